@@ -6,6 +6,7 @@
 #include "data/sharding.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/logging.h"
+#include "framework/strategy/own_batches.h"
 
 namespace cornu::data {
 namespace {
@@ -36,7 +37,7 @@ class DatasetBatches : public BatchIterator {
   Iterator iterator_;
 };
 
-class DatasetSource : public BatchSource {
+class DatasetSource : public BatchSource, public distribute::OfEachWorker {
  public:
   DatasetSource(NodePtr node, NodePtr counter, std::string part)
       : node_(std::move(node)), counter_(std::move(counter)), part_(std::move(part)) {
@@ -60,7 +61,7 @@ class DatasetSource : public BatchSource {
   std::optional<int64_t> cardinality() const override { return node_->cardinality(); }
   Json facts() const override {
     Json facts = Json::object({{"AutoShardPolicy", name_of(policy())}});
-    if (is_own()) return facts;
+    if (is_each_workers_own()) return facts;
     const auto batches = node_->cardinality();
     facts.set("dataset", describe_chain(*node_));
     facts.set("elements of the dataset", node_->spec().to_string());
@@ -72,19 +73,20 @@ class DatasetSource : public BatchSource {
     return facts;
   }
 
+  bool is_each_workers_own() const override { return policy() == AutoShardPolicy::Off; }
   std::vector<uint64_t> order_keys() const override {
     std::vector<uint64_t> keys;
-    if (is_own()) return keys;
+    if (is_each_workers_own()) return keys;
     for (const auto* seed : drawn_seeds(*node_)) keys.push_back(seed->load());
     keys.push_back(static_cast<uint64_t>(counter_->passes().next(part_)));
     return keys;
   }
   void set_order_keys(const std::vector<uint64_t>& keys) const override {
     const auto seeds = drawn_seeds(*node_);
-    check<InvalidArgument>(keys.size() == (is_own() ? 0 : seeds.size() + 1),
+    check<InvalidArgument>(keys.size() == (is_each_workers_own() ? 0 : seeds.size() + 1),
                            "Dataset: {} has {} drawn seeds, got {} keys for its order.",
                            describe_chain(*node_), seeds.size(), keys.size());
-    if (is_own()) return;
+    if (is_each_workers_own()) return;
     for (size_t i = 0; i < seeds.size(); ++i) seeds[i]->store(keys[i]);
     counter_->passes().set_next(part_, static_cast<int64_t>(keys.back()));
   }
@@ -101,8 +103,6 @@ class DatasetSource : public BatchSource {
 
  private:
   AutoShardPolicy policy() const { return node_->options().distribute.auto_shard_policy; }
-  // Each worker has all of it.
-  bool is_own() const { return policy() == AutoShardPolicy::Off; }
   std::shared_ptr<BatchSource> derived(NodePtr node, std::string part) const {
     return std::make_shared<DatasetSource>(std::move(node), counter_, std::move(part));
   }

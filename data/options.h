@@ -33,7 +33,7 @@ enum class AutoShardPolicy {
   File,    // every worker reads files of its own; as Record where there are more workers than files
   Record,  // every worker reads its own range of each file's records
   Hint,    // where shard(kShardHint, kShardHint) stands in the chain
-  Off,     // every worker sees everything
+  Off,     // every worker sees everything; of workers' data that differ, the longest decide
 };
 
 // Stands for the number of workers and for the worker's own (tf.data.experimental.SHARD_HINT).

@@ -57,6 +57,7 @@ void Coordinator::on_message(const std::shared_ptr<Guest>& guest, const Json& me
     if (kind == "heartbeat") return;
     if (kind == "ready") return on_ready(*guest, message);
     if (kind == "stopped") return on_stopped(*guest, message);
+    if (kind == "heard") return on_heard(guest->rank);
     if (kind == "leave") return on_leave(*guest, message);
     if (kind == "failed") return on_failed(*guest, message);
     raise<DataLoss>("Cluster: no such message: {}.", message.excerpt());
@@ -212,12 +213,28 @@ void Coordinator::on_ready(const Guest& guest, const Json& message) {
 }
 
 void Coordinator::on_stopped(const Guest& guest, const Json& message) {
-  if (message.at("generation").as_int() != generation_ || phase_ == Phase::Gathering) return;
+  if (message.at("generation").as_int() != generation_ || phase_ == Phase::Gathering) {
+    return guest.session->send(heard_message());  // all know that their group has ended
+  }
   end_group(Json::object({{"kind", "stopped"},
                           {"rank", int64_t{guest.rank}},
                           {"name", name_of(guest.rank)},
                           {"why", message.at("why")}}),
             guest.rank);
+  unheard_.clear();
+  for (size_t i = 0; i < members_.size(); ++i) {
+    if (members_[i].guest) unheard_.insert(static_cast<int>(i));
+  }
+  stopped_ = guest.rank;
+  on_heard(guest.rank);
+}
+
+// Or is lost.
+void Coordinator::on_heard(int rank) {
+  unheard_.erase(rank);
+  if (!stopped_ || !unheard_.empty()) return;
+  const auto& guest = members_[static_cast<size_t>(*std::exchange(stopped_, std::nullopt))].guest;
+  if (guest) guest->session->send(heard_message());
 }
 
 // Of the last group: who leaves an earlier one has been told already that it has ended.
@@ -267,6 +284,7 @@ void Coordinator::lose(Guest& guest, const std::string& why) {
   const bool was_in_group = phase_ != Phase::Gathering && !left;
   member = Member();
   member.left = left;
+  on_heard(rank);
   changed_.notify_all();
   if (was_in_group) end_group(lost_message(rank, name_of(rank), why), rank);
 }

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,6 +57,7 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   void on_join(const std::shared_ptr<Guest>& guest, const Json& message);
   void on_ready(const Guest& guest, const Json& message);
   void on_stopped(const Guest& guest, const Json& message);
+  void on_heard(int rank);
   void on_leave(const Guest& guest, const Json& message);
   void on_failed(const Guest& guest, const Json& message);
   void on_end(const std::shared_ptr<Guest>& guest, const std::string& why);
@@ -77,6 +80,8 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   int64_t generation_ = 0;
   std::vector<std::string> addresses_;  // as workers have joined from them
   std::vector<Member> members_;         // by rank
+  std::optional<int> stopped_;  // a rank that is to know when all have heard that it has stopped
+  std::set<int> unheard_;       // who hasn't
   std::vector<std::weak_ptr<Guest>> guests_;
   Time told_who_is_missing_;
 };

@@ -20,6 +20,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kHeartbeat(500);
 constexpr std::chrono::milliseconds kAttempts(100);  // to reach the coordinator
 constexpr std::chrono::seconds kSayWhom(5);
+constexpr std::chrono::seconds kHear(2);  // that a worker has stopped
 
 // What others are told of an error: a message has to be short enough to be sent.
 std::string shortened(std::string text) {
@@ -117,6 +118,7 @@ void Membership::on_message(uint64_t session, const Json& message) {
   } else if (kind == "stopped") {
     end_group(std::make_exception_ptr(Aborted(
         fmt::format("Cluster: {} has stopped: {}", message.at("name").as_string(), why()))));
+    if (session_) session_->send(heard_message());
   } else if (kind == "differs") {
     refused_ = std::make_exception_ptr(FailedPrecondition("Cluster: " + why()));
     end_group(refused_);
@@ -136,6 +138,8 @@ void Membership::on_message(uint64_t session, const Json& message) {
     on_left(message);
   } else if (kind == "failed") {
     on_failed(message);
+  } else if (kind == "heard") {
+    all_heard_ = true;
   } else if (kind == "bye") {
     bye_ = true;
   }
@@ -376,8 +380,9 @@ void Membership::tell_of_failure(const std::exception& error, const std::string&
 }
 
 void Membership::stop(const std::string& why) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (!session_ || !in_group_) return;
+  all_heard_ = false;
   session_->send(
       Json::object({{"kind", "stopped"}, {"generation", generation_}, {"why", shortened(why)}}));
   in_group_ = false;
@@ -385,6 +390,7 @@ void Membership::stop(const std::string& why) {
   ended_ = std::make_exception_ptr(Aborted("Cluster: this worker has stopped: " + why));
   const auto tell = std::exchange(tell_, {});
   if (tell) tell({.why = ended_});
+  changed_.wait_for(lock, kHear, [&] { return all_heard_ || !session_; });
 }
 
 std::exception_ptr Membership::leave(int64_t calls) {

@@ -92,7 +92,8 @@ class Membership {
   // others get the same error, behind this worker's name and `before`.
   void tell_of_failure(const std::exception& error, const std::string& before, int64_t after,
                        int64_t failure);
-  // This worker's program has failed: the others are told so.
+  // This worker's program has failed: the others are told so. Waits, not for long, until they have
+  // heard it: the process may end at once, and they would take it for one that was lost.
   void stop(const std::string& why);
   // This worker's program needs the others no more, after so many calls of its group. Waits until
   // all have said so: none then, else why the group has ended before (PeerLost, or Aborted).
@@ -143,6 +144,7 @@ class Membership {
   bool in_group_ = false;
   std::exception_ptr ended_;     // why the last group did
   bool has_stopped_ = false;     // it was this worker's program
+  bool all_heard_ = false;       // that it has
   std::exception_ptr refused_;   // for good
   std::vector<Ending> endings_;  // that are to come, of the group
   Tell tell_;

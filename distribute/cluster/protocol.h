@@ -21,4 +21,7 @@ inline Json lost_message(int rank, const std::string& name, const std::string& w
   return Json::object({{"kind", "lost"}, {"rank", int64_t{rank}}, {"name", name}, {"why", why}});
 }
 
+// Of a worker: it knows that another one has stopped. To that one: all know.
+inline Json heard_message() { return Json::object({{"kind", "heard"}}); }
+
 }  // namespace cornu::distribute

@@ -14,11 +14,11 @@
 #include <iostream>
 #include <mutex>
 #include <span>
-#include <unordered_set>
 #include <utility>
 
 #include "distribute/cluster/cluster.h"
 #include "distribute/strategies/job_files.h"
+#include "distribute/strategies/known_values.h"
 #include "distribute/strategies/one_caller.h"
 #include "distribute/strategies/replicated.h"
 #include "distribute/strategies/step_collectives.h"
@@ -28,6 +28,7 @@
 #include "framework/ops/ops.h"
 #include "framework/strategy/exchange_tensors.h"
 #include "framework/strategy/job_end.h"
+#include "framework/strategy/own_batches.h"
 
 namespace cornu::distribute {
 namespace {
@@ -41,9 +42,10 @@ struct StepNotice {
   int64_t examples = 0;
   uint64_t calls = 0;  // a hash of the step's name and collectives
   uint32_t bits = 0;
-  uint32_t is_new = 0;    // whether it uses variables that it hasn't used before
+  uint32_t has_new = 0;   // as KnownValues::Account has it
   uint32_t order = 0;     // which of the steps before it is (RunOrder)
   uint32_t failures = 0;  // calls of this worker's own
+  uint64_t writes = 0;    // as KnownValues::Account has it
 
   bool is_same_step(const StepNotice& other) const {
     return calls == other.calls && order == other.order && failures == other.failures;
@@ -68,7 +70,8 @@ std::string text_of_unfinished(const std::string& why) {
       kName, why, kUnfinishedExitCode);
 }
 
-class MultiWorkerMirrored : public MirroredReplicas {
+class MultiWorkerMirrored : public MirroredReplicas,
+                            public std::enable_shared_from_this<MultiWorkerMirrored> {
  public:
   MultiWorkerMirrored(std::vector<Device> devices, ClusterOptions options,
                       const CommunicationOptions& communication)
@@ -96,7 +99,10 @@ class MultiWorkerMirrored : public MirroredReplicas {
   std::optional<DType> gradient_dtype() const override { return compression_; }
 
   std::shared_ptr<BatchSource> distribute(std::shared_ptr<BatchSource> source) override {
-    return source->divide(num_workers())->shard(num_workers(), worker());
+    auto own = source->divide(num_workers())->shard(num_workers(), worker());
+    const auto* of_each = dynamic_cast<const OfEachWorker*>(source.get());
+    const bool is_own = of_each && of_each->is_each_workers_own();
+    return is_own ? make_own_batches(shared_from_this(), std::move(own)) : own;
   }
 
   void prepare(const Function& step, const std::vector<std::vector<Tensors>>& arguments) override;
@@ -173,8 +179,8 @@ class MultiWorkerMirrored : public MirroredReplicas {
   WorkerCollectives& group() { return *group_; }
   void form(std::optional<int> lost);
   void compare_clocks();
-  bool uses_new_variables(const std::vector<Compiled>& functions) const;
-  void take_values(const std::vector<Compiled>& functions);
+  void take_values(const std::vector<Compiled>& functions,
+                   const std::vector<KnownValues::Account>& by_worker);
   void require_same_steps(const CompiledFunction& function, uint32_t order);
 
   // Where two threads make calls, what they have got may be others' already: all workers end.
@@ -216,9 +222,8 @@ class MultiWorkerMirrored : public MirroredReplicas {
   uint32_t wished_ = 0;
   uint32_t agreed_ = 0;
   CollectiveHashes hashes_{GatheredSizes::Alike};
-  RunOrder run_order_;                   // of this group
-  std::unordered_set<uint64_t> known_;   // variables whose values are the same on all workers
-  std::unordered_set<uint64_t> before_;  // and those that were known in earlier groups
+  RunOrder run_order_;  // of this group
+  KnownValues known_values_;
 };
 
 thread_local bool MultiWorkerMirrored::in_step_ = false;
@@ -320,8 +325,7 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
     try {
       group_ = cluster_.form(lost);
       told_ = false;
-      before_.merge(known_);
-      known_.clear();
+      known_values_.begin_group();
       run_order_.clear();
       agreed_ = wished_ = 0;
       const SeedSequence own = seed_sequence();
@@ -365,20 +369,22 @@ void MultiWorkerMirrored::meet(const Function& step, std::vector<Replica>& repli
                                std::optional<uint64_t>& key,
                                const std::vector<Compiled>& functions) {
   const std::vector<double> own_sums = replicas.front().sums;
+  const KnownValues::Account account = known_values_.account_of(functions);
   StepNotice notice{.key = key.value_or(0),
                     .calls = hashes_.of(functions.front()),
                     .bits = wished_,
-                    .is_new = uses_new_variables(functions),
+                    .has_new = account.has_new,
                     .order = run_order_.run(step.number()),
-                    .failures = group().own_failures()};
+                    .failures = group().own_failures(),
+                    .writes = account.writes};
   for (const Replica& replica : replicas) notice.examples += replica.examples;
   std::vector<std::byte> own(sizeof notice + own_sums.size() * sizeof(double));
   std::memcpy(own.data(), &notice, sizeof notice);
   std::ranges::copy(std::as_bytes(std::span(own_sums)), own.begin() + sizeof notice);
   const std::vector<std::byte> all = group().exchange_bytes(own);
   agreed_ = 0;
-  bool is_new = false;
   bool is_same = true;
+  std::vector<KnownValues::Account> accounts;
   int64_t before = 0;
   std::vector<double> sums(own_sums.size());
   for (int64_t w = 0; w < num_workers(); ++w) {
@@ -386,7 +392,7 @@ void MultiWorkerMirrored::meet(const Function& step, std::vector<Replica>& repli
     StepNotice said;
     std::memcpy(&said, theirs, sizeof said);
     agreed_ |= said.bits;
-    is_new = is_new || said.is_new;
+    accounts.push_back({.has_new = said.has_new != 0, .writes = said.writes});
     is_same = is_same && said.is_same_step(notice);
     if (w == 0 && key) key = said.key;
     if (w < worker()) before += said.examples;
@@ -401,7 +407,7 @@ void MultiWorkerMirrored::meet(const Function& step, std::vector<Replica>& repli
     replica.first_example += before;
     replica.sums = sums;
   }
-  if (is_new) take_values(functions);
+  take_values(functions, accounts);
 }
 
 void MultiWorkerMirrored::require_same_steps(const CompiledFunction& function, uint32_t order) {
@@ -421,59 +427,26 @@ void MultiWorkerMirrored::prepare(const Function& step,
   const OneCaller::Call call = begin_call();
   const std::lock_guard one_at_a_time(steps_);
   const std::vector<Compiled> functions = traced(step, arguments).functions;
-  const auto all = exchange("new variables", uses_new_variables(functions) ? "some" : "");
-  if (std::ranges::all_of(all, &std::string::empty)) return;
-  guarded([&] { return take_values(functions), 0; });
+  const KnownValues::Account own = known_values_.account_of(functions);
+  const Json told =
+      Json::object({{"has_new", own.has_new}, {"writes", static_cast<int64_t>(own.writes)}});
+  std::vector<KnownValues::Account> accounts;
+  for (const std::string& text : exchange("new variables", told.dump())) {
+    const Json theirs = Json::parse(text);
+    accounts.push_back({.has_new = theirs.at("has_new").as_bool(),
+                        .writes = static_cast<uint64_t>(theirs.at("writes").as_int())});
+  }
+  guarded([&] { return take_values(functions, accounts), 0; });
 }
 
-// Since the group has formed.
-bool MultiWorkerMirrored::uses_new_variables(const std::vector<Compiled>& functions) const {
-  return std::ranges::any_of(functions, [&](const Compiled& function) {
-    return std::ranges::any_of(function->variables, [&](const Variable& variable) {
-      return !known_.contains(variable.number());
-    });
-  });
-}
-
-// Of all variables that a step uses, but those of which every replica has its own part: those of
-// the first worker that has had them in an earlier group, if there is one, else of worker 0.
-void MultiWorkerMirrored::take_values(const std::vector<Compiled>& functions) {
-  std::vector<Variable> used;
-  bool had = false;
-  for (const Variable& variable : functions.front()->variables) {
-    if (variable.synchronization() == VariableSynchronization::OnRead) continue;
-    used.push_back(variable);
-    had = had || before_.contains(variable.number());
-  }
-  const std::vector<std::string> by_worker = group().exchange("who has values", had ? "has" : "");
-  const auto first = std::ranges::find_if_not(by_worker, &std::string::empty);
-  const int64_t source = first == by_worker.end() ? 0 : first - by_worker.begin();
-  std::string values;
-  for (const Variable& variable : used) {
-    if (worker() != source) break;
-    const Tensor value = variable.value().host();
-    values.append(reinterpret_cast<const char*>(value.raw()), value.bytes());
-  }
-  const std::string theirs =
-      group().exchange("values of variables", values)[static_cast<size_t>(source)];
-  size_t at = 0;
-  for (const Variable& variable : used) {
-    const Tensor own = variable.value().host();
-    check<FailedPrecondition>(at + own.bytes() <= theirs.size(),
-                              "Strategy '{}': worker {} has other variables than worker {}: a step "
-                              "uses '{}', {} of shape {}. All workers must make the same model.",
-                              name(), worker(), source, variable.path(), variable.dtype(),
-                              variable.shape());
-    if (own.bytes() > 0 && std::memcmp(own.raw(), theirs.data() + at, own.bytes()) != 0) {
-      Tensor value = Tensor::empty(own.shape(), own.dtype());
-      std::memcpy(value.mutable_raw(), theirs.data() + at, own.bytes());
-      variable.assign(value);
-    }
-    at += own.bytes();
-  }
-  for (const Compiled& function : functions) {
-    for (const Variable& variable : function->variables) known_.insert(variable.number());
-  }
+void MultiWorkerMirrored::take_values(const std::vector<Compiled>& functions,
+                                      const std::vector<KnownValues::Account>& by_worker) {
+  if (!KnownValues::may_differ(by_worker)) return;
+  const auto exchanged = [this](std::string_view what, const std::string& own) {
+    return group().exchange(what, own);
+  };
+  known_values_.take(functions, {.strategy = name(), .worker = worker(), .exchange = exchanged},
+                     KnownValues::may_lose(by_worker));
 }
 
 Tensor MultiWorkerMirrored::reduce(ReduceOp op, const std::vector<Tensor>& by_replica,

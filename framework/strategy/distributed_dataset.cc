@@ -45,8 +45,9 @@ std::optional<int64_t> DistributedDataset::cardinality() const {
 
 DistributedIterator DistributedDataset::iterator() const {
   if (global_) return {strategy_, own_->iterate()};
+  const bool is_endless = own_->cardinality() == kInfiniteCardinality;
   return {strategy_,
-          ReplicaBatches(strategy_, own_->iterate(), own_->cardinality() == kInfiniteCardinality)};
+          ReplicaBatches(strategy_, own_->iterate(), is_endless, strategy_->devices().size())};
 }
 
 namespace {

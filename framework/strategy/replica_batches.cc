@@ -61,7 +61,7 @@ std::vector<Batch> ReplicaBatches::next_own() {
   try {
     std::vector<Batch> own;
     Batch batch;
-    while (own.size() < strategy_->devices().size() && source_->next(batch)) own.push_back(batch);
+    while (own.size() < in_step_ && source_->next(batch)) own.push_back(batch);
     if (!own.empty() && !empty_) {
       const Batch& first = own.front();
       empty_ = {.x = without_rows(first.x),
@@ -79,7 +79,7 @@ std::vector<Batch> ReplicaBatches::next() {
   if (has_ended_) return {};
   std::vector<Batch> parts = next_own();
   has_ended_ = !has_anyone(!parts.empty());
-  if (!has_ended_) parts.resize(strategy_->devices().size(), *empty_);
+  if (!has_ended_) parts.resize(in_step_, *empty_);
   return parts;
 }
 

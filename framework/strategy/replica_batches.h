@@ -15,21 +15,26 @@ class StrategyImpl;
 
 namespace distribute {
 
-// A pass over a worker's own batches, one for each of its replicas in a step. Workers take equally
-// many steps: one that has run out gives batches of no rows until all have.
+// A pass over a worker's own batches, so many in a step: one for each of its replicas, or one that
+// is divided between them. Workers take equally many steps: one that has run out gives batches of
+// no rows until all have.
 class ReplicaBatches {
  public:
   // `is_endless`: whether the source never ends.
   ReplicaBatches(std::shared_ptr<StrategyImpl> strategy, std::unique_ptr<BatchIterator> source,
-                 bool is_endless)
-      : strategy_(std::move(strategy)), source_(std::move(source)), is_endless_(is_endless) {}
+                 bool is_endless, size_t in_step)
+      : strategy_(std::move(strategy)),
+        source_(std::move(source)),
+        is_endless_(is_endless),
+        in_step_(in_step) {}
 
-  // The next step's, by local replica, the last ones without rows where need be; none at the end.
+  // The next step's, in order, the last ones without rows where need be; none at the end.
   // Several workers call it together, unless no pass of them ends.
   std::vector<Batch> next();
 
   Json save() const { return source_->save(); }
   void restore(const Json& position) { source_->restore(position); }
+  void restore_examples(const Json& position) { source_->restore_examples(position); }
 
  private:
   std::vector<Batch> next_own();
@@ -40,6 +45,7 @@ class ReplicaBatches {
   std::shared_ptr<StrategyImpl> strategy_;
   std::unique_ptr<BatchIterator> source_;
   bool is_endless_;
+  size_t in_step_;
   bool all_endless_ = false;
   bool has_ended_ = false;
   std::optional<Batch> empty_;  // a batch of no rows, once its kind is known

@@ -60,9 +60,9 @@ FinishedCalls& FinishedCalls::get() {
 
 FinishedCalls::FinishedCalls() : most_bytes_(most_kept_mib() * kMiB) {}
 
-void FinishedCalls::add(int64_t number, Json figures,
+void FinishedCalls::add(int64_t number, Given given,
                         const std::weak_ptr<const TrainedVariables>& trained) {
-  Call call{.figures = std::move(figures), .seeds = seed_sequence(), .trained = trained};
+  Call call{.given = std::move(given), .seeds = seed_sequence(), .trained = trained};
   const auto variables = trained.lock();
   call.trains = variables != nullptr;
   const std::lock_guard lock(mutex_);
@@ -109,7 +109,9 @@ RunState FinishedCalls::of(const std::set<int64_t>& numbers) const {
       lacking = error.what();
     }
     state.info.set(std::to_string(number),
-                   Json::object({{"figures", call.figures},
+                   Json::object({{"what", call.given.what},
+                                 {"figures", call.given.figures},
+                                 {"input_shapes", call.given.input_shapes},
                                  {"trains", call.trains},
                                  {"lacking", lacking},
                                  {"seed", static_cast<int64_t>(call.seeds.seed)},

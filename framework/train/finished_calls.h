@@ -25,14 +25,20 @@ class FinishedCalls {
   // InvalidArgument for a CORNU_KEPT_CALLS_MIB that is no number.
   static FinishedCalls& get();
 
+  // What a call has given, beside what it has trained.
+  struct Given {
+    std::string what;  // it was: "fit"
+    Json figures;
+    Json input_shapes;  // of its model
+  };
   // This call has ended, now. `trained`: what it has changed.
-  void add(int64_t number, Json figures, const std::weak_ptr<const TrainedVariables>& trained);
+  void add(int64_t number, Given given, const std::weak_ptr<const TrainedVariables>& trained);
   // What these have given.
   RunState of(const std::set<int64_t>& numbers) const;
 
  private:
   struct Call {
-    Json figures;
+    Given given;
     SeedSequence seeds;  // at its end
     bool trains = false;
     // What it has trained, at its end; or a digest of that, and where it is.

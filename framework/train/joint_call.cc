@@ -83,7 +83,7 @@ bool TrainedVariables::operator==(const TrainedVariables& other) const {
   return are_same(model, other.model) && are_same(optimizer, other.optimizer);
 }
 
-JointCall::JointCall(const char* what, const Model& model, bool keeps_state)
+JointCall::JointCall(const char* what, Model& model, bool keeps_state)
     : what_(what), model_(model), is_within_another_(open_calls > 0) {
   if (!is_within_another_ && get_strategy().impl().num_workers() > 1) {
     FinishedCalls::get();  // whose error isn't to come at a call's end
@@ -229,13 +229,18 @@ void JointCall::require_no_errors(const std::vector<std::string>& errors) const 
 void JointCall::take(const RunState& finished) {
   const Json& call = finished.info.at(std::to_string(number_));
   const bool trains = call.at("trains").as_bool();
-  if (trains) {
-    try {
-      take_variables(finished);
-    } catch (const FailedPrecondition& error) {
-      get_strategy().impl().fail(error.what());  // nobody is to wait for another attempt
-      throw;
-    }
+  const std::string& what = call.at("what").as_string();
+  try {
+    check<FailedPrecondition>(what == what_,
+                              "{}: this worker has begun anew, and its call {} of fit and evaluate "
+                              "is {}, while it was {} on the others. Let the program do the same "
+                              "whenever it is started (files that it has written may tell it "
+                              "not to), or start all workers again.",
+                              what_, number_, what_, what);
+    if (trains) take_variables(finished);
+  } catch (const FailedPrecondition& error) {
+    get_strategy().impl().fail(error.what());  // nobody is to wait for another attempt
+    throw;
   }
   restore_seed_sequence({.seed = static_cast<uint64_t>(call.at("seed").as_int()),
                          .drawn = static_cast<uint64_t>(call.at("drawn").as_int()),
@@ -245,8 +250,21 @@ void JointCall::take(const RunState& finished) {
                           : std::weak_ptr<const TrainedVariables>());
 }
 
+// As the model was, in whose first batch its layers got their shapes. Where that can't be, the
+// variables are others, which is told.
+void JointCall::build_as(const Json& input_shapes) {
+  if (model_.built() || input_shapes.size() == 0) return;
+  std::vector<Shape> shapes;
+  for (const Json& shape : input_shapes.as_array()) shapes.push_back(shape.as_shape());
+  try {
+    shapes.size() == 1 ? model_.build(shapes[0]) : model_.ensure_built(shapes);
+  } catch (const Error&) {
+  }
+}
+
 void JointCall::take_variables(const RunState& state) {
   const Optimizer& optimizer = model_.optimizer();
+  build_as(state.info.at(std::to_string(number_)).at("input_shapes"));
   if (model_.built()) optimizer.build(model_.trainable_variables());
   for (const auto& [part, variables] :
        {std::pair("model", model_.variables()), std::pair("optimizer", optimizer.variables())}) {
@@ -263,7 +281,11 @@ void JointCall::take_variables(const RunState& state) {
 
 void JointCall::finish(Json figures, const std::weak_ptr<const TrainedVariables>& trained) {
   if (number_ == 0) return;
-  FinishedCalls::get().add(number_, std::move(figures), trained);
+  Json::Array shapes;
+  for (const Shape& shape : model_.built_shapes()) shapes.emplace_back(shape);
+  FinishedCalls::get().add(
+      number_, {.what = what_, .figures = std::move(figures), .input_shapes = std::move(shapes)},
+      trained);
   const std::vector<Variable> all = variables();
   const std::lock_guard lock(calls().mutex);
   for (const Variable& variable : all) calls().alike.insert(variable.number());

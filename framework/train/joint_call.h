@@ -38,7 +38,7 @@ class JointCall {
   // `what`: "fit". `keeps_state`: lost workers are waited for from now on. FailedPrecondition on
   // several workers while another thread of this one is in a call: all must make their calls in one
   // order.
-  JointCall(const char* what, const Model& model, bool keeps_state = false);
+  JointCall(const char* what, Model& model, bool keeps_state = false);
   ~JointCall();
   JointCall(const JointCall&) = delete;
   JointCall& operator=(const JointCall&) = delete;
@@ -73,9 +73,10 @@ class JointCall {
   void agree_on_weights();
   void take(const RunState& finished);
   void take_variables(const RunState& state);
+  void build_as(const Json& input_shapes);
 
   const char* what_;
-  const Model& model_;
+  Model& model_;
   bool is_within_another_;
   int64_t number_ = 0;
   std::string error_;       // of this worker's arguments

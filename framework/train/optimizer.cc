@@ -217,6 +217,7 @@ OptimizerImpl::Pairs OptimizerImpl::known_pairs(const std::vector<Tensor>& gradi
 void OptimizerImpl::apply_gradients(const std::vector<Tensor>& gradients,
                                     const std::vector<Variable>& variables) {
   require_replica_context("apply_gradients");
+  get_strategy().impl().require_training("apply_gradients");
   const NameScope scope(name());
   if (!variables.empty()) build(variables);
   Pairs pairs = known_pairs(gradients, variables);

@@ -205,3 +205,56 @@ TEST_CASE("which of the functions before one is run") {
   order.clear();
   CHECK(of({263, 263}) == std::vector<uint32_t>{kNew, 0});
 }
+
+namespace {
+
+// In the task of this kind; by the side of so many workers.
+distribute::MultiWorkerMirroredStrategy strategy_as(const std::string& type, int workers) {
+  distribute::ClusterSpec::Tasks tasks;
+  for (int i = 0; i < workers; ++i) tasks.emplace(i, fmt::format("127.0.0.1:{}", i + 1));
+  const distribute::ClusterSpec cluster =
+      distribute::ClusterSpec::from_tasks({{"worker", tasks}, {"ps", {{0, "127.0.0.1:9"}}}});
+  return distribute::MultiWorkerMirroredStrategy(
+      {.cluster_resolver =
+           distribute::SimpleClusterResolver(cluster, {.task_type = type, .task_id = 0}),
+       .devices = devices(1)});
+}
+
+}  // namespace
+
+TEST_CASE("tasks that take no part in training don't train") {
+  for (const int workers : {1, 2}) {
+    CAPTURE(workers);
+    CHECK(
+        error_of([&] { strategy_as("ps", workers); })
+            .starts_with("FailedPrecondition: MultiWorkerMirroredStrategy: this process is the "
+                         "task ps 0, which takes no part in training: only chief and workers do."));
+    const auto strategy = strategy_as("evaluator", workers);
+    const auto scope = strategy.scope();
+    CHECK(strategy.num_replicas_in_sync() == 1);
+    Sequential model({Input({.shape = {2}}), layers::Dense({.units = 1})});
+    model.compile({.optimizer = "sgd", .loss = "mse"});
+    const Tensor x = ops::ones({4, 2});
+    const Tensor y = ops::ones({4, 1});
+    const std::string text = error_of([&] { model.fit(x, y, {.verbose = 0}); });
+    CHECK(text.find("fit was called by the task 'evaluator', which takes no part in training") !=
+          std::string::npos);
+    CHECK(text.find("SidecarEvaluator(model, dataset, options).start()") != std::string::npos);
+    CHECK(model.evaluate(x, y, {.verbose = 0}).contains("loss"));
+    const Function step = function([&](const Tensor& rows) {
+      GradientTape tape;
+      const Tensor loss = ops::mean(model(rows));
+      model.optimizer().apply_gradients(tape.gradient(loss, model.trainable_variables()),
+                                        model.trainable_variables());
+      return loss;
+    });
+    for (const auto& call : {std::function<void()>([&] { strategy.run(step, Tensors(x)); }),
+                             std::function<void()>([&] { model.train_on_batch(x, y); })}) {
+      CHECK(
+          error_of(call).find("apply_gradients was called by the task 'evaluator', which takes no "
+                              "part in training") != std::string::npos);
+    }
+    CHECK(strategy.run(function([&](const Tensor& rows) { return model(rows); }), Tensors(x))
+              .size() == 1);
+  }
+}

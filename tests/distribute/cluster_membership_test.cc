@@ -225,7 +225,7 @@ TEST_CASE("a worker whose program fails ends the steps of all") {
 TEST_CASE("what has ended a worker's program reaches all others, also when it ends at once") {
   logging::set_level(logging::Level::Off);
   for (const size_t first : {0, 1}) {  // worker 0 coordinates
-    for (int round = 0; round < 20; ++round) {
+    for (int round = 0; round < 5; ++round) {
       CAPTURE(first);
       auto clusters = clusters_at(free_addresses(3));
       std::vector<std::string> errors(clusters.size());
@@ -248,6 +248,20 @@ TEST_CASE("what has ended a worker's program reaches all others, also when it en
       }
       end_all(clusters);
     }
+  }
+}
+
+TEST_CASE("a worker whose program fails may end when the others know") {
+  for (const int failing : {0, 1, 2}) {
+    CAPTURE(failing);
+    auto clusters = clusters_at(free_addresses(3));
+    std::vector<GroupPtr> groups =
+        on_all(clusters, [](Cluster& cluster) { return cluster.form(); });
+    clusters[static_cast<size_t>(failing)]->stop("the disk is full");
+    for (const GroupPtr& group : groups) CHECK(group->has_ended());
+    clusters[static_cast<size_t>(failing == 0)]->stop("so it is");  // which all know already
+    groups.clear();
+    end_all(clusters);
   }
 }
 

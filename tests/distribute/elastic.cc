@@ -8,7 +8,9 @@
 //   quits                 as arrays, and it ends by _Exit(0) instead of being stopped
 //   exits                 as arrays, and it ends by exit(0)
 //   fails                 worker 1's evaluation throws; then it waits to be killed
-//   evaluates             a worker is killed in an evaluation, after a call of fit
+//   evaluates, skips      a worker is killed in an evaluation, after a call of fit; "skips": then
+//   it
+//                         leaves out the latter
 //   copies, apart         as arrays, and every worker keeps the state; "apart": in FOLDER/0, …, as
 //                         on machines of their own
 //   full                  worker 0 can't write to its disk after so many steps
@@ -16,8 +18,9 @@
 //                         SIGKILL where STEPS are negative
 //   ends, ends interrupted, ends killed  as arrays, and the last worker gets SIGTERM, SIGINT or
 //                         SIGKILL at the end of training: STEPS says in which callback (At)
-//   keeps, folds          calls of fit whose weights the program uses, or changes, between them: a
-//                         worker is killed in the last one; "folds": each has a model of its own
+//   keeps, folds, defers  calls of fit whose weights the program uses, or changes, between them: a
+//                         worker is killed in the last one; "folds": each has a model of its own,
+//                         "defers": one that gets its shapes in its first batch
 //   leaks, leaks and forks  a model that holds the strategy is never deleted; "and forks": a
 //                         child of worker 1 calls exit(0) before
 //   own                   each worker has batches of its own, worker 0 fewer than the others
@@ -84,6 +87,15 @@ Model compiled_model() {
                     layers::Dense({.units = 1, .dtype = "float64"})});
   model.compile(
       {.optimizer = optimizers::Adam({.learning_rate = 0.05}), .loss = "mse", .metrics = {"mae"}});
+  return model;
+}
+
+// Its variables are made in its first step.
+Model deferred_model() {
+  Sequential model({layers::Dense({.units = 4, .activation = "tanh", .dtype = "float64"}),
+                    layers::Dropout({.rate = 0.2, .dtype = "float64"}),
+                    layers::Dense({.units = 1, .dtype = "float64"})});
+  model.compile({.optimizer = "adam", .loss = "mse", .metrics = {"mae"}});
   return model;
 }
 
@@ -155,13 +167,13 @@ void fail(const Strategy& strategy) {
   }
 }
 
-void evaluate(const std::string& folder, int64_t steps, std::ofstream& file) {
+void evaluate(const std::string& folder, bool trains, int64_t steps, std::ofstream& file) {
   const Tensor x = numbers({kRows, 3}, 1);
   const Tensor y = numbers({kRows, 1}, 2);
   Model model = compiled_model();
   FitOptions options = options_with(folder, make_callback<StopsAfter>(0));
   options.batch_size = batch_size();
-  write(file, model, model.fit(x, y, options));
+  if (trains) write(file, model, model.fit(x, y, options));
   callbacks::LambdaCallbackOptions kills;
   kills.on_test_batch_begin = [&](int64_t batch, const Logs&) {
     if (steps > 0 && batch == steps) std::raise(SIGKILL);
@@ -264,16 +276,13 @@ class DiesEarly : public Callback {
   int64_t where_;
 };
 
-// A model whose workers begin with other weights than the chief's, which count; then one whose
-// variables are made in its first step, with dropout and shuffles without seeds.
+// A model whose workers begin with other weights than the chief's, which count; then a deferred
+// one, with dropout and shuffles without seeds.
 void train_early(const Strategy& strategy, const std::string& folder, int64_t where,
                  std::ofstream& file) {
   const Tensor x = numbers({kRows, 3}, 1);
   const Tensor y = numbers({kRows, 1}, 2);
-  Model unbuilt = Sequential({layers::Dense({.units = 4, .activation = "tanh", .dtype = "float64"}),
-                              layers::Dropout({.rate = 0.2, .dtype = "float64"}),
-                              layers::Dense({.units = 1, .dtype = "float64"})});
-  unbuilt.compile({.optimizer = "adam", .loss = "mse", .metrics = {"mae"}});
+  Model unbuilt = deferred_model();
   Model built = compiled_model();
   for (const Variable& weight : built.weights()) {
     weight.assign(weight.value() + static_cast<double>(strategy.impl().worker()));
@@ -305,16 +314,17 @@ void train_and_keep(const std::string& folder, const std::string& kind, int64_t 
     all.batch_size = batch_size();
     return all;
   };
-  Model model = compiled_model();
+  const auto made = [&] { return kind == "defers" ? deferred_model() : compiled_model(); };
+  Model model = made();
   for (int64_t call = 0; call < 2; ++call) {
-    if (kind == "folds") model = compiled_model();
+    if (kind != "keeps") model = made();
     model.fit(x, y * static_cast<double>(call + 1), options(std::to_string(call), 0));
     write_weights(file, model);
     std::vector<Tensor> weights = model.get_weights();
     for (Tensor& weight : weights) weight = weight * 2.0;
     if (kind == "keeps") model.set_weights(weights);
   }
-  Model last = kind == "folds" ? compiled_model() : model;
+  Model last = kind == "keeps" ? model : made();
   last.fit(x, y, options("2", steps));
   write_weights(file, last);
 }
@@ -403,13 +413,16 @@ int main(int argc, char** argv) {
       train_twice(folder, steps, file);
     } else if (kind == "fails") {
       fail(strategy);
-    } else if (kind == "evaluates") {
-      evaluate(folder, steps, file);
+    } else if (kind == "evaluates" || kind == "skips") {
+      const std::string begun = fmt::format("{}.{}", argv[4], strategy.impl().worker());
+      const bool trains = kind == "evaluates" || !std::filesystem::exists(begun);
+      std::ofstream(begun) << "\n";
+      evaluate(folder, trains, steps, file);
     } else if (kind == "full") {
       train_on_full_disk(strategy, folder, steps);
     } else if (kind == "again") {
       train_again(folder, steps, file);
-    } else if (kind == "keeps" || kind == "folds") {
+    } else if (kind == "keeps" || kind == "folds" || kind == "defers") {
       train_and_keep(folder, kind, steps, file);
     } else if (kind.starts_with("leaks")) {
       leak(strategy, kind, file);

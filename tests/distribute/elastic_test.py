@@ -136,6 +136,10 @@ def check_evaluates(program, folder):
         assert numbers(output) == expected, (other, back)
         assert f"waiting for worker {victim} " in other, other
         assert "fit: the other workers have been through call 1 of fit and evaluate" in back, back
+    output = os.path.join(folder, "skips")
+    for text in run_with_a_loss(program, "skips", output + ".state", 1, 2, output, code=1):
+        assert "evaluate: this worker has begun anew, and its call 1 of fit and evaluate is " \
+               "evaluate, while it was fit on the others." in text, text
 
 
 def check_other_batches(program, folder):

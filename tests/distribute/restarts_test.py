@@ -85,7 +85,8 @@ def check_own(program, folder):
 def check_kept(program, folder):
     """Who begins anew takes what each call had given at its end, or all end where nobody has that."""
     lacking = {"keeps": "the model that it trained has been changed since",
-               "folds": "the model that it trained has gone, or was compiled anew"}
+               "folds": "the model that it trained has gone, or was compiled anew",
+               "defers": "the model that it trained has gone, or was compiled anew"}
     for kind, why in lacking.items():
         output = os.path.join(folder, kind)
         codes, said = run(program, kind, 2, output + ".whole", 0, output)

@@ -49,6 +49,18 @@ class Uneven {
     });
   }
 
+  // In global batches, which this worker has for itself.
+  data::Dataset whole() const {
+    data::Options options;
+    options.distribute.auto_shard_policy = data::AutoShardPolicy::Off;
+    const int64_t worker = strategy_.impl().worker();
+    const Tensor x = inputs_of(worker, 20);
+    return data::Dataset::from_tensor_slices(data::Element{Tensors{{"x", x}}, targets_of(x)})
+        .take(rows_[static_cast<size_t>(worker)])
+        .batch(kBatch * strategy_.num_replicas_in_sync())
+        .with_options(options);
+  }
+
   // What all workers have in each step, one worker's rows behind the other's.
   std::vector<Batch> global_batches() const {
     const auto step = kBatch * static_cast<int64_t>(strategy_.impl().devices().size());
@@ -137,6 +149,27 @@ TEST_CASE("workers that run out of batches take part until all have" * doctest::
     CHECK(got.figures.size() == 14);
     check_close(got.weights, expected.weights, 1e-9);
     check_close(got.figures, expected.figures, 1e-6);
+  }
+}
+
+TEST_CASE("workers whose whole datasets have other lengths take part until all have run out" *
+          doctest::skip(is_alone())) {
+  const Strategy strategy = strategy_kinds()[0].make(replica_counts()[0]);
+  const int64_t global = kBatch * strategy.num_replicas_in_sync();
+  const std::vector<int64_t> lengths[] = {{global, 2 * global, 0}, {2 * global, 0, global}};
+  for (const std::vector<int64_t>& rows : lengths) {
+    CAPTURE(fmt::format("{}", fmt::join(rows, ", ")));
+    const Uneven uneven(strategy, rows);
+    const Trained expected = trained(generator_of(uneven.global_batches()));
+    const auto scope = strategy.scope();
+    const Trained got = trained(uneven.whole());
+    check_close(got.weights, expected.weights, 1e-9);
+    check_close(got.figures, expected.figures, 1e-6);
+    int64_t examples = 0;
+    for (const PerReplica& batch : strategy.distribute_dataset(uneven.whole())) {
+      for (size_t i = 0; i < batch.size(); ++i) examples += batch.arguments(i)[0]["x"].dim(0);
+    }
+    CHECK(examples == rows[static_cast<size_t>(strategy.impl().worker())]);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "tests/distribute/models.h"
 #include "tests/support/files.h"
 #include "tests/support/layer_conformance.h"
+#include "tests/support/log.h"
 
 using namespace cornu;
 using test::error_of;
@@ -169,6 +170,40 @@ TEST_CASE("workers begin with the chief's values" * doctest::skip(alone())) {
   const auto results = strategy.run(step, Tensors(Tensor::scalar(0.5)));
   CHECK(results[0].single().item<double>() == 10.5);
   CHECK(variable.item<double>() == 10);
+}
+
+TEST_CASE("what one worker alone writes between steps is the chief's to say" *
+          doctest::skip(alone())) {
+  const Strategy strategy = workers();
+  const auto scope = strategy.scope();
+  const int64_t worker = strategy.impl().worker();
+  const Variable factor(Tensor::scalar(2.0), {.name = "factor"});
+  const Variable offset(Tensor::scalar(1.0));
+  const Function step = function([&](const Tensor& x) {
+    offset.assign(offset.value() + 1.0);
+    return distribute::get_replica_context().all_reduce(ReduceOp::Max, x * factor + offset);
+  });
+  // The step's result, and whether it has told of a value that is lost.
+  const auto run = [&] {
+    const test::Log log;
+    const double result =
+        strategy.run(step, Tensors(Tensor::scalar(10.0)))[0].single().item<double>();
+    const std::string told = fmt::format(
+        "worker {} had other values of 'factor' than worker 0, which all take in the step", worker);
+    return std::pair{result, log.text().find(told) != std::string::npos};
+  };
+  const bool is_other = worker == 1;
+  if (is_other) factor.assign(7.0);
+  CHECK(run() == std::pair{22.0, is_other});
+  CHECK(run() == std::pair{23.0, false});
+  if (is_other) factor.assign(7.0);
+  CHECK(run() == std::pair{24.0, is_other});
+  if (worker == 0) factor.assign(3.0);
+  CHECK(run() == std::pair{35.0, worker != 0});
+  factor.assign(4.0);
+  CHECK(run() == std::pair{46.0, false});
+  if (is_other) factor.assign(4.0);
+  CHECK(run() == std::pair{47.0, false});
 }
 
 TEST_CASE("models that draw their first weights without a seed" * doctest::skip(alone())) {
