@@ -65,23 +65,21 @@ class RepeatStream : public Stream<Item> {
 
   bool next(Item& item) override {
     while (is_open()) {
-      if (current_->next(item)) return gave_any_ = true;
+      if (current_->next(item)) return true;
       leave();
     }
     return false;
   }
 
-  int64_t skip(int64_t count) override {
-    int64_t skipped = 0;
-    while (skipped < count && is_open()) {
-      const int64_t part = current_->skip(count - skipped);
-      gave_any_ = gave_any_ || part > 0;
-      skipped += part;
-      if (skipped == count) break;
+  void leave_out(int64_t count, int64_t& left_out) override {
+    while (count > 0 && is_open()) {
+      count -= current_->leave_out(count, left_out);
+      if (count == 0) break;
       leave();
-      skipped += skip_repetitions(count - skipped);
+      const int64_t whole = skip_repetitions(count);
+      left_out += whole;
+      count -= whole;
     }
-    return skipped;
   }
 
   Json save() const override {
@@ -100,7 +98,6 @@ class RepeatStream : public Stream<Item> {
     if (!input) return;
     check<DataLoss>(is_open(), "a position's state {} is damaged.", state.excerpt());
     current_->restore(*input);
-    gave_any_ = current_->taken() > 0;
   }
 
  private:
@@ -108,15 +105,15 @@ class RepeatStream : public Stream<Item> {
   bool is_open() {
     if (current_) return true;
     if (ended_ || !node_.has_repetition(index_)) return false;
-    gave_any_ = false;
     current_.emplace(node_.template repetition<Item>(pass_, index_));
     return true;
   }
 
   void leave() {
+    const bool was_empty = current_->taken() == 0;
     current_.reset();
     ++index_;
-    ended_ = ended_ || (!gave_any_ && node_.ends_when_empty());
+    ended_ = ended_ || (was_empty && node_.ends_when_empty());
   }
 
   // Leaves out whole repetitions without opening them.
@@ -132,7 +129,6 @@ class RepeatStream : public Stream<Item> {
   Pass pass_;
   std::optional<Input<Item>> current_;
   int64_t index_ = 0;  // of the current repetition, or the next
-  bool gave_any_ = false;
   bool ended_ = false;
 };
 
