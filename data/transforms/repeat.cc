@@ -86,13 +86,14 @@ class RepeatStream : public Stream<Item> {
     const bool begun = current_ || index_ > 0;
     if (!begun) return {};
     Json input = current_ ? current_->save() : Json();
-    if (node_.length() && input.is_null()) return {};
+    if (node_.length() && input.is_null() && !has_failed_) return {};
     Json state = Json::object({{"repetition", index_}, {"ended", ended_}});
     if (current_) state.set("input", current_->position_of_saved(std::move(input)));
     return state;
   }
   void restore(const Json& state) override {
     index_ = streams::saved_count(state, "repetition");
+    has_failed_ = index_ > 0;  // for all that is known
     ended_ = streams::saved_part(state, "ended") == Json(true);
     const Json* input = state.find("input");
     if (!input) return;
@@ -111,6 +112,7 @@ class RepeatStream : public Stream<Item> {
 
   void leave() {
     const bool was_empty = current_->taken() == 0;
+    has_failed_ = has_failed_ || current_->has_failed();
     current_.reset();
     ++index_;
     ended_ = ended_ || (was_empty && node_.ends_when_empty());
@@ -128,7 +130,8 @@ class RepeatStream : public Stream<Item> {
   const Repeated& node_;
   Pass pass_;
   std::optional<Input<Item>> current_;
-  int64_t index_ = 0;  // of the current repetition, or the next
+  int64_t index_ = 0;        // of the current repetition, or the next
+  bool has_failed_ = false;  // in an earlier repetition, which may have had more items or fewer
   bool ended_ = false;
 };
 

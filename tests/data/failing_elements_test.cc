@@ -253,6 +253,10 @@ TEST_CASE("batches, repetitions and datasets side by side go on behind what fail
     const auto repeated = [&] { return make().repeat(2).skip(from).ignore_errors(); };
     CHECK(numbers(repeated()) == twice);
     check_restored_anywhere(repeated, twice);
+    const auto repeated_batches = [&] {
+      return mapped(rows_to(count), bad, 1).batch(3).repeat(3).ignore_errors();
+    };
+    check_restored_anywhere(repeated_batches, numbers(repeated_batches()));
     const auto in_a_row = [&] { return make().concatenate(make()).skip(from).ignore_errors(); };
     CHECK(numbers(in_a_row()) == twice);
     check_restored_anywhere(in_a_row, twice);
