@@ -51,11 +51,9 @@ class CsvTupleStream : public Stream<Element> {
     element = Element(columns.finish(), tuples_->structure);
     return true;
   }
-  int64_t skip(int64_t count) override {
+  void leave_out(int64_t count, int64_t& left_out) override {
     std::string_view record;
-    int64_t skipped = 0;
-    while (skipped < count && reader_.next(record)) ++skipped;
-    return skipped;
+    for (; count > 0 && reader_.next(record); --count) ++left_out;
   }
 
  private:

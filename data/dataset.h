@@ -235,7 +235,8 @@ class Dataset {
     return interleaved(dataset_function(std::move(f)), options);
   }
 
-  // Datasets of `size` (>= 1) elements that follow one another.
+  // Datasets of `size` (>= 1) elements that follow one another. Where one of them fails, its error
+  // comes in place of the window.
   Windows window(int64_t size, const WindowOptions& options = {}) const;
 
   // Elements of one key (`key_func` is traced as map's is, and gives an integer scalar) are
@@ -300,7 +301,9 @@ class Dataset {
   // ends there. A worker's part of the files or their records has fewer, which isn't compared.
   Dataset assert_cardinality(int64_t count) const;
   // Leaves out elements that fail below (in a map, say), and tells of their number in the log at
-  // the end of a pass.
+  // the end of a pass. Where skip(), shard() or a window's gap leave elements out, those that fail
+  // count as the others do, and a map needn't be computed for any of them. (tf.data begins to count
+  // anew behind each that fails.)
   Dataset ignore_errors(const IgnoreErrorsOptions& options = {}) const;
   // The only element. InvalidArgument when there is none, or more than one.
   Element get_single_element() const;

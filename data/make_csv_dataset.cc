@@ -86,12 +86,10 @@ class PlacedRecords : public TextStream {
     }
     return false;
   }
-  int64_t skip(int64_t count) override {
-    if (checked_) return Stream::skip(count);
+  void leave_out(int64_t count, int64_t& left_out) override {
+    if (checked_) return Stream::leave_out(count, left_out);
     std::string_view record;
-    int64_t skipped = 0;
-    while (skipped < count && reader_.next(record)) ++skipped;
-    return skipped;
+    for (; count > 0 && reader_.next(record); --count) ++left_out;
   }
 
  private:

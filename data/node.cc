@@ -26,7 +26,7 @@ class RowElements : public Stream<Element> {
     element = table_.with(std::move(tensors));
     return true;
   }
-  int64_t skip(int64_t count) override { return rows_->skip(count); }
+  void leave_out(int64_t count, int64_t& left_out) override { rows_->leave_out(count, left_out); }
   Json save() const override { return rows_->save(); }
   void restore(const Json& state) override { rows_->restore(state); }
 

@@ -20,6 +20,7 @@
 namespace cornu::data {
 
 using streams::Input;
+using streams::Passed;
 using streams::Row;
 using streams::saturating_product;
 using streams::Stream;

@@ -56,10 +56,8 @@ class SavedStream : public Stream<Element> {
                     spec, reader_.spec());
   }
   bool next(Element& element) override { return reader_.next(element); }
-  int64_t skip(int64_t count) override {
-    int64_t skipped = 0;
-    while (skipped < count && reader_.skip()) ++skipped;
-    return skipped;
+  void leave_out(int64_t count, int64_t& left_out) override {
+    for (; count > 0 && reader_.skip(); --count) ++left_out;
   }
 
  private:

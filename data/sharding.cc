@@ -90,12 +90,12 @@ class EqualStepsStream : public Stream<Element> {
     return true;
   }
 
-  int64_t skip(int64_t count) override {
-    const int64_t skipped = own_.skip(count);
-    if (skipped == count) return count;
-    const int64_t padded = std::min(count - skipped, most_padding() - padding_);
+  void leave_out(int64_t count, int64_t& left_out) override {
+    count -= own_.leave_out(count, left_out);
+    if (count == 0) return;
+    const int64_t padded = std::min(count, most_padding() - padding_);
     padding_ += padded;
-    return skipped + padded;
+    left_out += padded;
   }
 
   Json save() const override {

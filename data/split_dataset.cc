@@ -21,11 +21,11 @@ class ElementListStream : public Stream<Element> {
     element = elements_[next_++];
     return true;
   }
-  int64_t skip(int64_t count) override {
-    const int64_t skipped =
+  void leave_out(int64_t count, int64_t& left_out) override {
+    const int64_t here =
         std::min<int64_t>(count, std::ssize(elements_) - static_cast<int64_t>(next_));
-    next_ += static_cast<size_t>(skipped);
-    return skipped;
+    next_ += static_cast<size_t>(here);
+    left_out += here;
   }
 
  private:

@@ -157,9 +157,9 @@ class MeasuredStream : public streams::Stream<Item> {
     stage_->count_element();
     return true;
   }
-  int64_t skip(int64_t count) override {
+  void leave_out(int64_t count, int64_t& left_out) override {
     const StageTimer timer(stage_, StageTimer::Kind::Next);
-    return stream_->skip(count);
+    stream_->leave_out(count, left_out);
   }
   Json save() const override { return stream_->save(); }
   void restore(const Json& state) override { stream_->restore(state); }

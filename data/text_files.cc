@@ -40,11 +40,9 @@ class LineStream : public PlacedTextStream {
     if (found && text.find('\r') != std::string::npos) std::erase(text, '\r');
     return found;
   }
-  int64_t skip(int64_t count) override {
-    int64_t skipped = 0;
-    const auto leave_out = [this] { return read_line([](std::string_view) {}); };
-    while (skipped < count && until_damage_(leave_out)) ++skipped;
-    return skipped;
+  void leave_out(int64_t count, int64_t& left_out) override {
+    const auto pass_one = [this] { return read_line([](std::string_view) {}); };
+    for (; count > 0 && until_damage_(pass_one); --count) ++left_out;
   }
 
   Json save() const override { return until_damage_.is_damaged() ? Json() : file_.position(0); }
@@ -108,16 +106,15 @@ class FixedLengthStream : public PlacedTextStream {
     file_.consume(lengths_.record);
     return true;
   }
-  int64_t skip(int64_t count) override {
+  void leave_out(int64_t count, int64_t& left_out) override {
     if (const auto left = file_.left()) {
       const auto rest = static_cast<int64_t>((*left - lengths_.footer) / lengths_.record);
-      const int64_t skipped = std::min(count, rest);
-      file_.skip(static_cast<uint64_t>(skipped) * lengths_.record);
-      return skipped;
+      const int64_t here = std::min(count, rest);
+      file_.skip(static_cast<uint64_t>(here) * lengths_.record);
+      left_out += here;
+      return;
     }
-    int64_t skipped = 0;
-    for (; skipped < count && more(); ++skipped) file_.consume(lengths_.record);
-    return skipped;
+    for (; count > 0 && more(); --count, ++left_out) file_.consume(lengths_.record);
   }
   int64_t place() const override { return start_; }
   void go_to_place(int64_t place) override {

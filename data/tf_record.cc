@@ -30,10 +30,8 @@ class TFRecordStream : public PlacedTextStream {
   bool next_text(std::string& text) override {
     return until_damage_([&] { return reader_.next(text); });
   }
-  int64_t skip(int64_t count) override {
-    int64_t skipped = 0;
-    while (skipped < count && until_damage_([&] { return reader_.skip(); })) ++skipped;
-    return skipped;
+  void leave_out(int64_t count, int64_t& left_out) override {
+    for (; count > 0 && until_damage_([&] { return reader_.skip(); }); --count) ++left_out;
   }
 
   Json save() const override { return until_damage_.is_damaged() ? Json() : reader_.position(); }

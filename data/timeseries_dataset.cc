@@ -69,7 +69,9 @@ class SeriesWindows : public Node {
       element = windows_.gathered(starts.tensor(0));
       return true;
     }
-    int64_t skip(int64_t count) override { return starts_->skip(count); }
+    void leave_out(int64_t count, int64_t& left_out) override {
+      starts_->leave_out(count, left_out);
+    }
 
    private:
     StreamPtr<Element> starts_;

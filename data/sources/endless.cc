@@ -25,9 +25,9 @@ class NumberStream : public Stream<Element> {
     element = Element(scalar_of(number_(next_++), dtype_));
     return true;
   }
-  int64_t skip(int64_t count) override {
+  void leave_out(int64_t count, int64_t& left_out) override {
     next_ += static_cast<uint64_t>(count);
-    return count;
+    left_out += count;
   }
 
  private:

@@ -23,7 +23,7 @@ class CountedFile : public Stream<Element> {
  public:
   explicit CountedFile(StreamPtr<Element> file) : file_(std::move(file)) {}
   bool next(Element& element) override { return file_->next(element); }
-  int64_t skip(int64_t count) override { return file_->skip(count); }
+  void leave_out(int64_t count, int64_t& left_out) override { file_->leave_out(count, left_out); }
 
  private:
   StreamPtr<Element> file_;
@@ -52,7 +52,7 @@ class OwnedStream : public Stream<Element> {
  public:
   OwnedStream(NodePtr node, Pass pass) : node_(std::move(node)), stream_(node_->stream(pass)) {}
   bool next(Element& element) override { return stream_->next(element); }
-  int64_t skip(int64_t count) override { return stream_->skip(count); }
+  void leave_out(int64_t count, int64_t& left_out) override { stream_->leave_out(count, left_out); }
 
  private:
   NodePtr node_;
@@ -90,13 +90,11 @@ class FilesInOrder : public Stream<Element>, public PlacedItems {
     }
     return false;
   }
-  int64_t skip(int64_t count) override {
-    int64_t skipped = 0;
-    while (skipped < count && advance()) {
-      skipped += file_->skip(count - skipped);
-      if (skipped < count) file_.reset();
+  void leave_out(int64_t count, int64_t& left_out) override {
+    while (count > 0 && advance()) {
+      count -= file_->leave_out(count, left_out);
+      if (count > 0) file_.reset();
     }
-    return skipped;
   }
 
   Json save() const override {
@@ -194,12 +192,9 @@ class FilesInTurn : public Stream<Element> {
   bool next(Element& element) override {
     return turn([&](Stream<Element>& file) { return file.next(element); });
   }
-  int64_t skip(int64_t count) override {
-    int64_t skipped = 0;
-    while (skipped < count && turn([](Stream<Element>& file) { return file.skip(1) == 1; })) {
-      ++skipped;
-    }
-    return skipped;
+  void leave_out(int64_t count, int64_t& left_out) override {
+    const auto pass_one = [](Stream<Element>& file) { return file.skip(1) == 1; };
+    for (; count > 0 && turn(pass_one); --count) ++left_out;
   }
 
  private:
@@ -250,27 +245,25 @@ class FilesInTurn : public Stream<Element> {
 class RecordRange : public Stream<Element> {
  public:
   RecordRange(StreamPtr<Element> file, int64_t begin, int64_t end)
-      : file_(std::move(file)), begin_(begin), left_(end - begin) {}
+      : file_(std::move(file)), begin_(begin), end_(end) {}
 
   bool next(Element& element) override {
-    if (left_ == 0) return false;
     go_to_begin();
-    --left_;
-    return file_->next(element);
+    return file_.taken() < end_ && file_.next(element);
   }
-  int64_t skip(int64_t count) override {
+  void leave_out(int64_t count, int64_t& left_out) override {
     go_to_begin();
-    const int64_t skipped = file_->skip(std::min(count, left_));
-    left_ -= skipped;
-    return skipped;
+    file_.leave_out(std::min(count, end_ - file_.taken()), left_out);
   }
 
  private:
-  void go_to_begin() { file_->skip(std::exchange(begin_, 0)); }
+  void go_to_begin() {
+    if (file_.taken() < begin_) file_.skip(begin_ - file_.taken());
+  }
 
-  StreamPtr<Element> file_;
-  int64_t begin_;  // still to be left out
-  int64_t left_;
+  Input<Element> file_;
+  int64_t begin_;
+  int64_t end_;
 };
 
 // The same format, of which a worker reads a range of each file's records.
@@ -346,17 +339,13 @@ class FileRecords : public Node {
 
 // Up to where the file is damaged.
 int64_t good_records(const std::string& path, const FileFormat& format) {
+  const auto file = format.open(path);
+  int64_t count = 0;
   try {
-    return format.open(path)->skip(INT64_MAX);
-  } catch (const Error&) {  // after how many?
-    const auto file = format.open(path);
-    int64_t count = 0;
-    try {
-      while (file->skip(1) == 1) ++count;
-    } catch (const Error&) {  // who reads that far is told
-    }
-    return count;
+    file->leave_out(INT64_MAX, count);
+  } catch (const Error&) {  // who reads that far is told
   }
+  return count;
 }
 
 }  // namespace

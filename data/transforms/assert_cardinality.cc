@@ -16,11 +16,9 @@ class CountingStream : public Stream<Item> {
     expect(more ? 1 : 0, 1);
     return more;
   }
-  int64_t skip(int64_t count) override {
-    if (is_wrong_) return 0;
-    const int64_t skipped = input_.skip(count);
-    expect(skipped, count);
-    return skipped;
+  void leave_out(int64_t count, int64_t& left_out) override {
+    if (is_wrong_) return;
+    expect(input_.leave_out(count, left_out), count);
   }
   Json save() const override { return input_.save(); }
   void restore(const Json& state) override { input_.restore(state); }

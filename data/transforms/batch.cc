@@ -113,7 +113,9 @@ class BatchesOfGroups : public Stream<Element> {
   explicit BatchesOfGroups(StreamPtr<Element> batches) : batches_(std::move(batches)) {}
 
   bool next(Element& batch) override { return batches_->next(batch); }
-  int64_t skip(int64_t count) override { return batches_->skip(count); }
+  void leave_out(int64_t count, int64_t& left_out) override {
+    batches_->leave_out(count, left_out);
+  }
   Json save() const override {
     const Json saved = batches_->save();
     const Json* state = saved.is_null() ? nullptr : saved.find("state");

@@ -84,10 +84,11 @@ class StoredStream : public Stream<Item> {
     item = kept.item;
     return true;
   }
-  int64_t skip(int64_t count) override {
-    const int64_t skipped = std::min<int64_t>(count, std::ssize(*items_) - next_);
-    next_ += skipped;
-    return skipped;
+  void leave_out(int64_t count, int64_t& left_out) override {
+    for (; count > 0 && next_ < std::ssize(*items_); --count, ++left_out) {
+      const Kept<Item>& kept = (*items_)[static_cast<size_t>(next_++)];
+      if (kept.error) std::rethrow_exception(kept.error);
+    }
   }
 
  private:

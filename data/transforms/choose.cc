@@ -32,7 +32,7 @@ namespace {
 class Choices : public Stream<Row> {
  public:
   // This dataset has no more elements.
-  virtual void leave_out(Row) {}
+  virtual void drop(Row) {}
 };
 
 // From a dataset of numbers.
@@ -46,7 +46,7 @@ class GivenChoices : public Choices {
     choice = number.tensor(0).item<int64_t>();
     return true;
   }
-  int64_t skip(int64_t count) override { return numbers_.skip(count); }
+  void leave_out(int64_t count, int64_t& left_out) override { numbers_.leave_out(count, left_out); }
   Json save() const override { return numbers_.save(); }
   void restore(const Json& state) override { numbers_.restore(state); }
 
@@ -76,13 +76,13 @@ class DrawnChoices : public Choices {
     choice = drawn(sums_, key_, number_++, pass_);
     return true;
   }
-  void leave_out(Row choice) override {
+  void drop(Row choice) override {
     weights_[static_cast<size_t>(choice)] = 0;
     add_up();
   }
-  int64_t skip(int64_t count) override {
+  void leave_out(int64_t count, int64_t& left_out) override {
     number_ += static_cast<uint64_t>(count);
-    return count;
+    left_out += count;
   }
 
  private:
@@ -121,7 +121,7 @@ class WeighedChoices : public Choices {
     choice = drawn(sums_, key_, static_cast<uint64_t>(number), pass_);
     return true;
   }
-  int64_t skip(int64_t count) override { return weights_.skip(count); }
+  void leave_out(int64_t count, int64_t& left_out) override { weights_.leave_out(count, left_out); }
   Json save() const override { return weights_.save(); }
   void restore(const Json& state) override { weights_.restore(state); }
 
@@ -195,7 +195,7 @@ class ChosenStream : public Stream<Element> {
  private:
   void end(Row dataset) {
     inputs_[static_cast<size_t>(dataset)].ended = true;
-    from_.leave_out(dataset);
+    from_.drop(dataset);
     left_ = stops_ ? 0 : left_ - 1;
   }
 

@@ -23,17 +23,19 @@ class ConcatenatedStream : public Stream<Element> {
     return to_second() && current_.next(element);
   }
 
-  int64_t skip(int64_t count) override {
-    if (ended_) return 0;
-    if (in_second_) return current_.skip(count);
-    const int64_t skipped = current_.skip(count);
-    if (skipped == count) return count;
-    if (const auto second = items_of_second(); second && *second <= count - skipped) {
-      ended_ = true;
-      return skipped + *second;
+  void leave_out(int64_t count, int64_t& left_out) override {
+    if (ended_) return;
+    if (!in_second_) {
+      count -= current_.leave_out(count, left_out);
+      if (count == 0) return;
+      if (const auto second = items_of_second(); second && *second <= count) {
+        ended_ = true;
+        left_out += *second;
+        return;
+      }
+      to_second();
     }
-    to_second();
-    return skipped + current_.skip(count - skipped);
+    current_.leave_out(count, left_out);
   }
 
   Json save() const override {
@@ -51,7 +53,7 @@ class ConcatenatedStream : public Stream<Element> {
  private:
   // At the end of the first one: as many, where that is known to be so.
   std::optional<int64_t> items_of_second() const {
-    if (&first_ != &second_) return std::nullopt;
+    if (&first_ != &second_ || current_.has_failed()) return std::nullopt;
     const bool is_same = pass_ == second_pass_.id || first_.cardinality() == current_.taken();
     return is_same ? std::optional(current_.taken()) : std::nullopt;
   }

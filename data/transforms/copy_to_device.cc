@@ -20,7 +20,7 @@ class CopyStream : public Stream<Element> {
     element = element.with(std::move(tensors));
     return true;
   }
-  int64_t skip(int64_t count) override { return input_.skip(count); }
+  void leave_out(int64_t count, int64_t& left_out) override { input_.leave_out(count, left_out); }
 
   Json save() const override { return input_.save(); }
   void restore(const Json& state) override { input_.restore(state); }

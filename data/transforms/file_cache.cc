@@ -62,10 +62,8 @@ class ReadingStream : public Stream<Element> {
   }
 
   bool next(Element& element) override { return reader_.next(element); }
-  int64_t skip(int64_t count) override {
-    int64_t skipped = 0;
-    while (skipped < count && reader_.skip()) ++skipped;
-    return skipped;
+  void leave_out(int64_t count, int64_t& left_out) override {
+    for (; count > 0 && reader_.skip(); --count) ++left_out;
   }
   const std::string& seeds() const { return reader_.seeds(); }
 
@@ -87,7 +85,7 @@ class DrawnOrderStream : public Stream<Element> {
         who_(who) {}
 
   bool next(Element& element) override { return input_.next(element); }
-  int64_t skip(int64_t count) override { return input_.skip(count); }
+  void leave_out(int64_t count, int64_t& left_out) override { input_.leave_out(count, left_out); }
 
   Json save() const override {
     return Json::object({{"drawn", seeds_}, {"input", input_.position()}});

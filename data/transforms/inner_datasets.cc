@@ -20,10 +20,10 @@ class ListStream : public Stream<Element> {
     element = elements_[static_cast<size_t>(next_++)];
     return true;
   }
-  int64_t skip(int64_t count) override {
-    const int64_t skipped = std::min(count, std::ssize(elements_) - next_);
-    next_ += skipped;
-    return skipped;
+  void leave_out(int64_t count, int64_t& left_out) override {
+    const int64_t here = std::min(count, std::ssize(elements_) - next_);
+    next_ += here;
+    left_out += here;
   }
 
  private:

@@ -32,7 +32,9 @@ class InnerStream : public Stream<Element> {
   InnerStream(NodePtr node, Pass pass, const ElementSpec& spec, const char* who);
 
   bool next(Element& element) override;
-  int64_t skip(int64_t count) override { return elements_->skip(count); }
+  void leave_out(int64_t count, int64_t& left_out) override {
+    elements_->leave_out(count, left_out);
+  }
   Json save() const override { return elements_->save(); }
   void restore(const Json& state) override { elements_->restore(state); }
 
@@ -123,13 +125,11 @@ class FlatStream : public Stream<Element> {
     return false;
   }
 
-  int64_t skip(int64_t count) override {
-    int64_t skipped = 0;
-    while (skipped < count && has_inner()) {
-      skipped += inner_->skip(count - skipped);
-      if (skipped < count) inner_.reset();
+  void leave_out(int64_t count, int64_t& left_out) override {
+    while (count > 0 && has_inner()) {
+      count -= inner_->leave_out(count, left_out);
+      if (count > 0) inner_.reset();
     }
-    return skipped;
   }
 
   Json save() const override {

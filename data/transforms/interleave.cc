@@ -56,18 +56,18 @@ class InterleaveStream : public Stream<Element> {
     return false;
   }
 
-  int64_t skip(int64_t count) override {
-    int64_t skipped = 0;
-    while (skipped < count) {
+  void leave_out(int64_t count, int64_t& left_out) override {
+    while (count > 0) {
       Slot* slot = open_slot();
       if (!slot) break;
-      const int64_t asked = std::min(count - skipped, how_.block_length - in_block_);
-      const int64_t left_out = slot->inner->skip(asked);
-      skipped += left_out;
-      given(left_out);
-      if (left_out < asked) close(*slot);
+      const int64_t asked = std::min(count, how_.block_length - in_block_);
+      const Passed passed = slot->inner->pass(asked);
+      left_out += passed.count;
+      count -= passed.count;
+      given(passed.count);
+      passed.throw_error();
+      if (passed.count < asked) close(*slot);
     }
-    return skipped;
   }
 
   Json save() const override {

@@ -30,7 +30,7 @@ class PassedOn : public Stream<Element> {
  public:
   explicit PassedOn(StreamPtr<Element> input) : input_(std::move(input)) {}
   bool next(Element& element) override { return input_.next(element); }
-  int64_t skip(int64_t count) override { return input_.skip(count); }
+  void leave_out(int64_t count, int64_t& left_out) override { input_.leave_out(count, left_out); }
   Json save() const override { return input_.save(); }
   void restore(const Json& state) override { input_.restore(state); }
 

@@ -22,7 +22,7 @@ class SerialMapStream : public Stream<Element> {
     element = f_(element, input_.taken() - 1);
     return true;
   }
-  int64_t skip(int64_t count) override { return input_.skip(count); }
+  void leave_out(int64_t count, int64_t& left_out) override { input_.leave_out(count, left_out); }
 
   Json save() const override { return input_.save(); }
   void restore(const Json& state) override { input_.restore(state); }
@@ -71,15 +71,14 @@ class ParallelMapStream : public Stream<Element> {
     return false;
   }
 
-  int64_t skip(int64_t count) override {
-    int64_t skipped = 0;
-    for (; tasks_->size() > 0 && skipped < count; ++skipped) {
+  void leave_out(int64_t count, int64_t& left_out) override {
+    for (; tasks_->size() > 0 && count > 0; --count, ++left_out) {
       pass_one();
       tasks_->drop();
     }
-    if (skipped == count) return skipped;
+    if (count == 0) return;
     throw_error();
-    return ended_ ? skipped : skipped + input_.skip(count - skipped);
+    if (!ended_) input_.leave_out(count, left_out);
   }
 
   // After what next() gave, not after what was begun.

@@ -214,8 +214,9 @@ class PrefetchStream : public Stream<Element> {
     return producer_->take(element);
   }
 
-  int64_t skip(int64_t count) override {
-    return producer_ ? Stream::skip(count) : input_->skip(count);
+  void leave_out(int64_t count, int64_t& left_out) override {
+    if (producer_) return Stream::leave_out(count, left_out);
+    input_->leave_out(count, left_out);
   }
 
   Json save() const override { return producer_ ? producer_->position() : input_->save(); }

@@ -65,42 +65,40 @@ class RepeatStream : public Stream<Item> {
 
   bool next(Item& item) override {
     while (is_open()) {
-      if (current_->next(item)) return gave_any_ = true;
+      if (current_->next(item)) return true;
       leave();
     }
     return false;
   }
 
-  int64_t skip(int64_t count) override {
-    int64_t skipped = 0;
-    while (skipped < count && is_open()) {
-      const int64_t part = current_->skip(count - skipped);
-      gave_any_ = gave_any_ || part > 0;
-      skipped += part;
-      if (skipped == count) break;
+  void leave_out(int64_t count, int64_t& left_out) override {
+    while (count > 0 && is_open()) {
+      count -= current_->leave_out(count, left_out);
+      if (count == 0) break;
       leave();
-      skipped += skip_repetitions(count - skipped);
+      const int64_t whole = skip_repetitions(count);
+      left_out += whole;
+      count -= whole;
     }
-    return skipped;
   }
 
   Json save() const override {
     const bool begun = current_ || index_ > 0;
     if (!begun) return {};
     Json input = current_ ? current_->save() : Json();
-    if (node_.length() && input.is_null()) return {};
+    if (node_.length() && input.is_null() && !has_failed_) return {};
     Json state = Json::object({{"repetition", index_}, {"ended", ended_}});
     if (current_) state.set("input", current_->position_of_saved(std::move(input)));
     return state;
   }
   void restore(const Json& state) override {
     index_ = streams::saved_count(state, "repetition");
+    has_failed_ = index_ > 0;  // for all that is known
     ended_ = streams::saved_part(state, "ended") == Json(true);
     const Json* input = state.find("input");
     if (!input) return;
     check<DataLoss>(is_open(), "a position's state {} is damaged.", state.excerpt());
     current_->restore(*input);
-    gave_any_ = current_->taken() > 0;
   }
 
  private:
@@ -108,15 +106,16 @@ class RepeatStream : public Stream<Item> {
   bool is_open() {
     if (current_) return true;
     if (ended_ || !node_.has_repetition(index_)) return false;
-    gave_any_ = false;
     current_.emplace(node_.template repetition<Item>(pass_, index_));
     return true;
   }
 
   void leave() {
+    const bool was_empty = current_->taken() == 0;
+    has_failed_ = has_failed_ || current_->has_failed();
     current_.reset();
     ++index_;
-    ended_ = ended_ || (!gave_any_ && node_.ends_when_empty());
+    ended_ = ended_ || (was_empty && node_.ends_when_empty());
   }
 
   // Leaves out whole repetitions without opening them.
@@ -131,8 +130,8 @@ class RepeatStream : public Stream<Item> {
   const Repeated& node_;
   Pass pass_;
   std::optional<Input<Item>> current_;
-  int64_t index_ = 0;  // of the current repetition, or the next
-  bool gave_any_ = false;
+  int64_t index_ = 0;        // of the current repetition, or the next
+  bool has_failed_ = false;  // in an earlier repetition, which may have had more items or fewer
   bool ended_ = false;
 };
 

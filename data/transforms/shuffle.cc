@@ -65,11 +65,9 @@ class ShuffleStream : public Stream<Item> {
     item = std::move(drawn.item);
     return true;
   }
-  int64_t skip(int64_t count) override {
+  void leave_out(int64_t count, int64_t& left_out) override {
     Held<Item> drawn;
-    int64_t skipped = 0;
-    while (skipped < count && draw(drawn)) ++skipped;
-    return skipped;
+    for (; count > 0 && draw(drawn); --count) ++left_out;
   }
 
   Json save() const override {

@@ -17,17 +17,18 @@ class SkipStream : public Stream<Item> {
     skip_first();
     return input_.next(item);
   }
-  int64_t skip(int64_t count) override {
+  void leave_out(int64_t count, int64_t& left_out) override {
     skip_first();
-    return input_.skip(count);
+    input_.leave_out(count, left_out);
   }
 
   Json save() const override { return input_.save(); }
   void restore(const Json& state) override { input_.restore(state); }
 
  private:
+  // Where one of them fails, the next call goes on behind it.
   void skip_first() {
-    if (!skipped_ && input_.taken() == 0) input_.skip(count_);
+    if (!skipped_ && input_.taken() < count_) input_.skip(count_ - input_.taken());
     skipped_ = true;
   }
 

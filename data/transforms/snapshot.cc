@@ -20,8 +20,9 @@ class SnapshotStream : public Stream<Element> {
   SnapshotStream(const Snapshot& node, Pass pass);
 
   bool next(Element& element) override;
-  int64_t skip(int64_t count) override {
-    return writer_ ? Stream<Element>::skip(count) : input_->skip(count);
+  void leave_out(int64_t count, int64_t& left_out) override {
+    if (writer_) return Stream<Element>::leave_out(count, left_out);
+    input_->leave_out(count, left_out);
   }
   Json save() const override;
   void restore(const Json& state) override;

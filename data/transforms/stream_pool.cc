@@ -126,8 +126,9 @@ class PooledStream : public Stream<Element> {
     element = std::move(made.element);
     return true;
   }
-  int64_t skip(int64_t count) override {
-    return begun_ ? Stream::skip(count) : work_->input->skip(count);
+  void leave_out(int64_t count, int64_t& left_out) override {
+    if (begun_) return Stream::leave_out(count, left_out);
+    work_->input->leave_out(count, left_out);
   }
 
   // After what was taken, not after what has been made.

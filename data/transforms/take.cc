@@ -17,10 +17,11 @@ class TakeStream : public Stream<Item> {
     ++given_;
     return true;
   }
-  int64_t skip(int64_t count) override {
-    const int64_t skipped = input_.skip(std::min(count, count_ - given_));
-    given_ += skipped;
-    return skipped;
+  void leave_out(int64_t count, int64_t& left_out) override {
+    const Passed items = input_.pass(std::min(count, count_ - given_));
+    given_ += items.count;
+    left_out += items.count;
+    items.throw_error();
   }
 
   Json save() const override {

@@ -18,14 +18,13 @@ class UnbatchStream : public Stream<Element> {
     ++row_;
     return true;
   }
-  int64_t skip(int64_t count) override {
-    int64_t skipped = 0;
-    while (skipped < count && has_row()) {
-      const int64_t here = std::min(count - skipped, rows_ - row_);
+  void leave_out(int64_t count, int64_t& left_out) override {
+    while (count > 0 && has_row()) {
+      const int64_t here = std::min(count, rows_ - row_);
       row_ += here;
-      skipped += here;
+      left_out += here;
+      count -= here;
     }
-    return skipped;
   }
 
   // How large the batches are can't be known without making them.

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <deque>
+#include <exception>
+#include <utility>
 
 #include "data/serialization/links.h"
 #include "data/transforms/windows_node.h"
@@ -7,72 +10,141 @@
 namespace cornu::data {
 namespace {
 
-// Window i has elements i * shift, i * shift + stride, …, up to `size` of them, of those that could
-// be made.
+// So many errors in a row aren't those of elements.
+constexpr int64_t kMostInARow = 100'000;
+
+// Window i has elements i * shift, i * shift + stride, …, up to `size` of them. Where one of these
+// can't be made, its error comes in place of the window; what fails and is in no window is no
+// matter, as in tf.data, unless nothing comes behind it: then it may be what ends the input.
 class WindowStream : public Stream<Window> {
  public:
   WindowStream(StreamPtr<Element> input, const Windowing& how)
       : input_(std::move(input), true), how_(how) {}
 
   bool next(Window& window) override {
-    fill();
-    const int64_t here = std::ssize(held_);
-    if (here == 0 || (how_.drop_remainder && here < how_.span())) return false;
+    if (!has_window()) return end();
+    const int64_t size = std::min(std::ssize(held_), how_.span());
     window = {};
-    for (int64_t i = 0; i < std::min(here, how_.span()); i += how_.stride) {
+    std::exception_ptr error;
+    for (int64_t i = 0; i < size && !error; i += how_.stride) {
       const Held& held = held_[static_cast<size_t>(i)];
+      error = held.error;
       window.elements.push_back(held.element);
       window.numbers.push_back(held.number);
     }
     leave(how_.shift);
-    return true;
+    if (!error) return true;
+    if (error == unheard_) unheard_ = nullptr;
+    std::rethrow_exception(error);
   }
 
-  int64_t skip(int64_t count) override {
-    Window last;
-    if (count <= 0) return 0;
-    const int64_t held = std::ssize(held_);
-    const int64_t before = input_.taken() + gap_;
+  void leave_out(int64_t count, int64_t& left_out) override {
+    if (count <= 0) return;
+    const int64_t begin = begin_of_next();
     leave(streams::saturating_product(count - 1, how_.shift));
-    if (next(last)) return count;
-    // All there are from the next window on.
-    const int64_t items = held + std::max<int64_t>(0, input_.taken() - before);
-    const int64_t most = how_.drop_remainder ? items - how_.span() + 1 : items;
-    return most <= 0 ? 0 : streams::parts_of(most, how_.shift);
+    if (has_window()) {
+      left_out += count - 1;
+      Window last;
+      next(last);
+      ++left_out;
+    } else {
+      left_out += windows_of(input_.taken() - begin);
+      end();
+    }
   }
 
   Json save() const override {
     if (input_.is_counted()) return {};
-    Json numbers = Json::array();
-    for (const Held& held : held_) numbers.push_back(held.number);
-    return Json::object({{"input", input_.position(oldest())},
-                         {"held", numbers},
-                         {"gap", std::min(gap_, streams::kMostItems)}});
+    Json state = Json::object({{"input", input_.position(oldest())},
+                               {"held", numbers_held(false)},
+                               {"gap", std::min(gap_, streams::kMostItems)}});
+    if (!input_.has_failed()) return state;
+    state.set("failed", numbers_held(true));
+    state.set("unheard", unheard_ != nullptr);
+    return state;
   }
   void restore(const Json& state) override {
     gap_ = streams::saved_count(state, "gap");
     const std::vector<int64_t> numbers = streams::saved_counts(state, "held");
-    check<DataLoss>(std::ssize(numbers) <= how_.span(), "a position's state {} is damaged.",
-                    state.excerpt());
+    require_span(std::ssize(numbers), state);
     input_.restore(streams::saved_part(state, "input"), numbers, [&](Element element) {
       held_.push_back({std::move(element), numbers[held_.size()]});
     });
+    if (!input_.has_failed()) return;
+    for (const int64_t number : streams::saved_counts(state, "failed")) {
+      held_.push_back({{}, number, earlier_failure()});
+    }
+    require_span(std::ssize(held_), state);
+    std::sort(held_.begin(), held_.end(),
+              [](const Held& a, const Held& b) { return a.number < b.number; });
+    if (streams::saved_part(state, "unheard") != Json(true)) return;
+    const bool is_held = !held_.empty() && held_.back().error;
+    unheard_ = is_held ? held_.back().error : earlier_failure();
   }
 
  private:
   struct Held {
-    Element element;
-    int64_t number;  // in the input
+    Element element = {};
+    int64_t number = 0;             // in the input
+    std::exception_ptr error = {};  // in its place
   };
 
-  // The items of the next window and those behind, as many as a window spans.
-  void fill() {
-    gap_ -= input_.skip(gap_);
-    if (gap_ > 0) return;  // they end before
-    Element element;
-    while (std::ssize(held_) < how_.span() && input_.next(element)) {
-      held_.push_back({std::move(element), input_.taken() - 1});
+  static std::exception_ptr earlier_failure() {
+    return std::make_exception_ptr(
+        FailedPrecondition("window: an element failed before the position was saved."));
+  }
+
+  void require_span(int64_t held, const Json& state) const {
+    check<DataLoss>(held <= how_.span(), "a position's state {} is damaged.", state.excerpt());
+  }
+
+  // Of those that have, or haven't, failed.
+  Json numbers_held(bool failed) const {
+    Json numbers = Json::array();
+    for (const Held& held : held_) {
+      if ((held.error != nullptr) == failed) numbers.push_back(held.number);
     }
+    return numbers;
+  }
+
+  // Takes the items of the next window and those behind, as many as a window spans.
+  bool has_window() {
+    close_gap();
+    for (bool more = gap_ == 0; more && std::ssize(held_) < how_.span();) {
+      Held held;
+      try {
+        more = input_.next(held.element);
+        if (more) unheard_ = nullptr;
+      } catch (...) {
+        unheard_ = held.error = std::current_exception();
+      }
+      held.number = input_.taken() - 1;
+      if (more) held_.push_back(std::move(held));
+    }
+    return !held_.empty() && !(how_.drop_remainder && std::ssize(held_) < how_.span());
+  }
+
+  // As far as there are items.
+  void close_gap() {
+    for (int64_t in_a_row = 1; gap_ > 0; ++in_a_row) {
+      const Passed passed = input_.pass(gap_);
+      if (passed.count > 0) {
+        in_a_row = 1;
+        unheard_ = nullptr;
+      }
+      gap_ -= passed.count;
+      if (!passed.error) return;
+      --gap_;
+      unheard_ = passed.error;
+      if (in_a_row == kMostInARow) std::rethrow_exception(std::exchange(unheard_, nullptr));
+    }
+  }
+
+  // There is no other window.
+  bool end() {
+    leave(std::ssize(held_));
+    if (unheard_) std::rethrow_exception(std::exchange(unheard_, nullptr));
+    return false;
   }
 
   void leave(int64_t items) {
@@ -82,12 +154,30 @@ class WindowStream : public Stream<Window> {
     input_.release(oldest());
   }
 
-  int64_t oldest() const { return held_.empty() ? input_.taken() : held_.front().number; }
+  // The number of the item that the next window begins with.
+  int64_t begin_of_next() const {
+    if (!held_.empty()) return held_.front().number;
+    int64_t begin = 0;
+    return __builtin_add_overflow(input_.taken(), gap_, &begin) ? INT64_MAX : begin;
+  }
+  // In the last `items` items.
+  int64_t windows_of(int64_t items) const {
+    const int64_t begins = how_.drop_remainder ? items - how_.span() + 1 : items;
+    return begins <= 0 ? 0 : streams::parts_of(begins, how_.shift);
+  }
+
+  // The first item that would have to be made again.
+  int64_t oldest() const {
+    const auto held =
+        std::find_if(held_.begin(), held_.end(), [](const Held& one) { return !one.error; });
+    return held == held_.end() ? input_.taken() : held->number;
+  }
 
   Input<Element> input_;
   Windowing how_;
-  std::deque<Held> held_;  // of the next window
-  int64_t gap_ = 0;        // items to be left out before more are held
+  std::deque<Held> held_;       // of the next window
+  int64_t gap_ = 0;             // items to be left out before more are held
+  std::exception_ptr unheard_;  // of the last item so far, if it failed and nobody was told
 };
 
 }  // namespace

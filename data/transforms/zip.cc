@@ -33,9 +33,17 @@ class ZipStream : public Stream<Element> {
     element = Element(std::move(tensors), structure_);
     return true;
   }
-  int64_t skip(int64_t count) override {
-    for (auto& input : inputs_) count = std::min(count, input.skip(count));
-    return count;
+  // One after another: where one of an input fails, the others stand at the same number.
+  void leave_out(int64_t count, int64_t& left_out) override {
+    for (; count > 0; --count, ++left_out) {
+      std::exception_ptr error;
+      for (auto& input : inputs_) {
+        const Passed passed = input.pass(1);
+        if (passed.count == 0 && !passed.error) return;
+        if (!error) error = passed.error;
+      }
+      if (error) std::rethrow_exception(error);
+    }
   }
 
   Json save() const override {

@@ -31,11 +31,17 @@ class Stream {
   virtual bool next(Item& item) = 0;
 
   // Leaves out up to `count` items; fewer only at the end. Returns how many.
-  virtual int64_t skip(int64_t count) {
+  int64_t skip(int64_t count) {
+    int64_t left_out = 0;
+    leave_out(count, left_out);
+    return left_out;
+  }
+  // The same, adding to `left_out` instead. Items that are left out needn't be made; where one is,
+  // and fails, that is thrown in its place, as by next(): `left_out` has got those before it, not
+  // itself, and the next call goes on after it.
+  virtual void leave_out(int64_t count, int64_t& left_out) {
     Item item;
-    int64_t skipped = 0;
-    while (skipped < count && next(item)) ++skipped;
-    return skipped;
+    for (; count > 0 && next(item); --count) ++left_out;
   }
 
   // Where it stands, as a tree: each stream's own part around its input's. Null: a count will do.
@@ -135,6 +141,16 @@ class Snapshots {
 // The position of a stream that saved `state` after `at` of its `taken` items.
 Json position_of(int64_t taken, int64_t at, const Json& state);
 
+// How far Input::pass() came: `error` stands in place of the item behind `count` others.
+struct Passed {
+  int64_t count = 0;
+  std::exception_ptr error = {};
+
+  void throw_error() const {
+    if (error) std::rethrow_exception(error);
+  }
+};
+
 // What a stream takes its items from: counts them, and saves and restores where it stands.
 template <class Item>
 class Input {
@@ -154,20 +170,34 @@ class Input {
     count(1);
     return true;
   }
-  int64_t skip(int64_t items) {
-    int64_t skipped = 0;
+  // Leaves out up to `items` items; fewer at the end, or where one fails.
+  Passed pass(int64_t items) {
+    Passed passed;
     try {
-      skipped = stream_->skip(items);
+      stream_->leave_out(items, passed.count);
     } catch (...) {
-      lost_ = true;
-      throw;
+      passed.error = std::current_exception();
+      failed_ = true;
     }
-    if (skipped > 0) count(skipped);
-    return skipped;
+    const int64_t places = passed.count + (passed.error ? 1 : 0);
+    if (places > 0) count(places);
+    return passed;
+  }
+  // As Stream's; returns how many it has added.
+  int64_t leave_out(int64_t items, int64_t& left_out) {
+    const Passed passed = pass(items);
+    left_out += passed.count;
+    passed.throw_error();
+    return passed.count;
+  }
+  int64_t skip(int64_t items) {
+    int64_t left_out = 0;
+    return leave_out(items, left_out);
   }
 
   // Items that were taken or left out, and those in whose place an error came.
   int64_t taken() const { return taken_; }
+  bool has_failed() const { return failed_; }
   // Would a count of what is made of the items do as a position?
   bool is_counted() const { return !failed_ && !lost_ && !restored_ && stream_->save().is_null(); }
 
@@ -200,6 +230,9 @@ class Input {
     const int64_t taken = saved_count(position, "taken");
     restored_ = true;
     failed_ = position.contains("failed");
+    // Where a stream saves nothing, its items don't depend on which ones fail, and a count will do;
+    // what it saved earlier, or didn't, says nothing of that.
+    const bool made = failed_ && (looks_back_ || position.contains("state"));
     if (const Json* state = position.find("state")) {
       const int64_t at = position.contains("at") ? saved_count(position, "at") : taken;
       stream_->restore(*state);
@@ -207,14 +240,14 @@ class Input {
       if (looks_back_) earlier_.add(at, KeptPosition(*state));
     }
     for (const int64_t number : numbers) {
-      go_to(number);
+      go_to(number, made);
       Item item{};
       check<FailedPrecondition>(number < taken && stream_->next(item),
                                 "the position needs item {}, but there are fewer now.", number);
       count(1);
       keep(std::move(item));
     }
-    go_to(taken);
+    go_to(taken, made);
   }
 
  private:
@@ -225,35 +258,31 @@ class Input {
     lost_ = lost_ || state.is_lost();
     if (!state.is_lost()) earlier_.add(taken_, std::move(state));
   }
-  void go_to(int64_t number) {
+  void go_to(int64_t number, bool made) {
     check<DataLoss>(number >= taken_, "a position's state is damaged: item {} comes after {}.",
                     number, taken_);
-    if (failed_) {
-      pass_failures(number);
-    } else if (number > taken_) {
-      count(stream_->skip(number - taken_));
+    const bool may_fail = failed_;
+    for (bool more = true; more && taken_ < number;) {
+      const Passed passed = made ? make_one() : pass(number - taken_);
+      if (!may_fail) passed.throw_error();
+      more = passed.error || passed.count > 0;
     }
     check<FailedPrecondition>(
         taken_ == number, "the position is after item {}, but there are {} now.", number, taken_);
   }
 
-  // Where some items failed, skip() doesn't tell how many it left out: one by one.
-  void pass_failures(int64_t number) {
+  Passed make_one() {
     Item item;
-    for (bool more = true; more && taken_ < number;) {
-      try {
-        more = stream_->next(item);
-      } catch (...) {
-        // It was an item nevertheless.
-      }
-      if (more) count(1);
+    try {
+      return {next(item) ? 1 : 0};
+    } catch (...) {
+      return {0, std::current_exception()};
     }
   }
   Json with_failures(Json position) const {
     check<FailedPrecondition>(!lost_,
-                              "the position isn't known: an element failed among those that were "
-                              "left out, after element {}.",
-                              taken_);
+                              "the position isn't known: an earlier one, which it needs, couldn't "
+                              "be saved.");
     if (failed_) position.set("failed", true);
     return position;
   }
@@ -262,7 +291,7 @@ class Input {
   bool looks_back_;
   int64_t taken_ = 0;
   bool failed_ = false;    // so that what was made of the items doesn't tell their number
-  bool lost_ = false;      // among items left out, nobody knows which
+  bool lost_ = false;      // a position that may be needed
   bool restored_ = false;  // nor here, as a state was needed
   Snapshots earlier_;
 };

@@ -47,10 +47,10 @@ class RowStream : public Stream<Row> {
     ++next_;
     return true;
   }
-  int64_t skip(int64_t count) override {
-    const int64_t skipped = std::min(count, count_ - next_);
-    next_ += skipped;
-    return skipped;
+  void leave_out(int64_t count, int64_t& left_out) override {
+    const int64_t here = std::min(count, count_ - next_);
+    next_ += here;
+    left_out += here;
   }
 
  private:
@@ -58,6 +58,11 @@ class RowStream : public Stream<Row> {
   std::vector<Row> order_;
   int64_t next_ = 0;
 };
+
+// After so many items, how many come before the next one of shard `index` of `count`?
+inline int64_t items_to_shard(int64_t taken, int64_t count, int64_t index) {
+  return (index - taken % count + count) % count;
+}
 
 // Every `count`-th item from item `index` on.
 template <class Item>
@@ -68,12 +73,14 @@ class ShardStream : public Stream<Item> {
 
   bool next(Item& item) override { return close_gap() && input_.next(item); }
 
-  int64_t skip(int64_t count) override {
-    if (count <= 0 || !close_gap()) return 0;
-    // Up to the last skipped item; the gap after it stays open.
+  void leave_out(int64_t count, int64_t& left_out) override {
+    if (count <= 0 || !close_gap()) return;
+    // Up to the last of the items; the gap after it stays open.
     const int64_t gaps = saturating_product(count - 1, count_);
     const int64_t most = std::numeric_limits<int64_t>::max();
-    return parts_of(input_.skip(gaps == most ? most : gaps + 1), count_);
+    const Passed passed = input_.pass(gaps == most ? most : gaps + 1);
+    left_out += parts_of(passed.count, count_);
+    passed.throw_error();
   }
 
   Json save() const override { return input_.save(); }
@@ -82,8 +89,7 @@ class ShardStream : public Stream<Item> {
  private:
   // Goes over the other shards' items.
   bool close_gap() {
-    const int64_t past = input_.taken() - index_;
-    const int64_t gap = past <= 0 ? -past : (count_ - past % count_) % count_;
+    const int64_t gap = items_to_shard(input_.taken(), count_, index_);
     return input_.skip(gap) == gap;
   }
 
@@ -104,37 +110,36 @@ class EvenShardStream : public Stream<Item> {
 
   bool next(Item& item) override {
     if (ended_) return false;
-    const int64_t gap = behind_ + index_;
-    const int64_t passed = input_.skip(gap);
-    if (passed == gap && input_.next(item)) {
-      behind_ = count_ - 1 - index_;
-      return true;
-    }
+    const int64_t gap = items_to_shard(input_.taken(), count_, index_);
+    const int64_t turn = input_.taken() + gap - index_;
+    if (input_.skip(gap) == gap && input_.next(item)) return true;
     ended_ = true;
     // Has another shard got a batch in this turn?
-    return passed > behind_ && open_()->next(item) && make_empty(item);
+    return input_.taken() > turn && open_()->next(item) && make_empty(item);
   }
 
-  int64_t skip(int64_t count) override {
-    if (count <= 0 || ended_) return 0;
+  void leave_out(int64_t count, int64_t& left_out) override {
+    if (count <= 0 || ended_) return;
+    const int64_t gap = items_to_shard(input_.taken(), count_, index_);
+    const int64_t turn = input_.taken() + gap - index_;
     const int64_t turns = saturating_product(count - 1, count_);
     const int64_t most = std::numeric_limits<int64_t>::max();
-    const int64_t wanted = turns >= most - 2 * count_ ? most : behind_ + index_ + turns + 1;
-    const int64_t passed = input_.skip(wanted);
-    ended_ = passed < wanted;
-    const int64_t batches = std::max<int64_t>(0, passed - behind_);
-    behind_ = count_ - 1 - index_;
-    return parts_of(batches, count_);
+    const int64_t wanted = turns >= most - 2 * count_ ? most : gap + turns + 1;
+    const Passed passed = input_.pass(wanted);
+    ended_ = !passed.error && passed.count < wanted;
+    // In the last turn there is an empty batch, if none of its own.
+    const int64_t batches = ended_ ? input_.taken() - turn : passed.count - gap;
+    left_out += parts_of(std::max<int64_t>(0, batches), count_);
+    passed.throw_error();
   }
 
   Json save() const override {
     Json input = input_.save();
     if (input.is_null()) return {};
-    return Json::object({{"input", std::move(input)}, {"behind", behind_}, {"ended", ended_}});
+    return Json::object({{"input", std::move(input)}, {"ended", ended_}});
   }
   void restore(const Json& state) override {
     input_.restore(saved_part(state, "input"));
-    behind_ = saved_count(state, "behind");
     ended_ = saved_part(state, "ended") == Json(true);
   }
 
@@ -148,7 +153,6 @@ class EvenShardStream : public Stream<Item> {
   Input<Item> input_;
   int64_t count_;
   int64_t index_;
-  int64_t behind_ = 0;  // batches of the last turn that haven't been passed
   bool ended_ = false;
 };
 
@@ -170,9 +174,11 @@ class BatchStream : public Stream<Result> {
     return true;
   }
 
-  int64_t skip(int64_t count) override {
-    const int64_t skipped = input_.skip(saturating_product(count, batch_size_));
-    return drop_remainder_ ? skipped / batch_size_ : parts_of(skipped, batch_size_);
+  void leave_out(int64_t count, int64_t& left_out) override {
+    const Passed items = input_.pass(saturating_product(count, batch_size_));
+    const bool only_whole = drop_remainder_ || items.error;
+    left_out += only_whole ? items.count / batch_size_ : parts_of(items.count, batch_size_);
+    items.throw_error();
   }
 
   Json save() const override { return input_.save(); }
@@ -217,10 +223,12 @@ class DivideStream : public Stream<Item> {
     return true;
   }
 
-  int64_t skip(int64_t count) override {
-    if (part_ != parts_) return Stream<Item>::skip(count);
-    const int64_t skipped = input_.skip(count / parts_) * parts_;
-    return skipped + Stream<Item>::skip(count - skipped);
+  void leave_out(int64_t count, int64_t& left_out) override {
+    if (part_ != parts_) return Stream<Item>::leave_out(count, left_out);
+    const Passed whole = input_.pass(count / parts_);
+    left_out += whole.count * parts_;
+    whole.throw_error();
+    Stream<Item>::leave_out(count - whole.count * parts_, left_out);
   }
 
   Json save() const override {

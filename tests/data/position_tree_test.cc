@@ -61,10 +61,10 @@ struct Source {
           element = Tensor::scalar(next_++);
           return true;
         }
-        int64_t skip(int64_t count) override {
-          const int64_t skipped = std::min(count, count_ - next_);
-          next_ += skipped;
-          return skipped;
+        void leave_out(int64_t count, int64_t& left_out) override {
+          const int64_t here = std::min(count, count_ - next_);
+          next_ += here;
+          left_out += here;
         }
 
        private:

@@ -12,6 +12,7 @@
 #include "tests/data/random_pipelines.h"
 #include "tests/data/support.h"
 #include "tests/support/processes.h"
+#include "tests/support/sanitized.h"
 
 using namespace cornu;
 using namespace cornu::testing;
@@ -19,11 +20,7 @@ using data::Dataset;
 
 namespace {
 
-#ifdef CORNU_SANITIZED
-constexpr uint64_t kPipelines = 500;  // each takes ten times as long
-#else
-constexpr uint64_t kPipelines = 2000;
-#endif
+constexpr auto kPipelines = static_cast<uint64_t>(cases(2000, 250));
 
 void check_pipeline(uint64_t seed) {
   const Pipeline p = made_up(seed);

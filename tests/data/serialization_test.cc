@@ -25,6 +25,7 @@
 #include "layers/preprocessing/random_flip.h"
 #include "tests/data/support.h"
 #include "tests/support/files.h"
+#include "tests/support/sanitized.h"
 
 using namespace cornu;
 using namespace cornu::testing;
@@ -550,7 +551,7 @@ TEST_CASE("mistakes in a pipeline give typed errors, or another pipeline") {
   int64_t read = 0;
   for (const Dataset& dataset : datasets) {
     const std::string pipeline = serialize(dataset).pipeline;
-    for (int i = 0; i < 500; ++i) {
+    for (int64_t i = 0; i < cases(500, 100); ++i) {
       const std::string text = with_mistakes(pipeline, engine);
       CAPTURE(text);
       try {
@@ -563,5 +564,5 @@ TEST_CASE("mistakes in a pipeline give typed errors, or another pipeline") {
       }
     }
   }
-  CHECK(read > 100);
+  CHECK(read > cases(100, 20));
 }

@@ -10,6 +10,7 @@
 #include "framework/core/random.h"
 #include "framework/io/fuzzing.h"
 #include "tests/data/support.h"
+#include "tests/support/sanitized.h"
 
 using namespace cornu;
 using namespace cornu::testing;
@@ -91,13 +92,13 @@ Json without_places(const Json& position) {
 
 TEST_CASE("a shuffle of records goes on as it would, at any parallelism and from any place") {
   const TempFolder folder;
-  const auto paths = write_files(folder.path(), 1500);
-  for (uint64_t seed = 0; seed < 40; ++seed) {
+  const auto paths = write_files(folder.path(), cases(1500, 300));
+  for (int64_t seed = 0; seed < cases(40, 8); ++seed) {
     CAPTURE(seed);
-    PhiloxEngine engine(seed);
+    PhiloxEngine engine(static_cast<uint64_t>(seed));
     const int64_t buffers[] = {1, 2, 9, 100, 700, 5000};
     const int64_t buffer = buffers[engine.below(6)];
-    const auto kind = engine.below(4);
+    const int64_t kind = seed % 4;
     CAPTURE(buffer);
     CAPTURE(kind);
     const auto make = [&](int64_t calls) {
@@ -123,7 +124,7 @@ TEST_CASE("a shuffle of lines and of records of one length goes on as it would")
     write_text(paths.back(), text);
   }
   PhiloxEngine engine(1);
-  for (int round = 0; round < 10; ++round) {
+  for (int64_t round = 0; round < cases(10, 3); ++round) {
     CAPTURE(round);
     const Dataset lines = shuffled(data::TextLineDataset(paths), 150, 2);
     check_restored(lines, shuffled(data::TextLineDataset(paths), 150, 1), engine);
@@ -134,7 +135,7 @@ TEST_CASE("a shuffle of lines and of records of one length goes on as it would")
 
 TEST_CASE("positions are written while the shuffle goes on, on another thread") {
   const TempFolder folder;
-  const auto paths = write_files(folder.path(), 600);
+  const auto paths = write_files(folder.path(), cases(600, 150));
   const Dataset dataset = shuffled(data::TFRecordDataset(paths), 90, 2).prefetch(8);
   const auto all = numbers(shuffled(data::TFRecordDataset(paths), 90, 1));
   auto iterator = dataset.iterator();
@@ -160,7 +161,7 @@ TEST_CASE("positions of shuffled records are restored where they have no places,
     return shuffled(data::TFRecordDataset(paths, {.num_parallel_reads = data::kAutotune}), 200, 2);
   };
   PhiloxEngine engine(2);
-  for (int round = 0; round < 5; ++round) {
+  for (int64_t round = 0; round < cases(5, 2); ++round) {
     CAPTURE(round);
     check_restored(make(), make_ahead(), engine, false);
     check_restored(make_ahead(), make(), engine, false);
