@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/core/json.h"
+#include "framework/core/optional_list.h"
 #include "framework/core/registry.h"
 
 namespace cornu {
@@ -45,6 +46,10 @@ Json config_value(const T& value) {
 }
 template <class T>
 Json config_value(const std::optional<T>& value) {
+  return value ? config_value(*value) : Json();
+}
+template <class T>
+Json config_value(const OptionalList<T>& value) {
   return value ? config_value(*value) : Json();
 }
 Json config_value(const std::vector<double>& values);
