@@ -17,6 +17,10 @@ namespace cornu {
 // user's class, named "package>Name", has none.
 Json serialized_form(const char* module, const std::string& class_name, Json config);
 
+// The name of one of Keras's functions, which `json` has in a class's place:
+// {"class_name": "function", "config": "mean_squared_error"}. Null for anything else.
+const Json* name_of_function(const Json& json);
+
 // A name alone, or what serialized_form gives.
 struct SerializedObject {
   std::string name;  // as it is registered: "package>Name" for users' classes
