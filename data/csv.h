@@ -11,6 +11,7 @@
 
 #include "data/dataset.h"
 #include "data/file_names.h"
+#include "framework/core/optional_list.h"
 
 namespace cornu::data {
 
@@ -44,8 +45,8 @@ struct CsvOptions {
   bool use_quote_delim = true;  // fields in double quotes may hold delimiters and ends of lines
   std::string na_value = "";    // stands for an empty field, too
   // The columns to take (from 0, ascending), or those to leave out; none of both: all.
-  std::optional<std::vector<int64_t>> select_cols = {};
-  std::optional<std::vector<int64_t>> exclude_cols = {};
+  OptionalList<int64_t> select_cols = {};
+  OptionalList<int64_t> exclude_cols = {};
 };
 
 // A tuple of scalars for each record of the files, one for each column that is taken, of which

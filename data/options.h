@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/element.h"
+#include "framework/core/optional_list.h"
 
 namespace cornu::data {
 
@@ -148,7 +149,7 @@ struct BucketOptions {
 };
 
 struct RejectionResampleOptions {
-  std::optional<std::vector<double>> initial_dist = {};  // none: as seen so far
+  OptionalList<double> initial_dist = {};  // none: as seen so far
   std::optional<int64_t> seed = {};
 };
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "framework/callbacks/logs.h"
+#include "framework/core/optional_list.h"
 
 namespace cornu {
 
@@ -21,8 +22,8 @@ struct ProgbarOptions {
   double interval = 0.05;              // least seconds between two drawings
   // Metrics shown as they come; the others are averaged over the steps. Or the other way round.
   // At most one of the two: InvalidArgument otherwise. None: all are averaged.
-  std::optional<std::vector<std::string>> stateful_metrics = {};
-  std::optional<std::vector<std::string>> stateless_metrics = {};
+  OptionalList<std::string> stateful_metrics = {};
+  OptionalList<std::string> stateless_metrics = {};
   std::string unit_name = "step";
 };
 

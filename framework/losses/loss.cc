@@ -233,6 +233,7 @@ Json serialize(const Loss& loss) {
 Loss loss_from_json(const Json& json) {
   if (json.is_null()) return {};
   if (json.is_string()) return Loss(json.as_string());
+  if (const Json* name = name_of_function(json)) return Loss(name->as_string());
   return make_from_serialized(loss_registry(), json);
 }
 

@@ -9,21 +9,20 @@
 namespace cornu::losses {
 namespace {
 
-Tensor sum_over(const Tensor& x, const std::optional<std::vector<int64_t>>& axis) {
+Tensor sum_over(const Tensor& x, const OptionalList<int64_t>& axis) {
   return axis ? ops::sum(x, *axis) : ops::sum(x);
 }
 
 }  // namespace
 
-Tensor dice(const Tensor& y_true, const Tensor& y_pred,
-            const std::optional<std::vector<int64_t>>& axis) {
+Tensor dice(const Tensor& y_true, const Tensor& y_pred, const OptionalList<int64_t>& axis) {
   const auto [truth, pred] = operands(y_true, y_pred);
   const Tensor shared = sum_over(truth * pred, axis);
   return 1.0 - 2.0 * shared / (sum_over(truth, axis) + sum_over(pred, axis) + kEpsilon);
 }
 
 Tensor tversky(const Tensor& y_true, const Tensor& y_pred, double alpha, double beta,
-               const std::optional<std::vector<int64_t>>& axis) {
+               const OptionalList<int64_t>& axis) {
   const auto [truth, pred] = operands(y_true, y_pred);
   const Tensor shared = sum_over(truth * pred, axis);
   const Tensor missed = sum_over(truth * (1.0 - pred), axis);

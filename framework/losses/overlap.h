@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/core/optional_list.h"
 #include "framework/losses/loss.h"
 
 namespace cornu::losses {
@@ -14,19 +15,18 @@ namespace cornu::losses {
 // ---- unreduced: over `axis`, by default everything at once, which gives a scalar ----
 
 // 1 - 2 |A and B| / (|A| + |B|)
-Tensor dice(const Tensor& y_true, const Tensor& y_pred,
-            const std::optional<std::vector<int64_t>>& axis = {});
+Tensor dice(const Tensor& y_true, const Tensor& y_pred, const OptionalList<int64_t>& axis = {});
 // 1 - |A and B| / (|A and B| + alpha |A without B| + beta |B without A|), A being y_true
 // (Salehi et al., "Tversky loss function for image segmentation", 2017).
 Tensor tversky(const Tensor& y_true, const Tensor& y_pred, double alpha = 0.5, double beta = 0.5,
-               const std::optional<std::vector<int64_t>>& axis = {});
+               const OptionalList<int64_t>& axis = {});
 
 // ---- losses ----
 
 struct DiceOptions {
   Reduction reduction = Reduction::SumOverBatchSize;
   std::string name = "dice";
-  std::optional<std::vector<int64_t>> axis = {};
+  OptionalList<int64_t> axis = {};
   DTypeName dtype = {};
 };
 class Dice : public Loss {
@@ -39,7 +39,7 @@ struct TverskyOptions {
   double beta = 0.5;
   Reduction reduction = Reduction::SumOverBatchSize;
   std::string name = "tversky";
-  std::optional<std::vector<int64_t>> axis = {};
+  OptionalList<int64_t> axis = {};
   DTypeName dtype = {};
 };
 class Tversky : public Loss {

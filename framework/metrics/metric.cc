@@ -233,6 +233,13 @@ Json serialize(const Metric& metric) {
 Metric metric_from_json(const Json& json) {
   if (json.is_null()) return {};
   if (json.is_string()) return Metric(json.as_string());
+  if (const Json* name = name_of_function(json)) {
+    check<Unimplemented>(name->as_string() != "cosine_similarity",
+                         "The function keras.losses.cosine_similarity isn't here as a metric. "
+                         "Compile the model with keras.metrics.CosineSimilarity, which has the "
+                         "other sign.");
+    return Metric(name->as_string());
+  }
   return make_from_serialized(metric_registry(), json);
 }
 

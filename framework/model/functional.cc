@@ -15,13 +15,14 @@ namespace cornu {
 Tensors KerasNode::record(std::shared_ptr<Layer> layer, const Tensors& inputs,
                           const CallOptions& options,
                           const std::vector<std::pair<DType, Shape>>& outputs,
-                          const std::vector<std::string>& output_names) {
+                          const std::vector<std::string>& output_names, const MaskTypes& masks) {
   auto node = std::make_shared<KerasNode>();
   node->layer_ = std::move(layer);
   node->inputs_ = inputs;
   node->options_ = options;
   node->outputs_ = outputs;
   node->output_names_ = output_names;
+  node->masks_ = masks;
   node->index_ = node->layer_->add_node(node);
   return node->outputs();
 }

@@ -20,7 +20,8 @@ class KerasNode : public Tracer, public std::enable_shared_from_this<KerasNode> 
   static Tensors record(std::shared_ptr<Layer> layer, const Tensors& inputs,
                         const CallOptions& options,
                         const std::vector<std::pair<DType, Shape>>& outputs,
-                        const std::vector<std::string>& output_names = {});
+                        const std::vector<std::string>& output_names = {},
+                        const MaskTypes& masks = {});
 
   // Chains of nodes may be long: those before it end one after another, not within each other.
   ~KerasNode() override;
@@ -42,6 +43,10 @@ class KerasNode : public Tracer, public std::enable_shared_from_this<KerasNode> 
   // The placeholders the node makes.
   Tensors outputs();
   const std::vector<std::pair<DType, Shape>>& output_types() const { return outputs_; }
+  // Of the mask that rides on an output; none where none does.
+  std::optional<std::pair<DType, Shape>> mask_type(size_t output) const {
+    return output < masks_.size() ? masks_[output] : std::nullopt;
+  }
 
  private:
   std::shared_ptr<Layer> layer_;
@@ -50,6 +55,7 @@ class KerasNode : public Tracer, public std::enable_shared_from_this<KerasNode> 
   CallOptions options_;
   std::vector<std::pair<DType, Shape>> outputs_;
   std::vector<std::string> output_names_;
+  MaskTypes masks_;
 };
 
 // The node a placeholder comes from. InvalidArgument for anything else.

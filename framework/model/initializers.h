@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/core/optional_list.h"
 #include "framework/model/parts.h"
 
 namespace cornu::initializers {
@@ -108,8 +109,8 @@ struct VarianceScalingOptions {
   std::string mode = "fan_in";                    // or "fan_out", "fan_avg"
   std::string distribution = "truncated_normal";  // or "untruncated_normal", "uniform"
   std::optional<int64_t> seed = {};
-  std::optional<std::vector<int64_t>> input_axes = {};  // axes that make fan_in, with the next:
-  std::optional<std::vector<int64_t>> output_axes = {};
+  OptionalList<int64_t> input_axes = {};  // axes that make fan_in, with the next:
+  OptionalList<int64_t> output_axes = {};
 };
 
 // Values of variance scale / n, where n is the number of inputs ("fan_in"), of outputs, or their
@@ -131,8 +132,8 @@ class VarianceScaling : public InitializerImpl {
 
 struct FanOptions {
   std::optional<int64_t> seed = {};
-  std::optional<std::vector<int64_t>> input_axes = {};
-  std::optional<std::vector<int64_t>> output_axes = {};
+  OptionalList<int64_t> input_axes = {};
+  OptionalList<int64_t> output_axes = {};
 };
 
 // A VarianceScaling with a name of its own and all but FanOptions fixed.

@@ -37,6 +37,20 @@ std::vector<std::pair<DType, Shape>> types_of(const Tensors& tensors) {
   return types;
 }
 
+MaskTypes mask_types_of(const Tensors& tensors) {
+  MaskTypes types;
+  for (const Tensor& tensor : tensors) {
+    if (is_placeholder(tensor)) {
+      types.push_back(keras_node(tensor)->mask_type(static_cast<size_t>(tensor.symbol_id())));
+    } else {
+      types.emplace_back();
+      const Tensor mask = tensor.mask();
+      if (mask.defined()) types.back().emplace(mask.dtype(), mask.shape());
+    }
+  }
+  return types;
+}
+
 }  // namespace
 
 DTypePolicy DTypePolicy::parse(const std::string& name) {
@@ -235,8 +249,9 @@ Tensors Layer::call_on_placeholders(const Tensors& inputs, const CallOptions& op
                             "{} '{}': a layer of a functional model must be shared with it. Make "
                             "it with make_layer<{}>(…) instead of as a plain object.",
                             class_name(), name(), class_name());
-  const CallTypes outputs = infer_call(types_of(inputs), inputs.names(), options);
-  return KerasNode::record(self, inputs, options, outputs.types, outputs.names);
+  const CallTypes outputs =
+      infer_call(types_of(inputs), inputs.names(), options, mask_types_of(inputs));
+  return KerasNode::record(self, inputs, options, outputs.types, outputs.names, outputs.masks);
 }
 
 Tensors Layer::call_on_values(const Tensors& inputs, const CallOptions& options) {
@@ -316,10 +331,11 @@ void Layer::build_once(const std::vector<Shape>& input_shapes, std::vector<std::
   set_built(true, input_shapes);
 }
 
-// Types of the outputs, with unknown axes, and their names where they have some.
+// Types of the outputs, with unknown axes, of the masks on them, and their names where they have
+// some.
 Layer::CallTypes Layer::infer_call(const std::vector<std::pair<DType, Shape>>& inputs,
                                    const std::vector<std::string>& input_names,
-                                   const CallOptions& options) {
+                                   const CallOptions& options, const MaskTypes& input_masks) {
   const internal::CallFrame nobody;
   std::vector<Shape> shapes;
   std::vector<TensorType> types;
@@ -327,29 +343,46 @@ Layer::CallTypes Layer::infer_call(const std::vector<std::pair<DType, Shape>>& i
     shapes.push_back(shape);
     types.push_back({dtype, shape});
   }
+  for (const auto& mask : input_masks) {
+    if (mask) types.push_back({mask->first, mask->second});
+  }
   for (const Tensor& mask : options.mask) {
     if (mask.defined()) types.push_back(type_of(mask));
   }
   build_once(shapes, input_names);
   CallTypes result;
+  std::vector<bool> masked;
   const auto outputs = infer_types(types, [&](const std::vector<Tensor>& values) {
     auto next = values.begin() + static_cast<int64_t>(inputs.size());
-    Tensors given(std::vector<Tensor>(values.begin(), next));
-    if (!input_names.empty()) {
-      std::vector<Tensors::Named> named;
-      for (size_t i = 0; i < given.size(); ++i) named.emplace_back(input_names[i], given[i]);
-      given = Tensors::named(std::move(named));
+    std::vector<Tensor> list(values.begin(), next);
+    for (size_t i = 0; i < input_masks.size(); ++i) {
+      if (input_masks[i]) list[i] = list[i].with_mask(*next++);
     }
+    std::vector<Tensors::Named> named;
+    for (size_t i = 0; i < input_names.size(); ++i) named.emplace_back(input_names[i], list[i]);
     std::vector<Tensor> masks;
     for (const Tensor& mask : options.mask) masks.push_back(mask.defined() ? *next++ : mask);
     const Tensors called = (*this)(
-        given,
+        named.empty() ? Tensors(std::move(list)) : Tensors::named(std::move(named)),
         {.training = options.training, .mask = std::move(masks), .settings = options.settings});
     result.names = called.names();
-    return called.list();
+    std::vector<Tensor> given = called.list();
+    masked.clear();
+    for (const Tensor& output : called) {
+      masked.push_back(output.mask().defined());
+      if (masked.back()) given.push_back(output.mask());
+    }
+    return given;
   });
   clear_losses();
-  for (const TensorType& type : outputs) result.types.emplace_back(type.dtype, type.shape);
+  auto mask = outputs.begin() + static_cast<int64_t>(masked.size());
+  for (size_t i = 0; i < masked.size(); ++i) {
+    result.types.emplace_back(outputs[i].dtype, outputs[i].shape);
+    result.masks.emplace_back();
+    if (!masked[i]) continue;
+    result.masks.back().emplace(mask->dtype, mask->shape);
+    ++mask;
+  }
   return result;
 }
 

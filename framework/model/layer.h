@@ -83,6 +83,9 @@ struct LayerOptions {
   Regularizer activity_regularizer = {};
 };
 
+// Dtypes and shapes of masks, by tensor; none for one without a mask.
+using MaskTypes = std::vector<std::optional<std::pair<DType, Shape>>>;
+
 // Compute and variable dtypes ("mixed_bfloat16" computes in bfloat16 on float32 variables).
 struct DTypePolicy {
   DType compute = DType::Float32;
@@ -262,9 +265,11 @@ class Layer : public std::enable_shared_from_this<Layer> {
   struct CallTypes {
     std::vector<std::pair<DType, Shape>> types;
     std::vector<std::string> names;  // none, or one each
+    MaskTypes masks;                 // one each
   };
   CallTypes infer_call(const std::vector<std::pair<DType, Shape>>& inputs,
-                       const std::vector<std::string>& input_names, const CallOptions& options);
+                       const std::vector<std::string>& input_names, const CallOptions& options,
+                       const MaskTypes& input_masks = {});
   void build_once(const std::vector<Shape>& input_shapes, std::vector<std::string> names);
   void require_argument(const std::string& key, const std::vector<std::string>& known) const;
   void check_settings(const CallOptions& options) const;

@@ -17,6 +17,18 @@ Json serialized_form(const char* module, const std::string& class_name, Json con
                        {"registered_name", class_name}});
 }
 
+const Json* name_of_function(const Json& json) {
+  const Json* class_name = json.is_object() ? json.find("class_name") : nullptr;
+  if (!class_name || !class_name->is_string() || class_name->as_string() != "function") {
+    return nullptr;
+  }
+  const Json* registered = json.find("registered_name");
+  const bool custom = registered && registered->is_string() &&
+                      registered->as_string().find('>') != std::string::npos;
+  const Json* name = json.find("config");
+  return !custom && name && name->is_string() ? name : nullptr;
+}
+
 SerializedObject read_serialized(const Json& json, const std::string& kind) {
   if (json.is_string()) return {json.as_string(), Json::object()};
   const Json* class_name = json.find("class_name");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/core/json.h"
+#include "framework/core/optional_list.h"
 #include "framework/core/registry.h"
 
 namespace cornu {
@@ -15,6 +16,10 @@ namespace cornu {
 // {"module", "class_name", "config", "registered_name"}. `module` is Keras's ("keras.losses"); a
 // user's class, named "package>Name", has none.
 Json serialized_form(const char* module, const std::string& class_name, Json config);
+
+// The name of one of Keras's functions, which `json` has in a class's place:
+// {"class_name": "function", "config": "mean_squared_error"}. Null for anything else.
+const Json* name_of_function(const Json& json);
 
 // A name alone, or what serialized_form gives.
 struct SerializedObject {
@@ -45,6 +50,10 @@ Json config_value(const T& value) {
 }
 template <class T>
 Json config_value(const std::optional<T>& value) {
+  return value ? config_value(*value) : Json();
+}
+template <class T>
+Json config_value(const OptionalList<T>& value) {
   return value ? config_value(*value) : Json();
 }
 Json config_value(const std::vector<double>& values);

@@ -395,6 +395,16 @@ class GraphReader {
     operands.names.resize(operands.list.size(), name);
   }
 
+  // Whether a call in a file was given this `training`. Where the class's own call has a default
+  // for it, Keras writes that, and means by it what the model is told.
+  static bool says_training(const Layer& layer, bool training) {
+    static const std::set<std::string> kWithoutDefault = {
+        "BatchNormalization", "Bidirectional",       "Dense",          "EinsumDense",
+        "Functional",         "GroupQueryAttention", "Lambda",         "Model",
+        "MultiHeadAttention", "Sequential",          "TimeDistributed"};
+    return training != layer.training_by_default() || kWithoutDefault.contains(layer.class_name());
+  }
+
   Tensors call_layer(const Part& part, const Json& call) const {
     const CallSignature& signature = part.layer.get().call_signature();
     const auto among = [](const std::vector<std::string>& names, const std::string& name) {
@@ -404,7 +414,7 @@ class GraphReader {
     CallOptions options;
     for (const auto& [key, value] : call.at("kwargs").as_object()) {
       if (key == "training" && value.is_bool()) {
-        options.training = value.as_bool();
+        if (says_training(part.layer.get(), value.as_bool())) options.training = value.as_bool();
       } else if (key == "mask") {
         options.mask = masks(value);
       } else if (among(signature.inputs, key) && !value.is_null()) {

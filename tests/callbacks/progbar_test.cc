@@ -219,8 +219,7 @@ TEST_CASE("callbacks get a progress bar unless they are silent or have one") {
 }
 
 TEST_CASE("averaged and other metrics can't both be listed") {
-  const ProgbarOptions options{.stateful_metrics = std::vector<std::string>{"a"},
-                               .stateless_metrics = std::vector<std::string>{"b"}};
+  const ProgbarOptions options{.stateful_metrics = {"a"}, .stateless_metrics = {"b"}};
   CHECK_THROWS_WITH_AS(Progbar{options},
                        "Progbar: stateful_metrics and stateless_metrics were both given. Give one: "
                        "the metrics it doesn't name are of the other kind.",
@@ -229,7 +228,7 @@ TEST_CASE("averaged and other metrics can't both be listed") {
 
 TEST_CASE("add counts on; the other metrics than the stateless ones are shown as they come") {
   Screen screen;
-  Progbar bar({.target = 4, .verbose = 2, .stateless_metrics = std::vector<std::string>{"loss"}},
+  Progbar bar({.target = 4, .verbose = 2, .stateless_metrics = {"loss"}},
               screen.output(ProgbarDisplay::Redraw));
   bar.add(1, {{"loss", 2.0}, {"rate", 2.0}});
   bar.add(2, {{"loss", 0.5}, {"rate", 0.5}});

@@ -126,12 +126,12 @@ TEST_CASE("a byte order mark is no part of a CSV file's first field") {
 
 TEST_CASE("CsvDataset takes the columns that it is asked for") {
   const std::string bytes = "1,2,3\n4,5,6\n";
-  CHECK(parsed(bytes, {kInt}, {.select_cols = {{1}}}) == "2|5");
-  CHECK(parsed(bytes, {kInt, kText}, {.select_cols = {{0, 2}}}) == "1 3|4 6");
-  CHECK(parsed(bytes, {kInt, kInt}, {.exclude_cols = {{1}}}) == "1 3|4 6");
-  CHECK_THROWS_AS(parsed(bytes, {kInt, kInt}, {.select_cols = {{2, 0}}}), InvalidArgument);
-  CHECK_THROWS_AS(parsed(bytes, {kInt}, {.select_cols = {{2, 0}}}), InvalidArgument);
-  CHECK_THROWS_AS(parsed(bytes, {kInt}, {.select_cols = {{2}}, .exclude_cols = {{1}}}),
+  CHECK(parsed(bytes, {kInt}, {.select_cols = {1}}) == "2|5");
+  CHECK(parsed(bytes, {kInt, kText}, {.select_cols = {0, 2}}) == "1 3|4 6");
+  CHECK(parsed(bytes, {kInt, kInt}, {.exclude_cols = {1}}) == "1 3|4 6");
+  CHECK_THROWS_AS(parsed(bytes, {kInt, kInt}, {.select_cols = {2, 0}}), InvalidArgument);
+  CHECK_THROWS_AS(parsed(bytes, {kInt}, {.select_cols = {2, 0}}), InvalidArgument);
+  CHECK_THROWS_AS(parsed(bytes, {kInt}, {.select_cols = {2}, .exclude_cols = {1}}),
                   InvalidArgument);
   CHECK_THROWS_AS(parsed(bytes, {}), InvalidArgument);
   CHECK_THROWS_AS(parsed(bytes, {DType::Bool}), InvalidArgument);
@@ -149,7 +149,7 @@ TEST_CASE("what is wrong in a CSV file is told with line and column") {
         "line 3: column 1: expected a number (int32), got \"d\".");
   CHECK(error("1,2,3\n", {kInt, kInt}) == "line 1: expected 2 fields, got more: \"1,2,3\".");
   CHECK(error("1\n", {kInt, kInt}) == "line 1: expected 2 fields, got 1: column 1 is missing.");
-  CHECK(error("1\n", {kInt}, {.select_cols = {{1}}}) ==
+  CHECK(error("1\n", {kInt}, {.select_cols = {1}}) ==
         "line 1: expected 2 fields, got 1: column 1 is missing.");
   CHECK(error("a\"b\n", {kText}) ==
         "line 1: a field that isn't quoted has a quote in it: \"a\"b\".");

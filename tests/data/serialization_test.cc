@@ -186,7 +186,7 @@ TEST_CASE("functions travel as graphs") {
   }));
   check_sent("rejection_resample",
              d.rejection_resample([](const Tensor& x) { return ops::mod(x, 2); }, {0.3, 0.7},
-                                  {.initial_dist = std::vector<double>{0.5, 0.5}}));
+                                  {.initial_dist = {0.5, 0.5}}));
   const Dataset words = d.batch(4);
   check_sent("bucket",
              words.bucket_by_sequence_length([](const Tensor& x) { return ops::sum(x) * 0 + 3; },

@@ -166,7 +166,7 @@ TEST_CASE("a repetition without elements is followed by others") {
   CHECK(numbers(kept.repeat(40)).size() == 40 * numbers(kept).size());
   const auto rejected = Dataset::range(1)
                             .rejection_resample([](const Tensor& x) { return x; }, {0.5, 0.5},
-                                                {.initial_dist = {{0.9, 0.1}}, .seed = 2})
+                                                {.initial_dist = {0.9, 0.1}, .seed = 2})
                             .repeat(200);
   CHECK(numbers(rejected).size() > 10);
   // Nothing that is drawn: all repetitions are alike.

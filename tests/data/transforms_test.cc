@@ -475,7 +475,7 @@ TEST_CASE("rejection_resample brings classes to the target") {
   };
   for (const bool told : {true, false}) {
     data::RejectionResampleOptions options{.seed = 3};
-    if (told) options.initial_dist = {{0.9, 0.1}};
+    if (told) options.initial_dist = {0.9, 0.1};
     const auto even = Dataset::range(20'000).rejection_resample(rare, {0.5, 0.5}, options);
     CHECK(even.element_spec().to_string() == "(int64 (), int64 ())");
     double ones = 0;

@@ -208,6 +208,8 @@ class Models(InFolder):
         self.assertIn("'few.txt' names 1 classes, a line each; the model's output is (1, 3)",
                       self.failure("predict", "seen.keras", "--input", "pictures/a/1.png", "--top", "1",
                                    "--classes", "few.txt"))
+        self.assertIn("the model's output is (1, 3). Give a file with its classes' names: --classes",
+                      self.failure("predict", "seen.keras", "--input", "pictures/a/1.png", "--top", "1"))
 
     def test_classes_of_folders_are_targets(self):
         self.put("net.json", files.of_pictures())
@@ -321,6 +323,8 @@ class WrongCalls(InFolder):
                 (["summary", "net.json", "--line-length", "100000000000"], "--line-length"),
                 (["summary", "net.json", "--", "more.json"], "more.json"),
                 (["convert", "w.weights.h5", "m.keras"], "has weights alone"),
+                (["predict", "w.weights.h5", "--input", "x.npy"],
+                 "cornu convert MODEL.json MODEL.keras --weights 'w.weights.h5'"),
                 (["convert", "m.onnx", "m.keras"], "is ONNX, which is written alone"),
                 (["convert", "net.json", "m.onx"], "expected a file that ends in"),
                 (["plot", "net.json", "--output", "m.bmp"], "expected a file that ends in '.dot'"),

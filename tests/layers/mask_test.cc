@@ -135,3 +135,66 @@ TEST_CASE("a mask for each of a layer's outputs, alone and within a functional m
   CHECK(has_mask(masked[0], Tensor::from({true, true, true, false}, {2, 2})));
   CHECK(has_mask(masked[1], Tensor::from({false, true, true, false}, {2, 2})));
 }
+
+namespace {
+
+// keras.io's guide to masking: layers of one's own that make a mask, pass it on, or can't do
+// without one.
+class CustomEmbedding : public Layer {
+ public:
+  void build(const Shape&) override { embeddings_ = add_weight({.shape = {10, 4}}); }
+  Tensor call(const Tensor& x, const CallArgs&) override { return ops::take(embeddings_, x, 0); }
+  Tensor compute_mask(const Tensors& inputs, const Tensor&) const override {
+    return ops::not_equal(inputs[0], 0);
+  }
+
+ private:
+  Variable embeddings_;
+};
+
+class TemporalSoftmax : public Layer {
+ public:
+  Tensor call(const Tensor& x, const CallArgs& args) override {
+    check<InvalidArgument>(args.mask.defined(), "expected a mask.");
+    const Tensor exponents = ops::exp(x) * ops::expand_dims(ops::cast(args.mask, x.dtype()), -1);
+    return exponents / ops::sum(exponents, 1, true);
+  }
+};
+
+// The steps of odd numbers, with a mask of the inputs' second halves where they have one.
+class EverySecond : public Layer {
+ public:
+  Tensors call_list(const Tensors& inputs, const CallArgs&) override {
+    std::vector<Tensor> outputs;
+    for (const Tensor& x : inputs) {
+      const Tensor half = x(Slice(), Slice(1, {}, 2));
+      outputs.push_back(x.mask().defined() ? half.with_mask(x.mask()(Slice(), Slice(1, {}, 2)))
+                                           : half);
+    }
+    return outputs;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("layers of a functional model are called with their masks when it is made") {
+  clear_session();
+  const Tensor tokens = Input({.shape = {kUnknown}, .dtype = "int32"});
+  const Tensor other = Input({.shape = {kUnknown, 4}});
+  Tensor x = make_layer<CustomEmbedding>()(tokens);
+  x = layers::Dense({.units = 2})(x);
+  const Tensors halves = make_layer<EverySecond>()({x, other});
+  const Tensor weights = make_layer<TemporalSoftmax>()(halves[0]);
+  CHECK(weights.shape() == Shape{kUnknown, kUnknown, 2});
+  Model model({tokens, other}, weights);
+
+  const Tensor found = model.predict(
+      {Tensor::from<int32_t>({3, 1, 2, 0, 5, 6}, {1, 6}), ops::zeros({1, 6, 4})}, {.verbose = 0});
+  CHECK(found.shape() == Shape{1, 3, 2});
+  CHECK(found(0, 1, 0).item<float>() == 0.0f);
+  CHECK(ops::sum(found, 1)(0, 1).item<float>() == doctest::Approx(1.0));
+
+  // Where no mask comes the error says so when the model is made.
+  CHECK_THROWS_WITH_AS(make_layer<TemporalSoftmax>()(halves[1]),
+                       doctest::Contains("expected a mask"), InvalidArgument);
+}

@@ -11,6 +11,7 @@
 #include "framework/graph/passes/pass.h"
 #include "framework/graph/trace.h"
 #include "framework/losses/losses.h"
+#include "framework/model/initializers.h"
 #include "framework/ops/ops.h"
 #include "tests/support/parts.h"
 
@@ -256,4 +257,21 @@ TEST_CASE("a traced loss does nothing that isn't needed") {
   const losses::SparseCategoricalCrossentropy loss({.from_logits = true});
   CHECK(ops_of(inputs, [&](const std::vector<Tensor>& x) { return loss(x[0], x[1]); }) ==
         "sparse_softmax_cross_entropy reduce_sum multiply");
+}
+
+TEST_CASE("axes of overlaps are written as lists; none are all") {
+  const Tensor truth = Tensor::from<float>({1, 0, 1, 1, 0, 0, 1, 0}, {2, 2, 2});
+  const Tensor pred = Tensor::from<float>({1, 1, 0, 1, 0, 1, 1, 0}, {2, 2, 2});
+  const Tensor each = losses::Dice({.reduction = Reduction::None, .axis = {1, 2}})(truth, pred);
+  REQUIRE(each.shape() == Shape{2});
+  CHECK(each.data<float>()[0] == doctest::Approx(1.0 - 4.0 / 6));
+  CHECK(each.data<float>()[1] == doctest::Approx(1.0 - 2.0 / 3));
+  const Tensor of_rows = losses::tversky(truth, pred, 0.5, 0.5, {2});
+  CHECK(of_rows.shape() == Shape{2, 2});
+  CHECK(losses::Dice({.reduction = Reduction::None})(truth, pred).rank() == 0);
+  // A kernel's axes, in initializers.
+  const initializers::VarianceScaling scaling(
+      {.seed = 1, .input_axes = {0}, .output_axes = {1, 2}});
+  CHECK(scaling.get_config().at("output_axes") == Json(std::vector<int64_t>{1, 2}));
+  CHECK(initializers::VarianceScaling().get_config().at("input_axes").is_null());
 }

@@ -309,5 +309,59 @@ TEST_CASE("a function as loss doesn't keep a model from being saved") {
   CHECK(distance(predictions(model, numbers({2, 3})), predictions(loaded, numbers({2, 3}))) == 0);
 }
 
+// Keras's functional models name `training` in calls of layers whose own call has a default for it.
+TEST_CASE("a training flag in a file that is a class's default is nobody's word") {
+  clear_session();
+  const Tensor inputs = Input({.shape = {8, 8, 1}});
+  const Tensor flipped = layers::RandomFlip({.seed = 1})(inputs);
+  const Tensor dropped = layers::Dropout({.rate = 0.5, .seed = 2})(inputs);
+  const Tensor always = layers::Dropout({.rate = 0.5, .seed = 3})(inputs);
+  const Tensor normalized = layers::BatchNormalization()(inputs);
+  const Model model(inputs, {flipped, dropped, always, normalized});
+  Json config = serialize_model(model);
+  const std::vector<std::pair<std::string, bool>> written = {{"random_flip", true},
+                                                             {"dropout", false},
+                                                             {"dropout_1", true},
+                                                             {"batch_normalization", false}};
+  std::string text = config.dump();
+  for (const auto& [name, training] : written) {
+    // The calls stand before the next layer's module; each layer has one.
+    const size_t layer = text.find("\"name\": \"" + name + "\"");
+    REQUIRE(layer != std::string::npos);
+    const std::string none = "\"kwargs\": {}";
+    const size_t at = text.find(none, layer);
+    REQUIRE(at != std::string::npos);
+    text.replace(at, none.size(), fmt::format("\"kwargs\": {{\"training\": {}}}", training));
+  }
+  Model loaded = model_from_json(text);
+  const Tensor x = ops::reshape(ops::arange(1, 513, 1, "float32"), {8, 8, 8, 1});
+  auto same = [&](const Tensor& y) { return distance(y, x) == 0; };
+  for (int i = 0; i < 3; ++i) {
+    const Tensors predicted = loaded.predict(x, {.verbose = 0});
+    CHECK(same(predicted[0]));
+    CHECK(same(predicted[1]));
+    CHECK(!same(predicted[2]));
+  }
+  const Tensors trained = loaded(x, {.training = true});
+  CHECK(!same(trained[0]));
+  CHECK(!same(trained[1]));
+  CHECK(!same(trained[2]));
+  CHECK(distance(trained[3], x) < 1.0);  // x / sqrt(1.001): not this batch's statistics
+}
+
+TEST_CASE("losses and metrics that are functions of Keras's in a file") {
+  const auto function = [](const char* name) {
+    return Json::object({{"module", "builtins"},
+                         {"class_name", "function"},
+                         {"config", name},
+                         {"registered_name", "function"}});
+  };
+  CHECK(loss_from_json(function("mean_squared_error")).name() == "mean_squared_error");
+  CHECK(metric_from_json(function("mean_absolute_error")).name() == "mean_absolute_error");
+  CHECK_THROWS_WITH_AS(loss_from_json(function("mean_square_error")),
+                       doctest::Contains("Did you mean 'mean_squared_error'"), InvalidArgument);
+  CHECK_THROWS_AS(metric_from_json(function("cosine_similarity")), Unimplemented);
+}
+
 }  // namespace
 }  // namespace cornu

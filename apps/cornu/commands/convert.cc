@@ -33,7 +33,9 @@ cornu::Model read_model(Format format, const std::string& path, bool compile) {
       break;
   }
   throw WrongCall(fmt::format(
-      "'{}' has weights alone. Give a model (.keras, .json), and this file with --weights", path));
+      "'{0}' has weights alone. Put them into their model first: cornu convert MODEL.json "
+      "MODEL.keras --weights '{0}'",
+      path));
 }
 
 void write_model(Format format, cornu::Model& model, const std::string& path) {

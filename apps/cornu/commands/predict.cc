@@ -139,6 +139,11 @@ std::vector<std::string> lines_of(const std::string& path) {
 using Scores = std::vector<std::pair<std::string, double>>;
 
 std::vector<Scores> imagenet_scores(const Tensor& output, int64_t top) {
+  constexpr int64_t kClasses = 1000;
+  check<InvalidArgument>(output.rank() == 2 && output.dim(1) == kClasses,
+                         "--top without --classes prints the names of ImageNet's {} classes; the "
+                         "model's output is {}. Give a file with its classes' names: --classes.",
+                         kClasses, output.shape());
   std::vector<Scores> result;
   for (const auto& example : cornu::applications::imagenet_utils::decode_predictions(output, top)) {
     Scores& scores = result.emplace_back();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "applications/applications.h"
+#include "data/arrays.h"
 #include "data/csv.h"
 #include "data/dataset.h"
 #include "data/datasets/boston_housing.h"

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/arrays.h"
+
+#include <algorithm>
+
+#include "framework/core/error.h"
+#include "framework/ops/ops.h"
+
+namespace cornu::data {
+namespace {
+
+bool is_at_front(const std::string& place, const char* option) {
+  check<InvalidArgument>(place == "pre" || place == "post",
+                         "pad_sequences: {}: expected \"pre\" or \"post\", got \"{}\".", option,
+                         place);
+  return place == "pre";
+}
+
+}  // namespace
+
+Tensor to_categorical(const Tensor& x, std::optional<int64_t> num_classes) {
+  const bool squeezed = x.rank() > 1 && x.dim(-1) == 1;
+  const Tensor labels = ops::cast(squeezed ? ops::squeeze(x, -1) : x, DType::Int64).host();
+  const std::span<const int64_t> numbers = labels.data<int64_t>();
+  const auto greatest = std::ranges::max_element(numbers);
+  if (!num_classes) num_classes = greatest == numbers.end() ? 0 : *greatest + 1;
+  for (const int64_t number : numbers) {
+    check<InvalidArgument>(number >= 0 && number < *num_classes,
+                           "to_categorical: expected classes from 0 to {}, got {}. Give another "
+                           "num_classes, or count the classes from 0.",
+                           *num_classes - 1, number);
+  }
+  return ops::one_hot(labels, *num_classes);
+}
+
+Tensor pad_sequences(const std::vector<Tensor>& sequences, const PadSequencesOptions& options) {
+  const bool pad_front = is_at_front(options.padding, "padding");
+  const bool cut_front = is_at_front(options.truncating, "truncating");
+  check<InvalidArgument>(!options.maxlen || *options.maxlen >= 0,
+                         "pad_sequences: expected a maxlen of at least 0, got {}.",
+                         options.maxlen.value_or(0));
+  int64_t longest = 0;
+  Shape step;  // of the first sequence that has one
+  bool known = false;
+  for (const Tensor& sequence : sequences) {
+    check<InvalidArgument>(sequence.rank() > 0,
+                           "pad_sequences: expected sequences (steps, …), got a number.");
+    longest = std::max(longest, sequence.dim(0));
+    if (sequence.dim(0) == 0) continue;
+    const std::vector<int64_t> dims(sequence.shape().begin() + 1, sequence.shape().end());
+    check<InvalidArgument>(!known || Shape(dims) == step,
+                           "pad_sequences: expected steps of one shape, got {} and {}.", step,
+                           Shape(dims));
+    step = Shape(dims);
+    known = true;
+  }
+  const int64_t length = options.maxlen.value_or(longest);
+  std::vector<int64_t> dims = {static_cast<int64_t>(sequences.size()), length};
+  dims.insert(dims.end(), step.begin(), step.end());
+  Tensor result = ops::full(Shape(dims), options.value, options.dtype);
+  const size_t step_bytes = static_cast<size_t>(step.num_elements()) * size_of(result.dtype());
+  std::byte* row = result.mutable_raw();
+  for (const Tensor& sequence : sequences) {
+    const int64_t steps = std::min(sequence.dim(0), length);
+    if (steps > 0) {
+      const int64_t begin = cut_front ? sequence.dim(0) - steps : 0;
+      const Tensor kept = ops::cast(sequence.rows(begin, begin + steps), result.dtype()).host();
+      const int64_t skipped = pad_front ? length - steps : 0;
+      std::copy_n(kept.raw(), kept.bytes(), row + static_cast<size_t>(skipped) * step_bytes);
+    }
+    row += static_cast<size_t>(length) * step_bytes;
+  }
+  return result;
+}
+
+}  // namespace cornu::data

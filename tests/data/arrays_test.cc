@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Labels and sequences as arrays; the values are those of keras.utils.
+#include "data/arrays.h"
+
+#include <doctest/doctest.h>
+
+#include "framework/core/error.h"
+
+using namespace cornu;
+
+TEST_CASE("classes become vectors with a one") {
+  const Tensor y = data::to_categorical(Tensor{0, 1, 2, 3}, 4);
+  CHECK(y.shape() == Shape{4, 4});
+  CHECK(y.dtype() == DType::Float32);
+  CHECK(y.to_vector<float>() == std::vector<float>{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1});
+  // The last axis of size 1 of a file's labels; the number of classes is the greatest one plus 1.
+  CHECK(data::to_categorical(Tensor::from<uint8_t>({2, 0}, {2, 1})).to_vector<float>() ==
+        std::vector<float>{0, 0, 1, 1, 0, 0});
+  CHECK(data::to_categorical(Tensor::from<int64_t>({0, 1, 1, 0}, {2, 2})).shape() ==
+        Shape{2, 2, 2});
+  CHECK(data::to_categorical(Tensor{1.0f}, 3).to_vector<float>() == std::vector<float>{0, 1, 0});
+  CHECK_THROWS_WITH_AS(data::to_categorical(Tensor{1, 3}, 3),
+                       "to_categorical: expected classes from 0 to 2, got 3. Give another "
+                       "num_classes, or count the classes from 0.",
+                       InvalidArgument);
+  CHECK_THROWS_AS(data::to_categorical(Tensor{-1, 0}), InvalidArgument);
+}
+
+TEST_CASE("sequences become one array, filled up or cut at either end") {
+  const std::vector<std::vector<int64_t>> sequences = {{1}, {2, 3}, {4, 5, 6}};
+  auto padded = [&](const data::PadSequencesOptions& options) {
+    return data::pad_sequences(sequences, options).to_vector<int32_t>();
+  };
+  using Numbers = std::vector<int32_t>;
+  CHECK(data::pad_sequences(sequences).shape() == Shape{3, 3});
+  CHECK(padded({}) == Numbers{0, 0, 1, 0, 2, 3, 4, 5, 6});
+  CHECK(padded({.value = -1}) == Numbers{-1, -1, 1, -1, 2, 3, 4, 5, 6});
+  CHECK(padded({.padding = "post"}) == Numbers{1, 0, 0, 2, 3, 0, 4, 5, 6});
+  CHECK(padded({.maxlen = 2}) == Numbers{0, 1, 2, 3, 5, 6});
+  CHECK(padded({.maxlen = 2, .truncating = "post"}) == Numbers{0, 1, 2, 3, 4, 5});
+  CHECK(padded({.maxlen = 4, .padding = "post"}) == Numbers{1, 0, 0, 0, 2, 3, 0, 0, 4, 5, 6, 0});
+  CHECK(data::pad_sequences(sequences, {.maxlen = 0}).shape() == Shape{3, 0});
+  CHECK(data::pad_sequences(std::vector<Tensor>{}).shape() == Shape{0, 0});
+
+  // Steps of several numbers, and a sequence without any.
+  const Tensor steps = data::pad_sequences(
+      {Tensor::from<float>({1, 2, 3, 4}, {2, 2}), Tensor::from<float>({}, {0, 2})},
+      {.maxlen = 3, .dtype = "float32", .value = 0.5});
+  CHECK(steps.shape() == Shape{2, 3, 2});
+  CHECK(steps.to_vector<float>() ==
+        std::vector<float>{0.5, 0.5, 1, 2, 3, 4, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5});
+
+  CHECK_THROWS_WITH_AS(padded({.padding = "front"}),
+                       "pad_sequences: padding: expected \"pre\" or \"post\", got \"front\".",
+                       InvalidArgument);
+  CHECK_THROWS_AS(padded({.maxlen = -1}), InvalidArgument);
+  CHECK_THROWS_AS(data::pad_sequences({Tensor{1, 2}, Tensor{{1, 2}}}), InvalidArgument);
+  CHECK_THROWS_AS(data::pad_sequences({Tensor(1)}), InvalidArgument);
+}
