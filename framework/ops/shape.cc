@@ -298,11 +298,33 @@ Tensor flip(const Tensor& x, const Axes& axis) {
   return axes.empty() ? x.strong() : call<"reverse">({x}, {{"axes", axes}});
 }
 
+namespace {
+
+// Of a placeholder: axes of unknown size stay as they are.
+Tensor tiled(const Tensor& x, const std::vector<int64_t>& repeats) {
+  const int64_t first = x.rank() - std::ssize(repeats);
+  if (first < 0) require_static(x, "tile");  // which it isn't
+  Tensor result = x.strong();
+  for (int64_t axis = std::max<int64_t>(first, 0); axis < x.rank(); ++axis) {
+    const int64_t copies = repeats[to_index(axis - first)];
+    if (copies == 1) continue;
+    const int64_t size = known_size(x, axis, "tile");
+    const int64_t total = Checked(size, "tile") * copies;
+    require_table(total);
+    std::vector<int64_t> places(to_index(total));
+    for (int64_t i = 0; i < total; ++i) places[to_index(i)] = i % size;
+    result = take(result, Tensor::from(places), axis);
+  }
+  return result;
+}
+
+}  // namespace
+
 Tensor tile(const Tensor& x, const std::vector<int64_t>& repeats) {
-  require_static(x, "tile");
   check<InvalidArgument>(
       std::all_of(repeats.begin(), repeats.end(), [](int64_t n) { return n >= 0; }),
       "tile: expected repeats from 0, got {}.", Shape(repeats));
+  if (!x.shape().is_static()) return tiled(x, repeats);
   const auto rank = std::max(repeats.size(), to_index(x.rank()));
   Ints copies(rank - repeats.size(), 1);
   copies.insert(copies.end(), repeats.begin(), repeats.end());
@@ -319,11 +341,31 @@ Tensor tile(const Tensor& x, const std::vector<int64_t>& repeats) {
   return reshape(broadcast_to(reshape(x, apart), repeated), joined);
 }
 
+namespace {
+
+// Element i of the axis repeats[i] times.
+Tensor repeated(const Tensor& x, const std::vector<int64_t>& repeats, int64_t axis) {
+  Checked total(0, "repeat");
+  for (int64_t n : repeats) total = total + n;
+  require_table(total);
+  std::vector<int64_t> places;
+  places.reserve(to_index(total));
+  for (size_t i = 0; i < repeats.size(); ++i) {
+    places.insert(places.end(), to_index(repeats[i]), static_cast<int64_t>(i));
+  }
+  return take(x, Tensor::from(places), axis);
+}
+
+}  // namespace
+
 Tensor repeat(const Tensor& x, int64_t repeats, std::optional<int64_t> axis) {
   check<InvalidArgument>(repeats >= 0, "repeat: expected repeats from 0, got {}.", repeats);
   if (!axis) return repeat(ravel(x), repeats, 0);
-  require_static(x, "repeat");
   const int64_t normalized = x.shape().normalize_axis(*axis, "repeat");
+  if (!x.shape().is_static()) {
+    const int64_t size = known_size(x, normalized, "repeat");
+    return repeated(x, std::vector<int64_t>(to_index(size), repeats), normalized);
+  }
   const Shape before = x.shape().slice(0, normalized + 1);
   const Shape after = x.shape().slice(normalized + 1);
   Shape joined = x.shape();
@@ -342,13 +384,7 @@ Tensor repeat(const Tensor& x, const std::vector<int64_t>& repeats, std::optiona
           std::all_of(repeats.begin(), repeats.end(), [](int64_t n) { return n >= 0; }),
       "repeat: expected one number, or {} numbers from 0 for axis {} of shape {}, got {}.", size,
       normalized, x.shape(), listed(repeats));
-  Checked total(0, "repeat");
-  for (int64_t n : repeats) total = total + n;
-  require_table(total);
-  std::vector<int64_t> places;
-  places.reserve(to_index(total));
-  for (int64_t i = 0; i < size; ++i) places.insert(places.end(), to_index(repeats[to_index(i)]), i);
-  return take(x, Tensor::from(places), normalized);
+  return repeated(x, repeats, normalized);
 }
 
 Tensor zeros(const Shape& shape, DTypeLike dtype) { return full(shape, 0, dtype); }

@@ -38,6 +38,10 @@ MORE = [
     ("min_initial", "min", [MATRIX], {"axis": 0, "keepdims": True, "initial": -0.5}),
     ("cumsum_dtype", "cumsum", [BOOLS], {"dtype": "float32"}),
     ("tile", "tile", [MATRIX], {"repeats": [2, 1, 2]}),
+    ("any_batch_repeat", "repeat", [MATRIX], {"repeats": 3, "axis": 1}),
+    ("any_batch_repeat_each", "repeat", [CUBE], {"repeats": [2, 0, 1, 3], "axis": -1}),
+    ("any_batch_tile", "tile", [CUBE], {"repeats": [1, 3, 2]}),
+    ("any_batch_tile_last", "tile", [CUBE], {"repeats": [2]}),
     ("normalize", "normalize", [MATRIX], {}),
     ("normalize_1", "normalize", [CUBE], {"axis": 1, "order": 1}),
     ("layer_normalization", "layer_normalization", [MATRIX, f32(1, 2, 3, 4)], {}),
@@ -78,7 +82,9 @@ MORE = [
 ]
 
 
-def placeholder(index, value):
+def placeholder(index, value, any_batch):
+    if any_batch:
+        return keras.Input(value.shape[1:], dtype=value.dtype, name=f"in_{index}")
     return keras.Input(batch_shape=value.shape, dtype=value.dtype, name=f"in_{index}")
 
 
@@ -106,7 +112,8 @@ def apply(op, inputs, arguments):
 def case(name, op, inputs, arguments):
     """None for what Keras can't save, or makes something else of."""
     keras.utils.clear_session()
-    placeholders = [placeholder(i, x) if x.ndim else x for i, x in enumerate(inputs)]
+    any_batch = name.startswith("any_batch_")
+    placeholders = [placeholder(i, x, any_batch) if x.ndim else x for i, x in enumerate(inputs)]
     given = [x for x in inputs if x.ndim]
     if not given:
         return None
