@@ -391,8 +391,8 @@ void check_conv_pool(DType dtype, double tolerance) {
     Attributes attributes = p.attributes();
     attributes.set("filter_shape", c.filter_shape().dims());
     for_each_instruction_set([&] {
-      const auto results = kernels().run("conv_pool", {x, filter, bias}, attributes,
-                                         {{dtype, y}, index_type});
+      const auto results =
+          kernels().run("conv_pool", {x, filter, bias}, attributes, {{dtype, y}, index_type});
       check_close(results[0], expected, tolerance);
       check_close(results[1], numbers, 0);
       const auto gradients = kernels().run("conv_pool_filter_grad", {x, dy, results[1]}, attributes,

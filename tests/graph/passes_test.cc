@@ -213,13 +213,9 @@ TEST_CASE("fuse_kernels puts bias and relu into a matmul") {
 TEST_CASE("fuse_kernels fuses what kernels compute in float32, 16-bit numbers too") {
   for (const DType dtype : {DType::Float32, DType::BFloat16, DType::Float16, DType::Float64}) {
     CAPTURE(to_string(dtype));
-    const std::vector<TensorType> types = {{dtype, {2, 8, 8, 1}},
-                                           {dtype, {3, 3, 1, 16}},
-                                           {dtype, {16}},
-                                           {dtype, {3, 3, 16, 8}},
-                                           {dtype, {8}},
-                                           {dtype, {2, 3}},
-                                           {dtype, {3}}};
+    const std::vector<TensorType> types = {
+        {dtype, {2, 8, 8, 1}}, {dtype, {3, 3, 1, 16}}, {dtype, {16}}, {dtype, {3, 3, 16, 8}},
+        {dtype, {8}},          {dtype, {2, 3}},        {dtype, {3}}};
     const TracedGraph traced = trace(types, [](const std::vector<Tensor>& in) {
       const std::vector<Tensor> weights(in.begin() + 1, in.end());
       GradientTape tape;
