@@ -543,7 +543,7 @@ TEST_CASE("mistakes in a pipeline give typed errors, or another pipeline") {
       Dataset::from_tensor_slices(Element{{{"a", rows()}, {"b", rows()}}, rows()}).shard(2, 1),
       Dataset::zip({ten(), Dataset::random().with_options({})})
           .filter([](const Tensor& x, const Tensor& y) { return ops::less(x, y); }),
-      data::CsvDataset("a", {DType::Int32, 0.5, "none"}, {.exclude_cols = {{1}}}),
+      data::CsvDataset("a", {DType::Int32, 0.5, "none"}, {.exclude_cols = {1}}),
       data::FixedLengthRecordDataset(Dataset::from_tensor_slices(Tensor::from({"a", "b"})), 4),
       data::timeseries_dataset_from_array(steps, steps, 2, {.batch_size = 2}),
   };

@@ -175,8 +175,8 @@ TEST_CASE("VarianceScaling checks its arguments and takes axes") {
                                                .mode = "fan_out",
                                                .distribution = "uniform",
                                                .seed = 1,
-                                               .input_axes = {{0}},
-                                               .output_axes = {{1, 2}}});
+                                               .input_axes = {0},
+                                               .output_axes = {1, 2}});
   const Tensor values = scaling({5, 4, 9}, DType::Float32);
   const double limit = std::sqrt(3.0 * 3.0 / 36);
   double largest = 0;
