@@ -40,25 +40,22 @@ Tensor pad_sequences(const std::vector<Tensor>& sequences, const PadSequencesOpt
                          "pad_sequences: expected a maxlen of at least 0, got {}.",
                          options.maxlen.value_or(0));
   int64_t longest = 0;
-  Shape step;  // of the first sequence that has one
-  bool known = false;
+  std::optional<Shape> step;  // of the first sequence that has one
   for (const Tensor& sequence : sequences) {
     check<InvalidArgument>(sequence.rank() > 0,
                            "pad_sequences: expected sequences (steps, …), got a number.");
     longest = std::max(longest, sequence.dim(0));
     if (sequence.dim(0) == 0) continue;
-    const std::vector<int64_t> dims(sequence.shape().begin() + 1, sequence.shape().end());
-    check<InvalidArgument>(!known || Shape(dims) == step,
-                           "pad_sequences: expected steps of one shape, got {} and {}.", step,
-                           Shape(dims));
-    step = Shape(dims);
-    known = true;
+    const Shape here = sequence.shape().slice(1);
+    if (!step) step = here;
+    check<InvalidArgument>(
+        here == *step, "pad_sequences: expected steps of one shape, got {} and {}.", *step, here);
   }
   const int64_t length = options.maxlen.value_or(longest);
-  std::vector<int64_t> dims = {static_cast<int64_t>(sequences.size()), length};
-  dims.insert(dims.end(), step.begin(), step.end());
-  Tensor result = ops::full(Shape(dims), options.value, options.dtype);
-  const size_t step_bytes = static_cast<size_t>(step.num_elements()) * size_of(result.dtype());
+  const Shape one = step.value_or(Shape());
+  Tensor result =
+      ops::full(Shape{std::ssize(sequences), length}.concat(one), options.value, options.dtype);
+  const size_t step_bytes = static_cast<size_t>(one.num_elements()) * size_of(result.dtype());
   std::byte* row = result.mutable_raw();
   for (const Tensor& sequence : sequences) {
     const int64_t steps = std::min(sequence.dim(0), length);

@@ -12,8 +12,6 @@ namespace {
 constexpr size_t kAlignment = 64;
 constexpr int64_t kConversionGrain = 4096;  // elements
 
-bool is_half(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
-
 void convert_all(DType from, DType to, const void* source, void* target, int64_t count) {
   const TileFn cast = cast_tile(from, to);
   parallel_for(count, kConversionGrain, [&](int64_t begin, int64_t end) {
@@ -92,6 +90,10 @@ std::vector<TensorType> widened(std::span<const TensorType> types) {
 }
 
 }  // namespace
+
+bool is_half(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
+
+bool computes_in_float32(DType dtype) { return dtype == DType::Float32 || is_half(dtype); }
 
 std::unique_ptr<Kernel> through_float32(const KernelSpec& spec, const KernelFactory& make) {
   const std::vector<TensorType> inputs = widened(spec.inputs);

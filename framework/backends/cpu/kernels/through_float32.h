@@ -6,6 +6,10 @@
 
 namespace cornu::cpu {
 
+bool is_half(DType dtype);  // float16 or bfloat16
+// Whether kernels compute with it in float32, and round their results once.
+bool computes_in_float32(DType dtype);
+
 // A kernel for a spec with float16 or bfloat16 tensors: converts those to float32, runs the kernel
 // from `make` for the converted spec, and rounds its results. Null where `make` returns null or the
 // spec has no such tensors.

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <optional>
 
+#include "framework/backends/cpu/kernels/through_float32.h"
 #include "framework/backends/cpu/passes/internal_ops.h"
 #include "framework/backends/cpu/passes/passes.h"
 #include "framework/graph/passes/fuse_bias.h"
@@ -13,17 +14,12 @@ namespace {
 
 constexpr int64_t kMostWindowPositions = 255;  // an index is a byte
 
-// Whether kernels compute with it in float32, and round results once.
-bool in_float32(DType dtype) {
-  return dtype == DType::Float32 || dtype == DType::BFloat16 || dtype == DType::Float16;
-}
-
 class KernelFusion {
  public:
   explicit KernelFusion(const Graph& graph) : graph_(graph) {}
 
   Graph run() {
-    passes::BiasFusion bias(graph_, in_float32);
+    passes::BiasFusion bias(graph_, computes_in_float32);
     graph_.apply([&](int index) { return bias.fuse_bias(index); });
     graph_.apply([&](int index) { return fuse_pool(index); });
     graph_.apply([&](int index) { return bias.fuse_activation(index); });
@@ -54,7 +50,8 @@ class KernelFusion {
   // does relu's gradient.
   bool fuse_pool(int index) {
     const Node& node = graph_.node(index);
-    if (!node.is("max_pool") || !in_float32(graph_.type(node.inputs[0]).dtype)) return false;
+    if (!node.is("max_pool") || !computes_in_float32(graph_.type(node.inputs[0]).dtype))
+      return false;
     const auto& window = node.attributes.get_ints("window");
     const int64_t positions =
         std::accumulate(window.begin(), window.end(), int64_t{1}, std::multiplies<>());

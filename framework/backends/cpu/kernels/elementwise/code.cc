@@ -6,13 +6,12 @@
 #include <utility>
 
 #include "framework/backends/cpu/kernels/elementwise/chain.h"
+#include "framework/backends/cpu/kernels/through_float32.h"
 #include "framework/graph/graph.h"
 #include "framework/graph/passes/elementwise_groups.h"
 
 namespace cornu::cpu {
 namespace {
-
-bool is_small_float(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
 
 // A graph value in tile code. A 16-bit floating-point value may have two forms: as stored, and as
 // float32; for others both are the same value.
@@ -51,7 +50,7 @@ class Lowering {
     const int result = emit(simplified(*tile, operands), operands);
     if (result < 0) return false;
     const DType dtype = gives_bool(*tile) ? DType::Bool : in.back().dtype;
-    out = is_small_float(dtype) ? Forms{dtype, -1, result} : Forms{dtype, result, result};
+    out = is_half(dtype) ? Forms{dtype, -1, result} : Forms{dtype, result, result};
     return true;
   }
 
@@ -80,7 +79,7 @@ class Lowering {
 
  private:
   static Forms ordinary(DType dtype, int value) {
-    return {dtype, value, is_small_float(dtype) ? -1 : value};
+    return {dtype, value, is_half(dtype) ? -1 : value};
   }
 
   DType dtype_of_value(int value) const { return code_.values[size_t(value)].dtype; }
@@ -104,7 +103,7 @@ class Lowering {
   Forms cast(Forms& from, DType to) {
     if (from.dtype == to) return from;
     const int value = wide(from);
-    if (is_small_float(to)) {
+    if (is_half(to)) {
       const bool is_float32 = dtype_of_value(value) == DType::Float32;
       const int as_float32 = is_float32 ? value : emit_cast(value, DType::Float32);
       return {to, emit_cast(as_float32, to), -1};

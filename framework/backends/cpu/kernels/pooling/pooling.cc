@@ -182,10 +182,6 @@ std::unique_ptr<Kernel> make_per_image(const PoolProblem& problem, DType dtype, 
   });
 }
 
-bool has_vectors(DType dtype) {
-  return dtype == DType::Float32 || dtype == DType::Float16 || dtype == DType::BFloat16;
-}
-
 const float* float_in(const KernelArgs& args, int index) {
   return static_cast<const float*>(args.in[index]);
 }
@@ -208,7 +204,7 @@ std::unique_ptr<Kernel> make_plain(const KernelSpec& spec, const PoolProblem& pr
 std::unique_ptr<Kernel> make_max(const KernelSpec& spec) {
   const PoolProblem problem(spec.inputs[0].shape, spec.outputs[0].shape, spec.attributes);
   const DType dtype = spec.inputs[0].dtype;
-  if (has_vectors(dtype)) {
+  if (computes_in_float32(dtype)) {
     return make_per_image(
         problem, dtype, pools(problem), no_index,
         [run = simd_pooling().max](const auto& p, const Images& images, int64_t begin,
@@ -259,7 +255,7 @@ std::unique_ptr<Kernel> make_max_select(const KernelSpec& spec) {
 std::unique_ptr<Kernel> make_average(const KernelSpec& spec) {
   const PoolProblem problem(spec.inputs[0].shape, spec.outputs[0].shape, spec.attributes);
   const DType dtype = spec.inputs[0].dtype;
-  if (has_vectors(dtype)) {
+  if (computes_in_float32(dtype)) {
     return make_per_image(
         problem, dtype, pools(problem), no_index,
         [run = simd_pooling().average](const auto& p, const Images& images, int64_t begin,
@@ -273,7 +269,7 @@ std::unique_ptr<Kernel> make_average(const KernelSpec& spec) {
 std::unique_ptr<Kernel> make_average_grad(const KernelSpec& spec) {
   const PoolProblem problem(spec.outputs[0].shape, spec.inputs[0].shape, spec.attributes);
   const DType dtype = spec.inputs[0].dtype;
-  if (has_vectors(dtype)) {
+  if (computes_in_float32(dtype)) {
     return make_per_image(problem, dtype, unpools(problem), no_index,
                           [run = simd_pooling().average_grad](const auto& p, const Images& images,
                                                               int64_t begin, int64_t end) {
@@ -289,7 +285,7 @@ std::unique_ptr<Kernel> make_average_grad(const KernelSpec& spec) {
 std::unique_ptr<Kernel> make_max_with_index(const KernelSpec& spec) {
   const PoolProblem problem(spec.inputs[0].shape, spec.outputs[0].shape, spec.attributes);
   if (!fits_byte(problem)) return nullptr;
-  if (!has_vectors(spec.inputs[0].dtype)) return nullptr;
+  if (!computes_in_float32(spec.inputs[0].dtype)) return nullptr;
   const bool relu = spec.attributes.get_string("activation") == "relu";
   return make_per_image(problem, spec.inputs[0].dtype, pools(problem), index_out,
                         [relu, run = simd_pooling().max_with_index](
@@ -301,7 +297,7 @@ std::unique_ptr<Kernel> make_max_with_index(const KernelSpec& spec) {
 std::unique_ptr<Kernel> make_max_scatter(const KernelSpec& spec) {
   const PoolProblem problem(spec.outputs[0].shape, spec.inputs[0].shape, spec.attributes);
   if (!fits_byte(problem)) return nullptr;
-  if (!has_vectors(spec.inputs[0].dtype)) return nullptr;
+  if (!computes_in_float32(spec.inputs[0].dtype)) return nullptr;
   return make_per_image(problem, spec.inputs[0].dtype, unpools(problem), index_in,
                         [run = simd_pooling().max_scatter](const auto& p, const Images& images,
                                                            int64_t begin, int64_t end) {

@@ -15,6 +15,7 @@
 #include "framework/backends/cpu/kernel.h"
 #include "framework/backends/cpu/kernels/elementwise/memory.h"
 #include "framework/backends/cpu/kernels/elementwise/ops.h"
+#include "framework/backends/cpu/kernels/through_float32.h"
 #include "framework/core/threads.h"
 
 namespace cornu::cpu {
@@ -364,8 +365,7 @@ class ReduceKernel : public Kernel {
 
 std::unique_ptr<Kernel> make_reduction(const KernelSpec& spec) {
   const DType dtype = spec.inputs[0].dtype;
-  const bool small = dtype == DType::Float16 || dtype == DType::BFloat16;
-  const DType accumulator = small ? DType::Float32 : dtype;
+  const DType accumulator = is_half(dtype) ? DType::Float32 : dtype;
   const ReduceFunctions functions = reduce_functions(*reduction_of(spec.op.name), accumulator);
   if (!functions.rows) return nullptr;
   return std::make_unique<ReduceKernel>(spec, functions, accumulator);
