@@ -24,23 +24,26 @@ constexpr auto kDigitOf = [] {
   return digits;
 }();
 
+// The sign is the lowest bit.
 void write_number(std::string& text, int64_t number) {
-  auto rest = static_cast<uint64_t>(number);
+  uint64_t rest = static_cast<uint64_t>(number) << 1 ^ static_cast<uint64_t>(number >> 63);
   for (; rest >= kBase; rest /= kBase) text += kDigits[kBase + rest % kBase];
   text += kDigits[rest];
 }
 
-// False where the text ends, has other characters, or says a number that is too large.
-bool read_number(std::string_view& text, int64_t& number) {
-  uint64_t sum = 0;
-  for (uint64_t weight = 1; !text.empty() && weight <= uint64_t{streams::kMostItems};
+// False where the text ends or has other characters, or the sum leaves [0, kMostItems].
+bool add_number(std::string_view& text, int64_t& sum) {
+  uint64_t rest = 0;
+  for (uint64_t weight = 1; !text.empty() && weight <= 2 * uint64_t{streams::kMostItems};
        weight *= kBase) {
     const uint64_t digit = kDigitOf[static_cast<uint8_t>(text.front())];
     if (digit >= kDigits.size()) return false;
     text.remove_prefix(1);
-    sum += digit % kBase * weight;
-    number = static_cast<int64_t>(sum);
-    if (digit < kBase) return number <= streams::kMostItems;
+    rest += digit % kBase * weight;
+    if (digit < kBase) {
+      sum += static_cast<int64_t>(rest >> 1) ^ -static_cast<int64_t>(rest & 1);
+      return 0 <= sum && sum <= streams::kMostItems;
+    }
   }
   return false;
 }
@@ -51,9 +54,8 @@ std::string packed_places(const std::vector<Place>& places) {
   std::string text;
   Place last;
   for (const Place& place : places) {
-    const int64_t parts = place.part - last.part;
-    write_number(text, parts);
-    write_number(text, parts == 0 ? place.at - last.at : place.at);
+    write_number(text, place.part - last.part);
+    write_number(text, place.at - last.at);
     last = place;
   }
   return text;
@@ -66,17 +68,12 @@ std::vector<Place> unpacked_places(const Json& text, size_t count) {
   std::string_view rest;
   if (good) rest = text.as_string();
   while (good && !rest.empty()) {
-    int64_t parts = 0;
-    int64_t at = 0;
-    good = read_number(rest, parts) && read_number(rest, at) && places.size() < count;
-    last = {last.part + parts, parts == 0 ? last.at + at : at};
-    good = good && last.part <= streams::kMostItems && last.at <= streams::kMostItems;
+    good = add_number(rest, last.part) && add_number(rest, last.at) && places.size() < count;
     places.push_back(last);
   }
-  check<DataLoss>(good && places.size() == count,
-                  "a position's state is damaged: expected the places of {} items, got {}.", count,
+  if (good && places.size() == count) return places;
+  raise<DataLoss>("a position's state is damaged: expected the places of {} items, got {}.", count,
                   text.excerpt());
-  return places;
 }
 
 }  // namespace cornu::data

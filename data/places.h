@@ -12,7 +12,7 @@
 
 namespace cornu::data {
 
-// Where a stream's item is: in which of its parts, and where in it. Later items have later places.
+// Where a stream's item is: in which of its parts, and where in it.
 struct Place {
   int64_t part = 0;
   int64_t at = 0;
@@ -34,9 +34,9 @@ class PlacedItems {
   virtual Element item_at(const Place& place) = 0;
 };
 
-// Ascending places as text: 4 or 5 characters for each, where items take less than 2 MB.
+// Places as text: 5 to 7 characters for each, where they lie within some MB of each other.
 std::string packed_places(const std::vector<Place>& places);
-// The same again. DataLoss, unless they are `count` and ascending.
+// The same again. DataLoss, unless they are `count`.
 std::vector<Place> unpacked_places(const Json& text, size_t count);
 
 }  // namespace cornu::data

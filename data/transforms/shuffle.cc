@@ -37,8 +37,9 @@ struct Held<Row> {
 // input this is a Fisher-Yates shuffle.
 //
 // A position of elements has the numbers that tell which of the input's items are in the buffer:
-// those alone are made again. Where they have places, a position has these, too: they are read when
-// they are drawn. Rows are numbers themselves, and skipping them is as cheap.
+// those alone are made again. Where they have places, a position has those of each slot, and how
+// far the random numbers are: nothing is gone through again, and items are read when they are
+// drawn. Rows are numbers themselves, and skipping them is as cheap.
 template <class Item>
 class ShuffleStream : public Stream<Item> {
  public:
@@ -79,7 +80,10 @@ class ShuffleStream : public Stream<Item> {
       state.set("given", given_);
       state.set("ended", ended_);
       state.set("failed", failed_);
-      if (placed_) state.set("places", streams::written_later(places()));
+      if (placed_) {
+        state.set("words", static_cast<int64_t>(engine_.words()));
+        state.set("slots", streams::written_later(places()));
+      }
       return state;
     }
   }
@@ -93,8 +97,6 @@ class ShuffleStream : public Stream<Item> {
 
  private:
   static constexpr bool kRows = std::is_same_v<Item, Row>;
-  using Slot = std::pair<int64_t, Held<Item>*>;  // of an item of this number
-
   // Null where they have no places.
   static PlacedItems* placed_items(Stream<Item>& input) {
     PlacedItems* placed = nullptr;
@@ -153,8 +155,9 @@ class ShuffleStream : public Stream<Item> {
   void take_stock() {
     if constexpr (!kRows) {
       stock_ = input_.taken();
-      std::vector<BufferHistory::Slot> slots;
-      for (const Held<Item>& held : buffer_) slots.push_back({held.number, held.place});
+      std::vector<Place> slots;
+      slots.reserve(buffer_.size());
+      for (const Held<Item>& held : buffer_) slots.push_back(held.place);
       history_ = BufferHistory(std::move(slots), engine_, given_, stock_);
     }
   }
@@ -178,31 +181,42 @@ class ShuffleStream : public Stream<Item> {
     ended_ = streams::saved_part(state, "ended") == Json(true);
     failed_ = streams::saved_counts(state, "failed");
     const int64_t held = taken - given_ - std::ssize(failed_);
-    // Before it is replayed, which takes as long as there are items.
-    const bool possible = held >= 0 && held <= buffer_size_;
-    std::vector<int64_t> numbers;
-    if (possible) {
-      replay(numbers, buffer_size_, engine_, given_, TakenNumbers(0, taken, failed_),
-             [](int64_t number) { return number; });
-    }
-    check<DataLoss>(possible && std::ssize(numbers) == held,
-                    "a position's state {} is damaged: {} items were taken, {} given.",
-                    state.excerpt(), taken, given_);
-    buffer_.resize(numbers.size());
-    std::vector<Slot> slots;
-    for (const size_t i : ascending(numbers)) slots.push_back({numbers[i], &buffer_[i]});
-    const Json* places = state.find("places");
-    if (places && placed_) {
-      const auto all = unpacked_places(*places, slots.size());
-      for (size_t i = 0; i < slots.size(); ++i) {
-        *slots[i].second = {{}, slots[i].first, all[i], false};
-      }
+    // Before anything is made of them: a replay takes as long as there are items.
+    if (held < 0 || held > buffer_size_) damaged(state, taken);
+    const bool has_slots = state.contains("slots");
+    if (has_slots && placed_) {
+      restore_slots(state, held);
       input_.restore(input);
-    } else {
-      // The state is that behind the items, where they were to be had by their places.
-      make_again(places ? without_state(input) : input, slots);
+      take_stock();
+      return;
     }
+    std::vector<int64_t> numbers;
+    replay(numbers, buffer_size_, engine_, given_, TakenNumbers(0, taken, failed_),
+           [](int64_t number) { return number; });
+    if (std::ssize(numbers) != held) damaged(state, taken);
+    // The state is that behind the items, where they were to be had by their places.
+    make_again(has_slots ? without_state(input) : input, numbers);
     placed_ ? take_stock() : find_oldest();
+  }
+
+  [[noreturn]] void damaged(const Json& state, int64_t taken) const {
+    raise<DataLoss>("a position's state {} is damaged: {} items were taken, {} given.",
+                    state.excerpt(), taken, given_);
+  }
+
+  void restore_slots(const Json& state, int64_t held) {
+    const int64_t words = streams::saved_count(state, "words");
+    check<DataLoss>(words / 2 >= given_,  // a draw takes two or more
+                    "a position's state {} is damaged: {} items were given, but {} random words "
+                    "drawn.",
+                    state.excerpt(), given_, words);
+    engine_.go_to(static_cast<uint64_t>(words));
+    const auto places = unpacked_places(state.at("slots"), static_cast<size_t>(held));
+    buffer_.resize(places.size());
+    for (size_t i = 0; i < places.size(); ++i) {
+      buffer_[i].place = places[i];
+      buffer_[i].is_read = false;
+    }
   }
 
   static Json without_state(const Json& position) {
@@ -212,14 +226,16 @@ class ShuffleStream : public Stream<Item> {
   }
 
   // The items of these numbers.
-  void make_again(const Json& input, const std::vector<Slot>& slots) {
-    std::vector<int64_t> numbers;
-    for (const Slot& slot : slots) numbers.push_back(slot.first);
+  void make_again(const Json& input, const std::vector<int64_t>& numbers) {
+    buffer_.resize(numbers.size());
+    const std::vector<size_t> slots = ascending(numbers);
+    std::vector<int64_t> in_order;
+    for (const size_t slot : slots) in_order.push_back(numbers[slot]);
     auto slot = slots.begin();
-    input_.restore(input, numbers, [&](Item item) {
-      number(*slot->second);
-      slot->second->item = std::move(item);
-      ++slot;
+    input_.restore(input, in_order, [&](Item item) {
+      Held<Item>& held = buffer_[*slot++];
+      number(held);
+      held.item = std::move(item);
     });
   }
 

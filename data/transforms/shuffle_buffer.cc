@@ -45,25 +45,19 @@ void PlaceLog::add(const Place& place) {
   blocks_[block][offset] = place;
 }
 
-BufferHistory::BufferHistory(std::vector<Slot> slots, const PhiloxEngine& engine, int64_t given,
+BufferHistory::BufferHistory(std::vector<Place> slots, const PhiloxEngine& engine, int64_t given,
                              int64_t taken)
     : base_(std::make_shared<const Base>(Base{std::move(slots), engine, given, taken})),
       log_(std::make_shared<PlaceLog>()) {}
 
 std::vector<Place> BufferHistory::places(int64_t buffer_size, int64_t given, int64_t taken,
                                          const std::vector<int64_t>& failed) const {
-  std::vector<Slot> slots = base_->slots;
+  std::vector<Place> slots = base_->slots;
   PhiloxEngine engine = base_->engine;
   replay(slots, buffer_size, engine, given - base_->given,
-         TakenNumbers(base_->taken, taken, failed), [this](int64_t number) {
-           return Slot{number, (*log_)[number - base_->taken]};
-         });
-  std::vector<int64_t> numbers;
-  for (const Slot& slot : slots) numbers.push_back(slot.number);
-  std::vector<Place> places;
-  places.reserve(slots.size());
-  for (const size_t i : ascending(numbers)) places.push_back(slots[i].place);
-  return places;
+         TakenNumbers(base_->taken, taken, failed),
+         [this](int64_t number) { return (*log_)[number - base_->taken]; });
+  return slots;
 }
 
 }  // namespace cornu::data

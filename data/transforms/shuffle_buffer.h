@@ -84,25 +84,20 @@ class PlaceLog {
 // it held at any time after. Copies share it.
 class BufferHistory {
  public:
-  struct Slot {
-    int64_t number = 0;
-    Place place = {};
-  };
-
   BufferHistory() = default;
   // After `given` of `taken` items.
-  BufferHistory(std::vector<Slot> slots, const PhiloxEngine& engine, int64_t given, int64_t taken);
+  BufferHistory(std::vector<Place> slots, const PhiloxEngine& engine, int64_t given, int64_t taken);
 
   // The next item that was taken, also one that failed.
   void add(const Place& place) { log_->add(place); }
-  // Where the items are that the buffer held after `given` of `taken` were given, in the order of
-  // their numbers. On any thread.
+  // Where the items are that the buffer held after `given` of `taken` were given, slot by slot. On
+  // any thread.
   std::vector<Place> places(int64_t buffer_size, int64_t given, int64_t taken,
                             const std::vector<int64_t>& failed) const;
 
  private:
   struct Base {
-    std::vector<Slot> slots;
+    std::vector<Place> slots;
     PhiloxEngine engine;
     int64_t given;
     int64_t taken;

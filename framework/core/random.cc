@@ -24,6 +24,12 @@ void PhiloxEngine::refill() {
   used_ = 0;
 }
 
+void PhiloxEngine::go_to(uint64_t words) {
+  counter_ = words / words_.size() * kBlocks;
+  refill();
+  used_ = words % words_.size();
+}
+
 uint64_t PhiloxEngine::below(uint64_t bound) {
   for (;;) {
     const uint64_t word = uint64_t{(*this)()} << 32 | (*this)();

@@ -51,6 +51,10 @@ class PhiloxEngine {
   uint64_t below(uint64_t bound);
   float uniform() { return to_unit_float((*this)()); }
 
+  // How many words were drawn, and the engine that draws the words after the first `words`.
+  uint64_t words() const { return 4 * counter_ - (words_.size() - used_); }
+  void go_to(uint64_t words);
+
  private:
   static constexpr size_t kBlocks = 4;  // made at once: their rounds don't wait for each other
 

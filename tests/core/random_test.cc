@@ -32,6 +32,18 @@ TEST_CASE("an engine gives the words of its stream in order") {
   }
 }
 
+TEST_CASE("an engine goes on from any of its words") {
+  PhiloxEngine engine(7, 3);
+  for (uint64_t words = 0; words < 70; ++words) {
+    CHECK(engine.words() == words);
+    PhiloxEngine other(7, 3);
+    other.go_to(words);
+    CHECK(other.words() == words);
+    const uint32_t word = engine();
+    CHECK(other() == word);
+  }
+}
+
 TEST_CASE("unit numbers stay below 1") {
   CHECK(to_unit_float(0) == 0);
   CHECK(to_unit_float(UINT32_MAX) == 1 - 0x1p-24f);

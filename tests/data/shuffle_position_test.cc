@@ -9,6 +9,7 @@
 #include "data/tf_record.h"
 #include "framework/core/random.h"
 #include "framework/io/fuzzing.h"
+#include "framework/strategy/stream.h"
 #include "tests/data/support.h"
 #include "tests/support/sanitized.h"
 
@@ -170,7 +171,7 @@ TEST_CASE("positions of shuffled records are restored where they have no places,
   auto iterator = plain.iterator();
   numbers(iterator, 450);
   const Json saved = unsealed(iterator.save());
-  CHECK(contains(saved.dump(), "\"places\""));
+  CHECK(contains(saved.dump(), "\"slots\""));
   const auto rest = numbers(iterator);
   auto restored = plain.iterator();
   restored.restore(without_places(saved));
@@ -197,7 +198,7 @@ TEST_CASE("positions of shuffled records are restored where they have no places,
   check_restored(packed(), packed(), engine);
   auto other = packed().iterator();
   numbers(other, 100);
-  CHECK(!contains(other.save().dump(), "\"places\""));
+  CHECK(!contains(other.save().dump(), "\"slots\""));
 }
 
 TEST_CASE("what a shuffle of records held is read when it is drawn, and nothing else") {
@@ -294,7 +295,7 @@ TEST_CASE("damaged places in a position are refused") {
   const Json saved = unsealed(iterator.save());
   const auto error_of = [&](const Json& places) {
     Json state = saved.at("state");
-    state.set("places", places);
+    state.set("slots", places);
     Json position = saved;
     position.set("state", state);
     return message_of<DataLoss>([&] {
@@ -308,20 +309,33 @@ TEST_CASE("damaged places in a position are refused") {
     CHECK(contains(error_of(places),
                    "a position's state is damaged: expected the places of 20 items, got "));
   }
-  CHECK(contains(error_of(Json("/D" + std::string(39, 'A'))),
+  CHECK(contains(error_of(Json("+H" + std::string(39, 'A'))),
                  "TFRecordDataset: the position needs file 127, but it isn't there now."));
 }
 
-TEST_CASE("places are packed and unpacked") {
+TEST_CASE("a shuffle's position says how many random words it has drawn") {
+  const TempFolder folder;
+  const Dataset dataset =
+      data::TFRecordDataset(write_files(folder.path(), 300)).shuffle(20, {.seed = 1});
+  auto iterator = dataset.iterator();
+  data::Element element;
+  for (int i = 0; i < 100; ++i) iterator.next(element);
+  Json saved = unsealed(iterator.save());
+  Json state = saved.at("state");
+  CHECK(state.at("words") == Json(200));
+  state.set("words", 198);
+  saved.set("state", state);
+  const std::string message = message_of<DataLoss>([&] { dataset.iterator().restore(saved); });
+  CHECK_MESSAGE(contains(message, "is damaged: 100 items were given, but 198 random words drawn."),
+                message);
+}
+
+TEST_CASE("places are packed and unpacked, in any order") {
   PhiloxEngine engine(4);
-  std::vector<Place> places;
-  Place last;
+  std::vector<Place> places = {{}, {streams::kMostItems, streams::kMostItems}, {}};
   for (int i = 0; i < 1000; ++i) {
-    if (engine.below(10) == 0) {
-      last = {last.part + 1 + static_cast<int64_t>(engine.below(100)), 0};
-    }
-    last.at += static_cast<int64_t>(engine.below(uint64_t{1} << engine.below(40)));
-    places.push_back(last);
+    places.push_back({static_cast<int64_t>(engine.below(100)),
+                      static_cast<int64_t>(engine.below(uint64_t{1} << engine.below(40)))});
   }
   const Json text(data::packed_places(places));
   CHECK((data::unpacked_places(text, places.size()) == places));
