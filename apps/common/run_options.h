@@ -22,6 +22,14 @@ inline std::string check_positive(const std::string& text) {
   return "expected a number above 0, like 0.001, got " + text;
 }
 
+// A part of something that leaves some of it.
+inline std::string check_part(const std::string& text) {
+  double number = 0;
+  const bool is_number = CLI::detail::lexical_cast(text, number);
+  if (is_number && number >= 0 && number < 1) return {};
+  return "expected a number from 0 to below 1, like 0.2, got " + text;
+}
+
 // Reads a whole number; what is wrong with it, if anything. CLI11 gives a bound of int64_t for what
 // lies beyond.
 inline std::string read_whole(const std::string& text, int64_t& number) {

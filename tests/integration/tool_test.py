@@ -317,6 +317,8 @@ class WrongCalls(InFolder):
                   "x.npy"], "--validation-y"),
                 (["fit", "net.json", "--x", "x.npy", "--output", "m.keras", "--learning-rate", "0"],
                  "expected a number above 0"),
+                (["fit", "net.json", "--x", "x.npy", "--output", "m.keras", "--validation-split",
+                  "1"], "expected a number from 0 to below 1, like 0.2, got 1"),
                 (["convert", "net.json", "net.json"], "'net.json' is what is read"),
                 (["fit", "m.keras", "--x", "x.npy", "--y", "y.npy", "--output", "m.keras"],
                  "'m.keras' is what is read"),

@@ -129,7 +129,7 @@ void add_fit_data(CLI::App& command, FitArguments& arguments) {
   command
       .add_option("--validation-split", arguments.validation_split,
                   "The part of the examples, the last ones, to validate with: 0.2")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(CLI::Validator(check_part, ""));
   CLI::Option* validation_x =
       add_files(command, "--validation-x", arguments.validation_x, "Inputs to validate with");
   CLI::Option* validation_y =
