@@ -7,6 +7,7 @@
 
 #include "tests/distribute/models.h"
 #include "tests/support/errors.h"
+#include "tests/support/sanitized.h"
 
 using namespace cornu;
 using distribute::get_replica_context;
@@ -174,7 +175,9 @@ std::vector<float> results(const std::vector<Program>& programs, bool structured
   return values;
 }
 
-void check_as_straight(const std::vector<Program>& programs) {
+void check_as_straight(const std::vector<Program>& all) {
+  std::vector<Program> programs;  // under sanitizers some: they differ in the order of their parts
+  for (size_t i = 0; i < all.size(); i += testing::cases(1, 7)) programs.push_back(all[i]);
   const std::vector<std::vector<std::vector<float>>> batches = {
       {{3}}, {{1}, {7}}, {{4}, {2, 6}, {}}, {{}, {}}};
   for (const auto& parts : batches) {

@@ -14,6 +14,7 @@
 
 #include "framework/core/error.h"
 #include "tests/distribute/worker_groups.h"
+#include "tests/support/sanitized.h"
 
 using namespace cornu;
 using namespace cornu::distribute;
@@ -106,7 +107,7 @@ template <class Make>
 void check_sizes(Make make) {
   for (const int workers : {2, 3, 5, 8}) {
     for (const int replicas : {1, 2, 3}) {
-      if (workers * replicas > 10) continue;
+      if (workers * replicas > testing::cases(10, 4)) continue;
       CAPTURE(workers);
       CAPTURE(replicas);
       const Groups groups = groups_of(make(workers, kCollectiveTimeout), replicas);
