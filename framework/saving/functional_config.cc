@@ -21,6 +21,8 @@ namespace cornu {
 namespace {
 
 constexpr char kKerasTensor[] = "__keras_tensor__";
+// A member of a call's that Keras doesn't read: its `training` isn't what Keras writes by itself.
+constexpr char kGivenTraining[] = "training_was_given";
 
 // What a file's numbers may make of a graph: a constant of an op's of 1 GiB; a result of 1 TiB,
 // which is no model that anybody runs.
@@ -29,6 +31,16 @@ constexpr size_t kMostResult = size_t{1} << 40;
 
 // In input_layers and output_layers Keras counts a nested functional model's calls from 1.
 int64_t first_call(const Layer& layer) { return layer.class_name() == "Functional" ? 1 : 0; }
+
+// Whether a call in a file of Keras's was given this `training`. Where the class's own call has a
+// default for it, Keras writes that, and means by it what the model is told.
+bool says_training(const Layer& layer, bool training) {
+  static const std::set<std::string> kWithoutDefault = {
+      "BatchNormalization", "Bidirectional",       "Dense",          "EinsumDense",
+      "Functional",         "GroupQueryAttention", "Lambda",         "Model",
+      "MultiHeadAttention", "Sequential",          "TimeDistributed"};
+  return training != layer.training_by_default() || kWithoutDefault.contains(layer.class_name());
+}
 
 // ---- to files ----
 
@@ -154,7 +166,11 @@ class GraphWriter {
         masks.push_back(mask.defined() ? value(mask) : Json());
       kwargs.set("mask", masks.size() == 1 ? masks[0] : Json(std::move(masks)));
     }
-    return Json::object({{"args", arguments(node)}, {"kwargs", std::move(kwargs)}});
+    Json written = Json::object({{"args", arguments(node)}, {"kwargs", std::move(kwargs)}});
+    if (options.training && !says_training(*node.layer(), *options.training)) {
+      written.set(kGivenTraining, true);
+    }
+    return written;
   }
 
   const FunctionalGraph& graph_;
@@ -395,16 +411,6 @@ class GraphReader {
     operands.names.resize(operands.list.size(), name);
   }
 
-  // Whether a call in a file was given this `training`. Where the class's own call has a default
-  // for it, Keras writes that, and means by it what the model is told.
-  static bool says_training(const Layer& layer, bool training) {
-    static const std::set<std::string> kWithoutDefault = {
-        "BatchNormalization", "Bidirectional",       "Dense",          "EinsumDense",
-        "Functional",         "GroupQueryAttention", "Lambda",         "Model",
-        "MultiHeadAttention", "Sequential",          "TimeDistributed"};
-    return training != layer.training_by_default() || kWithoutDefault.contains(layer.class_name());
-  }
-
   Tensors call_layer(const Part& part, const Json& call) const {
     const CallSignature& signature = part.layer.get().call_signature();
     const auto among = [](const std::vector<std::string>& names, const std::string& name) {
@@ -412,9 +418,13 @@ class GraphReader {
     };
     Operands operands = positional(part, call.at("args").as_array());
     CallOptions options;
+    const Json* given = call.find(kGivenTraining);
+    const bool was_given = given && given->is_bool() && given->as_bool();
     for (const auto& [key, value] : call.at("kwargs").as_object()) {
       if (key == "training" && value.is_bool()) {
-        if (says_training(part.layer.get(), value.as_bool())) options.training = value.as_bool();
+        if (was_given || says_training(part.layer.get(), value.as_bool())) {
+          options.training = value.as_bool();
+        }
       } else if (key == "mask") {
         options.mask = masks(value);
       } else if (among(signature.inputs, key) && !value.is_null()) {

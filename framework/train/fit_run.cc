@@ -443,22 +443,26 @@ RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figure
   return state;
 }
 
-RunState Trainer::FitRun::own_part(const Json& places) const {
-  RunState own;
-  own.info = places;
-  save_variables(own, kOwnVariables, on_read());
-  return own;
-}
+namespace {
 
 // Of which each replica has its own part.
-std::vector<Variable> Trainer::FitRun::on_read() const {
+std::vector<Variable> on_read(const VariableGroups& groups) {
   std::vector<Variable> result;
-  for (const auto& [group, members] : variables()) {
+  for (const auto& [group, members] : groups) {
     std::ranges::copy_if(members, std::back_inserter(result), [](const Variable& variable) {
       return variable.synchronization() == VariableSynchronization::OnRead;
     });
   }
   return result;
+}
+
+}  // namespace
+
+RunState Trainer::FitRun::own_part(const Json& places) const {
+  RunState own;
+  own.info = places;
+  save_variables(own, kOwnVariables, on_read(variables()));
+  return own;
 }
 
 bool Trainer::FitRun::resume() {
@@ -570,8 +574,7 @@ void Trainer::FitRun::make_variables(const RunState& state) {
 }
 
 void Trainer::FitRun::restore(const RunState& state) {
-  restore_groups(state, variables());
-  restore_own_variables(state, on_read());
+  restore_own_variables(state, on_read(restore_groups(state, variables())));
   restore_callbacks(state, callbacks_.callbacks());
   restore_seeds(state);
 }

@@ -70,7 +70,6 @@ class Trainer::FitRun {
   void make_variables(const RunState& state);
   // Variables, callbacks and random seeds.
   void restore(const RunState& state);
-  std::vector<Variable> on_read() const;
   Json facts(bool of_worker) const;
   Json facts_of_schedule() const;
 

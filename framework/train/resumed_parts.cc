@@ -112,13 +112,12 @@ void add_others(VariableGroups& groups, const std::vector<Variable>& written) {
   }
 }
 
-void restore_groups(const RunState& state, const VariableGroups& groups) {
-  std::vector<const VariableGroups::value_type*> same;
-  for (const auto& named : groups) {
-    const auto& [group, members] = named;
+VariableGroups restore_groups(const RunState& state, const VariableGroups& groups) {
+  VariableGroups same;
+  for (const auto& [group, members] : groups) {
     const std::string difference = difference_of_variables(state, group, members);
     if (difference.empty()) {
-      same.push_back(&named);
+      same.emplace_back(group, members);
       continue;
     }
     check<FailedPrecondition>(group == kOfStep,
@@ -130,7 +129,8 @@ void restore_groups(const RunState& state, const VariableGroups& groups) {
                     "run to go on with: {}. It stays as this program has it.",
                     difference));
   }
-  for (const auto* named : same) restore_variables(state, named->first, named->second);
+  for (const auto& [group, members] : same) restore_variables(state, group, members);
+  return same;
 }
 
 std::optional<RunState> kept_state(const std::vector<CallbackHandle>& callbacks) {

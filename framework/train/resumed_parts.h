@@ -23,9 +23,10 @@ using VariableGroups = std::vector<std::pair<std::string, std::vector<Variable>>
 // train_step has of its own, say.
 void add_others(VariableGroups& groups, const std::vector<Variable>& written);
 
-// FailedPrecondition, before anything is restored, where a group was another one; of the step's
-// others, which may come with certain shapes of batches alone, that is a warning.
-void restore_groups(const RunState& state, const VariableGroups& groups);
+// Gives those that it has restored. FailedPrecondition, before anything is restored, where a group
+// was another one; of the step's others, which may come with certain shapes of batches alone, that
+// is a warning.
+VariableGroups restore_groups(const RunState& state, const VariableGroups& groups);
 
 // The newest state that a callback has. Where others' are all damaged, that is a warning; DataLoss
 // where there is no other.

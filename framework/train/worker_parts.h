@@ -31,7 +31,8 @@ std::optional<RunState> own_worker_part(const RunState& state);
 // How many workers have trained it.
 int64_t workers_of(const RunState& state);
 // Gives variables of which each replica has its own part those of this worker. Where there were
-// more or fewer workers, what all of them had together is kept.
+// more or fewer workers, what all of them had together is kept. A part's first ones are meant: it
+// may have more.
 void restore_own_variables(const RunState& state, const std::vector<Variable>& variables);
 
 // The newest of all workers' states, on every worker. Called by all workers.

@@ -349,6 +349,32 @@ TEST_CASE("a training flag in a file that is a class's default is nobody's word"
   CHECK(distance(trained[3], x) < 1.0);  // x / sqrt(1.001): not this batch's statistics
 }
 
+TEST_CASE("a training flag that a program gave to a call holds in its copies and files") {
+  clear_session();
+  const Tensor inputs = Input({.shape = {8, 8, 1}});
+  const Tensor never = layers::Dropout({.rate = 0.5, .seed = 1})(inputs, {.training = false});
+  const Tensor always = layers::RandomFlip({.seed = 2})(inputs, {.training = true});
+  const Tensor as_told = layers::Dropout({.rate = 0.5, .seed = 3})(inputs);
+  Model model(inputs, {never, always, as_told});
+  const Scratch scratch;
+  const Tensor x = ops::reshape(ops::arange(1, 513, 1, "float32"), {8, 8, 8, 1});
+  auto same = [&](const Tensor& y) { return distance(y, x) == 0; };
+  const auto check_copy = [&](Model copy) {
+    CHECK(same(copy(x, {.training = true})[0]));
+    CHECK(!same(copy(x, {.training = true})[2]));
+    CHECK(!same(copy.predict(x, {.verbose = 0})[1]));
+    CHECK(same(copy.predict(x, {.verbose = 0})[2]));
+  };
+  check_copy(model);
+  check_copy(clone_model(model));
+  check_copy(model_from_json(model.to_json()));
+  for (const char* name : {"model.keras", "model.h5"}) {
+    CAPTURE(name);
+    model.save(scratch.path(name));
+    check_copy(load_model(scratch.path(name)));
+  }
+}
+
 TEST_CASE("losses and metrics that are functions of Keras's in a file") {
   const auto function = [](const char* name) {
     return Json::object({{"module", "builtins"},

@@ -11,6 +11,8 @@
 
 #include <cornu/cornu.h>
 
+#include "framework/saving/saved_variables.h"
+#include "framework/train/worker_parts.h"
 #include "tests/support/errors.h"
 #include "tests/support/files.h"
 #include "tests/train/changed_run.h"
@@ -462,4 +464,24 @@ TEST_CASE("an error about a callback's state names the callback") {
   const std::string error =
       test::message_of<DataLoss>([&] { run.fit(model, {make_callback<Forgetful>()}); });
   CHECK(testing::contains(error, "the saved state of Forgetful: it isn't what it was."));
+}
+
+// The others are of what only the step writes, where this program's writes less.
+TEST_CASE("the parts of more workers may have more variables than this program") {
+  const VariableOptions options = {.trainable = false,
+                                   .synchronization = VariableSynchronization::OnRead,
+                                   .aggregation = VariableAggregation::Sum};
+  RunState own;
+  save_variables(own, kOwnVariables,
+                 {Variable(Tensor::scalar(2.0), options), Variable(ops::ones({64}), options)});
+  const std::string bytes = encode_run_state(own);
+  RunState state;
+  state.info = Json::object({{"workers", 2}});
+  for (const char* name : {"worker 0", "worker 1"}) {
+    state.tensors.emplace_back(name,
+                               Tensor::from(std::vector<uint8_t>(bytes.begin(), bytes.end())));
+  }
+  const Variable sum(Tensor::scalar(0.0), options);
+  restore_own_variables(state, {sum});
+  CHECK(sum.value().item<double>() == 4);
 }
