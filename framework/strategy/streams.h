@@ -61,7 +61,8 @@ class RowStream : public Stream<Row> {
 
 // After so many items, how many come before the next one of shard `index` of `count`?
 inline int64_t items_to_shard(int64_t taken, int64_t count, int64_t index) {
-  return (index - taken % count + count) % count;
+  const int64_t gap = index - taken % count;
+  return gap < 0 ? gap + count : gap;
 }
 
 // Every `count`-th item from item `index` on.
