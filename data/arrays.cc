@@ -23,7 +23,7 @@ Tensor to_categorical(const Tensor& x, std::optional<int64_t> num_classes) {
   const Tensor labels = ops::cast(squeezed ? ops::squeeze(x, -1) : x, DType::Int64).host();
   const std::span<const int64_t> numbers = labels.data<int64_t>();
   const auto greatest = std::ranges::max_element(numbers);
-  if (!num_classes) num_classes = greatest == numbers.end() ? 0 : *greatest + 1;
+  if (num_classes.value_or(0) == 0) num_classes = greatest == numbers.end() ? 0 : *greatest + 1;
   for (const int64_t number : numbers) {
     check<InvalidArgument>(number >= 0 && number < *num_classes,
                            "to_categorical: expected classes from 0 to {}, got {}. Give another "
@@ -53,8 +53,8 @@ Tensor pad_sequences(const std::vector<Tensor>& sequences, const PadSequencesOpt
   }
   const int64_t length = options.maxlen.value_or(longest);
   const Shape one = step.value_or(Shape());
-  Tensor result =
-      ops::full(Shape{std::ssize(sequences), length}.concat(one), options.value, options.dtype);
+  Tensor result = ops::full(Shape{std::ssize(sequences), length}.concat(one),
+                            Tensor::scalar(options.value), options.dtype);
   const size_t step_bytes = static_cast<size_t>(one.num_elements()) * size_of(result.dtype());
   std::byte* row = result.mutable_raw();
   for (const Tensor& sequence : sequences) {

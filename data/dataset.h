@@ -302,8 +302,9 @@ class Dataset {
   Dataset assert_cardinality(int64_t count) const;
   // Leaves out elements that fail below (in a map, say), and tells of their number in the log at
   // the end of a pass. Where skip(), shard() or a window's gap leave elements out, those that fail
-  // count as the others do, and a map needn't be computed for any of them. (tf.data begins to count
-  // anew behind each that fails.)
+  // count as the others do and aren't told of: a map needn't be computed for any of them. (tf.data
+  // begins to count anew behind each that fails.) Batches, and what take() and interleave() give,
+  // are made also where they are left out, since the next one begins behind what fails.
   Dataset ignore_errors(const IgnoreErrorsOptions& options = {}) const;
   // The only element. InvalidArgument when there is none, or more than one.
   Element get_single_element() const;

@@ -19,6 +19,7 @@
 
 namespace cornu::data {
 
+using streams::Failures;
 using streams::Input;
 using streams::Passed;
 using streams::Row;
@@ -42,6 +43,8 @@ struct Pass {
   bool any_order = false;
   // Is any one of the elements all that is asked for? Then nothing is shuffled, kept or made ahead.
   bool sample = false;
+  // Does a link above go on behind elements that fail, as ignore_errors does?
+  Failures failures = Failures::EndPass;
 
   static Pass for_sample();
   Pass below(int64_t repetition) const;
@@ -230,7 +233,10 @@ class ItemTransform : public Node {
   std::optional<Element> sample() const override { return input().sample(); }
   std::optional<int64_t> batch_size() const override { return input().batch_size(); }
   std::shared_ptr<Node> clone() const override { return copy_of(self()); }
-  StreamPtr<Row> rows(Pass pass) const final { return self().template open<Row>(pass); }
+  StreamPtr<Row> rows(Pass pass) const final {
+    pass.failures = Failures::EndPass;  // numbers don't fail
+    return self().template open<Row>(pass);
+  }
   StreamPtr<Element> elements(Pass pass) const final {
     if (const Element* rows_of = table()) return elements_of_rows(*rows_of, rows(pass));
     return self().template open<Element>(pass);

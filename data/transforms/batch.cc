@@ -178,7 +178,8 @@ class Batched : public Node {
     if (const Element* table = input().table()) {
       return std::make_unique<RowBatches>(*table, input().row_stream(pass), batch_size_, drop_);
     }
-    return std::make_unique<ElementBatches>(input().stream(pass), batch_size_, drop_);
+    return std::make_unique<ElementBatches>(input().stream(pass), batch_size_, drop_,
+                                            pass.failures);
   }
 
   StreamPtr<Element> made_of_groups(const Pass& pass, Order order) const {
@@ -193,9 +194,10 @@ class Batched : public Node {
     const auto make = [structure = spec_.structure](const Element& group, int64_t) {
       return batch_of_group(group, structure);
     };
-    return make_parallel_map(std::make_unique<ElementGroups>(
-                                 input().stream(pass_below(order, pass)), batch_size_, drop_),
-                             make, calls_, pass, order);
+    return make_parallel_map(
+        std::make_unique<ElementGroups>(input().stream(pass_below(order, pass)), batch_size_, drop_,
+                                        pass.failures),
+        make, calls_, pass, order);
   }
 
   int64_t batch_size_;

@@ -8,9 +8,6 @@
 namespace cornu::data {
 namespace {
 
-// So many errors in a row aren't elements that failed.
-constexpr int64_t kMostInARow = 100'000;
-
 class IgnoringStream : public Stream<Element> {
  public:
   IgnoringStream(StreamPtr<Element> input, bool log_each)
@@ -32,7 +29,7 @@ class IgnoringStream : public Stream<Element> {
       } catch (const std::bad_alloc&) {
         throw;
       } catch (const std::exception& error) {
-        if (in_a_row == kMostInARow) throw;
+        if (in_a_row == streams::kMostFailures) throw;
         note(error.what());
       }
     }
@@ -89,6 +86,7 @@ class Ignoring : public Node {
     link.kind("ignore_errors")("log_warning", log_each_);
   }
   StreamPtr<Element> elements(Pass pass) const override {
+    pass.failures = Failures::ArePassed;
     return std::make_unique<IgnoringStream>(input().stream(pass), log_each_);
   }
 

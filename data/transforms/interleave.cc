@@ -56,7 +56,9 @@ class InterleaveStream : public Stream<Element> {
     return false;
   }
 
+  // A dataset's turn goes on behind an element that fails.
   void leave_out(int64_t count, int64_t& left_out) override {
+    if (pass_.failures == Failures::ArePassed) return Stream::leave_out(count, left_out);
     while (count > 0) {
       Slot* slot = open_slot();
       if (!slot) break;

@@ -41,8 +41,8 @@ void copy_corner(const T* from, const Shape& from_shape, T* to, const Shape& to_
 class PaddedBatches : public streams::BatchStream<Element, Element> {
  public:
   PaddedBatches(StreamPtr<Element> input, int64_t batch_size, bool drop_remainder,
-                const Padding& padding)
-      : BatchStream(std::move(input), batch_size, drop_remainder), padding_(padding) {}
+                Failures failures, const Padding& padding)
+      : BatchStream(std::move(input), batch_size, drop_remainder, failures), padding_(padding) {}
 
  protected:
   Element combine(const std::vector<Element>& elements) override {
@@ -148,7 +148,8 @@ class PaddedBatched : public Node {
         "padding_values", padding_.values)("drop_remainder", drop_);
   }
   StreamPtr<Element> elements(Pass pass) const override {
-    return std::make_unique<PaddedBatches>(input().stream(pass), batch_size_, drop_, padding_);
+    return std::make_unique<PaddedBatches>(input().stream(pass), batch_size_, drop_, pass.failures,
+                                           padding_);
   }
 
  private:

@@ -27,9 +27,9 @@ std::vector<bool> ragged_tensors(const ElementSpec& spec) {
 class RaggedBatches : public streams::BatchStream<Element, Element> {
  public:
   RaggedBatches(StreamPtr<Element> input, int64_t batch_size, bool drop_remainder,
-                const std::vector<bool>& ragged, DType splits,
+                Failures failures, const std::vector<bool>& ragged, DType splits,
                 std::shared_ptr<const Structure> structure)
-      : BatchStream(std::move(input), batch_size, drop_remainder),
+      : BatchStream(std::move(input), batch_size, drop_remainder, failures),
         ragged_(ragged),
         splits_(splits),
         structure_(std::move(structure)) {}
@@ -133,8 +133,8 @@ class RaggedBatched : public Node {
     if (splits_ != DType::Int64) link("row_splits_dtype", splits_);
   }
   StreamPtr<Element> elements(Pass pass) const override {
-    return std::make_unique<RaggedBatches>(input().stream(pass), batch_size_, drop_, ragged_,
-                                           splits_, spec_.structure);
+    return std::make_unique<RaggedBatches>(input().stream(pass), batch_size_, drop_, pass.failures,
+                                           ragged_, splits_, spec_.structure);
   }
 
  private:

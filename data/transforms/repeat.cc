@@ -86,7 +86,7 @@ class RepeatStream : public Stream<Item> {
     const bool begun = current_ || index_ > 0;
     if (!begun) return {};
     Json input = current_ ? current_->save() : Json();
-    if (node_.length() && input.is_null() && !has_failed_) return {};
+    if (length() && input.is_null() && !has_failed_) return {};
     Json state = Json::object({{"repetition", index_}, {"ended", ended_}});
     if (current_) state.set("input", current_->position_of_saved(std::move(input)));
     return state;
@@ -120,11 +120,16 @@ class RepeatStream : public Stream<Item> {
 
   // Leaves out whole repetitions without opening them.
   int64_t skip_repetitions(int64_t count) {
-    const auto length = node_.length();
-    if (!length || ended_) return 0;
-    const int64_t repetitions = std::min(count / *length, node_.repetitions_from(index_));
+    const auto once = length();
+    if (!once || ended_) return 0;
+    const int64_t repetitions = std::min(count / *once, node_.repetitions_from(index_));
     index_ += repetitions;
-    return repetitions * *length;
+    return repetitions * *once;
+  }
+
+  // Where items fail, there may be more of them, as of batches, or fewer.
+  std::optional<int64_t> length() const {
+    return pass_.failures == Failures::ArePassed ? std::nullopt : node_.length();
   }
 
   const Repeated& node_;

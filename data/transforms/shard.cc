@@ -34,7 +34,8 @@ class Sharded : public ItemTransform<Sharded> {
 
   template <class Item>
   StreamPtr<Item> open(Pass pass) const {
-    return std::make_unique<streams::ShardStream<Item>>(open_input<Item>(pass), count_, index_);
+    return std::make_unique<streams::ShardStream<Item>>(open_input<Item>(pass), count_, index_,
+                                                        pass.failures);
   }
 
  private:

@@ -11,13 +11,15 @@ namespace {
 template <class Item>
 class SkipStream : public Stream<Item> {
  public:
-  SkipStream(StreamPtr<Item> input, int64_t count) : input_(std::move(input)), count_(count) {}
+  SkipStream(StreamPtr<Item> input, int64_t count, Failures failures)
+      : input_(std::move(input)), count_(count), failures_(failures) {}
 
   bool next(Item& item) override {
     skip_first();
     return input_.next(item);
   }
   void leave_out(int64_t count, int64_t& left_out) override {
+    if (count <= 0) return;
     skip_first();
     input_.leave_out(count, left_out);
   }
@@ -26,14 +28,15 @@ class SkipStream : public Stream<Item> {
   void restore(const Json& state) override { input_.restore(state); }
 
  private:
-  // Where one of them fails, the next call goes on behind it.
+  // Where one of them fails and ends the call, the next one goes on behind it.
   void skip_first() {
-    if (!skipped_ && input_.taken() < count_) input_.skip(count_ - input_.taken());
+    if (!skipped_ && input_.taken() < count_) input_.skip(count_ - input_.taken(), failures_);
     skipped_ = true;
   }
 
   Input<Item> input_;
   int64_t count_;
+  Failures failures_;
   bool skipped_ = false;
 };
 
@@ -65,7 +68,7 @@ class Skipped : public ItemTransform<Skipped> {
   template <class Item>
   StreamPtr<Item> open(Pass pass) const {
     if (count_ < 0) return std::make_unique<EndedStream<Item>>();
-    return std::make_unique<SkipStream<Item>>(open_input<Item>(pass), count_);
+    return std::make_unique<SkipStream<Item>>(open_input<Item>(pass), count_, pass.failures);
   }
 
  private:

@@ -10,14 +10,17 @@ namespace {
 template <class Item>
 class TakeStream : public Stream<Item> {
  public:
-  TakeStream(StreamPtr<Item> input, int64_t count) : input_(std::move(input)), count_(count) {}
+  TakeStream(StreamPtr<Item> input, int64_t count, Failures failures)
+      : input_(std::move(input)), count_(count), failures_(failures) {}
 
   bool next(Item& item) override {
     if (given_ == count_ || !input_.next(item)) return false;
     ++given_;
     return true;
   }
+  // Those that fail don't count.
   void leave_out(int64_t count, int64_t& left_out) override {
+    if (failures_ == Failures::ArePassed) return Stream<Item>::leave_out(count, left_out);
     const Passed items = input_.pass(std::min(count, count_ - given_));
     given_ += items.count;
     left_out += items.count;
@@ -25,7 +28,7 @@ class TakeStream : public Stream<Item> {
   }
 
   Json save() const override {
-    Json state = input_.save();
+    Json state = failures_ == Failures::ArePassed ? input_.position() : input_.save();
     if (given_ != input_.taken()) state.set("given", given_);
     return state;
   }
@@ -38,6 +41,7 @@ class TakeStream : public Stream<Item> {
  private:
   Input<Item> input_;
   int64_t count_;
+  Failures failures_;
   int64_t given_ = 0;  // without those that failed
 };
 
@@ -57,7 +61,7 @@ class Taken : public ItemTransform<Taken> {
   StreamPtr<Item> open(Pass pass) const {
     auto items = open_input<Item>(pass);
     if (count_ < 0) return items;
-    return std::make_unique<TakeStream<Item>>(std::move(items), count_);
+    return std::make_unique<TakeStream<Item>>(std::move(items), count_, pass.failures);
   }
 
  private:

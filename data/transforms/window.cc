@@ -10,16 +10,14 @@
 namespace cornu::data {
 namespace {
 
-// So many errors in a row aren't those of elements.
-constexpr int64_t kMostInARow = 100'000;
-
 // Window i has elements i * shift, i * shift + stride, …, up to `size` of them. Where one of these
 // can't be made, its error comes in place of the window; what fails and is in no window is no
-// matter, as in tf.data, unless nothing comes behind it: then it may be what ends the input.
+// matter, as in tf.data, unless nothing comes behind it: then it may be what ends the input, which
+// is told where nobody passes failures.
 class WindowStream : public Stream<Window> {
  public:
-  WindowStream(StreamPtr<Element> input, const Windowing& how)
-      : input_(std::move(input), true), how_(how) {}
+  WindowStream(StreamPtr<Element> input, const Windowing& how, Failures failures)
+      : input_(std::move(input), true), how_(how), failures_(failures) {}
 
   bool next(Window& window) override {
     if (!has_window()) return end();
@@ -136,14 +134,18 @@ class WindowStream : public Stream<Window> {
       if (!passed.error) return;
       --gap_;
       unheard_ = passed.error;
-      if (in_a_row == kMostInARow) std::rethrow_exception(std::exchange(unheard_, nullptr));
+      if (in_a_row == streams::kMostFailures) {
+        std::rethrow_exception(std::exchange(unheard_, nullptr));
+      }
     }
   }
 
   // There is no other window.
   bool end() {
     leave(std::ssize(held_));
-    if (unheard_) std::rethrow_exception(std::exchange(unheard_, nullptr));
+    if (unheard_ && failures_ == Failures::EndPass) {
+      std::rethrow_exception(std::exchange(unheard_, nullptr));
+    }
     return false;
   }
 
@@ -175,6 +177,7 @@ class WindowStream : public Stream<Window> {
 
   Input<Element> input_;
   Windowing how_;
+  Failures failures_;
   std::deque<Held> held_;       // of the next window
   int64_t gap_ = 0;             // items to be left out before more are held
   std::exception_ptr unheard_;  // of the last item so far, if it failed and nobody was told
@@ -198,7 +201,7 @@ WindowSource::WindowSource(NodePtr input, int64_t size, const WindowOptions& opt
 }
 
 StreamPtr<Window> WindowSource::open(Pass pass) const {
-  return std::make_unique<WindowStream>(input_->stream(pass), how_);
+  return std::make_unique<WindowStream>(input_->stream(pass), how_, pass.failures);
 }
 
 std::optional<int64_t> WindowSource::cardinality() const {

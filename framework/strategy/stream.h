@@ -151,6 +151,15 @@ struct Passed {
   }
 };
 
+// What an item that fails means to those above: it ends the pass, or it is passed, and what comes
+// behind it counts. An item that is left out needn't be made, so nobody may learn that it fails.
+// What is given must not depend on that: where failures are passed, streams whose items begin
+// behind one that failed make what they leave out, and others don't tell of failures among it.
+enum class Failures : bool { EndPass, ArePassed };
+
+// So many errors in a row aren't those of items.
+inline constexpr int32_t kMostFailures = 100'000;
+
 // What a stream takes its items from: counts them, and saves and restores where it stands.
 template <class Item>
 class Input {
@@ -164,9 +173,11 @@ class Input {
       if (!stream_->next(item)) return false;
     } catch (...) {
       failed_ = true;
+      ++in_a_row_;
       count(1);
       throw;
     }
+    in_a_row_ = 0;
     count(1);
     return true;
   }
@@ -179,6 +190,8 @@ class Input {
       passed.error = std::current_exception();
       failed_ = true;
     }
+    if (passed.count > 0) in_a_row_ = 0;
+    if (passed.error) ++in_a_row_;
     const int64_t places = passed.count + (passed.error ? 1 : 0);
     if (places > 0) count(places);
     return passed;
@@ -190,9 +203,17 @@ class Input {
     passed.throw_error();
     return passed.count;
   }
-  int64_t skip(int64_t items) {
-    int64_t left_out = 0;
-    return leave_out(items, left_out);
+  // The same. Where failures are passed, what fails is left out as the others are, and counts.
+  int64_t skip(int64_t items, Failures failures = Failures::EndPass) {
+    int64_t left = items;
+    while (left > 0) {
+      const Passed passed = pass(left);
+      left -= passed.count;
+      if (!passed.error) break;
+      if (failures == Failures::EndPass || in_a_row_ >= kMostFailures) passed.throw_error();
+      --left;
+    }
+    return items - left;
   }
 
   // Items that were taken or left out, and those in whose place an error came.
@@ -293,6 +314,7 @@ class Input {
   bool failed_ = false;    // so that what was made of the items doesn't tell their number
   bool lost_ = false;      // a position that may be needed
   bool restored_ = false;  // nor here, as a state was needed
+  int32_t in_a_row_ = 0;   // items that failed one after another, the last one too
   Snapshots earlier_;
 };
 

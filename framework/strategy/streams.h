@@ -61,26 +61,33 @@ class RowStream : public Stream<Row> {
 
 // After so many items, how many come before the next one of shard `index` of `count`?
 inline int64_t items_to_shard(int64_t taken, int64_t count, int64_t index) {
-  return (index - taken % count + count) % count;
+  const int64_t gap = index - taken % count;
+  return gap < 0 ? gap + count : gap;
 }
 
 // Every `count`-th item from item `index` on.
 template <class Item>
 class ShardStream : public Stream<Item> {
  public:
-  ShardStream(StreamPtr<Item> input, int64_t count, int64_t index)
-      : input_(std::move(input)), count_(count), index_(index) {}
+  ShardStream(StreamPtr<Item> input, int64_t count, int64_t index,
+              Failures failures = Failures::EndPass)
+      : input_(std::move(input)), count_(count), index_(index), failures_(failures) {}
 
   bool next(Item& item) override { return close_gap() && input_.next(item); }
 
   void leave_out(int64_t count, int64_t& left_out) override {
-    if (count <= 0 || !close_gap()) return;
-    // Up to the last of the items; the gap after it stays open.
-    const int64_t gaps = saturating_product(count - 1, count_);
-    const int64_t most = std::numeric_limits<int64_t>::max();
-    const Passed passed = input_.pass(gaps == most ? most : gaps + 1);
-    left_out += parts_of(passed.count, count_);
-    passed.throw_error();
+    while (count > 0 && close_gap()) {
+      // Up to the last of the items; the gap after it stays open.
+      const int64_t gaps = saturating_product(count - 1, count_);
+      const int64_t most = std::numeric_limits<int64_t>::max();
+      const Passed passed = input_.pass(gaps == most ? most : gaps + 1);
+      const int64_t own = parts_of(passed.count, count_);
+      left_out += own;
+      count -= own;
+      const bool is_others = failures_ == Failures::ArePassed && passed.count % count_ != 0;
+      if (!is_others) passed.throw_error();
+      if (!passed.error) return;
+    }
   }
 
   Json save() const override { return input_.save(); }
@@ -90,12 +97,13 @@ class ShardStream : public Stream<Item> {
   // Goes over the other shards' items.
   bool close_gap() {
     const int64_t gap = items_to_shard(input_.taken(), count_, index_);
-    return input_.skip(gap) == gap;
+    return input_.skip(gap, failures_) == gap;
   }
 
   Input<Item> input_;
   int64_t count_;
   int64_t index_;
+  Failures failures_;
 };
 
 // The same of batches, where all shards have equally many: one that has run out before the others
@@ -160,8 +168,12 @@ class EvenShardStream : public Stream<Item> {
 template <class Item, class Result>
 class BatchStream : public Stream<Result> {
  public:
-  BatchStream(StreamPtr<Item> input, int64_t batch_size, bool drop_remainder)
-      : input_(std::move(input)), batch_size_(batch_size), drop_remainder_(drop_remainder) {}
+  BatchStream(StreamPtr<Item> input, int64_t batch_size, bool drop_remainder,
+              Failures failures = Failures::EndPass)
+      : input_(std::move(input)),
+        batch_size_(batch_size),
+        drop_remainder_(drop_remainder),
+        failures_(failures) {}
 
   bool next(Result& result) override {
     items_.clear();
@@ -174,14 +186,19 @@ class BatchStream : public Stream<Result> {
     return true;
   }
 
+  // The next batch begins behind an item that fails.
   void leave_out(int64_t count, int64_t& left_out) override {
+    if (failures_ == Failures::ArePassed) return Stream<Result>::leave_out(count, left_out);
     const Passed items = input_.pass(saturating_product(count, batch_size_));
     const bool only_whole = drop_remainder_ || items.error;
     left_out += only_whole ? items.count / batch_size_ : parts_of(items.count, batch_size_);
     items.throw_error();
   }
 
-  Json save() const override { return input_.save(); }
+  // Of items, where their number doesn't follow from the batches'.
+  Json save() const override {
+    return failures_ == Failures::ArePassed ? input_.position() : input_.save();
+  }
   void restore(const Json& state) override { input_.restore(state); }
 
  protected:
@@ -194,6 +211,7 @@ class BatchStream : public Stream<Result> {
   std::vector<Item> items_;
   int64_t batch_size_;
   bool drop_remainder_;
+  Failures failures_;
 };
 
 class RowListStream : public BatchStream<Row, RowList> {

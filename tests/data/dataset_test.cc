@@ -400,6 +400,8 @@ TEST_CASE("repeat, take, skip, shard") {
     CHECK(numbers(five.shard(2, 0)) == Numbers{0, 2, 4});
     CHECK(numbers(five.shard(2, 1)) == Numbers{1, 3});
     CHECK(numbers(five.shard(7, 6)).empty());
+    CHECK(numbers(five.shard(INT64_MAX, 3)) == Numbers{3});
+    CHECK(numbers(five.shard(INT64_MAX, INT64_MAX - 1)).empty());
     for (int64_t index = 0; index < 7; ++index) {
       const auto part = five.shard(7, index);
       CHECK(part.cardinality() == std::ssize(numbers(part)));

@@ -306,6 +306,90 @@ TEST_CASE("batches, repetitions and datasets side by side go on behind what fail
   }
 }
 
+namespace {
+
+// What a chain is made of, where it makes several calls at a time.
+struct Ahead {
+  std::function<Dataset(int64_t count, const Bad& bad)> source;
+  int64_t calls;
+};
+
+struct Chain {
+  std::string name;
+  std::function<Dataset(const Dataset&, const Ahead&)> make;
+};
+
+// Of links whose elements begin behind one that fails, below some that leave elements out.
+std::vector<Chain> chains() {
+  const auto interleaved = [](const Dataset& d, const Ahead& ahead) {
+    return d.interleave(
+        [source = ahead.source](const Tensor& x) {
+          const int64_t number = x.item<int64_t>();
+          return source(1 + number % 4, {number % 3});
+        },
+        {.cycle_length = 3,
+         .block_length = 2,
+         .num_parallel_calls = ahead.calls,
+         .output_signature = of_numbers()});
+  };
+  return {
+      {"shard | shard", [](auto d, auto) { return d.shard(2, 0).shard(2, 1); }},
+      {"skip | shard", [](auto d, auto) { return d.skip(3).shard(2, 1); }},
+      {"shard | skip", [](auto d, auto) { return d.shard(3, 0).skip(2); }},
+      {"skip | concatenate", [](auto d, auto) { return d.skip(2).concatenate(d).shard(2, 0); }},
+      {"take | shard", [](auto d, auto) { return d.take(5).shard(2, 1); }},
+      {"take | skip", [](auto d, auto) { return d.take(5).skip(2); }},
+      {"batch | shard", [](auto d, auto) { return d.batch(3).shard(2, 0); }},
+      {"batch | prefetch | shard",
+       [](auto d, auto ahead) { return d.batch(2).prefetch(ahead.calls - 1).shard(2, 1); }},
+      {"parallel batch | shard",
+       [](auto d, auto ahead) {
+         return d.batch(2, {.num_parallel_calls = ahead.calls}).shard(2, 1);
+       }},
+      {"padded_batch | shard", [](auto d, auto) { return d.padded_batch(2).shard(2, 1); }},
+      {"batch | repeat | skip", [](auto d, auto) { return d.batch(2).repeat(3).skip(7); }},
+      {"interleave | shard", [=](auto d, auto ahead) { return interleaved(d, ahead).shard(2, 0); }},
+      {"window | concatenate | shard",
+       [](auto d, auto) {
+         const auto windows =
+             d.window(2, {.shift = 4})
+                 .flat_map([](const Dataset& w) { return w; }, {.output_signature = of_numbers()});
+         return windows.concatenate(d).shard(2, 0);
+       }},
+      {"interleave | skip", [=](auto d, auto ahead) { return interleaved(d, ahead).skip(5); }},
+  };
+}
+
+}  // namespace
+
+TEST_CASE("what comes behind elements that fail doesn't depend on which ones were made") {
+  const Quiet quiet;
+  PhiloxEngine engine(6);
+  for (const Chain& chain : chains()) {
+    for (int round = 0; round < 8; ++round) {
+      const auto count = static_cast<int64_t>(4 + engine.below(10));
+      const Bad bad = some_of(count, engine);
+      CAPTURE(chain.name);
+      CAPTURE(count);
+      CAPTURE(fmt::format("{}", fmt::join(bad, ", ")));
+      // Of a generator, all are made.
+      const Numbers all =
+          numbers(chain.make(generated(count, bad), {generated, 1}).ignore_errors());
+      for (const int64_t calls : {1, 2, 8}) {
+        CAPTURE(calls);
+        const auto source = [calls](int64_t size, const Bad& failing) {
+          return mapped(mapped(rows_to(size), failing, calls), {}, calls).prefetch(calls - 1);
+        };
+        const auto make = [&] {
+          return chain.make(source(count, bad), {source, calls}).ignore_errors();
+        };
+        CHECK(numbers(make()) == all);
+        check_restored_anywhere(make, all);
+      }
+    }
+  }
+}
+
 TEST_CASE("elements that were taken before another failed are made again") {
   const Quiet quiet;
   PhiloxEngine engine(5);
