@@ -17,7 +17,7 @@ namespace cornu::distribute {
 void RingCollectives::reduce_by_doubling(const CollectiveCall& what, const SegmentBytes& bytes,
                                          int64_t divisor) {
   const DType dtype = *what.dtype;
-  const bool widens = is_16_bit(dtype) && !options_.narrow_sums;
+  const bool widens = is_half(dtype) && !options_.narrow_sums;
   const DType summed = widens ? DType::Float32 : dtype;
   const ReduceOp op = what.op == ReduceOp::Mean ? ReduceOp::Sum : what.op;
   const auto count = static_cast<size_t>(what.count());

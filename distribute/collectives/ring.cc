@@ -287,7 +287,7 @@ bool is_quicker_by_doubling(size_t bytes, int ranks) {
 
 void reduce_and_divide(void* out, std::span<const void* const> in, int64_t count, DType dtype,
                        ReduceOp op, int64_t divisor) {
-  if (divisor == 1 || !is_16_bit(dtype)) {
+  if (divisor == 1 || !is_half(dtype)) {
     reduce_elements(out, in, 0, count, dtype, op);
     return divide_elements(out, count, dtype, divisor);
   }
@@ -343,7 +343,7 @@ void RingCollectives::all_reduce(const CollectiveCall& what, std::span<const Seg
   if (size > 2 && is_quicker_by_doubling(bytes.total(), size)) {
     return reduce_by_doubling(what, bytes, divisor);
   }
-  if (!is_16_bit(dtype) || options_.narrow_sums) return go_round(chunks);
+  if (!is_half(dtype) || options_.narrow_sums) return go_round(chunks);
 
   // Sums travel as float32, results as they are.
   const auto count = static_cast<size_t>(what.count());
@@ -371,7 +371,7 @@ void RingCollectives::reduce_scatter(const CollectiveCall& what, const void* in,
                                      int64_t count_per_rank, int64_t divisor) {
   compare_with_neighbours(what);
   const DType dtype = *what.dtype;
-  const bool widens = is_16_bit(dtype);
+  const bool widens = is_half(dtype);
   const size_t element = widens ? sizeof(float) : size_of(dtype);
   const auto per_rank = static_cast<size_t>(count_per_rank);
   const size_t count = per_rank * static_cast<size_t>(transport_.size());

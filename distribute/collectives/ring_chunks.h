@@ -44,8 +44,6 @@ struct RingCollectives::Chunks {
 void reduce_and_divide(void* out, std::span<const void* const> in, int64_t count, DType dtype,
                        ReduceOp op, int64_t divisor);
 
-inline bool is_16_bit(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
-
 // Converts elements between float32 and a 16-bit type.
 template <class To, class From>
 void convert(void* to, const void* from, size_t count) {

@@ -93,6 +93,7 @@ DType dtype_from_string(std::string_view name) {
 
 size_t size_of(DType dtype) { return info(dtype).size; }
 bool is_floating(DType dtype) { return info(dtype).floating; }
+bool is_half(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
 bool is_integer(DType dtype) { return info(dtype).integer; }
 bool is_signed(DType dtype) { return info(dtype).is_signed; }
 

@@ -81,6 +81,7 @@ class DTypeName : public std::string {
 // Bytes of one element; of a string, those of the object that owns it.
 size_t size_of(DType dtype);
 bool is_floating(DType dtype);
+bool is_half(DType dtype);     // float16 or bfloat16
 bool is_integer(DType dtype);  // signed or unsigned; not Bool
 bool is_signed(DType dtype);
 

@@ -40,8 +40,7 @@ std::string quoted(std::string_view text) {
 
 std::string tensor_text(const Tensor& tensor) {
   std::string text = "<" + type_text(type_of(tensor)) + " ";
-  if (tensor.num_elements() > kMaxDecimalElements || tensor.dtype() == DType::Float16 ||
-      tensor.dtype() == DType::BFloat16) {
+  if (tensor.num_elements() > kMaxDecimalElements || is_half(tensor.dtype())) {
     text += "0x";
     for (size_t i = 0; i < tensor.bytes(); ++i) {
       text += fmt::format("{:02x}", static_cast<unsigned>(tensor.raw()[i]));

@@ -18,8 +18,7 @@ namespace {
 // Runs `f` on x in float32 where x is a 16-bit float, and converts its result back.
 template <class F>
 Tensor in_float32(const Tensor& x, F f) {
-  const bool half = x.dtype() == DType::Float16 || x.dtype() == DType::BFloat16;
-  return half ? cast(f(cast(x, DType::Float32)), x.dtype()) : f(x);
+  return is_half(x.dtype()) ? cast(f(cast(x, DType::Float32)), x.dtype()) : f(x);
 }
 
 // A weight of the shape of `axes`, brought to where it broadcasts over x.

@@ -102,8 +102,6 @@ const char* name_of(ReduceOp op) {
   return "unknown";
 }
 
-bool is_narrow(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
-
 // What replicas' values are along an axis, to be reduced over the replicas.
 struct Parts {
   std::vector<Tensor> values;  // of a mean, sums
@@ -261,7 +259,7 @@ Tensor Strategy::reduce(ReduceOp op, const distribute::PerReplica& values,
     // A mean's sum may be out of the range of what it is the mean of.
     parts.values = own;
     for (Tensor& x : parts.values) {
-      if (op == ReduceOp::Mean && is_narrow(x.dtype())) x = ops::cast(x, DType::Float32);
+      if (op == ReduceOp::Mean && is_half(x.dtype())) x = ops::cast(x, DType::Float32);
     }
     if (axis) {
       const std::string who = fmt::format("Strategy '{}': reduce", name());
@@ -300,7 +298,7 @@ Tensor Strategy::reduce(ReduceOp op, const distribute::PerReplica& values,
     result = over_replicas(op, parts.values, call);
   }
   const DType dtype = own[0].dtype();
-  return op == ReduceOp::Mean && is_narrow(dtype) ? ops::cast(result, dtype) : result;
+  return op == ReduceOp::Mean && is_half(dtype) ? ops::cast(result, dtype) : result;
 }
 
 Tensor Strategy::gather(const distribute::PerReplica& values, int64_t axis) const {

@@ -232,7 +232,7 @@ TEST_CASE("conv of the sizes that models train with") {
 
 TEST_CASE("conv of batches that are shared out to threads") {
   for (int threads : {1, 2, 3}) {
-    if (testing::kSanitized && threads != 3) continue;
+    if (cornu::testing::kSanitized && threads != 3) continue;
     const ComputeThreadsScope scope(threads);
     check_conv({32, {12, 13}, 32, 32, {3, 3}, {}, {1, 1, 1, 1}}, DType::Float32, Method::Winograd);
     check_conv({21, {14, 14}, 32, 48, {3, 3}, {}, {}}, DType::Float32, Method::Winograd);

@@ -106,6 +106,7 @@ TEST_CASE("names and properties") {
     const bool same = dispatch_dtype(dtype, [&](auto v) { return dtype_of<decltype(v)> == dtype; });
     CHECK(same);
     CHECK_FALSE((is_floating(dtype) && is_integer(dtype)));
+    CHECK(is_half(dtype) == (is_floating(dtype) && size_of(dtype) == 2));
   }
   CHECK(is_signed(DType::Int8));
   CHECK(is_signed(DType::BFloat16));

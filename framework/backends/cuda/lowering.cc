@@ -124,10 +124,7 @@ std::string type_name(DType dtype) {
   raise<Internal>("The CUDA backend was given strings.");
 }
 
-std::string compute_name(DType dtype) {
-  const bool is_short = dtype == DType::Float16 || dtype == DType::BFloat16;
-  return is_short ? "f32" : type_name(dtype);
-}
+std::string compute_name(DType dtype) { return is_half(dtype) ? "f32" : type_name(dtype); }
 
 std::string define(std::string_view name, std::string_view value) {
   return fmt::format("#define {} {}\n", name, value);

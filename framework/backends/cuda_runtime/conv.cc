@@ -197,8 +197,7 @@ bool any_is_empty(const ConvSpec& spec) {
 
 std::shared_ptr<CudnnKernel> make_conv(const CudnnTarget& target, const ConvSpec& spec,
                                        std::string& why) {
-  const bool known =
-      spec.dtype == DType::Float32 || spec.dtype == DType::Float16 || spec.dtype == DType::BFloat16;
+  const bool known = spec.dtype == DType::Float32 || is_half(spec.dtype);
   if (!known || any_is_empty(spec)) {
     why = "not for cuDNN";
     return nullptr;

@@ -91,8 +91,6 @@ std::vector<TensorType> widened(std::span<const TensorType> types) {
 
 }  // namespace
 
-bool is_half(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
-
 bool computes_in_float32(DType dtype) { return dtype == DType::Float32 || is_half(dtype); }
 
 std::unique_ptr<Kernel> through_float32(const KernelSpec& spec, const KernelFactory& make) {

@@ -6,7 +6,6 @@
 
 namespace cornu::cpu {
 
-bool is_half(DType dtype);  // float16 or bfloat16
 // Whether kernels compute with it in float32, and round their results once.
 bool computes_in_float32(DType dtype);
 

@@ -58,20 +58,34 @@ int64_t divide_up(int64_t value, int64_t parts) { return (value + parts - 1) / p
 constexpr int64_t kRowUnit = 8;
 constexpr int64_t kColumnUnit = 16;
 
-// The cheapest division for `threads`, from measurements on one core of an AMD Zen 5: packing a row
-// of a or a column of b costs as much as computing pack_row or pack_column results.
+// What a tile of m x n costs, in results: from measurements on one core of an AMD Zen 5, where
+// packing a row of a or a column of b costs as much as computing pack_row or pack_column results.
+double tile_cost(const MatmulProblem& problem, double m, double n) {
+  const double pack_row = problem.transpose_a ? 5 : 0.5;
+  const double pack_column = problem.transpose_b ? 13 : 2;
+  return m * n + pack_row * m + pack_column * n;
+}
+
+// The same of 16-bit numbers, on a core of a Xeon with AMX: whole rows have a kernel that writes
+// them as they are. Parts of rows, and products of a transposed a, pass through float32: once for
+// each result, which counts the less the more terms it has.
+double half_tile_cost(const MatmulProblem& problem, bool whole_rows, double m, double n) {
+  if (whole_rows && !problem.transpose_a) return (m + 30) * n;
+  return m * n * (1 + 200 / static_cast<double>(problem.k));
+}
+
+// The cheapest division for `threads`.
 Grid choose_grid(const MatmulProblem& problem, int64_t threads) {
   constexpr int64_t kSmallest = 200000;  // fewer products use one thread
   Grid best;
   if (problem.m * problem.n * problem.k < kSmallest) return best;
-  const double pack_row = problem.transpose_a ? 5 : 0.5;
-  const double pack_column = problem.transpose_b ? 13 : 2;
   double least = INFINITY;
   for (int64_t rows = 1; rows <= threads; ++rows) {
     const Grid grid{rows, threads / rows};
     const auto m = static_cast<double>(round_up(divide_up(problem.m, grid.rows), kRowUnit));
     const auto n = static_cast<double>(round_up(divide_up(problem.n, grid.columns), kColumnUnit));
-    const double cost = m * n + pack_row * m + pack_column * n;
+    const double cost = is_half(problem.dtype) ? half_tile_cost(problem, grid.columns == 1, m, n)
+                                               : tile_cost(problem, m, n);
     if (cost < least) {
       least = cost;
       best = grid;
@@ -80,9 +94,9 @@ Grid choose_grid(const MatmulProblem& problem, int64_t threads) {
   return best;
 }
 
-// The most columns of a tile: oneDNN is slow for wide tiles of a transposed b.
+// The most columns of a tile: oneDNN is slow for wide tiles of a transposed b in float32.
 int64_t widest_tile(const MatmulProblem& problem) {
-  return problem.transpose_b ? 1024 : INT64_MAX / 2;
+  return problem.transpose_b && !is_half(problem.dtype) ? 1024 : INT64_MAX / 2;
 }
 
 class TiledMatmul : public Kernel {

@@ -103,8 +103,7 @@ class AttentionLowering {
 
   // Null where no library has it: with biases, masks, and values of another size than keys.
   std::shared_ptr<LibraryKernel> library(bool gradient) const {
-    const bool is_short = dtype_ == DType::Float16 || dtype_ == DType::BFloat16;
-    if (!is_short || bias_ || mask_ || width_ != query_[3]) return nullptr;
+    if (!is_half(dtype_) || bias_ || mask_ || width_ != query_[3]) return nullptr;
     return to_.prepare(AttentionSpec{.gradient = gradient,
                                      .dtype = dtype_,
                                      .batch = query_[0],
