@@ -97,6 +97,7 @@ class ShuffleStream : public Stream<Item> {
 
  private:
   static constexpr bool kRows = std::is_same_v<Item, Row>;
+
   // Null where they have no places.
   static PlacedItems* placed_items(Stream<Item>& input) {
     PlacedItems* placed = nullptr;

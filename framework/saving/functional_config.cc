@@ -419,7 +419,7 @@ class GraphReader {
     Operands operands = positional(part, call.at("args").as_array());
     CallOptions options;
     const Json* given = call.find(kGivenTraining);
-    const bool was_given = given && given->is_bool() && given->as_bool();
+    const bool was_given = given && *given == Json(true);
     for (const auto& [key, value] : call.at("kwargs").as_object()) {
       if (key == "training" && value.is_bool()) {
         if (was_given || says_training(part.layer.get(), value.as_bool())) {

@@ -91,7 +91,8 @@ void restore_variables(const RunState& state, const std::string& group,
   for (const auto& [name, tensor] : state.tensors) {
     if (name.starts_with(kPart)) parts.emplace(name, tensor);
   }
-  for (size_t i = 0; i < saved.size(); ++i) {
+  const size_t both = std::min(saved.size(), variables.size());
+  for (size_t i = 0; i < both; ++i) {
     std::vector<Tensor> values = {saved[i].second};
     for (auto part = parts.find(name_of_part(group, i, 1)); part != parts.end();
          part = parts.find(name_of_part(group, i, values.size()))) {

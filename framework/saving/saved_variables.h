@@ -24,7 +24,7 @@ int64_t count_of_saved_variables(const RunState& state, const std::string& group
 std::string difference_of_variables(const RunState& state, const std::string& group,
                                     const std::vector<Variable>& variables);
 
-// Assigns the saved values of a group without differences.
+// Assigns the saved values of a group whose first variables, as many as both have, don't differ.
 void restore_variables(const RunState& state, const std::string& group,
                        const std::vector<Variable>& variables);
 

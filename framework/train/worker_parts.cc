@@ -94,16 +94,6 @@ Tensor together(const Variable& variable, const std::vector<Tensor>& by_worker) 
   return ops::cast(sum / static_cast<int64_t>(by_worker.size()), variable.dtype());
 }
 
-// The first of a part's variables, as many as there are here.
-void restore_first(RunState part, const std::vector<Variable>& variables) {
-  const int64_t count =
-      std::min(count_of_saved_variables(part, kOwnVariables), std::ssize(variables));
-  Json counts = part.info.at("variables");
-  counts.set(kOwnVariables, count);
-  part.info.set("variables", std::move(counts));
-  restore_variables(part, kOwnVariables, variables);
-}
-
 }  // namespace
 
 std::optional<RunState> own_worker_part(const RunState& state) {
@@ -117,13 +107,13 @@ void restore_own_variables(const RunState& state, const std::vector<Variable>& v
   const StrategyImpl& strategy = get_strategy().impl();
   const int64_t workers = workers_of(state);
   if (workers == strategy.num_workers()) {
-    if (workers > 1) restore_first(*own_worker_part(state), variables);
+    if (workers > 1) restore_variables(*own_worker_part(state), kOwnVariables, variables);
     return;
   }
   std::vector<std::vector<Tensor>> values(variables.size());  // of each, by worker
   for (int64_t worker = 0; worker < workers; ++worker) {
     // Of a single one they have been restored with all others.
-    if (workers > 1) restore_first(part_of(state, worker), variables);
+    if (workers > 1) restore_variables(part_of(state, worker), kOwnVariables, variables);
     for (size_t i = 0; i < variables.size(); ++i) values[i].push_back(variables[i].value());
   }
   for (size_t i = 0; i < variables.size(); ++i) {
