@@ -73,8 +73,8 @@ endfunction()
 
 # cornu_library(cornu_<folder> [HOT] [DEPENDS cornu_<other folder> ...] [LINK dnnl ...])
 # The target of one folder of the library: all sources in it and in the folders below. DEPENDS: the
-# folders whose headers it includes. HOT: it runs in every step or for every element, and a Release
-# build optimizes it fully.
+# folders whose headers it includes. HOT: it runs in every step or for every element; a Release build
+# optimizes it fully, and a sanitized one no other.
 function(cornu_library target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "HOT" "" "DEPENDS;LINK")
   if(arg_UNPARSED_ARGUMENTS)
@@ -96,7 +96,9 @@ function(cornu_library target)
   endif()
   add_library(${target} OBJECT ${sources})
   target_include_directories(${target} PRIVATE ${cornu_include_dirs})
-  if(arg_HOT AND CMAKE_CXX_FLAGS_RELEASE MATCHES "-O1" AND NOT CORNU_SANITIZE)
+  if(CORNU_SANITIZE AND NOT arg_HOT)
+    target_compile_options(${target} PRIVATE -O0)
+  elseif(arg_HOT AND NOT CORNU_SANITIZE AND CMAKE_CXX_FLAGS_RELEASE MATCHES "-O1")
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
   endif()
   cornu_warnings(${target})
