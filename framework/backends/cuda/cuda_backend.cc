@@ -148,6 +148,9 @@ class CudaBackend : public Backend {
       *links = runtime_.make_collectives(gpus);
     } catch (const Unimplemented&) {
       return group;
+    } catch (const FailedPrecondition&) {  // the library can't be loaded: one GPU needs none
+      if (gpus.size() > 1) throw;
+      return group;
     }
     Group connected;
     for (std::unique_ptr<CollectiveGroup>& end : group) {

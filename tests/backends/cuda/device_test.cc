@@ -8,6 +8,7 @@
 #include "framework/backends/cuda/cuda_backend.h"
 #include "framework/backends/cuda/memory_pool.h"
 #include "framework/graph/backend.h"
+#include "framework/strategy/in_process_group.h"
 #include "tests/support/cuda/simulator.h"
 #include "tests/support/layer_conformance.h"
 
@@ -49,6 +50,15 @@ TEST_CASE("tensors travel to GPUs, between them, and back") {
   CHECK(values(large) == many);
   CHECK(values(large.to(kSecond).to(kFirst)) == many);
   CHECK(values(on(kFirst, {})).empty());
+}
+
+TEST_CASE("a GPU alone needs no library that connects it with others") {
+  use_simulated_gpus();
+  auto group = make_in_process_group(1);
+  const CollectiveGroup* const end = group.front().get();
+  const auto connected = backend_for(kFirst).connect(std::vector{kFirst}, std::move(group));
+  REQUIRE(connected.size() == 1);
+  CHECK(connected.front().get() == end);
 }
 
 TEST_CASE("uploads reuse memory only when its last use is over") {

@@ -166,6 +166,13 @@ class Simulator : public Runtime {
     stream->enqueue(graph.as_operation());
   }
 
+  // As on a machine whose library can't be loaded; between several, as in a build without it.
+  std::vector<std::unique_ptr<DeviceCollectives>> make_collectives(
+      std::span<const int> gpus) override {
+    check<FailedPrecondition>(gpus.size() > 1, "The library that connects GPUs is missing.");
+    return Runtime::make_collectives(gpus);
+  }
+
  private:
   template <class Spec>
   std::shared_ptr<LibraryKernel> prepare_any(int gpu, const Spec& spec) {
