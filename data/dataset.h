@@ -110,7 +110,8 @@ class Dataset {
   // leaving out as many. Without output_signature, the first element tells the types of all (the
   // generator is called once here). InvalidArgument, while iterating, for an element of another
   // kind; what the functions throw is thrown by the iterator. They run on the thread that iterates,
-  // or on that of a prefetch.
+  // or on that of a prefetch, which an iterator that is destroyed waits for: a function that waits
+  // for what may never come must be told by its owner to give up.
   static Dataset from_generator(Generator generator, const GeneratorOptions& options = {});
   // The same of the function that gives the elements: each pass begins with a copy of it, and so
   // with the state that it was given with.

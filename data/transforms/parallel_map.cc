@@ -280,9 +280,9 @@ NumberedFunction with_place(NumberedFunction f, const char* who) {
       return f(element, number);
     } catch (const Error& error) {
       raise_again<InvalidArgument, NotFound, AlreadyExists, ResourceExhausted, FailedPrecondition,
-                  OutOfRange, Unimplemented, Internal, DataLoss>(
+                  OutOfRange, Unimplemented, Internal, DataLoss, Unavailable, DeadlineExceeded>(
           error, fmt::format("{}, element {}: {}", who, number, error.what()));
-      throw;  // a kind that isn't about the element
+      throw;  // a kind that isn't about the element: another stopped
     }
   };
 }

@@ -10,6 +10,7 @@
 
 #include "data/string_functions.h"
 #include "data/text_files.h"
+#include "data/transforms/transforms.h"
 #include "framework/core/random.h"
 #include "framework/core/variable.h"
 #include "framework/ops/math.h"
@@ -253,10 +254,16 @@ TEST_CASE("functions on the host draw by seed, pass and element") {
 
 TEST_CASE("that a function runs on the host is told once") {
   const auto host = [](const Tensor& x) { return x + x.item<int64_t>(); };
-  Dataset::range(3).map(host);
+  const auto range = Dataset::range(3).node();
   const test::Log log;
-  Dataset::range(3).map(host);
-  CHECK(log.text() == "");
+  data::make_map(range, data::map_function(host), {}, "a map of this test");
+  const std::string told = log.text();
+  CHECK(contains(told,
+                 "a map of this test: the function asks for the values of tensors, so it can't "
+                 "be traced: it runs op by op for each element, and a dataset with it can't be "
+                 "serialized."));
+  data::make_map(range, data::map_function(host), {}, "a map of this test");
+  CHECK(log.text() == told);
 }
 
 TEST_CASE("functions on the host may not change variables") {

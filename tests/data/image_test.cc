@@ -7,6 +7,7 @@
 #include "data/readers/image/image_files.h"
 #include "data/readers/image/resize_image.h"
 #include "framework/core/random.h"
+#include "framework/io/crc.h"
 #include "tests/data/foreign_files.h"
 #include "tests/golden/golden.h"
 #include "tests/support/log.h"
@@ -58,6 +59,19 @@ Tensor noise(int64_t height, int64_t width, int64_t channels) {
 
 std::string loss(const std::string& file, const data::DecodeImageOptions& options = {}) {
   return message_of<DataLoss>([&] { data::decode_image(bytes_of(file), options, "photo"); });
+}
+
+std::string big_endian(uint32_t value) {
+  const std::string text = little_endian(value, 4);
+  return {text.rbegin(), text.rend()};
+}
+
+// A PNG file of 8-bit colors that ends where its pixels begin.
+std::string png_header(uint32_t width, uint32_t height) {
+  const std::string header =
+      "IHDR" + big_endian(width) + big_endian(height) + std::string("\10\2\0\0\0", 5);
+  return "\x89PNG\r\n\x1a\n" + big_endian(13) + header + big_endian(crc32(bytes_of(header))) +
+         big_endian(100) + "IDAT";
 }
 
 // A BMP file of these sizes, bits and compression.
@@ -216,14 +230,15 @@ TEST_CASE("damaged bytes give typed errors or pictures") {
 }
 
 TEST_CASE("sizes that files claim") {
-  // A JPEG, a PNG, a GIF and a bitmap that promise 60,000 x 60,000 pixels.
+  // A JPEG, a bitmap, a GIF and a PNG that promise 60,000 x 60,000 pixels.
   std::string jpeg = golden_file("jpeg color");
   const size_t frame = jpeg.find("\xff\xc0");
   jpeg.replace(frame + 5, 4, "\xea\x60\xea\x60");
   const std::string bmp = bitmap(60'000, 60'000, 24, "", "");
   std::string gif = golden_file("gif");
   gif.replace(6, 4, "\x60\xea\x60\xea");
-  for (const std::string& file : {jpeg, bmp, gif}) {
+  const std::string png = png_header(60'000, 60'000);
+  for (const std::string& file : {jpeg, bmp, gif, png}) {
     CHECK(
         message_of<ResourceExhausted>([&] { data::decode_image(bytes_of(file), {}, "photo"); }) ==
         "photo: 60000 x 60000 pixels are more than the 178956970 allowed. Raise max_pixels if the "
@@ -232,7 +247,14 @@ TEST_CASE("sizes that files claim") {
   // With the limit raised, the file is too small for them.
   const data::DecodeImageOptions trusting{.max_pixels = int64_t{1} << 40};
   CHECK(contains(loss(jpeg, trusting), "bytes can't hold 60000 x 60000 pixels"));
+  CHECK(contains(loss(gif, trusting), "bytes can't hold 60000 x 60000 pixels"));
+  CHECK(contains(loss(png, trusting), "bytes can't hold 60000 x 60000 pixels"));
   CHECK(contains(loss(bmp, trusting), "60000 x 60000 pixels of 24 bits need 10800000054 bytes"));
+  // Nor within the limit; but a frame may be smaller than its canvas.
+  gif.replace(6, 4, "\xc8\x32\xc8\x32");
+  CHECK(contains(loss(gif), "bytes can't hold 13000 x 13000 pixels"));
+  gif.replace(6, 4, "\xe8\x03\xe8\x03");
+  CHECK(data::decode_image(bytes_of(gif)).shape() == Shape{1, 1000, 1000, 3});
   const std::string animated = golden_file("gif animated");
   CHECK(contains(message_of<ResourceExhausted>(
                      [&] { data::decode_image(bytes_of(animated), {.max_pixels = 300}, "photo"); }),
@@ -320,6 +342,9 @@ TEST_CASE("pictures are saved whole") {
                  "d.webp: expected the format png or jpeg, got 'webp'."));
   CHECK(names_in(folder.path()) == std::vector<std::string>{"a.png", "b.JPG", "c"});
   CHECK_THROWS_AS(data::load_img(folder / "none.png"), NotFound);
+  CHECK(contains(
+      message_of<ResourceExhausted>([&] { data::load_img(folder / "c", {.max_pixels = 29}); }),
+      "5 x 6 pixels are more than the 29 allowed"));
   CHECK(contains(message_of([&] { data::load_img(folder / "c", {.color_mode = "bgr"}); }),
                  "expected a color_mode of 'grayscale', 'rgb' or 'rgba', got 'bgr'"));
   CHECK(contains(message_of([&] {

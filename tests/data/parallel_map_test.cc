@@ -79,6 +79,12 @@ TEST_CASE("errors of functions say which element of which transform it was") {
   const auto place = data::with_place(
       [](const Element&, int64_t) -> Element { raise<DataLoss>("reshape: it is broken"); }, "scan");
   CHECK(message_of<DataLoss>([&] { place({}, 7); }) == "scan, element 7: reshape: it is broken");
+  const auto away = data::with_place(
+      [](const Element&, int64_t) -> Element { raise<Unavailable>("no file server"); }, "map");
+  CHECK(message_of<Unavailable>([&] { away({}, 7); }) == "map, element 7: no file server");
+  const auto late = data::with_place(
+      [](const Element&, int64_t) -> Element { raise<DeadlineExceeded>("too slow"); }, "map");
+  CHECK(message_of<DeadlineExceeded>([&] { late({}, 7); }) == "map, element 7: too slow");
 }
 
 TEST_CASE("an error of what is mapped comes after what was before it") {
