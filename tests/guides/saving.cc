@@ -40,7 +40,7 @@ class CustomLayer : public Layer {
 };
 
 void register_custom_layer() {
-  layer_registry().add("MyLayers>CustomLayer", [](const Json& config) -> LayerHandle {
+  register_serializable("MyLayers>CustomLayer", [](const Json& config) {
     return make_layer<CustomLayer>(config["factor"].as_double(),
                                    LayerOptions{.name = config["name"].as_string()});
   });

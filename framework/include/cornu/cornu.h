@@ -78,6 +78,7 @@
 #include "framework/train/model.h"
 #include "framework/train/plot_model.h"
 #include "framework/train/preemption_checkpoint_handler.h"
+#include "framework/train/register_serializable.h"
 #include "framework/train/sidecar_evaluator.h"
 #include "layers/layers.h"
 #include "optimizers/optimizers.h"

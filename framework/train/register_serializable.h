@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// How files find the classes of a program.
+#pragma once
+
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "framework/losses/loss.h"
+#include "framework/metrics/metric.h"
+#include "framework/model/layer_registry.h"
+#include "framework/model/parts.h"
+#include "framework/train/optimizer.h"
+
+namespace cornu {
+namespace internal {
+
+template <class Made, class... Kinds>
+inline constexpr bool kIsOneOf = (std::is_base_of_v<Kinds, Made> || ...);
+
+}  // namespace internal
+
+// Registers a class of a program's own under the name that files have for it, "package>Name", which
+// its class_name() gives, too:
+//
+//   register_serializable("my_package>Scale", [](const Json& config) {
+//     return make_layer<Scale>(config.at("factor").as_double());
+//   });
+//
+// `from_config` makes an object of what its get_config() wrote. What it returns says of which kind
+// the class is: a layer (or a subclassed model), Loss, Metric, Optimizer, LearningRate (a
+// schedule), Initializer, Regularizer or Constraint. A function of a tensor is an activation, as it
+// is. AlreadyExists when the name is taken. Call it before files are loaded, from one thread.
+// Reference: keras.saving.register_keras_serializable.
+template <class F>
+void register_serializable(const std::string& name, F from_config) {
+  if constexpr (std::is_invocable_r_v<Tensor, F&, const Tensor&>) {
+    activation_registry().add(name, std::move(from_config));
+  } else {
+    using Made = std::invoke_result_t<F&, const Json&>;
+    if constexpr (std::is_convertible_v<Made, LayerHandle>) {
+      layer_registry().add(name, std::move(from_config));
+    } else if constexpr (internal::kIsOneOf<Made, Loss>) {
+      loss_registry().add(name, std::move(from_config));
+    } else if constexpr (internal::kIsOneOf<Made, Metric>) {
+      metric_registry().add(name, std::move(from_config));
+    } else if constexpr (internal::kIsOneOf<Made, Optimizer>) {
+      optimizer_registry().add(name, std::move(from_config));
+    } else if constexpr (internal::kIsOneOf<Made, Initializer, InitializerImpl>) {
+      initializer_registry().add(name, std::move(from_config));
+    } else if constexpr (internal::kIsOneOf<Made, Regularizer, RegularizerImpl>) {
+      regularizer_registry().add(name, std::move(from_config));
+    } else if constexpr (internal::kIsOneOf<Made, Constraint, ConstraintImpl>) {
+      constraint_registry().add(name, std::move(from_config));
+    } else {
+      static_assert(std::is_class_v<Made> && std::is_convertible_v<Made, LearningRate>,
+                    "register_serializable: the function must return a layer, Loss, Metric, "
+                    "Optimizer, LearningRate, Initializer, Regularizer or Constraint");
+      schedule_registry().add(name, std::move(from_config));
+    }
+  }
+}
+
+}  // namespace cornu

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program's own classes of every kind, in a file and back.
+#include "framework/train/register_serializable.h"
+
+#include <cornu/cornu.h>
+#include <doctest/doctest.h>
+
+#include "tests/support/layer_conformance.h"
+#include "tests/support/scratch.h"
+
+using namespace cornu;
+
+namespace {
+
+class Scale : public Layer {
+ public:
+  explicit Scale(double factor, const LayerOptions& options = {})
+      : Layer(options), factor_(factor) {}
+  Tensor call(const Tensor& x, const CallArgs&) override { return x * factor_; }
+  std::string class_name() const override { return "register_test>Scale"; }
+  Json get_config() const override {
+    Json config = Layer::get_config();
+    config.set("factor", factor_);
+    return config;
+  }
+
+ private:
+  double factor_;
+};
+
+// Of `Base`, with a number.
+template <class Base>
+class Numbered : public Base {
+ public:
+  template <class... Args>
+  Numbered(std::string name, double number, Args&&... args)
+      : Base(std::forward<Args>(args)...), name_(std::move(name)), number_(number) {}
+  std::string class_name() const override { return "register_test>" + name_; }
+  Json get_config() const override { return Json::object({{"number", number_}}); }
+
+ protected:
+  double number() const { return number_; }
+
+ private:
+  std::string name_;
+  double number_;
+};
+
+class Filled : public Numbered<InitializerImpl> {
+ public:
+  explicit Filled(double value) : Numbered("Filled", value) {}
+  Tensor operator()(const Shape& shape, DType dtype) const override {
+    return initializers::Constant(number())(shape, dtype);
+  }
+};
+
+class Penalty : public Numbered<RegularizerImpl> {
+ public:
+  explicit Penalty(double factor) : Numbered("Penalty", factor) {}
+  Tensor operator()(const Tensor& x) const override { return ops::sum(ops::abs(x)) * number(); }
+};
+
+class AtMost : public Numbered<ConstraintImpl> {
+ public:
+  explicit AtMost(double most) : Numbered("AtMost", most) {}
+  Tensor operator()(const Tensor& weight) const override {
+    return ops::minimum(weight, Tensor::scalar(static_cast<float>(number())));
+  }
+};
+
+class Halving : public Numbered<ScheduleImpl> {
+ public:
+  explicit Halving(double first) : Numbered("Halving", first) {}
+  Tensor operator()(const Tensor& step) const override {
+    return number() / (1.0 + ops::cast(step, DType::Float32));
+  }
+};
+
+class Distance : public LossImpl {
+ public:
+  explicit Distance(double power) : LossImpl("distance"), power_(power) {}
+  Tensor call(const Tensor& truth, const Tensor& prediction) const override {
+    return ops::mean(ops::power(ops::abs(truth - prediction), Tensor::scalar(float(power_))), -1);
+  }
+  std::string class_name() const override { return "register_test>Distance"; }
+  Json get_config() const override { return Json::object({{"power", power_}}); }
+
+ private:
+  double power_;
+};
+
+class Above : public MetricImpl {
+ public:
+  explicit Above(double threshold) : MetricImpl("above"), threshold_(threshold) {}
+  void update_state(const Tensor&, const Tensor& y_pred, const Tensor&) override {
+    count_.assign(count_.value() + ops::sum(ops::cast(y_pred > threshold_, DType::Float32)));
+  }
+  Tensor result() const override { return count_.value(); }
+  std::string class_name() const override { return "register_test>Above"; }
+  Json get_config() const override { return Json::object({{"threshold", threshold_}}); }
+
+ private:
+  double threshold_;
+  Variable count_ = add_variable({}, "count");
+};
+
+class SignSGD : public OptimizerImpl {
+ public:
+  explicit SignSGD(const LearningRate& rate)
+      : OptimizerImpl("register_test>SignSGD", {.learning_rate = rate}) {}
+
+ protected:
+  std::vector<std::vector<Slot>> slots() const override { return {}; }
+  void update_step(const Tensor& gradient, const Variable& variable, size_t,
+                   std::span<const Tensor> terms) override {
+    variable.assign(variable.value() - terms[0] * ops::sign(gradient));
+  }
+};
+
+void register_all_kinds() {
+  static bool registered = false;
+  if (std::exchange(registered, true)) return;
+  register_serializable("register_test>Scale", [](const Json& config) {
+    return make_layer<Scale>(config.at("factor").as_double(),
+                             LayerOptions{.name = config.at("name").as_string()});
+  });
+  register_serializable("register_test>Filled",
+                        [](const Json& config) { return Filled(config.at("number").as_double()); });
+  register_serializable("register_test>Penalty", [](const Json& config) -> Regularizer {
+    return Penalty(config.at("number").as_double());
+  });
+  register_serializable("register_test>AtMost",
+                        [](const Json& config) { return AtMost(config.at("number").as_double()); });
+  register_serializable("register_test>Halving", [](const Json& config) {
+    return LearningRate(std::make_shared<Halving>(config.at("number").as_double()));
+  });
+  register_serializable("register_test>Distance", [](const Json& config) {
+    return make_loss<Distance>(config.at("power").as_double());
+  });
+  register_serializable("register_test>Above", [](const Json& config) {
+    return make_metric<Above>(config.at("threshold").as_double());
+  });
+  register_serializable("register_test>SignSGD", [](const Json& config) {
+    LearningRate rate = 0.0;
+    set_from_config(config.at("learning_rate"), rate);
+    return Optimizer(std::make_shared<SignSGD>(rate));
+  });
+  register_serializable("register_test>bent",
+                        [](const Tensor& x) { return ops::maximum(x, x * 0.25); });
+}
+
+}  // namespace
+
+TEST_CASE("a model of a program's own classes is saved, loaded, and goes on as it would have") {
+  register_all_kinds();
+  Sequential model({Input({.shape = {3}}),
+                    layers::Dense({.units = 4,
+                                   .activation = "register_test>bent",
+                                   .kernel_initializer = Filled(0.125),
+                                   .kernel_regularizer = Penalty(0.5),
+                                   .kernel_constraint = AtMost(0.25)}),
+                    make_layer<Scale>(3.0), layers::Dense({.units = 1})});
+  const LearningRate rate(std::make_shared<Halving>(0.25));
+  model.compile({.optimizer = Optimizer(std::make_shared<SignSGD>(rate)),
+                 .loss = make_loss<Distance>(3.0),
+                 .metrics = {make_metric<Above>(0.5)}});
+  const Tensor x = Tensor::from(std::vector<float>{1, 2, 3, -4, 5, 6, 7, -8, 9, 1, 1, -2}, {4, 3});
+  const Tensor y = Tensor::from(std::vector<float>{1, 0, 2, 0}, {4, 1});
+  const FitOptions quietly{.batch_size = 2, .epochs = 2, .verbose = 0, .shuffle = false};
+  model.fit(x, y, quietly);
+
+  const test::Scratch folder;
+  model.save(folder.path("own.keras"));
+  Model loaded = load_model(folder.path("own.keras"));
+  const Logs before = model.evaluate(x, y, {.verbose = 0});
+  const Logs after = loaded.evaluate(x, y, {.verbose = 0});
+  for (const char* name : {"loss", "above"}) CHECK(after.at(name) == before.at(name));
+  model.fit(x, y, quietly);
+  loaded.fit(x, y, quietly);
+  const auto expected = model.weights();
+  const auto weights = loaded.weights();
+  REQUIRE(weights.size() == expected.size());
+  for (size_t i = 0; i < weights.size(); ++i) {
+    CHECK(weights[i].value().to_vector<float>() == expected[i].value().to_vector<float>());
+  }
+}
+
+TEST_CASE("a name is registered once") {
+  register_all_kinds();
+  CHECK(
+      test::error_of([] {
+        register_serializable("register_test>AtMost", [](const Json&) { return AtMost(1.0); });
+      }) ==
+      "AlreadyExists: The constraint 'register_test>AtMost' is registered already. Choose another "
+      "name.");
+}
