@@ -14,14 +14,16 @@
 
 namespace cornu::distribute {
 
-// Who moves gradients between workers (tf.distribute.experimental.CommunicationImplementation).
+// Who moves tensors between the replicas of all workers
+// (tf.distribute.experimental.CommunicationImplementation). They travel through the hosts' memory,
+// those of GPUs and of one worker's replicas, too: this strategy doesn't use NCCL.
 class CommunicationImplementation {
  public:
-  static const CommunicationImplementation Auto;  // by hardware: Ring, where there are no GPUs
+  static const CommunicationImplementation Auto;  // Ring, on all hardware
   // Processes that exchange bytes over shared memory on one machine, over TCP otherwise: round a
   // ring where there are many bytes, in fewer steps where there are few.
   static const CommunicationImplementation Ring;
-  static const CommunicationImplementation Nccl;  // NVIDIA's; without it a warning, and Ring
+  static const CommunicationImplementation Nccl;  // a warning, and Ring
 
   // One that the program has registered: register_communication.
   explicit CommunicationImplementation(std::string name) : name_(std::move(name)) {}

@@ -25,7 +25,8 @@ Communication implementation_of(const CommunicationOptions& options) {
   const CommunicationImplementation& asked = options.implementation;
   if (asked == CommunicationImplementation::Nccl) {
     logging::warn(
-        fmt::format("{}: NCCL connects GPUs of one worker; workers exchange tensors by RING.",
+        fmt::format("{}: NCCL was asked for, which this strategy doesn't use: replicas exchange "
+                    "tensors by RING, through the hosts' memory.",
                     kMultiWorkerMirrored));
   }
   const bool is_ring = asked == CommunicationImplementation::Auto ||
