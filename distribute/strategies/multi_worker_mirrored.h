@@ -62,6 +62,10 @@ struct MultiWorkerMirroredStrategyOptions {
   // Whether tasks on other machines are trusted without CORNU_JOB_TOKEN or CORNU_TLS_CERT;
   // CORNU_INSECURE=1 does the same.
   bool insecure = false;
+  // How long this worker waits for the others, in seconds: when the strategy is made, and each time
+  // that one was lost. Then DeadlineExceeded, which says for whom. None: as many whole seconds as
+  // CORNU_JOIN_TIMEOUT says, or as long as it takes.
+  std::optional<double> join_timeout_seconds = {};
 };
 
 // What a worker's program ends with whose own part is done, when another worker was lost before it
