@@ -72,7 +72,8 @@ void add_options(CLI::App& app, Options& options) {
   app.add_flag(
          "--evaluator", options.evaluator,
          "Write the weights into --checkpoint-dir after each epoch; with -n, one process more "
-         "evaluates them there while training goes on")
+         "evaluates them there while training goes on, and logs the figures for TensorBoard in its "
+         "folder 'logs'")
       ->needs("--checkpoint-dir");
   app.add_option("--save", options.save, "Write the trained model to this .keras file")
       ->check(apps::output_file({".keras"}));
@@ -174,7 +175,10 @@ void evaluate(const Options& options) {
   Sequential model = make_network(data);
   compile(model, options.learning_rate);
   model.build(data.batched_shape());
-  SidecarEvaluator(model, data.test, {.checkpoint_dir = options.checkpoint_dir, .verbose = 2})
+  const fs::path folder = options.checkpoint_dir;
+  const callbacks::TensorBoard logs({.log_dir = (folder / "logs").string()});
+  SidecarEvaluator(model, data.test,
+                   {.checkpoint_dir = folder.string(), .callbacks = {logs}, .verbose = 2})
       .start();
 }
 

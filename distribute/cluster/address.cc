@@ -26,15 +26,24 @@ namespace {
 
 using Infos = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-Infos resolve(const Address& address) {
+// `why`: what stands in the way of the addresses, "" where they are there.
+Infos resolve(const Address& address, std::string& why) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   const int error =
       ::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found);
-  check<NotFound>(error == 0, "Cluster: the host '{}' of the task at {} has no address: {}.",
-                  address.host, address.text(), ::gai_strerror(error));
+  why = error == 0 ? ""
+                   : fmt::format("the host '{}' of the task at {} has no address: {}.",
+                                 address.host, address.text(), ::gai_strerror(error));
   return {found, &::freeaddrinfo};
+}
+
+Infos resolve(const Address& address) {
+  std::string why;
+  Infos found = resolve(address, why);
+  check<NotFound>(why.empty(), "Cluster: {}", why);
+  return found;
 }
 
 int port_of(int socket) {
@@ -155,20 +164,24 @@ namespace {
 // The addresses; none when the name hasn't one in time, as that of a machine that comes back.
 Infos resolve_in_time(const Address& address, const Patience& patience) {
   while (true) {
-    try {
-      return resolve(address);
-    } catch (const NotFound& error) {
-      if (!patience.lasts() ||
-          std::chrono::steady_clock::now() + Patience::kAsks >= patience.until) {
-        logging::warn(error.what());
-        return {nullptr, ::freeaddrinfo};
-      }
+    std::string why;
+    Infos found = resolve(address, why);
+    if (why.empty()) return found;
+    if (!patience.lasts() || std::chrono::steady_clock::now() + Patience::kAsks >= patience.until) {
+      logging::warn("Cluster: " + why);
+      return found;
     }
     std::this_thread::sleep_for(Patience::kAsks);
   }
 }
 
 }  // namespace
+
+std::string why_unresolved(const Address& address) {
+  std::string why;
+  resolve(address, why);
+  return why;
+}
 
 FileDescriptor connect_to(const Address& address, const Patience& patience) {
   const Infos infos = resolve_in_time(address, patience);

@@ -37,6 +37,9 @@ struct Patience {
   std::function<bool()> lasts = [] { return true; };
 };
 
+// Why its host has no address, and which one that is; "" where it has one. May take seconds.
+std::string why_unresolved(const Address& address);
+
 // A connection, or none when nobody answers in time; a host without an address is asked for again,
 // and a warning in the end.
 FileDescriptor connect_to(const Address& address, const Patience& patience);

@@ -79,7 +79,12 @@ Cluster::Cluster(ClusterOptions options) : options_(std::move(options)), token_(
             return connect_session(first, identity, std::move(listener));
           },
       .renew = options_.renew,
-      .renew_after = options_.renew_after});
+      .renew_after = options_.renew_after,
+      .join_timeout = options_.join_timeout,
+      .why_unresolved =
+          [](const std::string& address) {
+            return why_unresolved(Address::parse(address, "Cluster"));
+          }});
   if (coordinator_) ticker_ = std::thread([this] { tick(); });
 }
 
@@ -128,7 +133,9 @@ void Cluster::set_step(int64_t step) {
 }
 
 std::shared_ptr<WorkerCollectives> Cluster::form(std::optional<int> lost) {
+  const auto began = std::chrono::steady_clock::now();
   while (true) {
+    if (lost) require_time_since(began, *lost);
     inbox_ = make_inbox();
     const GroupOffer offer =
         membership_->join(inbox_ ? inbox_->description() : Json::object(), lost);
@@ -163,6 +170,19 @@ std::shared_ptr<WorkerCollectives> Cluster::form(std::optional<int> lost) {
     });
     return group;
   }
+}
+
+// All workers may be there, but one of them out of another one's reach.
+void Cluster::require_time_since(std::chrono::steady_clock::time_point began, int lost) const {
+  const auto waited = std::chrono::steady_clock::now() - began;
+  check<DeadlineExceeded>(
+      !options_.join_timeout || waited <= *options_.join_timeout,
+      "Cluster: {} has had no connection with {} for {:.0f} s. Look at the addresses of the "
+      "cluster; CORNU_JOIN_TIMEOUT (or join_timeout_seconds of the strategy) says how long workers "
+      "wait for each other.",
+      worker_name(rank(), options_.addresses[static_cast<size_t>(rank())]),
+      worker_name(lost, options_.addresses[static_cast<size_t>(lost)]),
+      std::chrono::duration<double>(waited).count());
 }
 
 std::shared_ptr<Inbox> Cluster::make_inbox() {

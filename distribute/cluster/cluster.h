@@ -45,6 +45,8 @@ struct ClusterOptions {
   // The workers' addresses asked for anew, when the first one doesn't answer: empty, or as many.
   std::function<std::vector<std::string>()> renew = {};
   std::chrono::milliseconds renew_after = std::chrono::seconds(5);
+  // How long form() waits for all workers; none: as long as it takes.
+  std::optional<std::chrono::milliseconds> join_timeout = {};
 };
 
 // Listens on its address; the first worker coordinates. Groups are formed of all workers, one after
@@ -64,7 +66,8 @@ class Cluster {
   int rank() const { return options_.rank; }
   int size() const { return static_cast<int>(options_.addresses.size()); }
 
-  // Waits for all workers. `lost`: whom the last group has lost. Errors as Membership::join.
+  // Waits for all workers, and for a connection with each that this one needs. `lost`: whom the
+  // last group has lost. Errors as Membership::join.
   std::shared_ptr<WorkerCollectives> form(std::optional<int> lost = {});
   // This worker's program needs the others no more: waits until all have said so. None then, else
   // what has ended the group before: not all have come to the end of their programs. Nothing but
@@ -82,6 +85,7 @@ class Cluster {
   std::unique_ptr<Transport> sockets(const GroupOffer& offer, const GroupMembers& members,
                                      std::optional<int>& lost);
   FileDescriptor link(int peer, const GroupOffer& offer, const Patience& patience);
+  void require_time_since(std::chrono::steady_clock::time_point began, int lost) const;
   std::shared_ptr<Inbox> make_inbox();
   std::vector<std::shared_ptr<Inbox>> open_inboxes(const GroupOffer& offer) const;
   void say_that_sockets_serve(const std::string& why);

@@ -19,8 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kHeartbeat(500);
 constexpr std::chrono::milliseconds kAttempts(100);  // to reach the coordinator
-constexpr std::chrono::seconds kSayWhom(5);
-constexpr std::chrono::seconds kHear(2);  // that a worker has stopped
+constexpr std::chrono::seconds kHear(2);             // that a worker has stopped
 
 // What others are told of an error: a message has to be short enough to be sent.
 std::string shortened(std::string text) {
@@ -132,8 +131,10 @@ void Membership::on_message(uint64_t session, const Json& message) {
       refused_ = std::make_exception_ptr(FailedPrecondition("Cluster: " + why()));
     }
   } else if (kind == "waiting") {
-    const std::vector<std::string> names = message.at("for").as_strings();
-    if (!join_.is_null()) logging::info("Cluster: waiting for " + cornu::join(names, ", ") + ".");
+    missing_ = message.at("for").as_strings();
+    if (!join_.is_null()) {
+      logging::info("Cluster: waiting for " + cornu::join(missing_, ", ") + ".");
+    }
   } else if (kind == "left") {
     on_left(message);
   } else if (kind == "failed") {
@@ -294,6 +295,49 @@ std::string Membership::why_not_connected() const {
   return "; the last attempt: " + why_ended_ + hint;
 }
 
+// Of worker 0, as this task knows it.
+std::string Membership::why_unresolved(std::unique_lock<std::mutex>& lock) const {
+  if (!options_.why_unresolved) return "";
+  const std::string address = coordinator();
+  lock.unlock();
+  std::string why = options_.why_unresolved(address);
+  lock.lock();
+  return why;
+}
+
+// A name without an address may be that of a machine that is about to be started, or be wrong.
+void Membership::say_that_it_waits(std::unique_lock<std::mutex>& lock) {
+  const std::string unresolved = why_unresolved(lock);
+  const std::string name = worker_name(0, coordinator());
+  if (unresolved.empty()) {
+    return logging::info(
+        fmt::format("Cluster: waiting for {} to answer{}.", name, why_not_connected()));
+  }
+  logging::warn(fmt::format(
+      "Cluster: {} This task waits for {} {}. If that machine isn't about to be started, correct "
+      "the "
+      "addresses of the cluster.",
+      unresolved, name,
+      options_.join_timeout ? fmt::format("for {:g} s", seconds(*options_.join_timeout))
+                            : "as long as it takes, since CORNU_JOIN_TIMEOUT isn't set"));
+}
+
+void Membership::give_up(std::unique_lock<std::mutex>& lock) {
+  join_ = nullptr;
+  const std::string unresolved = admitted_ ? "" : why_unresolved(lock);
+  const std::string names = missing_.empty() ? "the others" : cornu::join(missing_, ", ");
+  const std::string whom =
+      admitted_ ? names + " to come" : worker_name(0, coordinator()) + " to answer";
+  const std::string why = admitted_            ? "."
+                          : unresolved.empty() ? why_not_connected() + "."
+                                               : ": " + unresolved;
+  raise<DeadlineExceeded>(
+      "Cluster: {} has waited for {:g} s for {}{} Look at the addresses of the cluster, and "
+      "whether all of its workers run; CORNU_JOIN_TIMEOUT (or join_timeout_seconds of the "
+      "strategy) says how long they wait for each other.",
+      own_name(), seconds(*options_.join_timeout), whom, why);
+}
+
 GroupOffer Membership::join(const Json& inbox, std::optional<int> lost) {
   std::unique_lock lock(mutex_);
   offer_.reset();
@@ -309,8 +353,10 @@ GroupOffer Membership::join(const Json& inbox, std::optional<int> lost) {
   }
   if (lost) join_.set("lost", int64_t{*lost});
   if (admitted_ && session_) session_->send(join_);
-  auto said = Clock::now();
-  auto renewed = said;
+  missing_.clear();
+  const auto began = Clock::now();
+  auto said = began;
+  auto renewed = began;
   while (!offer_) {
     if (refused_) std::rethrow_exception(refused_);
     if (generation_ == 0 && !lost && options_.job_is_over()) {
@@ -330,10 +376,12 @@ GroupOffer Membership::join(const Json& inbox, std::optional<int> lost) {
       renew_addresses(lock);
       renewed = Clock::now();
     }
-    if (!admitted_ && Clock::now() - said > kSayWhom) {
+    if (!admitted_ && Clock::now() - said > options_.say_after) {
       said = Clock::now();
-      logging::info(fmt::format("Cluster: waiting for {} to answer{}.",
-                                worker_name(0, coordinator()), why_not_connected()));
+      say_that_it_waits(lock);
+    }
+    if (!offer_ && options_.join_timeout && Clock::now() - began > *options_.join_timeout) {
+      give_up(lock);
     }
   }
   join_ = nullptr;

@@ -42,6 +42,11 @@ struct MembershipOptions {
   // See ClusterOptions.
   std::function<std::vector<std::string>()> renew = {};
   std::chrono::milliseconds renew_after = std::chrono::seconds(5);
+  std::optional<std::chrono::milliseconds> join_timeout = {};
+  // How often a worker that waits for worker 0 says so.
+  std::chrono::milliseconds say_after = std::chrono::seconds(5);
+  // As of an Address.
+  std::function<std::string(const std::string& address)> why_unresolved = {};
 };
 
 // What a group's members are told when it forms.
@@ -62,10 +67,10 @@ class Membership {
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
 
-  // Joins, and waits for all the others, as long as it takes; says every few seconds for whom.
-  // `lost`: the rank that this worker has missed, where that ended its last group. Errors:
-  // FailedPrecondition where the coordinator turns it away, or workers' facts differ; JobOver;
-  // Aborted when it is fenced.
+  // Joins, and waits for all the others, as long as it takes or the join_timeout says; says every
+  // few seconds for whom. `lost`: the rank that this worker has missed, where that ended its last
+  // group. Errors: FailedPrecondition where the coordinator turns it away, or workers' facts
+  // differ; JobOver; Aborted when it is fenced; DeadlineExceeded.
   GroupOffer join(const Json& inbox, std::optional<int> lost);
   // Says that this worker is ready, and waits for the start. Whether all share memory; none when
   // the group has ended already.
@@ -115,6 +120,9 @@ class Membership {
   void connect(std::unique_lock<std::mutex>& lock);
   void renew_addresses(std::unique_lock<std::mutex>& lock);
   std::string why_not_connected() const;
+  std::string why_unresolved(std::unique_lock<std::mutex>& lock) const;
+  void say_that_it_waits(std::unique_lock<std::mutex>& lock);
+  [[noreturn]] void give_up(std::unique_lock<std::mutex>& lock);
   const std::string& coordinator() const { return addresses_.front(); }
   std::string own_name() const;
 
@@ -137,7 +145,8 @@ class Membership {
   std::string why_ended_;  // the last session
   std::string nonce_;
   bool admitted_ = false;  // the coordinator knows the token, and this worker has shown it
-  Json join_;              // what it joins with, while it waits for the others; else null
+  std::vector<std::string> missing_;  // whom worker 0 waits for, too
+  Json join_;  // what it joins with, while it waits for the others; else null
   std::optional<GroupOffer> offer_;
   int64_t generation_ = 0;
   std::optional<bool> started_;

@@ -505,6 +505,7 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
   require_valid(communication);
   Communication implementation = implementation_of(communication);
   const auto timeout = timeout_of(communication);
+  const auto join_timeout = join_timeout_of(options);
   std::vector<Device> devices = parse_devices(kName, options.devices);
   const std::optional<ClusterResolver> resolver =
       options.cluster_resolver ? options.cluster_resolver : resolve_default();
@@ -548,7 +549,8 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
                          .job_is_over = strategies_made == 0 ? job_is_over : [] { return false; },
                          .insecure = options.insecure || (insecure && std::string(insecure) == "1"),
                          .identity = TlsIdentity::of_environment(),
-                         .renew = std::move(renew)};
+                         .renew = std::move(renew),
+                         .join_timeout = join_timeout};
   return std::make_shared<MultiWorkerMirrored>(std::move(devices), std::move(cluster),
                                                communication);
 }

@@ -14,14 +14,16 @@
 
 namespace cornu::distribute {
 
-// Who moves gradients between workers (tf.distribute.experimental.CommunicationImplementation).
+// Who moves tensors between the replicas of all workers
+// (tf.distribute.experimental.CommunicationImplementation). They travel through the hosts' memory,
+// those of GPUs and of one worker's replicas, too: this strategy doesn't use NCCL.
 class CommunicationImplementation {
  public:
-  static const CommunicationImplementation Auto;  // by hardware: Ring, where there are no GPUs
+  static const CommunicationImplementation Auto;  // Ring, on all hardware
   // Processes that exchange bytes over shared memory on one machine, over TCP otherwise: round a
   // ring where there are many bytes, in fewer steps where there are few.
   static const CommunicationImplementation Ring;
-  static const CommunicationImplementation Nccl;  // NVIDIA's; without it a warning, and Ring
+  static const CommunicationImplementation Nccl;  // a warning, and Ring
 
   // One that the program has registered: register_communication.
   explicit CommunicationImplementation(std::string name) : name_(std::move(name)) {}
@@ -60,6 +62,10 @@ struct MultiWorkerMirroredStrategyOptions {
   // Whether tasks on other machines are trusted without CORNU_JOB_TOKEN or CORNU_TLS_CERT;
   // CORNU_INSECURE=1 does the same.
   bool insecure = false;
+  // How long this worker waits for the others, in seconds: when the strategy is made, and each time
+  // that one was lost. Then DeadlineExceeded, which says for whom. None: as many whole seconds as
+  // CORNU_JOIN_TIMEOUT says, or as long as it takes.
+  std::optional<double> join_timeout_seconds = {};
 };
 
 // What a worker's program ends with whose own part is done, when another worker was lost before it

@@ -5,27 +5,48 @@
 #include <cmath>
 #include <cstdint>
 
+#include "distribute/cluster/environment.h"
 #include "distribute/collectives/transport.h"
 #include "framework/core/error.h"
 #include "framework/core/logging.h"
 
 namespace cornu::distribute {
+namespace {
+
+constexpr int64_t kMostSeconds = 1'000'000;
+
+std::chrono::milliseconds milliseconds_of(double seconds, const char* option) {
+  check<InvalidArgument>(seconds > 0 && seconds <= kMostSeconds,
+                         "{} of more than 0 and at most a million, got {}.", option, seconds);
+  return std::chrono::milliseconds(std::max<int64_t>(1, std::llround(seconds * 1000)));
+}
+
+}  // namespace
 
 std::chrono::milliseconds timeout_of(const CommunicationOptions& options) {
   if (!options.timeout_seconds) return kCollectiveTimeout;
-  const double seconds = *options.timeout_seconds;
-  check<InvalidArgument>(seconds > 0 && seconds <= 1e6,
-                         "CommunicationOptions: expected timeout_seconds of more than 0 and at "
-                         "most a million, got {}.",
-                         seconds);
-  return std::chrono::milliseconds(std::max<int64_t>(1, std::llround(seconds * 1000)));
+  return milliseconds_of(*options.timeout_seconds,
+                         "CommunicationOptions: expected timeout_seconds");
+}
+
+std::optional<std::chrono::milliseconds> join_timeout_of(
+    const MultiWorkerMirroredStrategyOptions& options) {
+  if (options.join_timeout_seconds) {
+    return milliseconds_of(*options.join_timeout_seconds,
+                           "MultiWorkerMirroredStrategyOptions: expected join_timeout_seconds");
+  }
+  const auto seconds =
+      read_number(process_variable, "CORNU_JOIN_TIMEOUT", kMultiWorkerMirrored, 1, kMostSeconds);
+  if (!seconds) return {};
+  return std::chrono::seconds(*seconds);
 }
 
 Communication implementation_of(const CommunicationOptions& options) {
   const CommunicationImplementation& asked = options.implementation;
   if (asked == CommunicationImplementation::Nccl) {
     logging::warn(
-        fmt::format("{}: NCCL connects GPUs of one worker; workers exchange tensors by RING.",
+        fmt::format("{}: NCCL was asked for, which this strategy doesn't use: replicas exchange "
+                    "tensors by RING, through the hosts' memory.",
                     kMultiWorkerMirrored));
   }
   const bool is_ring = asked == CommunicationImplementation::Auto ||

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 
 #include "distribute/collectives/collectives.h"
 #include "distribute/strategies/multi_worker_mirrored.h"
@@ -15,6 +16,10 @@ inline constexpr char kMultiWorkerMirrored[] = "MultiWorkerMirroredStrategy";
 // InvalidArgument for those that can't be.
 void require_valid(const CommunicationOptions& options);
 std::chrono::milliseconds timeout_of(const CommunicationOptions& options);
+// None: as long as it takes. InvalidArgument for one that can't be, in the options or the
+// environment.
+std::optional<std::chrono::milliseconds> join_timeout_of(
+    const MultiWorkerMirroredStrategyOptions& options);
 // InvalidArgument for a name that nothing was registered by.
 Communication implementation_of(const CommunicationOptions& options);
 // What all workers must have alike. `place`: which of the program's strategies this is, from 1 on.

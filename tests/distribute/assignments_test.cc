@@ -3,6 +3,7 @@
 // other make them.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "tests/distribute/models.h"
@@ -13,7 +14,8 @@ using namespace cornu;
 using distribute::get_replica_context;
 using distribute::PerReplica;
 using test::floats;
-using test::mirrored;
+using test::own_of;
+using test::replica_counts;
 
 namespace {
 
@@ -137,18 +139,24 @@ Variable variable(VariableAggregation aggregation, float value = 100) {
   return Variable(Tensor(value), {.name = "v", .trainable = false, .aggregation = aggregation});
 }
 
+// Of several workers where as many replicas as these have are asked for.
+Strategy replicated(size_t replicas) {
+  return test::strategy_kinds().front().make(static_cast<int>(replicas));
+}
+
 // x of a replica is the sum of its part: 0 where it has no examples.
-PerReplica arguments(const std::vector<std::vector<float>>& parts, bool yes = true) {
+PerReplica arguments(const Strategy& strategy, const std::vector<std::vector<float>>& parts,
+                     bool yes = true) {
   std::vector<Tensors> values;
   for (const auto& part : parts) values.push_back(Tensors({floats(part), Tensor::scalar(yes)}));
-  return PerReplica(values);
+  return own_of(strategy, values);
 }
 
 // What all replicas have of each variable after all programs have run in one step.
 std::vector<float> results(const std::vector<Program>& programs, bool structured,
                            VariableAggregation aggregation,
                            const std::vector<std::vector<float>>& parts) {
-  const auto strategy = mirrored(static_cast<int>(parts.size()));
+  const auto strategy = replicated(parts.size());
   const auto scope = strategy.scope();
   std::vector<Variable> variables;
   for (size_t i = 0; i < programs.size(); ++i) variables.push_back(variable(aggregation));
@@ -162,7 +170,7 @@ std::vector<float> results(const std::vector<Program>& programs, bool structured
                    }
                  }
                }),
-               arguments(parts));
+               arguments(strategy, parts));
   std::vector<float> values;
   for (size_t i = 0; i < programs.size(); ++i) {
     CAPTURE(i);
@@ -176,12 +184,15 @@ std::vector<float> results(const std::vector<Program>& programs, bool structured
 }
 
 void check_as_straight(const std::vector<Program>& all) {
-  std::vector<Program> programs;  // under sanitizers some: they differ in the order of their parts
-  for (size_t i = 0; i < all.size(); i += testing::cases(1, 7)) programs.push_back(all[i]);
+  // Under sanitizers, and by several workers, some: they differ in the order of their parts.
+  const size_t every = replica_counts().size() > 1 ? testing::cases(1, 7) : 7;
+  std::vector<Program> programs;
+  for (size_t i = 0; i < all.size(); i += every) programs.push_back(all[i]);
   const std::vector<std::vector<std::vector<float>>> batches = {
       {{3}}, {{1}, {7}}, {{4}, {2, 6}, {}}, {{}, {}}};
   for (const auto& parts : batches) {
     CAPTURE(parts.size());
+    if (std::ranges::count(replica_counts(), static_cast<int>(parts.size())) == 0) continue;
     for (const VariableAggregation aggregation : kAggregations) {
       CAPTURE(static_cast<int>(aggregation));
       const std::vector<float> expected = results(programs, false, aggregation, parts);
@@ -199,12 +210,12 @@ void check_as_straight(const std::vector<Program>& all) {
 float result(VariableAggregation aggregation,
              const std::function<void(const Variable&, const Tensor&, const Tensor& yes)>& body,
              bool yes = true) {
-  const auto strategy = mirrored(3);
+  const auto strategy = replicated(3);
   const auto scope = strategy.scope();
   const Variable v = variable(aggregation);
   strategy.run(
       function([&](const Tensor& part, const Tensor& yes) { body(v, ops::sum(part), yes); }),
-      arguments({{1}, {2}, {6}}, yes));
+      arguments(strategy, {{1}, {2}, {6}}, yes));
   for (const Tensor& own : v.replica_values()) CHECK(own.item<float>() == v.item<float>());
   return v.item<float>();
 }
@@ -301,7 +312,7 @@ TEST_CASE("replicas that take different branches") {
 // y = w x · w · v, where v is what both replicas have merged: 5.
 TEST_CASE("gradients of branches and loops that assign") {
   for (const VariableAggregation aggregation : kAggregations) {
-    const auto strategy = mirrored(2);
+    const auto strategy = replicated(2);
     const auto scope = strategy.scope();
     const Variable w(Tensor(3.0f), {.name = "w"});
     const Variable v = variable(aggregation, 2);
@@ -325,7 +336,7 @@ TEST_CASE("gradients of branches and loops that assign") {
                            y);
                        return tape.gradient(y, {w})[0];
                      }),
-                     arguments({{1}, {4}}));
+                     arguments(strategy, {{1}, {4}}));
     CHECK(strategy.reduce(ReduceOp::Sum, gradients).item<float>() == 2 * 3 * 5 * (1 + 4));
     const std::map<VariableAggregation, float> expected = {
         {VariableAggregation::Mean, 5 + 3 * 2.5f},
@@ -337,7 +348,7 @@ TEST_CASE("gradients of branches and loops that assign") {
 
 TEST_CASE("an optimizer's update is the same on all replicas, whatever the aggregation") {
   for (const VariableAggregation aggregation : kAggregations) {
-    const auto strategy = mirrored(2);
+    const auto strategy = replicated(2);
     const auto scope = strategy.scope();
     const Variable w(Tensor(3.0f), {.name = "w", .aggregation = aggregation});
     const auto optimizer = optimizers::SGD({.learning_rate = 0.5, .momentum = 0.5});
@@ -345,8 +356,8 @@ TEST_CASE("an optimizer's update is the same on all replicas, whatever the aggre
       optimizer.apply_gradients({ops::sum(part)}, {w});
       return w.value();
     });
-    strategy.run(step, arguments({{1}, {4}}));
-    strategy.run(step, arguments({{1}, {4}}));
+    strategy.run(step, arguments(strategy, {{1}, {4}}));
+    strategy.run(step, arguments(strategy, {{1}, {4}}));
     CHECK(w.item<float>() == 3 - 2.5f - (2.5f + 1.25f));
     for (const Tensor& own : w.replica_values()) CHECK(own.item<float>() == w.item<float>());
   }
@@ -356,7 +367,7 @@ TEST_CASE("an update of what replicas have assigned differently leaves one value
   for (const VariableAggregation aggregation : kAggregations) {
     for (const std::string before : {"v", "a", ""}) {
       CAPTURE(before);
-      const auto strategy = mirrored(2);
+      const auto strategy = replicated(2);
       const auto scope = strategy.scope();
       const Variable w(Tensor(100.0f), {.name = "w", .aggregation = aggregation});
       const auto optimizer = optimizers::SGD({.learning_rate = 0.5});
@@ -364,7 +375,7 @@ TEST_CASE("an update of what replicas have assigned differently leaves one value
                      assign(w, ops::sum(part), before);
                      optimizer.apply_gradients({ops::ones_like(ops::sum(part))}, {w});
                    }),
-                   arguments({{1}, {4}}));
+                   arguments(strategy, {{1}, {4}}));
       for (const Tensor& own : w.replica_values()) CHECK(own.item<float>() == w.item<float>());
       if (aggregation == VariableAggregation::Mean && before == "v") CHECK(w.item<float>() == 1.5f);
     }
@@ -372,7 +383,7 @@ TEST_CASE("an update of what replicas have assigned differently leaves one value
 }
 
 TEST_CASE("constraints may ask for the replica context") {
-  const auto strategy = mirrored(2);
+  const auto strategy = replicated(2);
   const auto scope = strategy.scope();
   const Variable w(Tensor(1.0f), {.name = "w"});
   w.set_constraint([](const Tensor& value) {
@@ -382,14 +393,14 @@ TEST_CASE("constraints may ask for the replica context") {
   strategy.run(function([&](const Tensor& part, const Tensor&) {
                  optimizer.apply_gradients({ops::sum(part)}, {w});
                }),
-               arguments({{1}, {4}}));
+               arguments(strategy, {{1}, {4}}));
   CHECK(w.item<float>() == (1 - 2.5f) * 2);
 }
 
 // A loop of one turn is straight code, one of several turns isn't.
 TEST_CASE("replicas whose loops have different lengths assign together") {
   for (const VariableAggregation aggregation : kAggregations) {
-    const auto strategy = mirrored(2);
+    const auto strategy = replicated(2);
     const auto scope = strategy.scope();
     const Variable v = variable(aggregation, 10);
     const Variable added = variable(aggregation, 10);
@@ -402,7 +413,7 @@ TEST_CASE("replicas whose loops have different lengths assign together") {
                        },
                        part);
                  }),
-                 arguments({{1, 2}, {4}}));
+                 arguments(strategy, {{1, 2}, {4}}));
     const std::map<VariableAggregation, std::pair<float, float>> expected = {
         {VariableAggregation::Mean, {3, 13.5f}},
         {VariableAggregation::Sum, {6, 17}},
@@ -413,15 +424,15 @@ TEST_CASE("replicas whose loops have different lengths assign together") {
 }
 
 TEST_CASE("a flag of the first replica's") {
-  const auto strategy = mirrored(2);
+  const auto strategy = replicated(2);
   const auto scope = strategy.scope();
   const Variable flag(
       Tensor::scalar(false),
       {.name = "flag", .trainable = false, .aggregation = VariableAggregation::OnlyFirstReplica});
   const Function step =
       function([&](const Tensor& part, const Tensor&) { flag.assign(ops::sum(part) > 2); });
-  strategy.run(step, arguments({{1}, {4}}));
+  strategy.run(step, arguments(strategy, {{1}, {4}}));
   CHECK_FALSE(flag.item<bool>());
-  strategy.run(step, arguments({{4}, {1}}));
+  strategy.run(step, arguments(strategy, {{4}, {1}}));
   CHECK(flag.item<bool>());
 }

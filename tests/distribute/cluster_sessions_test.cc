@@ -201,6 +201,31 @@ TEST_CASE("a worker that knows more workers than worker 0 is told so") {
   CHECK(stranger.session().sent("refused").empty());
 }
 
+TEST_CASE("a worker that speaks another protocol is turned away, and told why") {
+  const test::Log log;
+  const auto coordinator = coordinator_of_two();
+  Client newer(*coordinator, "newer");
+  newer.say(Json::object({{"kind", "hello"}, {"protocol", 2}, {"nonce", "n"}}));
+  const Json refused = newer.session().wait_for("refused");
+  CHECK(refused.at("why").as_string() ==
+        "its cluster protocol is number 2, that of worker 0 is 1. All workers must run the same "
+        "version of Cornu.");
+  CHECK(newer.session().closed);
+  CHECK(newer.session().sent("challenge").empty());
+  CHECK(log.text().find("turned newer away: its cluster protocol is number 2") !=
+        std::string::npos);
+  Worker worker(1);
+  auto offer = std::async(std::launch::async, [&] {
+    return error_of([&] { worker.membership.join(Json::object(), {}); });
+  });
+  worker.session(0).wait_for("hello");
+  worker.hear(0, refused);
+  CHECK(offer.get() ==
+        "FailedPrecondition: Cluster: worker 0 (host0:1) turns this task away: its cluster "
+        "protocol is number 2, that of worker 0 is 1. All workers must run the same version of "
+        "Cornu.");
+}
+
 TEST_CASE("of a long error the others hear the beginning") {
   Worker worker(1);
   auto offer =

@@ -57,7 +57,8 @@ class Differs {
       from_two_threads(model);
     } else if (is("argument")) {
       model.fit(x(), y(), {.epochs = -1, .verbose = 0});
-    } else if (what_ == "map" || what_ == "contents" || what_ == "policy" || what_ == "folder") {
+    } else if (what_ == "map" || what_ == "contents" || what_ == "policy" ||
+               what_ == "batch of a dataset" || what_ == "folder") {
       model.fit(dataset(), {.epochs = 1, .verbose = 0});
     } else {
       fit(model);
@@ -332,12 +333,12 @@ class Differs {
         .map([factor](const Tensor& a, const Tensor& b) {
           return std::pair{a * factor, b};
         })
-        .batch(4)
+        .batch(is("batch of a dataset") ? 2 : 4)
         .with_options(policy);
   }
 
   void fit(Sequential& model) const {
-    FitOptions options{.batch_size = 4, .epochs = 1, .verbose = 0};
+    FitOptions options{.batch_size = is("batch") ? 2 : 4, .epochs = 1, .verbose = 0};
     if (is("callbacks")) {
       options.callbacks = {callbacks::BackupAndRestore({.backup_dir = folder_ + "/1"})};
     }

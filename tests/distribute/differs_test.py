@@ -35,6 +35,11 @@ CASES = {
             'has "crc32c [0-9a-f]{8}"' + END,
     "map": "fit: worker 1 has ",
     "contents": "fit: worker 1 has ",
+    "batch": "fit: the number of steps of an epoch of worker 1 is 4, that of worker 0 is 2; the dataset "
+             'of worker 1 is "arrays(float32 (8, 3), float32 (8, 1)) | shuffle | batch(2)", that of '
+             'worker 0 is "arrays(float32 (8, 3), float32 (8, 1)) | shuffle | batch(4)"' + END,
+    "batch of a dataset": "; the number of batches of worker 1 is 4, that of worker 0 is 2; worker 1 "
+                          "has 2 at [1].config.batch_size of the pipeline, worker 0 has 4" + END,
     "policy": 'the AutoShardPolicy of worker 1 is "Off", that of worker 0 is "Auto"' + END,
     "evaluate": 'evaluate: worker 1 has "crc32c [0-9a-f]{8}" at x[0] of the checksums of the arrays, '
                 'worker 0 has "crc32c [0-9a-f]{8}"' + END,

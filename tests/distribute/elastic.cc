@@ -13,7 +13,9 @@
 //                         leaves out the latter
 //   copies, apart         as arrays, and every worker keeps the state; "apart": in FOLDER/0, …, as
 //                         on machines of their own
-//   full                  worker 0 can't write to its disk after so many steps
+//   full, full of 1       worker 0, or 1, can't write to its disk after so many steps; in the
+//   latter
+//                         case every worker keeps the state
 //   again                 two calls of fit with one FOLDER: a worker is stopped in the second; by
 //                         SIGKILL where STEPS are negative
 //   ends, ends interrupted, ends killed  as arrays, and the last worker gets SIGTERM, SIGINT or
@@ -201,9 +203,12 @@ class FillsDisk : public Callback {
   int64_t done_ = 0;
 };
 
-void train_on_full_disk(const Strategy& strategy, const std::string& folder, int64_t steps) {
-  FitOptions options = options_with(folder, make_callback<StopsAfter>(0));
-  if (strategy.is_chief()) options.callbacks.push_back(make_callback<FillsDisk>(steps));
+void train_on_full_disk(const Strategy& strategy, const std::string& folder, int64_t steps,
+                        int64_t whose) {
+  FitOptions options = options_with(folder, make_callback<StopsAfter>(0), whose != 0);
+  if (strategy.impl().worker() == whose) {
+    options.callbacks.push_back(make_callback<FillsDisk>(steps));
+  }
   options.batch_size = batch_size();
   const History history =
       compiled_model().fit(numbers({kRows, 3}, 1), numbers({kRows, 1}, 2), options);
@@ -418,8 +423,8 @@ int main(int argc, char** argv) {
       const bool trains = kind == "evaluates" || !std::filesystem::exists(begun);
       std::ofstream(begun) << "\n";
       evaluate(folder, trains, steps, file);
-    } else if (kind == "full") {
-      train_on_full_disk(strategy, folder, steps);
+    } else if (kind == "full" || kind == "full of 1") {
+      train_on_full_disk(strategy, folder, steps, kind == "full" ? 0 : 1);
     } else if (kind == "again") {
       train_again(folder, steps, file);
     } else if (kind == "keeps" || kind == "folds" || kind == "defers") {

@@ -230,14 +230,17 @@ def check_copies(program, folder):
 
 def check_full_disk(program, folder):
     """All are told of a worker that can't write the state, and training goes on."""
-    job = Workers(program, "full", 2, os.path.join(folder, "full"), os.path.join(folder, "full.out"))
-    processes = [job.start(index, 2) for index in range(2)]
-    said = [process.communicate(timeout=120)[0] for process in processes]
-    job.close()
-    assert [process.returncode for process in processes] == [0, 0], said
-    assert "The state of the run can't be written, the one before it stays: " in said[0], said
-    assert "fit: worker 0 can't write the state of the run: " in said[1], said
-    assert all("epochs: 3" in text for text in said), said
+    for whose, kind in enumerate(["full", "full of 1"]):
+        output = os.path.join(folder, kind)
+        job = Workers(program, kind, 2, output + ".state", output)
+        processes = [job.start(index, 2) for index in range(2)]
+        said = [process.communicate(timeout=120)[0] for process in processes]
+        job.close()
+        assert [process.returncode for process in processes] == [0, 0], said
+        assert "The state of the run can't be written, the one before it stays: " in said[whose], said
+        assert f"fit: worker {whose} can't write the state of the run: " in said[1 - whose], said
+        assert "File too large" in said[whose] and "File too large" in said[1 - whose], said
+        assert all("epochs: 3" in text for text in said), said
 
 
 def check_clocks(program, folder, clock):

@@ -111,6 +111,21 @@ const std::vector<int>& replica_counts() {
   return counts;
 }
 
+int replicas_or_all(int alone) {
+  return replicas_of_worker() == 0 ? alone : replica_counts().front();
+}
+
+std::string of_first_worker(const std::string& own) {
+  if (replicas_of_worker() == 0) return own;
+  return on_workers().impl().exchange("a test's text", own).front();
+}
+
+distribute::PerReplica own_of(const Strategy& strategy, const std::vector<Tensors>& all) {
+  const auto count = static_cast<int64_t>(strategy.impl().devices().size());
+  const auto first = all.begin() + strategy.impl().worker() * count;
+  return distribute::PerReplica(std::vector<Tensors>(first, first + count));
+}
+
 const std::vector<StrategyKind>& strategy_kinds() {
   using namespace distribute;
   static const std::vector<StrategyKind> workers = {

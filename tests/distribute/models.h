@@ -19,6 +19,13 @@ const std::vector<StrategyKind>& strategy_kinds();
 // Numbers of replicas to test: where several processes run the tests together (on_workers.py), what
 // these have.
 const std::vector<int>& replica_counts();
+// The same, where one number will do: `alone`, or what the processes have together.
+int replicas_or_all(int alone);
+// Where several processes run the tests together: waits for all of them, and gives worker 0's text.
+// Else `own`.
+std::string of_first_worker(const std::string& own);
+// What this process's replicas have of what all of the strategy's have.
+distribute::PerReplica own_of(const Strategy& strategy, const std::vector<Tensors>& all);
 
 // CPU:0, CPU:1, …; where tests run on other devices (CORNU_TEST_DEVICE), as many of these.
 std::vector<std::string> devices(int count);

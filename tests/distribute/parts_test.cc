@@ -69,7 +69,7 @@ TEST_CASE("one figure for a whole batch is weighed by the examples of its parts"
     const int batch = sizes.second;
     const Outcome expected = train(rows, batch);
     for (const StrategyKind& kind : strategy_kinds()) {
-      for (const int replicas : {2, 3}) {
+      for (const int replicas : test::replica_counts()) {
         CAPTURE(kind.name);
         CAPTURE(replicas);
         CAPTURE(rows);

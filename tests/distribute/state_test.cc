@@ -19,10 +19,13 @@ namespace {
 
 std::vector<float> numbers(const Tensor& tensor) { return tensor.to_vector<float>(); }
 
-PerReplica parts(std::vector<std::vector<float>> values) {
+// Of several workers where these have as many replicas.
+Strategy replicated(int replicas) { return test::strategy_kinds().front().make(replicas); }
+
+PerReplica parts(const Strategy& strategy, std::vector<std::vector<float>> values) {
   std::vector<Tensors> result;
   for (auto& own : values) result.emplace_back(floats(std::move(own)));
-  return PerReplica(std::move(result));
+  return test::own_of(strategy, result);
 }
 
 Variable variable(VariableAggregation aggregation, float value = 1,
@@ -97,9 +100,9 @@ TEST_CASE("predictions have one version of the weights on all replicas") {
 
 // tf.VariableAggregation.SUM: the updates are summed.
 TEST_CASE("sums of what replicas assign, and of what they add") {
-  const auto strategy = mirrored(3);
+  const auto strategy = replicated(3);
   const auto scope = strategy.scope();
-  const PerReplica values = parts({{1}, {2}, {6}});
+  const PerReplica values = parts(strategy, {{1}, {2}, {6}});
   auto result = [&](const std::function<void(const Variable&, const Tensor&)>& body) {
     const Variable v = variable(VariableAggregation::Sum, 100);
     strategy.run(function([&](const Tensor& x) { body(v, x); }), values);
@@ -148,7 +151,7 @@ TEST_CASE("sums of what replicas assign, and of what they add") {
 }
 
 TEST_CASE("a loop whose turns assign the value that was there assigns it") {
-  const auto strategy = mirrored(3);
+  const auto strategy = replicated(3);
   const auto scope = strategy.scope();
   const Variable mean = variable(VariableAggregation::Mean, 8);
   const Function step = function([&](const Tensor& x) {
@@ -160,7 +163,7 @@ TEST_CASE("a loop whose turns assign the value that was there assigns it") {
                Tensor(0.0f), floats({1, 2, 3}))
         .first;
   });
-  strategy.run(step, parts({{2, 4}, {7}, {}}));
+  strategy.run(step, parts(strategy, {{2, 4}, {7}, {}}));
   CHECK(numbers(mean.value()) == std::vector<float>{5});
   // A turn that leaves the value alone counts as one that assigns it.
   const Variable sum = variable(VariableAggregation::Sum, 8);
@@ -168,7 +171,7 @@ TEST_CASE("a loop whose turns assign the value that was there assigns it") {
     ops::fori_loop(
         0, 2, [&](const Tensor&, const Tensor& y) { return sum.assign(sum.value()), y; }, x);
   });
-  strategy.run(keeps, parts({{1}, {1}, {1}}));
+  strategy.run(keeps, parts(strategy, {{1}, {1}, {1}}));
   CHECK(numbers(sum.value()) == std::vector<float>{24});
 }
 

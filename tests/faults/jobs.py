@@ -104,6 +104,14 @@ class Life:
         self.process.stdout.close()
 
 
+def being_written(folder):
+    """Files of states that are being written there, or were when their writers ended."""
+    try:
+        return set(os.listdir(folder)) - {"run_state", "run_state.previous", "run_state.lock"}
+    except FileNotFoundError:
+        return set()
+
+
 class Job:
     def __init__(self, program, workers, folder, places=None, steps=STEPS, deadline=DEADLINE,
                  epochs=EPOCHS):
@@ -191,13 +199,6 @@ class Job:
         except FileNotFoundError:
             return 0
 
-    def writes(self):
-        try:
-            return any(name not in ("run_state", "run_state.previous", "run_state.lock")
-                       for name in os.listdir(self.state))
-        except FileNotFoundError:
-            return False
-
     def begins(self, phase):
         """Whether the phase has begun, or is over."""
         chief = self.lives[0][0]
@@ -209,7 +210,7 @@ class Job:
             return chief.when("Epoch 1/") is not None
         if phase == "shutdown":
             return chief.when(f"Epoch {self.epochs}/") is not None
-        if phase == "checkpoint" and not self.writes():
+        if phase == "checkpoint" and not being_written(self.state):
             return chief.code() is not None
         return self.state_time() > 0
 
@@ -282,6 +283,14 @@ def arguments(description):
     parser.add_argument("--first-step", type=float, default=FIRST_STEP,
                         help="seconds in which a worker that was started again has taken a step")
     return parser
+
+
+def turn(run, kinds, phases, workers):
+    """The kind, the phase and the rank of a run. Each run has another phase than the one before it;
+    in time each kind meets each phase, on each rank."""
+    in_turn, place = divmod(run, len(phases))
+    return (kinds[(place + in_turn) % len(kinds)], phases[place],
+            (place + in_turn // len(kinds)) % workers)
 
 
 def run_all(runs, options, report):

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kills training programs at random moments, starts them again with the same line until one ends,
-and compares what they leave with a run that nobody killed: to the bit. Every third kill is a SIGTERM
-or a SIGINT, which a program may take a step to follow.
+"""Kills training programs, starts them again with the same line until one ends, and compares what
+they leave with a run that nobody killed: to the bit. Every other kill comes at a random moment, and
+the others while a state is written; every third one is a SIGTERM or a SIGINT, which a program may
+take a step to follow. Every fourth run is one on two replicas (--strategy mirrored).
 
 usage: kill.py MNIST CNN [--runs N] [--seed S]
 """
 import argparse
+import collections
 import hashlib
 import os
 import random
@@ -17,16 +19,19 @@ import tempfile
 import time
 import zipfile
 
+from jobs import being_written
+
 MOST_KILLS = 3  # of one run
 SIGNALS = [signal.SIGKILL] * 4 + [signal.SIGTERM, signal.SIGINT]
 KEPT = {signal.SIGTERM: 143, signal.SIGINT: 130}  # exit codes where the state was written
+LINES = [[]] * 3 + [["--strategy", "mirrored", "--replicas", "2"]]  # of runs, in turn
 
 
-def command(program, folder):
-    return [program, "--synthetic", "--epochs", "2", "--verbose", "0",
-            "--save", os.path.join(folder, "model.keras"),
-            "--log", os.path.join(folder, "log.csv"),
-            "--checkpoint-dir", os.path.join(folder, "state"), "--checkpoint-every", "20"]
+def command(line, folder):
+    return line + ["--synthetic", "--epochs", "2", "--verbose", "0",
+                   "--save", os.path.join(folder, "model.keras"),
+                   "--log", os.path.join(folder, "log.csv"),
+                   "--checkpoint-dir", os.path.join(folder, "state"), "--checkpoint-every", "20"]
 
 
 def outcome(folder, output):
@@ -37,59 +42,75 @@ def outcome(folder, output):
     return weights, figures, re.search(r"test loss .*", output).group()
 
 
-def uninterrupted(program):
+def uninterrupted(line):
     with tempfile.TemporaryDirectory() as folder:
         start = time.monotonic()
-        result = subprocess.run(command(program, folder), capture_output=True, text=True)
+        result = subprocess.run(command(line, folder), capture_output=True, text=True)
         if result.returncode:
             sys.exit(result.stderr)
         if os.path.exists(os.path.join(folder, "state")):
-            sys.exit(f"{program} left a state after a run that ended well")
+            sys.exit(f"{line} left a state after a run that ended well")
         return outcome(folder, result.stdout), time.monotonic() - start
 
 
-def killed(program, seconds, chance):
-    """What a run leaves that was killed up to MOST_KILLS times, and how often it went on."""
-    went_on = 0
+def wait_for_moment(process, seconds, state, is_aimed):
+    """Returns after so long, or, where it is aimed, at the next write of a state after that; or when
+    the process has ended."""
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        before = being_written(state)  # by one that was killed
+        while is_aimed and process.poll() is None and not being_written(state) - before:
+            time.sleep(0.0005)
+
+
+def killed(line, seconds, chance, count):
+    """What a run leaves that was killed up to MOST_KILLS times."""
     with tempfile.TemporaryDirectory() as folder:
+        state = os.path.join(folder, "state")
         for kills in range(MOST_KILLS + 1):
-            process = subprocess.Popen(command(program, folder), stdout=subprocess.PIPE,
+            before = being_written(state)
+            process = subprocess.Popen(command(line, folder), stdout=subprocess.PIPE,
                                        stderr=subprocess.PIPE, text=True)
-            try:
-                wait = chance.uniform(0, seconds) if kills < MOST_KILLS else None
-                output, errors = process.communicate(timeout=wait)
-            except subprocess.TimeoutExpired:
-                kind = chance.choice(SIGNALS)
-                process.send_signal(kind)
-                output, errors = process.communicate()
-                went_on += "Training goes on" in errors
-                if process.returncode in (-kind, KEPT.get(kind)):
-                    continue
-            else:
-                went_on += "Training goes on" in errors
+            kind = None
+            if kills < MOST_KILLS:
+                wait_for_moment(process, chance.uniform(0, seconds), state, kills % 2 == 1)
+                if process.poll() is None:
+                    kind = chance.choice(SIGNALS)
+                    process.send_signal(kind)
+            output, errors = process.communicate()
+            count["went on"] += "Training goes on" in errors
+            count["ended within a write"] += bool(being_written(state) - before)
+            if kind and process.returncode in (-kind, KEPT.get(kind)):
+                continue
             if process.returncode:
-                sys.exit(f"{program} ended with {process.returncode}: {errors}")
-            return outcome(folder, output), went_on
+                sys.exit(f"{line} ended with {process.returncode}: {errors}")
+            return outcome(folder, output)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", nargs="+")
-    parser.add_argument("--runs", type=int, default=8)
+    parser.add_argument("--runs", type=int, default=8, help="of each program")
     parser.add_argument("--seed", type=int, default=random.randrange(2**31))
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}")
     chance = random.Random(arguments.seed)
-    resumed = 0
+    count = collections.Counter()
     for program in arguments.programs:
-        expected, seconds = uninterrupted(program)
+        undisturbed = {}
         for run in range(arguments.runs):
-            got, went_on = killed(program, seconds, chance)
-            resumed += went_on
+            line = [program, *LINES[run % len(LINES)]]
+            key = " ".join(line)
+            if key not in undisturbed:
+                undisturbed[key] = uninterrupted(line)
+            expected, seconds = undisturbed[key]
+            got = killed(line, seconds, chance, count)
             if got != expected:
-                sys.exit(f"{program}, run {run}: expected {expected}, got {got}")
-    print(f"{arguments.runs * len(arguments.programs)} runs, which went on {resumed} times: "
-          "the same bits as without a kill")
+                sys.exit(f"{key}, run {run}: expected {expected}, got {got}")
+    print(f"{arguments.runs * len(arguments.programs)} runs: the same bits as without a kill. "
+          + ", ".join(f"{what}: {times} times" for what, times in sorted(count.items())))
 
 
 if __name__ == "__main__":

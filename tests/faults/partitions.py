@@ -3,7 +3,8 @@
 some moment, and compares what the job leaves with what it leaves when nobody disturbs it.
 
 usage: partitions.py PROGRAM [--runs N] [--kinds cut ...] [--workers 2 3] [--seed S]
-  PROGRAM: multi_worker. --runs: of each number of workers; kinds, phases and ranks come in turn:
+  PROGRAM: multi_worker. --runs: of each number of workers. Phases come in turn, one a run; with
+  them ranks, and kinds:
     cut      a worker is cut off for 20 s
     to       nothing reaches it for 20 s, but what it sends arrives
     from     nothing that it sends arrives for 20 s
@@ -15,7 +16,7 @@ import random
 import sys
 import time
 
-from jobs import SILENCE, Job, Report, arguments, check_reports, run_all, undisturbed
+from jobs import SILENCE, Job, Report, arguments, check_reports, run_all, turn, undisturbed
 from networks import Machines, why_not
 
 KINDS = ["cut", "to", "from", "blink", "crash", "pair"]
@@ -95,17 +96,19 @@ class Disturbance:
                           required=self.must_report)
 
 
+def kinds_for(workers, kinds):
+    return [kind for kind in kinds if kind != "pair" or workers > 2]
+
+
 def all_runs(options, report):
     chance = random.Random(options.seed)
     for workers in options.workers:
         expected, seconds = undisturbed(options.program, workers, Machines(workers), STEPS)
         for run in range(options.runs):
-            kinds = [kind for kind in options.kinds if kind != "pair" or workers > 2]
-            kind = kinds[run % len(kinds)]
-            phase = options.phases[run // len(kinds) % len(options.phases)]
-            rank = (run // len(kinds) + run // len(kinds) // len(options.phases)) % workers
+            kinds = kinds_for(workers, options.kinds)
+            kind, phase, rank = turn(run, kinds, options.phases, workers)
             # Workers that share memory lose each other's signs of life alone.
-            shares = run % 4 == 3 and kind != "pair"
+            shares = run % 5 == 4 and kind != "pair"
 
             def job_of(folder, workers=workers, kind=kind, phase=phase, rank=rank, shares=shares):
                 places = Machines(workers, one_process_space=shares)

@@ -1,17 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training that is killed in the midst of a step, for phases.py: usage:
-// test_faults_phases FOLDER OUTPUT. The state is kept in FOLDER; worker 0 writes the weights to
-// OUTPUT. In step CORNU_TEST_STEP of the process, in the phase that CORNU_TEST_PHASE names,
-// SIGKILL comes: "forward" is when workers have begun the step together, "all-reduce" when a part
-// of what it sends has left, "optimizer" when the sums of gradients are there.
+// A training that is killed in the midst of a step, or while it writes a state, for phases.py:
+// usage: test_faults_phases FOLDER OUTPUT. The state is kept in FOLDER, by every worker where
+// CORNU_TEST_ON_EVERY_WORKER is set; worker 0 writes the weights to OUTPUT. In step CORNU_TEST_STEP
+// of the process, in the phase that CORNU_TEST_PHASE names, SIGKILL comes: "forward" is when
+// workers have begun the step together, "all-reduce" when a part of what it sends has left,
+// "optimizer" when the sums of gradients are there. Of the state that has this number: "half
+// written", "written" before it is synced, "synced" before it is put in place, "in place". (The
+// program is linked with --wrap: the library's calls of write, fsync and rename come here first.)
 #include <cornu/cornu.h>
+#include <fmt/core.h>
+#include <sys/types.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "distribute/collectives/collectives.h"
@@ -40,8 +51,25 @@ class Moment {
     if (is("optimizer")) std::raise(SIGKILL);
   }
 
+  // `file`: the path of one that is about to be written, on any thread. Whether the state's writing
+  // is to be ended here.
+  bool ends_writing(const std::string& file, const std::string& phase) {
+    if (file.find("/.run_state.") == std::string::npos) return false;
+    if (file != written_) ++states_;
+    written_ = file;
+    return phase == phase_ && states_ == step_;
+  }
+  // States are written by another thread, which leaves those out that come too fast for it.
+  void wait_for_state(int number) const {
+    while (is_of_writing() && states_ < std::min(number, step_)) std::this_thread::yield();
+  }
+
  private:
   bool is(const std::string& phase) const { return phase == phase_ && steps_ == step_; }
+  bool is_of_writing() const {
+    return phase_ == "half written" || phase_ == "written" || phase_ == "synced" ||
+           phase_ == "in place";
+  }
 
   static std::string variable(const char* name) {
     const char* value = std::getenv(name);
@@ -53,6 +81,8 @@ class Moment {
   int steps_ = 0;
   bool reduces_ = false;
   int sent_ = 0;
+  std::atomic<int> states_ = 0;  // that it has begun to write
+  std::string written_;          // the last one's file
 };
 
 Moment& moment() {
@@ -130,6 +160,8 @@ class WatchedCollectives : public Collectives {
 
 bool WatchedCollectives::is_training = false;
 
+constexpr int kStepsOfState = 2;
+
 class NotesTraining : public Callback {
  public:
   void on_train_batch_begin(int64_t, const Logs&) override {
@@ -137,7 +169,11 @@ class NotesTraining : public Callback {
   }
   void on_train_batch_end(int64_t, const Logs&) override {
     WatchedCollectives::is_training = false;
+    moment().wait_for_state(++steps_ / kStepsOfState);
   }
+
+ private:
+  int steps_ = 0;
 };
 
 void train(const std::string& folder, const std::string& output) {
@@ -155,12 +191,16 @@ void train(const std::string& folder, const std::string& output) {
   Sequential model({Input({.shape = {16}}), layers::Dense({.units = 256, .activation = "relu"}),
                     layers::Dropout({.rate = 0.3}), layers::Dense({.units = 1})});
   model.compile({.optimizer = optimizers::Adam(), .loss = "mse"});
-  model.fit(x, ops::sum(x, 1, true),
-            {.batch_size = 8,
-             .epochs = 2,
-             .verbose = 0,
-             .callbacks = {callbacks::BackupAndRestore({.backup_dir = folder, .save_freq = 2}),
-                           make_callback<NotesTraining>()}});
+  model.fit(
+      x, ops::sum(x, 1, true),
+      {.batch_size = 8,
+       .epochs = 2,
+       .verbose = 0,
+       .callbacks = {callbacks::BackupAndRestore(
+                         {.backup_dir = folder,
+                          .save_freq = kStepsOfState,
+                          .on_every_worker = std::getenv("CORNU_TEST_ON_EVERY_WORKER") != nullptr}),
+                     make_callback<NotesTraining>()}});
   if (!strategy.is_chief()) return;
   std::ofstream file(output, std::ios::binary);
   for (const Tensor& weight : model.get_weights()) {
@@ -169,7 +209,38 @@ void train(const std::string& folder, const std::string& output) {
   }
 }
 
+std::string path_of(int file) {
+  std::error_code error;  // of what is no file
+  return std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", file), error).string();
+}
+
 }  // namespace
+
+extern "C" {
+
+ssize_t __real_write(int file, const void* data, size_t bytes);
+int __real_fsync(int file);
+int __real_rename(const char* from, const char* to);
+
+ssize_t __wrap_write(int file, const void* data, size_t bytes) {
+  if (!moment().ends_writing(path_of(file), "half written") || bytes < 1024) {
+    return __real_write(file, data, bytes);
+  }
+  const ssize_t written = __real_write(file, data, bytes / 2);
+  std::raise(SIGKILL);
+  return written;
+}
+int __wrap_fsync(int file) {
+  if (moment().ends_writing(path_of(file), "written")) std::raise(SIGKILL);
+  return __real_fsync(file);
+}
+int __wrap_rename(const char* from, const char* to) {
+  if (moment().ends_writing(from, "synced")) std::raise(SIGKILL);
+  const int result = __real_rename(from, to);
+  if (moment().ends_writing(from, "in place")) std::raise(SIGKILL);
+  return result;
+}
+}
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that are killed at an exact moment of a step: in its forward pass, within the all-reduce of
-gradients, or between that and the optimizer's end. Started again, all go on to the same weights.
+"""Workers that are killed at an exact moment: of a step (in its forward pass, within the all-reduce
+of gradients, or between that and the optimizer's end), or of the writing of a state. Started again,
+all go on to the same weights.
 
 usage: phases.py PROGRAM [--workers N ...] [--steps N ...]
 """
@@ -16,25 +17,29 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from elastic_test import Workers
 
 PHASES = ["forward", "all-reduce", "optimizer"]
+WRITING = ["half written", "written", "synced", "in place"]
+EVERY_WORKER = {"CORNU_TEST_ON_EVERY_WORKER": "1"}
 SECONDS = 120
 
 
 class Job(Workers):
-    def __init__(self, program, workers, folder):
+    def __init__(self, program, workers, folder, of_all):
         output = os.path.join(folder, "weights")
         super().__init__(program, "", workers, folder, output)
         self.line, self.output_argument = [program], [output]
         self.weights = output
         self.state = os.path.join(folder, "state")
+        self.of_all = of_all
 
     def start(self, index, **settings):
-        return super().start(index, self.state, **settings)
+        return super().start(index, self.state, **self.of_all, **settings)
 
 
-def run(program, workers, victim=None, **moment):
+def run(program, workers, victim=None, phase="", step=0, of_all=None):
     """The bytes of the weights. The victim is killed at that moment of its first life."""
+    moment = {"CORNU_TEST_PHASE": phase, "CORNU_TEST_STEP": str(step)}
     with tempfile.TemporaryDirectory() as folder:
-        job = Job(program, workers, folder)
+        job = Job(program, workers, folder, of_all or {})
         lives = [job.start(index, **(moment if index == victim else {}))
                  for index in range(workers)]
         said, killed = [], 0
@@ -72,10 +77,16 @@ def main():
         for phase in PHASES:
             for victim in range(workers):
                 for step in options.steps:
-                    got = run(options.program, workers, victim, CORNU_TEST_PHASE=phase,
-                              CORNU_TEST_STEP=str(step))
+                    got = run(options.program, workers, victim, phase, step)
                     assert got == expected, (workers, phase, victim, step)
                     runs += 1
+            print(f"{workers} workers, {phase}: the same weights")
+        for number, phase in enumerate(WRITING):
+            for victim in range(workers) if workers == 2 else [number % workers]:
+                state = 1 + (number + victim) % 2  # there is one before it, or none
+                got = run(options.program, workers, victim, phase, state, EVERY_WORKER)
+                assert got == expected, (workers, phase, victim, state)
+                runs += 1
             print(f"{workers} workers, {phase}: the same weights")
     print(f"{runs} trainings")
 

@@ -3,13 +3,17 @@
 
 usage: apps_test.py MNIST CNN MULTI_WORKER
 """
+import glob
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
 import unittest
 import zipfile
+
+from tool_files import png
 
 MNIST, CNN, MULTI_WORKER = sys.argv[1:4]
 
@@ -26,6 +30,14 @@ def run(program, *arguments):
 def figures(output):
     return tuple(float(figure) for figure in
                  re.search(r"test loss ([\d.]+), test accuracy ([\d.]+)", output).groups())
+
+
+def records(path):
+    """Of a file of TFRecords."""
+    with open(path, "rb") as file:
+        while header := file.read(12):
+            yield file.read(struct.unpack("<Q", header[:8])[0])
+            file.read(4)
 
 
 class AppsTest(unittest.TestCase):
@@ -67,6 +79,34 @@ class AppsTest(unittest.TestCase):
         for one, both in zip(alone, together):
             for figure, other in zip(one, both):
                 self.assertAlmostEqual(float(figure), float(other), delta=2e-4)
+
+    def test_two_workers_learn_a_folder_of_pictures(self):
+        for name, color in [("red", (200, 30, 30)), ("blue", (30, 30, 200))]:
+            os.makedirs(os.path.join(self.folder, "pictures", name))
+            for number in range(6):
+                path = os.path.join(self.folder, "pictures", name, f"{number}.png")
+                with open(path, "wb") as file:
+                    file.write(png(8 + number, 9, color))
+        model = os.path.join(self.folder, "model.keras")
+        result = run(MULTI_WORKER, "-n", "2", "--dataset", os.path.join(self.folder, "pictures"),
+                     "--batch-size", "3", "--epochs", "2", "--steps-per-epoch", "3", "--save", model)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(len(re.findall(r"3/3 - .*accuracy: [\d.]+ - loss: [\d.]+", result.stdout)), 2,
+                         result.stdout)
+        self.assertIn(f"saved {model}", result.stdout)
+        self.assertTrue(zipfile.is_zipfile(model))
+
+    def test_an_evaluator_beside_two_workers(self):
+        state = os.path.join(self.folder, "run")
+        output = self.train(MULTI_WORKER, "-n", "2", "--evaluator", "--checkpoint-dir", state,
+                            "--epochs", "2", "--steps-per-epoch", "4")
+        self.assertRegex(output, r"evaluator.*accuracy: [\d.]+ - loss: [\d.]+")
+        (log,) = glob.glob(os.path.join(state, "logs", "validation", "events.out.tfevents.*"))
+        evaluations = [record for record in records(log)
+                       if b"evaluation_loss_vs_iterations" in record]
+        self.assertTrue(evaluations)
+        # The last one is of the last epoch: "step" is the event's field 2.
+        self.assertIn(b"\x10\x08", evaluations[-1])
 
     def test_the_same_seed_gives_the_same_bits(self):
         def files(seed):
