@@ -315,8 +315,7 @@ void Membership::say_that_it_waits(std::unique_lock<std::mutex>& lock) {
   }
   logging::warn(fmt::format(
       "Cluster: {} This task waits for {} {}. If that machine isn't about to be started, correct "
-      "the "
-      "addresses of the cluster.",
+      "the addresses of the cluster.",
       unresolved, name,
       options_.join_timeout ? fmt::format("for {:g} s", seconds(*options_.join_timeout))
                             : "as long as it takes, since CORNU_JOIN_TIMEOUT isn't set"));
