@@ -15,9 +15,8 @@ std::exception_ptr GroupMembers::waited_too_long(int to, int from) const {
   const int peer = from != Transport::kNobody ? from : to;
   return std::make_exception_ptr(DeadlineExceeded(fmt::format(
       "Collective: worker {} waited {:g} s for worker {} ({}), which lives but doesn't come. It "
-      "may "
-      "be held up, or do something else than this worker. CommunicationOptions' timeout says how "
-      "long to wait.",
+      "may be held up, or do something else than this worker. CommunicationOptions' "
+      "timeout_seconds says how long to wait.",
       rank, std::chrono::duration<double>(timeout).count(), peer,
       addresses[static_cast<size_t>(peer)])));
 }

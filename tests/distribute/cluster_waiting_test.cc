@@ -7,6 +7,7 @@
 #include <future>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "distribute/cluster/address.h"
 #include "distribute/cluster/cluster.h"
@@ -158,4 +159,31 @@ TEST_CASE("all workers of a job whose worker 0 has a wrong name end") {
         "answer: the host 'a..b' of the task at a..b{} has no address: ",
         rank, rank == 0 ? "a..b" + port : own[1], port, port)));
   }
+}
+
+TEST_CASE("workers that have all come, but can't reach each other, end") {
+  const test::Log log;
+  const auto own = free_addresses(2);
+  // Worker 0 has another name of worker 1.
+  const std::string wrong = "a..b" + own[1].substr(own[1].rfind(':'));
+  std::vector<std::unique_ptr<Cluster>> clusters;
+  for (const int rank : {0, 1}) {
+    ClusterOptions options{.rank = rank,
+                           .addresses = {own[0], rank == 0 ? wrong : own[1]},
+                           .insecure = true,
+                           .share_memory = false,
+                           .join_timeout = milliseconds(1500)};
+    clusters.push_back(std::make_unique<Cluster>(options));
+  }
+  const auto texts =
+      test::on_all(clusters, [](Cluster& cluster) { return error_of([&] { cluster.form(); }); });
+  CHECK(texts[0].starts_with(
+      fmt::format("DeadlineExceeded: Cluster: worker 0 ({}) has had no connection with worker 1 "
+                  "({}) for 1.5 s. Look at the addresses of the cluster; CORNU_JOIN_TIMEOUT",
+                  own[0], wrong)));
+  CHECK(texts[1].starts_with("DeadlineExceeded: Cluster: worker 1 "));
+  CHECK(contains(log.text(), fmt::format("[warning] Cluster: the host 'a..b' of the task at {} has "
+                                         "no address: ",
+                                         wrong)));
+  test::end_all(clusters);
 }

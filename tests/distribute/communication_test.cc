@@ -6,7 +6,9 @@
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
+#include <thread>
 
 #include "distribute/collectives/collectives.h"
 #include "tests/distribute/models.h"
@@ -169,6 +171,30 @@ TEST_CASE("compression rounds float32 gradients, and no others" * doctest::skip(
     CHECK(distance({sum}, {first + second}) > 0);
     CHECK(distance({summed_gradients({.compression = dtype}, DType::Float64)},
                    {gradient_of(0, DType::Float64) + gradient_of(1, DType::Float64)}) == 0);
+  }
+}
+
+TEST_CASE("who keeps the others waiting longer than timeout_seconds ends the job" *
+          doctest::skip(alone())) {
+  const testing::TempFolder own_folder;
+  const Strategy strategy = strategy_with({.timeout_seconds = 0.1});
+  const auto waits = strategy.impl().exchange("folder", own_folder.path().string()).back();
+  const std::string over = waits + "/over";
+  const auto reduced = [&] {
+    return error_of(
+        [&] { strategy.reduce(ReduceOp::Sum, PerReplica({Tensors(Tensor::scalar(1.0))})); });
+  };
+  if (strategy.is_chief()) {
+    const std::string text = reduced();
+    CHECK(
+        text.starts_with("DeadlineExceeded: Collective: worker 0 waited 0.1 s for worker 1 (127."));
+    CHECK(contains(text, "CommunicationOptions' timeout_seconds says how long to wait."));
+    testing::write_file(over, "");
+  } else {
+    while (!std::filesystem::exists(over)) std::this_thread::yield();
+    const std::string text = reduced();
+    CHECK(text.starts_with("Aborted: Cluster: worker 0 (127."));
+    CHECK(contains(text, "has stopped: Collective: worker 0 waited 0.1 s for worker 1"));
   }
 }
 
