@@ -13,6 +13,7 @@ import common
 
 GROUPS = {
     "layers": "golden_layers",
+    "policies": "golden_policies",
     "losses": "golden_losses",
     "metrics": "golden_metrics",
     "optimizers": "golden_optimizers",
