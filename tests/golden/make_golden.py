@@ -23,6 +23,7 @@ GROUPS = {
     "ops": "golden_ops",
     "op_models": "golden_op_models",
     "surface": "golden_surface",
+    "signatures": "golden_signatures",
     "loops": "golden_loops",
     "models": "golden_models",
     "progbar": "golden_progbar",
