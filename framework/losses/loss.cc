@@ -9,7 +9,7 @@
 #include "framework/losses/register.h"
 #include "framework/model/call_frame.h"
 #include "framework/model/layer.h"
-#include "framework/model/serialized.h"
+#include "framework/model/registration_advice.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/replica_context.h"
 
@@ -232,9 +232,11 @@ Json serialize(const Loss& loss) {
 
 Loss loss_from_json(const Json& json) {
   if (json.is_null()) return {};
-  if (json.is_string()) return Loss(json.as_string());
-  if (const Json* name = name_of_function(json)) return Loss(name->as_string());
-  return make_from_serialized(loss_registry(), json);
+  if (const Json* name = json.is_string() ? &json : name_of_function(json)) {
+    return with_registration_advice(loss_registry(), name->as_string(),
+                                    [&] { return Loss(name->as_string()); });
+  }
+  return make_from_file(loss_registry(), json);
 }
 
 }  // namespace cornu

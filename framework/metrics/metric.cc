@@ -10,7 +10,7 @@
 #include "framework/model/call_frame.h"
 #include "framework/model/initializers.h"
 #include "framework/model/layer.h"
-#include "framework/model/serialized.h"
+#include "framework/model/registration_advice.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/replica_context.h"
 
@@ -232,15 +232,16 @@ Json serialize(const Metric& metric) {
 
 Metric metric_from_json(const Json& json) {
   if (json.is_null()) return {};
-  if (json.is_string()) return Metric(json.as_string());
-  if (const Json* name = name_of_function(json)) {
+  const Json* name = json.is_string() ? &json : name_of_function(json);
+  if (name) {
     check<Unimplemented>(name->as_string() != "cosine_similarity",
                          "The function keras.losses.cosine_similarity isn't here as a metric. "
                          "Compile the model with keras.metrics.CosineSimilarity, which has the "
                          "other sign.");
-    return Metric(name->as_string());
+    return with_registration_advice(metric_registry(), name->as_string(),
+                                    [&] { return Metric(name->as_string()); });
   }
-  return make_from_serialized(metric_registry(), json);
+  return make_from_file(metric_registry(), json);
 }
 
 }  // namespace cornu

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/model/parts.h"
 
-#include "framework/model/serialized.h"
+#include "framework/model/registration_advice.h"
 
 namespace cornu {
 namespace {
@@ -19,7 +19,7 @@ Json serialize_part(const char* kind, const Part& part) {
 
 template <class Part, class Factory>
 Part part_from_json(const Registry<Factory>& registry, const Json& json) {
-  return json.is_null() ? Part() : make_from_serialized(registry, json);
+  return json.is_null() ? Part() : make_from_file(registry, json);
 }
 
 }  // namespace
@@ -78,13 +78,13 @@ Constraint constraint_from_json(const Json& json) {
 
 Activation activation_from_json(const Json& json) {
   if (json.is_null()) return {};
-  if (json.is_string()) return Activation(json.as_string());
-  const Json* name = json.find("config");
+  const Json* name = json.is_string() ? &json : json.find("config");
   check<InvalidArgument>(name != nullptr && name->is_string(),
                          "Config of an activation: expected a name or a registered function, got "
                          "{}.",
                          json.excerpt());
-  return Activation(name->as_string());
+  return with_registration_advice(activation_registry(), name->as_string(),
+                                  [&] { return Activation(name->as_string()); });
 }
 
 }  // namespace cornu

@@ -18,7 +18,8 @@ void write_keras_archive(const std::string& path, const Json& config, const Laye
                          const OptimizerState& optimizer = {});
 
 // An archive being read. Errors name the file and what is in it; NotFound without the file,
-// DataLoss for one that is damaged or says that it has more than its size allows.
+// DataLoss for one that is damaged or says that it has more than its size allows, InvalidArgument
+// for one with members that would lie outside of a folder that it is unpacked to.
 class KerasArchive {
  public:
   explicit KerasArchive(std::string path);

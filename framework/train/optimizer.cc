@@ -11,7 +11,7 @@
 #include "framework/graph/replica.h"
 #include "framework/model/initializers.h"
 #include "framework/model/layer.h"
-#include "framework/model/serialized.h"
+#include "framework/model/registration_advice.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/replica_context.h"
 #include "framework/strategy/strategy.h"
@@ -433,8 +433,8 @@ Json config_value(const LearningRate& learning_rate) {
 }
 
 void set_from_config(const Json& json, LearningRate& learning_rate) {
-  learning_rate = json.is_number() ? LearningRate(json.as_double())
-                                   : make_from_serialized(schedule_registry(), json);
+  learning_rate =
+      json.is_number() ? LearningRate(json.as_double()) : make_from_file(schedule_registry(), json);
 }
 
 Optimizer::Optimizer(const char* name) : Optimizer(std::string(name)) {}
@@ -495,7 +495,7 @@ Json serialize(const Optimizer& optimizer) {
 }
 
 Optimizer optimizer_from_json(const Json& json) {
-  return json.is_null() ? Optimizer() : make_from_serialized(optimizer_registry(), json);
+  return json.is_null() ? Optimizer() : make_from_file(optimizer_registry(), json);
 }
 
 }  // namespace cornu

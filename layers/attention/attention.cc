@@ -49,22 +49,26 @@ class ScoredAttention : public KerasLayerOf<Options> {
     const Tensor& query = inputs[0];
     const Tensor& value = inputs[1];
     const Tensor& key = inputs.size() > 2 ? inputs[2] : value;
+    const bool drops = args.training && generator_;
+    const bool causal = bool_setting(args, "use_causal_mask");
+    const bool return_scores = bool_setting(args, "return_attention_scores");
+    if (!drops && !return_scores && !value.mask().defined()) {
+      if (const Tensor output = fused(query, key, value, causal); output.defined()) {
+        return where_queries_count(output, query.mask());
+      }
+    }
     Tensor mask = value.mask();
     if (mask.defined()) mask = ops::expand_dims(ops::cast(mask, DType::Bool), -2);
-    if (bool_setting(args, "use_causal_mask")) {
+    if (causal) {
       mask = both_masks(mask, causal_mask(query.dim(-2), key.dim(-2)));
     }
     const Tensor weights = ops::softmax(masked(this->scores(query, key), mask), -1);
     Tensor dropped = weights;
-    if (args.training && generator_) {
+    if (drops) {
       dropped = random::dropout(weights, options_.dropout, {.seed = generator_->next()});
     }
-    Tensor output = ops::matmul(dropped, value);
-    if (const Tensor& of_query = query.mask(); of_query.defined()) {
-      output = ops::where(ops::expand_dims(ops::cast(of_query, DType::Bool), -1), output, 0.0);
-      output = output.with_mask(of_query);
-    }
-    if (!bool_setting(args, "return_attention_scores")) return output;
+    const Tensor output = where_queries_count(ops::matmul(dropped, value), query.mask());
+    if (!return_scores) return output;
     return {output, weights};
   }
 
@@ -84,8 +88,20 @@ class ScoredAttention : public KerasLayerOf<Options> {
 
   // (…, Tq, Tv) of query (…, Tq, dim) and key (…, Tv, dim).
   virtual Tensor scores(const Tensor& query, const Tensor& key) const = 0;
+  // The output by a kernel that never holds all scores; undefined where there is none.
+  virtual Tensor fused(const Tensor& /*query*/, const Tensor& /*key*/, const Tensor& /*value*/,
+                       bool /*causal*/) const {
+    return {};
+  }
 
  private:
+  // Zeros where the query's mask, if there is one, hides a query; with that mask.
+  static Tensor where_queries_count(const Tensor& output, const Tensor& mask) {
+    if (!mask.defined()) return output;
+    return ops::where(ops::expand_dims(ops::cast(mask, DType::Bool), -1), output, 0.0)
+        .with_mask(mask);
+  }
+
   void check_inputs(const std::vector<Shape>& shapes) const {
     this->require(shapes.size() == 2 || shapes.size() == 3,
                   "expected inputs {{query, value}} or {{query, value, key}}, got {} of them.",
@@ -135,6 +151,19 @@ class AttentionLayer : public ScoredAttention<AttentionOptions> {
     Tensor sums = sums_of_pairs(query, key);
     if (scale_.defined()) sums = compute(scale_) * sums;
     return compute(concat_) * ops::sum(ops::tanh(sums), -1);
+  }
+  // As attention of one head, of the shapes that this takes.
+  Tensor fused(const Tensor& query, const Tensor& key, const Tensor& value,
+               bool causal) const override {
+    const bool fits = query.rank() == 3 && key.rank() == 3 && value.rank() == 3 &&
+                      query.dim(0) == key.dim(0) && key.dim(0) == value.dim(0) &&
+                      key.dim(1) == value.dim(1);
+    if (options_.score_mode != "dot" || !fits || !is_floating(query.dtype())) return {};
+    const Tensor scaled = scale_.defined() ? query * compute(scale_) : query;
+    return ops::squeeze(
+        ops::dot_product_attention(ops::expand_dims(scaled, 2), ops::expand_dims(key, 2),
+                                   ops::expand_dims(value, 2), {.scale = 1.0, .is_causal = causal}),
+        2);
   }
 
  private:

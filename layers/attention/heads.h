@@ -82,10 +82,9 @@ class HeadAttention : public KerasLayerOf<Options> {
     const bool return_scores = bool_setting(args, "return_attention_scores");
     const bool causal = bool_setting(args, "use_causal_mask");
     Tensor output, scores;
-    // As Keras chooses: a query that may see nothing looks at all alike here, at nothing there.
-    if (options_.dropout == 0 && !return_scores && q.rank() == 4) {
-      output = ops::dot_product_attention(q, k, v,
-                                          {.mask = spread(mask, q.rank()), .is_causal = causal});
+    const bool drops = args.training && options_.dropout > 0;
+    if (!drops && !return_scores && q.rank() == 4) {
+      output = fused(q, k, v, mask, causal);
     } else {
       if (causal) mask = both_masks(mask, causal_mask(query.dim(1), value.dim(1)));
       std::tie(output, scores) = attend(q, k, v, mask, args);
@@ -194,6 +193,18 @@ class HeadAttention : public KerasLayerOf<Options> {
       mask = ops::expand_dims(mask, -2 * static_cast<int64_t>(equations_.axes) - 1);
     }
     return mask;
+  }
+
+  // By a kernel that holds a block of scores at a time. A query that may see nothing looks at all
+  // alike there, and so it does in Keras; but of a layer with dropout, Keras gives zeros for it.
+  Tensor fused(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
+               bool causal) const {
+    const Tensor output = ops::dot_product_attention(
+        query, key, value, {.mask = spread(mask, query.rank()), .is_causal = causal});
+    if (options_.dropout == 0 || !mask.defined()) return output;
+    const Tensor before = causal ? causal_mask(query.dim(1), key.dim(1)) : Tensor();
+    const Tensor seen = ops::any(spread(both_masks(mask, before), query.rank()), -1, true);
+    return ops::where(ops::swapaxes(seen, 1, 2), output, 0.0);
   }
 
   // By products that hold all scores: {what attention gives, scores}.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/rnn/time_distributed.h"
 
+#include <algorithm>
+
 #include "framework/ops/ops.h"
 #include "layers/core/wrapper.h"
 #include "layers/keras_layer.h"
@@ -36,7 +38,7 @@ class TimeDistributedLayer : public WrapperOf<KerasLayer> {
         !mask.defined() || (mask.rank() >= 2 && mask.dim(0) == x.dim(0) && mask.dim(1) == x.dim(1)),
         "expected a mask that begins with the axes (batch, time) of the input, got {} for {}.",
         mask.defined() ? mask.shape() : Shape(), x.shape());
-    const bool in_turn = args.training && !layer().non_trainable_weights().empty();
+    const bool in_turn = args.training && keeps_statistics();
     return in_turn ? step_by_step(x, mask, args) : all_at_once(x, mask, args);
   }
 
@@ -47,6 +49,14 @@ class TimeDistributedLayer : public WrapperOf<KerasLayer> {
   }
 
  private:
+  // Does a call in training change weights, as moving statistics, which each step finds as the one
+  // before left them? Weights that are merely frozen stay as they are.
+  bool keeps_statistics() const {
+    const std::vector<Variable> weights = layer().weights();
+    return std::any_of(weights.begin(), weights.end(),
+                       [](const Variable& weight) { return !weight.trainable(); });
+  }
+
   Tensor all_at_once(const Tensor& x, const Tensor& mask, const CallArgs& args) const {
     Tensor steps = batches_of_steps(x);
     if (mask.defined()) steps = steps.with_mask(batches_of_steps(mask));

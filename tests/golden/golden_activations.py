@@ -31,7 +31,7 @@ EDGES = [
 ]
 
 
-def run(name, function, arguments, x, edges):
+def run(name, function, arguments, x, edges, case=None):
     rng = common.start(name)
     x = tf.constant(np.asarray(x, "float32"))
     with tf.GradientTape() as tape:
@@ -39,7 +39,7 @@ def run(name, function, arguments, x, edges):
         y = getattr(activations, function)(x, **arguments)
     cotangent = tf.constant(common.normal(rng, y.shape))
     return {
-        "name": name + ("_edges" if edges else ""),
+        "name": case or name + ("_edges" if edges else ""),
         "activation": function,
         "arguments": arguments,
         "edges": edges,
@@ -60,4 +60,9 @@ def make():
             rng = np.random.default_rng(3)
             x = EDGES if edges else common.normal(rng, (4, 6), 2.5) + 0.003
             result.append(run(name, function, arguments, x, edges))
+    for name in NAMES.split():
+        # Keras's sparsemax is right where each row has one element ahead of all others by 1.
+        scale = 4.5 if name == "sparsemax" else 1.5
+        x = common.normal(np.random.default_rng(5), (2, 3, 4), scale) + 0.003
+        result.append(run(name, name, {}, x, False, f"{name}_sequences"))
     return result

@@ -63,7 +63,11 @@ def head_cases(case):
     yield of("mha_window", lambda: heads(2, 3, sliding_window=2), Q, V)
     yield of("mha_window_causal", lambda: heads(2, 3, sliding_window=2), Q, V, settings=CAUSAL)
     yield of("mha_gate", lambda: heads(2, 3, value_dim=2, use_gate=True), Q, V)
-    yield of("mha_dropout", lambda: heads(2, 3, dropout=0.5, seed=1), Q, V, training=False)
+    dropping = lambda: heads(2, 3, dropout=0.5, seed=1)
+    yield of("mha_dropout", dropping, Q, V, training=False)
+    yield case("mha_dropout_mask", dropping, Q, V, attend, names=masked, built=2, training=False)
+    yield case("mha_dropout_mask_causal", dropping, Q, V, attend, names=masked, built=2,
+               training=False, settings=CAUSAL)
     wide = (2, 3, 2, 4)
     yield of("mha_4d", plain, wide, wide)
     yield of("mha_4d_axes", lambda: heads(2, 3, attention_axes=2), wide, wide)
@@ -90,6 +94,8 @@ def head_cases(case):
     yield of("gqa_causal", group, Q, V, settings=CAUSAL)
     yield of("gqa_scores", group, Q, V, settings=SCORES)
     yield case("gqa_mask", group, Q, V, attend, names=masked, built=2)
+    yield case("gqa_dropout_mask", lambda: layers.GroupQueryAttention(3, 4, 2, dropout=0.3), Q, V,
+               attend, names=masked, built=2, training=False)
     yield of("gqa_one", lambda: layers.GroupQueryAttention(3, 4, 1, use_bias=False), Q, V)
     yield of("gqa_gate", lambda: layers.GroupQueryAttention(3, 4, 4, use_gate=True), Q, V)
     yield of("gqa_window", lambda: layers.GroupQueryAttention(3, 4, 2, sliding_window=1), Q, V)

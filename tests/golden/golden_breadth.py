@@ -88,6 +88,8 @@ def reshaping_cases(case):
 def activation_cases(case):
     yield case("elu_zero", lambda: layers.ELU(alpha=0.0), (2, 3, 4))
     yield case("leaky_relu_zero", lambda: layers.LeakyReLU(negative_slope=0.0), (5,))
+    yield case("identity_images", lambda: layers.Identity(name="same"), IMAGE)
+    yield case("identity_of_one", lambda: layers.Identity(), (1, 1), training=True)
     yield case("prelu_images", lambda: layers.PReLU(), IMAGE)
 
 

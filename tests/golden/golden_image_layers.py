@@ -210,12 +210,23 @@ def mixed_cases():
     yield color("rand_augment_inference", lambda: layers.RandAugment(factor=(0.1, 0.2)),
                 training=False, dtype="uint8")
     yield color("aug_mix_inference", lambda: layers.AugMix(), training=False, dtype="uint8")
+    yield color("rand_augment_none_single",
+                lambda: layers.RandAugment((0, 1), num_ops=0, factor=0.7, interpolation="nearest",
+                                           seed=3), SINGLE, high=1.0)
+    yield color("aug_mix_options",
+                lambda: layers.AugMix((0, 1), num_chains=2, chain_depth=1, factor=0.6, alpha=0.5,
+                                      all_ops=False, interpolation="nearest", seed=3),
+                training=False, high=1.0)
+    yield color("aug_mix_single", lambda: layers.AugMix(seed=1), SINGLE, training=False)
 
 
 def mixture_cases():
     for name, layer in (("mix_up", layers.MixUp), ("cut_mix", layers.CutMix)):
         yield color(f"{name}_inference", lambda layer=layer: layer(), training=False)
         yield color(f"{name}_seeded", lambda layer=layer: layer(seed=3), training=False)
+        options = {"alpha": 0.7} if layer is layers.MixUp else {"factor": 0.6}
+        yield color(f"{name}_options", lambda layer=layer, options=options: layer(**options),
+                    (1, 2, 3, 3), training=False)
 
 
 def tile_cases():

@@ -4,6 +4,7 @@
 import common
 import golden_attention
 import golden_breadth
+import golden_constrained
 import golden_core
 import golden_lora
 import golden_recurrent
@@ -466,6 +467,11 @@ def run(spec):
         ],
         "weights_after": [common.variable(weight) for weight in layer.weights],
     }
+    if any(getattr(weight, "constraint", None) for weight in layer.weights):
+        result["constrained"] = [
+            common.tensor(weight.constraint(weight.value) if weight.constraint else None)
+            for weight in layer.weights
+        ]
     if losses:
         result["losses"] = [np.float32(loss) for loss in losses]
     mask = getattr(outputs[0], "_keras_mask", None)
@@ -490,5 +496,6 @@ def make():
         lambda: golden_core.cases(case),
         lambda: golden_lora.cases(case),
         lambda: golden_breadth.cases(case),
+        lambda: golden_constrained.cases(case),
     ]
     return [run(spec) for group in groups for spec in group()]

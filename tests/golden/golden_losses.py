@@ -230,6 +230,58 @@ def dtype_cases(rng):
     yield case("log_cosh_float16", losses.LogCosh, labels, numbers, dtype="float16")
 
 
+def focal_cases(rng):
+    labels = rng.integers(0, 2, (4, 3)).astype("float32")
+    extreme = np.float32([[0, 1, 0.5], [1, 0, 1e-7], [0.25, 0.75, 1], [1, 1, 0]])
+    yield case("binary_focal_crossentropy_extreme", losses.BinaryFocalCrossentropy, labels, extreme,
+               apply_class_balancing=True, gamma=1.0, label_smoothing=0.1)
+    focal = losses.CategoricalFocalCrossentropy
+    image = np.moveaxis(np.eye(3, dtype="float32")[rng.integers(0, 3, (2, 2, 4))], -1, 1)
+    every = {"alpha": 0.6, "gamma": 1.5, "from_logits": True, "label_smoothing": 0.1, "axis": 1}
+    yield case("categorical_focal_crossentropy_options", focal, image,
+               common.normal(rng, image.shape, 2.0), **every)
+    one_hot = np.eye(3, dtype="float32")
+    yield case("categorical_focal_crossentropy_extreme", focal, one_hot[[0, 1, 2]],
+               np.float32([[1, 0, 0], [1, 0, 0], [0, 0.5, 0.5]]))
+    generalized = losses.CategoricalGeneralizedCrossEntropy
+    classes = np.array([2, 0, 1, 1], "int32")
+    predictions = common.probabilities(rng, (4, 3))
+    yield case("categorical_generalized_cross_entropy_q", generalized, classes, predictions, q=0.9)
+    yield case("categorical_generalized_cross_entropy_one", generalized, classes[:1],
+               np.float32([[0.1, 0.2, 0.7]]), q=0.99)
+
+
+def breadth_cases(rng):
+    """Of losses with few cases: numbers with more axes, with other options, and at the edges."""
+    shape = (2, 3, 4)
+    numbers, others = common.normal(rng, shape), common.normal(rng, shape)
+    positive, rates = np.abs(others) + 0.25, np.abs(numbers) + 0.5
+    signs = np.where(numbers > 0, 1.0, -1.0).astype("float32")
+    one_hot = np.eye(4, dtype="float32")[rng.integers(0, 4, shape[:-1])]
+    distributions = [common.probabilities(rng, shape) for _ in range(2)]
+    table = {
+        losses.MeanAbsoluteError: (others, numbers),
+        losses.MeanAbsolutePercentageError: (others, numbers),
+        losses.MeanSquaredLogarithmicError: (positive, rates),
+        losses.Hinge: (signs, others * 3),
+        losses.SquaredHinge: (signs, others * 3),
+        losses.CategoricalHinge: (one_hot, others),
+        losses.KLDivergence: tuple(distributions),
+        losses.Poisson: (np.round(positive), rates),
+    }
+    for cls, (y_true, y_pred) in table.items():
+        yield case(f"{cls().name}_sequences", cls, y_true, y_pred)
+        yield case(f"{cls().name}_of_one", cls, y_true[:1, 0, :1], y_pred[:1, 0, :1] + 0.125,
+                   dtype="float64")
+    labels = np.where(signs > 0, 1.0, 0.0).astype("float32")
+    predictions = common.uniform(rng, shape, 0.05, 0.95)
+    for cls, options in {losses.Dice: {}, losses.Tversky: {"alpha": 0.9, "beta": 0.2}}.items():
+        name = cls().name
+        yield case(f"{name}_axes", cls, labels, predictions, axis=(1, 2), **options)
+        yield case(f"{name}_nothing", cls, labels * 0, predictions * 0, weights=[None])
+    yield case("tversky_default", losses.Tversky, labels, predictions, weights=[None])
+
+
 def value_and_gradient(spec, reduction, weight):
     loss = spec["class"](reduction=reduction, **spec["options"])
     y_pred = tf.constant(spec["y_pred"])
@@ -299,6 +351,8 @@ def make():
         ctc_cases,
         circle_cases,
         dtype_cases,
+        focal_cases,
+        breadth_cases,
     ]
     return [
         run(spec)

@@ -440,6 +440,42 @@ def dtype_cases(rng):
     )
 
 
+def breadth_cases(rng):
+    """Of metrics with few cases: with every argument, and of one number."""
+    pairs = [
+        (common.uniform(rng, (4, 3), 0.1, 2.0), common.uniform(rng, (4, 3), 0.1, 2.0)),
+        (common.uniform(rng, (3, 3), 0.1, 2.0), common.uniform(rng, (3, 3), 0.1, 2.0),
+         np.float32([0.5, 0.0, 2.0])),
+    ]
+    doubles = [tuple(x.astype("float64") for x in pair) for pair in pairs]
+    one = [(np.float32([[1.5]]), np.float32([[0.25]])), (np.float32([[2]]), np.float32([[4]]))]
+    for cls in [
+        metrics.MeanAbsoluteError,
+        metrics.MeanAbsolutePercentageError,
+        metrics.MeanSquaredLogarithmicError,
+        metrics.LogCoshError,
+        metrics.Hinge,
+        metrics.SquaredHinge,
+        metrics.CategoricalHinge,
+        metrics.KLDivergence,
+        metrics.Poisson,
+    ]:
+        name = cls().name
+        # Keras's logarithm of 2 is of float32.
+        dtype, updates = ("float32", pairs) if name == "logcosh" else ("float64", doubles)
+        yield case(f"{name}_options", lambda cls=cls, d=dtype: cls(name="m", dtype=d), updates)
+        yield case(f"{name}_of_one", cls, one)
+    labels = [(np.int32([1, 2, 0]), np.int32([1, 0, 0]), np.float32([0.5, 0.0, 2.0]))]
+    yield case("accuracy_options", lambda: metrics.Accuracy(name="a", dtype="float64"), labels)
+    extreme = [(np.float32([[1, 0], [0, 1]]), np.float32([[1, 0], [1, 0]]))]
+    yield case("binary_crossentropy_extreme", metrics.BinaryCrossentropy, extreme)
+    yield case("binary_iou_one_class", lambda: metrics.BinaryIoU(target_class_ids=[0]),
+               [(np.int32([0, 0, 1]), np.float32([0.2, 0.5, 0.6]))])
+    pair = [(np.float32([[0, 1]]), np.float32([[0.75, 0.25]]))]
+    yield case("one_hot_iou_of_one", lambda: metrics.OneHotIoU(2, [1, 0]), pair)
+    yield case("one_hot_mean_iou_of_one", lambda: metrics.OneHotMeanIoU(2), pair)
+
+
 def run(spec):
     common.start(spec["name"])
     metric = spec["make"]()
@@ -476,6 +512,7 @@ def make():
         operating_point_cases,
         reduction_dtype_cases,
         dtype_cases,
+        breadth_cases,
     ]
     return [
         run(spec)

@@ -26,6 +26,10 @@ def regularizer_cases():
     yield "l1_l2_default", regularizers.L1L2()
     yield "orthogonal_rows", regularizers.OrthogonalRegularizer(0.5)
     yield "orthogonal_columns", regularizers.OrthogonalRegularizer(0.5, mode="columns")
+    yield "l1_none", regularizers.L1(0.0)
+    yield "l2_none", regularizers.L2(0.0)
+    yield "l1_l2_of_one", regularizers.L1L2(l1=0.5)
+    yield "orthogonal_default", regularizers.OrthogonalRegularizer()
 
 
 def run_regularizer(name, regularizer):
@@ -54,6 +58,12 @@ def constraint_cases():
     yield "unit_norm_kernel", constraints.UnitNorm(axis=[0, 1, 2]), kernel
     yield "min_max_norm", constraints.MinMaxNorm(0.5, 1.0), matrix
     yield "min_max_norm_rate", constraints.MinMaxNorm(0.5, 1.0, rate=0.3, axis=1), matrix
+    yield "min_max_norm_default", constraints.MinMaxNorm(), matrix
+    yield "min_max_norm_kernel", constraints.MinMaxNorm(0.2, 0.9, 0.5, [0, 1, 2]), kernel
+    yield "non_neg_kernel", constraints.NonNeg(), kernel
+    yield "non_neg_vector", constraints.NonNeg(), (5,)
+    yield "max_norm_vector", constraints.MaxNorm(0.5), (5,)
+    yield "unit_norm_vector", constraints.UnitNorm(), (5,)
 
 
 def run_constraint(name, constraint, shape):
@@ -92,6 +102,9 @@ def fixed_initializer_cases():
     yield "constant", initializers.Constant(0.25), (2, 3)
     yield "identity", initializers.Identity(), (3, 3)
     yield "identity_gain", initializers.Identity(gain=2.5), (3, 2)
+    yield "identity_wide", initializers.Identity(), (2, 5)
+    yield "constant_one", initializers.Constant(-2.0), (1,)
+    yield "constant_default", initializers.Constant(), (3, 1, 2)
     stft = initializers.STFT
     yield "stft", stft(), (8, 1, 5)
     yield "stft_large", stft(periodic=True), (200, 1, 9)

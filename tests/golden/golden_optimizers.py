@@ -22,6 +22,7 @@ def cases():
     yield from muon_cases()
     yield from schedule_free_cases()
     yield from wrapper_cases()
+    yield from clip_cases()
 
 
 def sgd_cases():
@@ -234,6 +235,23 @@ def wrapper_cases():
     yield "multi_ema", lambda: multi(
         chosen(sgd(0.1, use_ema=True), {"vector": adam(0.1, use_ema=True, ema_momentum=0.5)})
     )
+
+
+def clip_cases():
+    """Adam and AdamW with each way to cut gradients, and with averages of what they make."""
+    options = {
+        "clipnorm": {"clipnorm": 0.7},
+        "clipvalue": {"clipvalue": 0.4},
+        "global_clipnorm": {"global_clipnorm": 0.9},
+        "ema": {"use_ema": True, "ema_momentum": 0.8},
+        "ema_overwrite": {"use_ema": True, "ema_overwrite_frequency": 5, "clipvalue": 0.4},
+        "accumulation2_global_clipnorm": {"gradient_accumulation_steps": 2, "global_clipnorm": 0.9},
+    }
+    for kind in (optimizers.Adam, optimizers.AdamW):
+        for name, arguments in options.items():
+            yield f"{kind.__name__.lower()}_cut_{name}", lambda: kind(
+                0.05, weight_decay=0.1, **arguments
+            )
 
 
 def shapes_of(name):

@@ -34,6 +34,9 @@ def cases():
     yield "cosine_decay_restarts", restarts(0.1, 10)
     yield "cosine_decay_restarts_same_length", restarts(0.1, 10, t_mul=1.0, m_mul=0.9, alpha=0.1)
     yield "cosine_decay_restarts_t_mul", restarts(0.1, 5, t_mul=3.0, m_mul=0.5)
+    yield "exponential_decay_one_step", exponential(0.1, 1, 0.99, name="each")
+    yield "inverse_time_decay_one_step", inverse(0.2, 1, 1.0, name="each")
+    yield "piecewise_constant_decay_steps", piecewise([0, 1, 2], [1.0, 0.5, 0.0, 0.25], name="each")
 
 
 def make():

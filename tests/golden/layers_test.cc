@@ -77,6 +77,20 @@ void check_gradients(GradientTape& tape, const LayerHandle& layer, const Json& i
   }
 }
 
+// What the constraints make of the weights.
+void check_constraints(const LayerHandle& layer, const Json& item) {
+  const Json* constrained = item.find("constrained");
+  if (!constrained) return;
+  const std::vector<Variable> weights = layer.weights();
+  REQUIRE(constrained->size() == weights.size());
+  for (size_t i = 0; i < weights.size(); ++i) {
+    CAPTURE(weights[i].path());
+    const auto& constraint = weights[i].constraint();
+    const Tensor value = constraint ? constraint(weights[i].value()) : Tensor();
+    CHECK(difference(value, (*constrained)[i], kClose) == "");
+  }
+}
+
 void check_case(const Json& item) {
   const std::vector<Tensor> inputs = golden_tensors(item.at("inputs"));
   const LayerHandle layer = layer_from_json(item.at("object"));
@@ -119,6 +133,7 @@ void check_case(const Json& item) {
   for (size_t i = 0; i < after.size(); ++i) {
     CHECK(difference(layer.weights()[i].stored(), after[i], kClose) == "");
   }
+  check_constraints(layer, item);
 }
 
 }  // namespace

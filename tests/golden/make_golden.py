@@ -13,6 +13,7 @@ import common
 
 GROUPS = {
     "layers": "golden_layers",
+    "policies": "golden_policies",
     "losses": "golden_losses",
     "metrics": "golden_metrics",
     "optimizers": "golden_optimizers",
@@ -22,6 +23,7 @@ GROUPS = {
     "ops": "golden_ops",
     "op_models": "golden_op_models",
     "surface": "golden_surface",
+    "signatures": "golden_signatures",
     "loops": "golden_loops",
     "models": "golden_models",
     "progbar": "golden_progbar",

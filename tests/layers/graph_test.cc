@@ -2,6 +2,8 @@
 // What layers become in a traced graph: as few ops as can be, in forms that passes know.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "framework/graph/trace.h"
 #include "framework/model/input.h"
 #include "framework/ops/ops.h"
@@ -49,6 +51,41 @@ TEST_CASE("layers trace to lean graphs") {
   CHECK(ops_of(layers::Activation("relu"), kImages) == Names{"relu"});
   CHECK(ops_of(layers::Dropout({.rate = 0.5}), kImages).empty());
   CHECK(ops_of(layers::Identity(), kImages).empty());
+}
+
+TEST_CASE("attention that drops nothing holds no matrix of all scores") {
+  constexpr int64_t kSteps = 37;  // no other axis is as long
+  const Tensor x = test::some_values({2, kSteps, 16});
+  const auto holds_scores = [&](const LayerHandle& layer, const CallOptions& options) {
+    layer({x, x}, options);
+    const TracedGraph traced =
+        trace({type_of(x), type_of(x)}, [&](const std::vector<Tensor>& inputs) {
+          return layer({inputs[0], inputs[1]}, options).list();
+        });
+    for (const Node& node : traced.graph.nodes) {
+      for (const ValueId id : node.outputs) {
+        const auto& sizes = traced.graph.type(id).shape.dims();
+        if (std::count(sizes.begin(), sizes.end(), kSteps) > 1) return true;
+      }
+    }
+    return false;
+  };
+  const layers::MultiHeadAttention heads({.num_heads = 8, .key_dim = 64, .dropout = 0.1});
+  const layers::GroupQueryAttention groups(
+      {.head_dim = 8, .num_query_heads = 4, .num_key_value_heads = 2, .dropout = 0.1});
+  const layers::Attention plain({.use_scale = true, .dropout = 0.1});
+  const Json causal = Json::object({{"use_causal_mask", true}});
+  const Json scored = Json::object({{"return_attention_scores", true}});
+  for (const LayerHandle& layer : {LayerHandle(heads), LayerHandle(groups), LayerHandle(plain)}) {
+    CHECK_FALSE(holds_scores(layer, {.training = false}));
+    CHECK_FALSE(holds_scores(layer, {.training = false, .settings = causal}));
+    // What is looked for is found where it is.
+    CHECK(holds_scores(layer, {.training = true}));
+    CHECK(holds_scores(layer, {.training = false, .settings = scored}));
+  }
+  CHECK_FALSE(
+      holds_scores(layers::MultiHeadAttention({.num_heads = 2, .key_dim = 4}), {.training = true}));
+  CHECK_FALSE(holds_scores(layers::Attention(), {.training = true}));
 }
 
 TEST_CASE("mixed precision computes in 16 bits on float32 weights") {

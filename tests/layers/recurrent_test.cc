@@ -127,6 +127,24 @@ TEST_CASE("the loop is one node, whatever its length") {
   CHECK(nodes(5) == nodes(50));
 }
 
+TEST_CASE("TimeDistributed of frozen weights takes all steps at once in training") {
+  const layers::Dense dense({.units = 4});
+  const layers::TimeDistributed distributed(dense);
+  const auto nodes = [&](int64_t steps) {
+    const Function traced =
+        function([&](const Tensor& x) { return Tensor(distributed(x, {.training = true})); });
+    traced(some_values({2, steps, 3}));
+    return traced.compile_reports().at(0).traced_nodes;
+  };
+  const auto trained = nodes(5);
+  dense.set_trainable(false);
+  CHECK(nodes(6) == trained);
+  CHECK(nodes(50) == trained);
+  dense.set_trainable(true);
+  distributed.set_trainable(false);
+  CHECK(nodes(7) == trained);
+}
+
 TEST_CASE("TimeDistributed updates statistics step by step") {
   const layers::TimeDistributed steps(layers::BatchNormalization({.momentum = 0.5}));
   const layers::BatchNormalization alone({.momentum = 0.5});

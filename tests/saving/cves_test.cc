@@ -257,7 +257,7 @@ TEST_CASE("CVE-2025-12058: a vocabulary that is another file, or an address") {
 
 // The advisory is of keras.utils.get_file, which unpacked tar archives without a look at their
 // members' names and links. Cornu's unpacks no archive, only gzip data to the one file that was
-// named; nor does load_model put a member of its archive on the disk.
+// named; nor does load_model put a member of its archive on the disk. It refuses such an archive.
 TEST_CASE("CVE-2025-12060: members of an archive that lie outside of it") {
   const Scratch scratch;
   const std::string path = scratch.path("models/model.keras");
@@ -267,15 +267,27 @@ TEST_CASE("CVE-2025-12060: members of an archive that lie outside of it") {
   const ArchiveReader archive(path);
   const auto config = archive.read("config.json", size_t{1} << 20);
   const auto weights = archive.read("model.weights.h5", size_t{1} << 20);
-  const std::string absolute = scratch.path("owned");
-  const ArchiveMember members[] = {{"config.json", config},
-                                   {"model.weights.h5", weights},
-                                   {"../owned", config},
-                                   {"assets/../../owned", config},
-                                   {absolute, config}};
-  write_archive(path, members);
-  CHECK(load_model(path).count_params() == 8);
-  CHECK(scratch.names() == std::vector<std::string>{"models"});
+  const auto write_with = [&](const std::string& name) {
+    const ArchiveMember members[] = {
+        {"config.json", config}, {"model.weights.h5", weights}, {name, config}};
+    write_archive(path, members);
+  };
+  for (const std::string& name :
+       {std::string("../owned"), std::string("assets/../../owned"), scratch.path("owned"),
+        std::string(".."), std::string("assets/.."), std::string("..\\owned"),
+        std::string("\\owned"), std::string("C:\\owned")}) {
+    write_with(name);
+    const std::string text = refusal(path);
+    CAPTURE(text);
+    CHECK(contains(text, "'" + path + "': its member '" + name + "' would lie outside of"));
+    CHECK_THROWS_AS(load_model(path), InvalidArgument);
+    CHECK(scratch.names() == std::vector<std::string>{"models"});
+  }
+  for (const char* name : {"assets/..owned", "assets/a..b/owned.", ".owned", "assets/c:d"}) {
+    write_with(name);
+    CAPTURE(refusal(path));
+    CHECK(load_model(path).count_params() == 8);
+  }
   for (const char* name : {"../owned", "/owned", "..", ""}) {
     CHECK_THROWS_AS(
         get_file(name, {.origin = {"http://127.0.0.1:1/"}, .cache_dir = scratch.path()}),
