@@ -505,7 +505,7 @@ void Trainer::FitRun::take_up_state() {
   logging::info(is_beginning(*resumed_) ? kBeginsAnew
                                         : fmt::format("Training goes on {}{}.", place,
                                                       stopped_ ? ", where it was stopped" : ""));
-  warn_of_other_threads(*resumed_);
+  warn_of_other_conditions(*resumed_);
   const StrategyImpl& strategy = get_strategy().impl();
   if (workers_of(*resumed_) == strategy.num_workers()) {
     warn_of_other_replicas(*resumed_, strategy.num_replicas_in_sync());
