@@ -1,17 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/saving/run_conditions.h"
 
+#include <string_view>
+
 #include "framework/core/logging.h"
 #include "framework/core/random.h"
 #include "framework/core/threads.h"
+#include "framework/graph/cpu_instructions.h"
 
 namespace cornu {
+namespace {
+
+// Their names in a state.
+constexpr const char* kComputeThreads = "compute_threads";
+constexpr const char* kLibraryVersion = "version";
+constexpr const char* kInstructionSets = "instruction_sets";
+
+// `before`, `after`: what makes a phrase of its value. States of earlier versions don't hold all
+// conditions.
+void warn_of_other(const RunState& state, const char* condition, const Json& now,
+                   std::string_view before, std::string_view after = "") {
+  const Json* then = state.info.find(condition);
+  if (!then || *then == now) return;
+  const auto told = [&](const Json& value) {
+    return fmt::format("{}{}{}", before, value.is_string() ? value.as_string() : value.dump(),
+                       after);
+  };
+  logging::warn(
+      fmt::format("The saved run computed {}, this one does {}: its last bits may differ.",
+                  told(*then), told(now)));
+}
+
+}  // namespace
 
 void save_conditions(RunState& state) {
   const SeedSequence seeds = seed_sequence();
   state.info.set(
       "seeds", Json::array({static_cast<int64_t>(seeds.seed), static_cast<int64_t>(seeds.drawn)}));
-  state.info.set("compute_threads", static_cast<int64_t>(compute_threads()));
+  state.info.set(kComputeThreads, static_cast<int64_t>(compute_threads()));
+  state.info.set(kLibraryVersion, CORNU_VERSION);
+  state.info.set(kInstructionSets, cpu_instruction_sets());
 }
 
 void restore_seeds(const RunState& state) {
@@ -20,12 +48,10 @@ void restore_seeds(const RunState& state) {
       {static_cast<uint64_t>(seeds[0].as_int()), static_cast<uint64_t>(seeds[1].as_int())});
 }
 
-void warn_of_other_threads(const RunState& state) {
-  const int64_t then = state.info.at("compute_threads").as_int();
-  if (then == compute_threads()) return;
-  logging::warn(fmt::format(
-      "The saved run computed on {} threads, this one does on {}: its last bits may differ.", then,
-      compute_threads()));
+void warn_of_other_conditions(const RunState& state) {
+  warn_of_other(state, kComputeThreads, static_cast<int64_t>(compute_threads()), "on ", " threads");
+  warn_of_other(state, kLibraryVersion, CORNU_VERSION, "with Cornu ");
+  warn_of_other(state, kInstructionSets, cpu_instruction_sets(), "on a CPU with ");
 }
 
 void warn_of_other_replicas(const RunState& state, int64_t replicas) {

@@ -131,7 +131,7 @@ CheckpointStatus Checkpoint::restore(const std::optional<std::string>& path) con
   for (const NamedCheckpointItem* named : matched) {
     if (named->item.variables_) restore_variables(saved, named->name, named->item.variables_());
   }
-  warn_of_other_threads(saved);
+  warn_of_other_conditions(saved);
   restore_seeds(saved);
   return status;
 }

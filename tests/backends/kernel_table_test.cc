@@ -5,6 +5,8 @@
 #include <stdexcept>
 
 #include "framework/backends/cpu/kernel.h"
+#include "framework/graph/cpu_instructions.h"
+#include "tests/backends/instruction_sets.h"
 #include "tests/support/errors.h"
 
 using namespace cornu;
@@ -34,4 +36,11 @@ TEST_CASE("what a library throws while a kernel is prepared is an error that nam
         "conv: out of memory while its kernel was prepared for inputs (float32 (2, 3), float32 "
         "(3,)).");
   CHECK(error_of<InvalidArgument>(InvalidArgument("ours")) == "ours");
+}
+
+TEST_CASE("the CPU's instructions are named as its kernels choose them") {
+  cpu::testing::for_each_instruction_set([] {
+    const std::string chosen = hwy::TargetName(hwy::SupportedTargets());
+    CHECK(cpu_instruction_sets().starts_with(chosen + " (oneDNN: "));
+  });
 }

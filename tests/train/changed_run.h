@@ -6,6 +6,7 @@
 
 #include <exception>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <cornu/cornu.h>
@@ -29,6 +30,12 @@ class KillAt : public Callback {
   std::optional<int64_t> batch_;
   int64_t seen_ = 0;
 };
+
+inline std::string bytes_of(const Tensor& tensor) {
+  std::string bytes(tensor.bytes(), '\0');
+  tensor.copy_to_host(reinterpret_cast<std::byte*>(bytes.data()));
+  return bytes;
+}
 
 // 22 examples of three classes.
 inline Tensor inputs() { return random::normal({22, 4}, {.seed = 3}); }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/saving/run_state.h"
 #include "tests/support/errors.h"
 #include "tests/support/files.h"
 #include "tests/support/log.h"
@@ -155,6 +156,23 @@ TEST_CASE("what was saved and what is here are compared") {
   CHECK_THROWS_AS(more.restore(folder / "none"), NotFound);
   testing::write_file(path, testing::read_file(path).substr(0, 100));
   CHECK(contains(message_of<DataLoss>([&] { more.restore(path); }), "it is cut off."));
+}
+
+TEST_CASE("a checkpoint of another version is restored, with a warning") {
+  const TempFolder folder;
+  const std::string path = folder / "a";
+  const Checkpoint checkpoint({{"step", counter(3)}});
+  checkpoint.write(path);
+  const auto log_of_restore = [&] {
+    const test::Log log;
+    checkpoint.restore(path).assert_consumed();
+    return log.text();
+  };
+  CHECK(log_of_restore().empty());
+  RunState saved = read_run_state(path);
+  saved.info.set("version", "0.0.9");
+  write_run_state(path, saved);
+  CHECK(contains(log_of_restore(), "The saved run computed with Cornu 0.0.9, this one does with "));
 }
 
 TEST_CASE("names that can't be") {

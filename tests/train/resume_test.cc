@@ -2,7 +2,6 @@
 // A run that was stopped anywhere goes on as if it had not been.
 #include <doctest/doctest.h>
 
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -12,6 +11,8 @@
 #include <cornu/cornu.h>
 
 #include "framework/core/threads.h"
+#include "framework/graph/cpu_instructions.h"
+#include "framework/saving/run_state.h"
 #include "tests/support/errors.h"
 #include "tests/support/files.h"
 #include "tests/support/log.h"
@@ -20,6 +21,7 @@
 
 using namespace cornu;
 using test::message_of;
+using testing::bytes_of;
 using testing::inputs;
 using testing::KillAt;
 using testing::Killed;
@@ -37,12 +39,6 @@ struct Outcome {
   std::string csv;
   bool operator==(const Outcome&) const = default;
 };
-
-std::string bytes_of(const Tensor& tensor) {
-  std::string bytes(tensor.bytes(), '\0');
-  tensor.copy_to_host(reinterpret_cast<std::byte*>(bytes.data()));
-  return bytes;
-}
 
 Sequential make_model() {
   Sequential model({layers::Dense({.units = 6, .activation = "relu"}),
@@ -447,8 +443,41 @@ TEST_CASE("a run on other compute threads goes on, with a warning") {
   const ComputeThreadsScope two(2);
   CHECK(run(folder, backup(1), fit_arrays, {}));
   CHECK(testing::contains(log.text(),
-                          "The saved run computed on 1 threads, this one does on 2: its last bits "
-                          "may differ."));
+                          "The saved run computed on 1 threads, this one does on 2 threads: its "
+                          "last bits may differ."));
+}
+
+TEST_CASE("a run of another version, or of another CPU, goes on, with a warning") {
+  const auto warnings_with = [](const std::function<void(Json&)>& change) {
+    const TempFolder folder;
+    const std::string path = folder / "backup/run_state";
+    REQUIRE(!run(folder, backup(1), fit_arrays, 3));
+    RunState state = read_run_state(path);
+    change(state.info);
+    write_run_state(path, state);
+    const test::Log log;
+    CHECK(run(folder, backup(1), fit_arrays, {}));
+    return log.text();
+  };
+  CHECK(testing::contains(
+      warnings_with([](Json& info) { info.set("version", "0.0.9"); }),
+      "The saved run computed with Cornu 0.0.9, this one does with Cornu " CORNU_VERSION
+      ": its last bits may differ."));
+  CHECK(testing::contains(
+      warnings_with([](Json& info) { info.set("instruction_sets", "SSE4 (oneDNN: SSE4.1)"); }),
+      "The saved run computed on a CPU with SSE4 (oneDNN: SSE4.1), this one does on a CPU with " +
+          cpu_instruction_sets() + ": its last bits may differ."));
+  // As it was, and as a version wrote it that kept neither.
+  CHECK(!testing::contains(warnings_with([](Json&) {}), "last bits"));
+  CHECK(!testing::contains(warnings_with([](Json& info) {
+                             Json::Object members = info.as_object();
+                             CHECK(std::erase_if(members, [](const Json::Member& member) {
+                                     return member.first == "version" ||
+                                            member.first == "instruction_sets";
+                                   }) == 2);
+                             info = Json::of_members(std::move(members));
+                           }),
+                           "last bits"));
 }
 
 TEST_CASE("a state that can't be used is never a fresh start") {

@@ -9,6 +9,7 @@
 
 #include "apps/cornu/commands/commands.h"
 #include "framework/core/threads.h"
+#include "framework/graph/cpu_instructions.h"
 #include "framework/io/console.h"
 
 namespace apps {
@@ -20,12 +21,6 @@ int64_t usable_cores() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
   return std::thread::hardware_concurrency();
-}
-
-// The best of the sets that Highway knows (its lowest bit), as its kernels choose.
-std::string instruction_set() {
-  const int64_t targets = hwy::SupportedTargets();
-  return hwy::TargetName(static_cast<uint32_t>(targets & -targets));
 }
 
 std::string hdf5_version() {
@@ -61,7 +56,7 @@ Json facts() {
        {"no_gpu", cornu::config::why_unavailable(cornu::DeviceType::Gpu)},
        {"cores", usable_cores()},
        {"compute_threads", cornu::compute_threads()},
-       {"instruction_set", instruction_set()},
+       {"instruction_set", cornu::cpu_instruction_sets()},
        {"libraries",
         Json::object({{"cornu", CORNU_VERSION},
                       {"oneDNN", onednn_version()},
