@@ -41,6 +41,7 @@ class ZipStore : public FileStore {
   explicit ZipStore(fs::path archive) : archive_(std::move(archive)) {
     free_.push_back(std::make_unique<ArchiveReader>(archive_.string()));
     names_ = free_.front()->names();
+    require_inside(archive_.string(), names_);
   }
 
   std::vector<std::string> names() const override { return names_; }

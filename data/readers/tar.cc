@@ -10,6 +10,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/strings.h"
+#include "framework/io/archive.h"
 #include "framework/io/fuzzing.h"
 #include "framework/io/gzip.h"
 
@@ -226,12 +227,7 @@ bool read_pax(std::string_view records, TarExtras& extras) {
 // The name that a member is known by; nothing when it leads elsewhere.
 std::optional<std::string> inner_name(std::string_view name) {
   while (name.starts_with("./")) name.remove_prefix(2);
-  if (name.starts_with('/')) return std::nullopt;
-  for (size_t begin = 0; begin <= name.size();) {
-    const size_t end = std::min(name.find('/', begin), name.size());
-    if (name.substr(begin, end - begin) == "..") return std::nullopt;
-    begin = end + 1;
-  }
+  if (leads_outside(name)) return std::nullopt;
   return std::string(name);
 }
 

@@ -138,6 +138,27 @@ void write_archive(const std::string& path, std::span<const ArchiveMember> membe
   });
 }
 
+bool leads_outside(std::string_view name) {
+  constexpr std::string_view separators = "/\\";
+  if (name.find_first_of(separators) == 0 || (name.size() > 1 && name[1] == ':')) return true;
+  for (size_t begin = 0; begin <= name.size();) {
+    const size_t end = std::min(name.find_first_of(separators, begin), name.size());
+    if (name.substr(begin, end - begin) == "..") return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+void require_inside(const std::string& archive, std::span<const std::string> names) {
+  for (const std::string& name : names) {
+    check<InvalidArgument>(
+        !leads_outside(name),
+        "'{}': its member '{}' would lie outside of a folder that the archive is unpacked to. Such "
+        "a file is made to overwrite others: don't trust it.",
+        archive, printable(name));
+  }
+}
+
 struct ArchiveReader::State {
   explicit State(const std::string& name) : path(name), source(name) {}
   std::string path;

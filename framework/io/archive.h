@@ -36,6 +36,13 @@ struct FileRange {
 // Thread-safe.
 void write_archive(const std::string& path, std::span<const ArchiveMember> members);
 
+// Would a member of this name lie outside of the folder that an archive is unpacked to? Backslashes
+// and drives count, as on the systems that have them.
+bool leads_outside(std::string_view name);
+
+// InvalidArgument, naming the archive and the member, where one of `names` leads outside.
+void require_inside(const std::string& archive, std::span<const std::string> names);
+
 // A zip archive being read. Nothing is unpacked to the disk. Errors name the file and the member.
 // Not thread-safe.
 class ArchiveReader {

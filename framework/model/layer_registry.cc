@@ -65,8 +65,8 @@ LayerHandle layer_from_json(const Json& json) {
   const std::string& name = custom ? registered->as_string() : json.at("class_name").as_string();
   const LayerFactory* make = layer_registry().find(name);
   check<InvalidArgument>(make != nullptr,
-                         "Unknown layer '{}'.{} Add a class of your own to layer_registry() before "
-                         "loading.",
+                         "Unknown layer '{}'.{} Register a class of your own by "
+                         "register_serializable before loading.",
                          printable(name), did_you_mean(name, layer_registry().names()));
   return (*make)(json.at("config"));
 }

@@ -30,8 +30,7 @@ auto with_registration_advice(const Registry<Factory>& registry, const std::stri
   } catch (InvalidArgument& error) {
     if (!is_registered(registry, name)) {
       error.add_advice(
-          fmt::format("Add one of your own to {}_registry(), under this name, before loading.",
-                      registry.kind()));
+          "Register a class or function of your own by register_serializable before loading.");
     }
     throw;
   }

@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <ctime>
 #include <span>
-#include <string_view>
 #include <utility>
 
-#include "framework/core/strings.h"
 #include "framework/io/atomic_file.h"
 #include "framework/saving/assets.h"
 #include "framework/strategy/strategy.h"
@@ -26,19 +24,6 @@ constexpr size_t kMostExpansion = 64;
 
 std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
-}
-
-// Would a member of this name lie outside of the folder that an archive is unpacked to? Backslashes
-// and drives count, as on the systems that have them.
-bool leads_outside(std::string_view name) {
-  constexpr std::string_view separators = "/\\";
-  if (name.find_first_of(separators) == 0 || (name.size() > 1 && name[1] == ':')) return true;
-  for (size_t begin = 0; begin <= name.size();) {
-    const size_t end = std::min(name.find_first_of(separators, begin), name.size());
-    if (name.substr(begin, end - begin) == "..") return true;
-    begin = end + 1;
-  }
-  return false;
 }
 
 }  // namespace
@@ -62,13 +47,7 @@ void write_keras_archive(const std::string& path, const Json& config, const Laye
 }
 
 KerasArchive::KerasArchive(std::string path) : path_(std::move(path)), archive_(path_) {
-  for (const std::string& name : archive_.names()) {
-    check<InvalidArgument>(
-        !leads_outside(name),
-        "'{}': its member '{}' would lie outside of a folder that the archive is "
-        "unpacked to. Such a file is made to overwrite others: don't trust it.",
-        path_, printable(name));
-  }
+  require_inside(path_, archive_.names());
 }
 
 Json KerasArchive::config() const {

@@ -157,4 +157,9 @@ TEST_CASE("what can be wrong with a set of pictures") {
   const fs::path pets = nowhere.folder / "kagglecatsanddogs_5340.zip";
   write_file(pets, "no archive");
   CHECK_THROWS_AS(cats_vs_dogs::load({.path = pets}), DataLoss);
+  Files outside = cats_and_dogs();
+  outside.push_back({"../PetImages/Cat/1.jpg", jpeg(4)});
+  write_zip(pets, outside);
+  CHECK(contains(message_of<InvalidArgument>([&] { cats_vs_dogs::load({.path = pets}); }),
+                 "its member '../PetImages/Cat/1.jpg' would lie outside of a folder"));
 }

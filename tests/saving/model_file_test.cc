@@ -253,7 +253,7 @@ TEST_CASE("bad files") {
     change_config(path, "\"class_name\": \"Dense\"", "\"class_name\": \"Dens\"");
     const std::string text = message_of<InvalidArgument>([&] { load_model(path); });
     CHECK(contains(text, "Unknown layer 'Dens'. Did you mean 'Dense'?"));
-    CHECK(contains(text, "Add a class of your own to layer_registry() before loading."));
+    CHECK(contains(text, "Register a class of your own by register_serializable before loading."));
     CHECK(contains(text, "a.keras: config.json"));
   }
   SUBCASE("an unknown op") {

@@ -25,7 +25,8 @@ void check_advice(const std::string& message, const std::string& kind, const std
   CAPTURE(message);
   CHECK(contains(message, "Unknown " + kind + " '" + name + "'."));
   CHECK(contains(
-      message, "Add one of your own to " + kind + "_registry(), under this name, before loading."));
+      message,
+      "Register a class or function of your own by register_serializable before loading."));
 }
 
 // A .keras file whose model has `piece` of its config replaced.
@@ -80,8 +81,8 @@ TEST_CASE("what is wrong with a class that is registered is no reason for this a
   const Json bad =
       Json::parse(R"({"module": "keras.regularizers", "class_name": "L1", "config": {"l1": -1.0}, )"
                   R"("registered_name": null})");
-  CHECK(!contains(message_of([&] { regularizer_from_json(bad); }), "_registry"));
-  CHECK(!contains(message_of([] { Loss("hubre"); }), "_registry"));  // no file names it
+  CHECK(!contains(message_of([&] { regularizer_from_json(bad); }), "register_serializable"));
+  CHECK(!contains(message_of([] { Loss("hubre"); }), "register_serializable"));  // no file names it
 }
 
 TEST_CASE("files with unknown classes") {
