@@ -143,6 +143,7 @@ void Trainer::FitRun::train() {
     }
     logs_ = train_epoch();
     callbacks_.set_steps(iterator_.done());
+    if (!epoch_steps_) epoch_steps_ = iterator_.done();
     evaluate(logs_);
     logs_ = callbacks_.on_epoch_end(epoch_, logs_);
     history_.add(epoch_, logs_);
@@ -428,6 +429,7 @@ RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figure
   state.info = Json::object({{"epoch", epoch_},
                              {"batch", batch ? Json(*batch) : Json()},
                              {"stopped", stopped_},
+                             {"epoch_steps", epoch_steps_ ? Json(*epoch_steps_) : Json()},
                              {"optimizer", trainer_.optimizer(model_).impl().class_name()},
                              {"optimizer_config", optimizer_config_},
                              {"facts", facts_},
@@ -509,6 +511,7 @@ void Trainer::FitRun::take_up_state() {
   const StrategyImpl& strategy = get_strategy().impl();
   if (workers_of(*resumed_) == strategy.num_workers()) {
     warn_of_other_replicas(*resumed_, strategy.num_replicas_in_sync());
+    resume_steps(info);
   }
   warn_of_other_seed(*resumed_);
   optimizer_config_ = resumed_config(info.at("optimizer_config"), optimizer_config_);
@@ -525,6 +528,14 @@ void Trainer::FitRun::take_up_state() {
     logs_ = logs_from_json(info.at("logs"));
     resumed_.reset();
   }
+}
+
+// A bar goes on as it was, where only the end of the first epoch told how many batches there are.
+void Trainer::FitRun::resume_steps(const Json& info) {
+  const Json* steps = info.find("epoch_steps");
+  if (!steps || steps->is_null()) return;
+  epoch_steps_ = steps->as_int();
+  if (!iterator_.steps()) callbacks_.set_steps(*epoch_steps_);
 }
 
 void Trainer::FitRun::restore_places(const Json& places, int64_t workers) {

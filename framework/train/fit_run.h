@@ -66,6 +66,7 @@ class Trainer::FitRun {
   // Whether there was either. Errors name the state's folder.
   bool resume();
   void take_up_state();
+  void resume_steps(const Json& info);
   void restore_places(const Json& places, int64_t workers);
   void make_variables(const RunState& state);
   // Variables, callbacks and random seeds.
@@ -87,6 +88,7 @@ class Trainer::FitRun {
   History history_;
   Logs logs_;  // of the last epoch
   int64_t epoch_;
+  std::optional<int64_t> epoch_steps_;  // batches of the first epoch, when it has been
   bool stopped_ = false;     // is this epoch, or this batch of it, the last one whatever comes?
   bool is_further_ = false;  // has the state more epochs than there are to train?
   JointCall& call_;
