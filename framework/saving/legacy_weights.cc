@@ -212,6 +212,10 @@ OptimizerRestore load_optimizer(const Hdf5Reader& reader, const OptimizerState& 
     if (reader.describe(path).shape != variables[i].shape()) return OptimizerRestore::Misfit;
     plan.add(variables[i], reader, path);
   }
+  if (unused && optimizer.variables.size() > kBeforeSlots && !names.empty() &&
+      has_stepped(reader, group + "/" + names[0])) {
+    return OptimizerRestore::Misfit;  // one without slots
+  }
   plan.run();
   return OptimizerRestore::Done;
 }

@@ -107,6 +107,9 @@ class Loading {
       found.push_back(at(kOptimizerVars, std::to_string(i)));
       if (found[i].shape() != variables[i].shape()) return OptimizerRestore::Misfit;
     }
+    if (unused && variables.size() > kBeforeSlots && has_stepped(*found[0].file, found[0].path)) {
+      return OptimizerRestore::Misfit;  // one without slots
+    }
     for (size_t i = 0; i < stored; ++i) plan_.add(variables[i], *found[i].file, found[i].path);
     return OptimizerRestore::Done;
   }

@@ -157,4 +157,8 @@ void ReadPlan::run() const {
   }
 }
 
+bool has_stepped(const Hdf5Reader& file, const std::string& iterations) {
+  return file.read(iterations, {}, DType::Int64).item<int64_t>() != 0;
+}
+
 }  // namespace cornu

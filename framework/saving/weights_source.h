@@ -68,4 +68,8 @@ class ReadPlan {
   std::map<const void*, size_t> places_;  // by the variable's id
 };
 
+// Whether an optimizer had made steps when it was saved. `iterations`: the path of its counter, a
+// scalar.
+bool has_stepped(const Hdf5Reader& file, const std::string& iterations);
+
 }  // namespace cornu

@@ -69,7 +69,7 @@ void report(OptimizerRestore restored, const Model& model, const std::string& pa
   if (restored != OptimizerRestore::Misfit) return;
   logging::warn(fmt::format(
       "{}: the optimizer's state in '{}' is another optimizer's, or of other variables; "
-      "training goes on with a fresh one.",
+      "training goes on with the state that this one has.",
       title_of(model), path));
 }
 

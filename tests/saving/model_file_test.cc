@@ -6,6 +6,7 @@
 #include "framework/io/atomic_file.h"
 #include "framework/train/model_config.h"
 #include "tests/saving/models.h"
+#include "tests/support/log.h"
 #include "tests/support/scratch.h"
 
 namespace cornu {
@@ -122,6 +123,69 @@ TEST_CASE("a Sequential model that its first batch built") {
     const History b = loaded.fit(x, y, {.batch_size = 3, .verbose = 0, .shuffle = false});
     CHECK(a.at("loss") == b.at("loss"));
     CHECK(a.at("accuracy") == b.at("accuracy"));
+  }
+}
+
+// Files of an optimizer that has made no step hold its counter alone.
+TEST_CASE("a file that was saved before any training says nothing of its optimizer") {
+  const Scratch scratch;
+  const auto compiled = [](const Optimizer& optimizer) {
+    Sequential model({Input({.shape = {3}}), layers::Dense({.units = 2, .name = "dense"})},
+                     {.name = "small"});
+    model.compile({.optimizer = optimizer, .loss = "mse"});
+    return model;
+  };
+  const auto train = [](Model& model) {
+    model.fit(numbers({4, 3}), numbers({4, 2}), {.verbose = 0});
+  };
+  for (const std::string name : {"adam", "sgd"}) {
+    CAPTURE(name);
+    Sequential model = compiled(Optimizer(name));
+    for (const char* file : {"a.keras", "a.h5"}) {
+      model.save(scratch.path(file));
+      const test::Log log;
+      Model loaded = load_model(scratch.path(file));
+      train(loaded);
+      CHECK(loaded.optimizer().iterations() == 1);
+      CHECK(log.text() == "");
+    }
+    model.save_weights(scratch.path("a.weights.h5"));
+    const test::Log log;
+    Sequential same = compiled(Optimizer(name));
+    same.load_weights(scratch.path("a.weights.h5"));
+    CHECK(log.text() == "");
+  }
+}
+
+TEST_CASE("the state of another optimizer is told, and left") {
+  const Scratch scratch;
+  const auto trained_by = [](const Optimizer& optimizer) {
+    Sequential model({Input({.shape = {3}}), layers::Dense({.units = 2, .name = "dense"})},
+                     {.name = "small"});
+    model.compile({.optimizer = optimizer, .loss = "mse"});
+    model.fit(numbers({4, 3}), numbers({4, 2}), {.verbose = 0});
+    return model;
+  };
+  for (const std::string saved : {"adam", "sgd"}) {
+    CAPTURE(saved);
+    const std::string here = saved == "adam" ? "sgd" : "adam";
+    Sequential model = trained_by(Optimizer(saved));
+    for (const char* name : {"a.keras", "a.weights.h5"}) {
+      const std::string path = scratch.path(name);
+      if (path.ends_with(".keras")) {
+        model.save(path);
+      } else {
+        model.save_weights(path);
+      }
+      Sequential other = trained_by(Optimizer(here));
+      other.fit(numbers({4, 3}), numbers({4, 2}), {.verbose = 0});
+      const test::Log log;
+      other.load_weights(path);
+      CHECK(contains(log.text(), "Sequential 'small': the optimizer's state in '" + path +
+                                     "' is another optimizer's, or of other variables; training "
+                                     "goes on with the state that this one has."));
+      CHECK(other.optimizer().iterations() == 2);
+    }
   }
 }
 
