@@ -4,6 +4,12 @@
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <functional>
+#include <string>
+
+#include "framework/graph/launches.h"
+#include "framework/strategy/in_process_group.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;
@@ -188,6 +194,49 @@ TEST_CASE("a replica that fails doesn't leave the others waiting") {
     strategy.run(step, arguments(2));
   }
   CHECK(step.trace_count() == 1);
+}
+
+// What ends a replica reaches the others as Aborted; the program sees what it was, with all of it.
+TEST_CASE("a replica that loses a peer is the cause, behind what it made of the others") {
+  constexpr int kReplicas = 3;
+  // What the run throws when one replica does, and the others wait for it.
+  const auto run = [](size_t bad, const std::function<void()>& fail) {
+    const auto group = make_in_process_group(kReplicas);
+    std::vector<Launch> launches(kReplicas);
+    for (size_t i = 0; i < launches.size(); ++i) launches[i].group = group[i].get();
+    LaunchRun all(launches, [](const Executable&, size_t) { return false; });
+    std::atomic<int> aborted = 0;
+    try {
+      all([&](size_t index, bool& touched) {
+        touched = false;
+        if (index == bad) fail();
+        float value = 1;
+        try {
+          group[index]->all_reduce(&value, &value, 1, DType::Float32, ReduceOp::Sum);
+        } catch (const Aborted& error) {
+          aborted +=
+              std::string(error.what()).find("another replica has stopped: ") != std::string::npos;
+          throw;
+        }
+      });
+    } catch (...) {
+      CHECK(aborted == kReplicas - 1);
+      throw;
+    }
+  };
+  for (size_t bad = 0; bad < kReplicas; ++bad) {
+    CAPTURE(bad);
+    CHECK_THROWS_WITH_AS(run(bad, [] { raise<Unavailable>("no answer"); }), "no answer",
+                         Unavailable);
+    try {
+      run(bad, [] { throw PeerLost(4, "ada:2222", 17); });
+      FAIL("nothing was thrown");
+    } catch (const PeerLost& lost) {
+      CHECK(lost.rank() == 4);
+      CHECK(lost.address() == "ada:2222");
+      CHECK(lost.step() == 17);
+    }
+  }
 }
 
 TEST_CASE("when one replica has written and another has failed, the variables are lost") {
