@@ -73,7 +73,7 @@ class CheckpointStatus {
 //   checkpoint.save("run/ckpt");  // run/ckpt-1, then run/ckpt-2, …
 //
 // Files are written whole or not at all (write_file_atomically, see also for the errors), with a
-// checksum. Reference: tf.train.Checkpoint.
+// checksum, by every worker that calls save() or write(). Reference: tf.train.Checkpoint.
 class Checkpoint {
  public:
   // InvalidArgument for names that are empty, taken twice or have a '/', and for "save_counter".

@@ -31,7 +31,9 @@ struct CheckpointManagerOptions {
 //
 // What it keeps stands in the file "checkpoint" of the directory; where that is missing or damaged,
 // the checkpoints themselves are looked for, with a warning. A cheap handle; used by one thread at
-// a time, and by one process that saves.
+// a time, and by one process that saves to the directory: of several workers each one that calls
+// save() writes, so all but the chief need another directory (docs/checkpoints.md), or don't call
+// it: saving needs no other worker.
 class CheckpointManager {
  public:
   // InvalidArgument without a directory, for a max_to_keep below 1, for a name with '/', and for an

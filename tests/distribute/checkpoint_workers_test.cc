@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who writes what where several workers save: run by on_workers.py.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "tests/distribute/models.h"
+#include "tests/support/files.h"
+
+using namespace cornu;
+using test::replica_counts;
+using test::strategy_kinds;
+using testing::names_in;
+
+namespace {
+
+namespace fs = std::filesystem;
+using Names = std::vector<std::string>;
+
+bool alone() { return std::getenv("CORNU_TEST_REPLICAS") == nullptr; }
+
+Strategy workers() { return strategy_kinds()[0].make(replica_counts()[0]); }
+
+// The chief's folder, which all workers use; it is removed when the last one has come here.
+class CommonFolder {
+ public:
+  explicit CommonFolder(const Strategy& strategy) : strategy_(strategy) {
+    path_ = strategy.impl().exchange("folder", own_.path().string()).front();
+  }
+  ~CommonFolder() {
+    try {
+      meet();
+    } catch (const Error&) {  // another worker has failed
+    }
+  }
+  CommonFolder(const CommonFolder&) = delete;
+  CommonFolder& operator=(const CommonFolder&) = delete;
+  std::string operator/(const std::string& name) const { return path_ / name; }
+  const fs::path& path() const { return path_; }
+  // What is there when all workers are here.
+  Names names() const {
+    meet();
+    Names names = names_in(path_);
+    meet();
+    return names;
+  }
+  void meet() const { strategy_.impl().exchange("meeting", ""); }
+
+ private:
+  Strategy strategy_;
+  testing::TempFolder own_;
+  fs::path path_;
+};
+
+// TensorFlow's tutorial of training with several workers has these two: all but the chief save to a
+// temporary place.
+bool is_chief() {
+  const distribute::ClusterResolver resolver = *distribute::resolve_default();
+  return distribute::is_chief(resolver.cluster_spec(), *resolver.task());
+}
+fs::path write_filepath(const fs::path& path) {
+  if (is_chief()) return path;
+  const auto task = distribute::resolve_default()->task();
+  const fs::path folder = path.parent_path() / fmt::format("workertemp_{}", task->index);
+  fs::create_directories(folder);
+  return folder / path.filename();
+}
+
+Sequential small_model() {
+  Sequential model({Input({.shape = {4}}), layers::Dense({.units = 1})});
+  model.compile(
+      {.optimizer = optimizers::SGD({.learning_rate = 0.1, .momentum = 0.9}), .loss = "mse"});
+  return model;
+}
+
+void train(Sequential& model) {
+  const Tensor x = random::normal({8, 4}, {.seed = 1});
+  model.fit(x, ops::sum(x, 1, true),
+            {.batch_size = 4, .epochs = 2, .verbose = 0, .shuffle = false});
+}
+
+std::vector<std::vector<float>> values_of(const Model& model) {
+  std::vector<std::vector<float>> values;
+  for (const Tensor& weight : model.get_weights()) values.push_back(weight.to_vector<float>());
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("model.save by every worker: the chief's path has the model, and nothing is beside it" *
+          doctest::skip(alone())) {
+  const Strategy strategy = workers();
+  const auto scope = strategy.scope();
+  const CommonFolder folder(strategy);
+  Sequential model = small_model();
+  train(model);
+  model.save(folder / "plain.keras");
+  model.save_weights(folder / "plain.weights.h5");
+  CHECK(folder.names() == Names{"plain.keras", "plain.weights.h5"});
+
+  // As the tutorial has it.
+  const fs::path path = write_filepath(folder / "model.keras");
+  CHECK((path == folder / "model.keras") == strategy.is_chief());
+  model.save(path);
+  if (!is_chief()) fs::remove_all(path.parent_path());
+  CHECK(folder.names() == Names{"model.keras", "plain.keras", "plain.weights.h5"});
+  for (const char* name : {"model.keras", "plain.keras"}) {
+    Model loaded = load_model(folder / name);
+    CHECK(values_of(loaded) == values_of(model));
+  }
+}
+
+TEST_CASE(
+    "a checkpoint manager in the tutorial's pattern: the chief's is kept, and all restore it" *
+    doctest::skip(alone())) {
+  const Strategy strategy = workers();
+  const auto scope = strategy.scope();
+  const CommonFolder folder(strategy);
+  Sequential model = small_model();
+  const auto checkpoint_of = [](Sequential& of) {
+    of.optimizer().build(of.trainable_variables());
+    return Checkpoint({{"model", of}, {"optimizer", of.optimizer()}});
+  };
+  {
+    const fs::path directory = write_filepath(folder / "ckpt");
+    CheckpointManager manager(checkpoint_of(model), {.directory = directory, .max_to_keep = 1});
+    train(model);
+    manager.save();
+    train(model);
+    CHECK(manager.save() == (directory / "ckpt-2").string());
+    // Each has what it wrote.
+    folder.meet();
+    CHECK(names_in(directory) == Names{"checkpoint", "ckpt-2"});
+    folder.meet();
+    if (!is_chief()) fs::remove_all(directory.parent_path());
+  }
+  CHECK(folder.names() == Names{"ckpt"});
+  CHECK(names_in(folder / "ckpt") == Names{"checkpoint", "ckpt-2"});
+
+  const auto expected = values_of(model);
+  Sequential other = small_model();
+  CHECK(values_of(other) != expected);
+  const auto latest = latest_checkpoint(folder / "ckpt");
+  CHECK(latest == folder / "ckpt/ckpt-2");
+  checkpoint_of(other).restore(latest).assert_consumed();
+  CHECK(values_of(other) == expected);
+  CHECK(other.optimizer().iterations() == 8);
+  train(model);
+  train(other);
+  CHECK(values_of(other) == values_of(model));
+}
