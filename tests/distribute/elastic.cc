@@ -26,6 +26,8 @@
 //   own                   each worker has batches of its own, worker 0 fewer than the others
 //   parts                 two strategies, one after the other; SIGKILL between them where STEPS
 //                         aren't 0
+//   checkpoints           each has a ModelCheckpoint of its own in FOLDER/0, …, which keeps the
+//                         state; SIGKILL stops it
 //   early                 a worker is killed before a state is written: STEPS says where (Early)
 // Global batches are of CORNU_TEST_BATCH examples, 6 by default.
 #include <cornu/cornu.h>
@@ -34,6 +36,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -43,6 +46,8 @@
 #include <string>
 #include <thread>
 #include <utility>
+
+#include "framework/saving/run_state.h"
 
 using namespace cornu;
 
@@ -224,6 +229,47 @@ void train_again(const std::string& folder, int64_t steps, std::ofstream& file) 
   write(file, model,
         fit(make_callback<StopsAfter>(std::abs(steps), steps < 0 ? SIGKILL : SIGTERM,
                                       folder + "/fit 2/run_state")));
+}
+
+// Is killed after so many steps, in the second epoch or later, when the state that is kept in a
+// folder is that of the end of the epoch before.
+class DiesAfterEpoch : public Callback {
+ public:
+  DiesAfterEpoch(int64_t steps, std::string folder) : steps_(steps), folder_(std::move(folder)) {}
+  void on_epoch_begin(int64_t epoch, const Logs&) override { epoch_ = epoch; }
+  void on_train_batch_end(int64_t, const Logs&) override {
+    if (++done_ != steps_) return;
+    while (!is_kept()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::raise(SIGKILL);
+  }
+
+ private:
+  bool is_kept() const {
+    const auto state = RunStateFolder::peek(folder_);
+    return state && state->info.at("epoch") == Json(epoch_ - 1) &&
+           state->info.at("batch").is_null();
+  }
+
+  int64_t steps_;
+  std::string folder_;
+  int64_t epoch_ = 0;
+  int64_t done_ = 0;
+};
+
+// The files of its ModelCheckpoint are all that a run which is started again has.
+void train_with_checkpoints(const Strategy& strategy, const std::string& folder, int64_t steps,
+                            std::ofstream& file) {
+  const std::string own = folder + "/" + std::to_string(strategy.impl().worker());
+  const std::string state = folder + "/0/.{epoch}.weights.h5.run";
+  const callbacks::ModelCheckpoint keeps(
+      {.filepath = own + "/{epoch}.weights.h5", .save_weights_only = true});
+  Model model = compiled_model();
+  write(file, model,
+        model.fit(numbers({kRows, 3}, 1), numbers({kRows, 1}, 2),
+                  {.batch_size = batch_size(),
+                   .epochs = 3,
+                   .verbose = 0,
+                   .callbacks = {keeps, make_callback<DiesAfterEpoch>(steps, state)}}));
 }
 
 // Callbacks at the end of training.
@@ -429,6 +475,8 @@ int main(int argc, char** argv) {
     } else if (kind.starts_with("ends")) {
       const int signal = kind == "ends" ? SIGTERM : kind == "ends killed" ? SIGKILL : SIGINT;
       train_to_end(strategy, folder, steps, signal, file);
+    } else if (kind == "checkpoints") {
+      train_with_checkpoints(strategy, folder, steps, file);
     } else if (kind == "early") {
       train_early(strategy, folder, steps, file);
     } else {
