@@ -7,12 +7,22 @@
 #include <filesystem>
 
 #include "tests/distribute/models.h"
+<<<<<<< HEAD
+=======
+#include "tests/docs/write_filepath.h"
+>>>>>>> lines_a
 #include "tests/support/files.h"
 
 using namespace cornu;
 using test::replica_counts;
 using test::strategy_kinds;
+<<<<<<< HEAD
 using testing::names_in;
+=======
+using testing::is_chief;
+using testing::names_in;
+using testing::write_filepath;
+>>>>>>> lines_a
 
 namespace {
 
@@ -54,6 +64,7 @@ class CommonFolder {
   fs::path path_;
 };
 
+<<<<<<< HEAD
 // TensorFlow's tutorial of training with several workers has these two: all but the chief save to a
 // temporary place.
 bool is_chief() {
@@ -68,6 +79,8 @@ fs::path write_filepath(const fs::path& path) {
   return folder / path.filename();
 }
 
+=======
+>>>>>>> lines_a
 Sequential small_model() {
   Sequential model({Input({.shape = {4}}), layers::Dense({.units = 1})});
   model.compile(

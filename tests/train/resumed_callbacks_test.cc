@@ -126,7 +126,7 @@ std::optional<Watched> watch(const TempFolder& folder, const callbacks::SaveFreq
        .save_weights_only = true,
        .save_freq = save_freq});
   const callbacks::ReduceLROnPlateau reduces(
-      {.factor = 0.5, .patience = 1, .min_delta = 0.02, .cooldown = 1});
+      {.factor = 0.5, .patience = 2, .min_delta = 0.02, .cooldown = 1});
   Watched outcome;
   try {
     const History history =
