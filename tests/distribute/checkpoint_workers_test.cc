@@ -7,22 +7,15 @@
 #include <filesystem>
 
 #include "tests/distribute/models.h"
-<<<<<<< HEAD
-=======
 #include "tests/docs/write_filepath.h"
->>>>>>> lines_a
 #include "tests/support/files.h"
 
 using namespace cornu;
 using test::replica_counts;
 using test::strategy_kinds;
-<<<<<<< HEAD
-using testing::names_in;
-=======
 using testing::is_chief;
 using testing::names_in;
 using testing::write_filepath;
->>>>>>> lines_a
 
 namespace {
 
@@ -64,23 +57,6 @@ class CommonFolder {
   fs::path path_;
 };
 
-<<<<<<< HEAD
-// TensorFlow's tutorial of training with several workers has these two: all but the chief save to a
-// temporary place.
-bool is_chief() {
-  const distribute::ClusterResolver resolver = *distribute::resolve_default();
-  return distribute::is_chief(resolver.cluster_spec(), *resolver.task());
-}
-fs::path write_filepath(const fs::path& path) {
-  if (is_chief()) return path;
-  const auto task = distribute::resolve_default()->task();
-  const fs::path folder = path.parent_path() / fmt::format("workertemp_{}", task->index);
-  fs::create_directories(folder);
-  return folder / path.filename();
-}
-
-=======
->>>>>>> lines_a
 Sequential small_model() {
   Sequential model({Input({.shape = {4}}), layers::Dense({.units = 1})});
   model.compile(
