@@ -259,7 +259,7 @@ TEST_CASE("a worker that doesn't come is named when the time is over") {
     CHECK(error_on(groups, call, 0) ==
           "Collective: worker 0 waited 0.02 s for worker 1 (host1:1), which lives but doesn't "
           "come. It may be held up, or do something else than this worker. CommunicationOptions' "
-          "timeout says how long to wait.");
+          "timeout_seconds says how long to wait.");
   }
 }
 

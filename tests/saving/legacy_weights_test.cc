@@ -28,6 +28,7 @@ struct Names {
   std::vector<std::string> layers = {"input", "dense_7", "re_lu", "batch_norm"};
   bool in_parts = false;  // of one name each
   std::vector<std::string> optimizer = {};
+  float iterations = 0;  // of the optimizer
 };
 
 // A file of make_model()'s layers under other names, in the group `root`.
@@ -58,7 +59,8 @@ void write_file(const std::string& path, const std::string& root, const Names& n
                    {"batch_norm/gamma:0", "batch_norm/beta:0", "batch_norm/moving_mean:0",
                     "batch_norm/moving_variance:0"});
   for (const std::string& name : names.optimizer) {
-    file.add_float("optimizer_weights/" + name, 2);
+    const bool counts = name.find("iter") != std::string::npos;
+    file.add_float("optimizer_weights/" + name, counts ? names.iterations : 2);
   }
   if (!names.optimizer.empty()) {
     file.add_strings("optimizer_weights", "weight_names", names.optimizer);
@@ -89,8 +91,9 @@ TEST_CASE("weights of Keras 2: layers go by their order") {
 TEST_CASE("a whole model's file that was saved before any training has a state that fits") {
   const Scratch scratch;
   const std::string path = scratch.path("whole.h5");
-  const auto restored = [&](const Optimizer& optimizer, const std::vector<std::string>& names) {
-    write_file(path, "model_weights", {.optimizer = names});
+  const auto restored = [&](const Optimizer& optimizer, const std::vector<std::string>& names,
+                            float iterations = 0) {
+    write_file(path, "model_weights", {.optimizer = names, .iterations = iterations});
     Sequential model = make_model();
     model.build({1, 3});
     optimizer.build(model.trainable_variables());
@@ -106,6 +109,11 @@ TEST_CASE("a whole model's file that was saved before any training has a state t
   CHECK(restored(optimizers::Adam(), {"a/iteration", "a/learning_rate", "a/momentum"}) ==
         OptimizerRestore::Misfit);
   CHECK(restored(optimizers::Adam(), {"a/iteration", "a/momentum"}) == OptimizerRestore::Misfit);
+  // One without slots that has made steps.
+  CHECK(restored(optimizers::Adam(), {"sgd/iteration", "sgd/learning_rate"}, 3) ==
+        OptimizerRestore::Misfit);
+  CHECK(restored(optimizers::SGD(), {"sgd/iteration", "sgd/learning_rate"}, 3) ==
+        OptimizerRestore::Done);
 }
 
 TEST_CASE("weights of Keras 2: a file of another model changes nothing and says where it differs") {
