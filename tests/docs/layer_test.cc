@@ -33,7 +33,7 @@ class Scale : public Layer {
 };
 
 void register_scale() {
-  layer_registry().add("my_package>Scale", [](const Json& config) -> LayerHandle {
+  register_serializable("my_package>Scale", [](const Json& config) {
     return make_layer<Scale>(config.at("start").as_double(),
                              LayerOptions{.name = config.at("name").as_string()});
   });
