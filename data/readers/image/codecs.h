@@ -30,6 +30,10 @@ void check_size(const Picture& picture, uint64_t width, uint64_t height, uint64_
 // DataLoss: "name: not a whole PNG file: what".
 [[noreturn]] void raise_broken(const Picture& picture, const char* format, const std::string& what);
 
+// The same of a file that is too small for the size that it claims.
+[[noreturn]] void raise_too_small(const Picture& picture, const char* format, uint64_t width,
+                                  uint64_t height);
+
 // (…, channels) of an image with 1 to 4 channels; 0: as it is. Grey is 0.299 red + 0.587 green +
 // 0.114 blue, opacity 255 where there was none.
 Tensor with_channels(const Tensor& image, int64_t channels);

@@ -78,6 +78,12 @@ void raise_broken(const Picture& picture, const char* format, const std::string&
   raise<DataLoss>("{}: not a whole {} file: {}.", picture.name, format, what);
 }
 
+void raise_too_small(const Picture& picture, const char* format, uint64_t width, uint64_t height) {
+  raise_broken(
+      picture, format,
+      fmt::format("{} bytes can't hold {} x {} pixels", picture.bytes.size(), width, height));
+}
+
 Tensor with_channels(const Tensor& image, int64_t channels) {
   const int64_t own = image.dim(-1);
   if (channels == 0 || channels == own) return image;

@@ -37,7 +37,7 @@ class GifDecoder {
     const auto width = static_cast<size_t>(gif_->SWidth);
     const auto height = static_cast<size_t>(gif_->SHeight);
     codecs::check_size(picture_, width, height);
-    check_plausible(width * height);
+    check_plausible(width, height);
     canvas_.assign(width * height * 3, 0);
     std::vector<uint8_t> frames;
     int64_t count = 0;
@@ -65,13 +65,12 @@ class GifDecoder {
 
   // A code of LZW, 12 bits of 4096, stands for 4096 pixels at most. A frame may be smaller than its
   // canvas, so small canvases are taken as they are.
-  void check_plausible(size_t pixels) const {
+  void check_plausible(size_t width, size_t height) const {
     constexpr size_t kMostPixelsPerByte = 4096 * 8 / 12;
     constexpr size_t kSmallCanvas = 1 << 20;
+    const size_t pixels = width * height;
     if (pixels <= kSmallCanvas || pixels / kMostPixelsPerByte <= picture_.bytes.size()) return;
-    codecs::raise_broken(picture_, "GIF",
-                         fmt::format("{} bytes can't hold {} x {} pixels", picture_.bytes.size(),
-                                     gif_->SWidth, gif_->SHeight));
+    codecs::raise_too_small(picture_, "GIF", width, height);
   }
 
   // Draws the next frame; false at the end of the file.

@@ -93,9 +93,7 @@ class JpegDecoder {
     constexpr uint64_t kMostPixelsPerByte = 8 * 64;
     const uint64_t pixels = uint64_t{info_.image_width} * info_.image_height;
     if (info_.arith_code || pixels / kMostPixelsPerByte <= picture_.bytes.size()) return;
-    codecs::raise_broken(picture_, "JPEG",
-                         fmt::format("{} bytes can't hold {} x {} pixels", picture_.bytes.size(),
-                                     info_.image_width, info_.image_height));
+    codecs::raise_too_small(picture_, "JPEG", info_.image_width, info_.image_height);
   }
 
   void configure() {

@@ -36,9 +36,7 @@ class PngDecoder {
     codecs::check_size(picture_, width, height);
     const size_t packed = png_get_rowbytes(png_, info_) * size_t{height};
     if (packed / kMostInflation > picture_.bytes.size()) {
-      codecs::raise_broken(
-          picture_, "PNG",
-          fmt::format("{} bytes can't hold {} x {} pixels", picture_.bytes.size(), width, height));
+      codecs::raise_too_small(picture_, "PNG", width, height);
     }
     int64_t channels = 0;
     run([&] { channels = configure(); });
