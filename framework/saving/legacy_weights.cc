@@ -185,15 +185,13 @@ class LegacyLoading {
   ReadPlan plan_;
 };
 
-constexpr size_t kBeforeSlots = 2;
-
 OptimizerRestore load_optimizer(const Hdf5Reader& reader, const OptimizerState& optimizer) {
   const std::string group = legacy::kOptimizer;
   if (!reader.is_group(group)) return OptimizerRestore::NotInFile;
   const std::vector<std::string> names = names_in(reader, group, legacy::kWeightNames);
   std::vector<Variable> variables = optimizer.variables;
-  // Of an optimizer that has made no step yet, Keras saves iterations, and the learning rate unless
-  // it is in the config alone. Parts have theirs behind.
+  // Before any step: iterations, and the learning rate unless it is in the config alone. Parts have
+  // theirs behind.
   if (!optimizer.parts.empty() && names.size() <= kBeforeSlots * (1 + optimizer.parts.size())) {
     return OptimizerRestore::Done;
   }
@@ -212,9 +210,9 @@ OptimizerRestore load_optimizer(const Hdf5Reader& reader, const OptimizerState& 
     if (reader.describe(path).shape != variables[i].shape()) return OptimizerRestore::Misfit;
     plan.add(variables[i], reader, path);
   }
-  if (unused && optimizer.variables.size() > kBeforeSlots && !names.empty() &&
-      has_stepped(reader, group + "/" + names[0])) {
-    return OptimizerRestore::Misfit;  // one without slots
+  if (unused && !names.empty() &&
+      is_trained_without_slots(reader, group + "/" + names[0], optimizer.variables)) {
+    return OptimizerRestore::Misfit;
   }
   plan.run();
   return OptimizerRestore::Done;

@@ -92,9 +92,8 @@ class Loading {
     if (optimizer.empty()) return OptimizerRestore::NotAsked;
     if (!source_.has(kOptimizerVars)) return OptimizerRestore::NotInFile;
     const auto& variables = optimizer.variables;
-    // Of an optimizer that has made no step yet, Keras saves iterations and learning rate alone, or
-    // iterations where the rate follows a schedule.
-    constexpr size_t kBeforeSlots = 2;
+    // Before any step: iterations and learning rate, or iterations where the rate follows a
+    // schedule.
     const size_t stored = source_.count(kOptimizerVars);
     // One with parts has theirs behind its own then, and nothing that was learned.
     if (!optimizer.parts.empty() && stored <= kBeforeSlots * (1 + optimizer.parts.size())) {
@@ -107,8 +106,8 @@ class Loading {
       found.push_back(at(kOptimizerVars, std::to_string(i)));
       if (found[i].shape() != variables[i].shape()) return OptimizerRestore::Misfit;
     }
-    if (unused && variables.size() > kBeforeSlots && has_stepped(*found[0].file, found[0].path)) {
-      return OptimizerRestore::Misfit;  // one without slots
+    if (unused && is_trained_without_slots(*found[0].file, found[0].path, variables)) {
+      return OptimizerRestore::Misfit;
     }
     for (size_t i = 0; i < stored; ++i) plan_.add(variables[i], *found[i].file, found[i].path);
     return OptimizerRestore::Done;

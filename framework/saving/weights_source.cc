@@ -157,8 +157,10 @@ void ReadPlan::run() const {
   }
 }
 
-bool has_stepped(const Hdf5Reader& file, const std::string& iterations) {
-  return file.read(iterations, {}, DType::Int64).item<int64_t>() != 0;
+bool is_trained_without_slots(const Hdf5Reader& file, const std::string& iterations,
+                              const std::vector<Variable>& variables) {
+  return variables.size() > kBeforeSlots &&
+         file.read(iterations, {}, DType::Int64).item<int64_t>() != 0;
 }
 
 }  // namespace cornu

@@ -68,8 +68,13 @@ class ReadPlan {
   std::map<const void*, size_t> places_;  // by the variable's id
 };
 
-// Whether an optimizer had made steps when it was saved. `iterations`: the path of its counter, a
-// scalar.
-bool has_stepped(const Hdf5Reader& file, const std::string& iterations);
+// Of an optimizer that has made no step yet, Keras saves no more than iterations and learning rate:
+// the slots aren't built.
+inline constexpr size_t kBeforeSlots = 2;
+
+// Whether a state of no more than that is one of another kind than an optimizer of `variables`,
+// which has slots: it had made steps without any. `iterations`: the path of its counter, a scalar.
+bool is_trained_without_slots(const Hdf5Reader& file, const std::string& iterations,
+                              const std::vector<Variable>& variables);
 
 }  // namespace cornu
