@@ -16,6 +16,7 @@ using distribute::PerReplica;
 using test::floats;
 using test::own_of;
 using test::replica_counts;
+using test::replicated;
 
 namespace {
 
@@ -139,11 +140,6 @@ Variable variable(VariableAggregation aggregation, float value = 100) {
   return Variable(Tensor(value), {.name = "v", .trainable = false, .aggregation = aggregation});
 }
 
-// Of several workers where as many replicas as these have are asked for.
-Strategy replicated(size_t replicas) {
-  return test::strategy_kinds().front().make(static_cast<int>(replicas));
-}
-
 // x of a replica is the sum of its part: 0 where it has no examples.
 PerReplica arguments(const Strategy& strategy, const std::vector<std::vector<float>>& parts,
                      bool yes = true) {
@@ -156,7 +152,7 @@ PerReplica arguments(const Strategy& strategy, const std::vector<std::vector<flo
 std::vector<float> results(const std::vector<Program>& programs, bool structured,
                            VariableAggregation aggregation,
                            const std::vector<std::vector<float>>& parts) {
-  const auto strategy = replicated(parts.size());
+  const auto strategy = replicated(static_cast<int>(parts.size()));
   const auto scope = strategy.scope();
   std::vector<Variable> variables;
   for (size_t i = 0; i < programs.size(); ++i) variables.push_back(variable(aggregation));

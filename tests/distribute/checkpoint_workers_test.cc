@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include "tests/distribute/models.h"
@@ -11,8 +10,7 @@
 #include "tests/support/files.h"
 
 using namespace cornu;
-using test::replica_counts;
-using test::strategy_kinds;
+using test::workers;
 using testing::is_chief;
 using testing::names_in;
 using testing::write_filepath;
@@ -22,16 +20,10 @@ namespace {
 namespace fs = std::filesystem;
 using Names = std::vector<std::string>;
 
-bool alone() { return std::getenv("CORNU_TEST_REPLICAS") == nullptr; }
-
-Strategy workers() { return strategy_kinds()[0].make(replica_counts()[0]); }
-
 // The chief's folder, which all workers use; it is removed when the last one has come here.
 class CommonFolder {
  public:
-  explicit CommonFolder(const Strategy& strategy) : strategy_(strategy) {
-    path_ = strategy.impl().exchange("folder", own_.path().string()).front();
-  }
+  CommonFolder() : path_(test::of_first_worker(own_.path().string())) {}
   ~CommonFolder() {
     try {
       meet();
@@ -49,10 +41,9 @@ class CommonFolder {
     meet();
     return names;
   }
-  void meet() const { strategy_.impl().exchange("meeting", ""); }
+  void meet() const { test::of_first_worker(""); }
 
  private:
-  Strategy strategy_;
   testing::TempFolder own_;
   fs::path path_;
 };
@@ -79,10 +70,10 @@ std::vector<std::vector<float>> values_of(const Model& model) {
 }  // namespace
 
 TEST_CASE("model.save by every worker: the chief's path has the model, and nothing is beside it" *
-          doctest::skip(alone())) {
+          doctest::skip(test::is_alone())) {
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
-  const CommonFolder folder(strategy);
+  const CommonFolder folder;
   Sequential model = small_model();
   train(model);
   model.save(folder / "plain.keras");
@@ -103,10 +94,10 @@ TEST_CASE("model.save by every worker: the chief's path has the model, and nothi
 
 TEST_CASE(
     "a checkpoint manager in the tutorial's pattern: the chief's is kept, and all restore it" *
-    doctest::skip(alone())) {
+    doctest::skip(test::is_alone())) {
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
-  const CommonFolder folder(strategy);
+  const CommonFolder folder;
   Sequential model = small_model();
   const auto checkpoint_of = [](Sequential& of) {
     of.optimizer().build(of.trainable_variables());

@@ -24,8 +24,6 @@ using testing::contains;
 
 namespace {
 
-bool alone() { return std::getenv("CORNU_TEST_REPLICAS") == nullptr; }
-
 Strategy strategy_with(const CommunicationOptions& options) {
   return MultiWorkerMirroredStrategy({.communication_options = options});
 }
@@ -129,14 +127,14 @@ Tensor rounded(const Tensor& tensor, DType dtype) {
 }  // namespace
 
 TEST_CASE("an implementation of the program's own carries a strategy's tensors" *
-          doctest::skip(alone())) {
+          doctest::skip(test::is_alone())) {
   const std::vector<Tensor> expected = on_one_device();
   Counting::reductions = 0;
   CHECK(distance(train(strategy_with({.implementation = counting()})), expected) < 1e-9);
   CHECK(Counting::reductions >= kSteps);
 }
 
-TEST_CASE("gradients travel in packs of bytes_per_pack" * doctest::skip(alone())) {
+TEST_CASE("gradients travel in packs of bytes_per_pack" * doctest::skip(test::is_alone())) {
   const std::vector<Tensor> expected = on_one_device();
   const auto reductions = [&](int64_t bytes) {
     Counting::reductions = 0;
@@ -150,7 +148,7 @@ TEST_CASE("gradients travel in packs of bytes_per_pack" * doctest::skip(alone())
   CHECK(reductions(1) == by_default + (kVariables - 1) * kSteps);
 }
 
-TEST_CASE("NCCL is a warning, and RING" * doctest::skip(alone())) {
+TEST_CASE("NCCL is a warning, and RING" * doctest::skip(test::is_alone())) {
   const std::vector<Tensor> expected = on_one_device();
   const test::Log log;
   const Strategy strategy = strategy_with({.implementation = CommunicationImplementation::Nccl});
@@ -160,7 +158,7 @@ TEST_CASE("NCCL is a warning, and RING" * doctest::skip(alone())) {
   CHECK(distance(train(strategy), expected) < 1e-9);
 }
 
-TEST_CASE("compression rounds float32 gradients, and no others" * doctest::skip(alone())) {
+TEST_CASE("compression rounds float32 gradients, and no others" * doctest::skip(test::is_alone())) {
   const Tensor first = gradient_of(0, DType::Float32);
   const Tensor second = gradient_of(1, DType::Float32);
   CHECK(distance({summed_gradients({}, DType::Float32)}, {first + second}) == 0);
@@ -175,7 +173,7 @@ TEST_CASE("compression rounds float32 gradients, and no others" * doctest::skip(
 }
 
 TEST_CASE("who keeps the others waiting longer than timeout_seconds ends the job" *
-          doctest::skip(alone())) {
+          doctest::skip(test::is_alone())) {
   const testing::TempFolder own_folder;
   const Strategy strategy = strategy_with({.timeout_seconds = 0.1});
   const auto waits = strategy.impl().exchange("folder", own_folder.path().string()).back();

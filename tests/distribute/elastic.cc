@@ -13,9 +13,8 @@
 //                         leaves out the latter
 //   copies, apart         as arrays, and every worker keeps the state; "apart": in FOLDER/0, …, as
 //                         on machines of their own
-//   full, full of 1       worker 0, or 1, can't write to its disk after so many steps; in the
-//   latter
-//                         case every worker keeps the state
+//   full, full of 1       worker 0, or 1, can't write to its disk after so many steps; where it
+//                         is 1, every worker keeps the state
 //   again                 two calls of fit with one FOLDER: a worker is stopped in the second; by
 //                         SIGKILL where STEPS are negative
 //   ends, ends interrupted, ends killed  as arrays, and the last worker gets SIGTERM, SIGINT or

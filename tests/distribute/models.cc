@@ -105,18 +105,21 @@ const Strategy& on_workers() {
 
 const std::vector<int>& replica_counts() {
   static const std::vector<int> counts =
-      replicas_of_worker() == 0
-          ? std::vector<int>{1, 2, 3, 5}
-          : std::vector<int>{static_cast<int>(on_workers().num_replicas_in_sync())};
+      is_alone() ? std::vector<int>{1, 2, 3, 5}
+                 : std::vector<int>{static_cast<int>(on_workers().num_replicas_in_sync())};
   return counts;
 }
 
-int replicas_or_all(int alone) {
-  return replicas_of_worker() == 0 ? alone : replica_counts().front();
-}
+bool is_alone() { return replicas_of_worker() == 0; }
+
+Strategy workers() { return replicated(replica_counts().front()); }
+
+Strategy replicated(int replicas) { return strategy_kinds().front().make(replicas); }
+
+int replicas_or_all(int alone) { return is_alone() ? alone : replica_counts().front(); }
 
 std::string of_first_worker(const std::string& own) {
-  if (replicas_of_worker() == 0) return own;
+  if (is_alone()) return own;
   return on_workers().impl().exchange("a test's text", own).front();
 }
 
@@ -133,7 +136,7 @@ const std::vector<StrategyKind>& strategy_kinds() {
          const bool all = n == on_workers().num_replicas_in_sync();
          return all ? on_workers() : MirroredStrategy({.devices = devices(n)});
        }}};
-  if (replicas_of_worker() > 0) return workers;
+  if (!is_alone()) return workers;
   static const std::vector<StrategyKind> kinds = {
       {"Mirrored", [](int n) { return MirroredStrategy({.devices = devices(n)}); }},
       {"Mirrored, reduction to one device",

@@ -19,7 +19,14 @@ const std::vector<StrategyKind>& strategy_kinds();
 // Numbers of replicas to test: where several processes run the tests together (on_workers.py), what
 // these have.
 const std::vector<int>& replica_counts();
-// The same, where one number will do: `alone`, or what the processes have together.
+// Does one process run the tests?
+bool is_alone();
+// What the processes have together.
+Strategy workers();
+// Of these where they have as many replicas, else of this process.
+Strategy replicated(int replicas);
+// The same as replica_counts(), where one number will do: `alone`, or what the processes have
+// together.
 int replicas_or_all(int alone);
 // Where several processes run the tests together: waits for all of them, and gives worker 0's text.
 // Else `own`.

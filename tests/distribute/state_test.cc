@@ -14,13 +14,11 @@ using distribute::get_replica_context;
 using distribute::PerReplica;
 using test::floats;
 using test::mirrored;
+using test::replicated;
 
 namespace {
 
 std::vector<float> numbers(const Tensor& tensor) { return tensor.to_vector<float>(); }
-
-// Of several workers where these have as many replicas.
-Strategy replicated(int replicas) { return test::strategy_kinds().front().make(replicas); }
 
 PerReplica parts(const Strategy& strategy, std::vector<std::vector<float>> values) {
   std::vector<Tensors> result;

@@ -21,8 +21,6 @@ using namespace cornu::distribute;
 
 namespace {
 
-bool is_alone() { return std::getenv("CORNU_TEST_REPLICAS") == nullptr; }
-
 constexpr int kMessages = 10'000;
 
 std::string big_endian(uint64_t number, int bytes) {
@@ -216,9 +214,9 @@ size_t count_of(const std::string& what, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("ten thousand strangers change nothing" * doctest::skip(is_alone())) {
+TEST_CASE("ten thousand strangers change nothing" * doctest::skip(test::is_alone())) {
   const test::Log log;
-  const Strategy strategy = test::strategy_kinds()[0].make(test::replica_counts()[0]);
+  const Strategy strategy = test::workers();
   const auto scope = strategy.scope();
   const std::vector<Tensor> expected = fitted([](int64_t) {});
 

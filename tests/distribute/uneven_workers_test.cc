@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include "tests/distribute/models.h"
 #include "tests/support/errors.h"
@@ -13,12 +12,9 @@
 using namespace cornu;
 using distribute::InputContext;
 using distribute::PerReplica;
-using test::replica_counts;
-using test::strategy_kinds;
+using test::workers;
 
 namespace {
-
-bool is_alone() { return std::getenv("CORNU_TEST_REPLICAS") == nullptr; }
 
 constexpr int64_t kBatch = 2;  // of each replica
 const data::ElementSpec kNumber = {.types = {{DType::Float64, Shape{}}}, .structure = {}};
@@ -138,8 +134,9 @@ auto generator_of(const std::vector<Batch>& batches) {
 
 }  // namespace
 
-TEST_CASE("workers that run out of batches take part until all have" * doctest::skip(is_alone())) {
-  const Strategy strategy = strategy_kinds()[0].make(replica_counts()[0]);
+TEST_CASE("workers that run out of batches take part until all have" *
+          doctest::skip(test::is_alone())) {
+  const Strategy strategy = workers();
   for (const std::vector<int64_t>& rows : kRows) {
     CAPTURE(fmt::format("{}", fmt::join(rows, ", ")));
     const Uneven uneven(strategy, rows);
@@ -153,8 +150,8 @@ TEST_CASE("workers that run out of batches take part until all have" * doctest::
 }
 
 TEST_CASE("workers whose whole datasets have other lengths take part until all have run out" *
-          doctest::skip(is_alone())) {
-  const Strategy strategy = strategy_kinds()[0].make(replica_counts()[0]);
+          doctest::skip(test::is_alone())) {
+  const Strategy strategy = workers();
   const int64_t global = kBatch * strategy.num_replicas_in_sync();
   const std::vector<int64_t> lengths[] = {{global, 2 * global, 0}, {2 * global, 0, global}};
   for (const std::vector<int64_t>& rows : lengths) {
@@ -174,8 +171,8 @@ TEST_CASE("workers whose whole datasets have other lengths take part until all h
 }
 
 TEST_CASE("global batches that are distributed already aren't divided once more" *
-          doctest::skip(is_alone())) {
-  const Strategy strategy = strategy_kinds()[0].make(replica_counts()[0]);
+          doctest::skip(test::is_alone())) {
+  const Strategy strategy = workers();
   const Tensor x = inputs_of(0, 23);
   const auto dataset =
       data::Dataset::from_tensor_slices(data::Element{Tensors{{"x", x}}, targets_of(x)})
@@ -205,8 +202,8 @@ struct Loop {
 
 }  // namespace
 
-TEST_CASE("losses of a training loop whose workers run out" * doctest::skip(is_alone())) {
-  const Strategy strategy = strategy_kinds()[0].make(replica_counts()[0]);
+TEST_CASE("losses of a training loop whose workers run out" * doctest::skip(test::is_alone())) {
+  const Strategy strategy = workers();
   for (const std::vector<int64_t>& rows : kRows) {
     CAPTURE(fmt::format("{}", fmt::join(rows, ", ")));
     const Uneven uneven(strategy, rows);
@@ -227,8 +224,8 @@ TEST_CASE("losses of a training loop whose workers run out" * doctest::skip(is_a
   }
 }
 
-TEST_CASE("a loop over batches of workers that run out" * doctest::skip(is_alone())) {
-  const Strategy strategy = strategy_kinds()[0].make(replica_counts()[0]);
+TEST_CASE("a loop over batches of workers that run out" * doctest::skip(test::is_alone())) {
+  const Strategy strategy = workers();
   const auto scope = strategy.scope();
   const Function step = function([](const Tensors& x, const Tensor& y) {
     const Tensor sum = ops::sum(x["x"]) + ops::sum(y);
@@ -270,8 +267,8 @@ TEST_CASE("a loop over batches of workers that run out" * doctest::skip(is_alone
 }
 
 TEST_CASE("steps of workers whose batches never end, beside some that do" *
-          doctest::skip(is_alone())) {
-  const Strategy strategy = strategy_kinds()[0].make(replica_counts()[0]);
+          doctest::skip(test::is_alone())) {
+  const Strategy strategy = workers();
   const auto scope = strategy.scope();
   for (const bool all : {true, false}) {
     CAPTURE(all);
@@ -298,8 +295,8 @@ TEST_CASE("steps of workers whose batches never end, beside some that do" *
   }
 }
 
-TEST_CASE("batches that were said never to end, but do" * doctest::skip(is_alone())) {
-  const Strategy strategy = strategy_kinds()[0].make(replica_counts()[0]);
+TEST_CASE("batches that were said never to end, but do" * doctest::skip(test::is_alone())) {
+  const Strategy strategy = workers();
   const auto scope = strategy.scope();
   // Six elements in all, and again and again nothing; for the first worker, or for all.
   const auto steps = [&](bool all, bool empty) {

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstdlib>
 
 #include "framework/train/worker_parts.h"
 #include "tests/distribute/models.h"
@@ -13,14 +12,9 @@
 
 using namespace cornu;
 using test::error_of;
-using test::replica_counts;
-using test::strategy_kinds;
+using test::workers;
 
 namespace {
-
-bool alone() { return std::getenv("CORNU_TEST_REPLICAS") == nullptr; }
-
-Strategy workers() { return strategy_kinds()[0].make(replica_counts()[0]); }
 
 std::vector<double> numbers(const Tensor& tensor) {
   return ops::cast(tensor, DType::Float64).to_vector<double>();
@@ -28,7 +22,7 @@ std::vector<double> numbers(const Tensor& tensor) {
 
 }  // namespace
 
-TEST_CASE("values of all workers become one" * doctest::skip(alone())) {
+TEST_CASE("values of all workers become one" * doctest::skip(test::is_alone())) {
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
   const int64_t all = strategy.num_replicas_in_sync();
@@ -59,7 +53,8 @@ TEST_CASE("values of all workers become one" * doctest::skip(alone())) {
                               worker, 3 + worker)) != std::string::npos);
 }
 
-TEST_CASE("extremes of the rows of those workers that have some" * doctest::skip(alone())) {
+TEST_CASE("extremes of the rows of those workers that have some" *
+          doctest::skip(test::is_alone())) {
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
   const auto all = static_cast<double>(strategy.num_replicas_in_sync());
@@ -79,7 +74,7 @@ TEST_CASE("extremes of the rows of those workers that have some" * doctest::skip
   CHECK(numbers(strategy.reduce(ReduceOp::Max, rows(true), 0)) == std::vector<double>{all - 1, -1});
 }
 
-TEST_CASE("means of numbers whose sum float16 can't have" * doctest::skip(alone())) {
+TEST_CASE("means of numbers whose sum float16 can't have" * doctest::skip(test::is_alone())) {
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
   const auto large =
@@ -98,7 +93,7 @@ TEST_CASE("means of numbers whose sum float16 can't have" * doctest::skip(alone(
   CHECK(numbers(mean) == std::vector<double>{40000});
 }
 
-TEST_CASE("another strategy while there is one" * doctest::skip(alone())) {
+TEST_CASE("another strategy while there is one" * doctest::skip(test::is_alone())) {
   const Strategy strategy = workers();
   CHECK(
       error_of([] { distribute::MultiWorkerMirroredStrategy(); })
@@ -107,7 +102,7 @@ TEST_CASE("another strategy while there is one" * doctest::skip(alone())) {
                        "one go before"));
 }
 
-TEST_CASE("a step on all workers" * doctest::skip(alone())) {
+TEST_CASE("a step on all workers" * doctest::skip(test::is_alone())) {
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
   const auto all = static_cast<double>(strategy.num_replicas_in_sync());
@@ -124,7 +119,7 @@ TEST_CASE("a step on all workers" * doctest::skip(alone())) {
   CHECK(numbers(results[0].single())[1] == static_cast<double>(strategy.impl().worker() * local));
 }
 
-TEST_CASE("every row of a dataset goes to one replica" * doctest::skip(alone())) {
+TEST_CASE("every row of a dataset goes to one replica" * doctest::skip(test::is_alone())) {
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
   for (const int64_t rows : {1, 7, 24}) {
@@ -160,7 +155,7 @@ TEST_CASE("every row of a dataset goes to one replica" * doctest::skip(alone()))
   }
 }
 
-TEST_CASE("workers begin with the chief's values" * doctest::skip(alone())) {
+TEST_CASE("workers begin with the chief's values" * doctest::skip(test::is_alone())) {
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
   const Variable variable(Tensor::scalar(10.0 + static_cast<double>(strategy.impl().worker())));
@@ -173,7 +168,7 @@ TEST_CASE("workers begin with the chief's values" * doctest::skip(alone())) {
 }
 
 TEST_CASE("what one worker alone writes between steps is the chief's to say" *
-          doctest::skip(alone())) {
+          doctest::skip(test::is_alone())) {
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
   const int64_t worker = strategy.impl().worker();
@@ -206,7 +201,7 @@ TEST_CASE("what one worker alone writes between steps is the chief's to say" *
   CHECK(run() == std::pair{47.0, false});
 }
 
-TEST_CASE("models that draw their first weights without a seed" * doctest::skip(alone())) {
+TEST_CASE("models that draw their first weights without a seed" * doctest::skip(test::is_alone())) {
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
   Sequential model(
@@ -221,7 +216,7 @@ TEST_CASE("models that draw their first weights without a seed" * doctest::skip(
   for (const std::string& theirs : strategy.impl().exchange("bytes", bytes)) CHECK(theirs == bytes);
 }
 
-TEST_CASE("gather brings the values of all workers together" * doctest::skip(alone())) {
+TEST_CASE("gather brings the values of all workers together" * doctest::skip(test::is_alone())) {
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
   const int64_t all = strategy.num_replicas_in_sync();
@@ -240,7 +235,8 @@ TEST_CASE("gather brings the values of all workers together" * doctest::skip(alo
   CHECK(numbers(gathered) == expected);
 }
 
-TEST_CASE("a worker that is to end ends all after the same step" * doctest::skip(alone())) {
+TEST_CASE("a worker that is to end ends all after the same step" *
+          doctest::skip(test::is_alone())) {
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
   const testing::TempFolder folder;  // each worker's own
@@ -275,7 +271,7 @@ TEST_CASE("a worker that is to end ends all after the same step" * doctest::skip
 }
 
 TEST_CASE("a worker that is told to end in the last call, or in a call of fit" *
-          doctest::skip(alone())) {
+          doctest::skip(test::is_alone())) {
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
   const testing::TempFolder folder;  // each worker's own
@@ -306,7 +302,8 @@ TEST_CASE("a worker that is told to end in the last call, or in a call of fit" *
   CHECK(train(100, second) == second + 4);
 }
 
-TEST_CASE("a callback that sets the learning rate on the chief alone" * doctest::skip(alone())) {
+TEST_CASE("a callback that sets the learning rate on the chief alone" *
+          doctest::skip(test::is_alone())) {
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
   Sequential model({Input({.shape = {4}}), layers::Dense({.units = 1})});
@@ -327,7 +324,8 @@ TEST_CASE("a callback that sets the learning rate on the chief alone" * doctest:
   for (const std::string& theirs : strategy.impl().exchange("bytes", bytes)) CHECK(theirs == bytes);
 }
 
-TEST_CASE("a schedule's learning rate follows the chief's iterations" * doctest::skip(alone())) {
+TEST_CASE("a schedule's learning rate follows the chief's iterations" *
+          doctest::skip(test::is_alone())) {
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
   Sequential model({Input({.shape = {4}}), layers::Dense({.units = 1})});
@@ -343,7 +341,7 @@ TEST_CASE("a schedule's learning rate follows the chief's iterations" * doctest:
 }
 
 TEST_CASE("a dataset's shuffle without a seed is one of all workers, whenever it was made" *
-          doctest::skip(alone())) {
+          doctest::skip(test::is_alone())) {
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
   for (int64_t i = 0; i < strategy.impl().worker(); ++i) random::normal({1});  // for itself alone
@@ -367,7 +365,8 @@ TEST_CASE("a dataset's shuffle without a seed is one of all workers, whenever it
   CHECK(model.evaluate(another, {.verbose = 0}).at("of_squares") == 77.5);
 }
 
-TEST_CASE("datasets that differ are fine where each worker has its own" * doctest::skip(alone())) {
+TEST_CASE("datasets that differ are fine where each worker has its own" *
+          doctest::skip(test::is_alone())) {
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
   Sequential model({Input({.shape = {4}}), layers::Dense({.units = 1})});
@@ -384,7 +383,7 @@ TEST_CASE("datasets that differ are fine where each worker has its own" * doctes
   CHECK(std::isfinite(history["loss"].back()));
 }
 
-TEST_CASE("workers that fit with other options are told so" * doctest::skip(alone())) {
+TEST_CASE("workers that fit with other options are told so" * doctest::skip(test::is_alone())) {
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
   Sequential model({Input({.shape = {4}}), layers::Dense({.units = 1})});
