@@ -110,9 +110,9 @@ void Cluster::tick() {
   }
 }
 
-std::exception_ptr Cluster::leave() {
+std::exception_ptr Cluster::leave(const std::function<void()>& note_end) {
   if (!membership_) return nullptr;
-  const std::exception_ptr why = membership_->leave(calls_ ? calls_->load() : 0);
+  const std::exception_ptr why = membership_->leave(calls_ ? calls_->load() : 0, note_end);
   membership_.reset();
   if (coordinator_) coordinator_->see_off(options_.lost_after);
   return why;

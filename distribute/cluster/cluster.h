@@ -71,8 +71,8 @@ class Cluster {
   std::shared_ptr<WorkerCollectives> form(std::optional<int> lost = {});
   // This worker's program needs the others no more: waits until all have said so. None then, else
   // what has ended the group before: not all have come to the end of their programs. Nothing but
-  // the destructor may be called afterwards.
-  std::exception_ptr leave();
+  // the destructor may be called afterwards. `note_end`: see Membership::leave.
+  std::exception_ptr leave(const std::function<void()>& note_end = [] {});
   // This worker's program has failed: the others' groups end, too.
   void stop(const std::string& why);
   // This worker's step has failed before it called anything: those that need it for theirs get the

@@ -59,6 +59,7 @@ void Coordinator::on_message(const std::shared_ptr<Guest>& guest, const Json& me
     if (kind == "stopped") return on_stopped(*guest, message);
     if (kind == "heard") return on_heard(guest->rank);
     if (kind == "leave") return on_leave(*guest, message);
+    if (kind == "noted") return on_noted(guest->rank);
     if (kind == "failed") return on_failed(*guest, message);
     raise<DataLoss>("Cluster: no such message: {}.", message.excerpt());
   } catch (const Error& error) {
@@ -221,10 +222,7 @@ void Coordinator::on_stopped(const Guest& guest, const Json& message) {
                           {"name", name_of(guest.rank)},
                           {"why", message.at("why")}}),
             guest.rank);
-  unheard_.clear();
-  for (size_t i = 0; i < members_.size(); ++i) {
-    if (members_[i].guest) unheard_.insert(static_cast<int>(i));
-  }
+  unheard_ = present();
   stopped_ = guest.rank;
   on_heard(guest.rank);
 }
@@ -244,6 +242,7 @@ void Coordinator::on_leave(const Guest& guest, const Json& message) {
   member_of(guest).left = true;
   if (std::ranges::all_of(members_, &Member::left)) {
     phase_ = Phase::Over;
+    unnoted_ = present();
     return send_to_all(Json::object({{"kind", "bye"}}));
   }
   send_to_all(Json::object({{"kind", "left"},
@@ -251,6 +250,12 @@ void Coordinator::on_leave(const Guest& guest, const Json& message) {
                             {"generation", generation_},
                             {"calls", calls}}),
               guest.rank);
+}
+
+// Or is lost, and notes nothing any more.
+void Coordinator::on_noted(int rank) {
+  if (phase_ != Phase::Over || unnoted_.erase(rank) == 0 || !unnoted_.empty()) return;
+  send_to_all(Json::object({{"kind", "over"}}));
 }
 
 // The group goes on: the same may have failed everywhere.
@@ -285,6 +290,7 @@ void Coordinator::lose(Guest& guest, const std::string& why) {
   member = Member();
   member.left = left;
   on_heard(rank);
+  on_noted(rank);
   changed_.notify_all();
   if (was_in_group) end_group(lost_message(rank, name_of(rank), why), rank);
 }
@@ -345,6 +351,14 @@ void Coordinator::send_to_all(const Json& message, int but) {
   for (size_t i = 0; i < members_.size(); ++i) {
     if (members_[i].guest && static_cast<int>(i) != but) members_[i].guest->session->send(message);
   }
+}
+
+std::set<int> Coordinator::present() const {
+  std::set<int> ranks;
+  for (size_t i = 0; i < members_.size(); ++i) {
+    if (members_[i].guest) ranks.insert(static_cast<int>(i));
+  }
+  return ranks;
 }
 
 Coordinator::Member& Coordinator::member_of(const Guest& guest) {

@@ -59,6 +59,7 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   void on_stopped(const Guest& guest, const Json& message);
   void on_heard(int rank);
   void on_leave(const Guest& guest, const Json& message);
+  void on_noted(int rank);
   void on_failed(const Guest& guest, const Json& message);
   void on_end(const std::shared_ptr<Guest>& guest, const std::string& why);
   void lose(Guest& guest, const std::string& why);
@@ -70,6 +71,7 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   void end_group(const Json& message, int but);
   void form_if_complete();
   void send_to_all(const Json& message, int but = -1);
+  std::set<int> present() const;
   Member& member_of(const Guest& guest);
   std::string name_of(int rank) const;
 
@@ -82,6 +84,7 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   std::vector<Member> members_;         // by rank
   std::optional<int> stopped_;  // a rank that is to know when all have heard that it has stopped
   std::set<int> unheard_;       // who hasn't
+  std::set<int> unnoted_;       // who hasn't noted yet that all have left
   std::vector<std::weak_ptr<Guest>> guests_;
   Time told_who_is_missing_;
 };

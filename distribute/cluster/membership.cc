@@ -143,6 +143,8 @@ void Membership::on_message(uint64_t session, const Json& message) {
     all_heard_ = true;
   } else if (kind == "bye") {
     bye_ = true;
+  } else if (kind == "over") {
+    over_ = true;
   }
   changed_.notify_all();
 }
@@ -440,7 +442,8 @@ void Membership::stop(const std::string& why) {
   changed_.wait_for(lock, kHear, [&] { return all_heard_ || !session_; });
 }
 
-std::exception_ptr Membership::leave(int64_t calls) {
+// Who goes on must find what all have noted: nobody may note it later.
+std::exception_ptr Membership::leave(int64_t calls, const std::function<void()>& note_end) {
   std::unique_lock lock(mutex_);
   tell_ = {};
   leaves_ = true;
@@ -449,7 +452,15 @@ std::exception_ptr Membership::leave(int64_t calls) {
         Json::object({{"kind", "leave"}, {"generation", generation_}, {"calls", calls}}));
     changed_.wait(lock, [&] { return bye_ || !in_group_; });
   }
-  return bye_ || has_stopped_ ? nullptr : ended_;
+  if (!bye_ && !has_stopped_) return ended_;
+  lock.unlock();
+  note_end();
+  lock.lock();
+  if (bye_ && session_) {
+    session_->send(Json::object({{"kind", "noted"}}));
+    changed_.wait(lock, [&] { return over_ || !session_; });
+  }
+  return nullptr;
 }
 
 }  // namespace cornu::distribute

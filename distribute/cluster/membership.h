@@ -102,7 +102,9 @@ class Membership {
   void stop(const std::string& why);
   // This worker's program needs the others no more, after so many calls of its group. Waits until
   // all have said so: none then, else why the group has ended before (PeerLost, or Aborted).
-  std::exception_ptr leave(int64_t calls);
+  // `note_end` is called where there is none; all that live have come back from theirs when this
+  // returns.
+  std::exception_ptr leave(int64_t calls, const std::function<void()>& note_end);
 
   // The step that PeerLost names.
   void set_step(int64_t step) { step_ = step; }
@@ -158,7 +160,8 @@ class Membership {
   std::vector<Ending> endings_;  // that are to come, of the group
   Tell tell_;
   bool leaves_ = false;
-  bool bye_ = false;
+  bool bye_ = false;   // all have left
+  bool over_ = false;  // and noted it
   bool stops_ = false;
   std::chrono::steady_clock::time_point heard_;
   std::chrono::steady_clock::time_point next_attempt_;

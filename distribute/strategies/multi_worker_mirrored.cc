@@ -270,9 +270,10 @@ void MultiWorkerMirrored::begin() {
 std::string MultiWorkerMirrored::leave() {
   try {
     has_left_ = true;
-    const std::exception_ptr why = cluster_.leave();
+    const std::exception_ptr why = cluster_.leave([this] {
+      tell_that_job_is_over(told_ ? Json::object() : JobEnd::get().to_json());
+    });
     if (why && !told_) std::rethrow_exception(why);
-    if (!why) tell_that_job_is_over(told_ ? Json::object() : JobEnd::get().to_json());
     if (!why && !told_) {
       ++strategies_ended;
       clean_up_now();

@@ -13,12 +13,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <future>
+#include <memory>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "distribute/cluster/cluster.h"
 #include "distribute/cluster/credentials.h"
@@ -315,6 +318,28 @@ TEST_CASE("one job follows the other at the same addresses") {
   auto second = std::async(std::launch::async, jobs, 1);
   CHECK(first.get().empty());
   CHECK(second.get().empty());
+}
+
+TEST_CASE("nobody goes on before all have noted that all have left") {
+  const auto addresses = free_addresses(3);
+  for (int job = 0; job < 5; ++job) {
+    std::atomic<int> noted = 0;
+    const auto leaves = [&](int rank) {
+      Cluster cluster(options_of(rank, addresses));
+      cluster.form();
+      CHECK(cluster.leave([&] {
+        // The last one has had the most time to overtake the first.
+        for (int turn = 0; turn < 1000 * (2 - rank); ++turn) std::this_thread::yield();
+        ++noted;
+      }) == nullptr);
+      return noted.load();
+    };
+    std::vector<std::future<int>> workers;
+    for (int rank = 0; rank < 3; ++rank) {
+      workers.push_back(std::async(std::launch::async, leaves, rank));
+    }
+    for (auto& worker : workers) CHECK(worker.get() == 3);
+  }
 }
 
 TEST_CASE("a worker with another token is turned away, and told so") {

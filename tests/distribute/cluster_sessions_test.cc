@@ -161,7 +161,7 @@ TEST_CASE("a join that lacks what a group needs harms nobody else") {
   CHECK(other.session().sent("members").size() == 1);
 }
 
-TEST_CASE("who joins when all have left tries again") {
+TEST_CASE("who has left goes on when all have noted it, and who joins then tries again") {
   const test::Log log;
   const auto coordinator = coordinator_of_two();
   std::vector<std::unique_ptr<Client>> members;
@@ -176,6 +176,12 @@ TEST_CASE("who joins when all have left tries again") {
     }
   }
   CHECK(members[0]->session().sent("bye").size() == 1);
+  members[0]->say(Json::object({{"kind", "noted"}}));
+  members[0]->say(Json::object({{"kind", "noted"}}));
+  CHECK(members[0]->session().sent("over").empty());
+  SUBCASE("one of them having noted it, and been killed") { members[1]->hang_up(); }
+  SUBCASE("all of them having noted it") { members[1]->say(Json::object({{"kind", "noted"}})); }
+  CHECK(members[0]->session().sent("over").size() == 1);
   Client next(*coordinator, "next");
   next.join(1);
   CHECK(next.session().closed);

@@ -121,8 +121,8 @@ def check_leaks(program, folder):
 
 
 def check_over(program, folder):
-    """The chief is killed when all have left, before it has removed the state: that is done when it
-    is started again, and another job trains."""
+    """The chief is killed when all have left, before it has noted that, and removed the state: that is
+    done when it is started again, and another job trains."""
     output = os.path.join(folder, "over")
     state = output + ".state"
     codes, said = run(program, "again", 2, state, 0, output)
@@ -134,10 +134,12 @@ def check_over(program, folder):
     chief = job.start(0, 0)
     job.ended = ended
     other = job.start(1, 0)
-    said = [other.communicate(timeout=120)[0]]
+    while os.path.getsize(job.ended) == 0 and other.poll() is None:  # until all have left
+        time.sleep(0.01)
+    assert other.poll() is None, other.communicate()  # it waits until the chief has noted it, too
     chief.kill()
-    said.append(chief.communicate()[0])
-    assert other.returncode == 0 and os.path.getsize(job.ended) > 0, said
+    said = [process.communicate(timeout=120)[0] for process in (other, chief)]
+    assert other.returncode == 0, said
     assert os.path.exists(os.path.join(state, "fit 2", "run_state")), said
     back = job.start(0, 0)
     said = back.communicate(timeout=120)[0]
