@@ -134,13 +134,11 @@ void Cluster::set_step(int64_t step) {
 
 std::shared_ptr<WorkerCollectives> Cluster::form(std::optional<int> lost) {
   const auto began = std::chrono::steady_clock::now();
-  const auto until = options_.join_timeout ? began + *options_.join_timeout
-                                           : std::chrono::steady_clock::time_point::max();
   while (true) {
-    if (lost) require_time(until, *lost);
+    if (lost) require_time(began, *lost);
     inbox_ = make_inbox();
     const GroupOffer offer =
-        membership_->join(inbox_ ? inbox_->description() : Json::object(), lost);
+        membership_->join(inbox_ ? inbox_->description() : Json::object(), lost, began);
     lost.reset();
     server_->expect(offer.generation, offer.key);
     const std::vector<std::shared_ptr<Inbox>> inboxes = open_inboxes(offer);
@@ -151,8 +149,8 @@ std::shared_ptr<WorkerCollectives> Cluster::form(std::optional<int> lost) {
     }
     const GroupMembers members{
         .rank = rank(), .addresses = offer.addresses, .timeout = options_.timeout, .step = step_};
-    std::unique_ptr<Transport> transport = *shares ? make_shared_memory_transport(members, inboxes)
-                                                   : sockets(offer, members, until, lost);
+    std::unique_ptr<Transport> transport =
+        *shares ? make_shared_memory_transport(members, inboxes) : sockets(offer, members, lost);
     if (!transport) continue;
     auto group = std::make_shared<WorkerCollectives>(std::move(transport), options_.replicas,
                                                      options_.communication, options_.collectives);
@@ -175,8 +173,9 @@ std::shared_ptr<WorkerCollectives> Cluster::form(std::optional<int> lost) {
 }
 
 // All workers may be there, but one of them out of another one's reach.
-void Cluster::require_time(std::chrono::steady_clock::time_point until, int lost) const {
-  if (std::chrono::steady_clock::now() < until) return;
+void Cluster::require_time(std::chrono::steady_clock::time_point began, int lost) const {
+  const auto waited = std::chrono::steady_clock::now() - began;
+  if (!options_.join_timeout || waited < *options_.join_timeout) return;
   raise<DeadlineExceeded>(
       "Cluster: {} has had no connection with {} for {:g} s. Look at the addresses of the "
       "cluster; CORNU_JOIN_TIMEOUT (or join_timeout_seconds of the strategy) says how long workers "
@@ -245,9 +244,8 @@ FileDescriptor Cluster::link(int peer, const GroupOffer& offer, const Patience& 
 // None where a worker was lost meanwhile: `lost`, where this one missed it. All workers make their
 // connections in the order of ranks, so that none waits for one that waits for it.
 std::unique_ptr<Transport> Cluster::sockets(const GroupOffer& offer, const GroupMembers& members,
-                                            std::chrono::steady_clock::time_point until,
                                             std::optional<int>& lost) {
-  const Patience patience{std::min(until, std::chrono::steady_clock::now() + options_.lost_after),
+  const Patience patience{std::chrono::steady_clock::now() + options_.lost_after,
                           [&] { return membership_->is_in_group(offer.generation); }};
   tls_links_.clear();
   std::vector<FileDescriptor> sockets(options_.addresses.size());

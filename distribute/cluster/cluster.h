@@ -83,10 +83,9 @@ class Cluster {
 
  private:
   std::unique_ptr<Transport> sockets(const GroupOffer& offer, const GroupMembers& members,
-                                     std::chrono::steady_clock::time_point until,
                                      std::optional<int>& lost);
   FileDescriptor link(int peer, const GroupOffer& offer, const Patience& patience);
-  void require_time(std::chrono::steady_clock::time_point until, int lost) const;
+  void require_time(std::chrono::steady_clock::time_point began, int lost) const;
   std::shared_ptr<Inbox> make_inbox();
   std::vector<std::shared_ptr<Inbox>> open_inboxes(const GroupOffer& offer) const;
   void say_that_sockets_serve(const std::string& why);

@@ -323,15 +323,23 @@ void Membership::say_that_it_waits(std::unique_lock<std::mutex>& lock) {
                             : "as long as it takes, since CORNU_JOIN_TIMEOUT isn't set"));
 }
 
+// Ends the session: the others must not form a group with one that has given up.
 void Membership::give_up(std::unique_lock<std::mutex>& lock) {
-  join_ = nullptr;
   const std::string unresolved = admitted_ ? "" : why_unresolved(lock);
+  if (offer_ || refused_) return;  // by now
   const std::string names = missing_.empty() ? "the others" : cornu::join(missing_, ", ");
   const std::string whom =
       admitted_ ? names + " to come" : worker_name(0, coordinator()) + " to answer";
   const std::string why = admitted_            ? "."
                           : unresolved.empty() ? why_not_connected() + "."
                                                : ": " + unresolved;
+  join_ = nullptr;
+  admitted_ = false;
+  ++sessions_;  // nothing more is heard of the last one
+  const auto session = std::exchange(session_, nullptr);
+  lock.unlock();
+  if (session) session->close("it has waited for too long");
+  lock.lock();
   raise<DeadlineExceeded>(
       "Cluster: {} has waited for {:g} s for {}{} Look at the addresses of the cluster, and "
       "whether all of its workers run; CORNU_JOIN_TIMEOUT (or join_timeout_seconds of the "
@@ -339,7 +347,7 @@ void Membership::give_up(std::unique_lock<std::mutex>& lock) {
       own_name(), seconds(*options_.join_timeout), whom, why);
 }
 
-GroupOffer Membership::join(const Json& inbox, std::optional<int> lost) {
+GroupOffer Membership::join(const Json& inbox, std::optional<int> lost, Clock::time_point since) {
   std::unique_lock lock(mutex_);
   offer_.reset();
   tell_ = {};
@@ -355,9 +363,8 @@ GroupOffer Membership::join(const Json& inbox, std::optional<int> lost) {
   if (lost) join_.set("lost", int64_t{*lost});
   if (admitted_ && session_) session_->send(join_);
   missing_.clear();
-  const auto began = Clock::now();
-  auto said = began;
-  auto renewed = began;
+  auto said = Clock::now();
+  auto renewed = said;
   while (!offer_) {
     if (refused_) std::rethrow_exception(refused_);
     if (generation_ == 0 && !lost && options_.job_is_over()) {
@@ -381,7 +388,7 @@ GroupOffer Membership::join(const Json& inbox, std::optional<int> lost) {
       said = Clock::now();
       say_that_it_waits(lock);
     }
-    if (!offer_ && options_.join_timeout && Clock::now() - began > *options_.join_timeout) {
+    if (!offer_ && options_.join_timeout && Clock::now() - since > *options_.join_timeout) {
       give_up(lock);
     }
   }

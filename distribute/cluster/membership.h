@@ -70,8 +70,10 @@ class Membership {
   // Joins, and waits for all the others, as long as it takes or the join_timeout says; says every
   // few seconds for whom. `lost`: the rank that this worker has missed, where that ended its last
   // group. Errors: FailedPrecondition where the coordinator turns it away, or workers' facts
-  // differ; JobOver; Aborted when it is fenced; DeadlineExceeded.
-  GroupOffer join(const Json& inbox, std::optional<int> lost);
+  // differ; JobOver; Aborted when it is fenced; DeadlineExceeded, after which it may join anew.
+  // `since`: when the wait has begun that the join_timeout ends.
+  GroupOffer join(const Json& inbox, std::optional<int> lost,
+                  std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now());
   // Says that this worker is ready, and waits for the start. Whether all share memory; none when
   // the group has ended already.
   std::optional<bool> start(int64_t generation, bool shares_memory);
@@ -124,7 +126,7 @@ class Membership {
   std::string why_not_connected() const;
   std::string why_unresolved(std::unique_lock<std::mutex>& lock) const;
   void say_that_it_waits(std::unique_lock<std::mutex>& lock);
-  [[noreturn]] void give_up(std::unique_lock<std::mutex>& lock);
+  void give_up(std::unique_lock<std::mutex>& lock);
   const std::string& coordinator() const { return addresses_.front(); }
   std::string own_name() const;
 

@@ -270,9 +270,8 @@ void MultiWorkerMirrored::begin() {
 std::string MultiWorkerMirrored::leave() {
   try {
     has_left_ = true;
-    const std::exception_ptr why = cluster_.leave([this] {
-      tell_that_job_is_over(told_ ? Json::object() : JobEnd::get().to_json());
-    });
+    const std::exception_ptr why = cluster_.leave(
+        [this] { tell_that_job_is_over(told_ ? Json::object() : JobEnd::get().to_json()); });
     if (why && !told_) std::rethrow_exception(why);
     if (!why && !told_) {
       ++strategies_ended;
@@ -530,6 +529,7 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
       "address. Let that one go before: all of its handles, and the models and datasets that were "
       "made with it.",
       kName);
+  warn_of_nccl(communication);
   const char* insecure = std::getenv("CORNU_INSECURE");
   const auto replicas = static_cast<int>(devices.size());
   std::function<std::vector<std::string>()> renew;

@@ -15,8 +15,8 @@
 namespace cornu::distribute {
 
 // Who moves tensors between the replicas of all workers
-// (tf.distribute.experimental.CommunicationImplementation). They travel through the hosts' memory,
-// those of GPUs and of one worker's replicas, too: this strategy doesn't use NCCL.
+// (tf.distribute.experimental.CommunicationImplementation). Where there are several, tensors travel
+// through the hosts' memory, those of GPUs and of one worker's replicas, too, and never by NCCL.
 class CommunicationImplementation {
  public:
   static const CommunicationImplementation Auto;  // Ring, on all hardware

@@ -43,16 +43,18 @@ std::optional<std::chrono::milliseconds> join_timeout_of(
 
 Communication implementation_of(const CommunicationOptions& options) {
   const CommunicationImplementation& asked = options.implementation;
-  if (asked == CommunicationImplementation::Nccl) {
-    logging::warn(
-        fmt::format("{}: NCCL was asked for, which this strategy doesn't use: replicas exchange "
-                    "tensors by RING, through the hosts' memory.",
-                    kMultiWorkerMirrored));
-  }
   const bool is_ring = asked == CommunicationImplementation::Auto ||
                        asked == CommunicationImplementation::Ring ||
                        asked == CommunicationImplementation::Nccl;
   return is_ring ? ring_communication() : communication_registry().at(asked.name());
+}
+
+void warn_of_nccl(const CommunicationOptions& options) {
+  if (options.implementation != CommunicationImplementation::Nccl) return;
+  logging::warn(
+      fmt::format("{}: NCCL was asked for, which isn't used where there are several workers: "
+                  "replicas exchange tensors by RING, through the hosts' memory.",
+                  kMultiWorkerMirrored));
 }
 
 void require_valid(const CommunicationOptions& options) {

@@ -22,6 +22,8 @@ std::optional<std::chrono::milliseconds> join_timeout_of(
     const MultiWorkerMirroredStrategyOptions& options);
 // InvalidArgument for a name that nothing was registered by.
 Communication implementation_of(const CommunicationOptions& options);
+// For several workers.
+void warn_of_nccl(const CommunicationOptions& options);
 // What all workers must have alike. `place`: which of the program's strategies this is, from 1 on.
 Json facts_of(const CommunicationOptions& options, int replicas, int place);
 

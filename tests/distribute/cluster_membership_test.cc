@@ -303,45 +303,6 @@ TEST_CASE("workers that know different numbers of workers are told so") {
   end_all(clusters);
 }
 
-TEST_CASE("one job follows the other at the same addresses") {
-  const auto addresses = free_addresses(2);
-  const auto jobs = [&](int rank) {
-    return error_of([&] {
-      for (int job = 0; job < 20; ++job) {
-        Cluster cluster(options_of(rank, addresses));
-        CHECK(sum_of_ranks(cluster.form()) == 3);
-        CHECK(cluster.leave() == nullptr);
-      }
-    });
-  };
-  auto first = std::async(std::launch::async, jobs, 0);
-  auto second = std::async(std::launch::async, jobs, 1);
-  CHECK(first.get().empty());
-  CHECK(second.get().empty());
-}
-
-TEST_CASE("nobody goes on before all have noted that all have left") {
-  const auto addresses = free_addresses(3);
-  for (int job = 0; job < 5; ++job) {
-    std::atomic<int> noted = 0;
-    const auto leaves = [&](int rank) {
-      Cluster cluster(options_of(rank, addresses));
-      cluster.form();
-      CHECK(cluster.leave([&] {
-        // The last one has had the most time to overtake the first.
-        for (int turn = 0; turn < 1000 * (2 - rank); ++turn) std::this_thread::yield();
-        ++noted;
-      }) == nullptr);
-      return noted.load();
-    };
-    std::vector<std::future<int>> workers;
-    for (int rank = 0; rank < 3; ++rank) {
-      workers.push_back(std::async(std::launch::async, leaves, rank));
-    }
-    for (auto& worker : workers) CHECK(worker.get() == 3);
-  }
-}
-
 TEST_CASE("a worker with another token is turned away, and told so") {
   const auto addresses = free_addresses(2);
   std::vector<std::unique_ptr<Cluster>> clusters;

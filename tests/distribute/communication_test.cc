@@ -152,10 +152,18 @@ TEST_CASE("NCCL is a warning, and RING" * doctest::skip(test::is_alone())) {
   const std::vector<Tensor> expected = on_one_device();
   const test::Log log;
   const Strategy strategy = strategy_with({.implementation = CommunicationImplementation::Nccl});
-  CHECK(contains(log.text(),
-                 "MultiWorkerMirroredStrategy: NCCL was asked for, which this strategy doesn't "
-                 "use: replicas exchange tensors by RING, through the hosts' memory."));
+  CHECK(
+      contains(log.text(),
+               "MultiWorkerMirroredStrategy: NCCL was asked for, which isn't used where there are "
+               "several workers: replicas exchange tensors by RING, through the hosts' memory."));
   CHECK(distance(train(strategy), expected) < 1e-9);
+}
+
+TEST_CASE("a worker alone may well use NCCL: nobody is warned" * doctest::skip(!test::is_alone())) {
+  const test::Log log;
+  const Strategy strategy = strategy_with({.implementation = CommunicationImplementation::Nccl});
+  CHECK(strategy.num_replicas_in_sync() >= 1);
+  CHECK(!contains(log.text(), "NCCL"));
 }
 
 TEST_CASE("compression rounds float32 gradients, and no others" * doctest::skip(test::is_alone())) {

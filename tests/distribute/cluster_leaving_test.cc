@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// How workers leave a job: at its end, or because they have waited for too long.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "distribute/cluster/cluster.h"
+#include "framework/core/error.h"
+#include "framework/core/logging.h"
+#include "tests/distribute/clusters.h"
+#include "tests/support/layer_conformance.h"
+#include "tests/support/log.h"
+
+using namespace cornu;
+using namespace cornu::distribute;
+using test::error_of;
+using test::free_addresses;
+using test::on_all;
+using test::sum_of_ranks;
+
+namespace {
+
+ClusterOptions options_of(int rank, const std::vector<std::string>& addresses) {
+  return {.rank = rank, .addresses = addresses};
+}
+
+ClusterOptions options_of(int rank, const std::vector<std::string>& addresses,
+                          std::chrono::milliseconds join_timeout) {
+  ClusterOptions options = options_of(rank, addresses);
+  options.join_timeout = join_timeout;
+  return options;
+}
+
+bool has_waited(const std::string& error) {
+  return error.find("DeadlineExceeded: Cluster: worker ") == 0;
+}
+
+}  // namespace
+
+TEST_CASE("one job follows the other at the same addresses") {
+  const auto addresses = free_addresses(2);
+  const auto jobs = [&](int rank) {
+    return error_of([&] {
+      for (int job = 0; job < 20; ++job) {
+        Cluster cluster(options_of(rank, addresses));
+        CHECK(sum_of_ranks(cluster.form()) == 3);
+        CHECK(cluster.leave() == nullptr);
+      }
+    });
+  };
+  auto first = std::async(std::launch::async, jobs, 0);
+  auto second = std::async(std::launch::async, jobs, 1);
+  CHECK(first.get().empty());
+  CHECK(second.get().empty());
+}
+
+TEST_CASE("nobody goes on before all have noted that all have left") {
+  const auto addresses = free_addresses(3);
+  for (int job = 0; job < 5; ++job) {
+    std::atomic<int> noted = 0;
+    const auto leaves = [&](int rank) {
+      Cluster cluster(options_of(rank, addresses));
+      cluster.form();
+      CHECK(cluster.leave([&] {
+        // The last one has had the most time to overtake the first.
+        for (int turn = 0; turn < 1000 * (2 - rank); ++turn) std::this_thread::yield();
+        ++noted;
+      }) == nullptr);
+      return noted.load();
+    };
+    std::vector<std::future<int>> workers;
+    for (int rank = 0; rank < 3; ++rank) {
+      workers.push_back(std::async(std::launch::async, leaves, rank));
+    }
+    for (auto& worker : workers) CHECK(worker.get() == 3);
+  }
+}
+
+// Else the group would be formed with it, and wait for it for ever.
+TEST_CASE("a worker that has given up takes no part in what the others form without it") {
+  const test::Log log;
+  const auto addresses = free_addresses(2);
+  const std::chrono::milliseconds timeout(300);
+  for (const int first : {0, 1}) {
+    CAPTURE(first);
+    std::vector<std::unique_ptr<Cluster>> clusters(2);
+    const auto form = [&](int rank) {
+      return error_of([&] { clusters[static_cast<size_t>(rank)]->form(); });
+    };
+    for (const int rank : {first, 1 - first}) {
+      clusters[static_cast<size_t>(rank)] =
+          std::make_unique<Cluster>(options_of(rank, addresses, timeout));
+      CHECK(has_waited(form(rank)));
+    }
+    SUBCASE("they can meet all the same") {
+      const auto sums = on_all(clusters, [](Cluster& cluster) {
+        std::optional<double> sum;
+        while (!sum) {
+          const std::string error = error_of([&] { sum = sum_of_ranks(cluster.form()); });
+          CHECK((sum || has_waited(error)));
+        }
+        return *sum;
+      });
+      CHECK(sums == std::vector<double>{3, 3});
+      test::end_all(clusters);
+    }
+    SUBCASE("nor does it wait for them to leave") {
+      CHECK(clusters[static_cast<size_t>(first)]->leave() == nullptr);
+      CHECK(has_waited(form(1 - first)));
+    }
+  }
+}
