@@ -189,16 +189,20 @@ OptimizerRestore load_optimizer(const Hdf5Reader& reader, const OptimizerState& 
   const std::string group = legacy::kOptimizer;
   if (!reader.is_group(group)) return OptimizerRestore::NotInFile;
   const std::vector<std::string> names = names_in(reader, group, legacy::kWeightNames);
+  const bool is_trained = !names.empty() && has_made_steps(reader, group + "/" + names[0]);
+  if (is_trained && !optimizer.built) return OptimizerRestore::Unbuilt;
   std::vector<Variable> variables = optimizer.variables;
   // Before any step: iterations, and the learning rate unless it is in the config alone. Parts have
   // theirs behind.
-  if (!optimizer.parts.empty() && names.size() <= kBeforeSlots * (1 + optimizer.parts.size())) {
+  if (!is_trained && !optimizer.parts.empty() &&
+      names.size() <= kBeforeSlots * (1 + optimizer.parts.size())) {
     return OptimizerRestore::Done;
   }
   const bool has_rate = names.size() > 1 && names[1].find("learning_rate") != std::string::npos;
   const bool unused = names.size() <= (has_rate ? kBeforeSlots : 1) &&  //
                       names.size() < variables.size();
-  if (unused) variables.erase(variables.begin() + std::ssize(names), variables.end());
+  if (unused && !is_trained)
+    variables.erase(variables.begin() + std::ssize(names), variables.end());
   // Keras 2 has the learning rate in the config alone.
   if (!has_rate && names.size() + 1 == variables.size() && variables[1].name() == "learning_rate") {
     variables.erase(variables.begin() + 1);
@@ -209,10 +213,6 @@ OptimizerRestore load_optimizer(const Hdf5Reader& reader, const OptimizerState& 
     const std::string path = group + "/" + names[i];
     if (reader.describe(path).shape != variables[i].shape()) return OptimizerRestore::Misfit;
     plan.add(variables[i], reader, path);
-  }
-  if (unused && !names.empty() &&
-      is_trained_without_slots(reader, group + "/" + names[0], optimizer.variables)) {
-    return OptimizerRestore::Misfit;
   }
   plan.run();
   return OptimizerRestore::Done;

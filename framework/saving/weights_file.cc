@@ -95,19 +95,20 @@ class Loading {
     // Before any step: iterations and learning rate, or iterations where the rate follows a
     // schedule.
     const size_t stored = source_.count(kOptimizerVars);
+    const Hdf5Reader* file = source_.file_of(kOptimizerVars, "0");
+    const bool is_trained = file && has_made_steps(*file, fmt::format("{}/0", kOptimizerVars));
+    if (is_trained && !optimizer.built) return OptimizerRestore::Unbuilt;
     // One with parts has theirs behind its own then, and nothing that was learned.
-    if (!optimizer.parts.empty() && stored <= kBeforeSlots * (1 + optimizer.parts.size())) {
+    if (!is_trained && !optimizer.parts.empty() &&
+        stored <= kBeforeSlots * (1 + optimizer.parts.size())) {
       return OptimizerRestore::Done;
     }
     const bool unused = stored > 0 && stored <= kBeforeSlots && stored < variables.size();
-    if (stored != variables.size() && !unused) return OptimizerRestore::Misfit;
+    if (stored != variables.size() && (!unused || is_trained)) return OptimizerRestore::Misfit;
     std::vector<Found> found;
     for (size_t i = 0; i < stored; ++i) {
       found.push_back(at(kOptimizerVars, std::to_string(i)));
       if (found[i].shape() != variables[i].shape()) return OptimizerRestore::Misfit;
-    }
-    if (unused && is_trained_without_slots(*found[0].file, found[0].path, variables)) {
-      return OptimizerRestore::Misfit;
     }
     for (size_t i = 0; i < stored; ++i) plan_.add(variables[i], *found[i].file, found[i].path);
     return OptimizerRestore::Done;

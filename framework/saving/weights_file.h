@@ -23,6 +23,7 @@ struct OptimizerState {
   std::string name;  // "adam"
   std::vector<Variable> variables;
   std::vector<std::pair<std::string, OptimizerState>> parts = {};  // "inner_optimizer", …
+  bool built = true;                                               // whether its slots are there
   bool empty() const { return variables.empty(); }
 };
 
@@ -34,8 +35,10 @@ using SkippedLayers = std::set<const Layer*>;
 Hdf5Image weights_image(const Layer& model, const OptimizerState& optimizer = {},
                         const SkippedLayers& skipped = {});
 
-// Whether an optimizer's state was restored. Keras goes on without it when it doesn't fit.
-enum class OptimizerRestore { NotAsked, NotInFile, Misfit, Done };
+// Whether an optimizer's state was restored. Keras goes on without it when it doesn't fit. Unbuilt:
+// the file's optimizer had made steps, and this one isn't built, so that nobody knows what it
+// takes.
+enum class OptimizerRestore { NotAsked, NotInFile, Misfit, Unbuilt, Done };
 
 // Sets the model's weights, and the optimizer's state where it fits, to a file's. The model must be
 // built. Nothing is changed unless all weights fit, and no memory is taken for one before its shape

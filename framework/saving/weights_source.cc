@@ -157,9 +157,10 @@ void ReadPlan::run() const {
   }
 }
 
-bool is_trained_without_slots(const Hdf5Reader& file, const std::string& iterations,
-                              const std::vector<Variable>& variables) {
-  return variables.size() > kBeforeSlots &&
+bool has_made_steps(const Hdf5Reader& file, const std::string& iterations) {
+  const Hdf5Reader::Dataset dataset = file.describe(iterations);
+  const bool is_number = is_integer(dataset.dtype) || is_floating(dataset.dtype);
+  return dataset.shape == Shape() && is_number &&
          file.read(iterations, {}, DType::Int64).item<int64_t>() != 0;
 }
 

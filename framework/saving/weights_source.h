@@ -72,9 +72,7 @@ class ReadPlan {
 // the slots aren't built.
 inline constexpr size_t kBeforeSlots = 2;
 
-// Whether a state of no more than that is one of another kind than an optimizer of `variables`,
-// which has slots: it had made steps without any. `iterations`: the path of its counter, a scalar.
-bool is_trained_without_slots(const Hdf5Reader& file, const std::string& iterations,
-                              const std::vector<Variable>& variables);
+// Whether an optimizer had made steps, whose counter is this dataset. False for what is none.
+bool has_made_steps(const Hdf5Reader& file, const std::string& iterations);
 
 }  // namespace cornu

@@ -39,6 +39,7 @@ OptimizerState optimizer_state(const Model& model) {
   const std::string& name = optimizer.name();
   OptimizerState state = {name.empty() ? to_snake_case(optimizer.class_name()) : name,
                           optimizer.variables()};
+  state.built = optimizer.built();
   for (const auto& [group, part] : optimizer.parts()) {
     state.parts.emplace_back(group, OptimizerState{part.impl().name(), part.variables()});
   }
@@ -66,6 +67,13 @@ Kept kept_of(Model& model, const ObjectsToSkip& objects) {
 }
 
 void report(OptimizerRestore restored, const Model& model, const std::string& path) {
+  if (restored == OptimizerRestore::Unbuilt) {
+    logging::warn(fmt::format(
+        "{}: the optimizer isn't built, so its state in '{}' isn't taken. To go on with it, call "
+        "model.optimizer().build(model.trainable_variables()) before, or load a whole model by "
+        "load_model.",
+        title_of(model), path));
+  }
   if (restored != OptimizerRestore::Misfit) return;
   logging::warn(fmt::format(
       "{}: the optimizer's state in '{}' is another optimizer's, or of other variables; "

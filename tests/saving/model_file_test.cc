@@ -189,6 +189,59 @@ TEST_CASE("the state of another optimizer is told, and left") {
   }
 }
 
+TEST_CASE("an optimizer that isn't built takes no state of one that has made steps") {
+  const Scratch scratch;
+  const auto compiled = [](const Optimizer& optimizer) {
+    Sequential model(
+        {Input({.shape = {3}}), layers::Dense({.units = 2, .use_bias = false, .name = "dense"})},
+        {.name = "small"});
+    model.compile({.optimizer = optimizer, .loss = "mse"});
+    return model;
+  };
+  const auto slow = optimizers::schedules::ExponentialDecay(
+      {.initial_learning_rate = 0.1, .decay_steps = 10, .decay_rate = 0.9});
+  const auto pair_of = [&](int i) -> std::pair<Optimizer, Optimizer> {
+    if (i == 0) return {optimizers::SGD({.learning_rate = 0.5}), optimizers::Adam()};
+    if (i == 1) return {optimizers::Adam(), optimizers::Adam()};
+    if (i == 2) return {optimizers::SGD({.learning_rate = 0.5}), optimizers::SGD()};
+    return {optimizers::SGD({.learning_rate = slow}),
+            optimizers::SGD({.learning_rate = slow, .momentum = 0.9})};
+  };
+  for (int i = 0; i < 4; ++i) {
+    for (const std::string name : {"a.keras", "a.weights.h5"}) {
+      const auto [theirs, ours] = pair_of(i);
+      CAPTURE(i);
+      CAPTURE(name);
+      Sequential saved = compiled(theirs);
+      saved.fit(numbers({4, 3}), numbers({4, 2}), {.verbose = 0});
+      const std::string path = scratch.path(name);
+      if (path.ends_with(".weights.h5")) {
+        saved.save_weights(path);
+      } else {
+        saved.save(path);
+      }
+      Sequential here = compiled(ours);
+      const Tensor rate = here.optimizer().learning_rate();
+      {
+        const test::Log log;
+        here.load_weights(path);
+        CHECK(contains(log.text(),
+                       "Sequential 'small': the optimizer isn't built, so its state in '" + path +
+                           "' isn't taken."));
+      }
+      CHECK(here.optimizer().iterations() == 0);
+      CHECK(distance(here.optimizer().learning_rate(), rate) == 0);
+      // Once it is built, what it is told depends on which variables it has.
+      here.optimizer().build(here.trainable_variables());
+      const bool is_same = i == 1 || i == 2;
+      const test::Log log;
+      here.load_weights(path);
+      CHECK(log.text().empty() == is_same);
+      CHECK(here.optimizer().iterations() == (is_same ? 1 : 0));
+    }
+  }
+}
+
 TEST_CASE("functional models with ops, shared layers and several ends") {
   const Scratch scratch;
   Model model = test::op_model();
