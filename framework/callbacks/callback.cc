@@ -31,6 +31,7 @@ std::string Callback::class_name() const {
 CallbackList::CallbackList(std::vector<CallbackHandle> callbacks,
                            std::shared_ptr<TrainedModel> model, const CallbackParams& params)
     : callbacks_(std::move(callbacks)), model_(std::move(model)), params_(params) {
+  params_.first_steps = params_.steps;
   const bool has_progbar =
       std::any_of(callbacks_.begin(), callbacks_.end(), callbacks::is_progbar_logger);
   // Last: it shows what the others add to the logs.
@@ -52,7 +53,12 @@ CallbackList::~CallbackList() {
 }
 
 void CallbackList::set_steps(int64_t steps) {
+  restore_steps(steps, params_.first_steps ? params_.first_steps : steps);
+}
+
+void CallbackList::restore_steps(std::optional<int64_t> steps, std::optional<int64_t> first_steps) {
   params_.steps = steps;
+  params_.first_steps = first_steps;
   for (const CallbackHandle& callback : callbacks_) callback->attach(model_, params_);
 }
 

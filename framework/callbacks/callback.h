@@ -26,6 +26,8 @@ struct CallbackParams {
   int verbose = 1;  // 0, 1 or 2
   int64_t epochs = 1;
   std::optional<int64_t> steps = {};  // batches an epoch; unknown on a first pass over some sources
+  // What was the first to be known of them: a bar goes on counting up to that.
+  std::optional<int64_t> first_steps = {};
 };
 
 // Something that happens beside training. Subclass it and override what you need; make handles with
@@ -256,6 +258,9 @@ class CallbackList {
   const std::vector<CallbackHandle>& callbacks() const { return callbacks_; }
   // Tells callbacks how many batches an epoch has, once that is known.
   void set_steps(int64_t steps);
+  // Of a run that is gone on with.
+  void restore_steps(std::optional<int64_t> steps, std::optional<int64_t> first_steps);
+  const CallbackParams& params() const { return params_; }
 
  private:
   std::vector<CallbackHandle> callbacks_;

@@ -67,7 +67,7 @@ class ProgbarLoggerImpl : public Callback {
 
  private:
   void start() {
-    if (!target_) target_ = params().steps;
+    if (!target_) target_ = params().first_steps;
     seen_ = 0;
     progbar_.emplace(ProgbarOptions{.target = target_,
                                     .verbose = params().verbose,

@@ -48,6 +48,13 @@ std::string place_of(int64_t epoch, std::optional<int64_t> batch) {
                : fmt::format("after epoch {}", epoch + 1);
 }
 
+Json count_to_json(std::optional<int64_t> count) { return count ? Json(*count) : Json(); }
+
+std::optional<int64_t> count_of(const Json& info, const std::string& name) {
+  const Json* count = info.find(name);
+  return count && !count->is_null() ? std::optional(count->as_int()) : std::nullopt;
+}
+
 // The first ones, counted from 0.
 Json validated_epochs(const FitOptions& options) {
   constexpr int64_t kMost = 1000;
@@ -143,7 +150,6 @@ void Trainer::FitRun::train() {
     }
     logs_ = train_epoch();
     callbacks_.set_steps(iterator_.done());
-    if (!epoch_steps_) epoch_steps_ = iterator_.done();
     evaluate(logs_);
     logs_ = callbacks_.on_epoch_end(epoch_, logs_);
     history_.add(epoch_, logs_);
@@ -429,7 +435,8 @@ RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figure
   state.info = Json::object({{"epoch", epoch_},
                              {"batch", batch ? Json(*batch) : Json()},
                              {"stopped", stopped_},
-                             {"epoch_steps", epoch_steps_ ? Json(*epoch_steps_) : Json()},
+                             {"steps", count_to_json(callbacks_.params().steps)},
+                             {"first_steps", count_to_json(callbacks_.params().first_steps)},
                              {"optimizer", trainer_.optimizer(model_).impl().class_name()},
                              {"optimizer_config", optimizer_config_},
                              {"facts", facts_},
@@ -530,12 +537,11 @@ void Trainer::FitRun::take_up_state() {
   }
 }
 
-// A bar goes on as it was, where only the end of the first epoch told how many batches there are.
+// Callbacks know what those of an undisturbed run know, unless this program says otherwise.
 void Trainer::FitRun::resume_steps(const Json& info) {
-  const Json* steps = info.find("epoch_steps");
-  if (!steps || steps->is_null()) return;
-  epoch_steps_ = steps->as_int();
-  if (!iterator_.steps()) callbacks_.set_steps(*epoch_steps_);
+  const std::optional<int64_t> first = count_of(info, "first_steps");
+  if (iterator_.steps() && iterator_.steps() != first) return;
+  callbacks_.restore_steps(count_of(info, "steps"), first);
 }
 
 void Trainer::FitRun::restore_places(const Json& places, int64_t workers) {

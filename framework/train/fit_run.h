@@ -88,7 +88,6 @@ class Trainer::FitRun {
   History history_;
   Logs logs_;  // of the last epoch
   int64_t epoch_;
-  std::optional<int64_t> epoch_steps_;  // batches of the first epoch, when it has been
   bool stopped_ = false;     // is this epoch, or this batch of it, the last one whatever comes?
   bool is_further_ = false;  // has the state more epochs than there are to train?
   JointCall& call_;

@@ -100,6 +100,68 @@ TEST_CASE("the bar of a run that was killed counts on") {
 
 namespace {
 
+// What a callback is told of the steps of an epoch, at the ends of batches and epochs.
+class NotesSteps : public Callback {
+ public:
+  explicit NotesSteps(Texts* noted) : noted_(noted) {}
+  void on_epoch_begin(int64_t epoch, const Logs&) override { epoch_ = epoch; }
+  void on_train_batch_begin(int64_t batch, const Logs&) override {
+    noted_->push_back(fmt::format("{}.{}: {}", epoch_, batch, params().steps.value_or(-1)));
+  }
+
+ private:
+  Texts* noted_;
+  int64_t epoch_ = 0;
+};
+
+// Of epochs that have as many batches as a shuffle leaves them, or fewer than are wanted.
+Texts steps_noted(const TempFolder& folder, bool is_known, std::optional<int64_t> killed_at) {
+  clear_session();
+  set_random_seed(11);
+  Texts noted;
+  Sequential model({layers::Dense({.units = 3, .activation = "softmax"})});
+  model.compile({.optimizer = "sgd", .loss = "sparse_categorical_crossentropy"});
+  const auto numbers = data::Dataset::from_tensor_slices({inputs(), labels()});
+  const auto some =
+      numbers.shuffle(24, {.seed = 3}).take(12).filter([](const Tensor&, const Tensor& y) {
+        return y >= 1;
+      });
+  const std::optional<int64_t> wanted = is_known ? std::optional<int64_t>(10) : std::nullopt;
+  const auto dataset = is_known ? numbers.batch(4) : some.batch(2);
+  try {
+    model.fit(
+        dataset,
+        {.epochs = 4,
+         .verbose = 0,
+         .callbacks = {callbacks::BackupAndRestore({.backup_dir = folder / "run", .save_freq = 1}),
+                       make_callback<NotesSteps>(&noted), make_callback<KillAt>(killed_at)},
+         .steps_per_epoch = wanted});
+  } catch (const Killed&) {
+  }
+  return noted;
+}
+
+}  // namespace
+
+TEST_CASE("callbacks of a run that was killed know what those of a whole one know of its steps") {
+  for (const bool is_known : {true, false}) {
+    CAPTURE(is_known);
+    const Texts whole = steps_noted(TempFolder(), is_known, {});
+    REQUIRE(whole.size() > 6);
+    for (size_t killed_at = 1; killed_at < whole.size(); ++killed_at) {
+      CAPTURE(killed_at);
+      const TempFolder folder;
+      steps_noted(folder, is_known, static_cast<int64_t>(killed_at));
+      const Texts rest = steps_noted(folder, is_known, {});
+      // The batch at whose end it was killed comes again.
+      CHECK(rest == Texts(whole.end() - std::ssize(rest), whole.end()));
+      CHECK(rest.size() >= whole.size() - killed_at - 1);
+    }
+  }
+}
+
+namespace {
+
 // What a training that watches its validation leaves.
 struct Watched {
   Texts weights;
