@@ -157,7 +157,7 @@ class AttentionLayer : public ScoredAttention<AttentionOptions> {
                bool causal) const override {
     const bool fits = query.rank() == 3 && key.rank() == 3 && value.rank() == 3 &&
                       query.dim(0) == key.dim(0) && key.dim(0) == value.dim(0) &&
-                      key.dim(1) == value.dim(1);
+                      key.dim(1) == value.dim(1) && query.dim(2) == key.dim(2) && query.dim(2) != 0;
     if (options_.score_mode != "dot" || !fits || !is_floating(query.dtype())) return {};
     const Tensor scaled = scale_.defined() ? query * compute(scale_) : query;
     return ops::squeeze(

@@ -38,7 +38,7 @@ class TimeDistributedLayer : public WrapperOf<KerasLayer> {
         !mask.defined() || (mask.rank() >= 2 && mask.dim(0) == x.dim(0) && mask.dim(1) == x.dim(1)),
         "expected a mask that begins with the axes (batch, time) of the input, got {} for {}.",
         mask.defined() ? mask.shape() : Shape(), x.shape());
-    const bool in_turn = args.training && keeps_statistics();
+    const bool in_turn = has_state() || (args.training && keeps_statistics());
     return in_turn ? step_by_step(x, mask, args) : all_at_once(x, mask, args);
   }
 
@@ -49,6 +49,14 @@ class TimeDistributedLayer : public WrapperOf<KerasLayer> {
   }
 
  private:
+  // Does any call change what the next one begins with, as that of a stateful RNN, for each example
+  // of the batch?
+  bool has_state() const {
+    return std::ranges::any_of(layer().variables(), [](const Variable& variable) {
+      return variable.synchronization() == VariableSynchronization::OnRead;
+    });
+  }
+
   // Does a call in training change weights, as moving statistics, which each step finds as the one
   // before left them? Weights that are merely frozen stay as they are.
   bool keeps_statistics() const {

@@ -68,6 +68,17 @@ TEST_CASE("the query's mask goes on") {
   CHECK(distance(y(0, 2), ops::zeros({4})) == 0);
 }
 
+TEST_CASE("attention without features weighs all alike, and other features are told as they are") {
+  const Tensor none = ops::zeros({2, 3, 0});
+  const Tensor y = layers::Attention()({none, kValue, ops::zeros({2, 5, 0})});
+  CHECK(distance(y, ops::broadcast_to(ops::mean(kValue, 1, true), {2, 3, 4})) < 1e-6);
+  const std::string error = error_of([&] {
+    layers::Attention()({kQuery, some_values({2, 5, 6})});
+  });
+  CHECK(error.find("(2, 3, 4)") != std::string::npos);
+  CHECK(error.find("dot_product_attention") == std::string::npos);
+}
+
 TEST_CASE("what users are told of attention") {
   const layers::MultiHeadAttention heads({.num_heads = 2, .key_dim = 3, .name = "mha"});
   CHECK(error_of([&] { heads(kQuery); }) ==

@@ -145,6 +145,30 @@ TEST_CASE("TimeDistributed of frozen weights takes all steps at once in training
   CHECK(nodes(7) == trained);
 }
 
+TEST_CASE("TimeDistributed gives a layer with states one step after the other") {
+  for (const bool is_frozen : {false, true}) {
+    for (const bool training : {false, true}) {
+      CAPTURE(is_frozen);
+      CAPTURE(training);
+      const layers::LSTM lstm({.units = 2, .stateful = true});
+      const layers::TimeDistributed distributed(lstm);
+      distributed.build({2, 4, 5, 3});
+      const layers::LSTM alone({.units = 2, .stateful = true});
+      alone.build({2, 5, 3});
+      alone.set_weights(lstm.get_weights());
+      lstm.set_trainable(!is_frozen);
+      for (const int64_t call : {1, 2}) {
+        const Tensor x = some_values({2, 4, 5, 3}, call);
+        const Tensor y = distributed(x, {.training = training});
+        for (int64_t step = 0; step < 4; ++step) {
+          const Tensor expected = alone(x(Slice(), step), {.training = training});
+          CHECK(distance(y(Slice(), step), expected) < 1e-6);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("TimeDistributed updates statistics step by step") {
   const layers::TimeDistributed steps(layers::BatchNormalization({.momentum = 0.5}));
   const layers::BatchNormalization alone({.momentum = 0.5});
