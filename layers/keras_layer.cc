@@ -94,19 +94,6 @@ void set_from_config(const Json& json, AbsentFeature& feature) {
                        feature.key, feature.off.dump(), json.excerpt());
 }
 
-std::string dtype_from_config(const Json& json) {
-  if (json.is_null()) return {};
-  if (json.is_string()) return json.as_string();
-  const Json* name = json.at("config").find("name");
-  check<Unimplemented>(
-      name != nullptr,
-      "Config: expected a dtype policy with a name, such as float32, got {}: there "
-      "are no quantized layers here. Save the model in Keras before quantize() is "
-      "called.",
-      json.excerpt());
-  return name->as_string();
-}
-
 KerasLayer::KerasLayer(std::string class_name, const LayerOptions& options)
     : Layer(options), class_name_(std::move(class_name)) {
   name();

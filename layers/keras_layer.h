@@ -89,19 +89,16 @@ void absent_field(Fields& fields, const char* key, Json off) {
   fields(key, feature);
 }
 
-// The name of a dtype policy: from Keras's serialized policy, or a name alone.
-std::string dtype_from_config(const Json& json);
-
 // A layer's options as its config says. `visit_fields` of the options names all but the base's.
 template <class Options>
 Options read_layer_options(const Json& config) {
   Options options = read_options<Options>(config);
-  ConfigReader fields(config);
-  fields("name", options.name);
-  if (const Json* dtype = config.find("dtype")) options.dtype = dtype_from_config(*dtype);
-  if constexpr (requires { options.trainable; }) fields("trainable", options.trainable);
+  const LayerOptions base = LayerOptions::from_config(config);
+  options.name = base.name;
+  if (config.find("dtype")) options.dtype = base.dtype;
+  if constexpr (requires { options.trainable; }) options.trainable = base.trainable;
   if constexpr (requires { options.activity_regularizer; }) {
-    fields("activity_regularizer", options.activity_regularizer);
+    options.activity_regularizer = base.activity_regularizer;
   }
   return options;
 }

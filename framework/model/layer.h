@@ -81,6 +81,10 @@ struct LayerOptions {
   DTypeName dtype = {};   // "float32", DType::Float32, "mixed_bfloat16", …; empty: dtype_policy()
   bool trainable = true;
   Regularizer activity_regularizer = {};
+
+  // Those that Layer::get_config() wrote, or Keras's; the defaults for what isn't there.
+  // Unimplemented for the policy of a quantized layer.
+  static LayerOptions from_config(const Json& config);
 };
 
 // Dtypes and shapes of masks, by tensor; none for one without a mask.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "framework/core/strings.h"
+#include "framework/model/registration_advice.h"
 
 namespace cornu {
 
@@ -60,15 +61,20 @@ Json serialize_layer(const Layer& layer) {
 
 LayerHandle layer_from_json(const Json& json) {
   const Json* registered = json.find("registered_name");
-  const bool custom = registered && registered->is_string() &&
-                      layer_registry().find(registered->as_string()) != nullptr;
-  const std::string& name = custom ? registered->as_string() : json.at("class_name").as_string();
+  const std::string& class_name = json.at("class_name").as_string();
+  // "package>Name" of a program's own.
+  const bool is_named = registered && registered->is_string();
+  const std::string& full = is_named ? registered->as_string() : class_name;
+  const bool is_known_by_class =
+      layer_registry().find(full) == nullptr &&
+      (layer_registry().find(class_name) != nullptr || full.find('>') == std::string::npos);
+  const std::string& name = is_known_by_class ? class_name : full;
   const LayerFactory* make = layer_registry().find(name);
   check<InvalidArgument>(make != nullptr,
                          "Unknown layer '{}'.{} Register a class of your own by "
                          "register_serializable before loading.",
                          printable(name), did_you_mean(name, layer_registry().names()));
-  return (*make)(json.at("config"));
+  return naming_class(name, [&] { return (*make)(json.at("config")); });
 }
 
 }  // namespace cornu

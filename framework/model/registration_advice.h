@@ -6,6 +6,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/registry.h"
+#include "framework/core/strings.h"
 #include "framework/model/serialized.h"
 
 namespace cornu {
@@ -17,6 +18,18 @@ bool is_registered(const Registry<Factory>& registry, const std::string& name) {
     return true;
   } catch (const InvalidArgument&) {
     return false;
+  }
+}
+
+// What make() gives. Where what a file has of a class lacks something, the error names the class.
+template <class Make>
+auto naming_class(const std::string& name, Make make) {
+  try {
+    return make();
+  } catch (const DataLoss& error) {
+    raise<DataLoss>("{}: {}", printable(name), error.what());
+  } catch (const NotFound& error) {  // a member of its config
+    raise<NotFound>("{}: {}", printable(name), error.what());
   }
 }
 
@@ -39,8 +52,11 @@ auto with_registration_advice(const Registry<Factory>& registry, const std::stri
 // As make_from_serialized, for what a file describes.
 template <class Factory>
 auto make_from_file(const Registry<Factory>& registry, const Json& json) {
-  return with_registration_advice(registry, read_serialized(json, registry.kind()).name,
-                                  [&] { return make_from_serialized(registry, json); });
+  const std::string name = read_serialized(json, registry.kind()).name;
+  return naming_class(name, [&] {
+    return with_registration_advice(registry, name,
+                                    [&] { return make_from_serialized(registry, json); });
+  });
 }
 
 }  // namespace cornu

@@ -24,19 +24,26 @@ inline constexpr bool kIsOneOf = (std::is_base_of_v<Kinds, Made> || ...);
 // its class_name() gives, too:
 //
 //   register_serializable("my_package>Scale", [](const Json& config) {
-//     return make_layer<Scale>(config.at("factor").as_double());
+//     return make_layer<Scale>(config.at("factor").as_double(), LayerOptions::from_config(config));
 //   });
 //
 // `from_config` makes an object of what its get_config() wrote. What it returns says of which kind
 // the class is: a layer (or a subclassed model), Loss, Metric, Optimizer, LearningRate (a
 // schedule), Initializer, Regularizer or Constraint. A function of a tensor is an activation, as it
-// is. AlreadyExists when the name is taken. Call it before files are loaded, from one thread.
-// Reference: keras.saving.register_keras_serializable.
+// is, and one of two, y_true and y_pred, a loss and a metric. AlreadyExists when the name is taken.
+// Call it before files are loaded, from one thread. Reference:
+// keras.saving.register_keras_serializable.
 template <class F>
 void register_serializable(const std::string& name, F from_config) {
   if constexpr (std::is_invocable_r_v<Tensor, F&, const Tensor&>) {
     activation_registry().add(name, std::move(from_config));
+  } else if constexpr (std::is_invocable_r_v<Tensor, F&, const Tensor&, const Tensor&>) {
+    loss_registry().add(name, [from_config](const Json&) { return Loss(from_config); });
+    metric_registry().add(name, [from_config](const Json&) { return Metric(from_config); });
   } else {
+    static_assert(std::is_invocable_v<F&, const Json&>,
+                  "register_serializable: expected a function of a config (const Json&), of a "
+                  "tensor (an activation), or of y_true and y_pred (a loss or metric)");
     using Made = std::invoke_result_t<F&, const Json&>;
     if constexpr (std::is_convertible_v<Made, LayerHandle>) {
       layer_registry().add(name, std::move(from_config));

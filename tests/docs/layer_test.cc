@@ -34,8 +34,7 @@ class Scale : public Layer {
 
 void register_scale() {
   register_serializable("my_package>Scale", [](const Json& config) {
-    return make_layer<Scale>(config.at("start").as_double(),
-                             LayerOptions{.name = config.at("name").as_string()});
+    return make_layer<Scale>(config.at("start").as_double(), LayerOptions::from_config(config));
   });
 }
 

@@ -41,8 +41,7 @@ class CustomLayer : public Layer {
 
 void register_custom_layer() {
   register_serializable("MyLayers>CustomLayer", [](const Json& config) {
-    return make_layer<CustomLayer>(config["factor"].as_double(),
-                                   LayerOptions{.name = config["name"].as_string()});
+    return make_layer<CustomLayer>(config["factor"].as_double(), LayerOptions::from_config(config));
   });
 }
 

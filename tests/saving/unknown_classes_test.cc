@@ -85,6 +85,20 @@ TEST_CASE("what is wrong with a class that is registered is no reason for this a
   CHECK(!contains(message_of([] { Loss("hubre"); }), "register_serializable"));  // no file names it
 }
 
+TEST_CASE("a layer that isn't registered goes by the name that it is to be registered by") {
+  CHECK(contains(message_of([] { layer_from_json(Json::parse(kMine)); }),
+                 "Unknown layer 'shop>Mine'."));
+}
+
+TEST_CASE("what a config lacks is told with the class") {
+  const Json lacking = Json::parse(
+      R"({"module": "keras.layers", "class_name": "Bidirectional", "config": {"name": "r"}, )"
+      R"("registered_name": null})");
+  const std::string message = message_of([&] { layer_from_json(lacking); });
+  CAPTURE(message);
+  CHECK(contains(message, "Bidirectional: JSON: expected a member 'layer' in "));
+}
+
 TEST_CASE("files with unknown classes") {
   const Scratch scratch;
   const auto refusal = [&](const std::string& class_name) {

@@ -121,8 +121,7 @@ void register_all_kinds() {
   static bool registered = false;
   if (std::exchange(registered, true)) return;
   register_serializable("register_test>Scale", [](const Json& config) {
-    return make_layer<Scale>(config.at("factor").as_double(),
-                             LayerOptions{.name = config.at("name").as_string()});
+    return make_layer<Scale>(config.at("factor").as_double(), LayerOptions::from_config(config));
   });
   register_serializable("register_test>Filled",
                         [](const Json& config) { return Filled(config.at("number").as_double()); });
@@ -147,6 +146,9 @@ void register_all_kinds() {
   });
   register_serializable("register_test>bent",
                         [](const Tensor& x) { return ops::maximum(x, x * 0.25); });
+  register_serializable("register_test>cubed", [](const Tensor& y_true, const Tensor& y_pred) {
+    return ops::mean(ops::power(ops::absolute(y_true - y_pred), 3.0), -1);
+  });
 }
 
 }  // namespace
@@ -183,6 +185,35 @@ TEST_CASE("a model of a program's own classes is saved, loaded, and goes on as i
   for (size_t i = 0; i < weights.size(); ++i) {
     CHECK(weights[i].value().to_vector<float>() == expected[i].value().to_vector<float>());
   }
+}
+
+TEST_CASE("a function is a loss and a metric, under its name in files") {
+  register_all_kinds();
+  Sequential model({Input({.shape = {3}}), layers::Dense({.units = 1})});
+  model.compile({.loss = "register_test>cubed", .metrics = {"register_test>cubed"}});
+  const Tensor x = ops::ones({4, 3});
+  const Tensor y = ops::zeros({4, 1});
+  const Logs before = model.evaluate(x, y, {.verbose = 0});
+  CHECK(before.size() == 2);
+  const test::Scratch folder;
+  model.save(folder.path("first.keras"));
+  load_model(folder.path("first.keras")).save(folder.path("second.keras"));
+  const Logs after = load_model(folder.path("second.keras")).evaluate(x, y, {.verbose = 0});
+  for (const char* name : {"loss", "register_test>cubed"}) CHECK(after.at(name) == before.at(name));
+}
+
+TEST_CASE("a layer of a program's own comes back with its name, its dtype, and frozen") {
+  register_all_kinds();
+  const Tensor input = Input({.shape = {3}, .dtype = DType::Float64});
+  const auto scale =
+      make_layer<Scale>(3.0, LayerOptions{.name = "first", .dtype = "float64", .trainable = false});
+  Model model(input, scale(scale(input)));
+  const test::Scratch folder;
+  model.save(folder.path("named.keras"));
+  const Model loaded = load_model(folder.path("named.keras"));
+  const LayerHandle layer = loaded.get_layer("first");
+  CHECK_FALSE(layer.get().trainable());
+  CHECK(layer.get().dtype_policy().name() == "float64");
 }
 
 TEST_CASE("a name is registered once") {
