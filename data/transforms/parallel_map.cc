@@ -278,6 +278,8 @@ NumberedFunction with_place(NumberedFunction f, const char* who) {
   return [f = std::move(f), who](const Element& element, int64_t number) {
     try {
       return f(element, number);
+    } catch (const PeerLost&) {
+      throw;
     } catch (const Error& error) {
       raise_again<InvalidArgument, NotFound, AlreadyExists, ResourceExhausted, FailedPrecondition,
                   OutOfRange, Unimplemented, Internal, DataLoss, Unavailable, DeadlineExceeded>(

@@ -6,6 +6,7 @@
 #include <zip.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdint>
 #include <set>
@@ -140,7 +141,9 @@ void write_archive(const std::string& path, std::span<const ArchiveMember> membe
 
 bool leads_outside(std::string_view name) {
   constexpr std::string_view separators = "/\\";
-  if (name.find_first_of(separators) == 0 || (name.size() > 1 && name[1] == ':')) return true;
+  const bool has_drive =
+      name.size() > 1 && name[1] == ':' && std::isalpha(static_cast<unsigned char>(name[0]));
+  if (has_drive || name.find_first_of(separators) == 0) return true;
   for (size_t begin = 0; begin <= name.size();) {
     const size_t end = std::min(name.find_first_of(separators, begin), name.size());
     if (name.substr(begin, end - begin) == "..") return true;

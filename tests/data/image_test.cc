@@ -255,6 +255,8 @@ TEST_CASE("sizes that files claim") {
   CHECK(contains(loss(gif), "bytes can't hold 13000 x 13000 pixels"));
   gif.replace(6, 4, "\xe8\x03\xe8\x03");
   CHECK(data::decode_image(bytes_of(gif)).shape() == Shape{1, 1000, 1000, 3});
+  gif.replace(6, 4, "\x78\x05\xe8\x03");
+  CHECK(data::decode_image(bytes_of(gif)).shape() == Shape{1, 1000, 1400, 3});
   const std::string animated = golden_file("gif animated");
   CHECK(contains(message_of<ResourceExhausted>(
                      [&] { data::decode_image(bytes_of(animated), {.max_pixels = 300}, "photo"); }),

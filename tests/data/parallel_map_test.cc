@@ -85,6 +85,9 @@ TEST_CASE("errors of functions say which element of which transform it was") {
   const auto late = data::with_place(
       [](const Element&, int64_t) -> Element { raise<DeadlineExceeded>("too slow"); }, "map");
   CHECK(message_of<DeadlineExceeded>([&] { late({}, 7); }) == "map, element 7: too slow");
+  const auto lost = data::with_place(
+      [](const Element&, int64_t) -> Element { throw PeerLost(2, "host2:1", 3); }, "map");
+  CHECK(message_of<PeerLost>([&] { lost({}, 7); }) == PeerLost(2, "host2:1", 3).what());
 }
 
 TEST_CASE("an error of what is mapped comes after what was before it") {

@@ -216,6 +216,17 @@ TEST_CASE("a changed byte in a member is found by its checksum") {
         fmt::format("'{}': member 'config.json' is damaged: CRC error.", path));
 }
 
+TEST_CASE("names that lead outside of a folder") {
+  for (const char* name : {"/x", "\\x", "..", "a/../b", "a\\..", "C:x", "c:\\x"}) {
+    CAPTURE(name);
+    CHECK(leads_outside(name));
+  }
+  for (const char* name : {"x", "a/b", "..x", "x..", "a/...", "1:2.jpg", "3:00 pm.png", ""}) {
+    CAPTURE(name);
+    CHECK_FALSE(leads_outside(name));
+  }
+}
+
 // All that a reader is asked for. True when nothing was wrong.
 bool reads(const std::string& path) {
   try {

@@ -67,7 +67,7 @@ class GifDecoder {
   // canvas, so small canvases are taken as they are.
   void check_plausible(size_t width, size_t height) const {
     constexpr size_t kMostPixelsPerByte = 4096 * 8 / 12;
-    constexpr size_t kSmallCanvas = 1 << 20;
+    constexpr size_t kSmallCanvas = 1 << 24;
     const size_t pixels = width * height;
     if (pixels <= kSmallCanvas || pixels / kMostPixelsPerByte <= picture_.bytes.size()) return;
     codecs::raise_too_small(picture_, "GIF", width, height);
