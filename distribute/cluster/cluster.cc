@@ -176,13 +176,15 @@ std::shared_ptr<WorkerCollectives> Cluster::form(std::optional<int> lost) {
 void Cluster::require_time(std::chrono::steady_clock::time_point began, int lost) const {
   const auto waited = std::chrono::steady_clock::now() - began;
   if (!options_.join_timeout || waited < *options_.join_timeout) return;
-  raise<DeadlineExceeded>(
+  const DeadlineExceeded error(fmt::format(
       "Cluster: {} has had no connection with {} for {:g} s. Look at the addresses of the "
       "cluster; CORNU_JOIN_TIMEOUT (or join_timeout_seconds of the strategy) says how long workers "
       "wait for each other.",
       worker_name(rank(), options_.addresses[static_cast<size_t>(rank())]),
       worker_name(lost, options_.addresses[static_cast<size_t>(lost)]),
-      std::chrono::duration<double>(*options_.join_timeout).count());
+      std::chrono::duration<double>(*options_.join_timeout).count()));
+  membership_->withdraw(std::make_exception_ptr(error));
+  throw error;
 }
 
 std::shared_ptr<Inbox> Cluster::make_inbox() {

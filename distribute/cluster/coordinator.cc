@@ -214,7 +214,8 @@ void Coordinator::on_ready(const Guest& guest, const Json& message) {
 }
 
 void Coordinator::on_stopped(const Guest& guest, const Json& message) {
-  if (message.at("generation").as_int() != generation_ || phase_ == Phase::Gathering) {
+  const bool has_ended = phase_ == Phase::Gathering || phase_ == Phase::Over;
+  if (message.at("generation").as_int() != generation_ || has_ended) {
     return guest.session->send(heard_message());  // all know that their group has ended
   }
   end_group(Json::object({{"kind", "stopped"},

@@ -185,6 +185,7 @@ void Membership::on_members(const Json& message) {
   addresses_ = offer.addresses;
   offer_ = std::move(offer);
   in_group_ = true;
+  busy_since_.reset();
   ended_ = nullptr;
   has_stopped_ = false;
   endings_.clear();
@@ -323,7 +324,6 @@ void Membership::say_that_it_waits(std::unique_lock<std::mutex>& lock) {
                             : "as long as it takes, since CORNU_JOIN_TIMEOUT isn't set"));
 }
 
-// Ends the session: the others must not form a group with one that has given up.
 void Membership::give_up(std::unique_lock<std::mutex>& lock) {
   const std::string unresolved = admitted_ ? "" : why_unresolved(lock);
   if (offer_ || refused_) return;  // by now
@@ -333,18 +333,27 @@ void Membership::give_up(std::unique_lock<std::mutex>& lock) {
   const std::string why = admitted_            ? "."
                           : unresolved.empty() ? why_not_connected() + "."
                                                : ": " + unresolved;
+  const DeadlineExceeded error(fmt::format(
+      "Cluster: {} has waited for {:g} s for {}{} Look at the addresses of the cluster, and "
+      "whether all of its workers run; CORNU_JOIN_TIMEOUT (or join_timeout_seconds of the "
+      "strategy) says how long they wait for each other.",
+      own_name(), seconds(*options_.join_timeout), whom, why));
+  lock.unlock();
+  withdraw(std::make_exception_ptr(error));
+  throw error;
+}
+
+void Membership::withdraw(std::exception_ptr why) {
+  std::unique_lock lock(mutex_);
+  end_group(std::move(why));
   join_ = nullptr;
+  offer_.reset();
   admitted_ = false;
+  busy_since_.reset();
   ++sessions_;  // nothing more is heard of the last one
   const auto session = std::exchange(session_, nullptr);
   lock.unlock();
   if (session) session->close("it has waited for too long");
-  lock.lock();
-  raise<DeadlineExceeded>(
-      "Cluster: {} has waited for {:g} s for {}{} Look at the addresses of the cluster, and "
-      "whether all of its workers run; CORNU_JOIN_TIMEOUT (or join_timeout_seconds of the "
-      "strategy) says how long they wait for each other.",
-      own_name(), seconds(*options_.join_timeout), whom, why);
 }
 
 GroupOffer Membership::join(const Json& inbox, std::optional<int> lost, Clock::time_point since) {
@@ -437,7 +446,7 @@ void Membership::tell_of_failure(const std::exception& error, const std::string&
 
 void Membership::stop(const std::string& why) {
   std::unique_lock lock(mutex_);
-  if (!session_ || !in_group_) return;
+  if (!session_ || !in_group_ || bye_) return;
   all_heard_ = false;
   session_->send(
       Json::object({{"kind", "stopped"}, {"generation", generation_}, {"why", shortened(why)}}));

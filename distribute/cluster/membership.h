@@ -74,6 +74,9 @@ class Membership {
   // `since`: when the wait has begun that the join_timeout ends.
   GroupOffer join(const Json& inbox, std::optional<int> lost,
                   std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now());
+  // This worker waits no longer, and says why its group, if any, has ended. Ends the session: the
+  // others form no group with it, unless it joins anew.
+  void withdraw(std::exception_ptr why);
   // Says that this worker is ready, and waits for the start. Whether all share memory; none when
   // the group has ended already.
   std::optional<bool> start(int64_t generation, bool shares_memory);
@@ -103,9 +106,10 @@ class Membership {
   // heard it: the process may end at once, and they would take it for one that was lost.
   void stop(const std::string& why);
   // This worker's program needs the others no more, after so many calls of its group. Waits until
-  // all have said so: none then, else why the group has ended before (PeerLost, or Aborted).
-  // `note_end` is called where there is none; all that live have come back from theirs when this
-  // returns.
+  // all have said so: none then, and where this worker has stopped; else why the group has ended
+  // before (PeerLost, Aborted, or what withdraw() was given). `note_end` is called where there is
+  // none. All that live have come back from theirs when this returns, unless this worker has
+  // stopped, or worker 0 has died meanwhile.
   std::exception_ptr leave(int64_t calls, const std::function<void()>& note_end);
 
   // The step that PeerLost names.

@@ -82,6 +82,38 @@ TEST_CASE("nobody goes on before all have noted that all have left") {
   }
 }
 
+TEST_CASE("what stops when all have left stops nobody") {
+  const test::Log log;
+  const auto addresses = free_addresses(2);
+  const auto leaves = [&](int rank) {
+    Cluster cluster(options_of(rank, addresses));
+    cluster.form();
+    return cluster.leave([&] {
+      if (rank == 1) cluster.stop("it is late");
+    });
+  };
+  auto first = std::async(std::launch::async, leaves, 0);
+  auto second = std::async(std::launch::async, leaves, 1);
+  CHECK(first.get() == nullptr);
+  CHECK(second.get() == nullptr);
+}
+
+TEST_CASE("a worker that gives up within a group hasn't come to the end of it") {
+  const test::Log log;
+  const auto addresses = free_addresses(2);
+  std::vector<std::unique_ptr<Cluster>> clusters;
+  for (const int rank : {0, 1}) {
+    const std::chrono::milliseconds timeout(rank == 0 ? 60'000 : 500);
+    clusters.push_back(std::make_unique<Cluster>(options_of(rank, addresses, timeout)));
+  }
+  on_all(clusters, [](Cluster& cluster) { return sum_of_ranks(cluster.form()); });
+  CHECK(has_waited(error_of([&] { clusters[1]->form(0); })));
+  bool has_noted = false;
+  CHECK(clusters[1]->leave([&] { has_noted = true; }) != nullptr);
+  CHECK_FALSE(has_noted);
+  test::end_all(clusters);
+}
+
 // Else the group would be formed with it, and wait for it for ever.
 TEST_CASE("a worker that has given up takes no part in what the others form without it") {
   const test::Log log;
