@@ -99,6 +99,11 @@ Options read_layer_options(const Json& config) {
   if constexpr (requires { options.trainable; }) options.trainable = base.trainable;
   if constexpr (requires { options.activity_regularizer; }) {
     options.activity_regularizer = base.activity_regularizer;
+  } else {
+    check<Unimplemented>(!base.activity_regularizer,
+                         "Config: '{}': an activity_regularizer isn't available for this layer. "
+                         "Give it to a layer of its own, ActivityRegularization, in Keras.",
+                         options.name);
   }
   return options;
 }

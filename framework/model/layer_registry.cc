@@ -62,13 +62,10 @@ Json serialize_layer(const Layer& layer) {
 LayerHandle layer_from_json(const Json& json) {
   const Json* registered = json.find("registered_name");
   const std::string& class_name = json.at("class_name").as_string();
-  // "package>Name" of a program's own.
-  const bool is_named = registered && registered->is_string();
-  const std::string& full = is_named ? registered->as_string() : class_name;
-  const bool is_known_by_class =
-      layer_registry().find(full) == nullptr &&
-      (layer_registry().find(class_name) != nullptr || full.find('>') == std::string::npos);
-  const std::string& name = is_known_by_class ? class_name : full;
+  // "package>Name" of a program's own class, which one of Keras's may be called like.
+  const bool is_own = registered && registered->is_string() &&
+                      registered->as_string().find('>') != std::string::npos;
+  const std::string& name = is_own ? registered->as_string() : class_name;
   const LayerFactory* make = layer_registry().find(name);
   check<InvalidArgument>(make != nullptr,
                          "Unknown layer '{}'.{} Register a class of your own by "

@@ -189,7 +189,10 @@ OptimizerRestore load_optimizer(const Hdf5Reader& reader, const OptimizerState& 
   const std::string group = legacy::kOptimizer;
   if (!reader.is_group(group)) return OptimizerRestore::NotInFile;
   const std::vector<std::string> names = names_in(reader, group, legacy::kWeightNames);
-  const bool is_trained = !names.empty() && has_made_steps(reader, group + "/" + names[0]);
+  const bool is_trained = std::ranges::any_of(names, [&](const std::string& name) {
+    const bool counts = name.substr(name.rfind('/') + 1).starts_with("iter");
+    return counts && has_made_steps(reader, group + "/" + name);
+  });
   if (is_trained && !optimizer.built) return OptimizerRestore::Unbuilt;
   std::vector<Variable> variables = optimizer.variables;
   // Before any step: iterations, and the learning rate unless it is in the config alone. Parts have

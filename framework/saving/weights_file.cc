@@ -95,8 +95,10 @@ class Loading {
     // Before any step: iterations and learning rate, or iterations where the rate follows a
     // schedule.
     const size_t stored = source_.count(kOptimizerVars);
-    const Hdf5Reader* file = source_.file_of(kOptimizerVars, "0");
-    const bool is_trained = file && has_made_steps(*file, fmt::format("{}/0", kOptimizerVars));
+    bool is_trained = has_made_steps_in(kOptimizerVars);
+    for (const auto& [group, part] : optimizer.parts) {
+      is_trained = is_trained || has_made_steps_in(fmt::format("optimizer/{}/vars", group));
+    }
     if (is_trained && !optimizer.built) return OptimizerRestore::Unbuilt;
     // One with parts has theirs behind its own then, and nothing that was learned.
     if (!is_trained && !optimizer.parts.empty() &&
@@ -144,6 +146,12 @@ class Loading {
     check<NotFound>(file != nullptr, "{}: '{}/{}': there is no '{}'.", source_.name(), group, item,
                     item);
     return {file, group + "/" + item};
+  }
+
+  // Of an optimizer, the first of whose variables is its counter.
+  bool has_made_steps_in(const std::string& group) const {
+    const Hdf5Reader* file = source_.file_of(group, "0");
+    return file && has_made_steps(*file, group + "/0");
   }
 
   void find_layer(const SavedLayer& saved) {

@@ -161,7 +161,7 @@ bool has_made_steps(const Hdf5Reader& file, const std::string& iterations) {
   const Hdf5Reader::Dataset dataset = file.describe(iterations);
   const bool is_number = is_integer(dataset.dtype) || is_floating(dataset.dtype);
   return dataset.shape == Shape() && is_number &&
-         file.read(iterations, {}, DType::Int64).item<int64_t>() != 0;
+         file.read(iterations, {}, DType::Float64).item<double>() != 0;
 }
 
 }  // namespace cornu

@@ -183,8 +183,13 @@ CompileOptions compile_options_from_json(const Json& json) {
   options.metrics = metrics_from_json(json.find("metrics"));
   options.weighted_metrics = metrics_from_json(json.find("weighted_metrics"));
   // Keras's default on a CPU is no jit_compile; here it chooses graph passes, so it stays on.
-  if (const Json* eager = json.find("run_eagerly")) options.run_eagerly = eager->as_bool();
-  if (const Json* steps = json.find("steps_per_execution")) {
+  // Keras 2 writes null for what wasn't given.
+  const auto given = [&](const char* name) {
+    const Json* value = json.find(name);
+    return value && !value->is_null() ? value : nullptr;
+  };
+  if (const Json* eager = given("run_eagerly")) options.run_eagerly = eager->as_bool();
+  if (const Json* steps = given("steps_per_execution")) {
     options.steps_per_execution = steps->as_int();
   }
   return options;

@@ -204,10 +204,14 @@ TEST_CASE("an optimizer that isn't built takes no state of one that has made ste
     if (i == 0) return {optimizers::SGD({.learning_rate = 0.5}), optimizers::Adam()};
     if (i == 1) return {optimizers::Adam(), optimizers::Adam()};
     if (i == 2) return {optimizers::SGD({.learning_rate = 0.5}), optimizers::SGD()};
+    if (i == 3) {
+      return {optimizers::LossScaleOptimizer({.inner_optimizer = optimizers::Adam()}),
+              optimizers::LossScaleOptimizer({.inner_optimizer = optimizers::Adam()})};
+    }
     return {optimizers::SGD({.learning_rate = slow}),
             optimizers::SGD({.learning_rate = slow, .momentum = 0.9})};
   };
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 5; ++i) {
     for (const std::string name : {"a.keras", "a.weights.h5"}) {
       const auto [theirs, ours] = pair_of(i);
       CAPTURE(i);
@@ -233,13 +237,22 @@ TEST_CASE("an optimizer that isn't built takes no state of one that has made ste
       CHECK(distance(here.optimizer().learning_rate(), rate) == 0);
       // Once it is built, what it is told depends on which variables it has.
       here.optimizer().build(here.trainable_variables());
-      const bool is_same = i == 1 || i == 2;
+      const bool is_same = i >= 1 && i <= 3;
       const test::Log log;
       here.load_weights(path);
       CHECK(log.text().empty() == is_same);
       CHECK(here.optimizer().iterations() == (is_same ? 1 : 0));
     }
   }
+}
+
+TEST_CASE("a compile configuration of Keras 2 has null for what wasn't given") {
+  const Json config = Json::parse(
+      R"({"optimizer": "sgd", "loss": "mse", "run_eagerly": null, "steps_per_execution": null, )"
+      R"("jit_compile": null})");
+  const CompileOptions options = compile_options_from_json(config);
+  CHECK_FALSE(options.run_eagerly);
+  CHECK(options.steps_per_execution == 1);
 }
 
 TEST_CASE("functional models with ops, shared layers and several ends") {

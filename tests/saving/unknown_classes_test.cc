@@ -90,6 +90,21 @@ TEST_CASE("a layer that isn't registered goes by the name that it is to be regis
                  "Unknown layer 'shop>Mine'."));
 }
 
+TEST_CASE("a class of a program's own isn't one of Keras's that is called like it") {
+  const Json own = Json::parse(R"({"module": null, "class_name": "Dense", "config": {"units": 2}, )"
+                               R"("registered_name": "shop>Dense"})");
+  CHECK(contains(message_of([&] { layer_from_json(own); }), "Unknown layer 'shop>Dense'."));
+}
+
+TEST_CASE("a penalty that a layer can't have isn't dropped") {
+  const Json dropout = Json::parse(
+      R"({"module": "keras.layers", "class_name": "Dropout", "registered_name": null, "config": )"
+      R"({"name": "d", "rate": 0.5, "activity_regularizer": {"module": "keras.regularizers", )"
+      R"("class_name": "L2", "config": {"l2": 0.1}, "registered_name": null}}})");
+  CHECK(contains(message_of([&] { layer_from_json(dropout); }),
+                 "'d': an activity_regularizer isn't available for this layer."));
+}
+
 TEST_CASE("what a config lacks is told with the class") {
   const Json lacking = Json::parse(
       R"({"module": "keras.layers", "class_name": "Bidirectional", "config": {"name": "r"}, )"
