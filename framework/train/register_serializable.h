@@ -38,7 +38,9 @@ void register_serializable(const std::string& name, F from_config) {
   if constexpr (std::is_invocable_r_v<Tensor, F&, const Tensor&>) {
     activation_registry().add(name, std::move(from_config));
   } else if constexpr (std::is_invocable_r_v<Tensor, F&, const Tensor&, const Tensor&>) {
-    loss_registry().add(name, [from_config](const Json&) { return Loss(from_config); });
+    if (metric_registry().find(name) == nullptr) {  // else there is neither
+      loss_registry().add(name, [from_config](const Json&) { return Loss(from_config); });
+    }
     metric_registry().add(name, [from_config](const Json&) { return Metric(from_config); });
   } else {
     static_assert(std::is_invocable_v<F&, const Json&>,

@@ -202,6 +202,15 @@ TEST_CASE("a function is a loss and a metric, under its name in files") {
   for (const char* name : {"loss", "register_test>cubed"}) CHECK(after.at(name) == before.at(name));
 }
 
+TEST_CASE("a function that can't be both a loss and a metric is neither") {
+  register_serializable("register_test>half", [](const Json&) { return make_metric<Above>(0.5); });
+  const auto function = [](const Tensor& y_true, const Tensor&) { return y_true; };
+  CHECK(test::error_of([&] {
+          register_serializable("register_test>half", function);
+        }).starts_with("AlreadyExists: The metric 'register_test>half' is registered already."));
+  CHECK(loss_registry().find("register_test>half") == nullptr);
+}
+
 TEST_CASE("a layer of a program's own comes back with its name, its dtype, and frozen") {
   register_all_kinds();
   const Tensor input = Input({.shape = {3}, .dtype = DType::Float64});
