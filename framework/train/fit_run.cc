@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "framework/core/logging.h"
+#include "framework/model/serialized.h"
 #include "framework/saving/run_conditions.h"
 #include "framework/saving/saved_variables.h"
 #include "framework/train/array_source.h"
@@ -46,13 +47,6 @@ bool is_beginning(const RunState& state) { return state.info.at("batch") == Json
 std::string place_of(int64_t epoch, std::optional<int64_t> batch) {
   return batch ? fmt::format("after batch {} of epoch {}", *batch + 1, epoch + 1)
                : fmt::format("after epoch {}", epoch + 1);
-}
-
-Json count_to_json(std::optional<int64_t> count) { return count ? Json(*count) : Json(); }
-
-std::optional<int64_t> count_of(const Json& info, const std::string& name) {
-  const Json* count = info.find(name);
-  return count && !count->is_null() ? std::optional(count->as_int()) : std::nullopt;
 }
 
 // The first ones, counted from 0.
@@ -435,8 +429,8 @@ RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figure
   state.info = Json::object({{"epoch", epoch_},
                              {"batch", batch ? Json(*batch) : Json()},
                              {"stopped", stopped_},
-                             {"steps", count_to_json(callbacks_.params().steps)},
-                             {"first_steps", count_to_json(callbacks_.params().first_steps)},
+                             {"steps", config_value(callbacks_.params().steps)},
+                             {"first_steps", config_value(callbacks_.params().first_steps)},
                              {"optimizer", trainer_.optimizer(model_).impl().class_name()},
                              {"optimizer_config", optimizer_config_},
                              {"facts", facts_},
@@ -539,9 +533,12 @@ void Trainer::FitRun::take_up_state() {
 
 // Callbacks know what those of an undisturbed run know, unless this program says otherwise.
 void Trainer::FitRun::resume_steps(const Json& info) {
-  const std::optional<int64_t> first = count_of(info, "first_steps");
-  if (iterator_.steps() && iterator_.steps() != first) return;
-  callbacks_.restore_steps(count_of(info, "steps"), first);
+  std::optional<int64_t> steps, first_steps;
+  ConfigReader counts(info);
+  counts("steps", steps);
+  counts("first_steps", first_steps);
+  if (iterator_.steps() && iterator_.steps() != first_steps) return;
+  callbacks_.restore_steps(steps, first_steps);
 }
 
 void Trainer::FitRun::restore_places(const Json& places, int64_t workers) {

@@ -22,16 +22,13 @@ using namespace cornu::distribute;
 using test::error_of;
 using test::free_addresses;
 using test::on_all;
+using test::options_of;
 using test::sum_of_ranks;
 
 namespace {
 
-ClusterOptions options_of(int rank, const std::vector<std::string>& addresses) {
-  return {.rank = rank, .addresses = addresses};
-}
-
-ClusterOptions options_of(int rank, const std::vector<std::string>& addresses,
-                          std::chrono::milliseconds join_timeout) {
+ClusterOptions with_timeout(int rank, const std::vector<std::string>& addresses,
+                            std::chrono::milliseconds join_timeout) {
   ClusterOptions options = options_of(rank, addresses);
   options.join_timeout = join_timeout;
   return options;
@@ -114,7 +111,7 @@ TEST_CASE("a worker that gives up within a group hasn't come to the end of it") 
   std::vector<std::unique_ptr<Cluster>> clusters;
   for (const int rank : {0, 1}) {
     const std::chrono::milliseconds timeout(rank == 0 ? 60'000 : 500);
-    clusters.push_back(std::make_unique<Cluster>(options_of(rank, addresses, timeout)));
+    clusters.push_back(std::make_unique<Cluster>(with_timeout(rank, addresses, timeout)));
   }
   on_all(clusters, sum_when_formed);
   CHECK(has_waited(error_of([&] { clusters[1]->form(0); })));
@@ -137,7 +134,7 @@ TEST_CASE("a worker that has given up takes no part in what the others form with
     };
     for (const int rank : {first, 1 - first}) {
       clusters[static_cast<size_t>(rank)] =
-          std::make_unique<Cluster>(options_of(rank, addresses, timeout));
+          std::make_unique<Cluster>(with_timeout(rank, addresses, timeout));
       CHECK(has_waited(form(rank)));
     }
     SUBCASE("they can meet all the same") {

@@ -40,13 +40,10 @@ using test::error_of;
 using test::free_addresses;
 using test::GroupPtr;
 using test::on_all;
+using test::options_of;
 using test::sum_of_ranks;
 
 namespace {
-
-ClusterOptions options_of(int rank, const std::vector<std::string>& addresses) {
-  return {.rank = rank, .addresses = addresses};
-}
 
 std::vector<std::unique_ptr<Cluster>> clusters_at(const std::vector<std::string>& addresses) {
   std::vector<std::unique_ptr<Cluster>> clusters;

@@ -35,6 +35,10 @@ inline std::vector<std::string> free_addresses(int count) {
   return addresses;
 }
 
+inline distribute::ClusterOptions options_of(int rank, const std::vector<std::string>& addresses) {
+  return {.rank = rank, .addresses = addresses};
+}
+
 using GroupPtr = std::shared_ptr<distribute::WorkerCollectives>;
 
 // What all workers' `body` give, each called on a thread of its own.

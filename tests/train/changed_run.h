@@ -41,17 +41,20 @@ inline std::string bytes_of(const Tensor& tensor) {
 inline Tensor inputs() { return random::normal({22, 4}, {.seed = 3}); }
 inline Tensor labels() { return random::randint({22}, 0, 3, {.seed = 4}); }
 
+// Of a new session, and compiled.
+inline Sequential new_model(const Optimizer& optimizer) {
+  clear_session();
+  Sequential model({layers::Dense({.units = 3, .activation = "softmax"})});
+  model.compile({.optimizer = optimizer, .loss = "sparse_categorical_crossentropy"});
+  return model;
+}
+
 // A run that was killed after `killed_at` batches, and the same program with other parts.
 struct Changed {
   TempFolder folder = {};
   test::Log log = {};
 
-  Sequential compiled(const Optimizer& optimizer) const {
-    clear_session();
-    Sequential model({layers::Dense({.units = 3, .activation = "softmax"})});
-    model.compile({.optimizer = optimizer, .loss = "sparse_categorical_crossentropy"});
-    return model;
-  }
+  Sequential compiled(const Optimizer& optimizer) const { return new_model(optimizer); }
   void fit(Sequential& model, std::vector<CallbackHandle> callbacks,
            std::optional<int64_t> killed_at = {}) const {
     callbacks.push_back(

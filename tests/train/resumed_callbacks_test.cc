@@ -21,6 +21,7 @@ using testing::inputs;
 using testing::KillAt;
 using testing::Killed;
 using testing::labels;
+using testing::new_model;
 using testing::TempFolder;
 
 namespace {
@@ -40,15 +41,13 @@ Texts counts_in(const std::string& shown) {
 // Trains with a bar that is drawn at each batch; what it counted. `is_known`: whether the dataset
 // says how many batches there are.
 Texts counts_of(const TempFolder& folder, bool is_known, std::optional<int64_t> killed_at) {
-  clear_session();
   set_random_seed(11);
   std::string shown;
   double now = 0;
   const callbacks::ProgbarLogger bar({.display = ProgbarDisplay::Lines,
                                       .write = [&](std::string_view text) { shown += text; },
                                       .clock = [&] { return ++now; }});
-  Sequential model({layers::Dense({.units = 3, .activation = "softmax"})});
-  model.compile({.optimizer = "sgd", .loss = "sparse_categorical_crossentropy"});
+  Sequential model = new_model("sgd");
   const auto all = data::Dataset::from_tensor_slices({inputs(), labels()});
   const auto some = all.filter([](const Tensor&, const Tensor& y) { return y >= 0; });
   const auto dataset = (is_known ? all : some).batch(4);
@@ -100,7 +99,7 @@ TEST_CASE("the bar of a run that was killed counts on") {
 
 namespace {
 
-// What a callback is told of the steps of an epoch, at the ends of batches and epochs.
+// What a callback is told of the steps of an epoch, at the beginning of each batch.
 class NotesSteps : public Callback {
  public:
   explicit NotesSteps(Texts* noted) : noted_(noted) {}
@@ -116,11 +115,9 @@ class NotesSteps : public Callback {
 
 // Of epochs that have as many batches as a shuffle leaves them, or fewer than are wanted.
 Texts steps_noted(const TempFolder& folder, bool is_known, std::optional<int64_t> killed_at) {
-  clear_session();
   set_random_seed(11);
   Texts noted;
-  Sequential model({layers::Dense({.units = 3, .activation = "softmax"})});
-  model.compile({.optimizer = "sgd", .loss = "sparse_categorical_crossentropy"});
+  Sequential model = new_model("sgd");
   const auto numbers = data::Dataset::from_tensor_slices({inputs(), labels()});
   const auto some =
       numbers.shuffle(24, {.seed = 3}).take(12).filter([](const Tensor&, const Tensor& y) {
