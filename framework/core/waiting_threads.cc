@@ -18,6 +18,8 @@ void GOMP_parallel(void (*function)(void*), void* data, unsigned threads, unsign
 int omp_get_max_threads(void);
 int omp_get_num_procs(void);
 void omp_set_dynamic(int on);
+int omp_in_parallel(void);
+int omp_pause_resource_all(int kind);
 }
 
 namespace cornu {
@@ -132,13 +134,17 @@ class Watch {
 bool ContentionEstimate::update(double seconds, double waited) {
   constexpr double kMuch = 0.15;  // of the time: a busy program takes a third of two cores
   constexpr double kLittle = 0.05;
-  constexpr double kCalmFor = 0.5;  // seconds
+  constexpr double kMuchFor = 0.09;  // seconds
+  constexpr double kCalmFor = 0.5;
+  const auto lasting = [&](double so_far, bool goes_on) { return goes_on ? so_far + seconds : 0; };
   if (!contended_) {
-    contended_ = waited > kMuch * seconds;
+    crowded_ = lasting(crowded_, waited > kMuch * seconds);
+    contended_ = crowded_ >= kMuchFor;
     calm_ = 0;
   } else {
-    calm_ = waited <= kLittle * seconds ? calm_ + seconds : 0;
+    calm_ = lasting(calm_, waited <= kLittle * seconds);
     contended_ = calm_ < kCalmFor;
+    crowded_ = 0;
   }
   return contended_;
 }
@@ -159,6 +165,14 @@ void SleepingTeam::sleep(int threads) {
   GOMP_parallel([](void*) {}, nullptr, static_cast<unsigned>(threads), 0);
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return ended_; });
+}
+
+ReturnsTeam::ReturnsTeam(std::chrono::milliseconds least) : then_(Clock::now() + least) {}
+
+ReturnsTeam::~ReturnsTeam() {
+  constexpr int kSoft = 1;  // omp_pause_soft
+  if (Clock::now() < then_ || omp_in_parallel()) return;
+  omp_pause_resource_all(kSoft);
 }
 
 void take_short_turns(bool short_ones) {

@@ -9,6 +9,7 @@
 // later heed it): the same share of the cores, but no wait for another program's whole turn.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -23,13 +24,15 @@ namespace cornu {
 class ContentionEstimate {
  public:
   // What happened in the `seconds` since the last call: `waited` seconds, summed over all threads.
-  // Returns the new estimate: contended when threads waited for a good part of a time, no more
-  // after half a second with (almost) no waiting.
+  // Returns the new estimate: contended when threads waited for a good part of a time of 90 ms or
+  // longer (new threads share a core for some milliseconds, until the kernel moves them apart), no
+  // more after half a second with (almost) no waiting.
   bool update(double seconds, double waited);
 
  private:
   bool contended_ = false;
-  double calm_ = 0;  // seconds
+  double crowded_ = 0;  // seconds
+  double calm_ = 0;
 };
 
 // An OpenMP team of `threads` that did nothing and sleeps until this ends.
@@ -47,6 +50,22 @@ class SleepingTeam {
   std::condition_variable changed_;
   bool ended_ = false;
   std::thread thread_;
+};
+
+// For a call that computes for a while, by a thread that may do nothing afterwards: gives the
+// thread's team of compute threads back at the end, if that is `least` later or more. A team sleeps
+// for good otherwise, and all teams of the process spin less (see above): small kernels of another
+// thread, one that serves the model that this one trained, would take twice as long. The next
+// parallel kernel makes a new team, in some 50 us a thread.
+class [[nodiscard]] ReturnsTeam {
+ public:
+  explicit ReturnsTeam(std::chrono::milliseconds least = std::chrono::milliseconds(100));
+  ~ReturnsTeam();
+  ReturnsTeam(const ReturnsTeam&) = delete;
+  ReturnsTeam& operator=(const ReturnsTeam&) = delete;
+
+ private:
+  std::chrono::steady_clock::time_point then_;
 };
 
 // Asks the kernel for short turns on a core for this thread and its compute threads, or for turns

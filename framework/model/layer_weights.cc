@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights of layers, and losses.
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 #include "framework/core/strings.h"
+#include "framework/core/threads.h"
 #include "framework/model/layer_state.h"
 #include "framework/model/weight_limit.h"
 #include "framework/ops/ops.h"
@@ -35,6 +37,11 @@ std::vector<Tensor>& call_losses_of(const std::shared_ptr<internal::LayerState>&
   return entry.losses;
 }
 
+// Smaller weights are made by one thread, within milliseconds: a thread that builds a model and
+// leaves its use to others needs no team of compute threads, which would make theirs slower
+// (core/waiting_threads.h).
+constexpr uint64_t kManyBytes = 16 << 20;
+
 }  // namespace
 
 Variable Layer::add_weight(const WeightOptions& options) {
@@ -48,7 +55,9 @@ Variable Layer::add_weight(const WeightOptions& options) {
   WeightLimit::add(bytes);
   Initializer initializer = options.initializer;
   if (!initializer) initializer = Initializer(is_floating(dtype) ? "glorot_uniform" : "zeros");
-  const auto initial_value = [initializer, shape = options.shape, dtype] {
+  const auto initial_value = [initializer, shape = options.shape, dtype, bytes] {
+    std::optional<ComputeThreadsScope> alone;
+    if (bytes < kManyBytes) alone.emplace(1);
     return internal::outside_of_traces([&] { return (*initializer)(shape, dtype); });
   };
   const bool waits = WeightLimit::defers(bytes);

@@ -8,6 +8,7 @@
 
 #include "framework/autodiff/gradient_tape.h"
 #include "framework/core/strings.h"
+#include "framework/core/waiting_threads.h"
 #include "framework/model/call_frame.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/replica_context.h"
@@ -27,6 +28,7 @@ LayerOptions layer_options(const ModelOptions& options) {
 // name a part of it.
 template <class F>
 auto placed(const Model& model, const F& body) {
+  const ReturnsTeam returns;
   const StrategyScope scope(model.trainer().strategy());
   try {
     return body();

@@ -153,8 +153,8 @@ TEST_CASE("attention and its gradients, of every dtype and instruction set") {
 }
 
 TEST_CASE("attention over several blocks, with ends of blocks") {
-  const Shape biases[] = {{}, {2, 4, 70, 300}, {1, 4, 1, 300}, {2, 1, 70, 1}, {1, 1, 1, 1}};
-  const Shape masks[] = {{}, {2, 1, 70, 300}, {1, 1, 70, 1}};
+  const Shape biases[] = {{}, {2, 4, 135, 300}, {1, 4, 1, 300}, {2, 1, 135, 1}, {1, 1, 1, 1}};
+  const Shape masks[] = {{}, {2, 1, 135, 300}, {1, 1, 135, 1}};
   for (const Shape& bias : biases) {
     for (const Shape& mask : masks) {
       for (const bool causal : {false, true}) {
@@ -162,7 +162,7 @@ TEST_CASE("attention over several blocks, with ends of blocks") {
         CAPTURE(mask.to_string());
         CAPTURE(causal);
         check_against_plain({.batch = 2,
-                             .rows = 70,
+                             .rows = 135,
                              .columns = 300,
                              .heads = 4,
                              .keys = 2,

@@ -210,6 +210,18 @@ TEST_CASE("conv with groups, and depthwise") {
   }
 }
 
+TEST_CASE("conv of depthwise filters that are large, or meet few positions") {
+  for (int threads : {1, 3}) {
+    const ComputeThreadsScope scope(threads);
+    check_conv({3, {8, 7}, 40, 40, {5, 5}, {}, {2, 2, 2, 2}, {}, 40});
+    check_conv({2, {9, 8}, 67, 67, {5, 4}, {2, 3}, {1, 2, 0, 1}, {1, 2}, 67});
+    check_conv({5, {2, 2}, 130, 130, {3, 3}, {}, {1, 1, 1, 1}, {}, 130});
+    check_conv({2, {1, 3}, 7, 7, {5, 5}, {}, {2, 2, 2, 2}, {}, 7});
+    check_conv({2, {30}, 20, 20, {11}, {}, {10, 0}, {}, 20});
+    check_conv({2, {4, 5, 3}, 18, 18, {3, 3, 3}, {1, 2, 1}, {1, 1, 0, 1, 1, 1}, {}, 18});
+  }
+}
+
 TEST_CASE("conv in one and three dimensions") {
   for (DType dtype : kFloats) {
     check_conv({2, {13}, 3, 5, {4}, {2}, {1, 2}}, dtype);

@@ -15,7 +15,8 @@ namespace cornu::cpu {
 
 namespace {
 
-constexpr int64_t kBlockRows = 64;
+constexpr int64_t kBlockRows = 128;
+constexpr int64_t kCausalBlockRows = 64;  // less beyond the diagonal
 constexpr int64_t kBlockColumns = 256;
 
 template <class T>
@@ -133,7 +134,7 @@ AttentionProblem::AttentionProblem(const KernelSpec& spec, size_t first_optional
       mask_input(first_optional + (bias ? 1 : 0)),
       bias_shape(bias ? spec.inputs[bias_input].shape : Shape()),
       mask_shape(mask ? spec.inputs[mask_input].shape : Shape()),
-      block_rows(std::min(rows, kBlockRows)),
+      block_rows(std::min(rows, causal && !mask ? kCausalBlockRows : kBlockRows)),
       block_columns(std::min(columns, kBlockColumns)) {}
 
 void for_items(int parts, int64_t items, FunctionRef<bool(int, int64_t)> work) {

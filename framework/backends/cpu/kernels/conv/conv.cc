@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <numeric>
 
 #include "framework/backends/cpu/kernels/through_float32.h"
 
@@ -25,6 +27,7 @@ std::unique_ptr<Kernel> make_conv(const KernelSpec& spec) {
     }
   } else {
     if (auto kernel = make_product_conv(problem)) return kernel;
+    if (auto kernel = make_depthwise_filter_grad(problem)) return kernel;
     if (auto kernel = make_onednn_conv(problem)) return kernel;
   }
   if (auto kernel = through_float32(spec, make_conv<kDirection>)) return kernel;
@@ -63,6 +66,35 @@ ConvProblem::ConvProblem(const KernelSpec& spec, ConvDirection which) : directio
 
 bool ConvProblem::all(const std::vector<int64_t>& values, int64_t value) const {
   return std::ranges::all_of(values, [&](int64_t v) { return v == value; });
+}
+
+std::vector<int64_t> ConvProblem::input_positions() const {
+  std::vector<int64_t> result;
+  const int64_t outputs = product_of(out);
+  const int64_t filter_taps = product_of(taps);
+  for (int64_t output = 0; output < outputs; ++output) {
+    for (int64_t tap = 0; tap < filter_taps; ++tap) {
+      int64_t position = 0;
+      int64_t size = 1;
+      int64_t o = output;
+      int64_t t = tap;
+      for (size_t axis = spatial(); axis-- > 0;) {
+        const int64_t at =
+            o % out[axis] * strides[axis] - low[axis] + t % taps[axis] * dilation[axis];
+        if (at < 0 || at >= in[axis]) position = -1;
+        if (position >= 0) position += at * size;
+        size *= in[axis];
+        o /= out[axis];
+        t /= taps[axis];
+      }
+      result.push_back(position);
+    }
+  }
+  return result;
+}
+
+int64_t product_of(const std::vector<int64_t>& sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
 }
 
 void register_conv_kernels(KernelTable& table) {

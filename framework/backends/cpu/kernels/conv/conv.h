@@ -35,7 +35,12 @@ struct ConvProblem {
 
   size_t spatial() const { return in.size(); }
   bool all(const std::vector<int64_t>& values, int64_t value) const;
+  // Of one image: for each output position and tap, row-major, the input position; -1 in the
+  // padding.
+  std::vector<int64_t> input_positions() const;
 };
+
+int64_t product_of(const std::vector<int64_t>& sizes);
 
 // float32 and bfloat16; null for other dtypes.
 std::unique_ptr<Kernel> make_onednn_conv(const ConvProblem& problem);
@@ -43,6 +48,10 @@ std::unique_ptr<Kernel> make_onednn_conv(const ConvProblem& problem);
 // float32 convolutions of few positions and large filters, and gradients of bfloat16 filters where
 // oneDNN's are slow; null for others.
 std::unique_ptr<Kernel> make_product_conv(const ConvProblem& problem);
+
+// Gradients of float32 depthwise filters where oneDNN's are slow: large filters, or small images.
+// Null for others.
+std::unique_ptr<Kernel> make_depthwise_filter_grad(const ConvProblem& problem);
 
 // float32, float64 and integers, with plain loops.
 std::unique_ptr<Kernel> make_plain_conv(const ConvProblem& problem);

@@ -6,7 +6,6 @@
 // oneDNN adds the part of each row of each image, so that the filter goes through memory as often.
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <tuple>
 
 #include "framework/backends/cpu/kernels/conv/conv.h"
@@ -26,48 +25,18 @@ constexpr int64_t kGrain = 16;              // positions per thread, at least
 constexpr int64_t kChannelsPerColumn = 8;
 constexpr int64_t kMostGathered = 1 << 24;
 
-int64_t product(const std::vector<int64_t>& sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
-}
-
-// Of one image: for each output position and tap, row-major, the input position; -1 in the padding.
-std::vector<int64_t> input_positions(const ConvProblem& problem) {
-  std::vector<int64_t> result;
-  const int64_t outputs = product(problem.out);
-  const int64_t taps = product(problem.taps);
-  for (int64_t output = 0; output < outputs; ++output) {
-    for (int64_t tap = 0; tap < taps; ++tap) {
-      int64_t position = 0;
-      int64_t size = 1;
-      int64_t o = output;
-      int64_t t = tap;
-      for (size_t axis = problem.spatial(); axis-- > 0;) {
-        const int64_t at = o % problem.out[axis] * problem.strides[axis] - problem.low[axis] +
-                           t % problem.taps[axis] * problem.dilation[axis];
-        if (at < 0 || at >= problem.in[axis]) position = -1;
-        if (position >= 0) position += at * size;
-        size *= problem.in[axis];
-        o /= problem.out[axis];
-        t /= problem.taps[axis];
-      }
-      result.push_back(position);
-    }
-  }
-  return result;
-}
-
 class ProductConv : public Kernel {
  public:
   explicit ProductConv(const ConvProblem& problem)
       : direction_(problem.direction),
         bias_(problem.bias),
         batch_(problem.batch),
-        in_(product(problem.in)),
-        out_(product(problem.out)),
-        taps_(product(problem.taps)),
+        in_(product_of(problem.in)),
+        out_(product_of(problem.out)),
+        taps_(product_of(problem.taps)),
         channels_(static_cast<size_t>(problem.c_in)),
         pixel_bytes_(channels_ * size_of(problem.dtype)),
-        positions_(input_positions(problem)) {
+        positions_(problem.input_positions()) {
     MatmulProblem matmul;
     matmul.dtype = problem.dtype;
     matmul.bias = problem.bias;
@@ -178,17 +147,17 @@ namespace {
 
 // At most as many positions as output channels: the gathered matrix is no larger than the filter.
 bool has_few_positions(const ConvProblem& problem) {
-  const int64_t filter = product(problem.taps) * problem.c_in * problem.c_out;
-  const int64_t positions = problem.batch * product(problem.out);
+  const int64_t filter = product_of(problem.taps) * problem.c_in * problem.c_out;
+  const int64_t positions = problem.batch * product_of(problem.out);
   return problem.dtype == DType::Float32 && filter >= kSmallestFilter &&
          positions <= std::min(kMostPositions, problem.c_out);
 }
 
 bool has_costly_half_gradient(const ConvProblem& problem) {
   const int64_t gathered =
-      problem.batch * product(problem.out) * product(problem.taps) * problem.c_in;
+      problem.batch * product_of(problem.out) * product_of(problem.taps) * problem.c_in;
   return problem.dtype == DType::BFloat16 && problem.direction == ConvDirection::FilterGrad &&
-         product(problem.taps) > 1 && problem.c_out >= kChannelsPerColumn * problem.out.back() &&
+         product_of(problem.taps) > 1 && problem.c_out >= kChannelsPerColumn * problem.out.back() &&
          gathered <= kMostGathered;
 }
 

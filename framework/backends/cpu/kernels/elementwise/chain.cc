@@ -5,6 +5,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "framework/backends/cpu/kernels/elementwise/chain.cc"
+#include <span>
+
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -17,6 +19,9 @@ namespace HWY_NAMESPACE {
 namespace {
 
 inline constexpr size_t kVectors = 8;  // of a block
+// Arrays in memory are fetched this many blocks ahead: the processor's own prefetching doesn't keep
+// up with several short runs at a time.
+inline constexpr size_t kBlocksAhead = 2;
 
 // Threaded code: each operation is a function that takes the accumulator in vector registers and
 // tail-calls the next one.
@@ -125,8 +130,13 @@ class Machine {
       places[operands + i] = {locals + i * kBlock, 0, lanes()};
     }
 
+    const T* streams[kMaxChainOperands];
+    size_t streamed = 0;
+    for (size_t i = 0; i < operands; ++i) {
+      if (args.operand[i].streams) streams[streamed++] = places[i].data;
+    }
     const size_t whole = count / kBlock * kBlock;
-    run_blocks(chain, places, whole);
+    run_blocks(chain, places, whole, std::span(streams, streamed));
     if (whole == count) return;
     // The rest goes through a padded block, so that no memory beyond it is accessed.
     HWY_ALIGN T padded[kMaxChainOperands * kBlock];
@@ -137,7 +147,7 @@ class Machine {
       pad(places[i].data + whole, rest, block);
       places[i].data = block;
     }
-    run_blocks(chain, places, kBlock);
+    run_blocks(chain, places, kBlock, {});
     for (size_t i = operands - static_cast<size_t>(chain.outputs); i < operands; ++i) {
       T* out = static_cast<T*>(const_cast<void*>(args.operand[i].data));
       unpad(places[i].data, rest, out + whole);
@@ -165,7 +175,8 @@ class Machine {
     }
   }
 
-  static void run_blocks(const Chain& chain, const Place* places, size_t count) {
+  static void run_blocks(const Chain& chain, const Place* places, size_t count,
+                         std::span<const T* const> streams) {
     if (count == 0) return;
     Code code[kMaxChainSteps + 1];
     const size_t steps = chain.steps.size();
@@ -177,6 +188,10 @@ class Machine {
     code[steps].run = stop;
     const V any = hn::Undefined(D());
     for (size_t offset = 0; offset < count; offset += kBlock) {
+      for (const T* stream : streams) {
+        const T* ahead = stream + offset + kBlocksAhead * kBlock;
+        for (size_t k = 0; k < kVectors; ++k) __builtin_prefetch(ahead + k * lanes());
+      }
       code->run(code, offset, any, any, any, any, any, any, any, any);
     }
   }

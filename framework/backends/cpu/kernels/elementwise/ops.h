@@ -93,6 +93,7 @@ std::vector<std::string_view> tile_op_names();
 struct TileOperand {
   const void* data = nullptr;
   size_t step = 1;
+  bool streams = false;  // the next tile's elements follow in memory
 };
 inline constexpr size_t kScalarWidth = 64;
 

@@ -180,7 +180,7 @@ void TileProgram::start_part(const KernelArgs& args, std::byte* memory, TileOper
 
 void TileProgram::point_to_arrays(const KernelArgs& args, TileOperand* slots) const {
   for (const TilePlan::Operand& operand : plan_.in_place) {
-    slots[operand.value] = {data(operand, args), 1};
+    slots[operand.value] = {data(operand, args), 1, true};
   }
 }
 

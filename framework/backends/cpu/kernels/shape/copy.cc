@@ -137,14 +137,21 @@ void StridedCopy::each_outer(int64_t begin, int64_t end, int64_t skipped, Visit 
   }
 }
 
+// Long rows are divided, so that every thread has a part.
 template <class T>
 void StridedCopy::run_as(const T* from, T* to) const {
   const int64_t row_bytes = inner_.size * static_cast<int64_t>(sizeof(T));
-  parallel_for(outer_count_, kCopyGrainBytes / row_bytes, [&](int64_t begin, int64_t end) {
-    each_outer(begin, end, 1, [&](int64_t, int64_t from_offset, int64_t to_offset) {
-      copy_row(from + from_offset, inner_.from, to + to_offset, inner_.to, inner_.size);
-    });
-  });
+  const int64_t parts = std::max<int64_t>(1, row_bytes / kCopyGrainBytes);
+  const int64_t part = (inner_.size + parts - 1) / parts;
+  parallel_for(
+      outer_count_ * parts, kCopyGrainBytes * parts / row_bytes, [&](int64_t begin, int64_t end) {
+        each_outer(begin, end, parts, [&](int64_t index, int64_t from_offset, int64_t to_offset) {
+          const int64_t first = std::min(index * part, inner_.size);
+          copy_row(from + from_offset + first * inner_.from, inner_.from,
+                   to + to_offset + first * inner_.to, inner_.to,
+                   std::min(part, inner_.size - first));
+        });
+      });
 }
 
 template <class T>
