@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // LstmRows of the batch don't know of each other: each thread takes some of them through all steps,
 // so that threads meet once a sequence and not at every step. A step is a single-threaded oneDNN
-// product with the recurrent kernel, packed once a run, and one pass over the gates.
+// product with the recurrent kernel, packed once a run, and one pass over the gates. The gates may
+// take the place of the inputs, and their gradients that of the gates: less goes through memory.
 #include "framework/backends/cpu/kernels/recurrent/lstm.h"
 
 #include <algorithm>
@@ -33,14 +34,14 @@ struct LstmProblem {
   bool reverse;
 };
 
-// Some rows of the batch, and their product with the kernel (units x 4 units), or with its
-// transpose.
+// Some rows of the batch, and their product with the kernel (units x 4 units), which is added to
+// what is there; or with its transpose, which isn't.
 class LstmRows {
  public:
   LstmRows(int64_t begin, int64_t count, int64_t units, bool transposed)
       : begin_(begin),
         count_(count),
-        desc_(chosen(count, transposed ? 4 * units : units, transposed ? units : 4 * units)),
+        desc_(chosen(count, units, transposed)),
         pack_(reorder_step(plain_kernel(units, transposed), desc_.weights_desc())),
         product_(dnnl::matmul(desc_)) {
     product_.add(DNNL_ARG_SRC, desc_.src_desc());
@@ -74,11 +75,20 @@ class LstmRows {
     return transposed ? Desc({4 * units, units}, Type::f32, Dims{1, 4 * units})
                       : Desc({units, 4 * units}, Type::f32, Dims{4 * units, 1});
   }
-  static dnnl::matmul::primitive_desc chosen(int64_t rows, int64_t k, int64_t n) {
+  static dnnl::matmul::primitive_desc chosen(int64_t rows, int64_t units, bool transposed) {
+    const int64_t k = transposed ? 4 * units : units;
+    const int64_t n = transposed ? units : 4 * units;
     const Desc x({rows, k}, Type::f32, Dims{k, 1});
     const Desc kernel({k, n}, Type::f32, Tag::any);
     const Desc out({rows, n}, Type::f32, Dims{n, 1});
-    return {dnnl::matmul::desc(x, kernel, out), attributes(), engine()};
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    if (!transposed) {
+      dnnl::post_ops sum;
+      sum.append_sum();
+      attributes.set_post_ops(sum);
+    }
+    return {dnnl::matmul::desc(x, kernel, out), attributes, engine()};
   }
 
   int64_t begin_;
@@ -133,7 +143,9 @@ class LstmKernel : public Kernel {
 
 class LstmForward : public LstmKernel {
  public:
-  explicit LstmForward(const LstmProblem& problem) : LstmKernel(problem, false) {}
+  explicit LstmForward(const LstmProblem& problem) : LstmKernel(problem, false) {
+    set_may_alias({{0, 2}});
+  }
 
   void run(const KernelArgs& args) override {
     const auto in = [&](size_t i) { return static_cast<const float*>(args.in[i]); };
@@ -144,11 +156,14 @@ class LstmForward : public LstmKernel {
       const float* c = in(2) + rows.begin() * units;
       for (int64_t turn = 0; turn < problem_.steps; ++turn) {
         const int64_t at = (step_at(turn) * problem_.batch + rows.begin()) * units;
+        if (in(0) != out(2)) {
+          const auto bytes = static_cast<size_t>(4 * rows.count() * units) * sizeof(float);
+          std::memcpy(out(2) + 4 * at, in(0) + 4 * at, bytes);
+        }
         if (!rows.multiply(h, out(2) + 4 * at)) return false;
         for (int64_t row = 0; row < rows.count(); ++row) {
           const int64_t own = row * units;
-          simd_.forward({in(0) + 4 * (at + own), c + own, out(2) + 4 * (at + own),
-                         out(1) + at + own, out(0) + at + own},
+          simd_.forward({c + own, out(2) + 4 * (at + own), out(1) + at + own, out(0) + at + own},
                         units);
         }
         h = out(0) + at;
@@ -161,7 +176,9 @@ class LstmForward : public LstmKernel {
 
 class LstmBackward : public LstmKernel {
  public:
-  explicit LstmBackward(const LstmProblem& problem) : LstmKernel(problem, true) {}
+  explicit LstmBackward(const LstmProblem& problem) : LstmKernel(problem, true) {
+    set_may_alias({{0, 0}});
+  }
 
   void run(const KernelArgs& args) override {
     const auto in = [&](size_t i) { return static_cast<const float*>(args.in[i]); };

@@ -8,9 +8,8 @@ namespace cornu::cpu {
 
 // One row of the batch, in one step; arrays of `units`, or 4 * units for gates (i, f, g, o).
 struct LstmForwardRow {
-  const float* inputs;  // 4 * units, as the layer's product gave them
   const float* c_before;
-  float* gates;  // 4 * units: h times the recurrent kernel; the activated gates afterwards
+  float* gates;  // 4 * units: the sums; the activated gates afterwards
   float* c;
   float* h;
 };
@@ -23,7 +22,7 @@ struct LstmBackwardRow {
   const float* dc_outside;
   const float* dh;  // from the step behind
   float* dc;        // from the step behind; afterwards for the step before
-  float* dgates;    // 4 * units: the gradient before activation
+  float* dgates;    // 4 * units: the gradient before activation; may be `gates`
 };
 
 struct SimdLstm {

@@ -27,10 +27,8 @@ struct Lstm {
 
   static void forward(const LstmForwardRow& row, int64_t units) {
     each_unit(units, [&](auto d, int64_t at) HWY_ATTR {
-      const auto sum = [&](int64_t gate) HWY_ATTR {
-        const int64_t from = gate * units + at;
-        return hn::Add(hn::LoadU(d, row.inputs + from), hn::LoadU(d, row.gates + from));
-      };
+      const auto sum = [&](int64_t gate)
+                           HWY_ATTR { return hn::LoadU(d, row.gates + gate * units + at); };
       const auto i = vec_sigmoid(d, sum(0));
       const auto f = vec_sigmoid(d, sum(1));
       const auto g = vec_tanh(d, sum(2));
