@@ -17,15 +17,26 @@ sigset_t all_but_faults() {
   return set;
 }
 
+void block(sigset_t* before) {
+  static const sigset_t kAll = all_but_faults();
+  pthread_sigmask(SIG_BLOCK, &kAll, before);
+}
+
 }  // namespace
 
 BlockedSignals::BlockedSignals() {
-  static const sigset_t kAll = all_but_faults();
-  if (blocked_depth++ == 0) pthread_sigmask(SIG_BLOCK, &kAll, &before_);
+  if (blocked_depth++ == 0) block(&before_);
 }
 
 BlockedSignals::~BlockedSignals() {
   if (--blocked_depth == 0) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+void block_signals_for_good() {
+  static thread_local bool done = false;
+  if (done) return;
+  done = true;
+  if (blocked_depth++ == 0) block(nullptr);
 }
 
 }  // namespace cornu

@@ -22,4 +22,7 @@ class [[nodiscard]] BlockedSignals {
   sigset_t before_;  // of the outermost one
 };
 
+// The same for the rest of the calling thread's life, to its very end. Cheap when called again.
+void block_signals_for_good();
+
 }  // namespace cornu

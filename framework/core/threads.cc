@@ -13,6 +13,7 @@
 #include <string>
 
 #include "framework/core/blocked_signals.h"
+#include "framework/core/compute_team.h"
 #include "framework/core/cpu_quota.h"
 #include "framework/core/error.h"
 #include "framework/core/waiting_threads.h"
@@ -44,7 +45,7 @@ struct Region {
 void run_region(void* data) {
   Region& region = *static_cast<Region*>(data);
   // The team's threads have no signals to handle, ever.
-  if (omp_get_thread_num() > 0) thread_local const BlockedSignals blocked;
+  if (omp_get_thread_num() > 0) block_signals_for_good();
   // A team may come out smaller than was asked for: its members take the parts in turns.
   for (int part = omp_get_thread_num(); part < region.parts; part += omp_get_num_threads()) {
     try {
@@ -140,6 +141,7 @@ void parallel_parts(int parts, FunctionRef<void(int)> body) {
   }
   Region region{body, parts};
   const int threads = std::min(parts, compute_threads());
+  note_compute_team();
   GOMP_parallel(run_region, &region, static_cast<unsigned>(threads), 0);
   if (region.error) std::rethrow_exception(region.error);
 }

@@ -18,8 +18,6 @@ void GOMP_parallel(void (*function)(void*), void* data, unsigned threads, unsign
 int omp_get_max_threads(void);
 int omp_get_num_procs(void);
 void omp_set_dynamic(int on);
-int omp_in_parallel(void);
-int omp_pause_resource_all(int kind);
 }
 
 namespace cornu {
@@ -167,19 +165,9 @@ void SleepingTeam::sleep(int threads) {
   changed_.wait(lock, [this] { return ended_; });
 }
 
-ReturnsTeam::ReturnsTeam(std::chrono::milliseconds least) : then_(Clock::now() + least) {}
-
-ReturnsTeam::~ReturnsTeam() {
-  constexpr int kSoft = 1;  // omp_pause_soft
-  if (Clock::now() < then_ || omp_in_parallel()) return;
-  omp_pause_resource_all(kSoft);
-}
-
 void take_short_turns(bool short_ones) {
   constexpr uint64_t kShort = 100'000;  // the shortest there is
-  uint64_t turn = short_ones ? kShort : 0;
-  GOMP_parallel([](void* data) { set_turn(*static_cast<uint64_t*>(data)); }, &turn,
-                static_cast<unsigned>(omp_get_max_threads()), 0);
+  parallel_parts(compute_threads(), [&](int) { set_turn(short_ones ? kShort : 0); });
 }
 
 void adapt_waiting_threads() {

@@ -9,7 +9,6 @@
 // later heed it): the same share of the cores, but no wait for another program's whole turn.
 #pragma once
 
-#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -50,22 +49,6 @@ class SleepingTeam {
   std::condition_variable changed_;
   bool ended_ = false;
   std::thread thread_;
-};
-
-// For a call that computes for a while, by a thread that may do nothing afterwards: gives the
-// thread's team of compute threads back at the end, if that is `least` later or more. A team sleeps
-// for good otherwise, and all teams of the process spin less (see above): small kernels of another
-// thread, one that serves the model that this one trained, would take twice as long. The next
-// parallel kernel makes a new team, in some 50 us a thread.
-class [[nodiscard]] ReturnsTeam {
- public:
-  explicit ReturnsTeam(std::chrono::milliseconds least = std::chrono::milliseconds(100));
-  ~ReturnsTeam();
-  ReturnsTeam(const ReturnsTeam&) = delete;
-  ReturnsTeam& operator=(const ReturnsTeam&) = delete;
-
- private:
-  std::chrono::steady_clock::time_point then_;
 };
 
 // Asks the kernel for short turns on a core for this thread and its compute threads, or for turns

@@ -22,7 +22,7 @@ Tensor generate(const Shape& shape, DType dtype, const F& value) {
   dispatch_dtype(dtype, [&](auto t) {
     using T = decltype(t);
     const auto out = tensor.mutable_data<T>();
-    parallel_for(static_cast<int64_t>(out.size()), 4096, [&](int64_t begin, int64_t end) {
+    parallel_for(static_cast<int64_t>(out.size()), 32768, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>) {
           out[static_cast<size_t>(i)] = T(static_cast<float>(value(i)));

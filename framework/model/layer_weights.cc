@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights of layers, and losses.
 #include <algorithm>
-#include <optional>
 #include <unordered_map>
 
+#include "framework/core/compute_team.h"
 #include "framework/core/strings.h"
-#include "framework/core/threads.h"
 #include "framework/model/layer_state.h"
 #include "framework/model/weight_limit.h"
 #include "framework/ops/ops.h"
@@ -37,10 +36,14 @@ std::vector<Tensor>& call_losses_of(const std::shared_ptr<internal::LayerState>&
   return entry.losses;
 }
 
-// Smaller weights are made by one thread, within milliseconds: a thread that builds a model and
-// leaves its use to others needs no team of compute threads, which would make theirs slower
-// (core/waiting_threads.h).
-constexpr uint64_t kManyBytes = 16 << 20;
+// A thread that builds a model may leave its use to others: it keeps no team that it needed for
+// this alone (core/compute_team.h).
+Tensor make_weight(const Initializer& initializer, const Shape& shape, DType dtype) {
+  const bool had_team = has_compute_team();
+  Tensor weight = internal::outside_of_traces([&] { return (*initializer)(shape, dtype); });
+  if (!had_team && has_compute_team()) release_compute_team();
+  return weight;
+}
 
 }  // namespace
 
@@ -55,10 +58,8 @@ Variable Layer::add_weight(const WeightOptions& options) {
   WeightLimit::add(bytes);
   Initializer initializer = options.initializer;
   if (!initializer) initializer = Initializer(is_floating(dtype) ? "glorot_uniform" : "zeros");
-  const auto initial_value = [initializer, shape = options.shape, dtype, bytes] {
-    std::optional<ComputeThreadsScope> alone;
-    if (bytes < kManyBytes) alone.emplace(1);
-    return internal::outside_of_traces([&] { return (*initializer)(shape, dtype); });
+  const auto initial_value = [initializer, shape = options.shape, dtype] {
+    return make_weight(initializer, shape, dtype);
   };
   const bool waits = WeightLimit::defers(bytes);
   Variable variable(

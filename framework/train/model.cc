@@ -2,13 +2,14 @@
 #include "framework/train/model.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <typeinfo>
 #include <utility>
 
 #include "framework/autodiff/gradient_tape.h"
+#include "framework/core/compute_team.h"
 #include "framework/core/strings.h"
-#include "framework/core/waiting_threads.h"
 #include "framework/model/call_frame.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/replica_context.h"
@@ -28,7 +29,6 @@ LayerOptions layer_options(const ModelOptions& options) {
 // name a part of it.
 template <class F>
 auto placed(const Model& model, const F& body) {
-  const ReturnsTeam returns;
   const StrategyScope scope(model.trainer().strategy());
   try {
     return body();
@@ -36,6 +36,17 @@ auto placed(const Model& model, const F& body) {
     error.add_place(fmt::format("{} '{}'", model.class_name(), model.name()));
     throw;
   }
+}
+
+// The same for fit: who has trained for a while may leave what follows to other threads.
+template <class F>
+History trained(const Model& model, const F& body) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kWhile(100);
+  const auto begin = Clock::now();
+  History history = placed(model, body);
+  if (Clock::now() - begin >= kWhile) release_compute_team();
+  return history;
 }
 
 void add_tracked(const Layer& layer, std::vector<Metric>& metrics) {
@@ -297,10 +308,10 @@ NamedValues<Tensor> Model::get_metrics_result() const {
 }
 
 History Model::fit(const Tensors& x, const Tensors& y, const FitOptions& options) {
-  return placed(*this, [&] { return trainer_->fit(subject(), x, y, options); });
+  return trained(*this, [&] { return trainer_->fit(subject(), x, y, options); });
 }
 History Model::fit(const std::shared_ptr<BatchSource>& source, const FitOptions& options) {
-  return placed(*this, [&] { return trainer_->fit(subject(), source, options); });
+  return trained(*this, [&] { return trainer_->fit(subject(), source, options); });
 }
 Logs Model::evaluate(const Tensors& x, const Tensors& y, const EvaluateOptions& options) {
   return placed(*this, [&] { return trainer_->evaluate(subject(), x, y, options); });

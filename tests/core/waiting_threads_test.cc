@@ -4,10 +4,6 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
-#include <chrono>
-#include <filesystem>
-#include <iterator>
-#include <thread>
 
 #include "framework/core/threads.h"
 
@@ -72,49 +68,4 @@ TEST_CASE("loops go on when threads stop sleeping before a fork, asked or not") 
     if (round % 10 == 0) end_sleeping_threads();
   }
   CHECK(sum == 1000);
-}
-
-namespace {
-
-std::ptrdiff_t threads_of_process() {
-  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
-}
-
-// How many threads a loop in a guard leaves behind, beside those that there were.
-std::ptrdiff_t threads_left(std::chrono::milliseconds least) {
-  std::ptrdiff_t left = 0;
-  std::thread([&] {
-    const ComputeThreadsScope two(2);
-    std::atomic<int64_t> sum = 0;
-    const auto loop = [&] {
-      parallel_for(2, 1, [&](int64_t begin, int64_t end) { sum += end - begin; });
-    };
-    const std::ptrdiff_t before = threads_of_process();
-    {
-      const ReturnsTeam returns(least);
-      loop();
-      CHECK(threads_of_process() == before + 1);
-    }
-    left = threads_of_process() - before;
-    loop();  // with a team again
-    CHECK(sum == 4);
-  }).join();
-  return left;
-}
-
-}  // namespace
-
-TEST_CASE("a call of some length gives its team back, a short one keeps it") {
-  CHECK(threads_left(std::chrono::milliseconds(0)) == 0);
-  CHECK(threads_left(std::chrono::hours(1)) == 1);
-}
-
-TEST_CASE("a guard within a parallel loop leaves the team alone") {
-  const ComputeThreadsScope two(2);
-  std::atomic<int64_t> sum = 0;
-  parallel_for(2, 1, [&](int64_t begin, int64_t end) {
-    const ReturnsTeam returns(std::chrono::milliseconds(0));
-    sum += end - begin;
-  });
-  CHECK(sum == 2);
 }

@@ -81,6 +81,32 @@ TEST_CASE("lstm is the recurrence that its steps are, gradients and all") {
   }
 }
 
+TEST_CASE("lstm whose gates may take the place of its inputs, or not") {
+  for (const bool reverse : {false, true}) {
+    for (const bool needed_later : {false, true}) {
+      CAPTURE(reverse);
+      CAPTURE(needed_later);
+      const auto run = [&](Recurrence recurrence) {
+        return function([&, recurrence](const std::vector<Tensor>& in) -> std::vector<Tensor> {
+          GradientTape tape;
+          tape.watch(in[0]);
+          std::vector<Tensor> own = in;
+          own[0] = in[0] * 1.5;
+          const std::vector<Tensor> results = recurrence(own, reverse);
+          Tensor loss = ops::sum(ops::square(results[0]));
+          if (needed_later) loss = loss + ops::sum(ops::sin(own[0]));
+          // The sums' gradient is used up within the graph, as a layer's is.
+          return {results[0], ops::matmul(tape.gradient(loss, {in[0]})[0], ops::transpose(in[3]))};
+        });
+      };
+      const std::vector<Tensor> in = inputs_of({5, 19, 6, reverse});
+      const std::vector<Tensor> expected = run(step_by_step).call(in);
+      const std::vector<Tensor> found = run(as_one_op).call(in);
+      for (size_t i = 0; i < found.size(); ++i) CHECK(distance(found[i], expected[i]) < 2e-5);
+    }
+  }
+}
+
 TEST_CASE("lstm on one thread and on many") {
   const Problem p{3, 40, 24, false};
   std::vector<Tensor> alone;

@@ -16,7 +16,9 @@ namespace cornu::cpu {
 namespace {
 
 constexpr int64_t kBlockRows = 128;
-constexpr int64_t kCausalBlockRows = 64;  // less beyond the diagonal
+// Where there is much beyond the diagonal, or little to share out to threads.
+constexpr int64_t kFewBlockRows = 64;
+constexpr int64_t kManyBlocks = 64;
 constexpr int64_t kBlockColumns = 256;
 
 template <class T>
@@ -134,8 +136,11 @@ AttentionProblem::AttentionProblem(const KernelSpec& spec, size_t first_optional
       mask_input(first_optional + (bias ? 1 : 0)),
       bias_shape(bias ? spec.inputs[bias_input].shape : Shape()),
       mask_shape(mask ? spec.inputs[mask_input].shape : Shape()),
-      block_rows(std::min(rows, causal && !mask ? kCausalBlockRows : kBlockRows)),
-      block_columns(std::min(columns, kBlockColumns)) {}
+      block_rows(std::min(rows, kBlockRows)),
+      block_columns(std::min(columns, kBlockColumns)) {
+  const bool many = block_rows > 0 && batch * heads >= kManyBlocks / row_blocks();
+  if ((causal && !mask) || !many) block_rows = std::min(rows, kFewBlockRows);
+}
 
 void for_items(int parts, int64_t items, FunctionRef<bool(int, int64_t)> work) {
   std::atomic<int64_t> next = 0;

@@ -16,8 +16,10 @@ namespace {
 
 constexpr int64_t kChannels = 16;             // a thread's share is a multiple
 constexpr int64_t kThreadProducts = 1 << 17;  // per thread, at least
-constexpr int64_t kMostPairs = 1 << 19;       // of an image's outputs and taps
-// oneDNN 2.6 is fast for filters of up to 3 x 3 taps, if there are more outputs than a few.
+constexpr int64_t kMostPairs = 1 << 18;       // of an image's outputs and taps
+// Outputs that all taps go through before the next ones: they stay in the cache.
+constexpr int64_t kOutputs = 1024;
+// oneDNN 2.6 is fast for up to nine taps, if there are more outputs than a few.
 constexpr int64_t kFastTaps = 9;
 constexpr int64_t kFewOutputs = 9;
 
@@ -28,30 +30,32 @@ class DepthwiseFilterGrad : public Kernel {
         channels_(problem.c_in),
         x_size_(product_of(problem.in) * channels_),
         y_size_(product_of(problem.out) * channels_),
-        pairs_(static_cast<size_t>(product_of(problem.taps))) {
+        taps_(product_of(problem.taps)) {
     const std::vector<int64_t> positions = problem.input_positions();
-    for (size_t i = 0; i < positions.size(); ++i) {
-      if (positions[i] < 0) continue;
-      const auto output = static_cast<int64_t>(i / pairs_.size());
-      pairs_[i % pairs_.size()].push_back({positions[i] * channels_, output * channels_});
+    const int64_t outputs = product_of(problem.out);
+    for (int64_t first = 0; first < outputs; first += kOutputs) {
+      for (int64_t tap = 0; tap < taps_; ++tap) {
+        std::vector<DepthwisePair>& pairs = pairs_.emplace_back();
+        for (int64_t output = first; output < std::min(first + kOutputs, outputs); ++output) {
+          const int64_t input = positions[static_cast<size_t>(output * taps_ + tap)];
+          if (input >= 0) pairs.push_back({input * channels_, output * channels_});
+        }
+      }
     }
     const auto products = static_cast<int64_t>(positions.size()) * batch_ * kChannels;
     grain_ = kChannels * std::max<int64_t>(1, kThreadProducts / products);
   }
 
   void run(const KernelArgs& args) override {
-    const auto* x = static_cast<const float*>(args.in[0]);
-    const auto* y = static_cast<const float*>(args.in[1]);
     auto* filter = static_cast<float*>(args.out[0]);
-    std::memset(filter, 0, pairs_.size() * static_cast<size_t>(channels_) * sizeof(float));
+    std::memset(filter, 0, static_cast<size_t>(taps_ * channels_) * sizeof(float));
     parallel_for(channels_, grain_, [&](int64_t begin, int64_t end) {
       for (int64_t image = 0; image < batch_; ++image) {
-        const float* image_x = x + image * x_size_ + begin;
-        const float* image_y = y + image * y_size_ + begin;
-        float* sums = filter + begin;
-        for (const auto& pairs : pairs_) {
-          add_(pairs, image_x, image_y, sums, static_cast<size_t>(end - begin));
-          sums += channels_;
+        const float* x = static_cast<const float*>(args.in[0]) + image * x_size_ + begin;
+        const float* y = static_cast<const float*>(args.in[1]) + image * y_size_ + begin;
+        for (size_t i = 0; i < pairs_.size(); ++i) {
+          float* sums = filter + static_cast<int64_t>(i) % taps_ * channels_ + begin;
+          add_(pairs_[i], x, y, sums, static_cast<size_t>(end - begin));
         }
       }
     });
@@ -62,7 +66,8 @@ class DepthwiseFilterGrad : public Kernel {
   int64_t channels_;
   int64_t x_size_;  // elements of an image
   int64_t y_size_;
-  std::vector<std::vector<DepthwisePair>> pairs_;  // by tap
+  int64_t taps_;
+  std::vector<std::vector<DepthwisePair>> pairs_;  // by outputs, then by tap
   int64_t grain_ = kChannels;
   DepthwiseSum add_ = simd_depthwise_sum();
 };
@@ -71,7 +76,8 @@ class DepthwiseFilterGrad : public Kernel {
 
 std::unique_ptr<Kernel> make_depthwise_filter_grad(const ConvProblem& problem) {
   const bool depthwise = problem.groups == problem.c_in && problem.c_in == problem.c_out;
-  if (!depthwise || problem.dtype != DType::Float32) return nullptr;
+  if (!depthwise || problem.c_in < kChannels) return nullptr;
+  if (problem.dtype != DType::Float32) return nullptr;
   if (problem.direction != ConvDirection::FilterGrad) return nullptr;
   const int64_t taps = product_of(problem.taps);
   const int64_t outputs = product_of(problem.out);

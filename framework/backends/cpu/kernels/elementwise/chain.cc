@@ -5,6 +5,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "framework/backends/cpu/kernels/elementwise/chain.cc"
+#include <algorithm>
+#include <cstdint>
 #include <span>
 
 #include <hwy/foreach_target.h>
@@ -31,6 +33,7 @@ class Machine {
   using D = hn::ScalableTag<T>;
   using V = hn::Vec<D>;
   static constexpr size_t kBlock = kVectors * hn::MaxLanes(D());
+  static constexpr size_t kLine = 64;  // bytes of the cache
 
   struct Code;
   using Operation = void (*)(const Code* code, size_t offset, V a0, V a1, V a2, V a3, V a4, V a5,
@@ -130,10 +133,12 @@ class Machine {
       places[operands + i] = {locals + i * kBlock, 0, lanes()};
     }
 
-    const T* streams[kMaxChainOperands];
+    uintptr_t streams[kMaxChainOperands];
     size_t streamed = 0;
     for (size_t i = 0; i < operands; ++i) {
-      if (args.operand[i].streams) streams[streamed++] = places[i].data;
+      const auto address = reinterpret_cast<uintptr_t>(places[i].data);
+      const bool known = std::find(streams, streams + streamed, address) != streams + streamed;
+      if (args.operand[i].streams && !known) streams[streamed++] = address;
     }
     const size_t whole = count / kBlock * kBlock;
     run_blocks(chain, places, whole, std::span(streams, streamed));
@@ -176,7 +181,7 @@ class Machine {
   }
 
   static void run_blocks(const Chain& chain, const Place* places, size_t count,
-                         std::span<const T* const> streams) {
+                         std::span<const uintptr_t> streams) {
     if (count == 0) return;
     Code code[kMaxChainSteps + 1];
     const size_t steps = chain.steps.size();
@@ -188,9 +193,11 @@ class Machine {
     code[steps].run = stop;
     const V any = hn::Undefined(D());
     for (size_t offset = 0; offset < count; offset += kBlock) {
-      for (const T* stream : streams) {
-        const T* ahead = stream + offset + kBlocksAhead * kBlock;
-        for (size_t k = 0; k < kVectors; ++k) __builtin_prefetch(ahead + k * lanes());
+      for (const uintptr_t stream : streams) {  // numbers: they may go beyond the arrays
+        const uintptr_t ahead = stream + (offset + kBlocksAhead * kBlock) * sizeof(T);
+        for (size_t at = 0; at < kBlock * sizeof(T); at += kLine) {
+          __builtin_prefetch(reinterpret_cast<const void*>(ahead + at));
+        }
       }
       code->run(code, offset, any, any, any, any, any, any, any, any);
     }

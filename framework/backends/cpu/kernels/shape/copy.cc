@@ -43,6 +43,7 @@ namespace {
 
 constexpr int64_t kCopyTile = 16;           // rows and columns of a tile
 constexpr int64_t kCopyGrainBytes = 32768;  // per thread, at least
+constexpr int64_t kPartBytes = 131072;      // of a row that is divided
 
 // to[j][i] = from[i][j] for i < rows, j < columns.
 template <class T>
@@ -140,13 +141,13 @@ void StridedCopy::each_outer(int64_t begin, int64_t end, int64_t skipped, Visit 
 // Long rows are divided, so that every thread has a part.
 template <class T>
 void StridedCopy::run_as(const T* from, T* to) const {
-  const int64_t row_bytes = inner_.size * static_cast<int64_t>(sizeof(T));
-  const int64_t parts = std::max<int64_t>(1, row_bytes / kCopyGrainBytes);
-  const int64_t part = (inner_.size + parts - 1) / parts;
+  const auto bytes = [](int64_t count) { return count * static_cast<int64_t>(sizeof(T)); };
+  const int64_t part = std::min<int64_t>(inner_.size, kPartBytes / bytes(1));
+  const int64_t parts = (inner_.size + part - 1) / part;
   parallel_for(
-      outer_count_ * parts, kCopyGrainBytes * parts / row_bytes, [&](int64_t begin, int64_t end) {
+      outer_count_ * parts, kCopyGrainBytes / bytes(part), [&](int64_t begin, int64_t end) {
         each_outer(begin, end, parts, [&](int64_t index, int64_t from_offset, int64_t to_offset) {
-          const int64_t first = std::min(index * part, inner_.size);
+          const int64_t first = index * part;
           copy_row(from + from_offset + first * inner_.from, inner_.from,
                    to + to_offset + first * inner_.to, inner_.to,
                    std::min(part, inner_.size - first));

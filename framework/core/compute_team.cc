@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/core/compute_team.h"
+
+#include <cstdlib>
+
+extern "C" {
+int omp_in_parallel(void);
+int omp_pause_resource_all(int kind);
+}
+
+namespace cornu {
+namespace {
+
+thread_local bool has_team = false;
+
+}  // namespace
+
+bool has_compute_team() { return has_team; }
+void note_compute_team() { has_team = true; }
+
+void release_compute_team() {
+  constexpr int kSoft = 1;  // omp_pause_soft
+  static const bool decided = std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY");
+  if (decided || omp_in_parallel()) return;
+  omp_pause_resource_all(kSoft);
+  has_team = false;
+}
+
+}  // namespace cornu
