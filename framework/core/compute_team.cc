@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/core/compute_team.h"
 
-#include <cstdlib>
+#include "framework/core/waiting_threads.h"
 
 extern "C" {
 int omp_in_parallel(void);
@@ -20,8 +20,7 @@ void note_compute_team() { has_team = true; }
 
 void release_compute_team() {
   constexpr int kSoft = 1;  // omp_pause_soft
-  static const bool decided = std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY");
-  if (decided || omp_in_parallel()) return;
+  if (user_decides_waiting() || omp_in_parallel()) return;
   omp_pause_resource_all(kSoft);
   has_team = false;
 }

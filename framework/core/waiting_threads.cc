@@ -113,7 +113,7 @@ class Watch {
 
  private:
   Watch()
-      : enabled_(!std::getenv("GOMP_SPINCOUNT") && !std::getenv("OMP_WAIT_POLICY")),
+      : enabled_(!user_decides_waiting()),
         last_look_(Clock::now().time_since_epoch().count()),
         waited_(seconds_waited()) {}
 
@@ -128,6 +128,11 @@ class Watch {
 };
 
 }  // namespace
+
+bool user_decides_waiting() {
+  static const bool decides = std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY");
+  return decides;
+}
 
 bool ContentionEstimate::update(double seconds, double waited) {
   constexpr double kMuch = 0.15;  // of the time: a busy program takes a third of two cores

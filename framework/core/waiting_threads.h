@@ -55,9 +55,12 @@ class SleepingTeam {
 // as long as usual. Where the kernel refuses nothing is lost.
 void take_short_turns(bool short_ones);
 
+// Whether the user has decided how threads wait: GOMP_SPINCOUNT or OMP_WAIT_POLICY is set.
+bool user_decides_waiting();
+
 // Takes a look now and then, and makes waiting threads spin less or more. Call it often, from a
 // thread with compute threads, outside of parallel regions; it costs a look at the clock. Does
-// nothing where GOMP_SPINCOUNT or OMP_WAIT_POLICY is set: then the user has decided.
+// nothing where user_decides_waiting().
 void adapt_waiting_threads();
 
 // Waits a while for `ready` without sleeping, and returns whether it is; not at all where the cores

@@ -211,12 +211,19 @@ std::optional<Type> compute_type(DType dtype) {
 }
 
 const dnnl::primitive_attr& attributes() {
-  static const auto* result = [] {
-    auto* made = new dnnl::primitive_attr;
-    made->set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    return made;
-  }();
+  static const auto* result = new dnnl::primitive_attr(new_attributes(false));
   return *result;
+}
+
+dnnl::primitive_attr new_attributes(bool adds) {
+  dnnl::primitive_attr made;
+  made.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (adds) {
+    dnnl::post_ops sum;
+    sum.append_sum();
+    made.set_post_ops(sum);
+  }
+  return made;
 }
 
 std::unique_ptr<Kernel> rectified(std::unique_ptr<Kernel> kernel, DType dtype,

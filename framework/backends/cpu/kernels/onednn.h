@@ -27,6 +27,9 @@ std::optional<Type> compute_type(DType dtype);
 
 // Attributes of every primitive: the caller provides scratch memory.
 const dnnl::primitive_attr& attributes();
+// An object of one's own, to add to (copies of attributes() would share its object). `adds`: the
+// result is added to what is there.
+dnnl::primitive_attr new_attributes(bool adds);
 
 // `bytes` rounded up to whole cache lines.
 size_t aligned(size_t bytes);

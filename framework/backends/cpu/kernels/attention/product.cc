@@ -51,13 +51,7 @@ class OnednnProduct : public BlockProduct {
     const Desc a = block_desc(shape.m, shape.k, shape.a);
     const Desc b = block_desc(shape.k, shape.n, shape.b);
     const Desc out = block_desc(shape.m, shape.n, shape.out);
-    dnnl::primitive_attr attributes;  // copies of onednn::attributes() would share its object
-    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    if (shape.add) {
-      dnnl::post_ops sum;
-      sum.append_sum();
-      attributes.set_post_ops(sum);
-    }
+    dnnl::primitive_attr attributes = onednn::new_attributes(shape.add);
     if (shape.scale != 1) attributes.set_output_scales(0, {static_cast<float>(shape.scale)});
     const dnnl::matmul::primitive_desc chosen(dnnl::matmul::desc(a, b, out), attributes,
                                               onednn::engine(), true);

@@ -18,12 +18,6 @@ namespace {
 
 constexpr int64_t kChunkBytes = 1 << 20;  // of images that are processed at a time
 
-int64_t product(const std::vector<int64_t>& values) {
-  int64_t result = 1;
-  for (int64_t v : values) result *= v;
-  return result;
-}
-
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 // The fraction of the 4 x 4 tiles of Winograd's method that an image of this size fills.
@@ -70,8 +64,8 @@ class TiledConv : public Kernel {
       : problem_(problem),
         type_(type),
         form_(form),
-        x_image_(product(problem.in) * problem.c_in * element()),
-        y_image_(product(problem.out) * problem.c_out * element()),
+        x_image_(product_of(problem.in) * problem.c_in * element()),
+        y_image_(product_of(problem.out) * problem.c_out * element()),
         rectify_(simd_rectify(problem.dtype, problem.activation)) {
     const int64_t parts = std::min<int64_t>(compute_threads(), problem.batch);
     {
@@ -252,10 +246,10 @@ std::unique_ptr<Kernel> make_tiled_conv(const ConvProblem& problem, Type type) {
   const int64_t threads = compute_threads();
   const auto element = static_cast<int64_t>(size_of(problem.dtype));
   const int64_t image =
-      (product(problem.in) * problem.c_in + product(problem.out) * problem.c_out) *
+      (product_of(problem.in) * problem.c_in + product_of(problem.out) * problem.c_out) *
       element;  // bytes
   const int64_t filter =
-      product(problem.taps) * problem.c_in / problem.groups * problem.c_out * element;
+      product_of(problem.taps) * problem.c_in / problem.groups * problem.c_out * element;
   // Too few images, or filters too large to copy for each thread.
   if (problem.batch < 2 * threads || filter * threads > problem.batch * image) return nullptr;
   const bool winograd = winograd_pays(problem, problem.batch / threads);

@@ -81,14 +81,7 @@ class LstmRows {
     const Desc x({rows, k}, Type::f32, Dims{k, 1});
     const Desc kernel({k, n}, Type::f32, Tag::any);
     const Desc out({rows, n}, Type::f32, Dims{n, 1});
-    dnnl::primitive_attr attributes;
-    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    if (!transposed) {
-      dnnl::post_ops sum;
-      sum.append_sum();
-      attributes.set_post_ops(sum);
-    }
-    return {dnnl::matmul::desc(x, kernel, out), attributes, engine()};
+    return {dnnl::matmul::desc(x, kernel, out), new_attributes(!transposed), engine()};
   }
 
   int64_t begin_;

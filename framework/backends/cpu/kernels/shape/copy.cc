@@ -141,11 +141,11 @@ void StridedCopy::each_outer(int64_t begin, int64_t end, int64_t skipped, Visit 
 // Long rows are divided, so that every thread has a part.
 template <class T>
 void StridedCopy::run_as(const T* from, T* to) const {
-  const auto bytes = [](int64_t count) { return count * static_cast<int64_t>(sizeof(T)); };
-  const int64_t part = std::min<int64_t>(inner_.size, kPartBytes / bytes(1));
+  constexpr auto kElement = static_cast<int64_t>(sizeof(T));
+  const int64_t part = std::min(inner_.size, kPartBytes / kElement);
   const int64_t parts = (inner_.size + part - 1) / part;
   parallel_for(
-      outer_count_ * parts, kCopyGrainBytes / bytes(part), [&](int64_t begin, int64_t end) {
+      outer_count_ * parts, kCopyGrainBytes / (part * kElement), [&](int64_t begin, int64_t end) {
         each_outer(begin, end, parts, [&](int64_t index, int64_t from_offset, int64_t to_offset) {
           const int64_t first = index * part;
           copy_row(from + from_offset + first * inner_.from, inner_.from,
