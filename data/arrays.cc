@@ -2,6 +2,10 @@
 #include "data/arrays.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+#include <utility>
 
 #include "framework/core/error.h"
 #include "framework/ops/ops.h"
@@ -14,6 +18,35 @@ bool is_at_front(const std::string& place, const char* option) {
                          "pad_sequences: {}: expected \"pre\" or \"post\", got \"{}\".", option,
                          place);
   return place == "pre";
+}
+
+// Does a number, less its fraction, fit an integer type?
+template <class To, class From>
+bool fits(From value) {
+  if constexpr (std::is_integral_v<From>) {
+    using Whole = std::conditional_t<std::is_same_v<From, bool>, int, From>;
+    return std::in_range<To>(static_cast<Whole>(value));
+  } else {
+    const double whole = std::trunc(static_cast<double>(value));
+    return whole >= static_cast<double>(std::numeric_limits<To>::min()) &&
+           whole < std::ldexp(1.0, std::numeric_limits<To>::digits);
+  }
+}
+
+void require_fitting(const Tensor& values, DType dtype) {
+  if (!is_integer(dtype) || values.dtype() == dtype) return;
+  dispatch_dtype(dtype, [&](auto to) {
+    if constexpr (std::is_integral_v<decltype(to)> && !std::is_same_v<decltype(to), bool>) {
+      dispatch_dtype(values.dtype(), [&](auto from) {
+        for (const auto value : values.data<decltype(from)>()) {
+          check<InvalidArgument>(
+              fits<decltype(to)>(value),
+              "pad_sequences: expected numbers that fit {}, got {}. Give another dtype.", dtype,
+              static_cast<double>(value));
+        }
+      });
+    }
+  });
 }
 
 }  // namespace
@@ -51,6 +84,7 @@ Tensor pad_sequences(const std::vector<Tensor>& sequences, const PadSequencesOpt
     check<InvalidArgument>(
         here == *step, "pad_sequences: expected steps of one shape, got {} and {}.", *step, here);
   }
+  require_fitting(Tensor::scalar(options.value), DType(options.dtype));
   const int64_t length = options.maxlen.value_or(longest);
   const Shape one = step.value_or(Shape());
   Tensor result = ops::full(Shape{std::ssize(sequences), length}.concat(one),
@@ -61,7 +95,9 @@ Tensor pad_sequences(const std::vector<Tensor>& sequences, const PadSequencesOpt
     const int64_t steps = std::min(sequence.dim(0), length);
     if (steps > 0) {
       const int64_t begin = cut_front ? sequence.dim(0) - steps : 0;
-      const Tensor kept = ops::cast(sequence.rows(begin, begin + steps), result.dtype()).host();
+      const Tensor given = sequence.rows(begin, begin + steps).host();
+      require_fitting(given, result.dtype());
+      const Tensor kept = ops::cast(given, result.dtype()).host();
       const int64_t skipped = pad_front ? length - steps : 0;
       std::copy_n(kept.raw(), kept.bytes(), row + static_cast<size_t>(skipped) * step_bytes);
     }

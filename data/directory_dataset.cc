@@ -66,13 +66,13 @@ void check_query(const DirectoryQuery& query, bool both) {
   check<InvalidArgument>(!both || !query.subset || query.subset == "both",
                          "{}: it gives both subsets, expected none to be asked for, got '{}'.",
                          query.both, query.subset.value_or(""));
-  check<InvalidArgument>(query.validation_split.has_value() == (both || query.subset),
+  check<InvalidArgument>(query.splits() == (both || query.subset),
                          "{}: expected validation_split and subset together, or neither.",
                          query.who);
   if (query.label_mode) {
     check_one_of(query.who, *query.label_mode, {"int", "binary", "categorical"}, "label_mode");
   }
-  if (!query.validation_split) return;
+  if (!query.splits()) return;
   check<InvalidArgument>(*query.validation_split > 0 && *query.validation_split < 1,
                          "{}: expected a validation_split between 0 and 1, got {}.", query.who,
                          *query.validation_split);
@@ -105,7 +105,7 @@ DirectoryIndex find_files(const std::filesystem::path& directory, const Director
 
 std::pair<size_t, size_t> subset_of(const DirectoryIndex& index, const DirectoryQuery& query) {
   std::pair<size_t, size_t> range = {0, index.file_paths.size()};
-  if (query.validation_split) {
+  if (query.splits()) {
     (query.subset == "training" ? range.second : range.first) = edge_of(index, query);
     report_part(query, range.second - range.first, query.subset->c_str());
   }

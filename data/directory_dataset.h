@@ -29,6 +29,8 @@ struct DirectoryQuery {
   bool follow_links;
   bool verbose;
 
+  // 0 is none, as in Keras.
+  bool splits() const { return validation_split.value_or(0) != 0; }
   bool has_labels() const { return label_mode && !labels.none(); }
 };
 

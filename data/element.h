@@ -55,6 +55,8 @@ class Element {
 
   // The tensors of all components, in order.
   const std::vector<Tensor>& tensors() const { return tensors_; }
+  // Those of an element that is given up; its structure stays.
+  std::vector<Tensor> take_tensors() && { return std::move(tensors_); }
   const std::shared_ptr<const Structure>& structure() const { return structure_; }
   // The same structure around other tensors.
   Element with(std::vector<Tensor> tensors) const;

@@ -11,6 +11,13 @@ Tensor root_mean_square(const Tensor& x) { return ops::sqrt(ops::mean(ops::squar
 class AdafactorImpl : public OptimizerWith<AdafactorOptions> {
  public:
   explicit AdafactorImpl(const AdafactorOptions& options) : OptimizerWith("Adafactor", options) {}
+  std::vector<Variable> untracked_variables() const override {
+    std::vector<Variable> integers;
+    for (const Moments& own : moments_) {
+      if (own.velocity.shape().rank() < 2) integers.insert(integers.end(), {own.rows, own.columns});
+    }
+    return integers;
+  }
 
  protected:
   // Vectors and scalars have rows and columns in Keras's files, too: an integer each.

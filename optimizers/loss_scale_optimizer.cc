@@ -45,6 +45,9 @@ class LossScaleImpl : public OptimizerImpl {
   std::vector<std::pair<std::string, Optimizer>> parts() const override {
     return {{"inner_optimizer", inner_}};
   }
+  std::vector<Variable> unsaved_variables() const override {
+    return inner_.impl().untracked_variables();
+  }
   Json get_config() const override {
     return Json::object({{"name", name()},
                          {"inner_optimizer", serialize(inner_)},

@@ -9,6 +9,9 @@ namespace {
 class NadamImpl : public OptimizerWith<NadamOptions> {
  public:
   explicit NadamImpl(const NadamOptions& options) : OptimizerWith("Nadam", options) {}
+  std::vector<Variable> untracked_variables() const override {
+    return built() ? std::vector<Variable>{product_} : std::vector<Variable>{};
+  }
 
  protected:
   std::vector<std::vector<Slot>> slots() const override { return {{{"momentum"}, {"velocity"}}}; }

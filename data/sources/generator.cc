@@ -61,9 +61,11 @@ class FromGenerator : public Node {
     const auto produce = call_user(&generator_place, generator_);
     const std::optional<Element> first =
         produce ? call_user(&generator_place, produce) : std::nullopt;
-    check<InvalidArgument>(first && first->structure(),
+    check<InvalidArgument>(first.has_value(),
                            "from_generator: expected a first element, which tells the types of "
                            "all, got none. Give output_signature where there may be none.");
+    check<InvalidArgument>(first->structure() != nullptr,
+                           "from_generator: expected elements of tensors, got one without any.");
     spec_ = spec_of(*first);
   }
 

@@ -33,11 +33,11 @@ void require_alike_parts(const std::vector<Tensor>& parts, int64_t first) {
 template <class Of>
 std::vector<Tensor> stack_all(size_t count, size_t width, int64_t first, const Of& of) {
   std::vector<Tensor> tensors;
-  std::vector<Tensor> parts(count);
   for (size_t i = 0; i < width; ++i) {
+    std::vector<Tensor> parts(count);
     for (size_t k = 0; k < count; ++k) parts[k] = of(k, i);
     require_alike_parts(parts, first);
-    tensors.push_back(stack_rows(parts));
+    tensors.push_back(stack_rows(std::move(parts)));
   }
   return tensors;
 }
@@ -48,7 +48,7 @@ class RowBatches : public streams::BatchStream<Row, Element> {
       : BatchStream(std::move(rows), batch_size, drop_remainder), table_(table) {}
 
  protected:
-  Element combine(const std::vector<Row>& rows) override { return gathered_rows(table_, rows); }
+  Element combine(std::vector<Row>& rows) override { return gathered_rows(table_, rows); }
 
  private:
   Element table_;
@@ -59,11 +59,12 @@ class ElementBatches : public streams::BatchStream<Element, Element> {
   using BatchStream::BatchStream;
 
  protected:
-  Element combine(const std::vector<Element>& elements) override {
-    const Element& front = elements.front();
-    return front.with(stack_all(elements.size(), front.tensors().size(),
-                                items_taken() - std::ssize(elements),
-                                [&](size_t k, size_t i) { return elements[k].tensors()[i]; }));
+  Element combine(std::vector<Element>& elements) override {
+    std::vector<std::vector<Tensor>> parts;
+    for (Element& element : elements) parts.push_back(std::move(element).take_tensors());
+    return elements.front().with(
+        stack_all(elements.size(), parts.front().size(), items_taken() - std::ssize(elements),
+                  [&](size_t k, size_t i) { return std::move(parts[k][i]); }));
   }
 };
 
@@ -73,7 +74,7 @@ class RowGroups : public streams::BatchStream<Row, Element> {
   using BatchStream::BatchStream;
 
  protected:
-  Element combine(const std::vector<Row>& rows) override { return Tensor::from(rows); }
+  Element combine(std::vector<Row>& rows) override { return Tensor::from(rows); }
 };
 
 // … or the number of its first element in the pass, and then the tensors of all elements.
@@ -82,7 +83,7 @@ class ElementGroups : public streams::BatchStream<Element, Element> {
   using BatchStream::BatchStream;
 
  protected:
-  Element combine(const std::vector<Element>& elements) override {
+  Element combine(std::vector<Element>& elements) override {
     std::vector<Tensor> tensors = {Tensor::scalar(items_taken() - std::ssize(elements))};
     for (const Element& element : elements) {
       tensors.insert(tensors.end(), element.tensors().begin(), element.tensors().end());

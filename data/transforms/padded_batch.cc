@@ -45,7 +45,7 @@ class PaddedBatches : public streams::BatchStream<Element, Element> {
       : BatchStream(std::move(input), batch_size, drop_remainder, failures), padding_(padding) {}
 
  protected:
-  Element combine(const std::vector<Element>& elements) override {
+  Element combine(std::vector<Element>& elements) override {
     std::vector<Tensor> tensors;
     for (size_t i = 0; i < padding_.shapes.size(); ++i) tensors.push_back(padded(elements, i));
     return elements.front().with(std::move(tensors));
@@ -162,7 +162,12 @@ class PaddedBatched : public Node {
     const Shape& own = spec_.types[i].shape;
     bool fits = shape.rank() == own.rank();
     for (int64_t axis = 0; fits && axis < own.rank(); ++axis) {
-      fits = shape[axis] == kUnknown || own[axis] == kUnknown || own[axis] <= shape[axis];
+      if (shape[axis] == kUnknown) continue;
+      check<InvalidArgument>(shape[axis] >= 0,
+                             "padded_batch: expected sizes of at least 0, or kUnknown, as "
+                             "padded_shapes, got {} for tensor {}.",
+                             shape, i);
+      fits = own[axis] == kUnknown || own[axis] <= shape[axis];
     }
     check<InvalidArgument>(fits,
                            "padded_batch: tensor {} has the shape {}, which can't be padded to {}.",

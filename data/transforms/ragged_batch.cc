@@ -35,16 +35,16 @@ class RaggedBatches : public streams::BatchStream<Element, Element> {
         structure_(std::move(structure)) {}
 
  protected:
-  Element combine(const std::vector<Element>& elements) override {
+  Element combine(std::vector<Element>& elements) override {
     std::vector<Tensor> tensors;
-    std::vector<Tensor> parts(elements.size());
     for (size_t i = 0; i < ragged_.size(); ++i) {
+      std::vector<Tensor> parts(elements.size());
       for (size_t k = 0; k < elements.size(); ++k) parts[k] = elements[k].tensors()[i];
       if (ragged_[i]) {
         join(parts, tensors);
         if (splits_ == DType::Int32) tensors.back() = as_int32(tensors.back());
       } else {
-        tensors.push_back(stack_rows(parts));
+        tensors.push_back(stack_rows(std::move(parts)));
       }
     }
     return Element(std::move(tensors), structure_);

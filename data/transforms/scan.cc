@@ -151,10 +151,14 @@ ElementSpec checked_result(const ElementSpec& result, const ElementSpec& state, 
     second = {{at, result.types.end()},
               std::make_shared<const Structure>(result.structure->component(1))};
   }
-  check<InvalidArgument>(pair && first.admits(state),
+  check<InvalidArgument>(pair,
                          "{}: expected a function that gives a pair of the next state, {}, and an "
                          "element, got {}.",
                          who, state.to_string(), result.to_string());
+  check<InvalidArgument>(first.admits(state),
+                         "{}: expected a next state like the one before, {}, "
+                         "got {}.",
+                         who, state.to_string(), first.to_string());
   return second;
 }
 

@@ -327,8 +327,8 @@ std::vector<Variable> ReplicatedStrategy::own_variables(const CompiledFunction& 
         !variable.owner() || variable.owner() == number(),
         "Variable '{}': it was made in the scope of another strategy than '{}', whose step uses "
         "it. Make it, or the model or optimizer it belongs to, in this strategy's scope. (It "
-        "belongs to the strategy that was made {}. in this program, and the step was run by the "
-        "{}. one. Copies of a strategy are the same one; another object of the same name isn't.)",
+        "belongs to strategy number {} of this program, and the step was run by number "
+        "{}. Copies of a strategy are the same one; another object of the same name isn't.)",
         variable.path(), name_, variable.owner(), number());
   }
   return VariableBindings::apply(function.variables);

@@ -30,7 +30,9 @@ class BackupAndRestoreImpl : public Callback {
     if (!keeper_.keeps()) return false;
     const std::optional<int64_t> every = options_.save_freq.batches();
     if (!every) return !batch;
-    return batch && since_save_.is_due(*batch, *every);
+    // What has ended isn't trained again where its state stays.
+    if (!batch) return !options_.delete_checkpoint;
+    return since_save_.is_due(*batch, *every);
   }
   void keep_run_state(const RunState& state) override { keeper_.keep(state); }
   std::string unkept_state() override { return keeper_.take_error(); }

@@ -12,7 +12,8 @@ struct BackupAndRestoreOptions {
   std::string backup_dir = {};
   SaveFrequency save_freq = "epoch";  // or a number of batches
   bool double_checkpoint = false;     // the state before the last is always kept; Keras's option
-  bool delete_checkpoint = true;      // at the end of a whole training
+  bool delete_checkpoint = true;      // at the end of a whole training; otherwise the state is also
+                                      // kept at the end of each epoch
   // For workers of several machines without a common file system: each one keeps the state, the
   // chief in backup_dir and the others in folders "worker 1", … within it. When the run goes on,
   // whichever worker has the newest gives it to all. A folder of a run that was given up has to be

@@ -36,6 +36,11 @@ class NamedValues {
     if (!found) not_found(name);
     return *found;
   }
+  // No number is a name; 0 would be a null pointer to one.
+  void at(std::nullptr_t) const = delete;
+  void operator[](std::nullptr_t) const& = delete;
+  void operator[](std::nullptr_t) & = delete;
+  void operator[](std::nullptr_t) && = delete;
   void set(std::string_view name, T value) { entry(name) = std::move(value); }
   // logs["loss"] reads, logs["loss"] = x writes.
   const T& operator[](std::string_view name) const& { return at(name); }
@@ -98,6 +103,7 @@ using Logs = NamedValues<double>;
 class History : public NamedValues<std::vector<double>> {
  public:
   const std::vector<double>& operator[](std::string_view name) const { return at(name); }
+  void operator[](std::nullptr_t) const = delete;
   // Adds an epoch's metrics.
   void add(int64_t number, const Logs& logs) {
     epoch.push_back(number);

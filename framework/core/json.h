@@ -71,6 +71,7 @@ class Json {
   // Members of an object. `at` throws NotFound that names the key; `find` gives null when missing.
   const Json& at(std::string_view key) const&;
   Json at(std::string_view key) &&;
+  void at(std::nullptr_t) const = delete;  // what 0 would be
   const Json& operator[](std::string_view key) const& { return at(key); }
   Json operator[](std::string_view key) && { return std::move(*this).at(key); }
   const Json* find(std::string_view key) const&;

@@ -7,11 +7,25 @@
 namespace cornu {
 namespace {
 
+constexpr size_t kCacheLine = 64;
+constexpr size_t kAhead = 4096;  // bytes of the next row that are fetched while one is copied
+
+void prefetch(const std::byte* row, size_t bytes) {
+  constexpr int kToRead = 0;
+  constexpr int kIntoSecondCache = 2;
+  for (size_t k = 0; k < std::min(bytes, kAhead); k += kCacheLine) {
+    __builtin_prefetch(row + k, kToRead, kIntoSecondCache);
+  }
+}
+
 // Copies rows of a size that the compiler knows (scalars: labels and indices) or not.
 template <size_t kBytes>
 void copy_rows(const std::byte* from, std::byte* to, std::span<const int64_t> rows, size_t bytes) {
   const size_t size = kBytes ? kBytes : bytes;
   for (size_t i = 0; i < rows.size(); ++i) {
+    if constexpr (kBytes == 0) {
+      if (i + 1 < rows.size()) prefetch(from + static_cast<size_t>(rows[i + 1]) * size, size);
+    }
     std::memcpy(to + i * size, from + static_cast<size_t>(rows[i]) * size, size);
   }
 }
@@ -72,17 +86,23 @@ Tensor row(const Tensor& table, int64_t index) {
   return table.rows(index, index + 1).with_shape(table.shape().slice(1));
 }
 
-Tensor stack_rows(std::span<const Tensor> parts) {
-  const Tensor& first = parts.front();
-  Shape shape{static_cast<int64_t>(parts.size())};
-  Tensor result = Tensor::empty(shape.concat(first.shape()), first.dtype());
+Tensor stack_rows(std::vector<Tensor> parts) {
+  const Shape shape = parts.front().shape();
+  const DType dtype = parts.front().dtype();
+  const size_t bytes = parts.front().bytes();
+  Tensor result = Tensor::empty(Shape{std::ssize(parts)}.concat(shape), dtype);
   std::byte* to = result.mutable_raw();
-  for (size_t i = 0; i < parts.size(); ++i) {
+  for (Tensor& part : parts) {
     check<InvalidArgument>(
-        parts[i].shape() == first.shape() && parts[i].dtype() == first.dtype(),
+        part.shape() == shape && part.dtype() == dtype,
         "elements of one batch must be alike, got {} of shape {} after {} of shape {}.",
-        parts[i].dtype(), parts[i].shape(), first.dtype(), first.shape());
-    parts[i].copy_to_host(to + i * first.bytes());
+        part.dtype(), part.shape(), dtype, shape);
+    if (dtype == DType::String && part.is_unique()) {
+      std::ranges::move(part.mutable_data<std::string>(), reinterpret_cast<std::string*>(to));
+    } else {
+      part.copy_to_host(to);
+    }
+    to += bytes;
   }
   return result;
 }

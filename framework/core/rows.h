@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "framework/core/tensor.h"
 
@@ -18,7 +19,8 @@ Tensor gather_rows(const Tensor& table, std::span<const int64_t> rows);
 Tensor row(const Tensor& table, int64_t index);
 
 // Tensors of one shape and dtype under a new axis 0. `parts` must not be empty. InvalidArgument
-// when a shape or dtype differs from the first one's.
-Tensor stack_rows(std::span<const Tensor> parts);
+// when a shape or dtype differs from the first one's. Strings of parts that nobody else holds are
+// moved.
+Tensor stack_rows(std::vector<Tensor> parts);
 
 }  // namespace cornu

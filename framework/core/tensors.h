@@ -49,6 +49,8 @@ class Tensors {
   Tensor operator[](std::string_view name) && { return std::as_const(*this).at(name); }
   const Tensor& at(std::string_view name) const&;
   Tensor at(std::string_view name) && { return std::as_const(*this).at(name); }
+  const Tensor& at(size_t index) const& { return (*this)[index]; }
+  Tensor at(size_t index) && { return std::as_const(*this)[index]; }
 
   // The only tensor.
   const Tensor& single() const&;

@@ -29,7 +29,7 @@ std::string number_text(double value) {
   return text;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string result = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') result += '\\';
@@ -82,7 +82,7 @@ std::string attribute_text(const AttributeValue& value) {
         } else if constexpr (std::is_same_v<T, double>) {
           return number_text(typed);
         } else if constexpr (std::is_same_v<T, std::string>) {
-          return quoted(typed);
+          return in_quotes(typed);
         } else if constexpr (std::is_same_v<T, std::vector<int64_t>>) {
           std::string text = "[";
           for (size_t i = 0; i < typed.size(); ++i) {
@@ -352,7 +352,7 @@ std::string Graph::to_string() const {
   }
   text += ")";
   for (const StateBinding& state : states) {
-    text += fmt::format("\n  state(%{} {}: {} -> %{})", state.in, quoted(state.name),
+    text += fmt::format("\n  state(%{} {}: {} -> %{})", state.in, in_quotes(state.name),
                         type_text(type(state.in)), state.out);
   }
   text += " {\n";

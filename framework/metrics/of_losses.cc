@@ -34,9 +34,9 @@ class RootMeanSquaredErrorImpl : public MeanOfFunction {
       : MeanOfFunction("RootMeanSquaredError", options, squared_errors) {}
   void update_state(const Tensor& y_true, const Tensor& y_pred,
                     const Tensor& sample_weight) override {
+    // As Keras has it, a mask of the predictions isn't heeded.
     MeanOfFunction::update_state(ops::cast(y_true, dtype()),
-                                 ops::cast(y_pred, dtype()).with_mask(y_pred.mask()),
-                                 sample_weight);
+                                 ops::cast(y_pred, dtype()).with_mask(Tensor()), sample_weight);
   }
   Tensor result() const override { return ops::sqrt(MeanOfFunction::result()); }
 };

@@ -64,7 +64,9 @@ Tensor cast(const Tensor& x, DTypeLike dtype) {
 }
 
 Tensor negative(const Tensor& x) { return numeric<"negate">(x); }
-Tensor abs(const Tensor& x) { return numeric<"abs">(x); }
+Tensor abs(const Tensor& x) {
+  return x.defined() && x.dtype() == DType::Bool ? x.strong() : numeric<"abs">(x);
+}
 Tensor absolute(const Tensor& x) { return abs(x); }
 Tensor sign(const Tensor& x) { return numeric<"sign">(x); }
 Tensor square(const Tensor& x) { return numeric<"square">(x); }

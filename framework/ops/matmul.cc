@@ -80,6 +80,9 @@ void register_matmul(OpRegistry& registry) {
 
 Tensor matmul(const Tensor& left, const Tensor& right, const MatmulOptions& options) {
   const DType common = promote(left.dtype(), right.dtype());
+  if (common == DType::Bool) {  // is there a pair of trues?
+    return cast(matmul(cast(left, DType::Int32), right, options), DType::Bool);
+  }
   // Products of int8 are int32, as in Keras.
   const bool widens = left.dtype() == DType::Int8 && right.dtype() == DType::Int8;
   const DType dtype = widens ? DType::Int32 : common;

@@ -33,7 +33,7 @@ Tensor band(const Tensor& x, std::optional<int64_t> least, std::optional<int64_t
       most ? tri(rows, {.m = columns, .k = *most, .dtype = DType::Bool})
            : logical_not(
                  tri(rows, {.m = columns, .k = Checked(*least, who) - 1, .dtype = DType::Bool}));
-  return where(keep, x, 0);
+  return x.dtype() == DType::Bool ? logical_and(keep, x) : where(keep, x, 0);
 }
 
 // Component i along the last axis.

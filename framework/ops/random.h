@@ -142,8 +142,9 @@ class DrawsFromTrace {
 // example; each replica's by themselves where the first axis isn't made of examples. Nothing
 // elsewhere.
 std::optional<Tensor> first_number(const Shape& shape);
-// In [0, 1), the same on all replicas.
+// The same on all replicas, float32: in [0, 1), and draws of random::gamma.
 Tensor shared_uniform(const Tensor& seed, const Shape& shape);
+Tensor shared_gamma(const Tensor& seed, const Shape& shape, double alpha);
 }  // namespace internal
 
 // The stateless ops beneath. `seed` is a key, uint32[2].

@@ -60,6 +60,14 @@ Tensor random_gamma(const Tensor& seed, const Tensor& alpha, bool logarithm) {
   return call<"random_gamma">(inputs, attributes);
 }
 
+namespace internal {
+
+Tensor shared_gamma(const Tensor& seed, const Shape& shape, double alpha) {
+  return call<"random_gamma">({seed, full(shape, alpha)}, {{"log", false}});
+}
+
+}  // namespace internal
+
 Tensor random_binomial(const Tensor& seed, const Tensor& counts, const Tensor& probabilities) {
   std::vector<Tensor> inputs = {seed, counts, probabilities};
   Attributes attributes;

@@ -84,7 +84,9 @@ Types infer_broadcast_to(TypeSpan inputs, const Attributes& attributes) {
   const int64_t added = shape.rank() - from.rank();
   bool fits = added >= 0;
   for (int64_t axis = 0; fits && axis < from.rank(); ++axis) {
-    fits = from[axis] == 1 || from[axis] == shape[added + axis];
+    fits = from[axis] == 1 || from[axis] == shape[added + axis] ||
+           // What isn't known yet may turn out to be that.
+           (is_inferring_types() && from[axis] == unknown_size());
   }
   check<InvalidArgument>(
       fits,

@@ -248,8 +248,8 @@ RunStateFolder::RunStateFolder(const std::string& path) : path_(path) {
   }
   check<FailedPrecondition>(
       lock_ != nullptr,
-      "Run state: another run that is alive keeps its state in '{}'. Wait for "
-      "its end, or choose another folder.",
+      "Run state: another run that is alive, or another callback of this one, keeps its state in "
+      "'{}'. Wait for its end, or choose another folder.",
       path);
 }
 

@@ -158,7 +158,8 @@ class Strategy : public Handle<StrategyImpl> {
   distribute::PerReplica run(const Function& step, const distribute::PerReplica& arguments) const;
   distribute::PerReplica run(const Function& step, const Tensors& arguments = {}) const;
   // The same of a plain callable, as function() takes it. Its body is called for each replica with
-  // each call, and run op by op: for a step that is run often, make it a Function once.
+  // each call, and run op by op; a strategy that keeps replicas (also of one) traces it first, so
+  // that no value can be read in it. For a step that is run often, make it a Function once.
   template <class F, class Arguments = Tensors>
   requires(!std::is_convertible_v<F, const Function&>) distribute::PerReplica
       run(F step, const Arguments& arguments = {})

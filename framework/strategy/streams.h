@@ -202,7 +202,8 @@ class BatchStream : public Stream<Result> {
   void restore(const Json& state) override { input_.restore(state); }
 
  protected:
-  virtual Result combine(const std::vector<Item>& items) = 0;
+  // May take the items' contents.
+  virtual Result combine(std::vector<Item>& items) = 0;
   // Of its input, taken so far.
   int64_t items_taken() const { return input_.taken(); }
 
@@ -220,7 +221,7 @@ class RowListStream : public BatchStream<Row, RowList> {
       : BatchStream(std::move(rows), batch_size, false) {}
 
  protected:
-  RowList combine(const std::vector<Row>& rows) override { return {rows}; }
+  RowList combine(std::vector<Row>& rows) override { return {rows}; }
 };
 
 // Divides each batch into parts, as evenly as it can, by row_count and rows_between.

@@ -261,18 +261,18 @@ class ClassWeightSource : public BatchSource {
    private:
     Tensor weigh(const Batch& batch) const {
       check<InvalidArgument>(batch.y.size() == 1 && batch.y[0].rank() >= 1,
-                             "fit: class_weight needs a single target of class indices or one-hot "
+                             "class_weight needs a single target of class indices or one-hot "
                              "rows, got {} targets.",
                              batch.y.size());
       const Tensor y = batch.y[0].host();
       const int64_t rows = y.shape().front();
       const int64_t columns = y.rank() > 1 ? y.shape().back() : 1;
       check<InvalidArgument>(y.num_elements() == rows * columns && columns > 0,
-                             "fit: class_weight needs one label an example, a class index or a "
+                             "class_weight needs one label an example, a class index or a "
                              "one-hot row, got targets of shape {}. Give sample_weight instead.",
                              y.shape());
       check<InvalidArgument>(batch.sample_weight.empty(),
-                             "fit: class_weight was given, and the data have sample weights of "
+                             "class_weight was given, and the data have sample weights of "
                              "their own. Multiply it into them.");
       Tensor weights = Tensor::empty({rows}, DType::Float32);
       dispatch_dtype(y.dtype(), [&](auto t) {
@@ -281,7 +281,7 @@ class ClassWeightSource : public BatchSource {
           const auto* first = values + row * columns;
           const auto number = static_cast<double>(*first);
           check<InvalidArgument>(columns > 1 || std::abs(number) < 1e18,
-                                 "fit: class_weight needs class indices, but the label of row {} "
+                                 "class_weight needs class indices, but the label of row {} "
                                  "of a batch is {}. Labels are numbers of classes.",
                                  row, number);
           const int64_t label = columns == 1 ? static_cast<int64_t>(std::nearbyint(number))

@@ -20,7 +20,8 @@ void check_options(const CheckpointManagerOptions& options) {
                          options.max_to_keep.value_or(0));
   check<InvalidArgument>(
       !options.checkpoint_name.empty() && options.checkpoint_name.find('/') == std::string::npos,
-      "CheckpointManager: expected a checkpoint_name without '/', got '{}'.",
+      "CheckpointManager: expected a checkpoint_name of at least one character and without '/', "
+      "got '{}'.",
       options.checkpoint_name);
   check<InvalidArgument>(!options.checkpoint_interval || options.step_counter.defined(),
                          "CheckpointManager: a checkpoint_interval needs a step_counter, the "

@@ -387,7 +387,7 @@ class Model : public Layer {
   // What the steps took to be made that fit, evaluate and predict run: one for each signature that
   // is kept, by the names "train_step", "test_step" and "predict_step". None before the first step.
   std::vector<CompileReport> compile_reports() const;
-  SharedFlag stop_training;  // callbacks set it to end fit after this epoch
+  SharedFlag stop_training;  // callbacks set it to end fit after this batch
 
   // Layers in Keras's order; of a functional model the inputs too.
   std::vector<LayerHandle> layers() const;

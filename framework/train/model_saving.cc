@@ -33,15 +33,24 @@ void check_overwrite(const Model& model, const std::string& path, bool overwrite
       path);
 }
 
+// Without those that files of the optimizer lack.
+std::vector<Variable> saved(std::vector<Variable> variables, const OptimizerImpl& optimizer) {
+  for (const Variable& unsaved : optimizer.unsaved_variables()) {
+    std::erase_if(variables, [&](const Variable& one) { return one.id() == unsaved.id(); });
+  }
+  return variables;
+}
+
 OptimizerState optimizer_state(const Model& model) {
   if (!model.compiled()) return {};
   const OptimizerImpl& optimizer = model.optimizer().impl();
   const std::string& name = optimizer.name();
   OptimizerState state = {name.empty() ? to_snake_case(optimizer.class_name()) : name,
-                          optimizer.variables()};
+                          saved(optimizer.variables(), optimizer)};
   state.built = optimizer.built();
   for (const auto& [group, part] : optimizer.parts()) {
-    state.parts.emplace_back(group, OptimizerState{part.impl().name(), part.variables()});
+    state.parts.emplace_back(
+        group, OptimizerState{part.impl().name(), saved(part.variables(), optimizer)});
   }
   return state;
 }

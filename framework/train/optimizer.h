@@ -132,6 +132,11 @@ class OptimizerImpl {
   virtual void set_learning_rate(double value);
   // The optimizers that this one gives its updates to, under the names of their groups in files.
   virtual std::vector<std::pair<std::string, Optimizer>> parts() const;
+  // Of its variables and its parts': those that files of models lack.
+  virtual std::vector<Variable> unsaved_variables() const { return {}; }
+  // Of variables(): those that Keras makes without tracking them when a LossScaleOptimizer builds
+  // this optimizer, whose files lack them then.
+  virtual std::vector<Variable> untracked_variables() const { return {}; }
   const std::string& class_name() const { return class_name_; }
   virtual Json get_config() const;
   const std::string& name() const { return options_.name; }

@@ -44,7 +44,7 @@ class AugMixLayer : public RandomImageLayer<AugMixOptions> {
 
   Tensor augmented(const Tensor& images) override {
     const auto gammas = [&](int64_t count) {
-      return random::gamma({count}, options_.alpha, {.seed = next_key()});
+      return ops::internal::shared_gamma(next_key(), {count}, options_.alpha);
     };
     const Tensor parts = gammas(options_.num_chains);
     const Tensor weights = ops::cast(parts / ops::sum(parts), images.dtype());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "framework/graph/trace.h"
 #include "framework/ops/ops.h"
 #include "layers/keras_layer.h"
 #include "layers/preprocessing/category_output.h"
@@ -49,16 +50,16 @@ class HashingLayer : public KerasLayerOf<HashingOptions> {
   }
   bool autocast() const override { return false; }  // large numbers don't fit a small float
 
-  Tensor call(const Tensor& input, const CallArgs&) override {
-    const Tensor x = options_.output_mode == "one_hot" && input.rank() > 0 && input.dim(-1) == 1
-                         ? ops::squeeze(input, -1)
-                         : input;
+  Tensor call(const Tensor& x, const CallArgs&) override {
     const bool masks = !options_.mask_value.is_null() && options_.num_bins > 1;
     const Tensor hashes =
         hash_elements(is_floating(x.dtype()) ? ops::cast(x, DType::Int64) : x, key_);
     const auto bins = static_cast<uint64_t>(options_.num_bins - (masks ? 1 : 0));
     Tensor bin = ops::cast(ops::mod(hashes, Tensor::scalar(bins)), DType::Int64);
     if (masks) bin = ops::where(is_mask(x), 0, bin + 1);
+    if (options_.output_mode == "one_hot" && x.rank() > 0 && x.dim(-1) == 1) {
+      bin = ops::squeeze(bin, -1);
+    }
     return encode_categories(bin, options_.output_mode, options_.num_bins, compute_dtype());
   }
 
@@ -68,6 +69,9 @@ class HashingLayer : public KerasLayerOf<HashingOptions> {
     const bool strings = x.dtype() == DType::String;
     require(strings == mask.is_string(), "expected inputs of mask_value's kind ({}), got {}.",
             mask.is_string() ? "strings" : "numbers", x.dtype());
+    // Before there are strings, where a model is built.
+    if (strings && is_inferring_types() && x.is_symbolic())
+      return ops::zeros(x.shape(), DType::Bool);
     if (strings) return ops::equal(x, Tensor::scalar(mask.as_string()));
     if (is_floating(x.dtype())) return ops::equal(x, mask.as_double());
     require(mask.is_int(), "expected a mask_value that is an integer, as the inputs are, got {}.",

@@ -31,6 +31,14 @@ TEST_CASE("reading a metric that isn't there is NotFound, and adds none") {
   CHECK(history.size() == 2);
 }
 
+// A number would be taken for a null pointer to a name.
+template <class T>
+concept HasNumber = requires(T& named) {
+  named[0];
+}
+|| requires(T& named) { named.at(0); };
+static_assert(!HasNumber<Logs> && !HasNumber<const Logs> && !HasNumber<History>);
+
 TEST_CASE("metrics are read and written by name") {
   Logs logs;
   logs["loss"] = 0.5;

@@ -60,7 +60,19 @@ TEST_CASE("strings are copied as objects") {
   CHECK(gather_rows(table, {}).shape() == Shape{0, 2});
   const std::vector<Tensor> rows = {row(table, 1), row(table, 0)};
   CHECK(stack_rows(rows).to_vector<std::string>() == Strings{kLong, "d", "a", "b"});
+  CHECK(rows[0].to_vector<std::string>() == Strings{kLong, "d"});
   CHECK(table.with_shape({2, 3}).data<std::string>()[2] == kLong);
+}
+
+TEST_CASE("strings of rows that nobody else holds are moved") {
+  const Tensor held = Tensor::scalar(kLong);
+  std::vector<Tensor> parts = {Tensor::scalar(kLong), held, Tensor::scalar(kLong)};
+  parts.push_back(parts[2]);  // the same twice
+  const char* first = parts[0].data<std::string>()[0].data();
+  const Tensor stacked = stack_rows(std::move(parts));
+  CHECK(stacked.to_vector<std::string>() == Strings{kLong, kLong, kLong, kLong});
+  CHECK(stacked.data<std::string>()[0].data() == first);
+  CHECK(held.item<std::string>() == kLong);
 }
 
 TEST_CASE("strings are printed") {

@@ -329,6 +329,7 @@ TEST_CASE("structures: one tensor, a list, names") {
   CHECK(named["hint"].id() == b.id());
   const Tensors swapped = named.with({b, a});
   CHECK(swapped.at("image").id() == b.id());
+  CHECK(swapped.at(0).id() == b.id());
   CHECK(error_of([&] { named.item<int>(); }) ==
         "InvalidArgument: Expected a single tensor, got 2 of them (image, hint). Choose one with "
         "[\"name\"] or [index].");

@@ -59,6 +59,24 @@ TEST_CASE("sequences become one array, filled up or cut at either end") {
   CHECK_THROWS_WITH_AS(padded({.padding = "front"}),
                        "pad_sequences: padding: expected \"pre\" or \"post\", got \"front\".",
                        InvalidArgument);
+  CHECK_THROWS_WITH_AS(
+      data::pad_sequences({Tensor{300, 2}}, {.dtype = "uint8"}),
+      "pad_sequences: expected numbers that fit uint8, got 300. Give another dtype.",
+      InvalidArgument);
+  CHECK_THROWS_AS(data::pad_sequences({Tensor{3, 2}}, {.dtype = "uint8", .value = 300}),
+                  InvalidArgument);
+  const auto refused = [](const Tensor& numbers, const char* dtype) {
+    CHECK_THROWS_AS(data::pad_sequences({numbers}, {.dtype = dtype}), InvalidArgument);
+  };
+  refused(Tensor{-1}, "uint32");
+  refused(Tensor{-1}, "uint64");
+  refused(Tensor::from<uint32_t>({3000000000}), "int32");
+  refused(Tensor::from<uint8_t>({200}), "int8");
+  refused(Tensor{2147483648.0f}, "int32");
+  refused(Tensor{std::nanf("")}, "int32");
+  CHECK(data::pad_sequences({Tensor{2147483520.0f}}).item<int32_t>() == 2147483520);
+  CHECK(data::pad_sequences({Tensor{2.75f}}, {.maxlen = 2, .value = 1.5}).to_vector<int32_t>() ==
+        Numbers{1, 2});
   CHECK_THROWS_AS(padded({.maxlen = -1}), InvalidArgument);
   CHECK_THROWS_AS(data::pad_sequences({Tensor{1, 2}, Tensor{{1, 2}}}), InvalidArgument);
   CHECK_THROWS_AS(data::pad_sequences({Tensor(1)}), InvalidArgument);

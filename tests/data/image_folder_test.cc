@@ -411,6 +411,8 @@ TEST_CASE("mistakes are named") {
   CHECK(contains(wrong({.validation_split = 0.2}), "validation_split and subset together"));
   CHECK(contains(wrong({.subset = "training"}), "validation_split and subset together"));
   CHECK(contains(wrong({.validation_split = 0.5, .subset = "training"}), "expected a seed beside"));
+  const ImageDatasetOptions whole = quiet({.validation_split = 0.0});
+  CHECK_NOTHROW(data::image_dataset_from_directory(folder.path(), whole));
   CHECK(contains(wrong({.seed = 1, .validation_split = 1.5, .subset = "training"}),
                  "expected a validation_split between 0 and 1, got 1.5."));
   CHECK(contains(wrong({.seed = 1, .validation_split = 0.1, .subset = "training"}),

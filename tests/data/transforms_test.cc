@@ -83,6 +83,10 @@ TEST_CASE("padded_batch") {
             [] { numbers(ragged_to(5).padded_batch(2, {.padded_shapes = {{3}}})); }) ==
         "padded_batch: element 3 has a tensor of shape (4,), which is larger than the padded "
         "shape (3,).");
+  CHECK(message_of<InvalidArgument>(
+            [] { ragged_to(5).padded_batch(2, {.padded_shapes = {{-5}}}); }) ==
+        "padded_batch: expected sizes of at least 0, or kUnknown, as padded_shapes, got (-5,) for "
+        "tensor 0.");
   // Two axes that vary.
   const auto grids = Dataset::range(1, 3).flat_map([](const Tensor& x) {
     return Dataset::from_tensors(ops::full({value(x), 3 - value(x)}, x));
@@ -371,9 +375,14 @@ TEST_CASE("scan and reduce") {
   CHECK(message_of<InvalidArgument>([] {
           Dataset::range(5).scan(Tensor::scalar(1.0f),
                                  [](const Tensor&, const Tensor& x) { return std::pair(x, x); });
+        }) == "scan: expected a next state like the one before, float32 (), got int64 ().");
+  CHECK(message_of<InvalidArgument>([] {
+          Dataset::range(5).scan(Tensor::scalar(1.0f), [](const Tensor&, const Tensor& x) {
+            return Element{x, x, x};
+          });
         }) ==
         "scan: expected a function that gives a pair of the next state, float32 (), and an "
-        "element, got (int64 (), int64 ()).");
+        "element, got (int64 (), int64 (), int64 ()).");
 }
 
 TEST_CASE("unique takes tensors of any dtype") {

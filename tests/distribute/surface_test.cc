@@ -526,8 +526,8 @@ TEST_CASE("what belongs to another strategy, and calls in the wrong context") {
         fmt::format(
             "FailedPrecondition: Variable 'w': it was made in the scope of another strategy than "
             "'MirroredStrategy', whose step uses it. Make it, or the model or optimizer it belongs "
-            "to, in this strategy's scope. (It belongs to the strategy that was made {}. in this "
-            "program, and the step was run by the {}. one. Copies of a strategy are the same one; "
+            "to, in this strategy's scope. (It belongs to strategy number {} of this "
+            "program, and the step was run by number {}. Copies of a strategy are the same one; "
             "another object of the same name isn't.)",
             number, number + 1));
   first.run(step, Tensors(floats({1})));

@@ -163,7 +163,7 @@ TEST_CASE("training goes on where a state can't be written, and the next one is"
     const auto state = RunStateFolder(folder / "run").load();
     REQUIRE(state);
     CHECK(state->info.at("epoch").as_int() == 1);
-    CHECK(state->info.at("batch").as_int() == 4);
+    CHECK(state->info.at("batch").is_null());  // the end of the epoch
   }
 }
 

@@ -89,6 +89,7 @@ def loaded(data):
         {"target_size": (8, 9), "interpolation": "nearest", "keep_aspect_ratio": True},
         {"target_size": (6, 5), "interpolation": "hamming", "color_mode": "rgba"},
         {"target_size": (6, 5), "interpolation": "box"},
+        {"target_size": (4, 40), "interpolation": "bicubic"},  # from Pillow 13 on, columns first
     ]
     result = []
     for options in cases:

@@ -147,17 +147,20 @@ class Models(InFolder):
 
     def test_several_inputs_and_outputs_belong_together(self):
         self.put("net.json", files.of_two())
+        self.call("convert", "net.json", "net.keras")
         for name, rows in [("few", 3), ("many", 5)]:
             self.put(f"{name}.npy", files.npy([1.0] * (2 * rows), (rows, 2)))
         with zipfile.ZipFile(self.folder / "uneven.npz", "w") as archive:
             archive.writestr("a.npy", files.npy([1.0] * 6, (3, 2)))
             archive.writestr("b.npy", files.npy([1.0] * 10, (5, 2)))
         self.put("shared.json", files.of_one_layer())
-        self.call("predict", "shared.json", "--x", "a=few.npy", "--x", "b=few.npy", "--output", "p.npz")
+        self.call("convert", "shared.json", "shared.keras")
+        self.call("predict", "shared.keras", "--x", "a=few.npy", "--x", "b=few.npy", "--output",
+                  "p.npz")
         with zipfile.ZipFile(self.folder / "p.npz") as archive:
             self.assertEqual(archive.namelist(), ["both.npy", "both_1.npy"])
         for x in [["a=few.npy", "b=many.npy"], ["many.npy", "few.npy"], ["uneven.npz"]]:
-            error = self.failure("predict", "net.json", *[f"--x={file}" for file in x])
+            error = self.failure("predict", "net.keras", *[f"--x={file}" for file in x])
             self.assertIn("Expected as many examples for every input, got", error)
         error = self.failure("fit", "net.json", "--x", "few.npy", "--x", "few.npy", "--y",
                              "right=few.npy", "--y", "few.npy", "--optimizer", "sgd", "--loss", "mse",
@@ -168,11 +171,18 @@ class Models(InFolder):
                 archive.writestr(f"{name}.npy", files.npy([1.0] * 6, (3, 2)))
         before = (self.folder / "even.npz").read_bytes()
         for x in [["even.npz"], ["a=even.npz:a", "b=even.npz:b"], ["even.npz:a", "even.npz:b"]]:
-            error = self.failure("predict", "net.json", *[f"--x={file}" for file in x], "--output",
+            error = self.failure("predict", "net.keras", *[f"--x={file}" for file in x], "--output",
                                  "even.npz", code=2)
             self.assertIn("'even.npz' is what is read", error)
         self.assertEqual((self.folder / "even.npz").read_bytes(), before)
-        self.call("predict", "net.json", "--x", "even.npz", "--output", "p.npz")
+        self.call("predict", "net.keras", "--x", "even.npz", "--output", "p.npz")
+
+    def test_an_architecture_alone_predicts_nothing(self):
+        self.data()
+        for command in [["predict", "net.json", "--input", "x.npy"],
+                        ["evaluate", "net.json", "--x", "x.npy", "--y", "y.npy"]]:
+            self.assertIn("'net.json' is an architecture without weights",
+                          self.failure(*command, code=2))
 
     def test_rows_that_are_no_examples(self):
         self.put("net.json", files.of_rows())
@@ -382,7 +392,8 @@ class WrongCalls(InFolder):
 
     def test_results_that_standard_output_does_not_take(self):
         self.data()
-        for arguments in [["predict", "net.json", "--input", "x.npy"], ["summary", "net.json"],
+        self.call("convert", "net.json", "net.keras")
+        for arguments in [["predict", "net.keras", "--input", "x.npy"], ["summary", "net.json"],
                           ["devices"]]:
             with open("/dev/full", "w") as full:
                 done = subprocess.run([CORNU, *arguments], cwd=self.folder, stdout=full,
@@ -392,7 +403,8 @@ class WrongCalls(InFolder):
 
     def test_a_standard_output_that_is_closed(self):
         self.data()
-        for arguments, who in [(["predict", "net.json", "--input", "x.npy"], "cornu predict"),
+        self.call("convert", "net.json", "net.keras")
+        for arguments, who in [(["predict", "net.keras", "--input", "x.npy"], "cornu predict"),
                                (["devices"], "cornu devices"), (["man"], "cornu"),
                                (["--help"], "cornu"), (["predict", "--help"], "cornu")]:
             with self.subTest(arguments=arguments):
@@ -400,7 +412,7 @@ class WrongCalls(InFolder):
                                       cwd=self.folder, stderr=subprocess.PIPE, text=True)
                 self.assertEqual((done.returncode, done.stderr),
                                  (1, f"{who}: standard output can't be written\n"))
-        done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", CORNU, "predict", "net.json", "--input",
+        done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", CORNU, "predict", "net.keras", "--input",
                                "x.npy", "--output", "p.npy"], cwd=self.folder, stderr=subprocess.PIPE,
                               text=True)
         self.assertEqual((done.returncode, done.stderr), (0, ""))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <string>
 
 #include "framework/core/strings.h"
@@ -145,6 +146,13 @@ TEST_CASE("masks and weights of predictions count") {
   const Tensor y_pred = floats({0.9f, 0.9f, 0.1f}, {3, 1}).with_mask(mask);
   accuracy.update_state(floats({1, 0, 1}, {3, 1}), y_pred);
   CHECK(accuracy.result().item<float>() == 0.5f);
+}
+
+TEST_CASE("RootMeanSquaredError leaves a mask of predictions unheeded, as Keras's does") {
+  const metrics::RootMeanSquaredError error;
+  const Tensor mask = Tensor::from(std::vector<bool>{true, false}, {2});
+  error.update_state(floats({1, 1}, {2, 1}), floats({1, 3}, {2, 1}).with_mask(mask));
+  CHECK(error.result().item<float>() == doctest::Approx(std::sqrt(2.0)));
 }
 
 TEST_CASE("even thresholds count by bucket as comparing with each does") {

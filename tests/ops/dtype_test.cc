@@ -94,6 +94,19 @@ TEST_CASE("real functions turn integers into float32") {
   CHECK(ops::softmax(x).dtype() == DType::Float32);
 }
 
+TEST_CASE("bools stay bools where Keras's do") {
+  const Tensor x = Tensor::from(std::vector<bool>{true, false, true, true}, {2, 2});
+  const auto values = [](const Tensor& result) {
+    CHECK(result.dtype() == DType::Bool);
+    return ops::cast(result, DType::Int32).to_vector<int32_t>();
+  };
+  using Ints = std::vector<int32_t>;
+  CHECK(values(ops::tril(x, -1)) == Ints{0, 0, 1, 0});
+  CHECK(values(ops::triu(x)) == Ints{1, 0, 0, 1});
+  CHECK(values(ops::abs(x)) == Ints{1, 0, 1, 1});
+  CHECK(values(ops::matmul(x, x)) == Ints{1, 0, 1, 1});
+}
+
 TEST_CASE("operators on tensors, variables and scalars") {
   const Tensor x = Tensor::from(std::vector<float>{1, 2});
   const Variable v(Tensor::from(std::vector<float>{3, 5}));

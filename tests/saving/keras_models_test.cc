@@ -77,20 +77,40 @@ void add_optimizers(std::map<std::string, Case>& cases) {
   cases.emplace("loss_scale",
                 trained_with(optimizers::LossScaleOptimizer(
                     {.inner_optimizer = optimizers::Adam(), .dynamic_growth_steps = 4})));
+  // Around these Keras's files lack a part of the state.
+  cases.emplace(
+      "loss_scale_nadam",
+      trained_with(optimizers::LossScaleOptimizer({.inner_optimizer = optimizers::Nadam()})));
+  cases.emplace(
+      "loss_scale_adafactor",
+      trained_with(optimizers::LossScaleOptimizer({.inner_optimizer = optimizers::Adafactor()})));
   const optimizers::OptimizerMap map(
       optimizers::SGD({.momentum = 0.9}),
       {{".*bias", optimizers::Adam()}, {".*last/kernel", optimizers::Adam({.beta_1 = 0.5})}});
   cases.emplace("multi", trained_with(optimizers::MultiOptimizer({.optimizer_map = map})));
 }
 
-void check_same_state(const Optimizer& back, const Optimizer& expected) {
-  const std::vector<Variable> found = back.variables();
-  const std::vector<Variable> wanted = expected.variables();
+// But for what files of the optimizer lack.
+void check_same(const std::vector<Variable>& found, const std::vector<Variable>& wanted,
+                const Optimizer& optimizer) {
+  const std::vector<Variable> unsaved = optimizer.impl().unsaved_variables();
   REQUIRE(found.size() == wanted.size());
   for (size_t i = 0; i < found.size(); ++i) {
     CAPTURE(wanted[i].path());
     CHECK(found[i].name() == wanted[i].name());
+    const auto is_it = [&](const Variable& variable) { return variable.id() == wanted[i].id(); };
+    if (std::ranges::any_of(unsaved, is_it)) continue;
     CHECK(test::distance(found[i].value(), wanted[i].value()) == 0);
+  }
+}
+
+void check_same_state(const Optimizer& back, const Optimizer& expected) {
+  check_same(back.variables(), expected.variables(), expected);
+  const auto found = back.impl().parts();
+  const auto wanted = expected.impl().parts();
+  REQUIRE(found.size() == wanted.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    check_same(found[i].second.variables(), wanted[i].second.variables(), expected);
   }
 }
 

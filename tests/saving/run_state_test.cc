@@ -150,8 +150,9 @@ TEST_CASE("one run has a folder at a time") {
   {
     const RunStateFolder first(path);
     CHECK(message_of<FailedPrecondition>([&] { RunStateFolder second(path); }) ==
-          "Run state: another run that is alive keeps its state in '" + path +
-              "'. Wait for its end, or choose another folder.");
+          "Run state: another run that is alive, or another callback of this one, keeps its state "
+          "in '" +
+              path + "'. Wait for its end, or choose another folder.");
   }
   CHECK_NOTHROW(RunStateFolder{path});
   CHECK(test::forked([&] {  // it ends with its owner, however that ends

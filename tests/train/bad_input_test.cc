@@ -424,7 +424,7 @@ TEST_CASE("class_weight together with weights of the data") {
   CHECK(contains(error_of([&] {
                    model.fit(data.batch(2), {.verbose = 0, .class_weight = {{0, 2.0}}});
                  }),
-                 "fit: class_weight was given, and the data have sample weights of their own. "
+                 "class_weight was given, and the data have sample weights of their own. "
                  "Multiply it into them."));
 }
 
@@ -436,11 +436,11 @@ TEST_CASE("class_weight together with sample_weight") {
       "Multiply them into sample_weight.");
   CHECK(fit_error(some_values({kRows, 4}), {good_labels(), good_labels()},
                   {.class_weight = {{0, 2.0}}}) ==
-        "InvalidArgument: Sequential 'm': fit: class_weight needs a single target of class indices "
+        "InvalidArgument: Sequential 'm': class_weight needs a single target of class indices "
         "or one-hot rows, got 2 targets.");
   CHECK(fit_error(some_values({kRows, 4}), Tensor::from<float>({0, 1, NAN, 0}),
                   {.shuffle = false, .class_weight = {{0, 2.0}}}) ==
-        "InvalidArgument: Sequential 'm': fit: class_weight needs class indices, but the label of "
+        "InvalidArgument: Sequential 'm': class_weight needs class indices, but the label of "
         "row 2 of a batch is nan. Labels are numbers of classes.");
 }
 

@@ -307,7 +307,8 @@ TEST_CASE("a manager's options are checked") {
   CHECK(error_of({.directory = "x", .max_to_keep = 0}) ==
         "CheckpointManager: expected max_to_keep >= 1, or none, got 0.");
   CHECK(error_of({.directory = "x", .checkpoint_name = "a/b"}) ==
-        "CheckpointManager: expected a checkpoint_name without '/', got 'a/b'.");
+        "CheckpointManager: expected a checkpoint_name of at least one character and without '/', "
+        "got 'a/b'.");
   CHECK(error_of({.directory = "x", .checkpoint_interval = 2}) ==
         "CheckpointManager: a checkpoint_interval needs a step_counter, the variable that counts "
         "steps.");

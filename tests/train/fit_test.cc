@@ -495,7 +495,7 @@ TEST_CASE("class_weight takes the nearest class, and the largest of the last axi
   CHECK(test::message_of([&] {
           loss(ops::ones({2, 3, 2}));
         }) ==
-        "Same 'same': fit: class_weight needs one label an example, a class index or a one-hot "
+        "Same 'same': class_weight needs one label an example, a class index or a one-hot "
         "row, got targets of shape (2, 3, 2). Give sample_weight instead.");
 }
 

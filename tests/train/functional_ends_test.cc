@@ -120,3 +120,13 @@ TEST_CASE("Input of a tensor: a placeholder like it, where a model begins") {
                "Input: expected a tensor that is a placeholder, made by Input or by a layer called "
                "on one, got "));
 }
+
+TEST_CASE("an axis that varies may turn out to be what it is broadcast to") {
+  const Tensor x = Input({.shape = {1, 4}});
+  Model model(x, ops::broadcast_to(x, {2, 3, 4}));
+  const Tensor rows = ops::cast(ops::reshape(ops::arange(8), {2, 1, 4}), DType::Float32);
+  const Tensor found = model.predict(rows, {.verbose = 0});
+  CHECK(found.shape() == Shape{2, 3, 4});
+  CHECK(found(1, 2, 3).item<float>() == 7);
+  CHECK_THROWS_AS(model.predict(ops::zeros({3, 1, 4}), {.verbose = 0}), InvalidArgument);
+}

@@ -514,7 +514,9 @@ TEST_CASE("a folder that another run uses is an error before training") {
   }});
   Sequential model = make_model();
   fit_arrays(model, {backup(1)(folder), nested});
-  CHECK(error ==
-        "Sequential 'sequential': Run state: another run that is alive keeps its state in '" +
-            (folder / "backup").string() + "'. Wait for its end, or choose another folder.");
+  CHECK(
+      error ==
+      "Sequential 'sequential': Run state: another run that is alive, or another callback of this "
+      "one, keeps its state in '" +
+          (folder / "backup").string() + "'. Wait for its end, or choose another folder.");
 }

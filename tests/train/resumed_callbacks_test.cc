@@ -38,6 +38,25 @@ Texts counts_in(const std::string& shown) {
   return counts;
 }
 
+// How many batches a program trains whose states stay, in two epochs of six.
+int64_t batches_of(const TempFolder& folder, const callbacks::SaveFrequency& save_freq,
+                   std::optional<int64_t> stop_at = {}) {
+  int64_t batches = 0;
+  Sequential model = new_model("sgd");
+  const callbacks::LambdaCallback count({.on_train_batch_end = [&](int64_t, const Logs&) {
+    if (++batches == stop_at) model.stop_training = true;
+  }});
+  model.fit(inputs(), labels(),
+            {.batch_size = 4,
+             .epochs = 2,
+             .verbose = 0,
+             .callbacks = {callbacks::BackupAndRestore({.backup_dir = folder / "run",
+                                                        .save_freq = save_freq,
+                                                        .delete_checkpoint = false}),
+                           count}});
+  return batches;
+}
+
 // Trains with a bar that is drawn at each batch; what it counted. `is_known`: whether the dataset
 // says how many batches there are.
 Texts counts_of(const TempFolder& folder, bool is_known, std::optional<int64_t> killed_at) {
@@ -241,5 +260,18 @@ TEST_CASE("a killed run reduces its rate and keeps the best model as an undistur
       CHECK(resumed->best == whole->best);
       CHECK(resumed->files == whole->files);
     }
+  }
+}
+
+TEST_CASE("a run that has ended isn't trained again where its state stays") {
+  for (const callbacks::SaveFrequency& save_freq :
+       {callbacks::SaveFrequency("epoch"), callbacks::SaveFrequency(1), callbacks::SaveFrequency(5),
+        callbacks::SaveFrequency(100)}) {
+    const TempFolder folder;
+    CHECK(batches_of(folder, save_freq) == 12);
+    CHECK(batches_of(folder, save_freq) == 0);
+    const TempFolder stopped;
+    CHECK(batches_of(stopped, save_freq, 8) == 8);
+    CHECK(batches_of(stopped, save_freq) == 0);
   }
 }

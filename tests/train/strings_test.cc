@@ -99,6 +99,24 @@ class WordModel : public Model {
 
 }  // namespace
 
+TEST_CASE("strings are hashed within models as by the layer itself") {
+  const Tensor words = Tensor::from({"a", "b", "", "zz"}, {4, 1});
+  for (const std::string mode : {"int", "one_hot", "multi_hot", "count"}) {
+    for (const Json& mask : {Json(), Json("b")}) {
+      CAPTURE(mode);
+      const auto hashing = [&] {
+        return layers::Hashing({.num_bins = 5, .mask_value = mask, .output_mode = mode});
+      };
+      Sequential model({Input({.shape = {1}, .dtype = "string"}), hashing()});
+      const Tensor found = model.predict(words, {.verbose = 0});
+      const Tensor expected = hashing()(words);
+      CHECK(found.shape() == expected.shape());
+      CHECK(distance(found, expected) == 0);
+      if (mode == "int" && !mask.is_null()) CHECK(found(1, 0).item<int64_t>() == 0);
+    }
+  }
+}
+
 TEST_CASE("a model trains on texts as it does on their numbers, compiled as those") {
   const Tensor numbers = adapted()(texts());
   for (const bool with_input : {true, false}) {

@@ -27,6 +27,8 @@ void show_devices(const DevicesArguments& arguments);
 
 // The model in a file of any format that is read.
 cornu::Model open_model(const std::string& path, bool compile = true);
+// The same; WrongCall where the file has none of the weights that the model has.
+cornu::Model open_trained_model(const std::string& path);
 
 // WrongCall where both paths are one file: a result would take the place of what it was made of.
 void require_other_file(const std::string& output, const std::string& input);

@@ -61,6 +61,16 @@ cornu::Model open_model(const std::string& path, bool compile) {
       path));
 }
 
+cornu::Model open_trained_model(const std::string& path) {
+  cornu::Model model = open_model(path);
+  if (format_of(path)->format != Format::Json) return model;
+  if (model.built() && model.weights().empty()) return model;
+  throw WrongCall(fmt::format(
+      "'{0}' is an architecture without weights, so what it gives would mean nothing. Put them in "
+      "first: cornu convert '{0}' MODEL.keras --weights FILE",
+      path));
+}
+
 void require_other_file(const std::string& output, const std::string& input) {
   std::error_code ignored;
   if (output.empty() || !std::filesystem::equivalent(output, input, ignored)) return;

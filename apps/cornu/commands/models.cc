@@ -48,7 +48,7 @@ void summarize(const SummaryArguments& arguments) {
 }
 
 void evaluate(const EvaluateArguments& arguments) {
-  cornu::Model model = open_model(arguments.model);
+  cornu::Model model = open_trained_model(arguments.model);
   check<cornu::FailedPrecondition>(
       model.compiled(),
       "'{}' was saved without a loss and metrics. Compile it before it is saved, or train it with "

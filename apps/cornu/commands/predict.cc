@@ -208,7 +208,7 @@ void write(const Tensors& outputs, const std::vector<std::string>& names, const 
 
 void predict(const PredictArguments& arguments) {
   require_other_file(arguments.output, arguments.model);
-  cornu::Model model = open_model(arguments.model);
+  cornu::Model model = open_trained_model(arguments.model);
   const Inputs inputs(model, arguments.x, arguments.pictures);
   for (const std::string& file : inputs.files()) require_other_file(arguments.output, file);
   const Tensors outputs = predictions_of(model, inputs, arguments.batch_size);

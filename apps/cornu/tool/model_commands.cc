@@ -29,8 +29,9 @@ CLI::App& add_command(CLI::App& tool, const char* name, const char* about, const
 
 void add_model(CLI::App& command, std::string& model) {
   command
-      .add_option("model", model,
-                  "A model that Keras or Cornu has saved (.keras, .h5), or its .json")
+      .add_option(
+          "model", model,
+          "A model that Keras or Cornu has saved (.keras, .h5), or its .json, which has no weights")
       ->required()
       ->type_name("FILE");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resizing by Pillow's definition, to the last bit: weights of 22 fractional bits, rounded to bytes
-// after each axis, rows first.
+// after each axis; rows first, but columns where the height shrinks by more than twice as many
+// pixels as the width (since Pillow 13).
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -101,29 +102,43 @@ void resize_axis(const Axis& axis, const std::vector<FixedTaps>& taps) {
   }
 }
 
+// Each row of (height, width, channels), or each column.
+Tensor resized_across(const Tensor& image, int64_t width, const std::vector<FixedTaps>& taps) {
+  const int64_t channels = image.dim(2);
+  Tensor result = Tensor::empty({image.dim(0), width, channels}, DType::UInt8);
+  const auto from = image.data<uint8_t>();
+  const auto to = result.mutable_data<uint8_t>();
+  for (int64_t c = 0; c < channels; ++c) {
+    resize_axis({from.data() + c, to.data() + c, image.dim(0), image.dim(1) * channels,
+                 width * channels, channels, channels},
+                taps);
+  }
+  return result;
+}
+
+Tensor resized_down(const Tensor& image, int64_t height, const std::vector<FixedTaps>& taps) {
+  const int64_t row = image.dim(1) * image.dim(2);
+  Tensor result = Tensor::empty({height, image.dim(1), image.dim(2)}, DType::UInt8);
+  const auto from = image.data<uint8_t>();
+  const auto to = result.mutable_data<uint8_t>();
+  resize_axis({from.data(), to.data(), row, 1, 1, row, row}, taps);
+  return result;
+}
+
 Tensor filtered(const Tensor& image, std::pair<int64_t, int64_t> size, const PillowFilter& filter,
                 const PixelBox& box) {
-  const int64_t channels = image.dim(2);
-  const auto across = fixed_taps(filter, image.dim(1), box.left, box.right, size.second);
-  const auto down = fixed_taps(filter, image.dim(0), box.top, box.bottom, size.first);
+  const auto [height, width] = size;
+  const auto across = fixed_taps(filter, image.dim(1), box.left, box.right, width);
+  const auto down = fixed_taps(filter, image.dim(0), box.top, box.bottom, height);
   // An axis that stays is left alone.
-  Tensor wide = image;
-  if (size.second != image.dim(1) || box.left != 0 || box.right != size.second) {
-    wide = Tensor::empty({image.dim(0), size.second, channels}, DType::UInt8);
-    const auto from = image.data<uint8_t>();
-    const auto to = wide.mutable_data<uint8_t>();
-    for (int64_t c = 0; c < channels; ++c) {
-      resize_axis({from.data() + c, to.data() + c, image.dim(0), image.dim(1) * channels,
-                   size.second * channels, channels, channels},
-                  across);
-    }
-  }
-  if (size.first == image.dim(0) && box.top == 0 && box.bottom == size.first) return wide;
-  Tensor result = Tensor::empty({size.first, size.second, channels}, DType::UInt8);
-  const int64_t row = size.second * channels;
-  const auto from = wide.data<uint8_t>();
-  const auto to = result.mutable_data<uint8_t>();
-  resize_axis({from.data(), to.data(), row, 1, 1, row, row}, down);
+  const bool is_as_wide = width == image.dim(1) && box.left == 0 && box.right == width;
+  const bool is_as_high = height == image.dim(0) && box.top == 0 && box.bottom == height;
+  const int64_t fewer_rows = image.dim(0) - height;
+  const bool down_first = fewer_rows > 0 && fewer_rows > 2 * (image.dim(1) - width);
+  Tensor result = image;
+  if (down_first && !is_as_high) result = resized_down(result, height, down);
+  if (!is_as_wide) result = resized_across(result, width, across);
+  if (!down_first && !is_as_high) result = resized_down(result, height, down);
   return result;
 }
 

@@ -6,6 +6,7 @@
 
 #include "framework/backends/cpu/passes/passes.h"
 #include "framework/graph/backend.h"
+#include "framework/graph/passes/dump.h"
 #include "framework/graph/passes/pass.h"
 
 namespace cornu::cpu {
@@ -15,7 +16,7 @@ namespace {
 // A graph between its passes.
 class Passes {
  public:
-  Passes(Graph graph, const std::string& name) : graph_(std::move(graph)), name_(name) {}
+  Passes(Graph graph, const std::string& name) : graph_(std::move(graph)), dump_(name) {}
 
   void before_fusion() {
     const passes::Evaluator evaluate = [](const OpDef& op, std::span<const Tensor> inputs,
@@ -39,7 +40,7 @@ class Passes {
 
   void set(const char* pass, Graph after) {
     graph_ = std::move(after);
-    passes::dump_graph(graph_, name_, pass, number_++);
+    dump_.write(pass, graph_);
   }
 
   const Graph& graph() const { return graph_; }
@@ -47,8 +48,7 @@ class Passes {
 
  private:
   Graph graph_;
-  const std::string& name_;
-  int number_ = 0;
+  passes::Dump dump_;
 };
 
 }  // namespace
@@ -65,8 +65,7 @@ Optimized optimize_prepared(Graph graph, const std::string& name) {
   passes.before_fusion();
   std::optional<Graph> prepare;
   if (auto split = passes::split_prepared(passes.graph())) {
-    const std::string own_name = name + "_prepare";
-    Passes own(std::move(split->prepare), own_name);
+    Passes own(std::move(split->prepare), name + "_prepare");
     own.fuse();
     prepare = own.take();
     passes.set("split_prepared", std::move(split->rest));

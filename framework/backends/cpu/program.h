@@ -15,7 +15,7 @@
 
 namespace cornu::cpu {
 
-// Runs the passes for the CPU, in order; dumps the graph after each if $CORNU_DUMP_GRAPH is set.
+// Runs the passes for the CPU, in order; dumps the graph after each.
 Graph optimize(Graph graph, const std::string& name);
 // The same, but what depends on unwritten variables alone becomes a graph of its own.
 struct Optimized {

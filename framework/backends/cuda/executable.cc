@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string_view>
 
 #include "framework/backends/cuda/cuda_backend.h"
@@ -29,13 +27,6 @@ bool captures_graphs() {
     return text == nullptr || std::string_view(text) != "0";
   }();
   return wanted;
-}
-
-// Beside the graphs of the passes, where those are written: what the last one has become.
-void dump_plan(const Program& program, const std::string& name) {
-  const char* folder = std::getenv("CORNU_DUMP_GRAPH");
-  if (folder == nullptr || *folder == '\0') return;
-  std::ofstream(std::filesystem::path(folder) / (name + ".launches.txt")) << program.describe();
 }
 
 // Places for arrays of these sizes, one behind the other from `at` on, which is moved.
@@ -163,10 +154,15 @@ RuntimeGraph* PreparedProgram::captured_for(std::byte* arena, std::span<void* co
 }
 
 CudaExecutable::CudaExecutable(Graph graph, const ExecutableOptions& options, GpuDevice& device)
+    : CudaExecutable(std::move(graph), options, device, passes::Dump(options.name)) {}
+
+CudaExecutable::CudaExecutable(Graph graph, const ExecutableOptions& options, GpuDevice& device,
+                               passes::Dump dump)
     : name_(options.name),
-      graph_(options.optimize ? optimize(std::move(graph), options.name) : std::move(graph)),
+      graph_(options.optimize ? optimize(std::move(graph), dump) : std::move(graph)),
       optimized_(options.optimize) {
-  dump_plan(prepared_for(device).program(), name_);
+  const Program& program = prepared_for(device).program();
+  if (dump.is_wanted()) dump.write_text("launches", program.describe());
 }
 
 size_t CudaExecutable::workspace_bytes() const {

@@ -83,6 +83,9 @@ class CudaExecutable : public Executable {
   std::shared_ptr<const ProgramFacts> facts(GpuDevice& device);
 
  private:
+  CudaExecutable(Graph graph, const ExecutableOptions& options, GpuDevice& device,
+                 passes::Dump dump);
+
   std::string name_;
   Graph graph_;  // optimized
   bool optimized_;

@@ -7,17 +7,16 @@
 
 namespace cornu::cuda {
 
-Graph optimize(Graph graph, const std::string& name) {
+Graph optimize(Graph graph, passes::Dump& dump) {
   const passes::Evaluator evaluate = [](const OpDef& op, std::span<const Tensor> inputs,
                                         const Attributes& attributes,
                                         std::span<const TensorType> types) {
     return cpu_backend().execute(op, inputs, attributes, types, Device{});
   };
-  int number = 0;
-  passes::dump_graph(graph, name, "traced", number++);
+  dump.write("traced", graph);
   const auto run = [&](const char* pass, Graph after) {
     graph = std::move(after);
-    passes::dump_graph(graph, name, pass, number++);
+    dump.write(pass, graph);
   };
   run("simplify", passes::simplify(graph, evaluate));
   run("layout", passes::layout(graph));
@@ -26,6 +25,11 @@ Graph optimize(Graph graph, const std::string& name) {
   run("fuse_elementwise", passes::fuse_elementwise(graph));
   run("group_updates", group_updates(std::move(graph)));
   return graph;
+}
+
+Graph optimize(Graph graph, const std::string& name) {
+  passes::Dump dump(name);
+  return optimize(std::move(graph), dump);
 }
 
 }  // namespace cornu::cuda

@@ -11,11 +11,13 @@
 #include "framework/backends/cuda/lowered_op.h"
 #include "framework/graph/communicator.h"
 #include "framework/graph/graph.h"
+#include "framework/graph/passes/dump.h"
 #include "framework/graph/passes/placement.h"
 
 namespace cornu::cuda {
 
-// Runs the passes for GPUs, in order; dumps the graph after each if $CORNU_DUMP_GRAPH is set.
+// Runs the passes for GPUs, in order; dumps the graph after each.
+Graph optimize(Graph graph, passes::Dump& dump);
 Graph optimize(Graph graph, const std::string& name);
 
 // What instructions of one run share.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/graph/passes/pass.h"
 
-#include <cstdlib>
-#include <fstream>
 #include <utility>
 
 namespace cornu::passes {
@@ -120,13 +118,6 @@ std::vector<std::string> collective_order(const Graph& graph) {
   std::vector<std::string> names;
   add_collectives(graph, "", names);
   return names;
-}
-
-void dump_graph(const Graph& graph, const std::string& name, const std::string& pass, int number) {
-  const char* directory = std::getenv("CORNU_DUMP_GRAPH");
-  if (!directory || !*directory) return;
-  std::ofstream file(fmt::format("{}/{}.{}.{}.txt", directory, name, number, pass));
-  file << graph.to_string() << '\n';
 }
 
 }  // namespace cornu::passes

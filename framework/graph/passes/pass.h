@@ -97,9 +97,6 @@ struct MemoryRequest {
 // First-fit by size over lifetimes.
 MemoryPlan plan_memory(const Graph& graph, const MemoryRequest& request);
 
-// Writes the graph's text to $CORNU_DUMP_GRAPH/<name>.<number>.<pass>.txt where that is set.
-void dump_graph(const Graph& graph, const std::string& name, const std::string& pass, int number);
-
 // Whether a node must run exactly once even when nothing reads its outputs: it communicates or has
 // an effect, itself or in a graph that it runs.
 bool must_run(const Node& node);
