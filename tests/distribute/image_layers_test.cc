@@ -70,7 +70,7 @@ std::vector<Tensor> augmented(const Strategy& strategy) {
 
 TEST_CASE("what is drawn once for a batch is the same on all replicas") {
   const std::vector<Tensor> expected = augmented(distribute::OneDeviceStrategy(devices(1).front()));
-  for (const int replicas : {1, 2, 3, 8}) {
+  for (const int replicas : {1, 2, 3, 5}) {
     CAPTURE(replicas);
     const std::vector<Tensor> found = augmented(mirrored(replicas));
     for (size_t i = 0; i < expected.size(); ++i) {
