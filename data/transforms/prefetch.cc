@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -18,6 +19,7 @@
 #include "data/transforms/transforms.h"
 #include "framework/core/logging.h"
 #include "framework/core/threads.h"
+#include "framework/core/waiting_threads.h"
 
 namespace cornu::data {
 namespace {
@@ -52,6 +54,27 @@ struct Room {
 // waits is woken for so many, but for fewer when that takes longer.
 constexpr int64_t kWorthWaking = 32;
 constexpr std::chrono::microseconds kPatience(50);
+
+// Spinning for what comes within kPatience spares both threads the waking. Where it doesn't come,
+// as on cores that others want or where elements take long, there is no spinning for a while: twice
+// as many waits each time.
+class SpinPolicy {
+ public:
+  bool should_spin() {
+    if (left_ == 0) return true;
+    --left_;
+    return false;
+  }
+  void tell(bool has_come) {
+    pause_ = has_come ? 0 : std::min(2 * pause_ + 1, kLongestPause);
+    left_ = pause_;
+  }
+
+ private:
+  static constexpr int kLongestPause = 127;  // in waits
+  int pause_ = 0;
+  int left_ = 0;
+};
 
 // Runs a stream on a thread, ahead of its consumer. The thread is its own, not the pool's: what it
 // runs may block for long, in a generator or a file, and would keep the pool from computing.
@@ -114,11 +137,23 @@ class Producer {
     const StageTimer timer(room_.stage, StageTimer::Kind::Starved);
     wanted_ = at_a_time();
     const auto are_there = [this] { return std::ssize(ready_) >= wanted_ || ended_; };
+    if (wanted_ == 1 && spins_.should_spin()) spin_for_one(lock);
     if (wanted_ == 1 || !has_some_.wait_for(lock, kPatience, are_there)) {
       wanted_ = 1;
       has_some_.wait(lock, are_there);
     }
     wanted_ = 0;
+  }
+
+  void spin_for_one(std::unique_lock<std::mutex>& lock) {
+    const int64_t before = changes_;
+    wanted_ = 0;  // nobody is to be woken
+    lock.unlock();
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    spin_until(2, [&] { return changes_ != before || std::chrono::steady_clock::now() > end; });
+    lock.lock();
+    wanted_ = 1;
+    spins_.tell(changes_ != before);
   }
 
   void produce() {
@@ -132,6 +167,7 @@ class Producer {
     {
       std::lock_guard lock(mutex_);
       ended_ = true;
+      ++changes_;
     }
     has_some_.notify_all();
   }
@@ -170,6 +206,7 @@ class Producer {
       count_bytes(made.bytes);
       last_bytes_ = made.bytes;
       ready_.push_back(std::move(made));
+      ++changes_;
       if (wanted_ > 0 && std::ssize(ready_) >= wanted_) has_some_.notify_one();
     }
   }
@@ -185,8 +222,10 @@ class Producer {
   int64_t last_bytes_ = 0;  // of the element made last
   bool ended_ = false;
   bool stopped_ = false;
-  bool full_ = false;   // the thread waits for room
-  int64_t wanted_ = 0;  // the consumer waits for so many
+  bool full_ = false;                 // the thread waits for room
+  int64_t wanted_ = 0;                // the consumer sleeps until there are so many
+  std::atomic<int64_t> changes_ = 0;  // elements made, and the end; read without the mutex
+  SpinPolicy spins_;
   std::thread thread_;  // last: it uses the others
 };
 
