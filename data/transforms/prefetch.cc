@@ -149,11 +149,11 @@ class Producer {
     const int64_t before = changes_;
     wanted_ = 0;  // nobody is to be woken
     lock.unlock();
-    const auto end = std::chrono::steady_clock::now() + kPatience;
-    spin_until(2, [&] { return changes_ != before || std::chrono::steady_clock::now() > end; });
+    const bool has_come = spin_until(
+        2, [&] { return changes_ != before; }, kPatience);
     lock.lock();
     wanted_ = 1;
-    spins_.tell(changes_ != before);
+    spins_.tell(has_come);
   }
 
   void produce() {

@@ -184,13 +184,12 @@ void adapt_waiting_threads() {
   take_short_turns(short_turns);
 }
 
-bool spin_until(int threads, FunctionRef<bool()> ready) {
-  constexpr std::chrono::microseconds kLongest(200);
+bool spin_until(int threads, FunctionRef<bool()> ready, std::chrono::microseconds longest) {
   constexpr int kLooks = 64;  // between two looks at the clock
   if (ready()) return true;
   if (threads > omp_get_num_procs()) return false;
   const bool contended = Watch::global().contended();
-  const auto end = Clock::now() + kLongest;
+  const auto end = Clock::now() + longest;
   do {
     for (int i = 0; i < kLooks; ++i) {
       if (ready()) return true;

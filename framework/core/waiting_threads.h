@@ -9,6 +9,7 @@
 // later heed it): the same share of the cores, but no wait for another program's whole turn.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -66,7 +67,9 @@ void adapt_waiting_threads();
 // Waits a while for `ready` without sleeping, and returns whether it is; not at all where the cores
 // aren't enough for the `threads` that wait for each other. Where they are contended for it lets
 // others have turns. For threads that sleep afterwards: waking one takes as long as a small kernel.
-bool spin_until(int threads, FunctionRef<bool()> ready);
+// `longest`: the while.
+bool spin_until(int threads, FunctionRef<bool()> ready,
+                std::chrono::microseconds longest = std::chrono::microseconds(200));
 
 // Ends what adapt_waiting_threads started: before a fork.
 void end_sleeping_threads();

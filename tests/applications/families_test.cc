@@ -2,7 +2,6 @@
 // The families of models around one mechanism, and what they share.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -15,6 +14,7 @@
 #include "layers/layers.h"
 #include "optimizers/optimizers.h"
 #include "tests/golden/golden_cases.h"
+#include "tests/support/files.h"
 #include "tests/support/layer_conformance.h"
 #include "tests/support/scratch.h"
 
@@ -111,15 +111,6 @@ void check_digest(const std::vector<std::string>& lines, const Json& expected) {
   CHECK(crc32(text) == expected[1].as_int());
 }
 
-// A folder as Keras's cache, while it lives.
-class KerasHome {
- public:
-  explicit KerasHome(const std::string& folder) { setenv("KERAS_HOME", folder.c_str(), 1); }
-  ~KerasHome() { unsetenv("KERAS_HOME"); }
-  KerasHome(const KerasHome&) = delete;
-  KerasHome& operator=(const KerasHome&) = delete;
-};
-
 }  // namespace
 
 TEST_CASE("families of applications are Keras's: names, shapes, parameters of all layers") {
@@ -178,7 +169,7 @@ TEST_CASE("a small model of each family trains") {
 
 TEST_CASE("options and weights that families refuse") {
   const test::Scratch scratch;
-  const KerasHome home(scratch.path());
+  const testing::EnvironmentScope cache("KERAS_HOME", scratch.path());
   CHECK(
       error_of([] { ResNet50(); }) ==
       "NotFound: ResNet50: the weights of ImageNet aren't downloaded by themselves. Give the path "
@@ -271,7 +262,7 @@ TEST_CASE("pixels as models want them") {
 
 TEST_CASE("predictions have names") {
   const test::Scratch scratch;
-  const KerasHome home(scratch.path());
+  const testing::EnvironmentScope cache("KERAS_HOME", scratch.path());
   std::filesystem::create_directory(scratch.path("models"));
   const std::string path = scratch.path("models/imagenet_class_index.json");
   std::vector<float> scores(1000, 0.F);

@@ -53,15 +53,6 @@ std::vector<std::unique_ptr<Cluster>> clusters_at(const std::vector<std::string>
   return clusters;
 }
 
-class Setting {
- public:
-  Setting(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
-  ~Setting() { ::unsetenv(name_); }
-
- private:
-  const char* name_;
-};
-
 FileDescriptor connected(const std::string& address) {
   return connect_to(Address::parse(address, "test"),
                     {std::chrono::steady_clock::now() + std::chrono::seconds(10)});
@@ -136,7 +127,7 @@ class Child {
                                           {"third", addresses[2]},
                                           {"what", what}})
                                 .dump();
-    const Setting told("CORNU_TEST_CHILD", who.c_str());
+    const testing::EnvironmentScope told("CORNU_TEST_CHILD", who.c_str());
     char program[] = "/proc/self/exe";
     char no_skip[] = "--no-skip";
     char quiet[] = "--minimal";
@@ -303,12 +294,12 @@ TEST_CASE("a worker with another token is turned away, and told so") {
   const auto addresses = free_addresses(2);
   std::vector<std::unique_ptr<Cluster>> clusters;
   {
-    const Setting token("CORNU_JOB_TOKEN", "the secret of this job");
+    const testing::EnvironmentScope token("CORNU_JOB_TOKEN", "the secret of this job");
     clusters.push_back(std::make_unique<Cluster>(options_of(0, addresses)));
   }
   std::unique_ptr<Cluster> other;
   {
-    const Setting token("CORNU_JOB_TOKEN", "the secret of another job");
+    const testing::EnvironmentScope token("CORNU_JOB_TOKEN", "the secret of another job");
     other = std::make_unique<Cluster>(options_of(1, addresses));
   }
   CHECK(error_of([&] { other->form(); }) ==
@@ -319,7 +310,7 @@ TEST_CASE("a worker with another token is turned away, and told so") {
   // The right one is let in all the same.
   other.reset();
   {
-    const Setting token("CORNU_JOB_TOKEN", "the secret of this job");
+    const testing::EnvironmentScope token("CORNU_JOB_TOKEN", "the secret of this job");
     clusters.push_back(std::make_unique<Cluster>(options_of(1, addresses)));
   }
   const auto sums = on_all(clusters, [](Cluster& cluster) { return sum_of_ranks(cluster.form()); });
@@ -334,7 +325,7 @@ TEST_CASE("addresses on a network need a token") {
                   "network, and nothing "
                   "keeps others from taking part. Give all tasks of the job the same secret in "
                   "CORNU_JOB_TOKEN") == 0);
-  const Setting token("CORNU_JOB_TOKEN", "short");
+  const testing::EnvironmentScope token("CORNU_JOB_TOKEN", "short");
   CHECK(error_of([&] { Cluster cluster(options_of(0, addresses)); }) ==
         "InvalidArgument: CORNU_JOB_TOKEN: expected a token of at least 16 characters, got 5. Make "
         "one with: "

@@ -57,11 +57,7 @@ std::vector<Tensor> augmented(const Strategy& strategy) {
        }) {
     const Function step =
         function([&](const Tensor& part) { return Tensor(layer(part, {.training = true})); });
-    std::vector<Tensors> parts;
-    for (const Batch& part : strategy.impl().split({.x = x, .y = {}, .sample_weight = {}})) {
-      parts.push_back(part.x);
-    }
-    results.push_back(strategy.gather(strategy.run(step, distribute::PerReplica(parts))));
+    results.push_back(strategy.gather(strategy.run(step, divided(strategy, x))));
   }
   return results;
 }

@@ -129,6 +129,14 @@ distribute::PerReplica own_of(const Strategy& strategy, const std::vector<Tensor
   return distribute::PerReplica(std::vector<Tensors>(first, first + count));
 }
 
+distribute::PerReplica divided(const Strategy& strategy, const Tensor& x) {
+  std::vector<Tensors> parts;
+  for (const Batch& part : strategy.impl().split({.x = x, .y = {}, .sample_weight = {}})) {
+    parts.push_back(part.x);
+  }
+  return distribute::PerReplica(parts);
+}
+
 const std::vector<StrategyKind>& strategy_kinds() {
   using namespace distribute;
   static const std::vector<StrategyKind> workers = {

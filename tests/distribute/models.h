@@ -31,6 +31,8 @@ int replicas_or_all(int alone);
 // Where several processes run the tests together: waits for all of them, and gives worker 0's text.
 // Else `own`.
 std::string of_first_worker(const std::string& own);
+// The rows of x, as the strategy divides them.
+distribute::PerReplica divided(const Strategy& strategy, const Tensor& x);
 // What this process's replicas have of what all of the strategy's have.
 distribute::PerReplica own_of(const Strategy& strategy, const std::vector<Tensors>& all);
 

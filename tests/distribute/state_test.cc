@@ -12,6 +12,7 @@
 using namespace cornu;
 using distribute::get_replica_context;
 using distribute::PerReplica;
+using test::divided;
 using test::floats;
 using test::mirrored;
 using test::replicated;
@@ -187,11 +188,7 @@ TEST_CASE("batch normalization within a scan") {
           .first;
     });
     const Tensor x = random::normal({rows, 2}, {.seed = 3});
-    std::vector<Tensors> own;
-    for (const Batch& part : strategy.impl().split({.x = x, .y = {}, .sample_weight = {}})) {
-      own.push_back(part.x);
-    }
-    strategy.run(step, PerReplica(own));
+    strategy.run(step, divided(strategy, x));
     std::vector<Tensor> result;
     for (const Variable& v : normalize.variables()) result.push_back(v.value());
     return result;

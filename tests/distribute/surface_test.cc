@@ -11,6 +11,7 @@ using distribute::in_cross_replica_context;
 using distribute::PerReplica;
 using test::devices;
 using test::distance;
+using test::divided;
 using test::error_of;
 using test::floats;
 using test::mirrored;
@@ -359,11 +360,7 @@ TEST_CASE("replicas draw different numbers: those of one device for the same exa
     set_random_seed(3);
     const Tensors expected = step()(x);
     set_random_seed(3);
-    std::vector<Tensors> parts;
-    for (const Batch& part : strategy.impl().split({.x = x, .y = {}, .sample_weight = {}})) {
-      parts.push_back(part.x);
-    }
-    const PerReplica drawn = strategy.run(step(), PerReplica(parts));
+    const PerReplica drawn = strategy.run(step(), divided(strategy, x));
     for (size_t k = 0; k < expected.size(); ++k) {
       CAPTURE(k);
       const Tensor all = strategy.gather(drawn.at(k));

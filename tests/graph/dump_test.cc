@@ -6,29 +6,19 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/files.h"
 #include "tests/support/log.h"
 #include "tests/support/scratch.h"
 
 using namespace cornu;
-
-namespace {
-
-class DumpTo {
- public:
-  explicit DumpTo(const std::string& folder) { setenv("CORNU_DUMP_GRAPH", folder.c_str(), 1); }
-  ~DumpTo() { unsetenv("CORNU_DUMP_GRAPH"); }
-  DumpTo(const DumpTo&) = delete;
-  DumpTo& operator=(const DumpTo&) = delete;
-};
-
-}  // namespace
+using testing::EnvironmentScope;
 
 TEST_CASE("each compiled signature has files of its own, in a folder that is made") {
   const test::Scratch scratch;
   const std::string folder = scratch.path("graphs/of a run");
   const Function twice = function([](const Tensor& x) { return x + x; }, {.name = "model/twice"});
   {
-    const DumpTo dump(folder);
+    const EnvironmentScope dump("CORNU_DUMP_GRAPH", folder);
     twice(ops::ones({3}));
     twice(ops::ones({5}));
   }
@@ -45,7 +35,7 @@ TEST_CASE("a folder that can't be written to is told once") {
   const test::Scratch scratch;
   std::ofstream(scratch.path("file")) << "text";
   const test::Log log;
-  const DumpTo dump(scratch.path("file/folder"));
+  const EnvironmentScope dump("CORNU_DUMP_GRAPH", scratch.path("file/folder"));
   function([](const Tensor& x) { return x + x; }, {.name = "untold"})(ops::ones({3}));
   function([](const Tensor& x) { return x + x; }, {.name = "untold"})(ops::ones({5}));
   const std::string text = log.text();

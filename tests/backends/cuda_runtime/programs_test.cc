@@ -4,12 +4,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 
 #include "framework/backends/cuda/cuda_backend.h"
 #include "framework/graph/backend.h"
 #include "tests/backends/cuda_runtime/compiling_runtime.h"
+#include "tests/support/files.h"
 #include "tests/support/scratch.h"
 
 using namespace cornu;
@@ -24,12 +24,13 @@ void use_compiling_gpu() {
 // The launches of a model's training step, a line each.
 std::vector<std::string> launches_of(Model model, const Tensor& x, const Tensor& y) {
   const test::Scratch folder;
-  setenv("CORNU_DUMP_GRAPH", folder.path().c_str(), 1);
-  model.compile({.optimizer = optimizers::Adam(),
-                 .loss = losses::SparseCategoricalCrossentropy({.from_logits = true}),
-                 .metrics = {"accuracy"}});
-  model.fit(x, y, {.batch_size = x.dim(0), .verbose = 0});
-  unsetenv("CORNU_DUMP_GRAPH");
+  {
+    const testing::EnvironmentScope dump("CORNU_DUMP_GRAPH", folder.path());
+    model.compile({.optimizer = optimizers::Adam(),
+                   .loss = losses::SparseCategoricalCrossentropy({.from_logits = true}),
+                   .metrics = {"accuracy"}});
+    model.fit(x, y, {.batch_size = x.dim(0), .verbose = 0});
+  }
   std::vector<std::string> lines;
   for (const std::string& name : folder.names()) {
     if (name.find("launches") == std::string::npos) continue;
