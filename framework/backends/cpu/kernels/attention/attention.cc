@@ -7,8 +7,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "framework/backends/cpu/kernels/elementwise/memory.h"
-#include "framework/backends/cpu/kernels/through_float32.h"
 #include "framework/core/threads.h"
 
 namespace cornu::cpu {
@@ -21,33 +19,42 @@ constexpr int64_t kFewBlockRows = 64;
 constexpr int64_t kManyBlocks = 64;
 constexpr int64_t kBlockColumns = 256;
 
-template <class T>
+template <class S>
 class Attention : public Kernel {
  public:
+  using T = Computed<S>;
+
   explicit Attention(const AttentionProblem& problem)
       : p_(problem), parts_(compute_threads()), scores_(problem, parts_) {
     if (p_.empty()) return;
-    products_.prepare(p_, dtype_of<T>, parts_, [&](int64_t rows, int64_t columns) {
+    products_.prepare(p_, dtype_of<S>, parts_, [&](int64_t rows, int64_t columns) {
       return BlockShape{.m = rows,
                         .n = p_.width,
                         .k = columns,
                         .a = {p_.block_columns, 1},
                         .b = {p_.keys * p_.width, 1},
-                        .out = {p_.heads * p_.width, 1},
+                        .out = {p_.width, 1},
                         .add = true};
     });
-    const auto block = static_cast<size_t>(p_.block_rows * p_.block_columns) * sizeof(T);
-    product_scratch_ = round_up(std::max(scores_.scratch_bytes(), products_.scratch_bytes()), 64);
-    part_scratch_ = product_scratch_ + round_up(block, 64);
+    ScratchLayout layout;
+    layout.add<std::byte>(
+        static_cast<int64_t>(std::max(scores_.scratch_bytes(), products_.scratch_bytes())));
+    const int64_t block = p_.block_rows * p_.block_columns;
+    scores_at_ = layout.add<T>(block);
+    outputs_at_ = layout.add<T>(p_.block_rows * p_.width);
+    stored_at_ = kSame ? scores_at_ : layout.add<S>(block);
+    part_scratch_ = layout.bytes();
   }
 
   size_t scratch_bytes() const override { return part_scratch_ * static_cast<size_t>(parts_); }
 
   void run(const KernelArgs& args) override {
-    const int64_t outputs = p_.batch * p_.rows * p_.heads;
-    std::memset(args.out[0], 0, static_cast<size_t>(outputs * p_.width) * sizeof(T));
-    std::memset(args.out[1], 0, static_cast<size_t>(outputs * 2) * sizeof(T));
-    if (p_.empty()) return;
+    if (p_.empty()) {
+      const int64_t outputs = p_.batch * p_.rows * p_.heads;
+      std::memset(args.out[0], 0, static_cast<size_t>(outputs * p_.width) * sizeof(S));
+      std::memset(args.out[1], 0, static_cast<size_t>(outputs * 2) * sizeof(T));
+      return;
+    }
     const int64_t blocks = p_.row_blocks();
     for_items(parts_, p_.batch * p_.heads * blocks, [&](int part, int64_t item) {
       const int64_t row = item % blocks * p_.block_rows;
@@ -57,15 +64,20 @@ class Attention : public Kernel {
   }
 
  private:
+  static constexpr bool kSame = kComputedAsStored<S>;
+
   bool rows_of(const KernelArgs& args, int part, int64_t batch, int64_t head, int64_t row) const {
     auto* scratch =
         static_cast<std::byte*>(args.scratch) + static_cast<size_t>(part) * part_scratch_;
-    T* const scores = reinterpret_cast<T*>(scratch + product_scratch_);
-    T* const out = static_cast<T*>(args.out[0]) + p_.output_at(batch, row, head);
+    T* const scores = reinterpret_cast<T*>(scratch + scores_at_);
+    T* const outputs = reinterpret_cast<T*>(scratch + outputs_at_);
+    S* const stored = reinterpret_cast<S*>(scratch + stored_at_);  // exponentials, for the product
     T* const statistics = static_cast<T*>(args.out[1]) + p_.statistics_at(batch, row, head);
     const int64_t rows = p_.end_row(row) - row;
+    std::fill(outputs, outputs + rows * p_.width, T{0});
     for (int64_t i = 0; i < rows; ++i) {
       statistics[2 * i] = -std::numeric_limits<T>::infinity();
+      statistics[2 * i + 1] = 0;
     }
     for (int64_t column = 0; column < p_.columns; column += p_.block_columns) {
       const ScoreBlock block{batch, head, row, column, rows, p_.seen_columns(row, column)};
@@ -74,21 +86,28 @@ class Attention : public Kernel {
       for (int64_t i = 0; i < rows; ++i) {
         T* const row_scores = scores + i * p_.block_columns;
         const int64_t seen = scores_.seen(block, i);
-        if (seen > 0) add_row(row_scores, seen, statistics + 2 * i, out + i * p_.heads * p_.width);
+        if (seen > 0) add_row(row_scores, seen, statistics + 2 * i, outputs + i * p_.width);
         std::fill(row_scores + seen, row_scores + block.columns, T{0});
+        if (!kSame) {
+          functions_.store(row_scores, static_cast<size_t>(block.columns),
+                           stored + i * p_.block_columns);
+        }
       }
-      const T* value = Scores<T>::in(args, 2) + p_.value_at(batch, column, head);
-      if (!products_.run(block, part, scores, value, out, scratch)) return false;
+      const S* value = Scores<S>::in(args, 2) + p_.value_at(batch, column, head);
+      if (!products_.run(block, part, stored, value, outputs, scratch)) return false;
     }
+    const auto width = static_cast<size_t>(p_.width);
+    S* const out = static_cast<S*>(args.out[0]) + p_.output_at(batch, row, head);
     for (int64_t i = 0; i < rows; ++i) {
-      functions_.scale(out + i * p_.heads * p_.width, static_cast<size_t>(p_.width),
-                       1 / statistics[2 * i + 1]);
+      T* const of_row = outputs + i * p_.width;
+      functions_.scale(of_row, width, 1 / statistics[2 * i + 1]);
+      functions_.store(of_row, width, out + i * p_.heads * p_.width);
     }
     return true;
   }
 
   // Scores become exponentials; what the row has so far is brought to its new largest score.
-  void add_row(T* scores, int64_t count, T* statistics, T* out) const {
+  void add_row(T* scores, int64_t count, T* statistics, T* outputs) const {
     const T old = statistics[0];
     const T largest = std::max(old, functions_.largest(scores, static_cast<size_t>(count)));
     // Scores of -infinity alone have no exponentials yet: what is to come decides.
@@ -97,25 +116,24 @@ class Attention : public Kernel {
       const T factor = std::exp(old - shift);
       statistics[0] = largest;
       statistics[1] *= factor;
-      functions_.scale(out, static_cast<size_t>(p_.width), factor);
+      functions_.scale(outputs, static_cast<size_t>(p_.width), factor);
     }
     statistics[1] += functions_.exponentials(scores, static_cast<size_t>(count), shift, 1);
   }
 
   AttentionProblem p_;
   int parts_;
-  Scores<T> scores_;
+  Scores<S> scores_;
   BlockProducts products_;
-  AttentionRows<T> functions_ = attention_rows<T>();
-  size_t product_scratch_ = 0;
+  AttentionRows<S> functions_ = attention_rows<S>();
+  size_t scores_at_ = 0, outputs_at_ = 0, stored_at_ = 0;
   size_t part_scratch_ = 0;
 };
 
 std::unique_ptr<Kernel> make_attention(const KernelSpec& spec) {
-  if (auto kernel = through_float32(spec, make_attention)) return kernel;
-  const AttentionProblem problem(spec, 3);
-  if (spec.inputs[0].dtype == DType::Float64) return std::make_unique<Attention<double>>(problem);
-  return std::make_unique<Attention<float>>(problem);
+  return make_in_its_dtype(spec, make_attention, [&](auto stored) -> std::unique_ptr<Kernel> {
+    return std::make_unique<Attention<decltype(stored)>>(AttentionProblem(spec, 3));
+  });
 }
 
 }  // namespace

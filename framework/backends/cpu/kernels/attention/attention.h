@@ -9,12 +9,16 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "framework/backends/cpu/kernel.h"
 #include "framework/backends/cpu/kernels/attention/product.h"
 #include "framework/backends/cpu/kernels/attention/rows.h"
+#include "framework/backends/cpu/kernels/elementwise/memory.h"
+#include "framework/backends/cpu/kernels/onednn.h"
+#include "framework/backends/cpu/kernels/through_float32.h"
 #include "framework/core/threads.h"
 
 namespace cornu::cpu {
@@ -114,10 +118,30 @@ class BlockProducts {
   std::map<std::pair<int64_t, int64_t>, std::unique_ptr<BlockProduct>> products_;
 };
 
+// Whether numbers are computed in what they are stored as.
+template <class S>
+inline constexpr bool kComputedAsStored = std::is_same_v<S, Computed<S>>;
+
+// Parts of a thread's scratch memory, in the order they are asked for.
+class ScratchLayout {
+ public:
+  template <class T>
+  size_t add(int64_t count) {
+    const size_t offset = bytes_;
+    bytes_ += round_up(static_cast<size_t>(count) * sizeof(T), 64);
+    return offset;
+  }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  size_t bytes_ = 0;
+};
+
 // Scores of blocks, with scale, bias and mask.
-template <class T>
+template <class S>
 class Scores {
  public:
+  using T = Computed<S>;
   static constexpr T kHidden = static_cast<T>(-0.7) * std::numeric_limits<T>::max();
 
   Scores(const AttentionProblem& p, int parts)
@@ -125,7 +149,7 @@ class Scores {
         bias_(p.bias ? ScoreOperand(p.bias_shape) : ScoreOperand()),
         mask_(p.mask ? ScoreOperand(p.mask_shape) : ScoreOperand()) {
     if (p.empty()) return;
-    products_.prepare(p, dtype_of<T>, parts, [&](int64_t rows, int64_t columns) {
+    products_.prepare(p, dtype_of<S>, parts, [&](int64_t rows, int64_t columns) {
       return BlockShape{.m = rows,
                         .n = columns,
                         .k = p.size,
@@ -140,8 +164,8 @@ class Scores {
   // Rows of `scores` are block_columns apart.
   bool compute(const KernelArgs& args, const ScoreBlock& block, int part, T* scores,
                void* scratch) const {
-    const T* query = in(args, 0) + p_.query_at(block.batch, block.row, block.head);
-    const T* key = in(args, 1) + p_.key_at(block.batch, block.column, block.head);
+    const S* query = in(args, 0) + p_.query_at(block.batch, block.row, block.head);
+    const S* key = in(args, 1) + p_.key_at(block.batch, block.column, block.head);
     if (!products_.run(block, part, query, key, scores, scratch)) return false;
     for (int64_t i = 0; i < block.rows; ++i) {
       T* row = scores + i * p_.block_columns;
@@ -169,12 +193,12 @@ class Scores {
     std::fill(row + seen, row + block.columns, value);
   }
 
-  static const T* in(const KernelArgs& args, size_t index) {
-    return static_cast<const T*>(args.in[index]);
+  static const S* in(const KernelArgs& args, size_t index) {
+    return static_cast<const S*>(args.in[index]);
   }
 
  private:
-  void add_bias(const T* bias, T* row, int64_t count) const {
+  void add_bias(const S* bias, T* row, int64_t count) const {
     const int64_t step = bias_.strides[3];
     for (int64_t j = 0; j < count; ++j) row[j] += bias[j * step];
   }
@@ -183,6 +207,17 @@ class Scores {
   ScoreOperand bias_, mask_;
   BlockProducts products_;
 };
+
+// make(S{}) for the type that a spec's operands are stored as. Products of 16-bit numbers that this
+// CPU has no fast ones for are float32's: `factory` makes the kernel again, for those.
+template <class Make>
+std::unique_ptr<Kernel> make_in_its_dtype(const KernelSpec& spec, const KernelFactory& factory,
+                                          Make make) {
+  const DType dtype = spec.inputs[0].dtype;
+  if (dtype == DType::BFloat16 && onednn::compute_type(dtype)) return make(bfloat16());
+  if (auto kernel = through_float32(spec, factory)) return kernel;
+  return dtype == DType::Float64 ? make(double()) : make(float());
+}
 
 // Calls work(part, item) for each item < items, on as many threads as there are parts.
 void for_items(int parts, int64_t items, FunctionRef<bool(int, int64_t)> work);

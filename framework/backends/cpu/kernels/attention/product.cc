@@ -15,23 +15,29 @@ using onednn::Desc;
 using onednn::Dims;
 
 template <class T>
+using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+// Of operands of type S, summed in T.
+template <class S, class T = S>
 class EigenProduct : public BlockProduct {
  public:
   explicit EigenProduct(const BlockShape& shape) : shape_(shape) {}
 
   bool run(int, const void* a, const void* b, void* out, void*) override {
-    using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
     using Strides = Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>;
-    using Map = Eigen::Map<const Matrix, Eigen::Unaligned, Strides>;
     const auto& s = shape_;
-    const Map left(static_cast<const T*>(a), s.m, s.k, Strides(s.a.row, s.a.column));
-    const Map right(static_cast<const T*>(b), s.k, s.n, Strides(s.b.row, s.b.column));
-    Eigen::Map<Matrix, Eigen::Unaligned, Strides> to(static_cast<T*>(out), s.m, s.n,
-                                                     Strides(s.out.row, s.out.column));
+    const auto matrix = [](const void* data, int64_t rows, int64_t columns, const Layout& layout) {
+      return Eigen::Map<const Matrix<S>, Eigen::Unaligned, Strides>(
+          static_cast<const S*>(data), rows, columns, Strides(layout.row, layout.column));
+    };
+    const auto left = matrix(a, s.m, s.k, s.a);
+    const auto right = matrix(b, s.k, s.n, s.b);
+    Eigen::Map<Matrix<T>, Eigen::Unaligned, Strides> to(static_cast<T*>(out), s.m, s.n,
+                                                        Strides(s.out.row, s.out.column));
     if (s.add) {
-      to.noalias() += left * right;
+      to.noalias() += left.template cast<T>() * right.template cast<T>();
     } else {
-      to.noalias() = static_cast<T>(s.scale) * (left * right);
+      to.noalias() = static_cast<T>(s.scale) * (left.template cast<T>() * right.template cast<T>());
     }
     return true;
   }
@@ -40,17 +46,17 @@ class EigenProduct : public BlockProduct {
   BlockShape shape_;
 };
 
-Desc block_desc(int64_t rows, int64_t columns, const Layout& layout) {
-  return Desc({rows, columns}, onednn::Type::f32, Dims{layout.row, layout.column});
+Desc block_desc(onednn::Type type, int64_t rows, int64_t columns, const Layout& layout) {
+  return Desc({rows, columns}, type, Dims{layout.row, layout.column});
 }
 
 class OnednnProduct : public BlockProduct {
  public:
-  OnednnProduct(const BlockShape& shape, int parts) {
+  OnednnProduct(onednn::Type type, const BlockShape& shape, int parts) {
     const ComputeThreadsScope alone(1);
-    const Desc a = block_desc(shape.m, shape.k, shape.a);
-    const Desc b = block_desc(shape.k, shape.n, shape.b);
-    const Desc out = block_desc(shape.m, shape.n, shape.out);
+    const Desc a = block_desc(type, shape.m, shape.k, shape.a);
+    const Desc b = block_desc(type, shape.k, shape.n, shape.b);
+    const Desc out = block_desc(onednn::Type::f32, shape.m, shape.n, shape.out);
     dnnl::primitive_attr attributes = onednn::new_attributes(shape.add);
     if (shape.scale != 1) attributes.set_output_scales(0, {static_cast<float>(shape.scale)});
     const dnnl::matmul::primitive_desc chosen(dnnl::matmul::desc(a, b, out), attributes,
@@ -90,8 +96,11 @@ class OnednnProduct : public BlockProduct {
 
 std::unique_ptr<BlockProduct> make_block_product(DType dtype, const BlockShape& shape, int parts) {
   if (dtype == DType::Float64) return std::make_unique<EigenProduct<double>>(shape);
-  auto product = std::make_unique<OnednnProduct>(shape, parts);
+  const bool half = dtype == DType::BFloat16;
+  const onednn::Type type = half ? onednn::Type::bf16 : onednn::Type::f32;
+  auto product = std::make_unique<OnednnProduct>(type, shape, parts);
   if (product->fast()) return product;
+  if (half) return std::make_unique<EigenProduct<Eigen::bfloat16, float>>(shape);
   return std::make_unique<EigenProduct<float>>(shape);
 }
 

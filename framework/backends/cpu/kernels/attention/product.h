@@ -39,7 +39,8 @@ class BlockProduct {
   virtual size_t scratch_bytes() const { return 0; }
 };
 
-// For float32 (oneDNN, or Eigen where that has no fast implementation) and float64 (Eigen).
+// Of float32 and float64, and of bfloat16, whose products are summed and given in float32. oneDNN,
+// or Eigen for float64 and where oneDNN has no fast implementation.
 std::unique_ptr<BlockProduct> make_block_product(DType dtype, const BlockShape& shape, int parts);
 
 }  // namespace cornu::cpu

@@ -3,26 +3,34 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 #include "framework/core/dtype.h"
 
 namespace cornu::cpu {
 
-template <class T>
+// What numbers are computed in that operands and results store as S.
+template <class S>
+using Computed = std::conditional_t<std::is_same_v<S, bfloat16>, float, S>;
+
+template <class S>
 struct AttentionRows {
+  using T = Computed<S>;
+
   // The largest element, -infinity for none; NaN is passed over.
   T (*largest)(const T* row, size_t count);
   // row = exp(row - shift) * factor; the sum.
   T (*exponentials)(T* row, size_t count, T shift, T factor);
-  T (*dot)(const T* a, const T* b, size_t count);
+  T (*dot)(const S* a, const S* b, size_t count);
   // row *= factor.
   void (*scale)(T* row, size_t count, T factor);
   // gradients = probabilities * (gradients - shift) * factor.
   void (*differentiate)(const T* probabilities, T* gradients, size_t count, T shift, T factor);
+  void (*store)(const T* row, size_t count, S* to);
 };
 
-// For float and double, on this CPU.
-template <class T>
-AttentionRows<T> attention_rows();
+// For float, double and bfloat16, on this CPU.
+template <class S>
+AttentionRows<S> attention_rows();
 
 }  // namespace cornu::cpu

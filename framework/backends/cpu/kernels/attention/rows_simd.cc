@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstring>
 #include <limits>
 
 #include "framework/backends/cpu/kernels/attention/rows.h"
@@ -9,6 +10,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "framework/backends/cpu/kernels/elementwise/bfloat16.inc"
 #include "framework/backends/cpu/kernels/elementwise/math.inc"
 #include "framework/backends/cpu/kernels/elementwise/simd.inc"
 
@@ -17,9 +19,10 @@ namespace cornu::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-template <class T>
+template <class S>
 class Rows {
  public:
+  using T = Computed<S>;
   using D = hn::ScalableTag<T>;
   using V = hn::Vec<D>;
 
@@ -44,11 +47,12 @@ class Rows {
     return hn::GetLane(hn::SumOfLanes(D(), sum));
   }
 
-  static T dot(const T* a, const T* b, size_t count) {
+  static T dot(const S* a, const S* b, size_t count) {
     V sum = hn::Zero(D());
-    each(a, count, [&](V x, size_t at, size_t many) HWY_ATTR {
-      sum = hn::MulAdd(x, load(b + at, many), sum);
-    });
+    for (size_t at = 0; at < count; at += lanes()) {
+      const size_t many = std::min(count - at, lanes());
+      sum = hn::MulAdd(load(a + at, many), load(b + at, many), sum);
+    }
     return hn::GetLane(hn::SumOfLanes(D(), sum));
   }
 
@@ -66,10 +70,33 @@ class Rows {
     });
   }
 
+  static void store(const T* row, size_t count, S* to) {
+    if constexpr (std::is_same_v<S, T>) {
+      std::memcpy(to, row, count * sizeof(T));
+    } else {
+      const hn::Rebind<uint16_t, D> bits;
+      auto* out = reinterpret_cast<uint16_t*>(to);
+      each(row, count, [&](V x, size_t at, size_t many) HWY_ATTR {
+        const auto narrow = FloatToBFloat16()(D(), x);
+        if (many == lanes()) {
+          hn::StoreU(narrow, bits, out + at);
+        } else {
+          store_tail(bits, narrow, out + at, many);
+        }
+      });
+    }
+  }
+
  private:
   static HWY_INLINE size_t lanes() { return hn::Lanes(D()); }
   static HWY_INLINE V load(const T* from, size_t many) {
     return many == lanes() ? hn::LoadU(D(), from) : load_tail(D(), from, many);
+  }
+  static HWY_INLINE V load(const bfloat16* from, size_t many) {
+    const hn::Rebind<uint16_t, D> bits;
+    const auto* words = reinterpret_cast<const uint16_t*>(from);
+    return BFloat16ToFloat()(
+        D(), many == lanes() ? hn::LoadU(bits, words) : load_tail(bits, words, many));
   }
   static HWY_INLINE void store(V value, T* to, size_t many) {
     if (many == lanes()) {
@@ -87,13 +114,14 @@ class Rows {
   }
 };
 
-template <class T>
-AttentionRows<T> rows_of() {
-  using R = Rows<T>;
-  return {R::largest, R::exponentials, R::dot, R::scale, R::differentiate};
+template <class S>
+AttentionRows<S> rows_of() {
+  using R = Rows<S>;
+  return {R::largest, R::exponentials, R::dot, R::scale, R::differentiate, R::store};
 }
 AttentionRows<float> rows_of_floats() { return rows_of<float>(); }
 AttentionRows<double> rows_of_doubles() { return rows_of<double>(); }
+AttentionRows<bfloat16> rows_of_bfloat16s() { return rows_of<bfloat16>(); }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -105,6 +133,7 @@ namespace cornu::cpu {
 
 HWY_EXPORT(rows_of_floats);
 HWY_EXPORT(rows_of_doubles);
+HWY_EXPORT(rows_of_bfloat16s);
 
 template <>
 AttentionRows<float> attention_rows() {
@@ -113,6 +142,10 @@ AttentionRows<float> attention_rows() {
 template <>
 AttentionRows<double> attention_rows() {
   return HWY_DYNAMIC_DISPATCH(rows_of_doubles)();
+}
+template <>
+AttentionRows<bfloat16> attention_rows() {
+  return HWY_DYNAMIC_DISPATCH(rows_of_bfloat16s)();
 }
 
 }  // namespace cornu::cpu

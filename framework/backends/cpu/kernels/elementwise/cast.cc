@@ -11,6 +11,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "framework/backends/cpu/kernels/elementwise/bfloat16.inc"
 #include "framework/backends/cpu/kernels/elementwise/simd.inc"
 
 HWY_BEFORE_NAMESPACE();
@@ -68,12 +69,6 @@ struct FloatToDouble {
     return hn::PromoteTo(d, x);
   }
 };
-struct BFloat16ToFloat {
-  template <class D, class V>
-  HWY_INLINE hn::Vec<D> operator()(D d, V x) const {
-    return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(hn::RebindToUnsigned<D>(), x)));
-  }
-};
 struct Float16ToFloat {
   template <class D, class V>
   HWY_INLINE hn::Vec<D> operator()(D d, V x) const {
@@ -106,19 +101,6 @@ struct DoubleToFloat {
   template <class D, class V>
   HWY_INLINE auto operator()(D, V x) const {
     return hn::DemoteTo(hn::Rebind<float, D>(), x);
-  }
-};
-struct FloatToBFloat16 {
-  template <class D, class V>
-  HWY_INLINE auto operator()(D, V x) const {
-    const hn::RebindToUnsigned<D> du;
-    const auto word = hn::BitCast(du, x);
-    const auto high = hn::ShiftRight<16>(word);
-    const auto half = hn::Add(hn::Set(du, 0x7fff), hn::And(high, hn::Set(du, 1)));
-    const auto rounded = hn::ShiftRight<16>(hn::Add(word, half));  // to nearest, to even
-    const auto quiet = hn::Or(high, hn::Set(du, 0x40));
-    const auto is_nan = hn::RebindMask(du, hn::IsNaN(x));
-    return hn::TruncateTo(hn::Rebind<uint16_t, D>(), hn::IfThenElse(is_nan, quiet, rounded));
   }
 };
 struct FloatToFloat16 {
