@@ -161,18 +161,20 @@ TEST_CASE("attention over several blocks, with ends of blocks") {
         CAPTURE(bias.to_string());
         CAPTURE(mask.to_string());
         CAPTURE(causal);
-        check_against_plain({.batch = 2,
-                             .rows = 135,
-                             .columns = 300,
-                             .heads = 4,
-                             .keys = 2,
-                             .size = 8,
-                             .width = 5,
-                             .scale = 0.35,
-                             .causal = causal,
-                             .bias_shape = bias,
-                             .mask_shape = mask},
-                            DType::Float32);
+        for (const DType dtype : {DType::Float32, DType::BFloat16}) {
+          check_against_plain({.batch = 2,
+                               .rows = 135,
+                               .columns = 300,
+                               .heads = 4,
+                               .keys = 2,
+                               .size = 8,
+                               .width = 5,
+                               .scale = 0.35,
+                               .causal = causal,
+                               .bias_shape = bias,
+                               .mask_shape = mask},
+                              dtype);
+        }
       }
     }
   }
@@ -198,7 +200,7 @@ TEST_CASE("attention over several blocks, with ends of blocks") {
 }
 
 TEST_CASE("attention of single elements and of nothing") {
-  for (const DType dtype : {DType::Float32, DType::Float64}) {
+  for (const DType dtype : {DType::BFloat16, DType::Float32, DType::Float64}) {
     check_against_plain({.scale = 2, .causal = true}, dtype);
     check_against_plain({.columns = 9}, dtype);
     check_against_plain({.rows = 9, .causal = true}, dtype);

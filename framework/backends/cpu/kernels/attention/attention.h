@@ -199,13 +199,18 @@ class Scores {
 
  private:
   void add_bias(const S* bias, T* row, int64_t count) const {
-    const int64_t step = bias_.strides[3];
-    for (int64_t j = 0; j < count; ++j) row[j] += bias[j * step];
+    if (bias_.strides[3] == 0) {
+      const T value = bias[0];
+      for (int64_t j = 0; j < count; ++j) row[j] += value;
+    } else {
+      functions_.add(row, bias, static_cast<size_t>(count));
+    }
   }
 
   AttentionProblem p_;
   ScoreOperand bias_, mask_;
   BlockProducts products_;
+  AttentionRows<S> functions_ = attention_rows<S>();
 };
 
 // make(S{}) for the type that a spec's operands are stored as. Products of 16-bit numbers that this

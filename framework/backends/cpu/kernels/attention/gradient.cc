@@ -76,7 +76,8 @@ class AttentionGrad : public Kernel {
     stored_gradients_at_ = kSame ? gradients_at_ : layout.add<S>(block);
     keys_at_ = layout.add<T>(p_.block_columns * p_.size);
     values_at_ = layout.add<T>(p_.block_columns * p_.width);
-    queries_at_ = layout.add<T>((by_heads_ ? p_.group() * p_.rows : p_.block_rows) * p_.size);
+    const int64_t queries = by_heads_ ? p_.group() * p_.rows : p_.block_rows;
+    queries_at_ = layout.add<T>(kSame ? 0 : queries * p_.size);
     part_scratch_ = layout.bytes();
     bias_at_ = part_scratch_ * static_cast<size_t>(parts_);
   }
@@ -95,7 +96,7 @@ class AttentionGrad : public Kernel {
       return BlockShape{columns, p_.width, rows, {1, step}, {y, 1}, {p_.width, 1}, true};
     });
     prepare(of_queries_, [=, this](int64_t rows, int64_t columns) {
-      return BlockShape{rows, p_.size, columns, {step, 1}, {k, 1}, {p_.size, 1}, true};
+      return BlockShape{rows, p_.size, columns, {step, 1}, {k, 1}, {query_step(), 1}, true};
     });
     prepare(of_keys_, [=, this](int64_t rows, int64_t columns) {
       return BlockShape{columns, p_.size, rows, {1, step}, {q, 1}, {p_.size, 1}, true};
@@ -137,18 +138,37 @@ class AttentionGrad : public Kernel {
     }
   }
 
+  // Gradients of queries are summed in the result where that has the sums' type, else apart. `at`
+  // and `apart`: the first row there and here.
+  int64_t query_step() const { return kSame ? p_.heads * p_.size : p_.size; }
+  T* query_sums(const KernelArgs& args, int64_t at, T* apart) const {
+    if constexpr (kSame) {
+      return out(args, 0) + at;
+    } else {
+      return apart;
+    }
+  }
+  void clear_queries(T* sums, int64_t rows) const {
+    for (int64_t i = 0; i < rows; ++i) std::fill_n(sums + i * query_step(), p_.size, T{0});
+  }
+  void store_queries(const KernelArgs& args, int64_t at, const T* sums, int64_t rows) const {
+    if (!kSame) store(sums, rows, p_.size, out(args, 0) + at, p_.heads * p_.size);
+  }
+
   // All of a key head and its queries.
   bool of_key_head(const KernelArgs& args, int part, int64_t item) const {
-    T* const sums = work_of(args, part).of_queries;
-    std::fill(sums, sums + p_.group() * p_.rows * p_.size, T{0});
+    const int64_t batch = item / p_.keys, first = item % p_.keys * p_.group();
+    const auto each_head = [&](auto use) {
+      for (int64_t i = 0; i < p_.group(); ++i) {
+        const int64_t at = p_.query_at(batch, 0, first + i);
+        use(at, query_sums(args, at, work_of(args, part).of_queries + i * p_.rows * p_.size));
+      }
+    };
+    each_head([&](int64_t, T* sums) { clear_queries(sums, p_.rows); });
     for (int64_t column = 0; column < p_.columns; column += p_.block_columns) {
       if (!of_columns(args, part, item, column)) return false;
     }
-    const int64_t batch = item / p_.keys, first = item % p_.keys * p_.group();
-    for (int64_t i = 0; i < p_.group(); ++i) {
-      store(sums + i * p_.rows * p_.size, p_.rows, p_.size,
-            out(args, 0) + p_.query_at(batch, 0, first + i), p_.heads * p_.size);
-    }
+    each_head([&](int64_t at, T* sums) { store_queries(args, at, sums, p_.rows); });
     return true;
   }
 
@@ -166,7 +186,8 @@ class AttentionGrad : public Kernel {
         if (!differentiate(args, part, block, work, static_cast<T>(p_.scale))) return false;
         const S* query = in(args, 0) + p_.query_at(batch, row, head);
         const S* dy = in(args, 5) + p_.output_at(batch, row, head);
-        T* queries = work.of_queries + ((head - first) * p_.rows + row) * p_.size;
+        T* queries = query_sums(args, p_.query_at(batch, row, head),
+                                work.of_queries + ((head - first) * p_.rows + row) * p_.size);
         if (!of_values_.run(block, part, work.stored_probabilities, dy, work.of_values,
                             work.products) ||
             !of_keys_.run(block, part, work.stored_gradients, query, work.of_keys, work.products) ||
@@ -189,17 +210,18 @@ class AttentionGrad : public Kernel {
     const int64_t head = item / p_.row_blocks() % p_.heads;
     const int64_t batch = item / p_.row_blocks() / p_.heads;
     const int64_t rows = p_.end_row(row) - row;
-    std::fill(work.of_queries, work.of_queries + rows * p_.size, T{0});
+    const int64_t at = p_.query_at(batch, row, head);
+    T* const sums = query_sums(args, at, work.of_queries);
+    clear_queries(sums, rows);
     for (int64_t column = 0; column < p_.columns; column += p_.block_columns) {
       const ScoreBlock block = block_at(batch, head, row, column);
       if (block.columns == 0) break;
       if (!differentiate(args, part, block, work, static_cast<T>(p_.scale)) ||
-          !add_queries(args, part, block, work, work.of_queries)) {
+          !add_queries(args, part, block, work, sums)) {
         return false;
       }
     }
-    store(work.of_queries, rows, p_.size, out(args, 0) + p_.query_at(batch, row, head),
-          p_.heads * p_.size);
+    store_queries(args, at, sums, rows);
     return true;
   }
 

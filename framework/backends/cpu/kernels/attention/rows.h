@@ -22,6 +22,8 @@ struct AttentionRows {
   // row = exp(row - shift) * factor; the sum.
   T (*exponentials)(T* row, size_t count, T shift, T factor);
   T (*dot)(const S* a, const S* b, size_t count);
+  // row += values.
+  void (*add)(T* row, const S* values, size_t count);
   // row *= factor.
   void (*scale)(T* row, size_t count, T factor);
   // gradients = probabilities * (gradients - shift) * factor.

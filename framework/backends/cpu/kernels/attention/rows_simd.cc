@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -54,6 +55,13 @@ class Rows {
       sum = hn::MulAdd(load(a + at, many), load(b + at, many), sum);
     }
     return hn::GetLane(hn::SumOfLanes(D(), sum));
+  }
+
+  static void add(T* row, const S* values, size_t count) {
+    for (size_t at = 0; at < count; at += lanes()) {
+      const size_t many = std::min(count - at, lanes());
+      store(hn::Add(load(row + at, many), load(values + at, many)), row + at, many);
+    }
   }
 
   static void scale(T* row, size_t count, T factor) {
@@ -117,7 +125,7 @@ class Rows {
 template <class S>
 AttentionRows<S> rows_of() {
   using R = Rows<S>;
-  return {R::largest, R::exponentials, R::dot, R::scale, R::differentiate, R::store};
+  return {R::largest, R::exponentials, R::dot, R::add, R::scale, R::differentiate, R::store};
 }
 AttentionRows<float> rows_of_floats() { return rows_of<float>(); }
 AttentionRows<double> rows_of_doubles() { return rows_of<double>(); }
