@@ -139,6 +139,7 @@ class IoUImpl : public MetricImpl {
           rule_.class_name, name(), to_string(sample_weight.dtype()), to_string(dtype())));
     }
     Tensor weights = ops::cast(sample_weight, dtype());
+    if (weights.num_elements() == 1) weights = ops::reshape(weights, {});
     if (weights.num_elements() != shape.num_elements()) {
       weights = ops::broadcast_to(with_rank(weights, shape.rank()), shape);
     }

@@ -97,6 +97,11 @@ Tensor to_floating(const Tensor& x) {
   return is_floating(x.dtype()) ? x.strong() : cast(x, DType::Float32);
 }
 
+std::pair<Tensor, Tensor> unified_reals(const Tensor& x1, const Tensor& x2, std::string_view who) {
+  const auto [a, b] = unify(x1, x2, who);
+  return {to_floating(a), to_floating(b)};
+}
+
 Tensor to_accumulator(const Tensor& x) {
   return cast(x, promote(is_floating(x.dtype()) ? x.dtype() : DType::Float32, DType::Float32));
 }

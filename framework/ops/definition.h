@@ -57,6 +57,8 @@ inline Tensor constant_like(const Tensor& x, double value) { return constant(val
 std::pair<Tensor, Tensor> unify(const Tensor& x1, const Tensor& x2, std::string_view who);
 // Floating-point operands as they are, others as float32.
 Tensor to_floating(const Tensor& x);
+// Two operands in their common dtype, as to_floating gives it.
+std::pair<Tensor, Tensor> unified_reals(const Tensor& x1, const Tensor& x2, std::string_view who);
 // float16 and bfloat16 as float32, others as to_floating gives them.
 Tensor to_accumulator(const Tensor& x);
 

@@ -14,6 +14,7 @@
 #include "framework/ops/limits.h"
 #include "framework/ops/math.h"
 #include "framework/ops/matmul.h"
+#include "framework/ops/numeric.h"
 #include "framework/ops/reduce.h"
 #include "framework/ops/shape.h"
 
@@ -249,7 +250,10 @@ Tensor resize(const Tensor& images, std::pair<int64_t, int64_t> size,
                          "resize: expected at most one of crop_to_aspect_ratio and "
                          "pad_to_aspect_ratio.");
   return as_whole("resize", {images}, [size, options](const std::vector<Tensor>& in) {
-    return resized(in[0], size, options);
+    const Tensor result = resized(in[0], size, options);
+    const DType dtype = in[0].dtype();
+    const bool whole = is_integer(dtype) && result.dtype() != dtype;
+    return whole ? saturate_cast(round(result), dtype) : result;
   });
 }
 

@@ -25,9 +25,9 @@ struct ResizeOptions {
   std::string data_format = {};
 };
 
-// To `size` (height, width), pixels being squares whose centers are at halves. Integers give
-// float32 but for "nearest", which keeps the dtype. Each axis is one product with a matrix of
-// weights, so that gradients flow.
+// To `size` (height, width), pixels being squares whose centers are at halves. The dtype stays:
+// integers are rounded, those out of range to the nearest. Each axis is one product with a matrix
+// of weights, so that gradients flow.
 Tensor resize(const Tensor& images, std::pair<int64_t, int64_t> size,
               const ResizeOptions& options = {});
 

@@ -44,8 +44,8 @@ Tensor arithmetic(const Tensor& x1, const Tensor& x2) {
 
 template <OpName kName>
 Tensor real_arithmetic(const Tensor& x1, const Tensor& x2) {
-  const auto [a, b] = unify(x1, x2, kName.text);
-  return call<kName>({to_floating(a), to_floating(b)});
+  const auto [a, b] = unified_reals(x1, x2, kName.text);
+  return call<kName>({a, b});
 }
 
 template <OpName kName>
@@ -120,15 +120,15 @@ Tensor minimum(const Tensor& x1, const Tensor& x2) { return arithmetic<"minimum"
 
 Tensor divide_no_nan(const Tensor& x1, const Tensor& x2) {
   // The divisor is made safe first, so that the gradient has no NaN either.
-  const Tensor divisor = to_floating(x2);
+  const auto [dividend, divisor] = unified_reals(x1, x2, "divide_no_nan");
   const Tensor zero = equal(divisor, 0);
-  return where(zero, 0, divide(x1, where(zero, 1, divisor)));
+  return where(zero, 0, divide(dividend, where(zero, 1, divisor)));
 }
 
 Tensor squared_difference(const Tensor& x1, const Tensor& x2) { return square(subtract(x1, x2)); }
 
 Tensor logaddexp(const Tensor& x1, const Tensor& x2) {
-  const auto [a, b] = unify(to_floating(x1), to_floating(x2), "logaddexp");
+  const auto [a, b] = unified_reals(x1, x2, "logaddexp");
   // The larger one is a constant to the gradient, which is then exact to any order; where it is
   // infinite, so is the result.
   const Tensor larger = call<"stop_gradient">({maximum(a, b)});

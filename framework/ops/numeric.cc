@@ -61,12 +61,6 @@ Tensor saturated(const Tensor& x) {
   });
 }
 
-// Both in the floating-point dtype they have in common.
-std::pair<Tensor, Tensor> unified_reals(const Tensor& x1, const Tensor& x2, std::string_view who) {
-  const auto [a, b] = unify(x1, x2, who);
-  return {to_floating(a), to_floating(b)};
-}
-
 template <OpName kName>
 Tensor bits(const Tensor& x, const Tensor& y) {
   const auto [a, b] = unify(x, y, kName.text);
@@ -168,7 +162,9 @@ Tensor hypot(const Tensor& x1, const Tensor& x2) {
   // The scale cancels, so it may be a constant to the gradient.
   const Tensor larger = call<"stop_gradient">({maximum(abs(a), abs(b))});
   const Tensor scale = where(logical_and(isfinite(larger), larger > 0), larger, 1);
-  return scale * sqrt(square(a / scale) + square(b / scale));
+  const Tensor sum = square(a / scale) + square(b / scale);
+  const Tensor zero = equal(sum, 0);  // where a root has no gradient
+  return where(zero, 0, scale * sqrt(where(zero, 1, sum)));
 }
 
 Tensor logaddexp2(const Tensor& x1, const Tensor& x2) {

@@ -121,6 +121,15 @@ TEST_CASE("an IoU that counts in integers says that it cuts weights, once") {
         std::vector<int64_t>{2, 0, 0, 0});
 }
 
+TEST_CASE("one weight counts for all classes of an IoU, whatever its rank") {
+  for (const Shape& shape : {Shape{}, Shape{1}, Shape{1, 1}, Shape{1, 1, 1}}) {
+    const MeanIoU mean_iou({.num_classes = 2});
+    mean_iou.update_state(ints({0, 1, 1}), ints({0, 1, 0}), ops::full(shape, 2));
+    CHECK(mean_iou.variables().front().stored().to_vector<int64_t>() ==
+          std::vector<int64_t>{2, 0, 2, 2});
+  }
+}
+
 TEST_CASE("an IoU counts beyond what float32 holds") {
   const MeanIoU mean_iou({.num_classes = 2});
   mean_iou.update_state(ints({0, 1}), ints({0, 1}), Tensor::from(std::vector<int64_t>{1 << 24, 3}));

@@ -83,6 +83,17 @@ TEST_CASE("different dtypes promote") {
         DType::Float64);
 }
 
+TEST_CASE("beside a 16-bit float, integers take its dtype in real functions") {
+  const Tensor whole = ops::ones({2}, DType::Int32);
+  for (const DType dtype : {DType::BFloat16, DType::Float16}) {
+    const Tensor half = ops::ones({2}, dtype);
+    for (const auto& f : {ops::logaddexp, ops::logaddexp2, ops::divide_no_nan, ops::divide}) {
+      CHECK(f(half, whole).dtype() == dtype);
+      CHECK(f(whole, half).dtype() == dtype);
+    }
+  }
+}
+
 TEST_CASE("real functions turn integers into float32") {
   const Tensor x = Tensor::from(std::vector<int32_t>{0, 1, 4});
   check_values(ops::sqrt(x), {3}, {0, 1, 2});

@@ -146,6 +146,21 @@ std::string refused(F f) {
   return message_of<InvalidArgument>(f);
 }
 
+TEST_CASE("a resized picture of bytes is one of bytes") {
+  const Tensor bytes = Tensor::from(std::vector<uint8_t>{0, 255, 0, 10}, {2, 2, 1});
+  const Tensor numbers = ops::cast(bytes, DType::Float32);
+  for (const char* interpolation : {"bilinear", "nearest", "bicubic", "lanczos3", "lanczos5"}) {
+    CAPTURE(interpolation);
+    const ops::image::ResizeOptions options{.interpolation = interpolation};
+    const Tensor resized = ops::image::resize(bytes, {3, 3}, options);
+    CHECK(resized.dtype() == DType::UInt8);
+    const Tensor exact = ops::image::resize(numbers, {3, 3}, options);
+    CHECK(exact.dtype() == DType::Float32);
+    const Tensor wanted = ops::clip(ops::round(exact), 0, 255);
+    CHECK(ops::all(ops::equal(ops::cast(resized, DType::Float32), wanted)).item<bool>());
+  }
+}
+
 TEST_CASE("what operations on images refuse: colors and sizes") {
   const Tensor image = ops::ones({4, 5, 3});
   CHECK(refused([&] {

@@ -55,6 +55,19 @@ TEST_CASE("gradients of elementwise functions") {
                {Tensor::from(std::vector<double>{1.0, -1.0, 0.3, 5.2})});
 }
 
+TEST_CASE("a hypotenuse of nothing has no slope") {
+  const Tensor x = Tensor::from(std::vector<double>{0, 3, -4});
+  const Tensor y = Tensor::from(std::vector<double>{0, 4, 0});
+  GradientTape tape;
+  tape.watch(x);
+  tape.watch(y);
+  const Tensor length = ops::hypot(x, y);
+  check_values(length, {3}, {0, 5, 4});
+  const std::vector<Tensor> gradients = tape.gradient(length, std::vector<Tensor>{x, y});
+  check_values(gradients[0], {3}, {0, 0.6, -1}, 1e-12);
+  check_values(gradients[1], {3}, {0, 0.8, 0}, 1e-12);
+}
+
 TEST_CASE("at and beyond what floats can hold") {
   const Tensor x = Tensor::from(std::vector<float>{1e30F, -1e30F, 0, -0.0F});
   check_values(ops::arcsinh(x), {4}, {69.7706948, -69.7706948, 0, 0}, 1e-6);

@@ -395,6 +395,28 @@ TEST_CASE("ops of parts, as Keras writes them") {
   check_parts(model_from_json(model.to_json()));  // as Cornu writes them
 }
 
+TEST_CASE("bounds of a file's clip leave integers integers, as Keras does") {
+  for (const char* bounds : {R"("x_min": -1, "x_max": 1)", R"("x_min": -1, "x_max": true)"}) {
+    CAPTURE(bounds);
+    const std::string json = fmt::format(
+        R"({{"module": "keras.src.models.functional", "class_name": "Functional",
+            "registered_name": "Functional", "config": {{"name": "m", "trainable": true, "layers": [
+            {{"module": "keras.layers", "class_name": "InputLayer", "registered_name": null,
+             "name": "x", "config": {{"batch_shape": [null, 3], "dtype": "int8", "name": "x"}},
+             "inbound_nodes": []}},
+            {{"module": "keras.src.ops.numpy", "class_name": "Clip", "registered_name": "Clip",
+             "name": "c", "config": {{"name": "c", {}}}, "inbound_nodes": [{{"args": [
+             {{"class_name": "__keras_tensor__", "config": {{"shape": [null, 3], "dtype": "int8",
+             "keras_history": ["x", 0, 0]}}}}], "kwargs": {{}}}}]}}],
+            "input_layers": ["x", 0, 0], "output_layers": ["c", 0, 0]}}}})",
+        bounds);
+    Model model = model_from_json(json);
+    const Tensor y = model(Tensor::from(std::vector<int8_t>{-5, 0, 7}, {1, 3}));
+    CHECK(y.dtype() == DType::Int8);
+    CHECK(y.to_vector<int8_t>() == std::vector<int8_t>{-1, 0, 1});
+  }
+}
+
 TEST_CASE("an op that isn't one of Keras's can't be saved, and is named") {
   const Scratch scratch;
   const Tensor x = Input({.shape = {3}});
