@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "framework/autodiff/gradient_tape.h"
 #include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
 
