@@ -6,6 +6,7 @@
 
 #include "framework/core/strings.h"
 #include "framework/ops/ops.h"
+#include "framework/saving/constants.h"
 #include "framework/saving/keras_op.h"
 #include "framework/saving/op_config.h"
 #include "framework/saving/op_layers.h"
@@ -28,11 +29,6 @@ struct Operands {
     return list[place];
   }
 };
-// A number of Python's, which takes the dtype of the tensor that it meets.
-Tensor python_number(const Json& json) {
-  if (json.is_bool()) return Tensor(json.as_bool() ? 1 : 0);
-  return json.is_int() ? Tensor(json.as_int()) : Tensor(json.as_double());
-}
 using WithConfig = std::function<Tensors(const Operands&, const OpConfig& config)>;
 
 const std::map<std::string, Unary, std::less<>>& unary_ops() {
@@ -207,8 +203,8 @@ const std::map<std::string, WithConfig, std::less<>>& configured_ops() {
        }},
       {"Clip",
        [](X x, C c) -> Tensors {
-         return ops::clip(x.at(0), python_number(c.json.at("x_min")),
-                          python_number(c.json.at("x_max")));
+         return ops::clip(x.at(0), literal_tensor(c.json.at("x_min")),
+                          literal_tensor(c.json.at("x_max")));
        }},
       {"ConvertToTensor",  // what Keras makes of a mask
        [](X x, C c) -> Tensors {
