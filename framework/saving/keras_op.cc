@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "framework/core/strings.h"
+#include "framework/model/input.h"
 #include "framework/saving/constants.h"
 
 namespace cornu {
@@ -116,6 +117,17 @@ KerasOp::KerasOp(const Json& entry, const Json& call, const Resolve& resolve,
 
 KerasOp::KerasOp(Json entry, Json call, std::vector<Tensor> constants)
     : GraphOp(std::move(constants)), entry_(std::move(entry)), call_(std::move(call)) {}
+
+std::shared_ptr<KerasOp> KerasOp::of(Json entry, const std::vector<Tensor>& operands) {
+  Json::Array args;
+  std::vector<Tensor> constants;
+  for (const Tensor& operand : operands) {
+    args.push_back(Json::object({{kOperand, static_cast<int64_t>(constants.size())}}));
+    constants.push_back(is_placeholder(operand) ? Tensor() : operand);
+  }
+  Json call = Json::object({{"args", std::move(args)}, {"kwargs", Json::object()}});
+  return std::make_shared<KerasOp>(std::move(entry), std::move(call), std::move(constants));
+}
 
 Json KerasOp::numbered(const Json& value, const Resolve& resolve, std::vector<Tensor>& inputs) {
   const Tensor input = resolve(value);

@@ -57,6 +57,8 @@ class KerasOp : public GraphOp {
   // `entry` and `call`: as in a file. Appends the placeholders that the call reads to `inputs`.
   KerasOp(const Json& entry, const Json& call, const Resolve& resolve, std::vector<Tensor>& inputs);
   KerasOp(Json entry, Json call, std::vector<Tensor> constants);
+  // Of operands that are its arguments, in order; those that are placeholders are left to its call.
+  static std::shared_ptr<KerasOp> of(Json entry, const std::vector<Tensor>& operands);
 
   Tensors call_list(const Tensors& inputs, const CallArgs& args) override;
   std::string class_name() const override { return entry_.at("class_name").as_string(); }

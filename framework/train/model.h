@@ -550,7 +550,8 @@ class Sequential : public Model {
 
 // Loads a .keras file, or a whole model's .h5: NotFound, DataLoss (naming file and member), or
 // InvalidArgument for classes this build doesn't know (with the nearest known one). Runs no code
-// from the file.
+// from the file. Of a .onnx file it makes a functional model, which isn't compiled; Unimplemented,
+// naming node and operator, for what isn't read (docs/from_keras.md says what is).
 Model load_model(const std::string& path, const LoadOptions& options = {});
 
 // The model that to_json() gave (of Keras or Cornu), with fresh weights; compiled where it was.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models in files: .keras archives, .weights.h5, .weights.json, and .h5 in the form of Keras 2.
+// Models in files: .keras archives, .weights.h5, .weights.json, .h5 in the form of Keras 2, and
+// reading .onnx.
 #include <filesystem>
 #include <optional>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "framework/io/atomic_file.h"
 #include "framework/model/weight_limit.h"
 #include "framework/saving/keras_archive.h"
+#include "framework/saving/onnx/reading/importer.h"
 #include "framework/saving/weights_file.h"
 #include "framework/train/body.h"
 #include "framework/train/model_config.h"
@@ -235,14 +237,25 @@ Model load_legacy_model(const std::string& path, const LoadOptions& options) {
   return model;
 }
 
+// What predicts alone is in such files: the model isn't compiled.
+Model load_onnx_model(const std::string& path) {
+  const onnx::ImportedGraph graph = onnx::read_onnx(path);
+  Model model = from_file(path, [&] { return Model(graph.inputs, graph.outputs); });
+  build_if_known(model);
+  return model;
+}
+
 }  // namespace
 
 Model load_model(const std::string& path, const LoadOptions& options) {
   const bool legacy = is_legacy_name(path);
-  check<InvalidArgument>(legacy || path.ends_with(".keras"),
-                         "load_model expected a path that ends in '.keras', '.h5' or '.hdf5', got "
-                         "'{}'. Weights alone are loaded into a model with load_weights.",
+  const bool foreign = path.ends_with(".onnx");
+  check<InvalidArgument>(legacy || foreign || path.ends_with(".keras"),
+                         "load_model expected a path that ends in '.keras', '.h5', '.hdf5' or "
+                         "'.onnx', got '{}'. Weights alone are loaded into a model with "
+                         "load_weights.",
                          path);
+  if (foreign) return load_onnx_model(path);
   if (legacy) return load_legacy_model(path, options);
   const KerasArchive archive(path);
   const Json config = archive.config();

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes the fuzz targets' seed corpora, of the files that real Keras wrote (tests/golden) and others.
-Needs h5py.
+Needs h5py and onnx.
 
 usage: tests/fuzz/make_corpus.py [PART...]   # functions below; all of them otherwise
 
@@ -340,6 +340,91 @@ def wire():
     put("wire", "direct", b"e1" + exchange(*small, (0, FLOAT32, 9000, directory), again, again))
 
 
+def onnx_models():
+    """Small models of most operators; needs onnx."""
+    import numpy as np
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    def node(op, inputs, outputs, **attributes):
+        """Names are divided by one space each: of two, one is left out."""
+        return helper.make_node(op, inputs.split(" "), outputs.split(" "),
+                                name=outputs.split(" ")[0], **attributes)
+
+    def model(name, nodes, weights, x, opset=18, y="y", kind=TensorProto.FLOAT):
+        draw = np.random.default_rng(1)
+        tensors = [numpy_helper.from_array(
+            np.asarray(w) if not isinstance(w, tuple) else draw.normal(size=w).astype("f"), key)
+            for key, w in weights.items()]
+        graph = helper.make_graph(
+            nodes, "g", [helper.make_tensor_value_info("x", kind, x)],
+            [helper.make_tensor_value_info(key, TensorProto.FLOAT, None) for key in y.split()],
+            tensors)
+        made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+        put("onnx", name + ".onnx", made.SerializeToString())
+
+    ints = lambda *values: np.array(values, np.int64)
+    model("convolutions", [
+        node("Conv", "x w b", "c", pads=[1, 1, 1, 1]),
+        node("BatchNormalization", "c s s2 m v", "n"), node("Relu", "n", "r"),
+        node("Conv", "r d", "e", group=4, strides=[2, 2]),
+        node("MaxPool", "e", "p", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
+        node("AveragePool", "p", "q", kernel_shape=[2, 2], ceil_mode=1),
+        node("ConvTranspose", "q t", "u", strides=[2, 2]),
+        node("GlobalAveragePool", "u", "a"), node("Flatten", "a", "f"),
+        node("Gemm", "f k", "g", transB=1), node("Softmax", "g", "y")],
+          {"w": (4, 3, 3, 3), "b": (4,), "s": (4,), "s2": (4,), "m": (4,),
+           "v": np.ones(4, "f"), "d": (8, 1, 3, 3), "t": (8, 2, 3, 3), "k": (5, 2)},
+          ["N", 3, 16, 16])
+    model("shapes", [
+        node("Shape", "x", "s"), node("Gather", "s zero", "rows"),
+        node("Unsqueeze", "rows zeros", "row"), node("Concat", "row rest", "to", axis=0),
+        node("Reshape", "x to", "r"), node("Transpose", "r", "t", perm=[0, 2, 1]),
+        node("Slice", "t one five one", "l"), node("Pad", "l pads", "p"),
+        node("Split", "p", "a b", axis=2, num_outputs=2), node("Concat", "b a", "c", axis=1),
+        node("Expand", "c big", "e"), node("Where", "cond e e", "w"),
+        node("ReduceMean", "w one", "m"), node("TopK", "m one", "v i", axis=2),
+        node("Tile", "v reps", "y")],
+          {"zero": np.int64(0), "zeros": ints(0), "rest": ints(-1, 6), "one": ints(1),
+           "five": ints(5), "pads": ints(0, 0, 1, 0, 0, 1), "big": ints(1, 1, 1),
+           "cond": np.array(True), "reps": ints(1, 2, 1)}, ["N", 4, 6])
+    model("attention", [
+        node("Gather", "table x", "e"), node("LayerNormalization", "e g b", "n"),
+        node("MatMul", "n q", "q1"), node("Add", "q1 qb", "q2"), node("MatMul", "n k", "k1"),
+        node("Transpose", "k1", "kt", perm=[0, 2, 1]), node("MatMul", "q2 kt", "s"),
+        node("Div", "s eight", "d"), node("Softmax", "d", "p"), node("MatMul", "p n", "a"),
+        node("Gelu", "a", "y")],
+          {"table": (11, 8), "g": (8,), "b": (8,), "q": (8, 8), "qb": (8,), "k": (8, 8),
+           "eight": np.float32(8)}, ["N", "T"], 20, kind=TensorProto.INT64)
+    model("recurrences", [
+        node("LSTM", "x w r b", "h hn cn", hidden_size=3, direction="bidirectional"),
+        node("Squeeze", "hn one", "z"), node("Identity", "z", "y")],
+          {"w": (2, 12, 4), "r": (2, 12, 3), "b": (2, 24), "one": ints(0)}, [5, "N", 4],
+          y="h y")
+    model("gru", [node("GRU", "x w r b", "h y", hidden_size=3, linear_before_reset=1)],
+          {"w": (1, 9, 4), "r": (1, 9, 3), "b": (1, 18)}, [5, "N", 4])
+    model("old", [
+        node("Clip", "x", "c", min=0.0, max=6.0), node("Upsample", "c s", "u"),
+        node("Unsqueeze", "u", "e", axes=[0]), node("Squeeze", "e", "q", axes=[0]),
+        node("Dropout", "q", "d"), node("ReduceSum", "d", "r", axes=[2], keepdims=0),
+        node("Slice", "r", "y", starts=[1], ends=[-1], axes=[1])],
+          {"s": np.array([1, 1, 2, 2], "f")}, ["N", 4, 3, 3], 9)
+    model("constants", [
+        node("ConstantOfShape", "s", "z"), node("Range", "a b c", "r"),
+        node("Cast", "r", "f", to=TensorProto.FLOAT), node("Add", "f z", "g"),
+        node("Mul", "x g", "h"), node("OneHot", "x2 d v", "o"),
+        node("MatMul", "h o", "y")],
+          {"s": ints(4), "a": np.int64(0), "b": np.int64(4), "c": np.int64(1),
+           "x2": ints(0, 2, 1, 0), "d": np.int64(3), "v": np.array([0, 1], "f")}, ["N", 4])
+    model("resizing", [
+        node("Resize", "x  s", "r", mode="linear"), node("DepthToSpace", "r", "d", blocksize=2),
+        node("SpaceToDepth", "d", "t", blocksize=2), node("Resize", "t  s", "u", mode="cubic"),
+        node("LRN", "u", "l", size=3), node("PRelu", "l p", "i"),
+        node("InstanceNormalization", "i g g2", "y")],
+          {"s": np.array([1, 1, 2, 1.5], "f"), "p": (4, 1, 1), "g": (4,), "g2": (4,)},
+          ["N", 4, 6, 6])
+
+
 def main():
     if sys.argv[1:]:
         for part in sys.argv[1:]:
@@ -357,6 +442,7 @@ def main():
     examples()
     tables()
     wire()
+    onnx_models()
     for name, text in GRAPHS.items():
         put("graph", name + ".txt", text.encode())
 

@@ -46,8 +46,8 @@ TEST_CASE("models in HDF5 files of Keras 3 and Keras 2") {
 TEST_CASE("HDF5 files without a model") {
   const std::string path = std::string(std::getenv("CORNU_TEST_DATA")) + "/files/dense.weights.h5";
   CHECK(test::error_of([&] { load_model(path); }) ==
-        "InvalidArgument: load_model expected a path that ends in '.keras', '.h5' or '.hdf5', got "
-        "'" +
+        "InvalidArgument: load_model expected a path that ends in '.keras', '.h5', '.hdf5' or "
+        "'.onnx', got '" +
             path + "'. Weights alone are loaded into a model with load_weights.");
   CHECK(test::error_of([&] { load_model("/nowhere/model.h5"); }).find("NotFound: ") == 0);
 }

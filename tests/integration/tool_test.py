@@ -246,6 +246,13 @@ class Models(InFolder):
                          files.weights(self.folder / "again.keras"))
         self.call("convert", "m.keras", "m.onnx")
         self.assertIn(b"scores", (self.folder / "m.onnx").read_bytes())
+        self.call("convert", "m.onnx", "read.keras")
+        for model in "m.onnx", "read.keras":
+            self.call("predict", model, "--input", "x.npy", "--output", "p.npy")
+            found = (self.folder / "p.npy").read_bytes()
+            self.call("predict", "m.keras", "--input", "x.npy", "--output", "p.npy")
+            self.assertEqual(len(found), len((self.folder / "p.npy").read_bytes()))
+        self.assertIn("scores (", self.call("summary", "m.onnx").stdout)
         self.call("convert", "m.keras", "plain.keras", "--no-compile")
         with zipfile.ZipFile(self.folder / "plain.keras") as archive:
             self.assertFalse(json.loads(archive.read("config.json")).get("compile_config"))
@@ -337,7 +344,6 @@ class WrongCalls(InFolder):
                 (["convert", "w.weights.h5", "m.keras"], "has weights alone"),
                 (["predict", "w.weights.h5", "--input", "x.npy"],
                  "cornu convert MODEL.json MODEL.keras --weights 'w.weights.h5'"),
-                (["convert", "m.onnx", "m.keras"], "is ONNX, which is written alone"),
                 (["convert", "net.json", "m.onx"], "expected a file that ends in"),
                 (["plot", "net.json", "--output", "m.bmp"], "expected a file that ends in '.dot'"),
                 (["profile", "net.json", "--y", "y.npy"], "--y requires --input"),

@@ -19,16 +19,12 @@ cornu::Model read_model(Format format, const std::string& path, bool compile) {
   switch (format) {
     case Format::Keras:
     case Format::Hdf5:
+    case Format::Onnx:
       return cornu::load_model(path, {.compile = compile});
     case Format::Json: {
       cornu::Model model = cornu::model_from_json(text_of(path));
       return compile ? model : cornu::clone_model(model);
     }
-    case Format::Onnx:
-      throw WrongCall(
-          fmt::format("'{}' is ONNX, which is written alone. Give a model (.keras, "
-                      ".h5, .json)",
-                      path));
     case Format::Weights:
       break;
   }
@@ -57,7 +53,8 @@ void write_model(Format format, cornu::Model& model, const std::string& path) {
 cornu::Model open_model(const std::string& path, bool compile) {
   if (const FormatRow* row = format_of(path)) return read_model(row->format, path, compile);
   throw WrongCall(fmt::format(
-      "expected a model in a file that ends in '.keras', '.h5', '.hdf5' or '.json', got '{}'",
+      "expected a model in a file that ends in '.keras', '.h5', '.hdf5', '.onnx' or '.json', got "
+      "'{}'",
       path));
 }
 

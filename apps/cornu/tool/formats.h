@@ -27,7 +27,7 @@ inline constexpr FormatRow kFormats[] = {
     {Format::Weights, ".weights.h5", false, "weights alone; --weights reads them"},
     {Format::Json, ".json", true,
      "an architecture (model.to_json() in Keras), with fresh weights when it is read"},
-    {Format::Onnx, ".onnx", false, "what predicts, with its weights, for other runtimes"},
+    {Format::Onnx, ".onnx", true, "what predicts, with its weights, of and for other programs"},
 };
 
 // Null for a path that ends otherwise.

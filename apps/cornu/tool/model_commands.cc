@@ -214,6 +214,7 @@ Examples:
   cornu convert m.keras m.h5
   cornu convert m.keras m.weights.h5
   cornu convert m.keras m.onnx
+  cornu convert resnet.onnx resnet.keras
   cornu convert m.json m.keras --weights m.weights.h5)");
   command.add_option("input", arguments.input, "The model")->required()->type_name("FILE");
   command.add_option("output", arguments.output, "What to write")

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "framework/model/input.h"
+#include "framework/ops/ops.h"
+#include "framework/saving/onnx/reading/rules.h"
+
+namespace cornu::onnx::reading {
+namespace {
+
+struct Resizing {
+  std::string mode;         // nearest, linear, cubic
+  std::string coordinates;  // where a pixel of the result lies
+  std::string nearest;      // which way it is rounded
+  float cubic = -0.75f;
+  bool excludes_outside = false;
+};
+
+// An axis of the input, and of the result.
+struct Resized {
+  int64_t from = 0;
+  int64_t to = 0;
+  float scale = 1;
+};
+
+float place(const Resizing& how, const Resized& axis, int64_t i) {
+  const auto at = static_cast<float>(i);
+  const auto from = static_cast<float>(axis.from), to = static_cast<float>(axis.to);
+  if (how.coordinates == "asymmetric") return at / axis.scale;
+  if (how.coordinates == "align_corners") return axis.to == 1 ? 0 : at * (from - 1) / (to - 1);
+  if (how.coordinates == "tf_half_pixel_for_nn") return (at + 0.5f) / axis.scale;
+  if (how.coordinates == "pytorch_half_pixel" && axis.to <= 1) return 0;
+  const float half = (at + 0.5f) / axis.scale - 0.5f;
+  if (how.coordinates != "half_pixel_symmetric") return half;
+  return from / 2 * (1 - to / (axis.scale * from)) + half;
+}
+
+int64_t nearest_place(const Resizing& how, const Resized& axis, int64_t i) {
+  const float x = place(how, axis, i);
+  float rounded = std::ceil(x - 0.5f);
+  if (how.nearest == "round_prefer_ceil") rounded = std::floor(x + 0.5f);
+  if (how.nearest == "floor") rounded = std::floor(x);
+  if (how.nearest == "ceil") rounded = std::ceil(x);
+  return std::clamp<int64_t>(static_cast<int64_t>(rounded), 0, axis.from - 1);
+}
+
+// The weights of the pixels from floor(x) - before on.
+std::vector<float> taps(const Resizing& how, float part) {
+  if (how.mode == "linear") return {1 - part, part};
+  const float a = how.cubic;
+  const auto near = [a](float d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
+  const auto far = [a](float d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
+  return {far(1 + part), near(part), near(1 - part), far(2 - part)};
+}
+
+// What a row of the input is multiplied with: (from, to).
+Tensor weights_of(const Resizing& how, const Resized& axis) {
+  Tensor matrix = Tensor::empty({axis.from, axis.to}, DType::Float32);
+  const std::span<float> values = matrix.mutable_data<float>();
+  std::ranges::fill(values, 0.0f);
+  const int64_t before = how.mode == "cubic" ? 1 : 0;
+  for (int64_t i = 0; i < axis.to; ++i) {
+    const float x = place(how, axis, i);
+    const float low = std::floor(x);
+    std::vector<float> parts = taps(how, x - low);
+    const int64_t first = static_cast<int64_t>(low) - before;
+    float sum = 0;
+    for (size_t tap = 0; tap < parts.size(); ++tap) {
+      const int64_t at = first + static_cast<int64_t>(tap);
+      if (how.excludes_outside && (at < 0 || at >= axis.from)) parts[tap] = 0;
+      sum += parts[tap];
+    }
+    for (size_t tap = 0; tap < parts.size(); ++tap) {
+      const int64_t at = std::clamp<int64_t>(first + static_cast<int64_t>(tap), 0, axis.from - 1);
+      values[static_cast<size_t>(at * axis.to + i)] +=
+          how.excludes_outside ? parts[tap] / sum : parts[tap];
+    }
+  }
+  return matrix;
+}
+
+Tensor resized(const Tensor& x, int64_t axis, const Resizing& how, const Resized& sizes) {
+  if (how.mode == "nearest") {
+    Ints places;
+    for (int64_t i = 0; i < sizes.to; ++i) places.push_back(nearest_place(how, sizes, i));
+    return ops::take(x, Tensor::from(places), axis);
+  }
+  const Tensor weights = ops::cast(weights_of(how, sizes), x.dtype());
+  const bool last = axis == x.rank() - 1;
+  const Tensor y = ops::matmul(last ? x : ops::moveaxis(x, axis, -1), weights);
+  return last ? y : ops::moveaxis(y, -1, axis);
+}
+
+// Whether each pixel is repeated, for scales that are whole numbers.
+bool repeats(const Resizing& how) {
+  if (how.mode != "nearest") return false;
+  if (how.coordinates == "asymmetric") return how.nearest == "floor";
+  return (how.coordinates == "half_pixel" || how.coordinates == "pytorch_half_pixel") &&
+         how.nearest.starts_with("round_prefer");
+}
+
+// keras.layers.UpSampling2D, or 3D, where it does the same; else undefined.
+Tensor up_sampled(NodeReader& n, const Tensor& x, const Resizing& how,
+                  const std::vector<double>& scales) {
+  const auto rank = static_cast<int64_t>(scales.size());
+  const auto whole = [](double scale) {
+    return scale >= 1 && scale <= 64 && scale == std::floor(scale);
+  };
+  if (!is_placeholder(x) || (rank != 4 && rank != 5) || !repeats(how) || scales[0] != 1 ||
+      scales[1] != 1 || !std::ranges::all_of(scales, whole) || !is_floating(x.dtype())) {
+    return {};
+  }
+  Ints size;
+  for (int64_t axis = 2; axis < rank; ++axis) {
+    size.push_back(static_cast<int64_t>(scales[static_cast<size_t>(axis)]));
+  }
+  const Json config = Json::object({{"size", size}, {"data_format", "channels_first"}});
+  return n.layer(rank == 4 ? "UpSampling2D" : "UpSampling3D", config, x).single();
+}
+
+Resizing resizing_of(NodeReader& n) {
+  const bool old = n.op() == "Upsample" || n.opset() < 11;
+  Resizing how;
+  how.mode = n.text("mode", "nearest");
+  if (how.mode == "bilinear" || how.mode == "trilinear") how.mode = "linear";
+  how.coordinates = n.text("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
+  how.nearest = n.text("nearest_mode", old ? "floor" : "round_prefer_floor");
+  how.cubic = static_cast<float>(n.number("cubic_coeff_a", -0.75));
+  how.excludes_outside = n.integer("exclude_outside", 0) != 0 && how.mode == "cubic";
+  check<InvalidArgument>(how.mode == "nearest" || how.mode == "linear" || how.mode == "cubic",
+                         "unknown mode '{}'.", how.mode);
+  if (how.coordinates == "tf_crop_and_resize") n.refuse("it crops (tf_crop_and_resize)");
+  if (n.integer("antialias", 0) != 0) n.refuse("its attribute antialias isn't 0");
+  if (n.text("keep_aspect_ratio_policy", "stretch") != "stretch") {
+    n.refuse("it keeps the aspect ratio (keep_aspect_ratio_policy)");
+  }
+  return how;
+}
+
+// Numbers for some axes as numbers for all of them.
+template <class T>
+std::vector<T> for_all_axes(NodeReader& n, const std::vector<T>& given, std::vector<T> all) {
+  const auto rank = static_cast<int64_t>(all.size());
+  const Ints axes = n.integers("axes");
+  check<InvalidArgument>(given.size() == (axes.empty() ? all.size() : axes.size()),
+                         "expected a number for each axis, got {}.", given.size());
+  if (axes.empty()) return given;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    all[static_cast<size_t>(n.axis(axes[i], rank))] = given[i];
+  }
+  return all;
+}
+
+void resize_by_scales(NodeReader& n, const Resizing& how, const std::vector<double>& given) {
+  Tensor x = n.in();
+  const std::vector<double> scales =
+      for_all_axes(n, given, std::vector<double>(static_cast<size_t>(x.rank()), 1));
+  if (const Tensor up = up_sampled(n, x, how, scales); up.defined()) return n.give(up);
+  for (int64_t axis = 0; axis < x.rank(); ++axis) {
+    const double scale = scales[static_cast<size_t>(axis)];
+    if (scale == 1) continue;
+    const int64_t size = x.dim(axis);
+    if (size == kUnknown) n.refuse("it resizes an axis of unknown size");
+    const double to = std::floor(static_cast<double>(size) * scale);
+    check<InvalidArgument>(scale > 0 && to >= 1 && to <= (1 << 20),
+                           "axis {} of {} can't be {} times as large.", axis, x.shape(), scale);
+    x = resized(x, axis, how, {size, static_cast<int64_t>(to), static_cast<float>(scale)});
+  }
+  n.give(x);
+}
+
+void resize_to_sizes(NodeReader& n, const Resizing& how) {
+  Tensor x = n.in();
+  const Sizes from = n.shape();
+  const Sizes to = for_all_axes(n, n.sizes(3), from);
+  for (int64_t axis = 0; axis < x.rank(); ++axis) {
+    const Size& size = to[static_cast<size_t>(axis)];
+    if (size == from[static_cast<size_t>(axis)]) continue;
+    if (!size.fixed() || x.dim(axis) == kUnknown) n.refuse("it resizes an axis of unknown size");
+    check<InvalidArgument>(size.value() >= 1 && size.value() <= (1 << 20) && x.dim(axis) > 0,
+                           "axis {} of {} can't become {}.", axis, x.shape(), size.value());
+    const float scale = static_cast<float>(size.value()) / static_cast<float>(x.dim(axis));
+    x = resized(x, axis, how, {x.dim(axis), size.value(), scale});
+  }
+  n.give(x);
+}
+
+void read_resize(NodeReader& n) {
+  const Resizing how = resizing_of(n);
+  const size_t place = n.opset() < 11 ? 1 : 2;
+  if (n.has(3)) return resize_to_sizes(n, how);
+  resize_by_scales(n, how, n.numbers(place));
+}
+
+void read_upsample(NodeReader& n) {
+  if (n.opset() >= 9) return resize_by_scales(n, resizing_of(n), n.numbers(1));
+  const std::vector<float> scales = n.numbers("scales");
+  resize_by_scales(n, resizing_of(n), std::vector<double>(scales.begin(), scales.end()));
+}
+
+// ---- blocks of pixels as channels ----
+
+Size times(const Size& size, int64_t factor) {
+  Size result;
+  for (size_t i = 0; i < kTraces; ++i) result.by_trace[i] = size.by_trace[i] * factor;
+  return result;
+}
+
+Size over(const Size& size, int64_t factor) {
+  Size result;
+  for (size_t i = 0; i < kTraces; ++i) {
+    check<InvalidArgument>(size.by_trace[i] % factor == 0,
+                           "expected a size that {} divides, got {}.", factor, size.by_trace[i]);
+    result.by_trace[i] = size.by_trace[i] / factor;
+  }
+  return result;
+}
+
+int64_t block_of(NodeReader& n, const Sizes& shape) {
+  const int64_t block = n.integer("blocksize", 0);
+  check<InvalidArgument>(shape.size() == 4 && block > 0 && block <= (1 << 15),
+                         "expected an input of 4 axes and blocks of at least 1, got {} and {}.",
+                         shape.size(), block);
+  return block;
+}
+
+void read_depth_to_space(NodeReader& n) {
+  const Sizes s = n.shape();
+  const int64_t b = block_of(n, s);
+  const Size depth = over(s[1], b * b);
+  const bool columns_first = n.text("mode", "DCR") == "CRD";
+  const Sizes apart =
+      columns_first ? Sizes{s[0], depth, b, b, s[2], s[3]} : Sizes{s[0], b, b, depth, s[2], s[3]};
+  const Ints order = columns_first ? Ints{0, 1, 4, 2, 5, 3} : Ints{0, 3, 4, 1, 5, 2};
+  const Tensor moved = ops::transpose(n.reshaped(n.in(), apart), order);
+  n.give(n.reshaped(moved, {s[0], depth, times(s[2], b), times(s[3], b)}));
+}
+
+void read_space_to_depth(NodeReader& n) {
+  const Sizes s = n.shape();
+  const int64_t b = block_of(n, s);
+  const Sizes apart = {s[0], s[1], over(s[2], b), b, over(s[3], b), b};
+  const Tensor moved = ops::transpose(n.reshaped(n.in(), apart), {0, 3, 5, 1, 2, 4});
+  n.give(n.reshaped(moved, {s[0], times(s[1], b * b), over(s[2], b), over(s[3], b)}));
+}
+
+const Rule kRulesOfImages[] = {
+    {"DepthToSpace", read_depth_to_space},
+    {"Resize", read_resize},
+    {"SpaceToDepth", read_space_to_depth},
+    {"Upsample", read_upsample},
+};
+
+}  // namespace
+
+std::span<const Rule> image_rules() { return kRulesOfImages; }
+
+}  // namespace cornu::onnx::reading

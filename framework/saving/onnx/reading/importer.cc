@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/saving/onnx/reading/importer.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <variant>
+
+#include "framework/core/allocation_limit.h"
+#include "framework/core/strings.h"
+#include "framework/core/utf8.h"
+#include "framework/model/input.h"
+#include "framework/model/layer_registry.h"
+#include "framework/model/weight_limit.h"
+#include "framework/saving/onnx/reading/onnx_file.h"
+#include "framework/saving/onnx/reading/rules.h"
+
+namespace cornu::onnx {
+namespace reading {
+namespace {
+
+constexpr size_t kMostResult = size_t{1} << 40;  // bytes: no model that anybody runs has more
+constexpr uint64_t kFewBytes = uint64_t{64} << 20;
+constexpr size_t kMostAxes = 32;
+
+// What reading a file may compute with: constants of so many bytes in all, each as often as it is
+// computed with.
+uint64_t most_computed(const OnnxFile& file) { return kFewBytes + 16 * file.bytes; }
+
+// Throws an error of the same kind that begins with `place`.
+[[noreturn]] void rethrow_at(const std::string& place, const Error& error) {
+  const std::string text = fmt::format("{}: {}", place, error.what());
+  switch (error.code()) {
+    case StatusCode::Unimplemented:
+      throw Unimplemented(text);
+    case StatusCode::ResourceExhausted:
+      throw ResourceExhausted(text);
+    case StatusCode::DataLoss:
+      throw DataLoss(text);
+    case StatusCode::Internal:
+      throw Internal(text);
+    default:
+      throw InvalidArgument(text);
+  }
+}
+
+// A name that Keras takes for a layer.
+std::string layer_name(const std::string& name, const std::string& otherwise) {
+  std::string result = is_utf8(name) ? name : printable(name);
+  result.erase(0, result.find_first_not_of('/'));
+  std::ranges::replace(result, '/', '_');
+  return result.empty() ? otherwise : result;
+}
+
+// Names that differ.
+class LayerNames {
+ public:
+  // False where it is taken.
+  bool take(const std::string& name) { return taken_.insert(name).second; }
+  std::string unique(const std::string& name) {
+    if (take(name)) return name;
+    int64_t& number = numbers_[name];
+    std::string result;
+    do {
+      result = fmt::format("{}_{}", name, ++number);
+    } while (!take(result));
+    return result;
+  }
+
+ private:
+  std::unordered_set<std::string> taken_;
+  std::unordered_map<std::string, int64_t> numbers_;
+};
+
+// The sizes that stand for an open axis, by its number.
+Size chosen_size(int64_t number) {
+  Size size;
+  size.by_trace = {64 * number, 96 * number, 160 * number};
+  if (number == 0) size.by_trace = {24, 40, 56};
+  return size;
+}
+
+class Importer : public ModelReader {
+ public:
+  explicit Importer(const OnnxFile& file) : file_(file), left_(most_computed(file)) {}
+
+  ImportedGraph read() {
+    check<Unimplemented>(
+        file_.opset >= kFirstReadOpset && file_.opset <= kLastReadOpset,
+        "'{}': it is of the operator set {}; those from {} to {} are read. onnx.version_converter "
+        "makes one of another.",
+        file_.path, file_.opset, kFirstReadOpset, kLastReadOpset);
+    for (const auto& [name, tensor] : file_.initializers) define(name, ReadValue(tensor));
+    count_reads();
+    ImportedGraph graph;
+    graph.inputs = read_inputs();
+    choose_output_names();
+    for (const FileNode& node : file_.nodes) {
+      if (!skipped_.contains(&node)) read(node);
+    }
+    graph.outputs = outputs();
+    return graph;
+  }
+
+  // ---- ModelReader ----
+
+  int64_t opset() const override { return file_.opset; }
+  OpenShapes& shapes() override { return shapes_; }
+
+  const FileNode* only_reader(const std::string& value) const override {
+    const auto found = reads_.find(value);
+    return found != reads_.end() && found->second.count == 1 ? found->second.last : nullptr;
+  }
+
+  const ReadValue* find(const std::string& value) const override {
+    const auto found = values_.find(value);
+    return found == values_.end() ? nullptr : &found->second;
+  }
+
+  Tensor before_rows(const Tensor& rows) const override {
+    const auto found = before_rows_.find(rows.id());
+    return found == before_rows_.end() ? Tensor() : found->second.second;
+  }
+  void set_before_rows(const Tensor& rows, const Tensor& before) override {
+    before_rows_[rows.id()] = {rows, before};
+  }
+
+  void skip(const FileNode& node) override { skipped_.insert(&node); }
+
+  LayerHandle layer(const std::string& key, const std::string& class_name, Json config,
+                    const std::string& part) override {
+    if (!key.empty()) {
+      if (const auto found = made_.find(key); found != made_.end()) return found->second;
+    }
+    const std::string base = node_name();
+    const bool whole = part.empty() && !std::exchange(named_whole_, true);
+    config.set("name", whole ? base : names_.unique(base + "_" + (part.empty() ? "part" : part)));
+    const LayerHandle made = keras_layer(class_name, std::move(config));
+    if (!key.empty()) made_.emplace(key, made);
+    return made;
+  }
+
+ private:
+  struct Reads {
+    size_t count = 0;
+    const FileNode* last = nullptr;
+  };
+
+  void define(const std::string& name, ReadValue value) {
+    check<DataLoss>(values_.emplace(name, std::move(value)).second,
+                    "a value of its name, '{}', is there already.", printable(name));
+  }
+
+  void count_reads() {
+    for (const FileNode& node : file_.nodes) {
+      for (const std::string& input : node.inputs) {
+        Reads& reads = reads_[input];
+        ++reads.count;
+        reads.last = &node;
+      }
+    }
+    for (const FileValue& output : file_.outputs) reads_[output.name].count += 2;
+  }
+
+  // ---- ends ----
+
+  Tensors read_inputs() {
+    std::vector<Tensor> inputs;
+    for (const FileValue& value : file_.inputs) {
+      const std::string label =
+          fmt::format("'{}': its input '{}'", file_.path, printable(value.name));
+      const std::optional<DType> dtype = dtype_of_type(value.data_type);
+      check<Unimplemented>(dtype.has_value(),
+                           "{} is no tensor of a dtype that Cornu has (ONNX's data type {}).",
+                           label, value.data_type);
+      check<Unimplemented>(value.sizes.has_value(), "{} has no shape.", label);
+      check<Unimplemented>(value.sizes->size() <= kMostAxes, "{} has {} axes; at most {} are read.",
+                           label, value.sizes->size(), kMostAxes);
+      const Sizes sizes = input_sizes(value);
+      Shape shape;
+      for (const Size& size : sizes) shape.push_back(size.fixed() ? size.value() : kUnknown);
+      const std::string name = names_.unique(layer_name(value.name, "input"));
+      try {
+        const Tensor input = Input({.dtype = *dtype, .batch_shape = shape, .name = name});
+        shapes_.set(input, sizes);
+        check_size(input);
+        define(value.name, ReadValue(input));
+        inputs.push_back(input);
+      } catch (const Error& error) {
+        rethrow_at(label, error);
+      }
+    }
+    check<Unimplemented>(!inputs.empty(), "'{}': it has no inputs: a model must have one.",
+                         file_.path);
+    return inputs;
+  }
+
+  // Axes of one name are the same, and all first ones that have none.
+  Sizes input_sizes(const FileValue& value) {
+    Sizes result;
+    for (const FileValue::Size& given : *value.sizes) {
+      if (const int64_t* fixed = std::get_if<int64_t>(&given)) {
+        result.emplace_back(*fixed);
+        continue;
+      }
+      const auto& name = std::get<std::string>(given);
+      const bool first = result.empty();
+      const std::string key = !name.empty() ? "." + name
+                              : first       ? ""
+                                            : fmt::format("{}/{}", value.name, result.size());
+      const auto [found, added] = open_.emplace(key, Size());
+      if (added) found->second = chosen_size(first && !has_rows_ ? 0 : ++open_axes_);
+      has_rows_ |= first;
+      result.push_back(found->second);
+    }
+    return result;
+  }
+
+  // What makes an output is called as it is, also where a node hands it on.
+  void choose_output_names() {
+    for (const FileValue& output : file_.outputs) {
+      if (output_names_.contains(output.name)) continue;
+      output_names_[output.name] = names_.unique(layer_name(output.name, "output"));
+    }
+    for (auto node = file_.nodes.rbegin(); node != file_.nodes.rend(); ++node) {
+      if (node->op != "Identity" || node->inputs.size() != 1 || node->outputs.size() != 1) continue;
+      const auto named = output_names_.find(node->outputs[0]);
+      if (named == output_names_.end() || output_names_.contains(node->inputs[0])) continue;
+      const std::string name = named->second;
+      output_names_.erase(named);
+      output_names_[node->inputs[0]] = name;
+    }
+  }
+
+  Tensors outputs() {
+    check<Unimplemented>(!file_.outputs.empty(), "'{}': it has no outputs: a model must have one.",
+                         file_.path);
+    std::vector<Tensors::Named> named;
+    std::unordered_set<std::string> known;
+    for (const FileValue& output : file_.outputs) {
+      const std::string label = printable(output.name);
+      const ReadValue* value = find(output.name);
+      check<DataLoss>(value != nullptr, "'{}': no node makes its output '{}'.", file_.path, label);
+      check<DataLoss>(known.insert(output.name).second, "'{}': two of its outputs are named '{}'.",
+                      file_.path, label);
+      check<Unimplemented>(!value->is_known() && value->placeholder.defined(),
+                           "'{}': its output '{}' depends on no input, or on the sizes of inputs "
+                           "alone, which no model's output can.",
+                           file_.path, label);
+      named.emplace_back(output.name, value->placeholder);
+    }
+    if (named.size() > 1) return Tensors::named(std::move(named));
+    return with_name(named[0].second);
+  }
+
+  // A model's only output is known by the name of the layer that makes it: of one that is made by
+  // no node of its own, by that of an Identity.
+  Tensor with_name(const Tensor& output) {
+    if (output_names_.empty()) return output;
+    const std::string name = output_names_.begin()->second;
+    return keras_layer("Identity", Json::object({{"name", name}}))(output).single();
+  }
+
+  static LayerHandle keras_layer(const std::string& class_name, Json config) {
+    return layer_from_json(Json::object({{"module", "keras.layers"},
+                                         {"class_name", class_name},
+                                         {"config", std::move(config)},
+                                         {"registered_name", class_name}}));
+  }
+
+  // ---- nodes ----
+
+  std::string label(const FileNode& node) const {
+    const std::string name =
+        node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name;
+    return fmt::format("'{}': node '{}' ({})", file_.path, printable(name), printable(node.op));
+  }
+
+  void read(const FileNode& node) {
+    const Rule* rule = node.domain.empty() ? rule_of(node.op) : nullptr;
+    if (!rule) {
+      raise<Unimplemented>("{}: this operator{} isn't read.{}", label(node),
+                           node.domain.empty() ? "" : " of '" + printable(node.domain) + "'",
+                           node.domain.empty() ? did_you_mean(node.op, {}, read_operators()) : "");
+    }
+    const std::vector<const ReadValue*> operands = operands_of(node);
+    try {
+      run(node, *rule, operands);
+    } catch (const Error& error) {
+      rethrow_at(label(node), error);
+    }
+  }
+
+  std::vector<const ReadValue*> operands_of(const FileNode& node) const {
+    std::vector<const ReadValue*> operands;
+    for (const std::string& input : node.inputs) {
+      const ReadValue* value = input.empty() ? nullptr : find(input);
+      check<DataLoss>(value || input.empty(),
+                      "{} reads '{}', which no node before it makes, and which is no input.",
+                      label(node), printable(input));
+      if (value) {
+        check<Unimplemented>(value->placeholder.defined() || value->known[0].defined(),
+                             "{} reads '{}', an output of another node that Cornu doesn't make.",
+                             label(node), printable(input));
+      }
+      operands.push_back(value);
+    }
+    return operands;
+  }
+
+  void run(const FileNode& node, const Rule& rule, const std::vector<const ReadValue*>& operands) {
+    named_whole_ = false;
+    name_of_node_.clear();
+    NodeReader reader(*this, node, operands, 0);
+    const bool folds = reader.folds();
+    const bool follows = folds && std::ranges::any_of(operands, [](const ReadValue* value) {
+                           return value && value->follows_sizes();
+                         });
+    current_ = &reader;
+    if (!follows) {
+      computed(folds, operands, [&] { rule.read(reader); });
+      finish(reader, reader.results());
+      return;
+    }
+    std::array<std::vector<ReadValue>, kTraces> results;
+    for (size_t choice = 0; choice < kTraces; ++choice) {
+      NodeReader one(*this, node, operands, choice);
+      current_ = &one;
+      computed(true, operands, [&] { rule.read(one); });
+      results[choice] = one.results();
+    }
+    std::vector<ReadValue> joined;
+    for (size_t i = 0; i < results[0].size(); ++i) {
+      std::array<Tensor, kTraces> known;
+      for (size_t choice = 0; choice < kTraces; ++choice)
+        known[choice] = results[choice].at(i).known[0];
+      joined.emplace_back(std::move(known));
+    }
+    finish(reader, joined);
+  }
+
+  // Bounds what is computed of constants.
+  template <class F>
+  void computed(bool folds, const std::vector<const ReadValue*>& operands, F&& run) {
+    if (!folds) return run();
+    for (const ReadValue* operand : operands) {
+      if (operand) charge(operand->known[0].bytes());
+    }
+    const AllocationLimit limit(left_);
+    run();
+    for (const ReadValue& result : current_->results()) {
+      if (result.is_known() && result.known[0].defined()) charge(result.known[0].bytes());
+    }
+  }
+
+  void charge(uint64_t bytes) {
+    check<ResourceExhausted>(
+        bytes <= left_,
+        "constants of more than {} bytes, and much more than the file has, are "
+        "computed with.",
+        most_computed(file_));
+    left_ -= bytes;
+  }
+
+  void finish(const NodeReader& reader, const std::vector<ReadValue>& results) {
+    const FileNode& node = reader.giver();
+    name_ops(results);
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i].empty()) continue;
+      ReadValue value = i < results.size() ? results[i] : ReadValue();
+      if (value.placeholder.defined()) check_size(value.placeholder);
+      define(node.outputs[i], std::move(value));
+    }
+  }
+
+  // Of an axis that isn't known there is at least one element.
+  void check_size(const Tensor& value) const {
+    std::vector<int64_t> dims(value.shape().begin(), value.shape().end());
+    std::ranges::replace(dims, kUnknown, int64_t{1});
+    const size_t bytes = Shape(dims).num_bytes(size_of(value.dtype()));
+    check<ResourceExhausted>(bytes <= kMostResult && dims.size() <= kMostAxes,
+                             "a value of shape {} ({} bytes) is larger than what is read.",
+                             value.shape(), bytes);
+  }
+
+  // ---- names ----
+
+  // Of the node that is read; its first layer's, or last op's.
+  const std::string& node_name() {
+    if (!name_of_node_.empty()) return name_of_node_;
+    const FileNode& node = current_->giver();
+    for (const std::string& output : node.outputs) {
+      const auto found = output_names_.find(output);
+      if (found == output_names_.end()) continue;
+      name_of_node_ = found->second;
+      output_names_.erase(found);
+      return name_of_node_;
+    }
+    const std::string& given = current_->node().name;
+    return name_of_node_ = names_.unique(layer_name(given, to_snake_case(node.op)));
+  }
+
+  // Ops that a rule has made get names from the node's.
+  void name_ops(const std::vector<ReadValue>& results) {
+    std::vector<std::shared_ptr<KerasNode>> path;
+    for (auto value = results.rbegin(); value != results.rend(); ++value) {
+      if (value->placeholder.defined()) path.push_back(keras_node(value->placeholder));
+    }
+    while (!path.empty()) {
+      const auto node = path.back();
+      path.pop_back();
+      if (!known_.insert(node.get()).second) continue;
+      nodes_.push_back(node);
+      if (auto* op = dynamic_cast<GraphOp*>(node->layer().get())) {
+        const std::string base = node_name();
+        op->rename(std::exchange(named_whole_, true) ? names_.unique(base + "_part") : base);
+      }
+      for (const Tensor& operand : node->operands()) path.push_back(keras_node(operand));
+    }
+  }
+
+  const OnnxFile& file_;
+  uint64_t left_;  // bytes that may still be computed with
+  std::unordered_map<std::string, ReadValue> values_;
+  std::unordered_map<std::string, Reads> reads_;
+  std::unordered_set<const FileNode*> skipped_;
+  std::map<std::string, LayerHandle> made_;
+  std::unordered_map<const void*, std::pair<Tensor, Tensor>> before_rows_;  // which stay, for ids
+  OpenShapes shapes_;
+  std::map<std::string, Size> open_;
+  int64_t open_axes_ = 0;
+  bool has_rows_ = false;
+
+  LayerNames names_;
+  std::unordered_map<std::string, std::string> output_names_;  // by value, until they are given
+  std::unordered_set<const KerasNode*> known_;                 // whose ops have names
+  std::vector<std::shared_ptr<KerasNode>> nodes_;              // those, so that they stay
+  NodeReader* current_ = nullptr;
+  std::string name_of_node_;
+  bool named_whole_ = false;
+};
+
+}  // namespace
+
+namespace {
+
+const std::map<std::string_view, const Rule*>& all_rules() {
+  static const auto* const all = [] {
+    auto* made = new std::map<std::string_view, const Rule*>;
+    for (const auto& family :
+         {activation_rules(), convolution_rules(), elementwise_rules(), image_rules(),
+          index_rules(), normalization_rules(), pooling_rules(), product_rules(), recurrent_rules(),
+          reduction_rules(), shape_rules()}) {
+      for (const Rule& rule : family) made->emplace(rule.op, &rule);
+    }
+    return made;
+  }();
+  return *all;
+}
+
+}  // namespace
+
+const Rule* rule_of(std::string_view op) {
+  const auto found = all_rules().find(op);
+  return found == all_rules().end() ? nullptr : found->second;
+}
+
+std::vector<std::string> read_operators() {
+  std::vector<std::string> result;
+  for (const auto& [op, rule] : all_rules()) result.emplace_back(op);
+  return result;
+}
+
+}  // namespace reading
+
+ImportedGraph read_onnx(const std::string& path) {
+  const reading::OnnxFile file = reading::read_onnx_file(path);
+  WeightLimit weights(file.bytes);
+  const AllocationLimit limit(reading::most_computed(file));
+  reading::Importer importer(file);
+  ImportedGraph graph = importer.read();
+  weights.finish();
+  return graph;
+}
+
+}  // namespace cornu::onnx

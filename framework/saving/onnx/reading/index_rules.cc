@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "framework/core/checked.h"
+#include "framework/model/input.h"
+#include "framework/ops/ops.h"
+#include "framework/saving/onnx/reading/rules.h"
+
+namespace cornu::onnx::reading {
+namespace {
+
+// Negative ones count from the end of an axis of this size.
+Tensor from_front(const Tensor& indices, int64_t size) {
+  if (!indices.is_symbolic()) {
+    const Tensor least = ops::min(indices);
+    if (indices.num_elements() == 0 || least.item<int64_t>() >= 0) return indices;
+  }
+  if (size == kUnknown) return indices;
+  return ops::where(ops::less(indices, 0), ops::add(indices, ops::cast(size, indices.dtype())),
+                    indices);
+}
+
+// Rows of a table by numbers that are computed: a layer that can be trained.
+void read_embedding(NodeReader& n, const Tensor& table) {
+  const Json config = Json::object({{"input_dim", table.dim(0)}, {"output_dim", table.dim(1)}});
+  n.give(n.layer("Embedding", config, n.in(1), {{"embeddings", table}}).single());
+}
+
+void read_gather(NodeReader& n) {
+  const Tensor x = n.in(0);
+  const int64_t axis = n.axis(n.integer("axis", 0), x.rank());
+  const Tensor indices = n.in(1);
+  const bool table = axis == 0 && !is_placeholder(x) && is_placeholder(indices) && x.rank() == 2 &&
+                     is_floating(x.dtype()) && x.num_elements() > 0;
+  if (table) return read_embedding(n, x);
+  if (x.dim(axis) == kUnknown && !is_placeholder(indices)) {
+    const bool front = ops::all(ops::greater_equal(indices, 0)).item<bool>();
+    if (!front) n.refuse("it counts from the end of an axis of unknown size");
+  }
+  n.give(ops::take(x, from_front(indices, x.dim(axis)), axis));
+}
+
+void read_gather_elements(NodeReader& n) {
+  const Tensor x = n.in(0);
+  const int64_t axis = n.axis(n.integer("axis", 0), x.rank());
+  n.give(ops::take_along_axis(x, from_front(n.in(1), x.dim(axis)), axis));
+}
+
+// The indices into the first axes become one, into these axes joined.
+void read_gather_nd(NodeReader& n) {
+  const Tensor x = n.in(0);
+  const Tensor indices = n.in(1);
+  if (n.integer("batch_dims", 0) != 0) n.refuse("its attribute batch_dims is not 0");
+  check<InvalidArgument>(
+      indices.rank() >= 1 && indices.shape().back() >= 1 && indices.shape().back() <= x.rank(),
+      "expected indices (…, from 1 to {}), got {}.", x.rank(), indices.shape());
+  const int64_t depth = indices.shape().back();
+  Tensor place;
+  Checked joined(1, "GatherND");
+  for (int64_t axis = 0; axis < depth; ++axis) {
+    const int64_t size = x.dim(axis);
+    if (size == kUnknown && axis > 0) n.refuse("it indexes into an axis of unknown size");
+    const Tensor column =
+        from_front(ops::squeeze(ops::slice_axis(indices, -1, axis, axis + 1), -1), size);
+    place = place.defined() ? ops::add(ops::multiply(place, size), column) : column;
+    joined = size == kUnknown ? Checked(1, "GatherND") : joined * size;
+  }
+  const bool open = x.dim(0) == kUnknown;
+  const Shape rows = Shape({open ? kUnknown : joined.value()}).concat(x.shape().slice(depth));
+  n.give(ops::take(ops::reshape(x, rows), place, 0));
+}
+
+void read_scatter_nd(NodeReader& n) {
+  const std::string reduction = n.text("reduction", "none");
+  Json config = Json::object();
+  if (reduction != "none") config.set("reduction", reduction);
+  const Tensor x = n.in(0);
+  Tensor indices = n.in(1);
+  const Shape leading = x.shape().slice(0, indices.shape().back());
+  const bool negative =
+      !indices.is_symbolic() && indices.num_elements() > 0 && ops::min(indices).item<int64_t>() < 0;
+  if (negative) {
+    if (!leading.is_static()) n.refuse("it counts from the end of an axis of unknown size");
+    const Tensor sizes = ops::cast(Tensor::from(leading.dims()), indices.dtype());
+    indices = ops::where(ops::less(indices, 0), ops::add(indices, sizes), indices);
+  }
+  n.give(n.keras_op("core", "ScatterUpdate", std::move(config), {x, indices, n.in(2)}).single());
+}
+
+// Zeros, or what is there, with numbers added along an axis.
+void read_scatter_elements(NodeReader& n) {
+  const std::string reduction = n.text("reduction", "none");
+  const Tensor x = n.in(0), updates = n.in(2);
+  const int64_t axis = n.axis(n.integer("axis", 0), x.rank());
+  if (!x.shape().is_static() || !updates.shape().is_static()) {
+    n.refuse("it writes to elements of a tensor with an axis of unknown size");
+  }
+  const Tensor given = from_front(n.in(1), x.dim(axis));
+  // The place in each axis, as ScatterND has it.
+  std::vector<Tensor> columns;
+  for (int64_t other = 0; other < x.rank(); ++other) {
+    Shape apart(Ints(static_cast<size_t>(x.rank()), 1));
+    apart[other] = updates.dim(other);
+    const Tensor column =
+        other == axis
+            ? given
+            : ops::broadcast_to(ops::reshape(ops::arange(updates.dim(other), given.dtype()), apart),
+                                updates.shape());
+    columns.push_back(ops::expand_dims(column, -1));
+  }
+  Json config = Json::object();
+  if (reduction != "none") config.set("reduction", reduction);
+  const Tensor indices =
+      ops::reshape(ops::concatenate(columns, -1), {updates.num_elements(), x.rank()});
+  n.give(n.keras_op("core", "ScatterUpdate", std::move(config),
+                    {x, indices, ops::reshape(updates, {updates.num_elements()})})
+             .single());
+}
+
+// Indices that are negative count from the last class; those outside give `off` alone.
+void read_one_hot(NodeReader& n) {
+  const auto depth = static_cast<int64_t>(n.number(1, 0));
+  const Tensor values = n.constant(2);
+  check<InvalidArgument>(depth > 0 && values.num_elements() == 2,
+                         "expected a depth above 0 and two values, got {} and {}.", depth,
+                         values.shape());
+  const Tensor off = ops::reshape(ops::slice_axis(values, 0, 0, 1), Shape());
+  const Tensor on = ops::reshape(ops::slice_axis(values, 0, 1, 2), Shape());
+  const Tensor given = ops::cast(n.in(0), DType::Int64);
+  const int64_t axis = n.axis(n.integer("axis", -1), given.rank() + 1);
+  const Tensor ones = ops::one_hot(from_front(given, depth), depth, axis, values.dtype());
+  if (off.item<double>() == 0 && on.item<double>() == 1) return n.give(ones);
+  n.give(ops::add(ops::multiply(ones, ops::subtract(on, off)), off));
+}
+
+const Rule kRulesOfIndices[] = {
+    {"Gather", read_gather},
+    {"GatherElements", read_gather_elements},
+    {"GatherND", read_gather_nd},
+    {"OneHot", read_one_hot},
+    {"ScatterElements", read_scatter_elements},
+    {"ScatterND", read_scatter_nd},
+};
+
+}  // namespace
+
+std::span<const Rule> index_rules() { return kRulesOfIndices; }
+
+}  // namespace cornu::onnx::reading

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/saving/onnx/reading/node_reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "framework/core/strings.h"
+#include "framework/model/input.h"
+#include "framework/ops/ops.h"
+#include "framework/saving/keras_op.h"
+
+namespace cornu::onnx::reading {
+namespace {
+
+// The axes of 1 that put a vector along one axis of so many.
+Shape along(int64_t axis, int64_t rank) {
+  Shape shape(Ints(static_cast<size_t>(rank), 1));
+  shape[axis] = kUnknown;
+  return shape;
+}
+
+// A value that may have a choice of sizes as its own numbers.
+bool is_size(const Tensor& value) {
+  return is_integer(value.dtype()) || is_floating(value.dtype());
+}
+
+Tensor first_along(const Tensor& x, const Ints& axes) {
+  Tensor result = x;
+  for (const int64_t axis : axes) result = ops::slice_axis(result, axis, 0, 1);
+  return result;
+}
+
+Sizes shape_of(const ReadValue& value) {
+  Sizes shape(static_cast<size_t>(value.known[0].rank()));
+  for (size_t k = 0; k < kTraces; ++k) {
+    check<InvalidArgument>(value.known[k].rank() == std::ssize(shape),
+                           "a value has axes whose number follows sizes.");
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      shape[axis].by_trace[k] = value.known[k].dim(static_cast<int64_t>(axis));
+    }
+  }
+  return shape;
+}
+
+// Which of a matrix's elements are on the diagonal or below it, for numbers of rows and columns.
+Tensor triangle(const Tensor& rows, const Tensor& columns, int64_t rank) {
+  return ops::greater_equal(ops::reshape(rows, along(rank - 2, rank)),
+                            ops::reshape(columns, along(rank - 1, rank)));
+}
+
+bool is_triangle(const Tensor& value) {
+  if (value.rank() < 2) return false;
+  const Tensor wanted =
+      triangle(ops::arange(value.dim(-2)), ops::arange(value.dim(-1)), value.rank());
+  return ops::all(ops::equal(value, wanted)).item<bool>();
+}
+
+Sizes without_ones(Sizes sizes) {
+  std::erase(sizes, Size(1));
+  return sizes;
+}
+
+// Axes of 1 are left out and put in, which needs no sizes: a tensor of more axes puts them in
+// front.
+Tensor with_ones(const Tensor& x, const Sizes& from, const Sizes& to) {
+  Ints left_out, order;
+  for (size_t axis = 0; axis < from.size(); ++axis) {
+    if (from[axis] == Size(1)) left_out.push_back(static_cast<int64_t>(axis));
+  }
+  const Tensor y = left_out.empty() ? x : ops::squeeze(x, left_out);
+  const auto rank = static_cast<int64_t>(to.size());
+  int64_t one = 0, other = rank - y.rank();
+  if (other == 0) return y;
+  for (const Size& size : to) order.push_back(size == Size(1) ? one++ : other++);
+  const Tensor zero = ops::zeros(Shape(Ints(to.size(), 1)), y.dtype());
+  const bool truths = y.dtype() == DType::Bool;
+  return ops::transpose(truths ? ops::logical_or(y, zero) : ops::add(y, zero), order);
+}
+
+// What is added for each step along an axis, the same everywhere; none where there is no such.
+std::optional<double> step_along(const Tensor& value, int64_t axis, const Ints& open) {
+  if (value.dim(axis) < 2) return 0.0;
+  Tensor corner = ops::slice_axis(value, axis, 0, 2);
+  for (const int64_t other : open) {
+    if (other != axis) corner = ops::slice_axis(corner, other, 0, 1);
+  }
+  const Tensor steps =
+      ops::subtract(ops::slice_axis(corner, axis, 1, 2), ops::slice_axis(corner, axis, 0, 1));
+  if (steps.num_elements() == 0) return 0.0;
+  const Tensor flat = ops::cast(ops::reshape(steps, {kUnknown}), DType::Float64);
+  const double first = flat.data<double>()[0];
+  for (const double step : flat.data<double>()) {
+    if (step != first) return {};
+  }
+  return first;
+}
+
+}  // namespace
+
+void NodeReader::refuse(std::string_view why) const { raise<Unimplemented>("{}", why); }
+
+// ---- operands ----
+
+bool NodeReader::folds() const {
+  return !reads_rows() && std::ranges::all_of(operands_, [](const ReadValue* value) {
+    return value == nullptr || value->is_known();
+  });
+}
+
+Tensor NodeReader::in(size_t i) {
+  check<InvalidArgument>(has(i), "expected at least {} inputs, got {}.", i + 1, count());
+  const ReadValue& value = *operands_[i];
+  if (!value.is_known()) return value.placeholder;
+  if (folds() || !value.follows_sizes()) return known(i);
+  return as_placeholder(value);
+}
+
+std::vector<Tensor> NodeReader::all_in() {
+  std::vector<Tensor> result;
+  for (size_t i = 0; i < count(); ++i) result.push_back(in(i));
+  return result;
+}
+
+Tensor NodeReader::constant(size_t i) {
+  check<InvalidArgument>(has(i), "expected at least {} inputs, got {}.", i + 1, count());
+  if (!is_constant(i)) {
+    refuse(
+        fmt::format("its input '{}' must be a constant: a tensor of the file, or what is computed "
+                    "of such alone",
+                    printable(node_.inputs[i])));
+  }
+  return known(i);
+}
+
+Ints NodeReader::integers(size_t i) {
+  const Tensor value = constant(i);
+  check<InvalidArgument>(is_integer(value.dtype()) && value.rank() <= 1,
+                         "expected a vector of integers as input {}, got {} {}.", i, value.dtype(),
+                         value.shape());
+  return ops::cast(value, DType::Int64).to_vector<int64_t>();
+}
+
+std::vector<double> NodeReader::numbers(size_t i) {
+  return ops::cast(constant(i), DType::Float64).to_vector<double>();
+}
+
+double NodeReader::number(size_t i, double otherwise) {
+  if (!has(i)) return otherwise;
+  const std::vector<double> values = numbers(i);
+  check<InvalidArgument>(values.size() == 1, "expected one number as input {}, got {}.", i,
+                         values.size());
+  return values[0];
+}
+
+Sizes NodeReader::sizes(size_t i) {
+  check<InvalidArgument>(has(i), "expected at least {} inputs, got {}.", i + 1, count());
+  if (!is_known(i)) constant(i);  // refused
+  const Sizes all = sizes_of(*operands_[i]);
+  if (!folds()) return all;
+  Sizes chosen;
+  for (const Size& size : all) chosen.emplace_back(size.by_trace[choice_]);
+  return chosen;
+}
+
+Sizes NodeReader::shape(size_t i) {
+  check<InvalidArgument>(has(i), "expected at least {} inputs, got {}.", i + 1, count());
+  if (!operands_[i]->is_known()) return model_.shapes().of(operands_[i]->placeholder);
+  return shape_of(folds() ? ReadValue(known(i)) : *operands_[i]);
+}
+
+bool NodeReader::reads_rows() const {
+  if (op() != "Gather" || !is_known(0) || !is_known(1)) return false;
+  const Tensor& table = operands_[0]->known[0];
+  return !operands_[0]->follows_sizes() && operands_[1]->follows_sizes() && table.rank() == 2 &&
+         is_floating(table.dtype());
+}
+
+// ---- attributes ----
+
+const FileAttribute* NodeReader::find(std::string_view name) const {
+  const auto found = std::ranges::find(node_.attributes, name, &FileAttribute::name);
+  return found == node_.attributes.end() ? nullptr : &*found;
+}
+
+const FileAttribute* NodeReader::find(std::string_view name, FileAttribute::Kind kind) const {
+  const FileAttribute* found = find(name);
+  check<InvalidArgument>(!found || found->kind == kind,
+                         "its attribute '{}' is of another type than it should be.", name);
+  return found;
+}
+
+int64_t NodeReader::integer(std::string_view name, int64_t otherwise) {
+  const FileAttribute* found = find(name, FileAttribute::Kind::Integer);
+  return found ? found->integer : otherwise;
+}
+
+double NodeReader::number(std::string_view name, double otherwise) {
+  const FileAttribute* found = find(name, FileAttribute::Kind::Number);
+  return found ? static_cast<double>(found->number) : otherwise;
+}
+
+std::string NodeReader::text(std::string_view name, const std::string& otherwise) {
+  const FileAttribute* found = find(name, FileAttribute::Kind::Text);
+  return found ? found->text : otherwise;
+}
+
+Ints NodeReader::integers(std::string_view name, const Ints& otherwise) {
+  const FileAttribute* found = find(name, FileAttribute::Kind::Integers);
+  return found ? found->integers : otherwise;
+}
+
+std::vector<float> NodeReader::numbers(std::string_view name) {
+  const FileAttribute* found = find(name, FileAttribute::Kind::Numbers);
+  return found ? found->numbers : std::vector<float>();
+}
+
+std::vector<std::string> NodeReader::texts(std::string_view name) {
+  const FileAttribute* found = find(name, FileAttribute::Kind::Texts);
+  return found ? found->texts : std::vector<std::string>();
+}
+
+Tensor NodeReader::tensor(std::string_view name) {
+  const FileAttribute* found = find(name, FileAttribute::Kind::Tensor);
+  return found ? found->tensor : Tensor();
+}
+
+std::optional<Ints> NodeReader::integers(size_t i, std::string_view name) {
+  if (has(i)) return integers(i);
+  if (has(name)) return integers(name);
+  return {};
+}
+
+int64_t NodeReader::axis(int64_t value, int64_t rank) {
+  check<InvalidArgument>(value >= -rank && value < rank,
+                         "expected an axis of a tensor that has {}, got {}.", rank, value);
+  return value < 0 ? value + rank : value;
+}
+
+// ---- results ----
+
+void NodeReader::give_all(const std::vector<Tensor>& results) {
+  results_.clear();
+  for (const Tensor& result : results) {
+    results_.push_back(result.defined() ? ReadValue(result) : ReadValue());
+  }
+}
+
+std::string NodeReader::sharing_key(const std::string& class_name, const Json& config) const {
+  std::string key = class_name + config.dump();
+  const auto add = [&](std::string_view part) { key.append(1, '\0').append(part); };
+  add(node_.op);
+  add(node_.bytes);
+  for (size_t i = 0; i < count(); ++i) add(is_known(i) ? node_.inputs[i] : "");
+  add(bias_);
+  return key;
+}
+
+Tensors NodeReader::layer(const std::string& class_name, Json config, const Tensors& inputs,
+                          const NamedWeights& weights, const std::string& part) {
+  const DType dtype = inputs[0].dtype();
+  config.set("dtype", to_string(is_floating(dtype) ? dtype : DType::Float32));
+  // Normalizations that begin alike needn't stay so in training.
+  const bool shared = !weights.empty() && !class_name.ends_with("Normalization");
+  const std::string key = shared ? sharing_key(class_name, config) : "";
+  const LayerHandle layer = model_.layer(key, class_name, std::move(config), part);
+  const bool made = !layer.built();
+  const Tensors result = layer(inputs);
+  if (!made) return result;
+  const std::vector<Variable> variables = layer.weights();  // with those of cells
+  for (const auto& [name, value] : weights) {
+    const auto found = std::ranges::find(variables, name, &Variable::name);
+    CORNU_ASSERT(found != variables.end(), ==, true);
+    const Variable& variable = *found;
+    check<InvalidArgument>(value.shape() == variable.shape(),
+                           "expected weights '{}' of shape {}, got {}.", name, variable.shape(),
+                           value.shape());
+    variable.store(ops::cast(value, variable.dtype()));
+  }
+  return result;
+}
+
+Tensors NodeReader::keras_op(const char* module, const char* class_name, Json config,
+                             const std::vector<Tensor>& operands) {
+  const auto op = KerasOp::of(Json::object({{"module", std::string("keras.src.ops.") + module},
+                                            {"class_name", class_name},
+                                            {"config", std::move(config)}}),
+                              operands);
+  std::vector<Tensor> placeholders;
+  std::ranges::copy_if(operands, std::back_inserter(placeholders), is_placeholder);
+  if (placeholders.empty()) return op->call_list({}, {});
+  return LayerHandle(op)(Tensors(std::move(placeholders)));
+}
+
+Tensor NodeReader::reshaped(const Tensor& x, const Sizes& to) {
+  Shape shape;
+  Ints open;
+  for (const Size& size : to) {
+    if (!size.fixed()) open.push_back(shape.rank());
+    shape.push_back(size.fixed() ? size.value() : kUnknown);
+  }
+  if (open.size() <= 1) return ops::reshape(x, shape);
+  if (const Tensor before = model_.before_rows(x); before.defined()) return reshaped(before, to);
+  const Sizes from = model_.shapes().of(x);
+  if (without_ones(from) == without_ones(to)) return with_ones(x, from, to);
+  const bool keeps_rows = open.size() == 2 && open[0] == 0 && !from.empty() && from[0] == to[0];
+  if (!keeps_rows) {
+    refuse(
+        fmt::format("it makes a shape of {}, of which several sizes aren't known. Export the "
+                    "model for fixed sizes of all axes but the first",
+                    shape));
+  }
+  return layer("Reshape", Json::object({{"target_shape", shape.slice(1).dims()}}), x, {}, "reshape")
+      .single();
+}
+
+// Zeros along an open axis, as many as it has elements.
+Tensor NodeReader::line(const Size& size, DType dtype) {
+  std::vector<Tensor> placeholders = model_.shapes().inputs();
+  for (const ReadValue* operand : operands_) {
+    if (operand && !operand->is_known()) placeholders.push_back(operand->placeholder);
+  }
+  for (const Tensor& input : placeholders) {
+    const Sizes shape = model_.shapes().of(input);
+    const auto found = std::ranges::find(shape, size);
+    if (found == shape.end()) continue;
+    const auto axis = static_cast<int64_t>(found - shape.begin());
+    Tensor row = input;
+    for (int64_t other = 0; other < input.rank(); ++other) {
+      if (other != axis) row = ops::slice_axis(row, other, 0, 1);
+    }
+    return ops::zeros_like(ops::reshape(row, {kUnknown}), dtype);
+  }
+  refuse(
+      "it depends on the size of an axis that isn't known, in a way that can't be read. Export "
+      "the model for fixed sizes of all axes but the first");
+}
+
+// 0, 1, 2 … along an open axis.
+Tensor NodeReader::places(const Size& size, DType dtype) {
+  return ops::subtract(ops::cumsum(ops::ones_like(line(size, dtype)), 0), 1);
+}
+
+Tensor NodeReader::zeros(const Sizes& shape, DType dtype) {
+  const auto rank = static_cast<int64_t>(shape.size());
+  Shape fixed;
+  for (const Size& size : shape) fixed.push_back(size.fixed() ? size.value() : 1);
+  Tensor result = ops::zeros(fixed, dtype);
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    const Size& size = shape[static_cast<size_t>(axis)];
+    if (size.fixed()) continue;
+    result = ops::add(result, ops::reshape(line(size, dtype), along(axis, rank)));
+  }
+  return result;
+}
+
+// Numbers that are the same along its open axes, or grow evenly along them; or that are a size.
+Tensor NodeReader::as_placeholder(const ReadValue& value) {
+  const Tensor& first = value.known[0];
+  const Sizes shape = shape_of(value);
+  if (first.dtype() == DType::Bool) {
+    const size_t rank = shape.size();
+    if (std::ranges::all_of(value.known, is_triangle) && !shape[rank - 2].fixed() &&
+        !shape[rank - 1].fixed()) {
+      return triangle(places(shape[rank - 2], DType::Int32), places(shape[rank - 1], DType::Int32),
+                      first.rank());
+    }
+    std::array<Tensor, kTraces> numbers;
+    for (size_t i = 0; i < kTraces; ++i) numbers[i] = ops::cast(value.known[i], DType::Int32);
+    return ops::cast(as_placeholder(ReadValue(std::move(numbers))), DType::Bool);
+  }
+  Ints open;
+  for (int64_t axis = 0; axis < first.rank(); ++axis) {
+    if (!shape[static_cast<size_t>(axis)].fixed()) open.push_back(axis);
+  }
+  if (open.empty() && first.num_elements() == 1 && is_size(first)) {
+    const Tensor ones = ops::ones_like(line(value.number(0), first.dtype()));
+    return ops::reshape(ops::sum(ones), first.shape());
+  }
+  const Tensor corner = first_along(first, open);
+  std::array<Tensor, kTraces> expected;
+  expected.fill(corner);
+  Tensor result = ops::add(corner, zeros(shape, first.dtype()));
+  for (const int64_t axis : open) {
+    const std::optional<double> step = step_along(first, axis, open);
+    if (!step) refuse("what it reads follows the size of an axis that isn't known");
+    const Tensor factor = ops::cast(Tensor::scalar(*step), first.dtype());
+    for (size_t k = 0; k < kTraces; ++k) {
+      const Tensor known_places = ops::arange(value.known[k].dim(axis), first.dtype());
+      expected[k] = expected[k] + ops::reshape(known_places, along(axis, first.rank())) * factor;
+    }
+    if (*step == 0) continue;
+    const Tensor counted = places(shape[static_cast<size_t>(axis)], first.dtype());
+    result = result + ops::reshape(counted, along(axis, first.rank())) * factor;
+  }
+  for (size_t k = 0; k < kTraces; ++k) {
+    const bool same = ops::all(ops::equal(expected[k], value.known[k])).item<bool>();
+    if (!same) refuse("what it reads follows the size of an axis that isn't known");
+  }
+  return result;
+}
+
+Tensor NodeReader::take_bias(int64_t size) {
+  if (node_.outputs.size() != 1) return {};
+  const FileNode* reader = model_.only_reader(node_.outputs[0]);
+  if (!reader || reader->op != "Add" || !reader->domain.empty() || reader->inputs.size() != 2 ||
+      reader->outputs.size() != 1 || !reader->attributes.empty()) {
+    return {};
+  }
+  const std::string& other = reader->inputs[reader->inputs[0] == node_.outputs[0] ? 1 : 0];
+  const ReadValue* bias = model_.find(other);
+  if (!bias || !bias->is_known() || bias->follows_sizes()) return {};
+  const Tensor& value = bias->known[0];
+  const bool is_vector = value.rank() >= 1 && value.shape().back() == size &&
+                         value.num_elements() == size && is_floating(value.dtype());
+  if (!is_vector || value.rank() > 1) return {};
+  bias_ = other;
+  giver_ = reader;
+  model_.skip(*reader);
+  return value;
+}
+
+}  // namespace cornu::onnx::reading

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/saving/onnx/reading/onnx_file.h"
+
+#include <memory>
+#include <unordered_set>
+#include <utility>
+
+#include "framework/core/strings.h"
+#include "framework/io/file_reader.h"
+#include "framework/saving/onnx/reading/file_tensors.h"
+#include "framework/saving/onnx/reading/wire_numbers.h"
+
+namespace cornu::onnx::reading {
+namespace {
+
+constexpr uint64_t kMostBytes = uint64_t{1} << 31;  // of a message
+
+// The domain of ONNX's own operators has two names.
+bool is_onnx(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
+
+// Reads one file.
+class ModelParser {
+ public:
+  ModelParser(const std::string& path, std::shared_ptr<Buffer> buffer)
+      : text_(reinterpret_cast<const char*>(buffer->data()), buffer->bytes()),
+        tensors_(path, buffer) {
+    file_.path = path;
+    file_.memory = std::move(buffer);
+  }
+
+  OnnxFile parse(size_t size) {
+    text_ = text_.substr(0, size);
+    try {
+      read_model();
+    } catch (const wire::Damage& damage) {
+      raise<DataLoss>("'{}': byte {}: {}. The file is damaged, or no ONNX file.", file_.path,
+                      damage.where - text_.data(), damage.what);
+    }
+    file_.bytes = text_.size() + tensors_.external_bytes();
+    return std::move(file_);
+  }
+
+ private:
+  void read_model() {
+    std::optional<std::string_view> graph;
+    wire::Reader reader(text_);
+    while (!reader.done()) {
+      wire::Type type;
+      switch (reader.field(type)) {
+        case 7:
+          graph = bytes(reader, type);
+          break;
+        case 8:
+          read_opset(bytes(reader, type));
+          break;
+        default:
+          reader.skip(type);
+      }
+    }
+    check<DataLoss>(graph.has_value(),
+                    "'{}': it has no graph. The file is damaged, or no ONNX file.", file_.path);
+    check<DataLoss>(file_.opset > 0, "'{}': it doesn't say which operator set of ONNX it is of.",
+                    file_.path);
+    read_graph(*graph);
+  }
+
+  void read_opset(std::string_view message) {
+    std::string_view domain;
+    int64_t version = 0;
+    wire::Reader reader(message);
+    while (!reader.done()) {
+      wire::Type type;
+      const uint32_t field = reader.field(type);
+      if (field == 1) {
+        domain = bytes(reader, type);
+      } else if (field == 2) {
+        version = static_cast<int64_t>(number(reader, type));
+      } else {
+        reader.skip(type);
+      }
+    }
+    if (is_onnx(domain)) file_.opset = version;
+  }
+
+  void read_graph(std::string_view message) {
+    std::vector<FileValue> inputs;
+    wire::Reader reader(message);
+    while (!reader.done()) {
+      wire::Type type;
+      switch (reader.field(type)) {
+        case 1:
+          file_.nodes.push_back(node(bytes(reader, type)));
+          break;
+        case 5: {
+          auto [name, tensor] = tensors_.read(bytes(reader, type));
+          check<DataLoss>(file_.initializers.emplace(name, tensor).second,
+                          "'{}': two of its tensors are named '{}'.", file_.path, printable(name));
+          break;
+        }
+        case 11:
+          inputs.push_back(value(bytes(reader, type)));
+          break;
+        case 12:
+          file_.outputs.push_back(value(bytes(reader, type)));
+          break;
+        case 15:
+          raise<Unimplemented>("'{}': it has sparse tensors, which aren't read.", file_.path);
+        default:
+          reader.skip(type);
+      }
+    }
+    for (FileValue& input : inputs) {  // old files have weights among them
+      if (!file_.initializers.contains(input.name)) file_.inputs.push_back(std::move(input));
+    }
+  }
+
+  FileNode node(std::string_view message) {
+    FileNode result;
+    wire::Reader reader(message);
+    const char* attributes = nullptr;
+    while (!reader.done()) {
+      const char* begin = reader.at();
+      wire::Type type;
+      switch (reader.field(type)) {
+        case 1:
+          result.inputs.emplace_back(bytes(reader, type));
+          break;
+        case 2:
+          result.outputs.emplace_back(bytes(reader, type));
+          break;
+        case 3:
+          result.name = std::string(bytes(reader, type));
+          break;
+        case 4:
+          result.op = std::string(bytes(reader, type));
+          break;
+        case 5:
+          result.attributes.push_back(attribute(bytes(reader, type)));
+          if (!attributes) attributes = begin;
+          result.bytes = {attributes, static_cast<size_t>(reader.at() - attributes)};
+          break;
+        case 7:
+          result.domain = std::string(bytes(reader, type));
+          break;
+        default:
+          reader.skip(type);
+      }
+    }
+    if (is_onnx(result.domain)) result.domain.clear();
+    return result;
+  }
+
+  FileAttribute attribute(std::string_view message) {
+    using Kind = FileAttribute::Kind;
+    FileAttribute result;
+    wire::Reader reader(message);
+    while (!reader.done()) {
+      wire::Type type;
+      const uint32_t field = reader.field(type);
+      switch (field) {
+        case 1:
+          result.name = std::string(bytes(reader, type));
+          break;
+        case 2:
+          require_type(reader, type, wire::Type::Fixed32);
+          result.number = reader.fixed<float>();
+          break;
+        case 3:
+          result.integer = static_cast<int64_t>(number(reader, type));
+          break;
+        case 4:
+          result.text = std::string(bytes(reader, type));
+          break;
+        case 5:
+          result.tensor = tensors_.read(bytes(reader, type)).second;
+          break;
+        case 7:
+          append_fixed<float>(reader, type, result.numbers);
+          break;
+        case 8:
+          for (const uint64_t element : varints(reader, type)) {
+            result.integers.push_back(static_cast<int64_t>(element));
+          }
+          break;
+        case 9:
+          result.texts.emplace_back(bytes(reader, type));
+          break;
+        case 20: {
+          static constexpr Kind kKinds[] = {Kind::None,    Kind::Number,   Kind::Integer,
+                                            Kind::Text,    Kind::Tensor,   Kind::Other,
+                                            Kind::Numbers, Kind::Integers, Kind::Texts};
+          const uint64_t kind = number(reader, type);
+          result.kind = kind < std::size(kKinds) ? kKinds[kind] : Kind::Other;
+          break;
+        }
+        default:
+          reader.skip(type);
+      }
+    }
+    return result;
+  }
+
+  // A type's message, down to that of a tensor.
+  void read_type(std::string_view message, FileValue& result) {
+    wire::Reader reader(message);
+    while (!reader.done()) {
+      wire::Type type;
+      if (reader.field(type) == 1) {
+        read_tensor_type(bytes(reader, type), result);
+      } else {
+        reader.skip(type);
+      }
+    }
+  }
+
+  void read_tensor_type(std::string_view message, FileValue& result) {
+    wire::Reader reader(message);
+    while (!reader.done()) {
+      wire::Type type;
+      const uint32_t field = reader.field(type);
+      if (field == 1) {
+        result.data_type = static_cast<int64_t>(number(reader, type));
+      } else if (field == 2) {
+        result.sizes = sizes(bytes(reader, type));
+      } else {
+        reader.skip(type);
+      }
+    }
+  }
+
+  std::vector<FileValue::Size> sizes(std::string_view message) {
+    std::vector<FileValue::Size> result;
+    wire::Reader reader(message);
+    while (!reader.done()) {
+      wire::Type type;
+      if (reader.field(type) == 1) {
+        result.push_back(size(bytes(reader, type)));
+      } else {
+        reader.skip(type);
+      }
+    }
+    return result;
+  }
+
+  // Old files have 0 or -1 for what isn't known.
+  FileValue::Size size(std::string_view message) {
+    FileValue::Size result = std::string();
+    wire::Reader reader(message);
+    while (!reader.done()) {
+      wire::Type type;
+      const uint32_t field = reader.field(type);
+      if (field == 1) {
+        const auto fixed = static_cast<int64_t>(number(reader, type));
+        if (fixed >= 0) result = fixed;
+      } else if (field == 2) {
+        result = std::string(bytes(reader, type));
+      } else {
+        reader.skip(type);
+      }
+    }
+    return result;
+  }
+
+  FileValue value(std::string_view message) {
+    FileValue result;
+    wire::Reader reader(message);
+    while (!reader.done()) {
+      wire::Type type;
+      const uint32_t field = reader.field(type);
+      if (field == 1) {
+        result.name = std::string(bytes(reader, type));
+      } else if (field == 2) {
+        read_type(bytes(reader, type), result);
+      } else {
+        reader.skip(type);
+      }
+    }
+    return result;
+  }
+
+  std::string_view text_;
+  FileTensors tensors_;
+  OnnxFile file_;
+};
+
+}  // namespace
+
+std::optional<DType> dtype_of_type(int64_t type) {
+  switch (type) {
+    case 1:
+      return DType::Float32;
+    case 2:
+      return DType::UInt8;
+    case 3:
+      return DType::Int8;
+    case 6:
+      return DType::Int32;
+    case 7:
+      return DType::Int64;
+    case 9:
+      return DType::Bool;
+    case 10:
+      return DType::Float16;
+    case 11:
+      return DType::Float64;
+    case 12:
+      return DType::UInt32;
+    case 13:
+      return DType::UInt64;
+    case 16:
+      return DType::BFloat16;
+    default:
+      return {};
+  }
+}
+
+OnnxFile read_onnx_file(const std::string& path) {
+  const size_t size = FileReader(path).size();
+  check<ResourceExhausted>(size <= kMostBytes,
+                           "'{}' has {} bytes; an ONNX file has at most {}, and its weights beside "
+                           "it where they are more.",
+                           path, size, kMostBytes);
+  std::shared_ptr<Buffer> buffer = read_whole_file(path);
+  return ModelParser(path, buffer).parse(size);
+}
+
+}  // namespace cornu::onnx::reading

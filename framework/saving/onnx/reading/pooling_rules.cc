@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <limits>
+
+#include "framework/ops/ops.h"
+#include "framework/saving/onnx/reading/rules.h"
+#include "framework/saving/onnx/reading/windows.h"
+
+namespace cornu::onnx::reading {
+namespace {
+
+Tensor pooled(NodeReader& n, const char* kind, const Tensor& x, const Windows& w) {
+  const Json config = Json::object({{"pool_size", w.kernel},
+                                    {"strides", w.strides},
+                                    {"padding", w.same ? "same" : "valid"},
+                                    {"data_format", "channels_first"}});
+  return n.layer(class_of_axes(fmt::format("{}Pooling", kind), w.axes()), config, x).single();
+}
+
+// With ceil_mode, room at the end for a last window that isn't whole; false where there was none.
+// A window that would begin behind the input is left out.
+bool add_last_windows(NodeReader& n, const Tensor& x, Windows& w) {
+  if (n.integer("ceil_mode", 0) == 0 || w.same) return false;
+  bool added = false;
+  for (size_t axis = 0; axis < w.axes(); ++axis) {
+    const int64_t size = x.dim(static_cast<int64_t>(axis) + 2);
+    const int64_t stride = w.strides[axis];
+    if (stride == 1) continue;
+    if (size == kUnknown)
+      n.refuse("its windows (ceil_mode) follow the size of an axis that isn't known");
+    const int64_t room = size + w.before[axis] + w.after[axis] - w.kernel[axis];
+    int64_t last = room <= 0 ? 0 : (room + stride - 1) / stride;
+    if (last * stride >= size + w.before[axis]) --last;
+    const int64_t missing = last * stride - room;
+    if (missing <= 0) continue;
+    w.after[axis] += missing;
+    added = true;
+  }
+  return added;
+}
+
+Windows pool_windows(NodeReader& n, const Tensor& x, bool may_be_same) {
+  Windows w = windows_of(n, x, {}, may_be_same);
+  if (std::ranges::max(w.dilations) > 1) n.refuse("its windows have dilations above 1");
+  return w;
+}
+
+Tensor lowest(DType dtype) {
+  return dispatch_dtype(dtype, [&](auto element) {
+    using T = decltype(element);
+    if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>) {
+      return ops::cast(dtype == DType::Float16 ? -65504.0 : -3.38953139e38, dtype);
+    } else {
+      return Tensor::scalar(std::numeric_limits<T>::lowest());
+    }
+  });
+}
+
+void read_max_pool(NodeReader& n) {
+  Tensor x = n.in();
+  Windows w = pool_windows(n, x, true);
+  add_last_windows(n, x, w);
+  if (!w.same && w.padded()) x = ops::pad(x, widths_of(w), lowest(x.dtype()));
+  n.give(pooled(n, "Max", x, w));
+}
+
+// Which part of each window counts: (1, 1, spatial…).
+Tensor counted(const Tensor& x, const Windows& counting, const Windows& w) {
+  Shape inside = {1};
+  for (size_t axis = 0; axis < w.axes(); ++axis) {
+    inside.push_back(x.dim(static_cast<int64_t>(axis) + 2) + counting.before[axis] +
+                     counting.after[axis]);
+  }
+  std::vector<std::pair<int64_t, int64_t>> widths = {{0, 0}};
+  for (size_t axis = 0; axis < w.axes(); ++axis) {
+    widths.emplace_back(w.before[axis] - counting.before[axis],
+                        w.after[axis] - counting.after[axis]);
+  }
+  widths.emplace_back(0, 0);
+  const Tensor ones = ops::pad(ops::ones(inside.concat({1})), widths);
+  const Tensor parts = ops::average_pool(ones, w.kernel, {.strides = w.strides});
+  return ops::cast(ops::moveaxis(parts, -1, 1), x.dtype());
+}
+
+void read_average_pool(NodeReader& n) {
+  const Tensor x = n.in();
+  const bool counts = n.integer("count_include_pad", 0) != 0;
+  Windows w = pool_windows(n, x, !counts);
+  if (w.same) return n.give(pooled(n, "Average", x, w));
+  Windows counting = w;
+  const bool more = add_last_windows(n, x, w);
+  if (!w.padded()) return n.give(pooled(n, "Average", x, w));
+  const Tensor y = pooled(n, "Average", with_zeros(n, x, w), w);
+  if (counts && !more) return n.give(y);
+  if (!x.shape().slice(2).is_static()) {
+    n.refuse(
+        "what it averages over (pads don't count) follows the size of an axis that isn't known");
+  }
+  if (!counts) counting.before = counting.after = Ints(w.axes(), 0);
+  n.give(ops::divide(y, counted(x, counting, w)));
+}
+
+void read_global_pool(NodeReader& n, const char* kind) {
+  const Tensor x = n.in();
+  if (x.rank() < 3 || x.rank() > 5) {
+    n.refuse(fmt::format("its input has {} axes; from 3 to 5 are read", x.rank()));
+  }
+  const std::string class_name =
+      class_of_axes(fmt::format("Global{}Pooling", kind), static_cast<size_t>(x.rank()) - 2);
+  const Json config = Json::object({{"data_format", "channels_first"}, {"keepdims", true}});
+  n.give(n.layer(class_name, config, x).single());
+}
+
+void read_global_max_pool(NodeReader& n) { read_global_pool(n, "Max"); }
+void read_global_average_pool(NodeReader& n) { read_global_pool(n, "Average"); }
+
+const Rule kRulesOfPooling[] = {
+    {"AveragePool", read_average_pool},
+    {"GlobalAveragePool", read_global_average_pool},
+    {"GlobalMaxPool", read_global_max_pool},
+    {"MaxPool", read_max_pool},
+};
+
+}  // namespace
+
+std::span<const Rule> pooling_rules() { return kRulesOfPooling; }
+
+}  // namespace cornu::onnx::reading

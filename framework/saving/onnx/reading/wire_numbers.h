@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fields of protocol buffers, of the types that they must have. All throw wire::Damage.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "framework/io/proto_wire.h"
+
+namespace cornu::onnx::reading {
+
+inline void require_type(const wire::Reader& reader, wire::Type type, wire::Type wanted) {
+  if (type != wanted) throw wire::Damage{"a field of another type", reader.at()};
+}
+
+inline uint64_t number(wire::Reader& reader, wire::Type type) {
+  require_type(reader, type, wire::Type::Varint);
+  return reader.varint();
+}
+
+inline std::string_view bytes(wire::Reader& reader, wire::Type type) {
+  require_type(reader, type, wire::Type::Bytes);
+  return reader.bytes();
+}
+
+// One of a repeated field, or several that are packed.
+inline std::vector<uint64_t> varints(wire::Reader& reader, wire::Type type) {
+  if (type == wire::Type::Varint) return {reader.varint()};
+  std::vector<uint64_t> result;
+  wire::Reader packed(bytes(reader, type));
+  while (!packed.done()) result.push_back(packed.varint());
+  return result;
+}
+
+// The bits of T, which has 4 or 8 bytes.
+template <class T, class To>
+void append_fixed(wire::Reader& reader, wire::Type type, std::vector<To>& to) {
+  constexpr wire::Type kFixed = sizeof(T) == 4 ? wire::Type::Fixed32 : wire::Type::Fixed64;
+  if (type == kFixed) {
+    to.push_back(static_cast<To>(reader.fixed<T>()));
+    return;
+  }
+  wire::Reader packed(bytes(reader, type));
+  while (!packed.done()) to.push_back(static_cast<To>(packed.fixed<T>()));
+}
+
+// A StringStringEntryProto.
+inline std::pair<std::string, std::string> text_entry(std::string_view message) {
+  std::pair<std::string, std::string> entry;
+  wire::Reader reader(message);
+  while (!reader.done()) {
+    wire::Type type;
+    const uint32_t field = reader.field(type);
+    if (field == 1) {
+      entry.first = std::string(bytes(reader, type));
+    } else if (field == 2) {
+      entry.second = std::string(bytes(reader, type));
+    } else {
+      reader.skip(type);
+    }
+  }
+  return entry;
+}
+
+}  // namespace cornu::onnx::reading

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+// ONNX files that are damaged, lie, or hold what isn't read: each is an error that says where.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <random>
+
+#include "framework/io/proto_wire.h"
+#include "framework/saving/onnx/onnx_proto.h"
+#include "framework/train/model.h"
+#include "layers/layers.h"
+#include "tests/support/scratch.h"
+
+namespace cornu {
+namespace {
+
+using onnx::ProtoGraph;
+using test::contains;
+using test::Scratch;
+
+// A graph of these nodes, from x (batch, 4) to y.
+ProtoGraph graph_of(std::vector<onnx::ProtoNode> nodes,
+                    std::vector<onnx::ProtoTensor> weights = {}) {
+  ProtoGraph graph;
+  graph.name = "g";
+  graph.nodes = std::move(nodes);
+  graph.initializers = std::move(weights);
+  graph.inputs = {{"x", DType::Float32, {std::string("batch"), int64_t{4}}}};
+  graph.outputs = {{"y", DType::Float32, {}}};
+  return graph;
+}
+
+std::string text_of(const ProtoGraph& graph, const onnx::TensorStorage& storage = {}) {
+  const onnx::EncodedModel encoded = onnx::encode_model(graph, 18, "m", storage);
+  std::string text;
+  for (const auto& piece : encoded.file) {
+    text.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  }
+  return text;
+}
+
+// What load_model says of a file of these bytes, which is an error of kind E.
+template <class E = Error>
+std::string error_of_file(const Scratch& scratch, const std::string& text) {
+  const std::string path = scratch.path("m.onnx");
+  test::put(path, text);
+  try {
+    load_model(path);
+  } catch (const Error& error) {
+    std::string said = error.what();
+    CAPTURE(said);
+    CHECK(dynamic_cast<const E*>(&error) != nullptr);
+    const size_t at = said.find(path);
+    return at == std::string::npos ? said : said.replace(at, path.size(), "m.onnx");
+  }
+  return "nothing thrown";
+}
+
+template <class E = Error>
+std::string error_of_graph(const Scratch& scratch, const ProtoGraph& graph) {
+  return error_of_file<E>(scratch, text_of(graph));
+}
+
+onnx::ProtoNode node(const char* op, std::vector<std::string> inputs, std::string output,
+                     std::string attributes = {}) {
+  return {
+      op, std::string("the_") + op, std::move(inputs), {std::move(output)}, std::move(attributes)};
+}
+
+std::string small_model(const Scratch& scratch) {
+  Model model = Sequential(
+      {Input({.shape = {8, 8, 2}, .name = "x"}),
+       layers::Conv2D({.filters = 3, .kernel_size = 3, .padding = "same", .activation = "relu"}),
+       layers::MaxPooling2D(), layers::Flatten(), layers::Dense({.units = 2, .name = "y"})});
+  model.export_(scratch.path("whole.onnx"));
+  return test::contents(scratch.path("whole.onnx"));
+}
+
+TEST_CASE("files that end too early") {
+  const Scratch scratch;
+  const std::string text = small_model(scratch);
+  REQUIRE(error_of_file(scratch, "") ==
+          "'m.onnx': it has no graph. The file is damaged, or no ONNX file.");
+  const std::string path = scratch.path("m.onnx");
+  for (size_t size = 0; size < text.size(); ++size) {
+    test::put(path, text.substr(0, size));
+    CAPTURE(size);
+    try {
+      load_model(path);
+      FAIL_CHECK("a part of a file was read");
+    } catch (const Error& error) {
+      CHECK(error.code() != StatusCode::Internal);
+      CHECK(contains(error.what(), path));
+    }
+  }
+  CHECK(contains(error_of_file<DataLoss>(scratch, text.substr(0, text.size() / 2)),
+                 "a length beyond the end. The file is damaged, or no ONNX file."));
+}
+
+TEST_CASE("files with other bits") {
+  constexpr unsigned kSeed = 3;
+  CAPTURE(kSeed);
+  std::mt19937 draw(kSeed);
+  const Scratch scratch;
+  const std::string text = small_model(scratch);
+  const std::string path = scratch.path("m.onnx");
+  int failed = 0;
+  for (int turn = 0; turn < 1500; ++turn) {
+    std::string damaged = text;
+    for (int i = 0; i < 1 + turn % 3; ++i) {
+      damaged[draw() % damaged.size()] ^= static_cast<char>(1u << (draw() % 8));
+    }
+    test::put(path, damaged);
+    try {
+      load_model(path);
+    } catch (const Error& error) {
+      CHECK(error.code() != StatusCode::Internal);
+      ++failed;
+    }
+  }
+  CHECK(failed > 200);
+}
+
+TEST_CASE("operators, and forms of them, that aren't read") {
+  const Scratch scratch;
+  CHECK(contains(error_of_graph<Unimplemented>(scratch, graph_of({node("NonZero", {"x"}, "y")})),
+                 "'m.onnx': node 'the_NonZero' (NonZero): this operator isn't read."));
+  CHECK(contains(error_of_graph<Unimplemented>(scratch, graph_of({node("Relo", {"x"}, "y")})),
+                 "node 'the_Relo' (Relo): this operator isn't read. Did you mean 'Relu'"));
+  CHECK(error_of_graph<Unimplemented>(scratch, graph_of({node("Conv", {"x", "x"}, "y")})) ==
+        "'m.onnx': node 'the_Conv' (Conv): its input 'x' must be a constant: a tensor of the file, "
+        "or what is computed of such alone");
+  CHECK(contains(error_of_graph<InvalidArgument>(scratch, graph_of({node("Gemm", {"x", "w"}, "y")},
+                                                                   {{"w", ops::zeros({5, 3})}})),
+                 "'m.onnx': node 'the_Gemm' (Gemm): expected weights 'kernel' of shape (4, 3), "
+                 "got (5, 3)."));
+}
+
+TEST_CASE("graphs that don't hold together") {
+  const Scratch scratch;
+  CHECK(
+      error_of_graph<DataLoss>(scratch, graph_of({node("Relu", {"z"}, "y")})) ==
+      "'m.onnx': node 'the_Relu' (Relu) reads 'z', which no node before it makes, and which is no "
+      "input.");
+  // A circle, and nodes in another order.
+  CHECK(contains(error_of_graph<DataLoss>(
+                     scratch, graph_of({node("Add", {"x", "b"}, "a"), node("Relu", {"a"}, "b"),
+                                        node("Relu", {"b"}, "y")})),
+                 "reads 'b', which no node before it makes"));
+  CHECK(contains(error_of_graph<DataLoss>(scratch, graph_of({node("Relu", {"y"}, "y")})),
+                 "reads 'y', which no node before it makes"));
+  CHECK(error_of_graph<DataLoss>(scratch,
+                                 graph_of({node("Relu", {"x"}, "y"), node("Exp", {"x"}, "y")})) ==
+        "'m.onnx': node 'the_Exp' (Exp): a value of its name, 'y', is there already.");
+  CHECK(error_of_graph<DataLoss>(scratch, graph_of({node("Relu", {"x"}, "z")})) ==
+        "'m.onnx': no node makes its output 'y'.");
+  CHECK(error_of_graph<DataLoss>(scratch,
+                                 graph_of({node("Add", {"x", "w"}, "y")},
+                                          {{"w", ops::zeros({4})}, {"w", ops::ones({4})}})) ==
+        "'m.onnx': two of its tensors are named 'w'.");
+  CHECK(contains(error_of_graph<Unimplemented>(
+                     scratch, graph_of({node("Identity", {"w"}, "y")}, {{"w", ops::zeros({4})}})),
+                 "'m.onnx': its output 'y' depends on no input"));
+}
+
+// ---- tensors that say other than they have ----
+
+// A model whose tensor w is this message.
+std::string with_tensor(const std::string& tensor) {
+  std::string text = text_of(graph_of({node("Add", {"x", "w"}, "y")}));
+  // The graph is the last field; its length is told anew.
+  std::string opset, head, graph;
+  wire::Reader reader(text);
+  while (!reader.done()) {
+    wire::Type type;
+    const char* begin = reader.at();
+    const uint32_t field = reader.field(type);
+    if (field == 7) {
+      graph = std::string(reader.bytes());
+    } else {
+      reader.skip(type);
+      head.append(begin, reader.at());
+    }
+  }
+  wire::put_bytes(graph, 5, tensor);
+  wire::put_bytes(head, 7, graph);
+  return head;
+}
+
+std::string tensor_of(const std::vector<int64_t>& dims, int64_t type, const std::string& raw) {
+  std::string tensor;
+  for (const int64_t size : dims) wire::put_int(tensor, 1, size);
+  wire::put_int(tensor, 2, type);
+  wire::put_bytes(tensor, 8, "w");
+  wire::put_bytes(tensor, 9, raw);
+  return tensor;
+}
+
+TEST_CASE("sizes that no file has") {
+  const Scratch scratch;
+  const auto error = [&](const std::vector<int64_t>& dims, int64_t type = 1) {
+    return error_of_file(scratch, with_tensor(tensor_of(dims, type, std::string(16, '\0'))));
+  };
+  CHECK(contains(error({5}), "a tensor that has other bytes than its sizes say"));
+  CHECK(contains(error({int64_t{1} << 40}), "a tensor that has other bytes than its sizes say"));
+  CHECK(contains(error({int64_t{1} << 40, int64_t{1} << 40}), "a tensor of impossible sizes"));
+  CHECK(contains(error({-4}), "a tensor of impossible sizes"));
+  CHECK(
+      contains(error({4}, 8), "its tensor 'w' is of ONNX's data type 8, which Cornu doesn't have"));
+}
+
+TEST_CASE("little that asks for much") {
+  const Scratch scratch;
+  const Tensor large = Tensor::from(std::vector<int64_t>{int64_t{1} << 20, int64_t{1} << 20});
+  const auto error = [&](std::vector<onnx::ProtoNode> nodes,
+                         std::vector<onnx::ProtoTensor> weights) {
+    nodes.push_back(node("Add", {"x", "c"}, "y"));
+    return error_of_graph(scratch, graph_of(std::move(nodes), std::move(weights)));
+  };
+  CHECK(contains(error({node("ConstantOfShape", {"s"}, "c")}, {{"s", large}}),
+                 "node 'the_ConstantOfShape' (ConstantOfShape): "));
+  CHECK(contains(error({node("Expand", {"v", "s"}, "c")}, {{"v", ops::ones({1, 1})}, {"s", large}}),
+                 "(Expand): "));
+  CHECK(contains(error({node("Tile", {"v", "s"}, "c")}, {{"v", ops::ones({1, 1})}, {"s", large}}),
+                 "(Tile): "));
+  CHECK(contains(
+      error({node("Range", {"a", "b", "d"}, "c")}, {{"a", Tensor::scalar(int64_t{0})},
+                                                    {"b", Tensor::scalar(int64_t{1} << 45)},
+                                                    {"d", Tensor::scalar(int64_t{1})}}),
+      "(Range): "));
+  CHECK(contains(error({node("Pad", {"v", "s"}, "c")},
+                       {{"v", ops::ones({1})},
+                        {"s", Tensor::from(std::vector<int64_t>{1, int64_t{1} << 40})}}),
+                 "(Pad): "));
+  CHECK(contains(
+      error({node("Resize", {"v", "", "", "s"}, "c")}, {{"v", ops::ones({1, 1})}, {"s", large}}),
+      "(Resize): "));
+  // Many of moderate size.
+  std::vector<onnx::ProtoNode> many;
+  for (int i = 0; i < 200; ++i) {
+    many.push_back(node("ConstantOfShape", {"s"}, fmt::format("c{}", i)));
+  }
+  many.push_back(node("Identity", {"c7"}, "c"));
+  const std::string text = error(many, {{"s", Tensor::from(std::vector<int64_t>{1024, 1024})}});
+  CAPTURE(text);
+  CHECK(contains(text, "(ConstantOfShape): expected a tensor of at most "));
+}
+
+// ---- tensors in other files ----
+
+std::string external(const std::string& location, const std::string& offset = "0",
+                     const std::string& length = "16") {
+  std::string tensor;
+  wire::put_int(tensor, 1, 4);
+  wire::put_int(tensor, 2, 1);
+  wire::put_bytes(tensor, 8, "w");
+  for (const auto& [key, value] :
+       {std::pair("location", location), {"offset", offset}, {"length", length}}) {
+    std::string entry;
+    wire::put_bytes(entry, 1, key);
+    wire::put_bytes(entry, 2, value);
+    wire::put_bytes(tensor, 13, entry);
+  }
+  wire::put_int(tensor, 14, 1);
+  return with_tensor(tensor);
+}
+
+TEST_CASE("data in other files") {
+  const Scratch scratch;
+  test::put(scratch.path("w.bin"), std::string(20, '\0'));
+  test::put(scratch.path("m.onnx"), external("w.bin", "4"));
+  Model model = load_model(scratch.path("m.onnx"));
+  CHECK(model.predict_on_batch(ops::ones({1, 4})).single().to_vector<float>() ==
+        std::vector<float>{1, 1, 1, 1});
+
+  std::filesystem::create_symlink("/etc/passwd", scratch.path("link"));
+  for (const char* path : {"../x", "/etc/passwd", "a/b", ".", "..", "", "a\\b"}) {
+    CHECK(error_of_file<InvalidArgument>(scratch, external(path)) ==
+          fmt::format("'m.onnx': its tensor 'w' is in another file, '{}'; expected the name of one "
+                      "in the same folder.",
+                      path));
+  }
+  CHECK(
+      error_of_file<InvalidArgument>(scratch, external("link")) ==
+      "'m.onnx': its tensor 'w' is in the file 'link', which is a link to another folder. Put the "
+      "file itself there.");
+  CHECK(error_of_file<NotFound>(scratch, external("none")) ==
+        "'m.onnx': its tensor 'w' is in the file 'none', which isn't there.");
+  CHECK(contains(error_of_file<DataLoss>(scratch, external("w.bin", "8")), "which has 20."));
+  CHECK(contains(error_of_file<DataLoss>(scratch, external("w.bin", "0", "20")),
+                 "its tensor 'w' has 20 bytes in "));
+  CHECK(contains(error_of_file<DataLoss>(scratch, external("w.bin", "-1")),
+                 "its tensor 'w' has the offset '-1', which is no number."));
+  CHECK(contains(error_of_file<DataLoss>(scratch, external("w.bin", "18446744073709551615")),
+                 "its tensor 'w' has the bytes from 18446744073709551615"));
+}
+
+TEST_CASE("a graph within a graph, however deep, isn't looked into") {
+  const Scratch scratch;
+  std::string inner;
+  for (int depth = 0; depth < 2'000; ++depth) {
+    std::string attribute, node_text, graph;
+    wire::put_bytes(attribute, 1, "body");
+    wire::put_bytes(attribute, 6, inner);
+    wire::put_int(attribute, 20, 5);
+    wire::put_bytes(node_text, 4, "Loop");
+    wire::put_bytes(node_text, 5, attribute);
+    wire::put_bytes(graph, 1, node_text);
+    inner = graph;
+    if (inner.size() > 1'000'000) break;
+  }
+  std::string attribute;
+  wire::put_bytes(attribute, 1, "body");
+  wire::put_bytes(attribute, 6, inner);
+  wire::put_int(attribute, 20, 5);
+  std::string field;
+  wire::put_bytes(field, 5, attribute);
+  CHECK(
+      contains(error_of_graph<Unimplemented>(scratch, graph_of({node("Loop", {"x"}, "y", field)})),
+               "node 'the_Loop' (Loop): this operator isn't read."));
+}
+
+TEST_CASE("a long chain of nodes") {
+  const Scratch scratch;
+  std::vector<onnx::ProtoNode> nodes;
+  constexpr int kNodes = 3'000;
+  for (int i = 0; i < kNodes; ++i) {
+    nodes.push_back({"Relu",
+                     "",
+                     {i == 0 ? "x" : fmt::format("v{}", i)},
+                     {i == kNodes - 1 ? "y" : fmt::format("v{}", i + 1)},
+                     {}});
+  }
+  test::put(scratch.path("m.onnx"), text_of(graph_of(std::move(nodes))));
+  const Model model = load_model(scratch.path("m.onnx"));
+  CHECK(model.layers().size() == kNodes + 1);
+}
+
+}  // namespace
+}  // namespace cornu

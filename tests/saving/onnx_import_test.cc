@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads models that onnx's helper and PyTorch wrote (onnx_models.py), and compares with
+// onnxruntime.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "framework/core/strings.h"
+#include "framework/ops/ops.h"
+#include "framework/train/body.h"
+#include "framework/train/model.h"
+#include "layers/layers.h"
+#include "tests/saving/onnx_cases.h"
+#include "tests/support/python.h"
+
+namespace cornu::test {
+namespace {
+
+// Arrays behind one another in a file.
+std::vector<Tensor> arrays(const Json& described, const std::string& bytes, size_t& at) {
+  std::vector<Tensor> result;
+  for (const Json& json : described.as_array()) {
+    Tensor x =
+        Tensor::empty(json["shape"].as_shape(), dtype_from_string(json["dtype"].as_string()));
+    REQUIRE(at + x.bytes() <= bytes.size());
+    bytes.copy(reinterpret_cast<char*>(x.mutable_raw()), x.bytes(), at);
+    at += x.bytes();
+    result.push_back(x);
+  }
+  return result;
+}
+
+struct ImportCase {
+  explicit ImportCase(const Json& json)
+      : name(json["name"].as_string()),
+        path(json["stem"].as_string() + ".onnx"),
+        tolerance(json["tolerance"].as_double()),
+        operators(json["operators"].as_strings()) {
+    if (json["unread"].is_string()) unread = json["unread"].as_string();
+    const std::string bytes = contents(json["stem"].as_string() + ".bin");
+    size_t at = 0;
+    inputs = arrays(json["inputs"], bytes, at);
+    outputs = arrays(json["outputs"], bytes, at);
+  }
+
+  std::string name, path, unread;  // unread: an operator, "any", or "": all is read
+  double tolerance;
+  std::vector<std::string> operators;
+  std::vector<Tensor> inputs, outputs;
+};
+
+struct Tally {
+  int models = 0, unsaved = 0;
+  std::vector<std::string> refused;
+  std::set<std::string> operators;
+  double greatest = 0;
+};
+
+std::vector<Tensor> predicted(Model& model, const ImportCase& one) {
+  return Tensors(model.predict_on_batch(one.inputs)).list();
+}
+
+void compare(const ImportCase& one, const std::vector<Tensor>& found, Tally& tally) {
+  REQUIRE(found.size() == one.outputs.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    CHECK(found[i].dtype() == one.outputs[i].dtype());
+    REQUIRE(found[i].shape() == one.outputs[i].shape());
+    const double off = difference(found[i], one.outputs[i]);
+    CHECK(off <= one.tolerance);
+    if (one.tolerance <= 1e-5) tally.greatest = std::max(tally.greatest, off);
+  }
+}
+
+// The model is saved as .keras, and read again, where all its ops are Keras's.
+void compare_saved(const ImportCase& one, Model& model, Tally& tally) {
+  const Scratch scratch;
+  const std::string path = scratch.path("m.keras");
+  try {
+    model.save(path);
+  } catch (const Unimplemented& error) {
+    CHECK(contains(error.what(), "can't be saved: none of Keras's ops that Cornu writes"));
+    ++tally.unsaved;
+    return;
+  }
+  Model again = load_model(path);
+  compare(one, predicted(again, one), tally);
+}
+
+void check_case(const ImportCase& one, Tally& tally) {
+  CAPTURE(one.name);
+  CAPTURE(join(one.operators, " "));
+  std::optional<Model> model;
+  try {
+    model = load_model(one.path);
+  } catch (const Unimplemented& error) {
+    const std::string text = error.what();
+    CAPTURE(text);
+    CHECK(contains(text, one.path));
+    CHECK_FALSE(one.unread.empty());
+    if (one.unread != "any") CHECK(contains(text, "(" + one.unread + ")"));
+    tally.refused.push_back(fmt::format("{}: {}", one.name, text));
+    return;
+  }
+  CHECK((one.unread.empty() || one.unread == "any"));
+  CHECK_FALSE(model->compiled());
+  if (one.outputs.empty()) return;
+  compare(one, predicted(*model, one), tally);
+  compare_saved(one, *model, tally);
+  ++tally.models;
+  tally.operators.insert(one.operators.begin(), one.operators.end());
+}
+
+TEST_CASE("models of onnx and PyTorch predict what onnxruntime does") {
+  const Scratch scratch;
+  REQUIRE(run_python(CORNU_ONNX_MODELS_SCRIPT, scratch.path("")) == 0);
+  const Json cases = Json::parse(contents(scratch.path("cases.json")));
+  Tally tally;
+  for (const Json& json : cases.as_array()) {
+    const ImportCase one(json);
+    try {
+      check_case(one, tally);
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      FAIL_CHECK(one.name << ": " << text);
+    }
+  }
+  std::printf(
+      "%d models of %zu operators agree, greatest difference %.1e; %d of them hold ops that Keras "
+      "hasn't; %zu are refused\n",
+      tally.models, tally.operators.size(), tally.greatest, tally.unsaved, tally.refused.size());
+  for (const std::string& text : tally.refused) std::printf("  %s\n", text.c_str());
+}
+
+// ---- models as layers ----
+
+Tensor normal(const Shape& shape) { return numbers(shape, 11); }
+
+TEST_CASE("what has weights is a layer that trains") {
+  const Scratch scratch;
+  const std::string path = scratch.path("m.onnx");
+  Model written =
+      Sequential({Input({.shape = {6}, .name = "given"}),
+                  layers::Dense({.units = 5, .activation = "relu", .name = "first"}),
+                  layers::Dense({.units = 3, .activation = "softmax", .name = "scores"})},
+                 {.name = "m"});
+  written.export_(path);
+  Model model = load_model(path, {.compile = true});
+  CHECK_FALSE(model.compiled());
+  CHECK(model.count_params() == written.count_params());
+  CHECK(model.body()->graph()->input_names() == std::vector<std::string>{"given"});
+  CHECK(model.body()->graph()->output_names() == std::vector<std::string>{"scores"});
+  model.compile({.optimizer = "adam", .loss = "sparse_categorical_crossentropy"});
+  const Tensor x = normal({64, 6});
+  const Tensor y = ops::argmax(x(ellipsis, Slice(0, 3)), -1);
+  const History history = model.fit(x, y, {.epochs = 100, .verbose = 0});
+  CHECK(history.at("loss").back() < 0.9 * history.at("loss").front());
+  model.save(scratch.path("trained.keras"));
+  Model loaded = load_model(scratch.path("trained.keras"));
+  CHECK(difference(loaded.predict(x), model.predict(x)) == 0);
+}
+
+}  // namespace
+}  // namespace cornu::test
