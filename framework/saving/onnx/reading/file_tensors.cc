@@ -91,10 +91,8 @@ Tensor with_valid_bools(Tensor tensor) {
 FileTensors::Parts FileTensors::parts_of(std::string_view message) const {
   Parts parts;
   parts.at = message.data();
-  wire::Reader reader(message);
-  while (!reader.done()) {
-    wire::Type type;
-    switch (reader.field(type)) {
+  each_field(message, [&](uint32_t field, wire::Reader& reader, wire::Type type) {
+    switch (field) {
       case 1:
         for (const uint64_t size : varints(reader, type)) {
           parts.dims.push_back(static_cast<int64_t>(size));
@@ -129,9 +127,10 @@ FileTensors::Parts FileTensors::parts_of(std::string_view message) const {
         parts.is_external = number(reader, type) == 1;
         break;
       default:
-        reader.skip(type);
+        return false;
     }
-  }
+    return true;
+  });
   return parts;
 }
 

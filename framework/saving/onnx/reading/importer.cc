@@ -74,10 +74,12 @@ class LayerNames {
   std::unordered_map<std::string, int64_t> numbers_;
 };
 
-// The sizes that stand for an open axis, by its number.
-Size chosen_size(int64_t number) {
+// The sizes that stand for an open axis: of sequences few steps, which tables of positions have; of
+// pictures as many as strides halve them.
+Size chosen_size(int64_t number, bool of_picture) {
   Size size;
-  size.by_trace = {64 * number, 96 * number, 160 * number};
+  size.by_trace = {8 * number, 12 * number, 20 * number};
+  if (of_picture) size.by_trace = {64 * number, 96 * number, 168 * number};
   if (number == 0) size.by_trace = {24, 40, 56};
   return size;
 }
@@ -211,7 +213,9 @@ class Importer : public ModelReader {
                               : first       ? ""
                                             : fmt::format("{}/{}", value.name, result.size());
       const auto [found, added] = open_.emplace(key, Size());
-      if (added) found->second = chosen_size(first && !has_rows_ ? 0 : ++open_axes_);
+      if (added)
+        found->second =
+            chosen_size(first && !has_rows_ ? 0 : ++open_axes_, value.sizes->size() >= 4);
       has_rows_ |= first;
       result.push_back(found->second);
     }

@@ -27,15 +27,20 @@ void read_embedding(NodeReader& n, const Tensor& table) {
 }
 
 void read_gather(NodeReader& n) {
-  const Tensor x = n.in(0);
+  Tensor x = n.in(0);
   const int64_t axis = n.axis(n.integer("axis", 0), x.rank());
-  const Tensor indices = n.in(1);
+  Tensor indices = n.in(1);
   const bool table = axis == 0 && !is_placeholder(x) && is_placeholder(indices) && x.rank() == 2 &&
                      is_floating(x.dtype()) && x.num_elements() > 0;
   if (table) return read_embedding(n, x);
   if (x.dim(axis) == kUnknown && !is_placeholder(indices)) {
-    const bool front = ops::all(ops::greater_equal(indices, 0)).item<bool>();
-    if (!front) n.refuse("it counts from the end of an axis of unknown size");
+    const Tensor from_end = ops::less(indices, 0);
+    if (ops::all(from_end).item<bool>()) {
+      x = ops::flip(x, axis);
+      indices = ops::subtract(-1, indices);
+    } else if (ops::any(from_end).item<bool>()) {
+      n.refuse("it counts from both ends of an axis of unknown size");
+    }
   }
   n.give(ops::take(x, from_front(indices, x.dim(axis)), axis));
 }

@@ -48,10 +48,17 @@ Tensor triangle(const Tensor& rows, const Tensor& columns, int64_t rank) {
                             ops::reshape(columns, along(rank - 1, rank)));
 }
 
+// The element of each matrix in its first row and this column.
+Tensor in_first_row(const Tensor& value, int64_t column) {
+  return ops::slice_axis(ops::slice_axis(value, -2, 0, 1), -1, column, column + 1);
+}
+
+// Whether all elements up to a diagonal are the same, and all beyond it, as in causal masks.
 bool is_triangle(const Tensor& value) {
-  if (value.rank() < 2) return false;
-  const Tensor wanted =
+  if (value.rank() < 2 || value.dim(-2) < 2 || value.dim(-1) < 2) return false;
+  const Tensor below =
       triangle(ops::arange(value.dim(-2)), ops::arange(value.dim(-1)), value.rank());
+  const Tensor wanted = ops::where(below, in_first_row(value, 0), in_first_row(value, 1));
   return ops::all(ops::equal(value, wanted)).item<bool>();
 }
 
@@ -357,13 +364,14 @@ Tensor NodeReader::zeros(const Sizes& shape, DType dtype) {
 Tensor NodeReader::as_placeholder(const ReadValue& value) {
   const Tensor& first = value.known[0];
   const Sizes shape = shape_of(value);
+  const size_t rank = shape.size();
+  if (rank >= 2 && !shape[rank - 2].fixed() && !shape[rank - 1].fixed() &&
+      std::ranges::all_of(value.known, is_triangle)) {
+    const Tensor below = triangle(places(shape[rank - 2], DType::Int32),
+                                  places(shape[rank - 1], DType::Int32), first.rank());
+    return ops::where(below, in_first_row(first, 0), in_first_row(first, 1));
+  }
   if (first.dtype() == DType::Bool) {
-    const size_t rank = shape.size();
-    if (std::ranges::all_of(value.known, is_triangle) && !shape[rank - 2].fixed() &&
-        !shape[rank - 1].fixed()) {
-      return triangle(places(shape[rank - 2], DType::Int32), places(shape[rank - 1], DType::Int32),
-                      first.rank());
-    }
     std::array<Tensor, kTraces> numbers;
     for (size_t i = 0; i < kTraces; ++i) numbers[i] = ops::cast(value.known[i], DType::Int32);
     return ops::cast(as_placeholder(ReadValue(std::move(numbers))), DType::Bool);

@@ -41,22 +41,16 @@ class ModelParser {
   }
 
  private:
+  using Reader = wire::Reader;
+  using Type = wire::Type;
+
   void read_model() {
     std::optional<std::string_view> graph;
-    wire::Reader reader(text_);
-    while (!reader.done()) {
-      wire::Type type;
-      switch (reader.field(type)) {
-        case 7:
-          graph = bytes(reader, type);
-          break;
-        case 8:
-          read_opset(bytes(reader, type));
-          break;
-        default:
-          reader.skip(type);
-      }
-    }
+    each_field(text_, [&](uint32_t field, Reader& reader, Type type) {
+      if (field == 7) graph = bytes(reader, type);
+      if (field == 8) read_opset(bytes(reader, type));
+      return field == 7 || field == 8;
+    });
     check<DataLoss>(graph.has_value(),
                     "'{}': it has no graph. The file is damaged, or no ONNX file.", file_.path);
     check<DataLoss>(file_.opset > 0, "'{}': it doesn't say which operator set of ONNX it is of.",
@@ -67,214 +61,175 @@ class ModelParser {
   void read_opset(std::string_view message) {
     std::string_view domain;
     int64_t version = 0;
-    wire::Reader reader(message);
-    while (!reader.done()) {
-      wire::Type type;
-      const uint32_t field = reader.field(type);
-      if (field == 1) {
-        domain = bytes(reader, type);
-      } else if (field == 2) {
-        version = static_cast<int64_t>(number(reader, type));
-      } else {
-        reader.skip(type);
-      }
-    }
+    each_field(message, [&](uint32_t field, Reader& reader, Type type) {
+      if (field == 1) domain = bytes(reader, type);
+      if (field == 2) version = static_cast<int64_t>(number(reader, type));
+      return field <= 2;
+    });
     if (is_onnx(domain)) file_.opset = version;
   }
 
   void read_graph(std::string_view message) {
     std::vector<FileValue> inputs;
-    wire::Reader reader(message);
-    while (!reader.done()) {
-      wire::Type type;
-      switch (reader.field(type)) {
+    each_field(message, [&](uint32_t field, Reader& reader, Type type) {
+      switch (field) {
         case 1:
           file_.nodes.push_back(node(bytes(reader, type)));
-          break;
-        case 5: {
-          auto [name, tensor] = tensors_.read(bytes(reader, type));
-          check<DataLoss>(file_.initializers.emplace(name, tensor).second,
-                          "'{}': two of its tensors are named '{}'.", file_.path, printable(name));
-          break;
-        }
+          return true;
+        case 5:
+          add_initializer(bytes(reader, type));
+          return true;
         case 11:
           inputs.push_back(value(bytes(reader, type)));
-          break;
+          return true;
         case 12:
           file_.outputs.push_back(value(bytes(reader, type)));
-          break;
+          return true;
         case 15:
           raise<Unimplemented>("'{}': it has sparse tensors, which aren't read.", file_.path);
         default:
-          reader.skip(type);
+          return false;
       }
-    }
+    });
     for (FileValue& input : inputs) {  // old files have weights among them
       if (!file_.initializers.contains(input.name)) file_.inputs.push_back(std::move(input));
     }
   }
 
+  void add_initializer(std::string_view message) {
+    auto [name, tensor] = tensors_.read(message);
+    check<DataLoss>(file_.initializers.emplace(name, tensor).second,
+                    "'{}': two of its tensors are named '{}'.", file_.path, printable(name));
+  }
+
   FileNode node(std::string_view message) {
     FileNode result;
-    wire::Reader reader(message);
-    const char* attributes = nullptr;
-    while (!reader.done()) {
-      const char* begin = reader.at();
-      wire::Type type;
-      switch (reader.field(type)) {
+    each_field(message, [&](uint32_t field, Reader& reader, Type type) {
+      switch (field) {
         case 1:
           result.inputs.emplace_back(bytes(reader, type));
-          break;
+          return true;
         case 2:
           result.outputs.emplace_back(bytes(reader, type));
-          break;
+          return true;
         case 3:
           result.name = std::string(bytes(reader, type));
-          break;
+          return true;
         case 4:
           result.op = std::string(bytes(reader, type));
-          break;
-        case 5:
-          result.attributes.push_back(attribute(bytes(reader, type)));
-          if (!attributes) attributes = begin;
-          result.bytes = {attributes, static_cast<size_t>(reader.at() - attributes)};
-          break;
+          return true;
+        case 5: {
+          const std::string_view one = bytes(reader, type);
+          result.attributes.push_back(attribute(one));
+          const char* begin = result.bytes.empty() ? one.data() : result.bytes.data();
+          result.bytes = {begin, static_cast<size_t>(one.data() + one.size() - begin)};
+          return true;
+        }
         case 7:
           result.domain = std::string(bytes(reader, type));
-          break;
+          return true;
         default:
-          reader.skip(type);
+          return false;
       }
-    }
+    });
     if (is_onnx(result.domain)) result.domain.clear();
     return result;
   }
 
-  FileAttribute attribute(std::string_view message) {
+  static FileAttribute::Kind kind_of(uint64_t type) {
     using Kind = FileAttribute::Kind;
+    static constexpr Kind kKinds[] = {Kind::None,    Kind::Number,   Kind::Integer,
+                                      Kind::Text,    Kind::Tensor,   Kind::Other,
+                                      Kind::Numbers, Kind::Integers, Kind::Texts};
+    return type < std::size(kKinds) ? kKinds[type] : Kind::Other;
+  }
+
+  FileAttribute attribute(std::string_view message) {
     FileAttribute result;
-    wire::Reader reader(message);
-    while (!reader.done()) {
-      wire::Type type;
-      const uint32_t field = reader.field(type);
+    each_field(message, [&](uint32_t field, Reader& reader, Type type) {
       switch (field) {
         case 1:
           result.name = std::string(bytes(reader, type));
-          break;
+          return true;
         case 2:
-          require_type(reader, type, wire::Type::Fixed32);
+          require_type(reader, type, Type::Fixed32);
           result.number = reader.fixed<float>();
-          break;
+          return true;
         case 3:
           result.integer = static_cast<int64_t>(number(reader, type));
-          break;
+          return true;
         case 4:
           result.text = std::string(bytes(reader, type));
-          break;
+          return true;
         case 5:
           result.tensor = tensors_.read(bytes(reader, type)).second;
-          break;
+          return true;
         case 7:
           append_fixed<float>(reader, type, result.numbers);
-          break;
+          return true;
         case 8:
           for (const uint64_t element : varints(reader, type)) {
             result.integers.push_back(static_cast<int64_t>(element));
           }
-          break;
+          return true;
         case 9:
           result.texts.emplace_back(bytes(reader, type));
-          break;
-        case 20: {
-          static constexpr Kind kKinds[] = {Kind::None,    Kind::Number,   Kind::Integer,
-                                            Kind::Text,    Kind::Tensor,   Kind::Other,
-                                            Kind::Numbers, Kind::Integers, Kind::Texts};
-          const uint64_t kind = number(reader, type);
-          result.kind = kind < std::size(kKinds) ? kKinds[kind] : Kind::Other;
-          break;
-        }
+          return true;
+        case 20:
+          result.kind = kind_of(number(reader, type));
+          return true;
         default:
-          reader.skip(type);
+          return false;
       }
-    }
-    return result;
-  }
-
-  // A type's message, down to that of a tensor.
-  void read_type(std::string_view message, FileValue& result) {
-    wire::Reader reader(message);
-    while (!reader.done()) {
-      wire::Type type;
-      if (reader.field(type) == 1) {
-        read_tensor_type(bytes(reader, type), result);
-      } else {
-        reader.skip(type);
-      }
-    }
-  }
-
-  void read_tensor_type(std::string_view message, FileValue& result) {
-    wire::Reader reader(message);
-    while (!reader.done()) {
-      wire::Type type;
-      const uint32_t field = reader.field(type);
-      if (field == 1) {
-        result.data_type = static_cast<int64_t>(number(reader, type));
-      } else if (field == 2) {
-        result.sizes = sizes(bytes(reader, type));
-      } else {
-        reader.skip(type);
-      }
-    }
-  }
-
-  std::vector<FileValue::Size> sizes(std::string_view message) {
-    std::vector<FileValue::Size> result;
-    wire::Reader reader(message);
-    while (!reader.done()) {
-      wire::Type type;
-      if (reader.field(type) == 1) {
-        result.push_back(size(bytes(reader, type)));
-      } else {
-        reader.skip(type);
-      }
-    }
-    return result;
-  }
-
-  // Old files have 0 or -1 for what isn't known.
-  FileValue::Size size(std::string_view message) {
-    FileValue::Size result = std::string();
-    wire::Reader reader(message);
-    while (!reader.done()) {
-      wire::Type type;
-      const uint32_t field = reader.field(type);
-      if (field == 1) {
-        const auto fixed = static_cast<int64_t>(number(reader, type));
-        if (fixed >= 0) result = fixed;
-      } else if (field == 2) {
-        result = std::string(bytes(reader, type));
-      } else {
-        reader.skip(type);
-      }
-    }
+    });
     return result;
   }
 
   FileValue value(std::string_view message) {
     FileValue result;
-    wire::Reader reader(message);
-    while (!reader.done()) {
-      wire::Type type;
-      const uint32_t field = reader.field(type);
+    each_field(message, [&](uint32_t field, Reader& reader, Type type) {
+      if (field == 1) result.name = std::string(bytes(reader, type));
+      if (field == 2) read_type(bytes(reader, type), result);
+      return field <= 2;
+    });
+    return result;
+  }
+
+  // A type's message, down to that of a tensor.
+  void read_type(std::string_view message, FileValue& result) {
+    each_field(message, [&](uint32_t field, Reader& reader, Type type) {
+      if (field == 1) read_tensor_type(bytes(reader, type), result);
+      return field == 1;
+    });
+  }
+
+  void read_tensor_type(std::string_view message, FileValue& result) {
+    each_field(message, [&](uint32_t field, Reader& reader, Type type) {
+      if (field == 1) result.data_type = static_cast<int64_t>(number(reader, type));
+      if (field == 2) read_sizes(bytes(reader, type), result.sizes.emplace());
+      return field <= 2;
+    });
+  }
+
+  void read_sizes(std::string_view message, std::vector<FileValue::Size>& sizes) {
+    each_field(message, [&](uint32_t field, Reader& reader, Type type) {
+      if (field == 1) sizes.push_back(size(bytes(reader, type)));
+      return field == 1;
+    });
+  }
+
+  // Some have -1 for what isn't known.
+  FileValue::Size size(std::string_view message) {
+    FileValue::Size result = std::string();
+    each_field(message, [&](uint32_t field, Reader& reader, Type type) {
       if (field == 1) {
-        result.name = std::string(bytes(reader, type));
+        const auto fixed = static_cast<int64_t>(number(reader, type));
+        if (fixed >= 0) result = fixed;
       } else if (field == 2) {
-        read_type(bytes(reader, type), result);
-      } else {
-        reader.skip(type);
+        result = std::string(bytes(reader, type));
       }
-    }
+      return field <= 2;
+    });
     return result;
   }
 

@@ -322,20 +322,24 @@ Part clamped(const Range& range, int64_t size, size_t choice) {
   return {begin, distance <= 0 ? 0 : (distance - 1) / stride + 1};
 }
 
-// The whole axis, or a fixed part from a fixed place on, or all behind such a place; for all sizes
-// that the axis may have.
-Part part_of_open(NodeReader& n, const Range& range, const Size& size) {
-  std::array<Part, kTraces> parts;
+// What is the same whatever size the axis has: a part at a fixed distance from its begin, or from
+// its end where `from_end`. None where it is neither.
+std::optional<Part> part_of_open(const Range& range, const Size& size, bool from_end) {
+  Part part;
   bool same_begin = true, same_size = true, to_end = range.step == 1;
   for (size_t k = 0; k < kTraces; ++k) {
-    parts[k] = clamped(range, size.by_trace[k], k);
-    same_begin = same_begin && parts[k].begin == parts[0].begin;
-    same_size = same_size && parts[k].size == parts[0].size;
-    to_end = to_end && parts[k].begin + parts[k].size == size.by_trace[k];
+    const Part one = clamped(range, size.by_trace[k], k);
+    const int64_t behind = size.by_trace[k] - one.begin - one.size;
+    const int64_t begin = from_end ? behind : one.begin;
+    if (k == 0) part = {begin, one.size};
+    same_begin = same_begin && begin == part.begin;
+    same_size = same_size && one.size == part.size;
+    to_end = to_end && (from_end ? one.begin : behind) == 0;
   }
-  const bool known = same_begin && (same_size || to_end) && range.step > 0;
-  if (!known) n.refuse("it takes a part of an axis of unknown size that follows this size");
-  return {parts[0].begin, to_end ? kUnknown : parts[0].size};
+  if (to_end) part.size = kUnknown;
+  if (!same_begin || !(same_size || to_end) || range.step < 0) return {};
+  if (from_end && range.step != 1) return {};
+  return part;
 }
 
 // Whether it takes a whole axis from its end, whatever the size.
@@ -354,12 +358,15 @@ Tensor sliced(NodeReader& n, const Tensor& x, const Range& range, const Size& si
   for (size_t i = 0; i < rank; ++i) sizes[i] = x.dim(static_cast<int64_t>(i));
   if (!size.fixed()) {
     if (reverses(range, size)) return ops::flip(x, range.axis);
-    const Part part = part_of_open(n, range, size);
-    begins[axis] = part.begin;
-    sizes[axis] = part.size;
+    const std::optional<Part> front = part_of_open(range, size, false);
+    const std::optional<Part> part = front ? front : part_of_open(range, size, true);
+    if (!part) n.refuse("it takes a part of an axis of unknown size that follows this size");
+    if (part->begin == 0 && part->size == kUnknown) return x;
+    begins[axis] = part->begin;
+    sizes[axis] = part->size;
     steps[axis] = range.step;
-    if (part.begin == 0 && part.size == kUnknown && range.step == 1) return x;
-    return ops::slice(x, begins, sizes, steps);
+    if (front) return ops::slice(x, begins, sizes, steps);
+    return ops::flip(ops::slice(ops::flip(x, range.axis), begins, sizes, steps), range.axis);
   }
   const Part part = clamped(range, size.value(), 0);
   if (part.begin == 0 && part.size == size.value() && range.step == 1) return x;

@@ -47,21 +47,26 @@ void append_fixed(wire::Reader& reader, wire::Type type, std::vector<To>& to) {
   while (!packed.done()) to.push_back(static_cast<To>(packed.fixed<T>()));
 }
 
-// A StringStringEntryProto.
-inline std::pair<std::string, std::string> text_entry(std::string_view message) {
-  std::pair<std::string, std::string> entry;
+// Calls read(field, reader, type) for each field of a message: it returns whether it has read the
+// field, else that is skipped.
+template <class F>
+void each_field(std::string_view message, F&& read) {
   wire::Reader reader(message);
   while (!reader.done()) {
     wire::Type type;
     const uint32_t field = reader.field(type);
-    if (field == 1) {
-      entry.first = std::string(bytes(reader, type));
-    } else if (field == 2) {
-      entry.second = std::string(bytes(reader, type));
-    } else {
-      reader.skip(type);
-    }
+    if (!read(field, reader, type)) reader.skip(type);
   }
+}
+
+// A StringStringEntryProto.
+inline std::pair<std::string, std::string> text_entry(std::string_view message) {
+  std::pair<std::string, std::string> entry;
+  each_field(message, [&](uint32_t field, wire::Reader& reader, wire::Type type) {
+    if (field == 1) entry.first = std::string(bytes(reader, type));
+    if (field == 2) entry.second = std::string(bytes(reader, type));
+    return field <= 2;
+  });
   return entry;
 }
 
