@@ -2,6 +2,7 @@
 """Models of convolutions, pooling, normalizations, pictures and recurrences, for onnx_models.py."""
 
 import numpy as np
+from onnx import numpy_helper
 from onnx_operators import BATCH, draw, ints, node
 
 
@@ -235,6 +236,20 @@ def small_networks(add):
         {"x": tokens}, {"table": draw(11, 8), "s": draw(8), "b": draw(8), "bias": draw(8),
                         "heads": ints(0, 0, 2, 4), "joined": ints(0, 0, 8),
                         "half": np.float32(0.5), **eight}, axes={"x": ["n", "t"]})
+    add("positions and a mask of any length", [
+        node("Gather", "table x", "e"), node("Shape", "x", "s", start=1),
+        node("Slice", "places zero s one", "p"), node("Add", "e p", "h"),
+        node("Concat", "s s", "ss", axis=0),
+        node("ConstantOfShape", "ss", "ones", value=numpy_helper.from_array(np.float32([1]))),
+        node("Trilu", "ones", "low", upper=0), node("Cast", "low", "see", to=9),
+        node("Not", "see", "hide"), node("Transpose", "h", "ht", perm=[0, 2, 1]),
+        node("MatMul", "h ht", "a"), node("Where", "hide never a", "b"), node("Softmax", "b", "c"),
+        node("MatMul", "c h", "d"), node("Gather", "d last", "l", axis=1),
+        node("Slice", "d two end one", "t"), node("ReduceMax", "t one", "m", keepdims=0),
+        node("Add", "l m")],
+        {"x": tokens}, {"table": draw(11, 8), "places": draw(1, 64, 8, seed=4), "zero": ints(0),
+                        "one": ints(1), "never": np.float32(-np.inf), "last": np.int64(-1),
+                        "two": ints(-2), "end": ints(2**63 - 1)}, axes={"x": ["n", "t"]})
     add("several outputs", [node("MatMul", "x w", "first"), node("Relu", "first", "second/part")],
         {"x": draw(2, 4)}, {"w": draw(4, 3)}, outputs="first second/part", axes=BATCH)
     add("an output handed on", [node("Sigmoid", "x", "s"), node("Identity", "s")],

@@ -176,10 +176,13 @@ Sizes NodeReader::shape(size_t i) {
 }
 
 bool NodeReader::reads_rows() const {
-  if (op() != "Gather" || !is_known(0) || !is_known(1)) return false;
+  if ((op() != "Gather" && op() != "Slice") || !is_known(0)) return false;
+  const bool follows = std::ranges::any_of(operands_, [](const ReadValue* value) {
+    return value && value->is_known() && value->follows_sizes();
+  });
   const Tensor& table = operands_[0]->known[0];
-  return !operands_[0]->follows_sizes() && operands_[1]->follows_sizes() && table.rank() == 2 &&
-         is_floating(table.dtype());
+  return follows && !operands_[0]->follows_sizes() && is_floating(table.dtype()) &&
+         (op() == "Slice" || table.rank() == 2);
 }
 
 // ---- attributes ----
@@ -342,7 +345,6 @@ Tensor NodeReader::line(const Size& size, DType dtype) {
       "the model for fixed sizes of all axes but the first");
 }
 
-// 0, 1, 2 … along an open axis.
 Tensor NodeReader::places(const Size& size, DType dtype) {
   return ops::subtract(ops::cumsum(ops::ones_like(line(size, dtype)), 0), 1);
 }

@@ -118,6 +118,8 @@ class NodeReader {
   Tensor reshaped(const Tensor& x, const Sizes& to);
   // Zeros of this shape, which follows open axes, as a placeholder.
   Tensor zeros(const Sizes& shape, DType dtype);
+  // 0, 1, 2 … along an axis of such a size.
+  Tensor places(const Size& size, DType dtype);
   // The vector that a node adds to this one's only result along the last axis, if it is a constant
   // of so many elements that nothing else reads: then that node's result is this one's. Else
   // undefined.
@@ -132,14 +134,13 @@ class NodeReader {
  private:
   const FileAttribute* find(std::string_view name) const;
   const FileAttribute* find(std::string_view name, FileAttribute::Kind kind) const;
-  // Rows of a table of weights whose numbers follow open axes (positions): these become a
+  // Rows of a table of floats whose numbers follow open axes (positions): these become a
   // placeholder.
   bool reads_rows() const;
   // The operand's value in the choice that is read.
   const Tensor& known(size_t i) const { return operands_[i]->known[choice_]; }
   Tensor as_placeholder(const ReadValue& value);
   Tensor line(const Size& size, DType dtype);
-  Tensor places(const Size& size, DType dtype);
   std::string sharing_key(const std::string& class_name, const Json& config) const;
 
   ModelReader& model_;

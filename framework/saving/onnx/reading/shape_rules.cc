@@ -379,6 +379,21 @@ Tensor sliced(NodeReader& n, const Tensor& x, const Range& range, const Size& si
   return ops::slice(ops::flip(x, range.axis), begins, sizes, steps);
 }
 
+// As many elements as another axis has, which isn't known.
+Tensor as_many(NodeReader& n, const Tensor& x, const Range& range, int64_t size) {
+  const int64_t begin = clamped(range, size, 0).begin;
+  Size count;
+  bool fits = range.step == 1;
+  for (size_t k = 0; k < kTraces; ++k) {
+    const Part part = clamped(range, size, k);
+    fits = fits && part.begin == begin;
+    count.by_trace[k] = part.size;
+  }
+  if (!fits) n.refuse("it takes a part that follows the size of another axis");
+  if (count.fixed()) return ops::slice_axis(x, range.axis, begin, begin + count.value());
+  return ops::take(x, ops::add(n.places(count, DType::Int64), begin), range.axis);
+}
+
 void read_slice(NodeReader& n) {
   Tensor x = n.in();
   const Sizes shape = n.shape();
@@ -387,8 +402,9 @@ void read_slice(NodeReader& n) {
     const auto axis = static_cast<size_t>(range.axis);
     check<InvalidArgument>(!known[axis], "expected axes that differ, got {} twice.", axis);
     known[axis] = true;
-    if (!range.begin.fixed() || !range.end.fixed()) {
-      if (shape[axis].fixed()) n.refuse("it takes a part that follows the size of another axis");
+    if (shape[axis].fixed() && !(range.begin.fixed() && range.end.fixed())) {
+      x = as_many(n, x, range, shape[axis].value());
+      continue;
     }
     x = sliced(n, x, range, shape[axis]);
   }
