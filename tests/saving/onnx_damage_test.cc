@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <random>
 
+#include "framework/core/strings.h"
 #include "framework/io/proto_wire.h"
 #include "framework/saving/onnx/onnx_proto.h"
 #include "framework/train/model.h"
@@ -134,6 +135,22 @@ TEST_CASE("operators, and forms of them, that aren't read") {
                                                                    {{"w", ops::zeros({5, 3})}})),
                  "'m.onnx': node 'the_Gemm' (Gemm): expected weights 'kernel' of shape (4, 3), "
                  "got (5, 3)."));
+}
+
+TEST_CASE("names, and weights that several nodes have") {
+  const Scratch scratch;
+  ProtoGraph graph = graph_of({{"MatMul", "/a.b/MatMul", {"in.1/x", "w"}, {"h"}, {}},
+                               {"MatMul", "/a.b/MatMul", {"h", "w"}, {"i"}, {}},
+                               {"Relu", "/a.b/MatMul", {"i"}, {"j"}, {}},
+                               {"Exp", "", {"j"}, {"y"}, {}}},
+                              {{"w", ops::ones({4, 4})}});
+  graph.inputs[0].name = "in.1/x";
+  test::put(scratch.path("m.onnx"), text_of(graph));
+  const Model model = load_model(scratch.path("m.onnx"));
+  std::vector<std::string> names;
+  for (const auto& layer : model.layers()) names.push_back(layer.name());
+  CHECK(join(names, " ") == "in.1_x a_b_MatMul a_b_MatMul_1 y");
+  CHECK(model.count_params() == 16);
 }
 
 TEST_CASE("graphs that don't hold together") {

@@ -183,6 +183,17 @@ TEST_CASE("models of several kinds in onnxruntime") {
   CHECK(cases.check());
 }
 
+// Statistics by which what comes out isn't next to 0.
+void draw_statistics(const Model& model, double scale) {
+  int64_t seed = 10;
+  for (const Variable& weight : model.weights()) {
+    if (weight.rank() != 1) continue;
+    const Tensor drawn = numbers(weight.shape(), ++seed);
+    const bool variance = weight.name() == "moving_variance";
+    weight.assign(variance ? ops::abs(drawn) * 0.05 + 0.02 : drawn * scale);
+  }
+}
+
 TEST_CASE("MobileNetV2 in onnxruntime") {
   set_random_seed(3);
   OnnxCases cases;
@@ -191,16 +202,19 @@ TEST_CASE("MobileNetV2 in onnxruntime") {
                                            .include_top = false,
                                            .weights = nullptr,
                                            .pooling = "avg"});
-  // Statistics by which what comes out isn't next to 0.
-  int64_t seed = 10;
-  for (const Variable& weight : model.weights()) {
-    if (weight.rank() != 1) continue;
-    const Tensor drawn = numbers(weight.shape(), ++seed);
-    weight.assign(weight.name() == "moving_variance" ? ops::abs(drawn) * 0.05 + 0.02 : drawn * 0.5);
-  }
+  draw_statistics(model, 0.5);
   const std::vector<Tensors> pictures = {numbers({1, 64, 64, 3}), numbers({3, 64, 64, 3})};
   CHECK(ops::std(model.predict_on_batch(pictures[1])).item<double>() > 0.05);
   cases.add({.name = "MobileNetV2"}, model, pictures);
+  CHECK(cases.check());
+}
+
+TEST_CASE("ResNet50 in onnxruntime") {
+  set_random_seed(3);
+  OnnxCases cases;
+  Model model = applications::ResNet50(
+      {.include_top = false, .weights = nullptr, .input_shape = {32, 32, 3}, .pooling = "avg"});
+  cases.add({.name = "ResNet50"}, model, {numbers({2, 32, 32, 3})});
   CHECK(cases.check());
 }
 

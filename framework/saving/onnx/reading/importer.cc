@@ -46,12 +46,19 @@ uint64_t most_computed(const OnnxFile& file) { return kFewBytes + 16 * file.byte
   }
 }
 
-// A name that Keras takes for a layer.
-std::string layer_name(const std::string& name, const std::string& otherwise) {
+// A name that Keras takes, for an input.
+std::string input_name(const std::string& name, const std::string& otherwise) {
   std::string result = is_utf8(name) ? name : printable(name);
   result.erase(0, result.find_first_not_of('/'));
   std::ranges::replace(result, '/', '_');
   return result.empty() ? otherwise : result;
+}
+
+// For a layer, whose weights PyTorch, below Keras, keeps by names without dots.
+std::string layer_name(const std::string& name, const std::string& otherwise) {
+  std::string result = input_name(name, otherwise);
+  std::ranges::replace(result, '.', '_');
+  return result;
 }
 
 // Names that differ.
@@ -183,7 +190,7 @@ class Importer : public ModelReader {
       const Sizes sizes = input_sizes(value);
       Shape shape;
       for (const Size& size : sizes) shape.push_back(size.fixed() ? size.value() : kUnknown);
-      const std::string name = names_.unique(layer_name(value.name, "input"));
+      const std::string name = names_.unique(input_name(value.name, "input"));
       try {
         const Tensor input = Input({.dtype = *dtype, .batch_shape = shape, .name = name});
         shapes_.set(input, sizes);

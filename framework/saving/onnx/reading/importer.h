@@ -18,7 +18,7 @@ struct ImportedGraph {
 };
 
 // Makes layers and ops of the file's nodes; what has weights is a layer with these. Shapes and
-// dtypes of the inputs are the file's, names too, but for '/', which is '_'.
+// dtypes of the inputs are the file's, names too, but for '/', which is '_' (of layers '.', too).
 // Errors, naming the file, and where it is of one the node: Unimplemented for operators, or forms
 // of them, that aren't read; DataLoss for a damaged file, with nodes that read what none before
 // them makes; ResourceExhausted for one that asks for much more memory than it has bytes; those of

@@ -194,7 +194,7 @@ const FileAttribute* NodeReader::find(std::string_view name) const {
 
 const FileAttribute* NodeReader::find(std::string_view name, FileAttribute::Kind kind) const {
   const FileAttribute* found = find(name);
-  check<InvalidArgument>(!found || found->kind == kind,
+  check<InvalidArgument>(!found || found->kind == kind || found->kind == FileAttribute::Kind::None,
                          "its attribute '{}' is of another type than it should be.", name);
   return found;
 }
