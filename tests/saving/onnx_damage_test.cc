@@ -7,6 +7,7 @@
 
 #include "framework/core/strings.h"
 #include "framework/io/proto_wire.h"
+#include "framework/ops/ops.h"
 #include "framework/saving/onnx/onnx_proto.h"
 #include "framework/train/model.h"
 #include "layers/layers.h"

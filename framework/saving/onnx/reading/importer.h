@@ -2,6 +2,7 @@
 // ONNX files as functional models.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "framework/core/tensors.h"

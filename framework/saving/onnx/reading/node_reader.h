@@ -102,7 +102,6 @@ class NodeReader {
   void give_all(const std::vector<Tensor>& results);
   // Known for each choice of sizes.
   void give_known(std::array<Tensor, kTraces> values) { results_ = {ReadValue(std::move(values))}; }
-  void give_value(const ReadValue& value) { results_ = {value}; }
   bool wants(size_t output) const {
     return output < node_.outputs.size() && !node_.outputs[output].empty();
   }
