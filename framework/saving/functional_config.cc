@@ -491,9 +491,10 @@ class GraphReader {
     return LayerHandle(std::move(layer))(Tensors(std::move(inputs)));
   }
 
-  // The op that gives the result has the file's name; those it is made of get names from that.
-  static void name_nodes(const std::string& name, const Tensors& result,
-                         const std::vector<Tensor>& operands) {
+  // The op that gives the result has the file's name; those it is made of get names from that,
+  // which nothing in the file has.
+  void name_nodes(const std::string& name, const Tensors& result,
+                  const std::vector<Tensor>& operands) const {
     std::set<const KerasNode*> known;
     for (const Tensor& operand : operands) {
       if (is_placeholder(operand)) known.insert(keras_node(operand).get());
@@ -504,7 +505,11 @@ class GraphReader {
       if (!known.insert(node.get()).second) return;
       auto* layer = dynamic_cast<OpLayer*>(node->layer().get());
       if (!layer) return;
-      layer->rename(number == 0 ? name : fmt::format("{}_part_{}", name, number));
+      std::string unique = name;
+      while (number > 0 && index_.contains(unique = fmt::format("{}_part_{}", name, number))) {
+        ++number;
+      }
+      layer->rename(unique);
       ++number;
       for (const Tensor& input : node->inputs()) visit(input);
     };

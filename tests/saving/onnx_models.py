@@ -16,6 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onnx_networks
 import onnx_operators
+import onnx_sizes
 
 # Data types of arrays that Cornu has.
 KNOWN = ("bool", "uint8", "int8", "int32", "int64", "uint32", "uint64", "float16", "float32",
@@ -101,6 +102,7 @@ def main():
     cases = Cases(sys.argv[1])
     onnx_operators.add_to(cases)
     onnx_networks.add_to(cases)
+    onnx_sizes.add_to(cases)
     stored(cases)
     with open(os.path.join(sys.argv[1], "cases.json"), "w", encoding="utf-8") as file:
         json.dump(cases.list, file)

@@ -17,6 +17,7 @@ struct Filters {
 };
 
 Filters filters_of(NodeReader& n, const Tensor& x) {
+  n.refuse_constants();
   Filters filters{n.constant(1), n.has(2) ? n.constant(2) : Tensor(), n.integer("group", 1)};
   const Shape& kernel = filters.kernel.shape();
   const bool fits = kernel.rank() == x.rank() && x.rank() >= 3 && kernel.num_elements() > 0 &&

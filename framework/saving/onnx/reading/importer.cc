@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <map>
+#include <new>
+#include <stdexcept>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -14,6 +16,8 @@
 #include "framework/model/input.h"
 #include "framework/model/layer_registry.h"
 #include "framework/model/weight_limit.h"
+#include "framework/saving/onnx/reading/chosen_sizes.h"
+#include "framework/saving/onnx/reading/followed.h"
 #include "framework/saving/onnx/reading/onnx_file.h"
 #include "framework/saving/onnx/reading/rules.h"
 
@@ -24,6 +28,7 @@ namespace {
 constexpr size_t kMostResult = size_t{1} << 40;  // bytes: no model that anybody runs has more
 constexpr uint64_t kFewBytes = uint64_t{64} << 20;
 constexpr size_t kMostAxes = 32;
+constexpr uint64_t kMultiplicationsOfByte = 16;  // that take as long as to compute with it
 
 // What reading a file may compute with: constants of so many bytes in all, each as often as it is
 // computed with.
@@ -81,19 +86,10 @@ class LayerNames {
   std::unordered_map<std::string, int64_t> numbers_;
 };
 
-// The sizes that stand for an open axis: of sequences few steps, which tables of positions have; of
-// pictures as many as strides halve them.
-Size chosen_size(int64_t number, bool of_picture) {
-  Size size;
-  size.by_trace = {8 * number, 12 * number, 20 * number};
-  if (of_picture) size.by_trace = {64 * number, 96 * number, 168 * number};
-  if (number == 0) size.by_trace = {24, 40, 56};
-  return size;
-}
-
 class Importer : public ModelReader {
  public:
-  explicit Importer(const OnnxFile& file) : file_(file), left_(most_computed(file)) {}
+  Importer(const OnnxFile& file, ChoiceOfSizes choice)
+      : file_(file), choice_(choice), left_(most_computed(file)) {}
 
   ImportedGraph read() {
     check<Unimplemented>(
@@ -112,6 +108,11 @@ class Importer : public ModelReader {
     graph.outputs = outputs();
     return graph;
   }
+
+  // Whether anything was made by what the sizes of open axes are.
+  bool follows_sizes() const { return follows_sizes_; }
+  // The nodes that it has made.
+  const std::vector<std::shared_ptr<KerasNode>>& nodes() const { return nodes_; }
 
   // ---- ModelReader ----
 
@@ -137,6 +138,9 @@ class Importer : public ModelReader {
   }
 
   void skip(const FileNode& node) override { skipped_.insert(&node); }
+  void charge(int64_t multiplications) override {
+    charge_bytes(static_cast<uint64_t>(multiplications) / kMultiplicationsOfByte);
+  }
 
   LayerHandle layer(const std::string& key, const std::string& class_name, Json config,
                     const std::string& part) override {
@@ -220,9 +224,13 @@ class Importer : public ModelReader {
                               : first       ? ""
                                             : fmt::format("{}/{}", value.name, result.size());
       const auto [found, added] = open_.emplace(key, Size());
-      if (added)
-        found->second =
-            chosen_size(first && !has_rows_ ? 0 : ++open_axes_, value.sizes->size() >= 4);
+      if (added) {
+        const int64_t number = first && !has_rows_ ? 0 : ++open_axes_;
+        check<Unimplemented>(number <= kMostOpenAxes,
+                             "'{}': its inputs have more than {} axes of unknown size.", file_.path,
+                             kMostOpenAxes);
+        found->second = chosen_size(choice_, number, value.sizes->size() >= 4);
+      }
       has_rows_ |= first;
       result.push_back(found->second);
     }
@@ -301,6 +309,10 @@ class Importer : public ModelReader {
       run(node, *rule, operands);
     } catch (const Error& error) {
       rethrow_at(label(node), error);
+    } catch (const std::bad_alloc&) {
+      raise<ResourceExhausted>("{}: memory has run out.", label(node));
+    } catch (const std::length_error&) {
+      raise<ResourceExhausted>("{}: it has more elements than memory can have.", label(node));
     }
   }
 
@@ -324,11 +336,16 @@ class Importer : public ModelReader {
   void run(const FileNode& node, const Rule& rule, const std::vector<const ReadValue*>& operands) {
     named_whole_ = false;
     name_of_node_.clear();
-    NodeReader reader(*this, node, operands, 0);
-    const bool folds = reader.folds();
-    const bool follows = folds && std::ranges::any_of(operands, [](const ReadValue* value) {
-                           return value && value->follows_sizes();
-                         });
+    const bool known = std::ranges::all_of(
+        operands, [](const ReadValue* value) { return !value || value->is_known(); });
+    const bool given = known && std::ranges::any_of(operands, [](const ReadValue* value) {
+                         return value && value->follows_sizes();
+                       });
+    if (given) charge_all(operands);
+    const bool follows = given && is_followed(node, operands);
+    const bool folds = known && (!given || follows);
+    follows_sizes_ |= given;
+    NodeReader reader(*this, node, operands, folds, 0);
     current_ = &reader;
     if (!follows) {
       computed(folds, operands, [&] { rule.read(reader); });
@@ -337,7 +354,7 @@ class Importer : public ModelReader {
     }
     std::array<std::vector<ReadValue>, kTraces> results;
     for (size_t choice = 0; choice < kTraces; ++choice) {
-      NodeReader one(*this, node, operands, choice);
+      NodeReader one(*this, node, operands, true, choice);
       current_ = &one;
       computed(true, operands, [&] { rule.read(one); });
       results[choice] = one.results();
@@ -348,6 +365,7 @@ class Importer : public ModelReader {
       for (size_t choice = 0; choice < kTraces; ++choice)
         known[choice] = results[choice].at(i).known[0];
       joined.emplace_back(std::move(known));
+      joined.back().never_negative = is_never_negative(node, operands);
     }
     finish(reader, joined);
   }
@@ -356,17 +374,21 @@ class Importer : public ModelReader {
   template <class F>
   void computed(bool folds, const std::vector<const ReadValue*>& operands, F&& run) {
     if (!folds) return run();
-    for (const ReadValue* operand : operands) {
-      if (operand) charge(operand->known[0].bytes());
-    }
+    charge_all(operands);
     const AllocationLimit limit(left_);
     run();
     for (const ReadValue& result : current_->results()) {
-      if (result.is_known() && result.known[0].defined()) charge(result.known[0].bytes());
+      if (result.is_known() && result.known[0].defined()) charge_bytes(result.known[0].bytes());
     }
   }
 
-  void charge(uint64_t bytes) {
+  void charge_all(const std::vector<const ReadValue*>& operands) {
+    for (const ReadValue* operand : operands) {
+      if (operand) charge_bytes(operand->known[0].bytes());
+    }
+  }
+
+  void charge_bytes(uint64_t bytes) {
     check<ResourceExhausted>(
         bytes <= left_,
         "constants of more than {} bytes, and much more than the file has, are "
@@ -425,6 +447,11 @@ class Importer : public ModelReader {
       if (!known_.insert(node.get()).second) continue;
       nodes_.push_back(node);
       if (auto* op = dynamic_cast<GraphOp*>(node->layer().get())) {
+        for (const Tensor& constant : op->constants()) {
+          if (constant.defined() && charged_.insert(constant.id()).second) {
+            charge_bytes(constant.bytes());
+          }
+        }
         const std::string base = node_name();
         op->rename(std::exchange(named_whole_, true) ? names_.unique(base + "_part") : base);
       }
@@ -433,7 +460,10 @@ class Importer : public ModelReader {
   }
 
   const OnnxFile& file_;
-  uint64_t left_;  // bytes that may still be computed with
+  ChoiceOfSizes choice_;
+  bool follows_sizes_ = false;
+  std::unordered_set<const void*> charged_;  // constants of ops
+  uint64_t left_;                            // bytes that may still be computed with
   std::unordered_map<std::string, ReadValue> values_;
   std::unordered_map<std::string, Reads> reads_;
   std::unordered_set<const FileNode*> skipped_;
@@ -473,6 +503,25 @@ const std::map<std::string_view, const Rule*>& all_rules() {
 
 }  // namespace
 
+// What was made by some sizes must be what others make, too: such as no power of two divides, where
+// the model takes them.
+void check_for_other_sizes(const OnnxFile& file, const Importer& made) {
+  WeightLimit weights(file.bytes);
+  Importer other(file, ChoiceOfSizes::Second);
+  try {
+    other.read();
+  } catch (const InvalidArgument&) {
+    return;
+  }
+  weights.finish();
+  const std::optional<std::string> differs = first_difference(made.nodes(), other.nodes());
+  check<Unimplemented>(
+      !differs.has_value(),
+      "'{}': what layer '{}' does depends on the size of an axis that isn't known, in a way that "
+      "can't be read. Export the model for fixed sizes of all axes but the first.",
+      file.path, *differs);
+}
+
 const Rule* rule_of(std::string_view op) {
   const auto found = all_rules().find(op);
   return found == all_rules().end() ? nullptr : found->second;
@@ -490,9 +539,10 @@ ImportedGraph read_onnx(const std::string& path) {
   const reading::OnnxFile file = reading::read_onnx_file(path);
   WeightLimit weights(file.bytes);
   const AllocationLimit limit(reading::most_computed(file));
-  reading::Importer importer(file);
+  reading::Importer importer(file, reading::ChoiceOfSizes::First);
   ImportedGraph graph = importer.read();
   weights.finish();
+  if (importer.follows_sizes()) reading::check_for_other_sizes(file, importer);
   return graph;
 }
 

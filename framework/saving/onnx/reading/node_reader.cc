@@ -8,6 +8,7 @@
 #include "framework/model/input.h"
 #include "framework/ops/ops.h"
 #include "framework/saving/keras_op.h"
+#include "framework/saving/onnx/reading/followed.h"
 
 namespace cornu::onnx::reading {
 namespace {
@@ -19,9 +20,10 @@ Shape along(int64_t axis, int64_t rank) {
   return shape;
 }
 
-// A value that may have a choice of sizes as its own numbers.
+// A whole number.
 bool is_size(const Tensor& value) {
-  return is_integer(value.dtype()) || is_floating(value.dtype());
+  return is_integer(value.dtype()) || (is_floating(value.dtype()) &&
+                                       ops::all(ops::equal(ops::floor(value), value)).item<bool>());
 }
 
 Tensor first_along(const Tensor& x, const Ints& axes) {
@@ -42,24 +44,22 @@ Sizes shape_of(const ReadValue& value) {
   return shape;
 }
 
-// Which of a matrix's elements are on the diagonal or below it, for numbers of rows and columns.
-Tensor triangle(const Tensor& rows, const Tensor& columns, int64_t rank) {
-  return ops::greater_equal(ops::reshape(rows, along(rank - 2, rank)),
-                            ops::reshape(columns, along(rank - 1, rank)));
+bool all_equal(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && ops::all(ops::equal(a, b)).item<bool>();
 }
 
-// The element of each matrix in its first row and this column.
-Tensor in_first_row(const Tensor& value, int64_t column) {
-  return ops::slice_axis(ops::slice_axis(value, -2, 0, 1), -1, column, column + 1);
-}
-
-// Whether all elements up to a diagonal are the same, and all beyond it, as in causal masks.
-bool is_triangle(const Tensor& value) {
-  if (value.rank() < 2 || value.dim(-2) < 2 || value.dim(-1) < 2) return false;
-  const Tensor below =
-      triangle(ops::arange(value.dim(-2)), ops::arange(value.dim(-1)), value.rank());
-  const Tensor wanted = ops::where(below, in_first_row(value, 0), in_first_row(value, 1));
-  return ops::all(ops::equal(value, wanted)).item<bool>();
+// Of a shape whose last two axes alone are open.
+bool is_open_triangle(const ReadValue& value, const Sizes& shape) {
+  const auto open = [](const Size& size) { return !size.fixed(); };
+  if (shape.size() < 2 || !open(shape.back()) || !open(shape.end()[-2]) ||
+      std::any_of(shape.begin(), shape.end() - 2, open)) {
+    return false;
+  }
+  return std::ranges::all_of(value.known, [&](const Tensor& known) {
+    return is_triangle(known) &&
+           all_equal(in_first_row(known, 0), in_first_row(value.known[0], 0)) &&
+           all_equal(in_first_row(known, 1), in_first_row(value.known[0], 1));
+  });
 }
 
 Sizes without_ones(Sizes sizes) {
@@ -84,35 +84,24 @@ Tensor with_ones(const Tensor& x, const Sizes& from, const Sizes& to) {
   return ops::transpose(truths ? ops::logical_or(y, zero) : ops::add(y, zero), order);
 }
 
-// What is added for each step along an axis, the same everywhere; none where there is no such.
-std::optional<double> step_along(const Tensor& value, int64_t axis, const Ints& open) {
-  if (value.dim(axis) < 2) return 0.0;
-  Tensor corner = ops::slice_axis(value, axis, 0, 2);
-  for (const int64_t other : open) {
-    if (other != axis) corner = ops::slice_axis(corner, other, 0, 1);
-  }
-  const Tensor steps =
-      ops::subtract(ops::slice_axis(corner, axis, 1, 2), ops::slice_axis(corner, axis, 0, 1));
-  if (steps.num_elements() == 0) return 0.0;
-  const Tensor flat = ops::cast(ops::reshape(steps, {kUnknown}), DType::Float64);
-  const double first = flat.data<double>()[0];
-  for (const double step : flat.data<double>()) {
-    if (step != first) return {};
-  }
-  return first;
+// What is added for each step along an axis: with axes of 1 in place of the open ones.
+Tensor step_along(const Tensor& value, int64_t axis, const Ints& open) {
+  const Tensor begin = first_along(value, open);
+  if (value.dim(axis) < 2) return ops::zeros_like(begin);
+  Ints others = open;
+  std::erase(others, axis);
+  return ops::subtract(first_along(ops::slice_axis(value, axis, 1, 2), others), begin);
 }
 
 }  // namespace
 
 void NodeReader::refuse(std::string_view why) const { raise<Unimplemented>("{}", why); }
 
-// ---- operands ----
-
-bool NodeReader::folds() const {
-  return !reads_rows() && std::ranges::all_of(operands_, [](const ReadValue* value) {
-    return value == nullptr || value->is_known();
-  });
+void NodeReader::refuse_constants() const {
+  if (folds()) refuse("its operands are constants alone. Fold them before, as onnxsim does");
 }
+
+// ---- operands ----
 
 Tensor NodeReader::in(size_t i) {
   check<InvalidArgument>(has(i), "expected at least {} inputs, got {}.", i + 1, count());
@@ -173,16 +162,6 @@ Sizes NodeReader::shape(size_t i) {
   check<InvalidArgument>(has(i), "expected at least {} inputs, got {}.", i + 1, count());
   if (!operands_[i]->is_known()) return model_.shapes().of(operands_[i]->placeholder);
   return shape_of(folds() ? ReadValue(known(i)) : *operands_[i]);
-}
-
-bool NodeReader::reads_rows() const {
-  if ((op() != "Gather" && op() != "Slice") || !is_known(0)) return false;
-  const bool follows = std::ranges::any_of(operands_, [](const ReadValue* value) {
-    return value && value->is_known() && value->follows_sizes();
-  });
-  const Tensor& table = operands_[0]->known[0];
-  return follows && !operands_[0]->follows_sizes() && is_floating(table.dtype()) &&
-         (op() == "Slice" || table.rank() == 2);
 }
 
 // ---- attributes ----
@@ -367,8 +346,7 @@ Tensor NodeReader::as_placeholder(const ReadValue& value) {
   const Tensor& first = value.known[0];
   const Sizes shape = shape_of(value);
   const size_t rank = shape.size();
-  if (rank >= 2 && !shape[rank - 2].fixed() && !shape[rank - 1].fixed() &&
-      std::ranges::all_of(value.known, is_triangle)) {
+  if (is_open_triangle(value, shape)) {
     const Tensor below = triangle(places(shape[rank - 2], DType::Int32),
                                   places(shape[rank - 1], DType::Int32), first.rank());
     return ops::where(below, in_first_row(first, 0), in_first_row(first, 1));
@@ -382,7 +360,7 @@ Tensor NodeReader::as_placeholder(const ReadValue& value) {
   for (int64_t axis = 0; axis < first.rank(); ++axis) {
     if (!shape[static_cast<size_t>(axis)].fixed()) open.push_back(axis);
   }
-  if (open.empty() && first.num_elements() == 1 && is_size(first)) {
+  if (open.empty() && first.num_elements() == 1 && std::ranges::all_of(value.known, is_size)) {
     const Tensor ones = ops::ones_like(line(value.number(0), first.dtype()));
     return ops::reshape(ops::sum(ones), first.shape());
   }
@@ -391,20 +369,19 @@ Tensor NodeReader::as_placeholder(const ReadValue& value) {
   expected.fill(corner);
   Tensor result = ops::add(corner, zeros(shape, first.dtype()));
   for (const int64_t axis : open) {
-    const std::optional<double> step = step_along(first, axis, open);
-    if (!step) refuse("what it reads follows the size of an axis that isn't known");
-    const Tensor factor = ops::cast(Tensor::scalar(*step), first.dtype());
+    const Tensor step = step_along(first, axis, open);
     for (size_t k = 0; k < kTraces; ++k) {
       const Tensor known_places = ops::arange(value.known[k].dim(axis), first.dtype());
-      expected[k] = expected[k] + ops::reshape(known_places, along(axis, first.rank())) * factor;
+      expected[k] = expected[k] + ops::reshape(known_places, along(axis, first.rank())) * step;
     }
-    if (*step == 0) continue;
+    if (ops::all(ops::equal(step, 0)).item<bool>()) continue;
     const Tensor counted = places(shape[static_cast<size_t>(axis)], first.dtype());
-    result = result + ops::reshape(counted, along(axis, first.rank())) * factor;
+    result = result + ops::reshape(counted, along(axis, first.rank())) * step;
   }
   for (size_t k = 0; k < kTraces; ++k) {
-    const bool same = ops::all(ops::equal(expected[k], value.known[k])).item<bool>();
-    if (!same) refuse("what it reads follows the size of an axis that isn't known");
+    if (!all_equal(expected[k], value.known[k])) {
+      refuse("what it reads follows the size of an axis that isn't known");
+    }
   }
   return result;
 }

@@ -37,6 +37,8 @@ class ModelReader {
   virtual void set_before_rows(const Tensor& rows, const Tensor& before) = 0;
   // What a node makes, which was made elsewhere: it isn't read any more.
   virtual void skip(const FileNode& node) = 0;
+  // So many multiplications of constants come.
+  virtual void charge(int64_t multiplications) = 0;
   // A layer, which was made before where `key` was the same (empty: never); `name`: what its own
   // name is made of.
   virtual LayerHandle layer(const std::string& key, const std::string& class_name, Json config,
@@ -46,9 +48,14 @@ class ModelReader {
 // One node, for one choice of the open axes' sizes where its operands are known.
 class NodeReader {
  public:
+  // `folds`: whether its operands are known, and what it makes of them is computed.
   NodeReader(ModelReader& model, const FileNode& node, std::vector<const ReadValue*> operands,
-             size_t choice)
-      : model_(model), node_(node), operands_(std::move(operands)), choice_(choice) {}
+             bool folds, size_t choice)
+      : model_(model),
+        node_(node),
+        operands_(std::move(operands)),
+        folds_(folds),
+        choice_(choice) {}
 
   const FileNode& node() const { return node_; }
   const std::string& op() const { return node_.op; }
@@ -64,8 +71,8 @@ class NodeReader {
   bool is_constant(size_t i) const {
     return is_known(i) && (folds() || !operands_[i]->follows_sizes());
   }
-  // Whether a value is computed: no operand is a placeholder.
-  bool folds() const;
+  // Whether a value is computed.
+  bool folds() const { return folds_; }
   // A placeholder or a value. What follows open axes becomes a placeholder where the others have
   // one. InvalidArgument where there is none.
   Tensor in(size_t i = 0);
@@ -129,13 +136,16 @@ class NodeReader {
 
   // Unimplemented, saying why.
   [[noreturn]] void refuse(std::string_view why) const;
+  // Unimplemented where it would compute with constants what takes much longer than these are
+  // large.
+  void refuse_constants() const;
+  // ResourceExhausted where it would compute with constants by so many multiplications, and these,
+  // with those of the nodes before, are much more than the file has bytes.
+  void charge(int64_t multiplications) { model_.charge(multiplications); }
 
  private:
   const FileAttribute* find(std::string_view name) const;
   const FileAttribute* find(std::string_view name, FileAttribute::Kind kind) const;
-  // Rows of a table of floats whose numbers follow open axes (positions): these become a
-  // placeholder.
-  bool reads_rows() const;
   // The operand's value in the choice that is read.
   const Tensor& known(size_t i) const { return operands_[i]->known[choice_]; }
   Tensor as_placeholder(const ReadValue& value);
@@ -145,6 +155,7 @@ class NodeReader {
   ModelReader& model_;
   const FileNode& node_;
   std::vector<const ReadValue*> operands_;
+  bool folds_;
   size_t choice_;
   std::vector<ReadValue> results_;
   const FileNode* giver_ = &node_;

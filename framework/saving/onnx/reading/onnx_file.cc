@@ -14,6 +14,10 @@ namespace cornu::onnx::reading {
 namespace {
 
 constexpr uint64_t kMostBytes = uint64_t{1} << 31;  // of a message
+// What is made of nodes may have so many bytes, and so many times those of the file: messages of
+// few bytes become much larger.
+constexpr uint64_t kFewBytesOfNodes = uint64_t{64} << 20;
+constexpr uint64_t kMostTimes = 16;
 
 // The domain of ONNX's own operators has two names.
 bool is_onnx(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
@@ -30,6 +34,7 @@ class ModelParser {
 
   OnnxFile parse(size_t size) {
     text_ = text_.substr(0, size);
+    left_ = kFewBytesOfNodes + kMostTimes * size;
     try {
       read_model();
     } catch (const wire::Damage& damage) {
@@ -74,16 +79,16 @@ class ModelParser {
     each_field(message, [&](uint32_t field, Reader& reader, Type type) {
       switch (field) {
         case 1:
-          file_.nodes.push_back(node(bytes(reader, type)));
+          add(file_.nodes, node(bytes(reader, type)));
           return true;
         case 5:
           add_initializer(bytes(reader, type));
           return true;
         case 11:
-          inputs.push_back(value(bytes(reader, type)));
+          add(inputs, value(bytes(reader, type)));
           return true;
         case 12:
-          file_.outputs.push_back(value(bytes(reader, type)));
+          add(file_.outputs, value(bytes(reader, type)));
           return true;
         case 15:
           raise<Unimplemented>("'{}': it has sparse tensors, which aren't read.", file_.path);
@@ -107,10 +112,10 @@ class ModelParser {
     each_field(message, [&](uint32_t field, Reader& reader, Type type) {
       switch (field) {
         case 1:
-          result.inputs.emplace_back(bytes(reader, type));
+          add(result.inputs, std::string(bytes(reader, type)));
           return true;
         case 2:
-          result.outputs.emplace_back(bytes(reader, type));
+          add(result.outputs, std::string(bytes(reader, type)));
           return true;
         case 3:
           result.name = std::string(bytes(reader, type));
@@ -120,7 +125,7 @@ class ModelParser {
           return true;
         case 5: {
           const std::string_view one = bytes(reader, type);
-          result.attributes.push_back(attribute(one));
+          add(result.attributes, attribute(one));
           const char* begin = result.bytes.empty() ? one.data() : result.bytes.data();
           result.bytes = {begin, static_cast<size_t>(one.data() + one.size() - begin)};
           return true;
@@ -173,7 +178,7 @@ class ModelParser {
           }
           return true;
         case 9:
-          result.texts.emplace_back(bytes(reader, type));
+          add(result.texts, std::string(bytes(reader, type)));
           return true;
         case 20:
           result.kind = kind_of(number(reader, type));
@@ -211,9 +216,19 @@ class ModelParser {
     });
   }
 
+  template <class T>
+  void add(std::vector<T>& to, T element) {
+    check<ResourceExhausted>(sizeof(T) <= left_,
+                             "'{}': its nodes take much more memory than it has bytes. The file is "
+                             "damaged, or no ONNX file.",
+                             file_.path);
+    left_ -= sizeof(T);
+    to.push_back(std::move(element));
+  }
+
   void read_sizes(std::string_view message, std::vector<FileValue::Size>& sizes) {
     each_field(message, [&](uint32_t field, Reader& reader, Type type) {
-      if (field == 1) sizes.push_back(size(bytes(reader, type)));
+      if (field == 1) add(sizes, size(bytes(reader, type)));
       return field == 1;
     });
   }
@@ -234,6 +249,7 @@ class ModelParser {
   }
 
   std::string_view text_;
+  uint64_t left_ = 0;  // bytes that elements of messages may still take
   FileTensors tensors_;
   OnnxFile file_;
 };

@@ -40,6 +40,7 @@ bool add_last_windows(NodeReader& n, const Tensor& x, Windows& w) {
 }
 
 Windows pool_windows(NodeReader& n, const Tensor& x, bool may_be_same) {
+  n.refuse_constants();
   Windows w = windows_of(n, x, {}, may_be_same);
   if (std::ranges::max(w.dilations) > 1) n.refuse("its windows have dilations above 1");
   return w;
@@ -64,22 +65,32 @@ void read_max_pool(NodeReader& n) {
   n.give(pooled(n, "Max", x, w));
 }
 
+// Which part of each window counts, along an axis: that in the input and its counting pads.
+Tensor counted_along(int64_t size, const Windows& counting, const Windows& w, size_t axis) {
+  const int64_t kernel = w.kernel[axis], stride = w.strides[axis];
+  const int64_t room = size + w.before[axis] + w.after[axis] - kernel;
+  Tensor parts = Tensor::empty({room < 0 ? 0 : room / stride + 1}, DType::Float32);
+  int64_t begin = -w.before[axis];
+  for (float& part : parts.mutable_data<float>()) {
+    const int64_t inside = std::min(begin + kernel, size + counting.after[axis]) -
+                           std::max(begin, -counting.before[axis]);
+    part = static_cast<float>(inside) / static_cast<float>(kernel);
+    begin += stride;
+  }
+  return parts;
+}
+
 // Which part of each window counts: (1, 1, spatial…).
 Tensor counted(const Tensor& x, const Windows& counting, const Windows& w) {
-  Shape inside = {1};
+  const auto rank = static_cast<size_t>(x.rank());
+  Tensor parts = ops::ones(Shape(Ints(rank, 1)));
   for (size_t axis = 0; axis < w.axes(); ++axis) {
-    inside.push_back(x.dim(static_cast<int64_t>(axis) + 2) + counting.before[axis] +
-                     counting.after[axis]);
+    Shape along(Ints(rank, 1));
+    along[static_cast<int64_t>(axis) + 2] = kUnknown;
+    const int64_t size = x.dim(static_cast<int64_t>(axis) + 2);
+    parts = ops::multiply(parts, ops::reshape(counted_along(size, counting, w, axis), along));
   }
-  std::vector<std::pair<int64_t, int64_t>> widths = {{0, 0}};
-  for (size_t axis = 0; axis < w.axes(); ++axis) {
-    widths.emplace_back(w.before[axis] - counting.before[axis],
-                        w.after[axis] - counting.after[axis]);
-  }
-  widths.emplace_back(0, 0);
-  const Tensor ones = ops::pad(ops::ones(inside.concat({1})), widths);
-  const Tensor parts = ops::average_pool(ones, w.kernel, {.strides = w.strides});
-  return ops::cast(ops::moveaxis(parts, -1, 1), x.dtype());
+  return ops::cast(parts, x.dtype());
 }
 
 void read_average_pool(NodeReader& n) {

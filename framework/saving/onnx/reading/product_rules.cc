@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "framework/core/checked.h"
 #include "framework/model/input.h"
 #include "framework/ops/ops.h"
 #include "framework/saving/onnx/reading/rules.h"
@@ -25,9 +28,18 @@ bool can_be_dense(NodeReader& n, const Tensor& x, const Tensor& kernel) {
          x.rank() >= 2 && is_floating(x.dtype()) && kernel.dtype() == x.dtype();
 }
 
+// Of constants it may take long.
+Tensor multiplied(NodeReader& n, const Tensor& x, const Tensor& y) {
+  if (n.folds() && x.rank() > 0 && y.rank() > 0) {
+    const int64_t depth = std::max<int64_t>(x.shape().back(), 1);
+    n.charge((Checked(x.num_elements(), "a product") * y.num_elements()).value() / depth);
+  }
+  return ops::matmul(x, y);
+}
+
 void read_matmul(NodeReader& n) {
   const Tensor x = n.in(0), y = n.in(1);
-  if (!can_be_dense(n, x, y)) return n.give(ops::matmul(x, y));
+  if (!can_be_dense(n, x, y)) return n.give(multiplied(n, x, y));
   const Tensor bias = n.take_bias(y.dim(1));
   n.give(dense(n, x, y, bias));
 }
@@ -50,11 +62,12 @@ void read_gemm(NodeReader& n) {
       return n.give(dense(n, a, scaled(b, alpha), bias));
     }
   }
-  const Tensor product = scaled(ops::matmul(a, b), alpha);
+  const Tensor product = scaled(multiplied(n, a, b), alpha);
   n.give(c.defined() ? ops::add(product, scaled(c, beta)) : product);
 }
 
 void read_einsum(NodeReader& n) {
+  n.refuse_constants();
   const std::string equation = n.text("equation", "");
   std::string subscripts;
   for (const char c : equation) {

@@ -8,15 +8,11 @@
 #include "framework/model/input.h"
 
 namespace cornu::onnx::reading {
-namespace {
-
 bool is_same_value(const Tensor& a, const Tensor& b) {
   if (a.id() == b.id()) return true;
   if (a.dtype() != b.dtype() || a.shape() != b.shape()) return false;
   return a.bytes() == 0 || std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
 }
-
-}  // namespace
 
 ReadValue::ReadValue(const Tensor& tensor) {
   if (is_placeholder(tensor)) {

@@ -27,7 +27,12 @@ struct ReadValue {
 
   Tensor placeholder;
   std::array<Tensor, kTraces> known;
+  // None of its elements that follow sizes can be negative.
+  bool never_negative = true;
 };
+
+// The same dtype, shape and bytes.
+bool is_same_value(const Tensor& a, const Tensor& b);
 
 // The integers of a known vector, or scalar, of an integer dtype.
 Sizes sizes_of(const ReadValue& value);

@@ -38,6 +38,7 @@ std::vector<std::string> activations_of(NodeReader& n, const Recurrence& kind, s
 }
 
 void refuse_variants(NodeReader& n) {
+  n.refuse_constants();
   if (n.has("clip")) n.refuse("it clips what its activations are given");
   if (n.integer("layout", 0) != 0) n.refuse("its batch comes first (layout is 1)");
   if (n.integer("input_forget", 0) != 0) n.refuse("its input and forget gates are one");

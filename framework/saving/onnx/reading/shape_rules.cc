@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "framework/core/allocation_limit.h"
 #include "framework/core/checked.h"
 #include "framework/model/input.h"
 #include "framework/ops/ops.h"
@@ -351,12 +352,29 @@ bool reverses(const Range& range, const Size& size) {
   return all;
 }
 
+// Whether a place lies in an axis of each of these sizes; or beyond its end, or begin, whatever the
+// size is.
+bool is_reached(const Size& place, const Size& size) {
+  constexpr int64_t kEndless = std::numeric_limits<int32_t>::max();
+  if (place.fixed() && (place.value() >= kEndless || place.value() <= -kEndless)) return true;
+  bool inside = true;
+  Size beyond;
+  for (size_t k = 0; k < kTraces; ++k) {
+    beyond.by_trace[k] = checked_subtract(place.by_trace[k], size.by_trace[k], "a slice");
+    inside = inside && beyond.by_trace[k] <= 0 && place.by_trace[k] >= -size.by_trace[k];
+  }
+  return inside || (beyond.fixed() && beyond.value() >= 0);
+}
+
 Tensor sliced(NodeReader& n, const Tensor& x, const Range& range, const Size& size) {
   const auto rank = static_cast<size_t>(x.rank());
   const auto axis = static_cast<size_t>(range.axis);
   Ints begins(rank, 0), sizes(rank, kUnknown), steps(rank, 1);
   for (size_t i = 0; i < rank; ++i) sizes[i] = x.dim(static_cast<int64_t>(i));
   if (!size.fixed()) {
+    if (!is_reached(range.begin, size) || !is_reached(range.end, size)) {
+      n.refuse("it takes a part of an axis of unknown size that may end before the part does");
+    }
     if (reverses(range, size)) return ops::flip(x, range.axis);
     const std::optional<Part> front = part_of_open(range, size, false);
     const std::optional<Part> part = front ? front : part_of_open(range, size, true);
@@ -386,7 +404,7 @@ Tensor as_many(NodeReader& n, const Tensor& x, const Range& range, int64_t size)
   bool fits = range.step == 1;
   for (size_t k = 0; k < kTraces; ++k) {
     const Part part = clamped(range, size, k);
-    fits = fits && part.begin == begin;
+    fits = fits && part.begin == begin && range.end.by_trace[k] <= size;
     count.by_trace[k] = part.size;
   }
   if (!fits) n.refuse("it takes a part that follows the size of another axis");
@@ -420,9 +438,9 @@ Ints padded_places(NodeReader& n, const std::string& mode, int64_t size, int64_t
   check<InvalidArgument>(size >= least || (before <= 0 && after <= 0),
                          "an axis of {} elements can't be padded in mode '{}'.", size, mode);
   const int64_t total = Checked(size, "Pad") + before + after;
-  check<InvalidArgument>(total <= 4 * size + (int64_t{1} << 20),
-                         "its pads are too large: {} and {}.", before, after);
+  AllocationLimit::check_bytes(static_cast<size_t>(total) * sizeof(int64_t));
   Ints places;
+  places.reserve(static_cast<size_t>(total));
   for (int64_t i = 0; i < total; ++i) {
     const int64_t place = i - before;
     if (mode == "edge") {

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/saving/onnx/reading/chosen_sizes.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "framework/model/input.h"
+#include "framework/saving/keras_op.h"
+#include "framework/saving/onnx/reading/read_value.h"
+
+namespace cornu::onnx::reading {
+namespace {
+
+int64_t prime(int64_t place) {
+  static const std::vector<int64_t>* const primes = [] {
+    auto* found = new std::vector<int64_t>;
+    for (int64_t number = 2; std::ssize(*found) < std::ssize(Size().by_trace) * kMostOpenAxes;
+         ++number) {
+      const auto divides = [number](int64_t divisor) { return number % divisor == 0; };
+      if (std::ranges::none_of(*found, divides)) found->push_back(number);
+    }
+    return found;
+  }();
+  return primes->at(static_cast<size_t>(place));
+}
+
+bool same_constants(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  return std::ranges::equal(a, b, [](const Tensor& x, const Tensor& y) {
+    return x.defined() == y.defined() && (!x.defined() || is_same_value(x, y));
+  });
+}
+
+Json config_of(const Layer& layer) {
+  const auto* op = dynamic_cast<const KerasOp*>(&layer);
+  if (!op) return layer.get_config();
+  return Json::array({op->entry(), op->written_call([](size_t input) {
+                        return Json(static_cast<int64_t>(input));
+                      })});
+}
+
+bool same_layer(const Layer& a, const Layer& b) {
+  if (a.class_name() != b.class_name() || a.name() != b.name()) return false;
+  const auto* graph_a = dynamic_cast<const GraphOp*>(&a);
+  const auto* graph_b = dynamic_cast<const GraphOp*>(&b);
+  if (!graph_a != !graph_b) return false;
+  if (graph_a && !same_constants(graph_a->constants(), graph_b->constants())) return false;
+  const auto* op_a = dynamic_cast<const OpLayer*>(&a);
+  const auto* op_b = dynamic_cast<const OpLayer*>(&b);
+  if (!op_a != !op_b) return false;
+  if (op_a) return &op_a->op() == &op_b->op() && op_a->attributes() == op_b->attributes();
+  return config_of(a).dump() == config_of(b).dump();
+}
+
+}  // namespace
+
+Size chosen_size(ChoiceOfSizes choice, int64_t number, bool of_picture) {
+  Size size;
+  for (size_t k = 0; k < kTraces; ++k) {
+    const auto trace = static_cast<int64_t>(k);
+    size.by_trace[k] =
+        number == 0 ? 31 + 6 * trace : (of_picture ? 32 : 4) * prime(3 * (number - 1) + trace);
+    if (choice == ChoiceOfSizes::Second) ++size.by_trace[k];
+  }
+  return size;
+}
+
+std::optional<std::string> first_difference(const std::vector<std::shared_ptr<KerasNode>>& a,
+                                            const std::vector<std::shared_ptr<KerasNode>>& b) {
+  std::unordered_map<const KerasNode*, const KerasNode*> others;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const std::string& name = a[i]->layer()->name();
+    if (i >= b.size()) return name;
+    others[a[i].get()] = b[i].get();
+    if (!same_layer(*a[i]->layer(), *b[i]->layer())) return name;
+  }
+  if (b.size() > a.size()) return b[a.size()]->layer()->name();
+  for (const auto& node : a) {
+    const auto same = [&](const Tensor& x, const Tensor& y) {
+      return x.symbol_id() == y.symbol_id() &&
+             others.at(keras_node(x).get()) == keras_node(y).get();
+    };
+    if (!std::ranges::equal(node->operands(), others.at(node.get())->operands(), same)) {
+      return node->layer()->name();
+    }
+  }
+  return {};
+}
+
+}  // namespace cornu::onnx::reading

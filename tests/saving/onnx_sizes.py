@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models whose nodes compute with the sizes of open axes, for onnx_models.py: each is run at sizes
+beyond those that it can have been read for, and at small ones."""
+
+import numpy as np
+from onnx import numpy_helper
+from onnx_operators import draw, ints, node
+
+SIZES = 1, 2, 5, 9, 40, 600
+ROWS = {"x": ["n", "t"]}
+ZERO, ONE, END = ints(0), ints(1), ints(2**63 - 1)
+
+
+def constant_of(value, inputs, output):
+    return node("ConstantOfShape", inputs, output, value=numpy_helper.from_array(np.array([value])))
+
+
+# The size of the second axis: a vector of one, and a number.
+SIZE = [node("Shape", "x", "t", start=1, end=2), node("Squeeze", "t", "size")]
+# 0, 1, 2 ... along that axis.
+PLACES = [*SIZE, node("Range", "none size unit", "places")]
+NUMBERS = {"none": np.int64(0), "unit": np.int64(1)}
+
+
+def both():
+    """Places as rows and as columns, and their difference."""
+    return [*PLACES, node("Unsqueeze", "places one", "rows"),
+            node("Unsqueeze", "places zero", "columns"), node("Sub", "rows columns", "d")]
+
+
+def at_sizes(add, name, nodes, weights=None, sizes=SIZES, unread=None, **options):
+    for size in sizes:
+        add(f"{name}, {size}", nodes, {"x": draw(2, size)}, {"zero": ZERO, "one": ONE, "end": END,
+                                                           **NUMBERS, **(weights or {})},
+            axes=ROWS, unread=unread, **options)
+
+
+def to_sum(value):
+    """Adds a number of any dtype to x."""
+    return [node("Cast", value, "number", to=1), node("Add", "x number")]
+
+
+def parts(add):
+    for begin, stop, sizes in ((0, 4, (4, 5, 600)), (2, 4, (4, 9)), (-1, 2**63 - 1, (1, 5, 600)),
+                               (1, 2**31 - 1, (1, 5, 600)), (0, -1, (1, 5, 600)),
+                               (-3, -1, (3, 600))):
+        at_sizes(add, f"part {begin} to {stop}", [node("Slice", "x from to one")],
+                 {"from": ints(begin), "to": ints(stop)}, sizes)
+    for begin, stop in (0, 1000), (-30, 2**63 - 1), (30, 2**63 - 1), (0, -30), (-1000, 1000):
+        at_sizes(add, f"part {begin} to {stop}", [node("Slice", "x from to one")],
+                 {"from": ints(begin), "to": ints(stop)}, (5,), "Slice")
+    at_sizes(add, "all but the last, by size", [
+        *SIZE, node("Sub", "t one", "to"), node("Slice", "x zero to one")], sizes=(1, 5, 600))
+    at_sizes(add, "up to one more than the size", [
+        *SIZE, node("Add", "t one", "to"), node("Slice", "x zero to one")])
+    at_sizes(add, "at most 512", [
+        *SIZE, node("Min", "t most", "to"), node("Slice", "x zero to one")], {"most": ints(512)},
+        (5,), "Slice")
+    at_sizes(add, "a half", [*SIZE, node("Div", "t two", "to"), node("Slice", "x zero to one")],
+             {"two": ints(2)}, (5,), "Slice")
+    at_sizes(add, "as much as whole blocks", [
+        *SIZE, node("Div", "t four", "blocks"), node("Mul", "blocks four", "to"),
+        node("Slice", "x zero to one")], {"four": ints(4)}, (5,), "any")
+
+
+def numbers(add):
+    for name, nodes, weights in (
+            ("is 1", [node("Equal", "size unit", "v")], {}),
+            ("is below 100", [node("Less", "size most", "v")], {"most": np.int64(100)}),
+            ("is at least 0", [node("GreaterOrEqual", "size none", "v")], {}),
+            ("rest", [node("Mod", "size four", "v")], {"four": np.int64(4)}),
+            ("at most 7", [node("Min", "size most", "v")], {"most": np.int64(7)}),
+            ("at least 7", [node("Max", "size most", "v")], {"most": np.int64(7)}),
+            ("hundreds", [node("Div", "size most", "v")], {"most": np.int64(100)}),
+            ("root", [node("Cast", "size", "f", to=1), node("Sqrt", "f", "g"),
+                      node("Reciprocal", "g", "v")], {})):
+        at_sizes(add, f"the size {name}", [*SIZE, *nodes, *to_sum("v")], weights)
+    at_sizes(add, "expanded to a shape with -1", [
+        node("Shape", "x", "s"), node("Equal", "s less", "is"), node("Shape", "s", "two"),
+        constant_of(np.int64(1), "two", "ones"), node("Where", "is ones s", "to"),
+        node("Expand", "row to", "e"), node("Add", "x e")], {"less": ints(-1), "row": draw(1, 1)})
+    at_sizes(add, "a choice by the size", [
+        *SIZE, node("Equal", "size unit", "one_step"), node("Neg", "x", "negative"),
+        node("Where", "one_step negative x")])
+
+
+def tables(add):
+    odd = np.arange(600).astype(np.int64) % 37
+    at_sizes(add, "numbers of a table", [
+        *SIZE, node("Slice", "table zero t zero", "v"), *to_sum("v")], {"table": odd})
+    at_sizes(add, "one of a table by the size", [
+        *SIZE, node("Sub", "size unit", "last"), node("Gather", "table last", "v"), *to_sum("v")],
+        {"table": odd}, sizes=(5,), unread="any")
+    at_sizes(add, "numbers of a table by places", [
+        *PLACES, node("Gather", "table places", "v"), *to_sum("v")], {"table": odd})
+    seen = np.tril(np.ones((600, 600), bool))
+    seen[50:, :10] = False
+    at_sizes(add, "a mask that changes further on", [
+        *SIZE, node("Slice", "seen zero t zero", "r"), node("Slice", "r zero t one", "m"),
+        node("Unsqueeze", "x one", "u"), node("Where", "m u never", "w"),
+        node("ReduceMax", "w last", "y", keepdims=0)],
+        {"seen": seen, "never": np.float32(-9), "last": ints(-1)})
+    at_sizes(add, "rotary angles", [
+        *PLACES, node("Cast", "places", "p", to=1), node("Unsqueeze", "p one", "column"),
+        node("Mul", "column speeds", "angles"), node("Cos", "angles", "c"),
+        node("Unsqueeze", "x last", "u"), node("Mul", "u c")],
+        {"speeds": np.float32([1, 0.1, 0.01]), "last": ints(-1)}, tolerance=1e-4)
+
+
+def masks(add):
+    for name, nodes, weights in (
+            ("causal", [node("LessOrEqual", "columns rows", "m")], {}),
+            ("strictly causal", [node("Less", "columns rows", "m")], {}),
+            ("causal by difference", [node("GreaterOrEqual", "d none", "m")], {}),
+            ("of a window of 30", [node("Less", "d most", "m")], {"most": np.int64(30)}),
+            ("causal, of a window of 30", [
+                node("Less", "d most", "near"), node("GreaterOrEqual", "d none", "past"),
+                node("And", "near past", "m")], {"most": np.int64(30)}),
+            ("causal but for 3 steps", [node("LessOrEqual", "d most", "m")],
+             {"most": np.int64(-3)}),
+            ("of the diagonal", [node("Equal", "rows columns", "m")], {}),
+            ("of all", [node("Less", "columns size", "c"), node("LessOrEqual", "none rows", "r"),
+                        node("And", "c r", "m")], {})):
+        at_sizes(add, f"a mask {name}", [
+            *both(), *nodes, node("Unsqueeze", "x one", "u"), node("Where", "m u never", "w"),
+            node("ReduceSum", "w last", "y", keepdims=0)],
+            {"never": np.float32(0.25), "last": ints(-1), **weights}, tolerance=1e-4)
+
+
+def two_axes(add):
+    """Sizes of axes that have nothing to do with each other, but are what they are by chance."""
+    for t, u in (3, 6), (6, 3), (4, 4), (1, 5):
+        inputs = {"x": draw(2, t), "z": draw(2, u, seed=9)}
+        axes = {"x": ["n", "t"], "z": ["n", "u"]}
+        weights = {"zero": ZERO, "one": ONE, "two": ints(2), **NUMBERS}
+        add(f"twice as many of another axis, {t} {u}", [
+            *SIZE, node("Mul", "t two", "to"), node("Slice", "z zero to one")], inputs, weights,
+            axes=axes, unread="Slice")
+        add(f"as many of another axis, {t} {u}", [*SIZE, node("Slice", "z zero t one")], inputs,
+            weights, axes=axes, unread="Slice")
+        add(f"the larger of two axes, {t} {u}", [
+            *SIZE, node("Shape", "z", "u", start=1, end=2), node("Max", "t u", "m"),
+            *to_sum("m")], inputs, weights, axes=axes)
+        add(f"the longer of two axes, {t} {u}", [
+            *SIZE, node("Shape", "z", "u", start=1, end=2), node("Less", "t u", "m"),
+            *to_sum("m")], inputs, weights, axes=axes)
+
+
+def add_to(cases):
+    for part in parts, numbers, tables, masks, two_axes:
+        part(cases.add)
