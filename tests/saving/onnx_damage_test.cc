@@ -264,6 +264,71 @@ TEST_CASE("little that asks for much") {
   CHECK(contains(text, "(ConstantOfShape): expected a tensor of at most "));
 }
 
+TEST_CASE("little that asks for much work") {
+  const Scratch scratch;
+  const auto sizes = [](std::vector<int64_t> values) { return Tensor::from(values); };
+  const auto error = [&](std::vector<onnx::ProtoNode> nodes, const Tensor& shape) {
+    nodes.insert(nodes.begin(), node("ConstantOfShape", {"s"}, "c"));
+    nodes.push_back(node("ReduceSum", {"d"}, "e"));
+    nodes.push_back(node("Add", {"x", "e"}, "y"));
+    return error_of_graph(scratch, graph_of(std::move(nodes), {{"s", shape}}));
+  };
+  std::string equation, window;
+  wire::put_bytes(equation, 1, "equation");
+  wire::put_bytes(equation, 4, "i,j,k->");
+  wire::put_int(equation, 20, 3);
+  wire::put_bytes(window, 1, "kernel_shape");
+  wire::put_int(window, 8, 1000);
+  wire::put_int(window, 20, 7);
+  const auto attribute = [](const std::string& message) {
+    std::string field;
+    wire::put_bytes(field, 5, message);
+    return field;
+  };
+  CHECK(contains(error({node("MatMul", {"c", "c"}, "d")}, sizes({1500, 1500})),
+                 "node 'the_MatMul' (MatMul): constants of more than "));
+  CHECK(contains(error({node("Einsum", {"c", "c", "c"}, "d", attribute(equation))}, sizes({9000})),
+                 "node 'the_Einsum' (Einsum): its operands are constants alone."));
+  CHECK(contains(
+      error({node("MaxPool", {"c"}, "d", attribute(window))}, sizes({1, 1, int64_t{1} << 23})),
+      "node 'the_MaxPool' (MaxPool): its operands are constants alone."));
+  CHECK(contains(error({node("Conv", {"c", "c"}, "d")}, sizes({1, 1, int64_t{1} << 12})),
+                 "node 'the_Conv' (Conv): its operands are constants alone."));
+  CHECK(contains(error({node("RNN", {"c", "c", "c"}, "d")}, sizes({1024, 1, 1024})),
+                 "node 'the_RNN' (RNN): its operands are constants alone."));
+  // Constants that ops hold.
+  std::vector<onnx::ProtoNode> many;
+  for (int i = 0; i < 40; ++i) {
+    many.push_back(node("Expand", {"x", "s"}, fmt::format("v{}", i)));
+  }
+  many.push_back(node("Identity", {"v7"}, "d"));
+  CHECK(
+      contains(error(many, sizes({int64_t{1} << 20, 1, 4})), "(Expand): constants of more than "));
+}
+
+TEST_CASE("messages of no bytes") {
+  const Scratch scratch;
+  const auto error = [&](uint32_t field) {
+    std::string messages, text;
+    for (int i = 0; i < 2'000'000; ++i) wire::put_bytes(messages, field, "");
+    if (field == 5) {  // attributes, of one node
+      std::string graph;
+      wire::put_bytes(graph, 1, messages);
+      messages = std::move(graph);
+    }
+    std::string opset;
+    wire::put_int(opset, 2, 18);
+    wire::put_bytes(text, 8, opset);
+    wire::put_bytes(text, 7, messages);
+    return error_of_file<ResourceExhausted>(scratch, text);
+  };
+  for (const uint32_t field : {1, 5, 11, 12}) {
+    CHECK(error(field) ==
+          "'m.onnx': its nodes take much more memory than it has bytes. The file is damaged, or no "
+          "ONNX file.");
+  }
+}
+
 // ---- tensors in other files ----
 
 std::string external(const std::string& location, const std::string& offset = "0",

@@ -325,7 +325,9 @@ Tensor NodeReader::line(const Size& size, DType dtype) {
 }
 
 Tensor NodeReader::places(const Size& size, DType dtype) {
-  return ops::subtract(ops::cumsum(ops::ones_like(line(size, dtype)), 0), 1);
+  const Tensor ones = ops::ones_like(line(size, DType::Int64));
+  const Tensor counted = ops::subtract(ops::cumsum(ones, 0), 1);
+  return dtype == DType::Int64 ? counted : ops::cast(counted, dtype);
 }
 
 Tensor NodeReader::zeros(const Sizes& shape, DType dtype) {
@@ -361,8 +363,8 @@ Tensor NodeReader::as_placeholder(const ReadValue& value) {
     if (!shape[static_cast<size_t>(axis)].fixed()) open.push_back(axis);
   }
   if (open.empty() && first.num_elements() == 1 && std::ranges::all_of(value.known, is_size)) {
-    const Tensor ones = ops::ones_like(line(value.number(0), first.dtype()));
-    return ops::reshape(ops::sum(ones), first.shape());
+    const Tensor size = ops::sum(ops::ones_like(line(value.number(0), DType::Int64)));
+    return ops::cast(ops::reshape(size, first.shape()), first.dtype());
   }
   const Tensor corner = first_along(first, open);
   std::array<Tensor, kTraces> expected;
