@@ -24,10 +24,10 @@ std::shared_ptr<BatchSource> ValidationData::source(int64_t batch_size) const {
 }
 
 bool ValidationFrequency::includes(int64_t epoch) const {
-  if (epochs_.empty()) {
-    check<InvalidArgument>(every_ >= 1, "fit: expected a validation_freq of at least 1, got {}.",
-                           every_);
-    return (epoch + 1) % every_ == 0;
+  if (every_) {
+    check<InvalidArgument>(*every_ >= 1, "fit: expected a validation_freq of at least 1, got {}.",
+                           *every_);
+    return (epoch + 1) % *every_ == 0;
   }
   return std::find(epochs_.begin(), epochs_.end(), static_cast<int>(epoch + 1)) != epochs_.end();
 }
