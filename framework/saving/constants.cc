@@ -24,6 +24,11 @@ Json nested_values(const Tensor& tensor) {
   return list;
 }
 
+void collect(const Json& nested, const std::function<void(const Json&)>& add) {
+  if (!nested.is_array()) return add(nested);
+  for (const Json& element : nested.as_array()) collect(element, add);
+}
+
 Tensor tensor_of(const Json& nested, DType dtype) {
   Shape shape;
   for (const Json* level = &nested; level->is_array(); level = &(*level)[0]) {
@@ -31,16 +36,13 @@ Tensor tensor_of(const Json& nested, DType dtype) {
     if (level->size() == 0) break;
   }
   std::vector<double> numbers;
-  const std::function<void(const Json&)> collect = [&](const Json& value) {
-    if (!value.is_array()) {
-      numbers.push_back(value.is_bool() ? value.as_bool() : value.as_double());
-      return;
-    }
-    for (const Json& element : value.as_array()) collect(element);
-  };
-  collect(nested);
-  const Tensor values = Tensor::from(numbers, shape);
-  return dtype == DType::Float64 ? values : ops::cast(values, dtype);
+  std::vector<int64_t> integers;  // where all are: doubles don't hold all of them
+  collect(nested, [&](const Json& value) {
+    numbers.push_back(value.is_bool() ? value.as_bool() : value.as_double());
+    if (value.is_int()) integers.push_back(value.as_int());
+  });
+  const bool whole = is_integer(dtype) && integers.size() == numbers.size();
+  return ops::cast(whole ? Tensor::from(integers, shape) : Tensor::from(numbers, shape), dtype);
 }
 
 }  // namespace
