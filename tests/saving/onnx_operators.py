@@ -64,6 +64,12 @@ def elementwise(add):
                        ("int64", TensorProto.INT64), ("uint8", TensorProto.UINT8)):
         add("Cast to " + name, [node("Cast", "x", to=kind)], {"x": np.abs(x) * 3}, axes=BATCH)
     add("CastLike", [node("CastLike", "x w")], {"x": x}, {"w": ints(1)}, axes=BATCH)
+    for dtype in np.int32, np.int64, np.bool_, np.float16, np.float64, np.uint8:
+        name, given = dtype.__name__, (np.abs(x) * 3).astype(dtype)
+        add("Identity of " + name, [node("Identity", "x")], {"x": given}, axes=BATCH)
+        add("Cast that changes nothing of " + name,
+            [node("Cast", "x", to=helper.np_dtype_to_tensor_dtype(given.dtype))], {"x": given},
+            axes=BATCH)
     infinite = np.array([[1, np.inf], [-np.inf, np.nan]], np.float32)
     add("IsInf", [node("IsInf", "x")], {"x": infinite})
     add("IsInf positive", [node("IsInf", "x", detect_negative=0)], {"x": infinite})
@@ -258,6 +264,9 @@ def indices(add):
         {"i": np.array([[-1, 0], [2, -4]], np.int32)}, axes=BATCH)
     add("Gather of a table", [node("Gather", "w x")], {"x": np.array([[1, 0], [2, 2]])},
         {"w": draw(3, 4)}, axes=BATCH)
+    for dtype in np.float16, np.float64:
+        add(f"Gather of a table of {dtype.__name__}", [node("Gather", "w x")],
+            {"x": np.array([[1, 0], [2, 2]])}, {"w": draw(3, 4).astype(dtype)}, axes=BATCH)
     add("Gather computed", [node("Gather", "x i", axis=1)],
         {"x": x, "i": np.array([1, -1])})
     add("GatherElements", [node("GatherElements", "x i", axis=2)], {"x": x},

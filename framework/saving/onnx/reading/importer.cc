@@ -279,7 +279,8 @@ class Importer : public ModelReader {
   Tensor with_name(const Tensor& output) {
     if (output_names_.empty()) return output;
     const std::string name = output_names_.begin()->second;
-    return keras_layer("Identity", Json::object({{"name", name}}))(output).single();
+    const Json config = Json::object({{"name", name}, {"dtype", layer_dtype(output)}});
+    return keras_layer("Identity", config)(output).single();
   }
 
   static LayerHandle keras_layer(const std::string& class_name, Json config) {

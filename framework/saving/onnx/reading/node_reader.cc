@@ -95,6 +95,10 @@ Tensor step_along(const Tensor& value, int64_t axis, const Ints& open) {
 
 }  // namespace
 
+std::string layer_dtype(const Tensor& x) {
+  return to_string(is_floating(x.dtype()) ? x.dtype() : DType::Float32);
+}
+
 void NodeReader::refuse(std::string_view why) const { raise<Unimplemented>("{}", why); }
 
 void NodeReader::refuse_constants() const {
@@ -246,8 +250,8 @@ std::string NodeReader::sharing_key(const std::string& class_name, const Json& c
 
 Tensors NodeReader::layer(const std::string& class_name, Json config, const Tensors& inputs,
                           const NamedWeights& weights, const std::string& part) {
-  const DType dtype = inputs[0].dtype();
-  config.set("dtype", to_string(is_floating(dtype) ? dtype : DType::Float32));
+  const bool floats = is_floating(inputs[0].dtype()) || weights.empty();
+  config.set("dtype", layer_dtype(floats ? inputs[0] : weights[0].second));
   // Normalizations that begin alike needn't stay so in training.
   const bool shared = !weights.empty() && !class_name.ends_with("Normalization");
   const std::string key = shared ? sharing_key(class_name, config) : "";

@@ -21,6 +21,9 @@ using Ints = std::vector<int64_t>;
 // What one of a layer's weights, by its name there, is to be.
 using NamedWeights = std::vector<std::pair<std::string, Tensor>>;
 
+// Of a layer on x: x's where that is floating, else float32.
+std::string layer_dtype(const Tensor& x);
+
 // The model that is being made, for all of its nodes.
 class ModelReader {
  public:
@@ -114,7 +117,8 @@ class NodeReader {
   }
   const std::vector<ReadValue>& results() const { return results_; }
 
-  // A layer of Keras's on operands; its dtype is the first one's where that is floating.
+  // A layer of Keras's on operands; its dtype is the first one's where that is floating, else the
+  // weights'.
   Tensors layer(const std::string& class_name, Json config, const Tensors& inputs,
                 const NamedWeights& weights = {}, const std::string& part = "");
   // One of Keras's composed ops, as one node.
