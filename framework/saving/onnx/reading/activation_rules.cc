@@ -56,9 +56,7 @@ void read_selu(NodeReader& n) {
 void read_celu(NodeReader& n) { n.give(ops::celu(n.in(), n.number("alpha", 1))); }
 
 void read_gelu(NodeReader& n) {
-  const bool approximate = n.text("approximate", "none") == "tanh";
-  if (!approximate) return n.give(ops::gelu(n.in(), false));
-  n.give(ops::gelu(n.in(), true));
+  n.give(ops::gelu(n.in(), n.choice("approximate", {"none", "tanh"}) == "tanh"));
 }
 
 void read_hard_sigmoid(NodeReader& n) {

@@ -101,7 +101,7 @@ Margins margins_of(NodeReader& n, const Windows& w, const Tensor& x) {
   const size_t axes = w.axes();
   const Ints extra = n.integers("output_padding", Ints(axes, 0));
   const Ints wanted = n.integers("output_shape");
-  const std::string automatic = n.text("auto_pad", "NOTSET");
+  const std::string automatic = auto_pad_of(n);
   check<InvalidArgument>(extra.size() == axes && (wanted.empty() || wanted.size() >= axes),
                          "expected output_padding and output_shape of {} axes.", axes);
   Margins margins;

@@ -197,6 +197,13 @@ std::string NodeReader::text(std::string_view name, const std::string& otherwise
   return found ? found->text : otherwise;
 }
 
+std::string NodeReader::choice(std::string_view name, const std::vector<std::string>& known) {
+  const std::string given = text(name, known[0]);
+  check<InvalidArgument>(std::ranges::find(known, given) != known.end(), "unknown {} '{}'.{}", name,
+                         printable(given), did_you_mean(given, known));
+  return given;
+}
+
 Ints NodeReader::integers(std::string_view name, const Ints& otherwise) {
   const FileAttribute* found = find(name, FileAttribute::Kind::Integers);
   return found ? found->integers : otherwise;

@@ -96,6 +96,8 @@ class NodeReader {
   int64_t integer(std::string_view name, int64_t otherwise);
   double number(std::string_view name, double otherwise);
   std::string text(std::string_view name, const std::string& otherwise);
+  // One of these, the first where it isn't there; InvalidArgument for others.
+  std::string choice(std::string_view name, const std::vector<std::string>& known);
   Ints integers(std::string_view name, const Ints& otherwise = {});
   std::vector<float> numbers(std::string_view name);
   std::vector<std::string> texts(std::string_view name);

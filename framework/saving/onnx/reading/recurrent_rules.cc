@@ -160,10 +160,8 @@ void read_recurrence(NodeReader& n, const Recurrence& kind) {
   check<InvalidArgument>(given.rank() == 3 && is_floating(given.dtype()),
                          "expected an input of floats (steps, batch, features), got {} {}.",
                          given.dtype(), given.shape());
-  const std::string direction = n.text("direction", "forward");
+  const std::string direction = n.choice("direction", {"forward", "reverse", "bidirectional"});
   const bool both = direction == "bidirectional";
-  check<InvalidArgument>(both || direction == "forward" || direction == "reverse",
-                         "unknown direction '{}'.", direction);
   const Tensor x = ops::transpose(given, {1, 0, 2});
   const size_t directions = both ? 2 : 1;
   std::vector<std::vector<Tensor>> made(1 + kind.states);  // by output

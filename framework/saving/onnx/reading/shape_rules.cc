@@ -469,7 +469,7 @@ Tensor cut(NodeReader& n, const Tensor& x, int64_t axis, int64_t before, int64_t
 
 void read_pad(NodeReader& n) {
   Tensor x = n.in();
-  const std::string mode = n.text("mode", "constant");
+  const std::string mode = n.choice("mode", {"constant", "reflect", "edge", "wrap"});
   const std::optional<Ints> given = n.integers(1, "pads");
   Ints axes;
   if (n.has(3)) {

@@ -65,7 +65,7 @@ Windows windows_of(NodeReader& n, const Tensor& x, const Ints& kernel, bool may_
   require_each(w.dilations, axes, 1, "dilations");
   const Ints pads = n.integers("pads", Ints(2 * axes, 0));
   require_each(pads, 2 * axes, 0, "pads");
-  const std::string automatic = n.text("auto_pad", "NOTSET");
+  const std::string automatic = auto_pad_of(n);
   w.before.assign(axes, 0);
   w.after.assign(axes, 0);
   if (automatic == "NOTSET") {
@@ -74,13 +74,15 @@ Windows windows_of(NodeReader& n, const Tensor& x, const Ints& kernel, bool may_
   } else if (automatic == "SAME_LOWER" || (automatic == "SAME_UPPER" && !may_be_same)) {
     pad_for_strides(n, x, w, automatic == "SAME_LOWER");
   } else {
-    check<InvalidArgument>(automatic == "VALID" || automatic == "SAME_UPPER",
-                           "unknown auto_pad '{}'.", automatic);
     w.same = automatic == "SAME_UPPER";
   }
   w.same = w.same || (may_be_same && w.padded() && pads_as_same(w, x));
   if (w.same) w.before = w.after = {};
   return w;
+}
+
+std::string auto_pad_of(NodeReader& n) {
+  return n.choice("auto_pad", {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"});
 }
 
 std::string class_of_axes(const std::string& name, size_t axes, const char* ending) {

@@ -23,6 +23,7 @@ struct Windows {
 // be.
 Windows windows_of(NodeReader& n, const Tensor& x, const Ints& kernel, bool may_be_same = true);
 
+std::string auto_pad_of(NodeReader& n);
 // "Conv", 2 axes: "Conv2D".
 std::string class_of_axes(const std::string& name, size_t axes, const char* ending = "");
 // The config of a layer with windows.
