@@ -124,7 +124,7 @@ void read_scatter_elements(NodeReader& n) {
 
 // Indices that are negative count from the last class; those outside give `off` alone.
 void read_one_hot(NodeReader& n) {
-  const auto depth = static_cast<int64_t>(n.number(1, 0));
+  const int64_t depth = n.whole_number(1, 0);
   const Tensor values = n.constant(2);
   check<InvalidArgument>(depth > 0 && values.num_elements() == 2,
                          "expected a depth above 0 and two values, got {} and {}.", depth,

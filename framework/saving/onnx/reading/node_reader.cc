@@ -2,6 +2,7 @@
 #include "framework/saving/onnx/reading/node_reader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "framework/core/strings.h"
@@ -150,6 +151,15 @@ double NodeReader::number(size_t i, double otherwise) {
   check<InvalidArgument>(values.size() == 1, "expected one number as input {}, got {}.", i,
                          values.size());
   return values[0];
+}
+
+int64_t NodeReader::whole_number(size_t i, int64_t otherwise) {
+  if (!has(i)) return otherwise;
+  constexpr double kMost = 0x1p53;  // above, floats aren't all whole numbers
+  const double given = number(i, 0);
+  check<InvalidArgument>(given == std::trunc(given) && std::abs(given) <= kMost,
+                         "expected a whole number as input {}, got {}.", i, given);
+  return static_cast<int64_t>(given);
 }
 
 Sizes NodeReader::sizes(size_t i) {

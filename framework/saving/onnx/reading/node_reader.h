@@ -87,6 +87,8 @@ class NodeReader {
   Ints integers(size_t i);  // of a vector, or a scalar
   std::vector<double> numbers(size_t i);
   double number(size_t i, double otherwise);
+  // Of floats one that is whole, too; InvalidArgument for others.
+  int64_t whole_number(size_t i, int64_t otherwise);
   Sizes sizes(size_t i);      // integers that may follow open axes
   Sizes shape(size_t i = 0);  // likewise
 

@@ -61,7 +61,7 @@ void read_place(NodeReader& n) {
 
 void read_cumsum(NodeReader& n) {
   const Tensor x = n.in();
-  const int64_t axis = n.axis(static_cast<int64_t>(n.number(1, 0)), x.rank());
+  const int64_t axis = n.axis(n.whole_number(1, 0), x.rank());
   n.give(ops::cumsum(
       x, axis,
       {.exclusive = n.integer("exclusive", 0) != 0, .reverse = n.integer("reverse", 0) != 0}));
@@ -71,8 +71,7 @@ void read_cumsum(NodeReader& n) {
 void read_top_k(NodeReader& n) {
   const Tensor x = n.in();
   const int64_t axis = n.axis(n.integer("axis", -1), x.rank());
-  const auto k = static_cast<int64_t>(n.opset() < 10 ? static_cast<double>(n.integer("k", 0))
-                                                     : n.number(1, 0));
+  const int64_t k = n.opset() < 10 ? n.integer("k", 0) : n.whole_number(1, 0);
   check<InvalidArgument>(k >= 0, "expected a number of elements from 0, got {}.", k);
   const bool last = axis == x.rank() - 1;
   if (n.integer("largest", 1) != 0) {
