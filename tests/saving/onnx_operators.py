@@ -125,6 +125,11 @@ def reductions(add):
         add(op + " of all", [node(op, "x")], {"x": x}, opset=18, axes=BATCH)
         add(op, [node(op, "x w")], {"x": x}, {"w": ints(1)}, opset=18, axes=BATCH)
         add(op + " no-op", [node(op, "x", noop_with_empty_axes=1)], {"x": x}, opset=18)
+    for dtype in np.int32, np.int64:
+        whole = np.array([[5, -8, 1], [3, 3, 2], [-4, -4, -3], [2**30, 2**30, 2**30 + 2]], dtype)
+        for name, weights in ("", {"w": ints(1)}), ("of all", {"w": ints(0, 1)}):
+            add(f"ReduceMean of {dtype.__name__} {name}", [node("ReduceMean", "x w")],
+                {"x": whole}, weights, axes=BATCH)
     add("ReduceSum 13", [node("ReduceSum", "x w", keepdims=0)], {"x": x}, {"w": ints(0, 2)},
         opset=13)
     for op in "ArgMax ArgMin".split():

@@ -48,17 +48,6 @@ void read_mean(NodeReader& n) {
   n.give(ops::divide(sum, static_cast<double>(n.count())));
 }
 
-// Of integers towards 0.
-Tensor divided(const Tensor& x, const Tensor& y) {
-  if (!is_integer(x.dtype())) return ops::divide(x, y);
-  const Tensor down = ops::floor_divide(x, y);
-  if (!is_signed(x.dtype())) return down;
-  const Tensor rest = ops::subtract(x, ops::multiply(down, y));
-  const Tensor up =
-      ops::logical_and(ops::not_equal(rest, 0), ops::logical_xor(ops::less(x, 0), ops::less(y, 0)));
-  return ops::add(down, ops::cast(up, x.dtype()));
-}
-
 void read_mod(NodeReader& n) {
   const Tensor x = n.in(0), y = n.in(1);
   n.give(n.integer("fmod", 0) != 0 ? ops::fmod(x, y) : ops::mod(x, y));
@@ -183,6 +172,16 @@ const Rule kRulesOfElements[] = {
 };
 
 }  // namespace
+
+Tensor divided(const Tensor& x, const Tensor& y) {
+  if (!is_integer(x.dtype())) return ops::divide(x, y);
+  const Tensor down = ops::floor_divide(x, y);
+  if (!is_signed(x.dtype())) return down;
+  const Tensor rest = ops::subtract(x, ops::multiply(down, y));
+  const Tensor up =
+      ops::logical_and(ops::not_equal(rest, 0), ops::logical_xor(ops::less(x, 0), ops::less(y, 0)));
+  return ops::add(down, ops::cast(up, x.dtype()));
+}
 
 std::span<const Rule> elementwise_rules() { return kRulesOfElements; }
 

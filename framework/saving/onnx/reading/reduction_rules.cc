@@ -43,6 +43,12 @@ Tensor norm_1(const Tensor& x, const Axes& axes, bool keepdims) {
 Tensor norm_2(const Tensor& x, const Axes& axes, bool keepdims) {
   return ops::sqrt(sum_of_squares(x, axes, keepdims));
 }
+// Of integers towards 0.
+Tensor mean_of(const Tensor& x, const Axes& axes, bool keepdims) {
+  if (!is_integer(x.dtype())) return ops::mean(x, axes, keepdims);
+  const Tensor wide = x.dtype() == DType::UInt64 ? x : ops::cast(x, DType::Int64);
+  return divided(ops::sum(wide, axes, keepdims), ops::sum(ops::ones_like(wide), axes, keepdims));
+}
 Tensor log_of_sum(const Tensor& x, const Axes& axes, bool keepdims) {
   return ops::log(ops::sum(x, axes, keepdims));
 }
@@ -94,7 +100,7 @@ const Rule kRulesOfReductions[] = {
     {"ReduceLogSum", read_reduction<log_of_sum>},
     {"ReduceLogSumExp", read_reduction<ops::logsumexp>},
     {"ReduceMax", read_reduction<ops::max>},
-    {"ReduceMean", read_reduction<ops::mean>},
+    {"ReduceMean", read_reduction<mean_of>},
     {"ReduceMin", read_reduction<ops::min>},
     {"ReduceProd", read_reduction<ops::prod>},
     {"ReduceSum", read_reduction<ops::sum>},

@@ -29,6 +29,9 @@ std::span<const Rule> recurrent_rules();
 std::span<const Rule> reduction_rules();
 std::span<const Rule> shape_rules();
 
+// Of integers towards 0.
+Tensor divided(const Tensor& x, const Tensor& y);
+
 // Null for an operator that isn't read.
 const Rule* rule_of(std::string_view op);
 std::vector<std::string> read_operators();
