@@ -289,6 +289,25 @@ def indices(add):
         add("ScatterElements " + name, [node("ScatterElements", "x i u", axis=1, **options)],
             {"x": x, "u": draw(3, 2, 5, seed=7)},
             {"i": np.stack([np.full((3, 5), 2), np.full((3, 5), -4)], 1)})
+    add("GatherND counted from the end", [node("GatherND", "x i")],
+        {"x": x, "i": np.array([[-1, 0], [2, -4]])}, axes=BATCH)
+    for axes in BATCH, {"x": ["n", "t"]}, None:
+        add(f"ScatterND counted from the end {axes}", [node("ScatterND", "x i u")],
+            {"x": x, "i": np.array([[-1, 0], [0, -4]]), "u": draw(2, 5, seed=7)}, axes=axes)
+        add(f"ScatterND of constants {axes}", [node("ScatterND", "x i u")], {"x": x},
+            {"i": np.array([[-1, 0], [0, -4]]), "u": draw(2, 5, seed=7)}, axes=axes)
+    add("ScatterElements counted from the end", [node("ScatterElements", "x i u", axis=1)],
+        {"x": x, "i": np.full((3, 1, 5), -3), "u": draw(3, 1, 5, seed=7)})
+    for name, values in (("infinite", np.array([-np.inf, 0], np.float32)),
+                         ("nan", np.array([np.nan, 1], np.float32)),
+                         ("far apart", np.array([-1e9, 1], np.float32)),
+                         ("half", np.array([0.5, -np.inf], np.float16)),
+                         ("small", ints(7, 9)), ("large", ints(7, 2**53 + 1))):
+        add("OneHot " + name, [node("OneHot", "x d v")], {"x": np.array([[0, 2], [-1, 9]])},
+            {"d": np.int64(3), "v": values}, axes=BATCH)
+    add("OneHot of floats", [node("OneHot", "x d v")],
+        {"x": np.array([0, 1.5, -1, -0.5], np.float32)},
+        {"d": np.float32(3), "v": np.array([0, 1], np.float32)})
     for axis in -1, 0, 1:
         add(f"OneHot {axis}", [node("OneHot", "x d v", axis=axis)],
             {"x": np.array([[0, 2, -1], [1, 7, 1]])},

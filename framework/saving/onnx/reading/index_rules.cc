@@ -9,13 +9,14 @@
 namespace cornu::onnx::reading {
 namespace {
 
+bool may_be_negative(const Tensor& indices) {
+  return indices.is_symbolic() ||
+         (indices.num_elements() > 0 && ops::min(indices).item<int64_t>() < 0);
+}
+
 // Negative ones count from the end of an axis of this size.
 Tensor from_front(const Tensor& indices, int64_t size) {
-  if (!indices.is_symbolic()) {
-    const Tensor least = ops::min(indices);
-    if (indices.num_elements() == 0 || least.item<int64_t>() >= 0) return indices;
-  }
-  if (size == kUnknown) return indices;
+  if (size == kUnknown || !may_be_negative(indices)) return indices;
   return ops::where(ops::less(indices, 0), ops::add(indices, ops::cast(size, indices.dtype())),
                     indices);
 }
@@ -51,14 +52,19 @@ void read_gather_elements(NodeReader& n) {
   n.give(ops::take_along_axis(x, from_front(n.in(1), x.dim(axis)), axis));
 }
 
+// The last axis of the indices has one for each of x's first axes.
+void require_places(const Tensor& x, const Tensor& indices) {
+  check<InvalidArgument>(
+      indices.rank() >= 1 && indices.shape().back() >= 1 && indices.shape().back() <= x.rank(),
+      "expected indices (…, from 1 to {}), got {}.", x.rank(), indices.shape());
+}
+
 // The indices into the first axes become one, into these axes joined.
 void read_gather_nd(NodeReader& n) {
   const Tensor x = n.in(0);
   const Tensor indices = n.in(1);
   if (n.integer("batch_dims", 0) != 0) n.refuse("its attribute batch_dims is not 0");
-  check<InvalidArgument>(
-      indices.rank() >= 1 && indices.shape().back() >= 1 && indices.shape().back() <= x.rank(),
-      "expected indices (…, from 1 to {}), got {}.", x.rank(), indices.shape());
+  require_places(x, indices);
   const int64_t depth = indices.shape().back();
   Tensor place;
   Checked joined(1, "GatherND");
@@ -75,26 +81,41 @@ void read_gather_nd(NodeReader& n) {
   n.give(ops::take(ops::reshape(x, rows), place, 0));
 }
 
-void read_scatter_nd(NodeReader& n) {
-  const std::string reduction = n.text("reduction", "none");
+// `updates` written to, or joined with, the parts of x at these places.
+void give_scattered(NodeReader& n, const Tensor& x, const Tensor& indices, const Tensor& updates) {
+  const std::string reduction = n.choice("reduction", {"none", "add", "mul", "max", "min"});
   Json config = Json::object();
   if (reduction != "none") config.set("reduction", reduction);
+  n.give(n.keras_op("core", "ScatterUpdate", std::move(config), {x, indices, updates}).single());
+}
+
+// Of an axis that may be open, as a vector of one number.
+Tensor size_along(const Tensor& x, int64_t axis, DType dtype) {
+  if (x.dim(axis) != kUnknown) return ops::cast(Tensor::from(Ints{x.dim(axis)}), dtype);
+  Tensor line = x;
+  for (int64_t other = 0; other < x.rank(); ++other) {
+    if (other != axis) line = ops::slice_axis(line, other, 0, 1);
+  }
+  return ops::sum(ops::ones_like(ops::reshape(line, {kUnknown}), dtype), 0, true);
+}
+
+void read_scatter_nd(NodeReader& n) {
   const Tensor x = n.in(0);
   Tensor indices = n.in(1);
-  const Shape leading = x.shape().slice(0, indices.shape().back());
-  const bool negative =
-      !indices.is_symbolic() && indices.num_elements() > 0 && ops::min(indices).item<int64_t>() < 0;
-  if (negative) {
-    if (!leading.is_static()) n.refuse("it counts from the end of an axis of unknown size");
-    const Tensor sizes = ops::cast(Tensor::from(leading.dims()), indices.dtype());
-    indices = ops::where(ops::less(indices, 0), ops::add(indices, sizes), indices);
+  require_places(x, indices);
+  if (may_be_negative(indices)) {
+    std::vector<Tensor> sizes;
+    for (int64_t axis = 0; axis < indices.shape().back(); ++axis) {
+      sizes.push_back(size_along(x, axis, indices.dtype()));
+    }
+    indices =
+        ops::where(ops::less(indices, 0), ops::add(indices, ops::concatenate(sizes, 0)), indices);
   }
-  n.give(n.keras_op("core", "ScatterUpdate", std::move(config), {x, indices, n.in(2)}).single());
+  give_scattered(n, x, indices, n.in(2));
 }
 
 // Zeros, or what is there, with numbers added along an axis.
 void read_scatter_elements(NodeReader& n) {
-  const std::string reduction = n.text("reduction", "none");
   const Tensor x = n.in(0), updates = n.in(2);
   const int64_t axis = n.axis(n.integer("axis", 0), x.rank());
   if (!x.shape().is_static() || !updates.shape().is_static()) {
@@ -113,13 +134,9 @@ void read_scatter_elements(NodeReader& n) {
                                 updates.shape());
     columns.push_back(ops::expand_dims(column, -1));
   }
-  Json config = Json::object();
-  if (reduction != "none") config.set("reduction", reduction);
   const Tensor indices =
       ops::reshape(ops::concatenate(columns, -1), {updates.num_elements(), x.rank()});
-  n.give(n.keras_op("core", "ScatterUpdate", std::move(config),
-                    {x, indices, ops::reshape(updates, {updates.num_elements()})})
-             .single());
+  give_scattered(n, x, indices, ops::reshape(updates, {updates.num_elements()}));
 }
 
 // Indices that are negative count from the last class; those outside give `off` alone.
@@ -129,13 +146,12 @@ void read_one_hot(NodeReader& n) {
   check<InvalidArgument>(depth > 0 && values.num_elements() == 2,
                          "expected a depth above 0 and two values, got {} and {}.", depth,
                          values.shape());
-  const Tensor off = ops::reshape(ops::slice_axis(values, 0, 0, 1), Shape());
-  const Tensor on = ops::reshape(ops::slice_axis(values, 0, 1, 2), Shape());
+  const Tensor off = ops::slice_axis(values, 0, 0, 1), on = ops::slice_axis(values, 0, 1, 2);
   const Tensor given = ops::cast(n.in(0), DType::Int64);
   const int64_t axis = n.axis(n.integer("axis", -1), given.rank() + 1);
   const Tensor ones = ops::one_hot(from_front(given, depth), depth, axis, values.dtype());
   if (off.item<double>() == 0 && on.item<double>() == 1) return n.give(ones);
-  n.give(ops::add(ops::multiply(ones, ops::subtract(on, off)), off));
+  n.give(ops::where(ops::cast(ones, DType::Bool), on, off));
 }
 
 const Rule kRulesOfIndices[] = {
