@@ -145,6 +145,29 @@ def pictures(add):
         {"s": np.array([1, 1, 2, 1.5], np.float32)}, axes=BATCH, tolerance=1e-4)
     add("Resize 10", [node("Resize", "x s", mode="linear")], {"x": x},
         {"s": np.array([1, 1, 2, 2], np.float32)}, axes=BATCH, opset=10)
+    line = draw(1, 1, 10, 10)
+    for scale in 0.3, 0.6, 0.7, 1.3, 2.3:
+        for mode in "nearest", "linear":
+            for opset, options in (10, {}), (11, {"coordinate_transformation_mode": "asymmetric",
+                                                  "nearest_mode": "floor"}):
+                add(f"Resize {opset} by {scale} {mode}",
+                    [node("Resize", "x s" if opset == 10 else "x r s", mode=mode, **options)],
+                    {"x": line}, {"s": np.array([1, 1, scale, scale], np.float32),
+                                  "r": np.zeros(0, np.float32)}, opset=opset, axes=BATCH)
+    add("Upsample by 1.3", [node("Upsample", "x s")], {"x": line},
+        {"s": np.array([1, 1, 1.3, 2.3], np.float32)}, opset=9, axes=BATCH)
+    for dtype in np.uint8, np.int8, np.int32:
+        whole = np.random.default_rng(4).integers(0, 128, (2, 3, 5, 6)).astype(dtype)
+        for coordinates in "half_pixel", "asymmetric", "align_corners":
+            for name, scales in (("larger", (2, 2.3)), ("smaller", (0.6, 0.5)), ("wider", (1, 3))):
+                add(f"Resize {coordinates} {name} of {dtype.__name__}",
+                    [node("Resize", "x  s", mode="linear",
+                          coordinate_transformation_mode=coordinates)], {"x": whole},
+                    {"s": np.array([1, 1, *scales], np.float32)}, axes=BATCH)
+        add(f"Resize to sizes of a matrix of {dtype.__name__}",
+            [node("Resize", "x   s", mode="linear")], {"x": whole[0, 0]}, {"s": ints(7, 4)})
+        add(f"Resize nearest of {dtype.__name__}", [node("Resize", "x  s")], {"x": whole},
+            {"s": np.array([1, 1, 2, 0.7], np.float32)}, axes=BATCH)
     for opset in 7, 9:
         for mode in "nearest", "linear":
             scales = np.array([1, 1, 2, 3], np.float32)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "framework/model/input.h"
 #include "framework/ops/ops.h"
@@ -8,6 +9,9 @@
 
 namespace cornu::onnx::reading {
 namespace {
+
+// The way operator sets before 11 round: up where the result is smaller, else down.
+constexpr const char* kOldNearest = "old";
 
 struct Resizing {
   std::string mode;         // nearest, linear, cubic
@@ -17,8 +21,10 @@ struct Resizing {
   bool excludes_outside = false;
 };
 
-// An axis of the input, and of the result.
+// An axis of the input, and of the result; of scale 1, which stays, it may be open.
 struct Resized {
+  bool stays() const { return scale == 1; }
+
   int64_t from = 0;
   int64_t to = 0;
   float scale = 1;
@@ -26,6 +32,7 @@ struct Resized {
 
 float place(const Resizing& how, const Resized& axis, int64_t i) {
   const auto at = static_cast<float>(i);
+  if (axis.stays()) return at;
   const auto from = static_cast<float>(axis.from), to = static_cast<float>(axis.to);
   if (how.coordinates == "asymmetric") return at / axis.scale;
   if (how.coordinates == "align_corners") return axis.to == 1 ? 0 : at * (from - 1) / (to - 1);
@@ -42,6 +49,7 @@ int64_t nearest_place(const Resizing& how, const Resized& axis, int64_t i) {
   if (how.nearest == "round_prefer_ceil") rounded = std::floor(x + 0.5f);
   if (how.nearest == "floor") rounded = std::floor(x);
   if (how.nearest == "ceil") rounded = std::ceil(x);
+  if (how.nearest == kOldNearest) rounded = axis.scale < 1 ? std::ceil(x) : std::floor(x);
   return std::clamp<int64_t>(static_cast<int64_t>(rounded), 0, axis.from - 1);
 }
 
@@ -92,10 +100,82 @@ Tensor resized(const Tensor& x, int64_t axis, const Resizing& how, const Resized
   return last ? y : ops::moveaxis(y, -1, axis);
 }
 
+// For each element along an axis of the result the two of the input that it lies between, and what
+// these are multiplied with.
+struct Between {
+  Tensor low, high;
+  std::vector<float> of_low, of_high;
+};
+
+Between between(const Resizing& how, const Resized& axis) {
+  Ints low, high;
+  Between result;
+  const auto last = static_cast<float>(axis.from - 1);
+  for (int64_t i = 0; i < axis.to; ++i) {
+    const float x = std::clamp(place(how, axis, i), 0.0f, last);
+    const float before = std::floor(x), after = std::min(before + 1, last);
+    low.push_back(static_cast<int64_t>(before));
+    high.push_back(static_cast<int64_t>(after));
+    result.of_low.push_back(before == after ? 0.5f : after - x);
+    result.of_high.push_back(before == after ? 0.5f : x - before);
+  }
+  result.low = Tensor::from(low);
+  result.high = Tensor::from(high);
+  return result;
+}
+
+// Each of the first with each of the second: (first, second).
+Tensor products_of(const std::vector<float>& first, const std::vector<float>& second) {
+  std::vector<float> result;
+  for (const float a : first) {
+    for (const float b : second) result.push_back(b * a);
+  }
+  return ops::reshape(Tensor::from(result), {std::ssize(first), std::ssize(second)});
+}
+
+// Integers between which it is interpolated linearly are floats, added up in onnxruntime's order,
+// since the sum is cut off.
+Tensor interpolated(NodeReader& n, const Tensor& x, const Resizing& how,
+                    const std::vector<Resized>& axes) {
+  const size_t rank = axes.size();
+  if (how.mode != "linear" || (rank != 2 && rank != 4) ||
+      !std::all_of(axes.begin(), axes.end() - 2, std::mem_fn(&Resized::stays))) {
+    n.refuse("it resizes integers other than linearly along the last two axes of two or four");
+  }
+  if (x.dim(-1) == kUnknown || x.dim(-2) == kUnknown) {
+    n.refuse("it interpolates integers along an axis of unknown size");
+  }
+  const Between rows = between(how, axes[rank - 2]), columns = between(how, axes[rank - 1]);
+  Tensor sum;
+  const auto add = [&](const Tensor& row, const std::vector<float>& of_row, const Tensor& column,
+                       const std::vector<float>& of_column) {
+    const Tensor corner = ops::take(ops::take(x, row, -2), column, -1);
+    const Tensor part =
+        ops::multiply(products_of(of_row, of_column), ops::cast(corner, DType::Float32));
+    sum = sum.defined() ? ops::add(sum, part) : part;
+  };
+  add(rows.low, rows.of_low, columns.low, columns.of_low);
+  add(rows.low, rows.of_low, columns.high, columns.of_high);
+  add(rows.high, rows.of_high, columns.low, columns.of_low);
+  add(rows.high, rows.of_high, columns.high, columns.of_high);
+  return ops::cast(sum, x.dtype());
+}
+
+Tensor resized(NodeReader& n, Tensor x, const Resizing& how, const std::vector<Resized>& axes) {
+  if (std::ranges::all_of(axes, &Resized::stays)) return x;
+  if (is_integer(x.dtype()) && how.mode != "nearest") return interpolated(n, x, how, axes);
+  for (size_t axis = 0; axis < axes.size(); ++axis) {
+    if (!axes[axis].stays()) x = resized(x, static_cast<int64_t>(axis), how, axes[axis]);
+  }
+  return x;
+}
+
 // Whether each pixel is repeated, for scales that are whole numbers.
 bool repeats(const Resizing& how) {
   if (how.mode != "nearest") return false;
-  if (how.coordinates == "asymmetric") return how.nearest == "floor";
+  if (how.coordinates == "asymmetric") {
+    return how.nearest == "floor" || how.nearest == kOldNearest;
+  }
   return (how.coordinates == "half_pixel" || how.coordinates == "pytorch_half_pixel") &&
          how.nearest.starts_with("round_prefer");
 }
@@ -122,14 +202,21 @@ Tensor up_sampled(NodeReader& n, const Tensor& x, const Resizing& how,
 Resizing resizing_of(NodeReader& n) {
   const bool old = n.op() == "Upsample" || n.opset() < 11;
   Resizing how;
-  how.mode = n.text("mode", "nearest");
+  how.mode = n.choice("mode", {"nearest", "linear", "cubic", "bilinear", "trilinear"});
   if (how.mode == "bilinear" || how.mode == "trilinear") how.mode = "linear";
-  how.coordinates = n.text("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
-  how.nearest = n.text("nearest_mode", old ? "floor" : "round_prefer_floor");
+  if (old) {
+    how.coordinates = "asymmetric";
+    how.nearest = kOldNearest;
+    return how;
+  }
+  how.coordinates =
+      n.choice("coordinate_transformation_mode",
+               {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+                "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"});
+  how.nearest =
+      n.choice("nearest_mode", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
   how.cubic = static_cast<float>(n.number("cubic_coeff_a", -0.75));
   how.excludes_outside = n.integer("exclude_outside", 0) != 0 && how.mode == "cubic";
-  check<InvalidArgument>(how.mode == "nearest" || how.mode == "linear" || how.mode == "cubic",
-                         "unknown mode '{}'.", how.mode);
   if (how.coordinates == "tf_crop_and_resize") n.refuse("it crops (tf_crop_and_resize)");
   if (n.integer("antialias", 0) != 0) n.refuse("its attribute antialias isn't 0");
   if (n.text("keep_aspect_ratio_policy", "stretch") != "stretch") {
@@ -153,37 +240,41 @@ std::vector<T> for_all_axes(NodeReader& n, const std::vector<T>& given, std::vec
 }
 
 void resize_by_scales(NodeReader& n, const Resizing& how, const std::vector<double>& given) {
-  Tensor x = n.in();
+  const Tensor x = n.in();
   const std::vector<double> scales =
       for_all_axes(n, given, std::vector<double>(static_cast<size_t>(x.rank()), 1));
   if (const Tensor up = up_sampled(n, x, how, scales); up.defined()) return n.give(up);
+  std::vector<Resized> axes;
   for (int64_t axis = 0; axis < x.rank(); ++axis) {
-    const double scale = scales[static_cast<size_t>(axis)];
-    if (scale == 1) continue;
+    const auto scale = static_cast<float>(scales[static_cast<size_t>(axis)]);
     const int64_t size = x.dim(axis);
+    axes.push_back({size, size, scale});
+    if (scale == 1) continue;
     if (size == kUnknown) n.refuse("it resizes an axis of unknown size");
-    const double to = std::floor(static_cast<double>(size) * scale);
+    const float to = std::floor(static_cast<float>(size) * scale);
     check<InvalidArgument>(scale > 0 && to >= 1 && to <= (1 << 20),
                            "axis {} of {} can't be {} times as large.", axis, x.shape(), scale);
-    x = resized(x, axis, how, {size, static_cast<int64_t>(to), static_cast<float>(scale)});
+    axes.back().to = static_cast<int64_t>(to);
   }
-  n.give(x);
+  n.give(resized(n, x, how, axes));
 }
 
 void resize_to_sizes(NodeReader& n, const Resizing& how) {
-  Tensor x = n.in();
+  const Tensor x = n.in();
   const Sizes from = n.shape();
   const Sizes to = for_all_axes(n, n.sizes(3), from);
+  std::vector<Resized> axes;
   for (int64_t axis = 0; axis < x.rank(); ++axis) {
     const Size& size = to[static_cast<size_t>(axis)];
+    axes.push_back({x.dim(axis), x.dim(axis), 1});
     if (size == from[static_cast<size_t>(axis)]) continue;
     if (!size.fixed() || x.dim(axis) == kUnknown) n.refuse("it resizes an axis of unknown size");
     check<InvalidArgument>(size.value() >= 1 && size.value() <= (1 << 20) && x.dim(axis) > 0,
                            "axis {} of {} can't become {}.", axis, x.shape(), size.value());
     const float scale = static_cast<float>(size.value()) / static_cast<float>(x.dim(axis));
-    x = resized(x, axis, how, {x.dim(axis), size.value(), scale});
+    axes.back() = {x.dim(axis), size.value(), scale};
   }
-  n.give(x);
+  n.give(resized(n, x, how, axes));
 }
 
 void read_resize(NodeReader& n) {
@@ -229,7 +320,7 @@ void read_depth_to_space(NodeReader& n) {
   const Sizes s = n.shape();
   const int64_t b = block_of(n, s);
   const Size depth = over(s[1], b * b);
-  const bool columns_first = n.text("mode", "DCR") == "CRD";
+  const bool columns_first = n.choice("mode", {"DCR", "CRD"}) == "CRD";
   const Sizes apart =
       columns_first ? Sizes{s[0], depth, b, b, s[2], s[3]} : Sizes{s[0], b, b, depth, s[2], s[3]};
   const Ints order = columns_first ? Ints{0, 1, 4, 2, 5, 3} : Ints{0, 3, 4, 1, 5, 2};
