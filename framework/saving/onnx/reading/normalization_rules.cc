@@ -17,6 +17,9 @@ void read_batch_normalization(NodeReader& n) {
   if (n.opset() < 7 && n.integer("is_test", 0) == 0) {
     n.refuse("it normalizes by the batch in predictions, too (is_test is 0)");
   }
+  if (n.opset() < 14 && (n.wants(1) || n.wants(2) || n.wants(3) || n.wants(4))) {
+    n.refuse("it normalizes by the batch in predictions, too (it has more than one output)");
+  }
   if (n.integer("spatial", 1) == 0) n.refuse("it has a mean for each place (spatial is 0)");
   check<InvalidArgument>(x.rank() >= 2, "expected an input (batch, channels, …), got {}.",
                          x.shape());
