@@ -115,6 +115,10 @@ def normalizations(add):
     add("LRN", [node("LRN", "x", size=3)], {"x": x}, axes=BATCH)
     add("LRN wide", [node("LRN", "x", size=5, alpha=0.1, beta=0.5, bias=2.0)], {"x": x}, axes=BATCH)
     add("LpNormalization", [node("LpNormalization", "x")], {"x": x}, axes=BATCH)
+    zeros = np.array([[0, 0], [3, -4], [np.nan, 0]], np.float32)
+    for p in 1, 2:
+        add(f"LpNormalization {p} of zeros", [node("LpNormalization", "x", p=p)], {"x": zeros},
+            axes=BATCH)
     add("LpNormalization 1", [node("LpNormalization", "x", axis=1, p=1)], {"x": x}, axes=BATCH)
     add("MeanVarianceNormalization", [node("MeanVarianceNormalization", "x")], {"x": x}, axes=BATCH)
 

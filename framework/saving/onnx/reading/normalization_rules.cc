@@ -127,14 +127,15 @@ void read_lrn(NodeReader& n) {
   n.give(ops::divide(x, ops::power(scale, beta)));
 }
 
-// x divided by its norm along an axis.
+// x divided by its norm along an axis, or 0 where that is 0.
 void read_lp_normalization(NodeReader& n) {
   const Tensor x = n.in();
   const int64_t axis = n.axis(n.integer("axis", -1), x.rank());
-  const bool first = n.integer("p", 2) == 1;
+  const int64_t p = n.integer("p", 2);
+  check<InvalidArgument>(p == 1 || p == 2, "expected the norm 1 or 2, got {}.", p);
   const Tensor norm =
-      first ? ops::sum(ops::abs(x), axis, true) : ops::sqrt(ops::sum(ops::square(x), axis, true));
-  n.give(ops::divide(x, norm));
+      p == 1 ? ops::sum(ops::abs(x), axis, true) : ops::sqrt(ops::sum(ops::square(x), axis, true));
+  n.give(ops::divide_no_nan(x, norm));
 }
 
 void read_mean_variance_normalization(NodeReader& n) {
