@@ -111,6 +111,10 @@ def activations(add):
         add(op + " old along 2", [node(op, "x", axis=2)], {"x": x}, axes=BATCH, opset=9)
     for shape in (3, 1, 1), (1,), (5,), (3, 4, 5):
         add(f"PRelu {shape}", [node("PRelu", "x w")], {"x": x}, {"w": draw(*shape)}, axes=BATCH)
+    add("PRelu of any length", [node("PRelu", "x w")], {"x": x}, {"w": draw(3, 1, 1)},
+        axes={"x": ["n", None, "h", "w"]})
+    add("PRelu along any length", [node("PRelu", "x w")], {"x": x}, {"w": draw(4, 1)},
+        axes={"x": ["n", None, "h", "w"]}, unread="PRelu")
     add("Dropout", [node("Dropout", "x")], {"x": x}, axes=BATCH, opset=12)
     add("Dropout old", [node("Dropout", "x", ratio=0.3)], {"x": x}, axes=BATCH, opset=7)
     add("Dropout with a ratio", [node("Dropout", "x r")], {"x": x}, {"r": np.float32(0.2)},

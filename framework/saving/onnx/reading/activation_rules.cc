@@ -132,6 +132,11 @@ void read_prelu(NodeReader& n) {
                          slope.shape());
   Ints sizes(static_cast<size_t>(x.rank() - slope.rank()), 1);
   sizes.insert(sizes.end(), slope.shape().begin(), slope.shape().end());
+  for (int64_t axis = 0; axis < x.rank(); ++axis) {
+    if (x.dim(axis) == kUnknown && sizes[static_cast<size_t>(axis)] != 1) {
+      n.refuse("its slopes vary along an axis of unknown size");
+    }
+  }
   if (x.rank() < 2 || sizes[0] != 1) {
     return n.give(ops::subtract(ops::relu(x), ops::multiply(slope, ops::relu(ops::negative(x)))));
   }
