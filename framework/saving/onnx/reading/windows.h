@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "framework/core/checked.h"
 #include "framework/saving/onnx/reading/node_reader.h"
 
 namespace cornu::onnx::reading {
@@ -14,7 +15,9 @@ struct Windows {
   bool same = false;   // padded as Keras's "same", whatever the sizes are
 
   size_t axes() const { return kernel.size(); }
-  int64_t extent(size_t axis) const { return (kernel[axis] - 1) * dilations[axis] + 1; }
+  int64_t extent(size_t axis) const {
+    return (Checked(kernel[axis], "a kernel with dilations") - 1) * dilations[axis] + 1;
+  }
   bool padded() const;
 };
 
