@@ -2,7 +2,9 @@
 // ONNX files that are damaged, lie, or hold what isn't read: each is an error that says where.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <filesystem>
+#include <limits>
 #include <random>
 
 #include "framework/core/strings.h"
@@ -32,8 +34,8 @@ ProtoGraph graph_of(std::vector<onnx::ProtoNode> nodes,
   return graph;
 }
 
-std::string text_of(const ProtoGraph& graph, const onnx::TensorStorage& storage = {}) {
-  const onnx::EncodedModel encoded = onnx::encode_model(graph, 18, "m", storage);
+std::string text_of(const ProtoGraph& graph, int64_t opset = 18) {
+  const onnx::EncodedModel encoded = onnx::encode_model(graph, opset, "m", {});
   std::string text;
   for (const auto& piece : encoded.file) {
     text.append(reinterpret_cast<const char*>(piece.data()), piece.size());
@@ -136,6 +138,110 @@ TEST_CASE("operators, and forms of them, that aren't read") {
                                                                    {{"w", ops::zeros({5, 3})}})),
                  "'m.onnx': node 'the_Gemm' (Gemm): expected weights 'kernel' of shape (4, 3), "
                  "got (5, 3)."));
+}
+
+// A graph whose input x has these sizes, of which "" isn't known.
+ProtoGraph graph_over(std::vector<std::variant<int64_t, std::string>> sizes, onnx::ProtoNode last,
+                      std::vector<onnx::ProtoTensor> weights = {}, DType dtype = DType::Float32) {
+  ProtoGraph graph = graph_of({std::move(last)}, std::move(weights));
+  graph.inputs = {{"x", dtype, std::move(sizes)}};
+  return graph;
+}
+
+TEST_CASE("modes that no operator has") {
+  const Scratch scratch;
+  const Tensor zero = Tensor::from(std::vector<int64_t>{0, 0, 0, 0, 0, 0, 0, 0});
+  const Tensor scales = Tensor::from(std::vector<float>{1, 1, 2, 2});
+  const std::vector<onnx::ProtoTensor> weights = {{"p", zero},
+                                                  {"s", scales},
+                                                  {"i", ops::zeros({1, 1, 1, 1}, DType::Int64)},
+                                                  {"w", ops::ones({1, 1, 1, 1})}};
+  const auto error = [&](const char* op, std::vector<std::string> inputs, const char* attribute) {
+    const onnx::ProtoNode one = node(op, std::move(inputs), "y",
+                                     onnx::text(attribute, "no") + onnx::integer("blocksize", 1) +
+                                         onnx::integers("kernel_shape", {1, 1}));
+    return error_of_graph<InvalidArgument>(scratch, graph_over({1, 4, 4, 4}, one, weights));
+  };
+  CHECK(contains(error("Pad", {"x", "p"}, "mode"),
+                 "(Pad): unknown mode 'no'. Known: constant, reflect, edge, wrap."));
+  CHECK(contains(error("Resize", {"x", "", "s"}, "mode"), "(Resize): unknown mode 'no'."));
+  for (const char* attribute : {"coordinate_transformation_mode", "nearest_mode"}) {
+    CHECK(contains(error("Resize", {"x", "", "s"}, attribute),
+                   fmt::format("(Resize): unknown {} 'no'.", attribute)));
+  }
+  CHECK(contains(error("DepthToSpace", {"x"}, "mode"), "unknown mode 'no'."));
+  CHECK(contains(error("Gelu", {"x"}, "approximate"), "unknown approximate 'no'."));
+  CHECK(contains(error("MaxPool", {"x"}, "auto_pad"), "unknown auto_pad 'no'."));
+  for (const char* op : {"ScatterND", "ScatterElements"}) {
+    CHECK(contains(error(op, {"x", "i", "w"}, "reduction"), "unknown reduction 'no'."));
+  }
+}
+
+TEST_CASE("numbers that are no whole ones") {
+  const Scratch scratch;
+  const auto error = [&](const char* op, std::vector<std::string> inputs, float number) {
+    return error_of_graph<InvalidArgument>(
+        scratch, graph_of({node(op, std::move(inputs), "y")},
+                          {{"n", Tensor::scalar(number)}, {"w", ops::ones({2})}}));
+  };
+  constexpr float kInfinite = std::numeric_limits<float>::infinity();
+  for (const float number : {0.5f, kInfinite, -kInfinite, std::nanf(""), 1e20f}) {
+    CHECK(contains(error("TopK", {"x", "n"}, number), "(TopK): expected a whole number as input"));
+    CHECK(contains(error("CumSum", {"x", "n"}, number), "(CumSum): expected a whole number"));
+    CHECK(contains(error("OneHot", {"x", "n", "w"}, number), "(OneHot): expected a whole number"));
+  }
+}
+
+TEST_CASE("forms that can't be the same") {
+  const Scratch scratch;
+  const std::vector<onnx::ProtoTensor> scales = {
+      {"s", Tensor::from(std::vector<float>{1, 1, 2, 2, 2})},
+      {"t", Tensor::from(std::vector<float>{1, 1, 2, 2})}};
+  const auto resize = [](const char* mode, const char* by) {
+    return node("Resize", {"x", "", by}, "y", onnx::text("mode", mode));
+  };
+  for (const ProtoGraph& graph :
+       {graph_over({1, 1, 2, 2, 2}, resize("linear", "s"), scales, DType::UInt8),
+        graph_over({1, 1, 2, 2}, resize("cubic", "t"), scales, DType::UInt8)}) {
+    CHECK(contains(error_of_graph<Unimplemented>(scratch, graph),
+                   "(Resize): it resizes integers other than linearly along the last two axes of "
+                   "two or four"));
+  }
+  CHECK(contains(
+      error_of_graph<Unimplemented>(
+          scratch, graph_over({1, 1, "h", 2}, resize("linear", "u"),
+                              {{"u", Tensor::from(std::vector<float>{1, 1, 1, 2})}}, DType::UInt8)),
+      "(Resize): it interpolates integers along an axis of unknown size"));
+  CHECK(contains(
+      error_of_graph<Unimplemented>(
+          scratch, graph_over({"n", "c"}, node("PRelu", {"x", "w"}, "y"), {{"w", ops::ones({4})}})),
+      "(PRelu): its slopes vary along an axis of unknown size"));
+  CHECK(
+      contains(error_of_graph<InvalidArgument>(
+                   scratch, graph_of({node("LpNormalization", {"x"}, "y", onnx::integer("p", 3))})),
+               "(LpNormalization): expected the norm 1 or 2, got 3."));
+  constexpr int64_t kLarge = std::numeric_limits<int64_t>::max();
+  CHECK(contains(error_of_graph<InvalidArgument>(
+                     scratch, graph_over({1, 1, 4},
+                                         node("ConvTranspose", {"x", "w"}, "y",
+                                              onnx::integers("dilations", {kLarge})),
+                                         {{"w", ops::ones({1, 1, 3})}})),
+                 "(ConvTranspose): a kernel with dilations: expected sizes whose product fits"));
+}
+
+// Before operator set 14 a batch normalization that gives means, too, is one of training.
+TEST_CASE("a batch normalization of the batch") {
+  const Scratch scratch;
+  const Tensor ones = ops::ones({4});
+  for (const int64_t opset : {7, 13}) {
+    ProtoGraph graph =
+        graph_of({node("BatchNormalization", {"x", "w", "w", "w", "w"}, "y")}, {{"w", ones}});
+    CHECK(error_of_file(scratch, text_of(graph, opset)) == "nothing thrown");
+    graph.nodes[0].outputs.push_back("mean");
+    CHECK(contains(error_of_file<Unimplemented>(scratch, text_of(graph, opset)),
+                   "(BatchNormalization): it normalizes by the batch in predictions, too (it has "
+                   "more than one output)"));
+  }
 }
 
 TEST_CASE("names, and weights that several nodes have") {
