@@ -158,16 +158,19 @@ def pictures(add):
                     [node("Resize", "x s" if opset == 10 else "x r s", mode=mode, **options)],
                     {"x": line}, {"s": np.array([1, 1, scale, scale], np.float32),
                                   "r": np.zeros(0, np.float32)}, opset=opset, axes=BATCH)
+    for mode in "nearest", "linear", "cubic":
+        add(f"Resize to the same {mode}", [node("Resize", "x  s", mode=mode)], {"x": x},
+            {"s": np.array([1, 1, 1.1, 1.15], np.float32)}, axes=BATCH)
     add("Upsample by 1.3", [node("Upsample", "x s")], {"x": line},
         {"s": np.array([1, 1, 1.3, 2.3], np.float32)}, opset=9, axes=BATCH)
     for dtype in np.uint8, np.int8, np.int32:
         whole = np.random.default_rng(4).integers(0, 128, (2, 3, 5, 6)).astype(dtype)
-        for coordinates in "half_pixel", "asymmetric", "align_corners":
+        for coordinates in "half_pixel", "asymmetric", "align_corners", "half_pixel_symmetric":
             for name, scales in (("larger", (2, 2.3)), ("smaller", (0.6, 0.5)), ("wider", (1, 3))):
                 add(f"Resize {coordinates} {name} of {dtype.__name__}",
                     [node("Resize", "x  s", mode="linear",
                           coordinate_transformation_mode=coordinates)], {"x": whole},
-                    {"s": np.array([1, 1, *scales], np.float32)}, axes=BATCH)
+                    {"s": np.array([1, 1, *scales], np.float32)}, axes=BATCH, opset=19)
         add(f"Resize to sizes of a matrix of {dtype.__name__}",
             [node("Resize", "x   s", mode="linear")], {"x": whole[0, 0]}, {"s": ints(7, 4)})
         add(f"Resize nearest of {dtype.__name__}", [node("Resize", "x  s")], {"x": whole},

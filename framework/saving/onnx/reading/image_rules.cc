@@ -38,9 +38,10 @@ float place(const Resizing& how, const Resized& axis, int64_t i) {
   if (how.coordinates == "align_corners") return axis.to == 1 ? 0 : at * (from - 1) / (to - 1);
   if (how.coordinates == "tf_half_pixel_for_nn") return (at + 0.5f) / axis.scale;
   if (how.coordinates == "pytorch_half_pixel" && axis.to <= 1) return 0;
-  const float half = (at + 0.5f) / axis.scale - 0.5f;
-  if (how.coordinates != "half_pixel_symmetric") return half;
-  return from / 2 * (1 - to / (axis.scale * from)) + half;
+  if (how.coordinates != "half_pixel_symmetric") return (at + 0.5f) / axis.scale - 0.5f;
+  // Doubles, as onnxruntime has them.
+  const double begin = from / 2 * (1 - to / (axis.scale * from));
+  return static_cast<float>(begin + (at + 0.5) / axis.scale - 0.5);
 }
 
 int64_t nearest_place(const Resizing& how, const Resized& axis, int64_t i) {
@@ -162,7 +163,9 @@ Tensor interpolated(NodeReader& n, const Tensor& x, const Resizing& how,
 }
 
 Tensor resized(NodeReader& n, Tensor x, const Resizing& how, const std::vector<Resized>& axes) {
-  if (std::ranges::all_of(axes, &Resized::stays)) return x;
+  // As onnxruntime has it, also for scales that aren't 1.
+  const auto same = [](const Resized& axis) { return axis.from == axis.to; };
+  if (std::ranges::all_of(axes, same)) return x;
   if (is_integer(x.dtype()) && how.mode != "nearest") return interpolated(n, x, how, axes);
   for (size_t axis = 0; axis < axes.size(); ++axis) {
     if (!axes[axis].stays()) x = resized(x, static_cast<int64_t>(axis), how, axes[axis]);
