@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 
+#include "framework/core/checked.h"
 #include "framework/model/input.h"
 #include "framework/ops/ops.h"
 #include "framework/saving/onnx/reading/rules.h"
@@ -168,7 +169,9 @@ Tensor resized(NodeReader& n, Tensor x, const Resizing& how, const std::vector<R
   if (std::ranges::all_of(axes, same)) return x;
   if (is_integer(x.dtype()) && how.mode != "nearest") return interpolated(n, x, how, axes);
   for (size_t axis = 0; axis < axes.size(); ++axis) {
-    if (!axes[axis].stays()) x = resized(x, static_cast<int64_t>(axis), how, axes[axis]);
+    if (axes[axis].stays()) continue;
+    if (n.folds()) n.charge(Checked(x.num_elements(), "a resize") * axes[axis].to);
+    x = resized(x, static_cast<int64_t>(axis), how, axes[axis]);
   }
   return x;
 }

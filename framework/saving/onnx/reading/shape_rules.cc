@@ -431,9 +431,8 @@ void read_slice(NodeReader& n) {
 
 // ---- margins ----
 
-// The places in an axis that its padded form has.
-Ints padded_places(NodeReader& n, const std::string& mode, int64_t size, int64_t before,
-                   int64_t after) {
+// The places in an axis that its padded form has, in one of the modes reflect, edge and wrap.
+Ints padded_places(const std::string& mode, int64_t size, int64_t before, int64_t after) {
   const int64_t least = mode == "reflect" ? 2 : 1;
   check<InvalidArgument>(size >= least || (before <= 0 && after <= 0),
                          "an axis of {} elements can't be padded in mode '{}'.", size, mode);
@@ -447,12 +446,10 @@ Ints padded_places(NodeReader& n, const std::string& mode, int64_t size, int64_t
       places.push_back(std::clamp<int64_t>(place, 0, size - 1));
     } else if (mode == "wrap") {
       places.push_back((place % size + size) % size);
-    } else if (mode == "reflect") {
+    } else {
       const int64_t period = 2 * std::max<int64_t>(size - 1, 1);
       const int64_t turn = (place % period + period) % period;
       places.push_back(std::min(turn, period - turn));
-    } else {
-      n.refuse(fmt::format("its mode '{}' isn't read", mode));
     }
   }
   return places;
@@ -493,7 +490,7 @@ void read_pad(NodeReader& n) {
     widths[static_cast<size_t>(axis)] = added;
     if (mode == "constant") continue;
     if (x.dim(axis) == kUnknown) n.refuse("it mirrors an axis of unknown size");
-    const Ints places = padded_places(n, mode, x.dim(axis), added.first, added.second);
+    const Ints places = padded_places(mode, x.dim(axis), added.first, added.second);
     x = ops::take(x, Tensor::from(places), axis);
   }
   if (!some || mode != "constant") return n.give(x);
