@@ -165,7 +165,8 @@ def shapes(add):
     for axis in 0, 1, 2, 3, -1:
         add(f"Flatten {axis}", [node("Flatten", "x", axis=axis)], {"x": x}, axes=BATCH)
     one = draw(2, 1, 4, 1)
-    add("Squeeze", [node("Squeeze", "x")], {"x": one}, axes=BATCH)
+    add("Squeeze", [node("Squeeze", "x")], {"x": one})
+    add("Squeeze of any rows", [node("Squeeze", "x")], {"x": one}, axes=BATCH, unread="Squeeze")
     add("Squeeze old", [node("Squeeze", "x", axes=[1])], {"x": one}, opset=11, axes=BATCH)
     add("Squeeze 13", [node("Squeeze", "x w")], {"x": one}, {"w": ints(-1)}, axes=BATCH)
     add("Unsqueeze old", [node("Unsqueeze", "x", axes=[0, 3])], {"x": x}, opset=11, axes=BATCH)

@@ -6,7 +6,7 @@ import numpy as np
 from onnx import numpy_helper
 from onnx_operators import draw, ints, node
 
-SIZES = 1, 2, 5, 9, 40, 600
+SIZES = 1, 2, 5, 7, 9, 33, 40, 300, 600
 ROWS = {"x": ["n", "t"]}
 ZERO, ONE, END = ints(0), ints(1), ints(2**63 - 1)
 
@@ -90,7 +90,7 @@ def tables(add):
         *SIZE, node("Slice", "table zero t zero", "v"), *to_sum("v")], {"table": odd})
     at_sizes(add, "one of a table by the size", [
         *SIZE, node("Sub", "size unit", "last"), node("Gather", "table last", "v"), *to_sum("v")],
-        {"table": odd}, sizes=(5,), unread="any")
+        {"table": odd})
     at_sizes(add, "numbers of a table by places", [
         *PLACES, node("Gather", "table places", "v"), *to_sum("v")], {"table": odd})
     seen = np.tril(np.ones((600, 600), bool))
@@ -127,6 +127,99 @@ def masks(add):
             {"never": np.float32(0.25), "last": ints(-1), **weights}, tolerance=1e-4)
 
 
+def added(value):
+    """Adds up a vector, and adds that to x."""
+    return [node("ReduceSum", value, "total", keepdims=0), *to_sum("total")]
+
+
+def ranges(add):
+    """Parts of places, and ranges that begin or end by a size."""
+    for begin, stop in (30, 2**63 - 1), (0, 5), (-5, 2**63 - 1), (0, -30), (1, 2**63 - 1), (0, -1):
+        at_sizes(add, f"places from {begin} to {stop}", [
+            *PLACES, node("Slice", "places from to", "v"), *added("v")],
+            {"from": ints(begin), "to": ints(stop)}, *known_of(begin, stop))
+    at_sizes(add, "a range from 30", [
+        *SIZE, node("Range", "most size unit", "v"), *added("v")], {"most": np.int64(30)},
+        unread="Range")
+    at_sizes(add, "a range to 5", [
+        *SIZE, node("Range", "size most unit", "v"), *added("v")], {"most": np.int64(5)},
+        unread="Range")
+    at_sizes(add, "a range from the size on", [
+        *SIZE, node("Add", "size most", "to"), node("Range", "size to unit", "v"), *added("v")],
+        {"most": np.int64(5)})
+    at_sizes(add, "a range of floats", [
+        *SIZE, node("Cast", "size", "to", to=1), node("Range", "begin to step", "v"), *added("v")],
+        {"begin": np.float32(0), "step": np.float32(1)}, tolerance=1e-4)
+    at_sizes(add, "half a range of floats", [
+        *SIZE, node("Cast", "size", "to", to=1), node("Range", "begin to step", "v"), *added("v")],
+        {"begin": np.float32(0), "step": np.float32(0.5)}, unread="Range")
+    for kind, dtype in (2, "uint8"), (3, "int8"), (10, "float16"), (6, "int32"):
+        at_sizes(add, f"places of {dtype}", [
+            *PLACES, node("Cast", "places", "p", to=kind), node("Cast", "p", "v", to=1),
+            *added("v")], tolerance=1e-4, sizes=(5, 140, 300))
+        at_sizes(add, f"a size of {dtype}", [*SIZE, node("Cast", "size", "v", to=kind), *to_sum("v")],
+                 sizes=(5, 140, 300))
+
+
+def known_of(begin, stop):
+    """Sizes, and who refuses others: parts that may reach beyond an axis."""
+    if begin in (30, -5) or stop in (-30,):
+        return ((40,), "any") if begin != -5 else ((5, 40),)
+    return ((5, 40, 600) if stop == 5 else SIZES,)
+
+
+def triangles(add):
+    for upper in 0, 1:
+        for k in -30, -1, 0, 1, 30:
+            at_sizes(add, f"Trilu {upper} {k}", [
+                *SIZE, node("Concat", "t t", "tt", axis=0), constant_of(np.float32(1), "tt", "ones"),
+                node("Trilu", "ones k", "m", upper=upper), node("Unsqueeze", "x one", "u"),
+                node("Mul", "m u", "w"), node("ReduceSum", "w last", "y", keepdims=0)],
+                {"k": np.int64(k), "last": ints(-1)}, tolerance=1e-3)
+
+
+def quotients(add):
+    for name, nodes, weights in (
+            ("1.01 times, floor", [node("Mul", "f factor", "g"), node("Floor", "g", "v")],
+             {"factor": np.float32(1.01)}),
+            ("0.96 times, cast", [node("Mul", "f factor", "g"), node("Cast", "g", "v", to=7)],
+             {"factor": np.float32(0.96)}),
+            ("33 / 32", [node("Mul", "size n", "g"), node("Div", "g d", "v")],
+             {"n": np.int64(33), "d": np.int64(32)}),
+            ("99 / 100", [node("Mul", "size n", "g"), node("Div", "g d", "v")],
+             {"n": np.int64(99), "d": np.int64(100)}),
+            ("- 5 > 0", [node("Sub", "size d", "g"), node("Greater", "g none", "v")],
+             {"d": np.int64(5)})):
+        at_sizes(add, f"the size {name}", [
+            *SIZE, node("Cast", "size", "f", to=1), *nodes, *to_sum("v")], weights)
+    for name, last in ("> 0", node("Greater", "g none", "v")), ("as a truth",
+                                                             node("Cast", "g", "v", to=9)):
+        at_sizes(add, f"half of the size {name}", [
+            *SIZE, node("Div", "size two", "g"), last, *to_sum("v")], {"two": np.int64(2)}, (1, 5),
+            unread=last.op_type)
+    kernel = {"k": draw(1, 1, 3), "d": ints(4)}
+    picture = [node("Unsqueeze", "x one", "u"), *SIZE, node("Conv", "u k", "c", strides=[4]),
+               node("Div", "t d", "quarter")]
+    for size in 7, 12, 40, 43:
+        at_sizes(add, "a quarter of the size where strides are 4", [
+            *picture, node("Slice", "c zero quarter last")], {"last": ints(2), **kernel}, (size,),
+            "any")
+        at_sizes(add, "as many as strides leave", [
+            *picture, node("Shape", "c", "s", start=2), node("Squeeze", "s", "steps"),
+            node("Range", "none steps unit", "places"), node("Cast", "places", "p", to=1),
+            node("Add", "c p")], kernel, (size,))
+    # Sizes that are even alone, of which whole blocks are taken.
+    for height in 8, 10, 40:
+        add(f"blocks of even pictures, {height}", [
+            node("Shape", "x", "s", start=2, end=3), node("Div", "s eight", "b"),
+            node("Mul", "b eight", "to"), node("Slice", "x zero to two", "c"),
+            node("ReduceSum", "c all", "r", keepdims=0), node("Reshape", "x halves", "h"),
+            node("ReduceSum", "h all", "t", keepdims=0), node("Add", "r t")],
+            {"x": draw(1, 2, height, 8)},
+            {"eight": ints(8), "zero": ZERO, "two": ints(2), "all": ints(2, 3),
+             "halves": ints(1, 2, -1, 16)}, axes={"x": [None, None, "h"]}, unread="any")
+
+
 def two_axes(add):
     """Sizes of axes that have nothing to do with each other, but are what they are by chance."""
     for t, u in (3, 6), (6, 3), (4, 4), (1, 5):
@@ -147,5 +240,5 @@ def two_axes(add):
 
 
 def add_to(cases):
-    for part in parts, numbers, tables, masks, two_axes:
+    for part in parts, numbers, tables, masks, ranges, triangles, quotients, two_axes:
         part(cases.add)

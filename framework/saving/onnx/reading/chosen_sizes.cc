@@ -55,11 +55,11 @@ bool same_layer(const Layer& a, const Layer& b) {
 
 Size chosen_size(ChoiceOfSizes choice, int64_t number, bool of_picture) {
   Size size;
+  const int64_t unit = of_picture || choice.last ? 32 : 4;
   for (size_t k = 0; k < kTraces; ++k) {
     const auto trace = static_cast<int64_t>(k);
-    size.by_trace[k] =
-        number == 0 ? 31 + 6 * trace : (of_picture ? 32 : 4) * prime(3 * (number - 1) + trace);
-    if (choice == ChoiceOfSizes::Second) ++size.by_trace[k];
+    const int64_t multiple = number == 0 ? 31 + 6 * trace : unit * prime(3 * (number - 1) + trace);
+    size.by_trace[k] = multiple + choice.more * (trace + 1) - (choice.last ? 1 : 0);
   }
   return size;
 }

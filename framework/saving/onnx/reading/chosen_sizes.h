@@ -16,13 +16,17 @@ namespace cornu::onnx::reading {
 // So many may a file have, beside the rows.
 inline constexpr int64_t kMostOpenAxes = 256;
 
-// What is made of the first choice must be what the second one makes: even sizes and odd ones.
-enum class ChoiceOfSizes { First, Second };
+// Which sizes: those that powers of two divide; or beside these, so many more for the first trace,
+// and twice and three times as many for the others; or, `last`, one less than multiples of 32,
+// which all strides round up.
+struct ChoiceOfSizes {
+  int64_t more = 0;
+  bool last = false;
+};
 
 // Of the open axis of this number; 0: of the rows. They grow from one trace to the next. Sizes of
-// different axes have nothing in common but the power of two that halves them without a rest; those
-// of pictures are larger, as strides halve them more often, those of sequences small, as tables of
-// positions have few rows.
+// different axes have nothing in common but that power of two; those of pictures are larger, as
+// strides halve them more often, those of sequences small, as tables of positions have few rows.
 Size chosen_size(ChoiceOfSizes choice, int64_t number, bool of_picture);
 
 // The name of the first layer that isn't the same in both models, which are given by their nodes

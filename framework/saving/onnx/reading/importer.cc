@@ -88,8 +88,9 @@ class LayerNames {
 
 class Importer : public ModelReader {
  public:
-  Importer(const OnnxFile& file, ChoiceOfSizes choice)
-      : file_(file), choice_(choice), left_(most_computed(file)) {}
+  // `like`: one that has read the file for other sizes; what it has followed is followed.
+  Importer(const OnnxFile& file, ChoiceOfSizes choice, const Importer* like = nullptr)
+      : file_(file), choice_(choice), like_(like), left_(most_computed(file)) {}
 
   ImportedGraph read() {
     check<Unimplemented>(
@@ -109,8 +110,8 @@ class Importer : public ModelReader {
     return graph;
   }
 
-  // Whether anything was made by what the sizes of open axes are.
-  bool follows_sizes() const { return follows_sizes_; }
+  // Whether the model may depend on sizes that aren't known: of axes, or of rows where nodes ask.
+  bool has_open_sizes() const { return open_axes_ > 0 || follows_sizes_; }
   // The nodes that it has made.
   const std::vector<std::shared_ptr<KerasNode>>& nodes() const { return nodes_; }
 
@@ -343,7 +344,7 @@ class Importer : public ModelReader {
                          return value && value->follows_sizes();
                        });
     if (given) charge_all(operands);
-    const bool follows = given && is_followed(node, operands);
+    const bool follows = given && is_followed_here(node, operands);
     const bool folds = known && (!given || follows);
     follows_sizes_ |= given;
     NodeReader reader(*this, node, operands, folds, 0);
@@ -369,6 +370,12 @@ class Importer : public ModelReader {
       joined.back().never_negative = is_never_negative(node, operands);
     }
     finish(reader, joined);
+  }
+
+  bool is_followed_here(const FileNode& node, const std::vector<const ReadValue*>& operands) {
+    const bool result = like_ ? like_->followed_.contains(&node) : is_followed(node, operands);
+    if (result) followed_.insert(&node);
+    return result;
   }
 
   // Bounds what is computed of constants.
@@ -462,9 +469,11 @@ class Importer : public ModelReader {
 
   const OnnxFile& file_;
   ChoiceOfSizes choice_;
+  const Importer* like_;
   bool follows_sizes_ = false;
-  std::unordered_set<const void*> charged_;  // constants of ops
-  uint64_t left_;                            // bytes that may still be computed with
+  std::unordered_set<const FileNode*> followed_;  // of whose results there is one for each trace
+  std::unordered_set<const void*> charged_;       // constants of ops
+  uint64_t left_;                                 // bytes that may still be computed with
   std::unordered_map<std::string, ReadValue> values_;
   std::unordered_map<std::string, Reads> reads_;
   std::unordered_set<const FileNode*> skipped_;
@@ -504,15 +513,14 @@ const std::map<std::string_view, const Rule*>& all_rules() {
 
 }  // namespace
 
-// What was made by some sizes must be what others make, too: such as no power of two divides, where
-// the model takes them.
-void check_for_other_sizes(const OnnxFile& file, const Importer& made) {
+// Whether the file can be read for other sizes, by which the same must be made.
+bool is_same_for(const OnnxFile& file, const Importer& made, ChoiceOfSizes choice) {
   WeightLimit weights(file.bytes);
-  Importer other(file, ChoiceOfSizes::Second);
+  Importer other(file, choice, &made);
   try {
     other.read();
   } catch (const InvalidArgument&) {
-    return;
+    return false;
   }
   weights.finish();
   const std::optional<std::string> differs = first_difference(made.nodes(), other.nodes());
@@ -521,6 +529,19 @@ void check_for_other_sizes(const OnnxFile& file, const Importer& made) {
       "'{}': what layer '{}' does depends on the size of an axis that isn't known, in a way that "
       "can't be read. Export the model for fixed sizes of all axes but the first.",
       file.path, *differs);
+  return true;
+}
+
+// By sizes of all rests; where it takes none that are odd, by the first that it takes.
+void check_other_sizes(const OnnxFile& file, const Importer& made) {
+  is_same_for(file, made, {.last = true});
+  for (int64_t more = 1; more <= 32; more *= 2) {
+    if (is_same_for(file, made, {.more = more})) return;
+  }
+  raise<Unimplemented>(
+      "'{}': it takes few sizes of its open axes, and which ones can't be told. Export the model "
+      "for fixed sizes of all axes but the first.",
+      file.path);
 }
 
 const Rule* rule_of(std::string_view op) {
@@ -540,10 +561,10 @@ ImportedGraph read_onnx(const std::string& path) {
   const reading::OnnxFile file = reading::read_onnx_file(path);
   WeightLimit weights(file.bytes);
   const AllocationLimit limit(reading::most_computed(file));
-  reading::Importer importer(file, reading::ChoiceOfSizes::First);
+  reading::Importer importer(file, {});
   ImportedGraph graph = importer.read();
   weights.finish();
-  if (importer.follows_sizes()) reading::check_for_other_sizes(file, importer);
+  if (importer.has_open_sizes()) reading::check_other_sizes(file, importer);
   return graph;
 }
 

@@ -9,7 +9,6 @@
 #include "framework/model/input.h"
 #include "framework/ops/ops.h"
 #include "framework/saving/keras_op.h"
-#include "framework/saving/onnx/reading/followed.h"
 
 namespace cornu::onnx::reading {
 namespace {
@@ -19,12 +18,6 @@ Shape along(int64_t axis, int64_t rank) {
   Shape shape(Ints(static_cast<size_t>(rank), 1));
   shape[axis] = kUnknown;
   return shape;
-}
-
-// A whole number.
-bool is_size(const Tensor& value) {
-  return is_integer(value.dtype()) || (is_floating(value.dtype()) &&
-                                       ops::all(ops::equal(ops::floor(value), value)).item<bool>());
 }
 
 Tensor first_along(const Tensor& x, const Ints& axes) {
@@ -43,24 +36,6 @@ Sizes shape_of(const ReadValue& value) {
     }
   }
   return shape;
-}
-
-bool all_equal(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && ops::all(ops::equal(a, b)).item<bool>();
-}
-
-// Of a shape whose last two axes alone are open.
-bool is_open_triangle(const ReadValue& value, const Sizes& shape) {
-  const auto open = [](const Size& size) { return !size.fixed(); };
-  if (shape.size() < 2 || !open(shape.back()) || !open(shape.end()[-2]) ||
-      std::any_of(shape.begin(), shape.end() - 2, open)) {
-    return false;
-  }
-  return std::ranges::all_of(value.known, [&](const Tensor& known) {
-    return is_triangle(known) &&
-           all_equal(in_first_row(known, 0), in_first_row(value.known[0], 0)) &&
-           all_equal(in_first_row(known, 1), in_first_row(value.known[0], 1));
-  });
 }
 
 Sizes without_ones(Sizes sizes) {
@@ -83,15 +58,6 @@ Tensor with_ones(const Tensor& x, const Sizes& from, const Sizes& to) {
   const Tensor zero = ops::zeros(Shape(Ints(to.size(), 1)), y.dtype());
   const bool truths = y.dtype() == DType::Bool;
   return ops::transpose(truths ? ops::logical_or(y, zero) : ops::add(y, zero), order);
-}
-
-// What is added for each step along an axis: with axes of 1 in place of the open ones.
-Tensor step_along(const Tensor& value, int64_t axis, const Ints& open) {
-  const Tensor begin = first_along(value, open);
-  if (value.dim(axis) < 2) return ops::zeros_like(begin);
-  Ints others = open;
-  std::erase(others, axis);
-  return ops::subtract(first_along(ops::slice_axis(value, axis, 1, 2), others), begin);
 }
 
 }  // namespace
@@ -160,6 +126,14 @@ int64_t NodeReader::whole_number(size_t i, int64_t otherwise) {
   check<InvalidArgument>(given == std::trunc(given) && std::abs(given) <= kMost,
                          "expected a whole number as input {}, got {}.", i, given);
   return static_cast<int64_t>(given);
+}
+
+Size NodeReader::size(size_t i) {
+  check<InvalidArgument>(has(i), "expected at least {} inputs, got {}.", i + 1, count());
+  if (!is_known(i)) constant(i);  // refused
+  check<InvalidArgument>(known(i).num_elements() == 1, "expected one number as input {}, got {}.",
+                         i, known(i).shape());
+  return operands_[i]->number(0);
 }
 
 Sizes NodeReader::sizes(size_t i) {
@@ -323,23 +297,43 @@ Tensor NodeReader::reshaped(const Tensor& x, const Sizes& to) {
       .single();
 }
 
-// Zeros along an open axis, as many as it has elements.
-Tensor NodeReader::line(const Size& size, DType dtype) {
-  std::vector<Tensor> placeholders = model_.shapes().inputs();
+const std::vector<OpenShapes::Axis>& NodeReader::open_axes() {
+  OpenShapes& shapes = model_.shapes();
   for (const ReadValue* operand : operands_) {
-    if (operand && !operand->is_known()) placeholders.push_back(operand->placeholder);
+    if (operand && !operand->is_known()) shapes.note(operand->placeholder);
   }
-  for (const Tensor& input : placeholders) {
-    const Sizes shape = model_.shapes().of(input);
-    const auto found = std::ranges::find(shape, size);
-    if (found == shape.end()) continue;
-    const auto axis = static_cast<int64_t>(found - shape.begin());
-    Tensor row = input;
-    for (int64_t other = 0; other < input.rank(); ++other) {
-      if (other != axis) row = ops::slice_axis(row, other, 0, 1);
-    }
-    return ops::zeros_like(ops::reshape(row, {kUnknown}), dtype);
+  return shapes.open_axes();
+}
+
+// Zeros, as many as an open axis has elements.
+Tensor NodeReader::line(const Size& size, DType dtype) {
+  const auto& axes = open_axes();
+  const auto found = std::ranges::find(axes, size, &OpenShapes::Axis::size);
+  if (found == axes.end()) refuse_sizes();
+  Tensor row = found->of;
+  for (int64_t other = 0; other < row.rank(); ++other) {
+    if (other != found->axis) row = ops::slice_axis(row, other, 0, 1);
   }
+  return ops::zeros_like(ops::reshape(row, {kUnknown}), dtype);
+}
+
+// A number that is linear in the size of an open axis.
+Tensor NodeReader::number_of(const Size& number) {
+  for (const OpenShapes::Axis& axis : open_axes()) {
+    const auto& s = axis.size.by_trace;
+    const auto& v = number.by_trace;
+    const int64_t run = s[1] - s[0], rise = v[1] - v[0];
+    if (run == 0 || rise % run != 0) continue;
+    const int64_t slope = rise / run, added = v[0] - slope * s[0];
+    if (slope * s[2] + added != v[2]) continue;
+    const Tensor size = ops::sum(ops::ones_like(line(axis.size, DType::Int64)));
+    const Tensor scaled = slope == 1 ? size : ops::multiply(size, slope);
+    return added == 0 ? scaled : ops::add(scaled, added);
+  }
+  refuse_sizes();
+}
+
+void NodeReader::refuse_sizes() const {
   refuse(
       "it depends on the size of an axis that isn't known, in a way that can't be read. Export "
       "the model for fixed sizes of all axes but the first");
@@ -364,49 +358,30 @@ Tensor NodeReader::zeros(const Sizes& shape, DType dtype) {
   return result;
 }
 
-// Numbers that are the same along its open axes, or grow evenly along them; or that are a size.
+// Numbers that are the same along its open axes; or one that is linear in a size.
 Tensor NodeReader::as_placeholder(const ReadValue& value) {
   const Tensor& first = value.known[0];
-  const Sizes shape = shape_of(value);
-  const size_t rank = shape.size();
-  if (is_open_triangle(value, shape)) {
-    const Tensor below = triangle(places(shape[rank - 2], DType::Int32),
-                                  places(shape[rank - 1], DType::Int32), first.rank());
-    return ops::where(below, in_first_row(first, 0), in_first_row(first, 1));
-  }
   if (first.dtype() == DType::Bool) {
     std::array<Tensor, kTraces> numbers;
     for (size_t i = 0; i < kTraces; ++i) numbers[i] = ops::cast(value.known[i], DType::Int32);
     return ops::cast(as_placeholder(ReadValue(std::move(numbers))), DType::Bool);
   }
+  const Sizes shape = shape_of(value);
   Ints open;
   for (int64_t axis = 0; axis < first.rank(); ++axis) {
     if (!shape[static_cast<size_t>(axis)].fixed()) open.push_back(axis);
   }
-  if (open.empty() && first.num_elements() == 1 && std::ranges::all_of(value.known, is_size)) {
-    const Tensor size = ops::sum(ops::ones_like(line(value.number(0), DType::Int64)));
-    return ops::cast(ops::reshape(size, first.shape()), first.dtype());
+  if (open.empty() && first.num_elements() == 1) {
+    const Tensor number = number_of(value.number(0));
+    return ops::cast(ops::reshape(number, first.shape()), first.dtype());
   }
   const Tensor corner = first_along(first, open);
-  std::array<Tensor, kTraces> expected;
-  expected.fill(corner);
-  Tensor result = ops::add(corner, zeros(shape, first.dtype()));
-  for (const int64_t axis : open) {
-    const Tensor step = step_along(first, axis, open);
-    for (size_t k = 0; k < kTraces; ++k) {
-      const Tensor known_places = ops::arange(value.known[k].dim(axis), first.dtype());
-      expected[k] = expected[k] + ops::reshape(known_places, along(axis, first.rank())) * step;
-    }
-    if (ops::all(ops::equal(step, 0)).item<bool>()) continue;
-    const Tensor counted = places(shape[static_cast<size_t>(axis)], first.dtype());
-    result = result + ops::reshape(counted, along(axis, first.rank())) * step;
-  }
-  for (size_t k = 0; k < kTraces; ++k) {
-    if (!all_equal(expected[k], value.known[k])) {
+  for (const Tensor& known : value.known) {
+    if (!ops::all(ops::equal(known, corner)).item<bool>()) {
       refuse("what it reads follows the size of an axis that isn't known");
     }
   }
-  return result;
+  return ops::add(corner, zeros(shape, first.dtype()));
 }
 
 Tensor NodeReader::take_bias(int64_t size) {

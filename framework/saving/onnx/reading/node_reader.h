@@ -87,9 +87,11 @@ class NodeReader {
   Ints integers(size_t i);  // of a vector, or a scalar
   std::vector<double> numbers(size_t i);
   double number(size_t i, double otherwise);
+  DType known_dtype(size_t i) const { return known(i).dtype(); }
   // Of floats one that is whole, too; InvalidArgument for others.
   int64_t whole_number(size_t i, int64_t otherwise);
-  Sizes sizes(size_t i);      // integers that may follow open axes
+  Size size(size_t i);        // a number that may follow open axes
+  Sizes sizes(size_t i);      // integers likewise
   Sizes shape(size_t i = 0);  // likewise
 
   // ---- attributes ----
@@ -157,7 +159,11 @@ class NodeReader {
   // The operand's value in the choice that is read.
   const Tensor& known(size_t i) const { return operands_[i]->known[choice_]; }
   Tensor as_placeholder(const ReadValue& value);
+  // With those of the operands.
+  const std::vector<OpenShapes::Axis>& open_axes();
   Tensor line(const Size& size, DType dtype);
+  Tensor number_of(const Size& number);
+  [[noreturn]] void refuse_sizes() const;
   std::string sharing_key(const std::string& class_name, const Json& config) const;
 
   ModelReader& model_;

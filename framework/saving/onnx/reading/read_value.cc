@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/saving/onnx/reading/read_value.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -64,7 +65,16 @@ void OpenShapes::set(const Tensor& input, const Sizes& shape) {
     for (const Size& size : shape) sizes.push_back(size.by_trace[i]);
     types[i] = {{input.dtype(), sizes}};
   }
-  inputs_.push_back(input);
+  note(input);
+}
+
+void OpenShapes::note(const Tensor& placeholder) {
+  const Sizes shape = of(placeholder);
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    const bool known =
+        shape[axis].fixed() || std::ranges::find(axes_, shape[axis], &Axis::size) != axes_.end();
+    if (!known) axes_.push_back({placeholder, static_cast<int64_t>(axis), shape[axis]});
+  }
 }
 
 Sizes OpenShapes::of(const Tensor& placeholder) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <unordered_map>
 #include <vector>
 
@@ -43,14 +44,22 @@ class OpenShapes {
   // Of a model's input.
   void set(const Tensor& input, const Sizes& shape);
   Sizes of(const Tensor& placeholder);
-  const std::vector<Tensor>& inputs() const { return inputs_; }
+
+  struct Axis {
+    Tensor of;
+    int64_t axis = 0;
+    Size size;
+  };
+  // Axes of unknown size, one for each size: those of inputs, and of what was noted.
+  const std::vector<Axis>& open_axes() const { return axes_; }
+  void note(const Tensor& placeholder);
 
  private:
   using Types = std::vector<std::pair<DType, Shape>>;
   const std::array<Types, kTraces>& types_of(const std::shared_ptr<KerasNode>& last);
   std::array<Types, kTraces> computed(const KerasNode& node);
 
-  std::vector<Tensor> inputs_;
+  std::vector<Axis> axes_;
   std::unordered_map<const KerasNode*, std::array<Types, kTraces>> types_;
 };
 

@@ -27,6 +27,7 @@ void give_sizes(NodeReader& n, const Sizes& sizes) {
 
 void read_shape(NodeReader& n) {
   const Sizes shape = n.shape();
+  if (!n.is_known(0)) n.model().shapes().note(n.in());
   const auto rank = static_cast<int64_t>(shape.size());
   const auto place = [&](const char* name, int64_t otherwise) {
     const int64_t given = n.integer(name, otherwise);
@@ -83,7 +84,24 @@ void read_constant_of_shape(NodeReader& n) {
   n.give(ops::broadcast_to(ops::reshape(value, Shape()), known_shape(n, 0)));
 }
 
+// As many places as an open axis has, from a number on.
+Tensor open_range(NodeReader& n) {
+  const Size start = n.size(0), limit = n.size(1);
+  const DType dtype = n.known_dtype(0);
+  if (n.number(2, 1) != 1) n.refuse("its step isn't 1, and its number of elements isn't known");
+  Size count;
+  for (size_t k = 0; k < kTraces; ++k) {
+    count.by_trace[k] = checked_subtract(limit.by_trace[k], start.by_trace[k], "a range");
+  }
+  check<InvalidArgument>(!count.fixed() || count.value() >= 0,
+                         "expected a limit from the start on, got one {} before it.",
+                         -count.value());
+  const Tensor places = count.fixed() ? ops::arange(count.value(), dtype) : n.places(count, dtype);
+  return start == Size(0) ? places : ops::add(places, n.in(0));
+}
+
 void read_range(NodeReader& n) {
+  if (!n.folds()) return n.give(open_range(n));
   const Tensor start = n.constant(0), limit = n.constant(1), step = n.constant(2);
   if (is_integer(start.dtype())) {
     return n.give(ops::arange(start.item<int64_t>(), limit.item<int64_t>(), step.item<int64_t>(),
@@ -169,6 +187,8 @@ void read_squeeze(NodeReader& n) {
   Sizes to;
   if (!given || given->empty()) {
     for (const Size& size : n.shape()) {
+      if (!size.fixed())
+        n.refuse("it takes away all axes of size 1, and the size of one isn't known");
       if (size != Size(1)) to.push_back(size);
     }
     return n.give(n.reshaped(x, to));
@@ -404,7 +424,11 @@ Tensor as_many(NodeReader& n, const Tensor& x, const Range& range, int64_t size)
   bool fits = range.step == 1;
   for (size_t k = 0; k < kTraces; ++k) {
     const Part part = clamped(range, size, k);
-    fits = fits && part.begin == begin && range.end.by_trace[k] <= size;
+    check<InvalidArgument>(range.end.by_trace[k] <= size,
+                           "it takes as many elements of an axis as another one has, of which it "
+                           "has {}.",
+                           size);
+    fits = fits && part.begin == begin;
     count.by_trace[k] = part.size;
   }
   if (!fits) n.refuse("it takes a part that follows the size of another axis");
