@@ -19,13 +19,24 @@ struct Part {
   int64_t end;
 };
 
+// What a value adds up: parts alone, along one axis. Counted as far as they may be joined.
+struct SumOfParts {
+  int64_t axis;
+  int64_t size;   // of all parts together
+  int64_t count;  // of parts, some of which may be empty
+};
+
 class PartJoining {
  public:
-  explicit PartJoining(const Graph& graph) : graph_(graph) {}
+  explicit PartJoining(const Graph& graph)
+      : graph_(graph), part_of_(graph.types.size()), sums_(graph.types.size()) {}
 
-  // From last to first: a sum goes before those that it is made of.
+  // Sums are weighed from first to last and joined from last to first: a sum goes before those that
+  // it is made of.
   Graph run() && {
-    for (int index = graph_.size(); index-- > 0;) {
+    const int count = graph_.size();
+    for (int index = 0; index < count; ++index) weigh(graph_.node(index));
+    for (int index = count; index-- > 0;) {
       if (!graph_.removed(index) && graph_.node(index).is("add")) join(index);
     }
     return graph_.finish();
@@ -49,45 +60,72 @@ class PartJoining {
     return part;
   }
 
-  // The parts that a sum adds, in their order along the axis; none where it adds anything else, or
-  // where they aren't the whole, each element once.
-  std::vector<Part> parts_of(const Node& sum) const {
+  // A graph that adds each part once has no more.
+  int64_t most_parts() const { return static_cast<int64_t>(part_of_.size()); }
+  int64_t size_at(ValueId id, int64_t axis) const { return graph_.shape(id)[axis]; }
+  std::optional<Part>& part(ValueId id) { return part_of_[static_cast<size_t>(id)]; }
+  std::optional<SumOfParts>& sum(ValueId id) { return sums_[static_cast<size_t>(id)]; }
+
+  // Finds out whether a node's value is a part or a sum of parts, by what is known of its operands.
+  void weigh(const Node& node) {
+    if (node.is("pad")) {
+      const ValueId id = node.outputs[0];
+      part(id) = part_of(node);
+      if (part(id)) sum(id) = {part(id)->axis, part(id)->end - part(id)->begin, 1};
+    } else if (node.is("add")) {
+      const ValueId id = node.outputs[0];
+      const auto& left = sum(node.inputs[0]);
+      const auto& right = sum(node.inputs[1]);
+      if (!left || !right || left->axis != right->axis) return;
+      if (graph_.type(node.inputs[0]) != graph_.type(id)) return;
+      if (graph_.type(node.inputs[1]) != graph_.type(id)) return;
+      sum(id) = {left->axis, std::min(left->size + right->size, size_at(id, left->axis) + 1),
+                 std::min(left->count + right->count, most_parts() + 1)};
+    }
+  }
+
+  // The parts that a value adds up, in their order along the axis; none unless they are the whole,
+  // each element once.
+  std::vector<Part> parts_of(ValueId whole) {
+    const auto& added = sum(whole);
+    if (!added || added->count > most_parts()) return {};
+    if (added->size != size_at(whole, added->axis)) return {};
     std::vector<Part> parts;
-    std::vector<ValueId> left = sum.inputs;
+    std::vector<ValueId> left = {whole};
     while (!left.empty()) {
       const ValueId id = left.back();
       left.pop_back();
-      if (graph_.type(id) != graph_.type(sum.outputs[0])) return {};
-      if (const Node* inner = graph_.producer(id, "add")) {
-        left.insert(left.end(), inner->inputs.begin(), inner->inputs.end());
-        continue;
+      if (part(id)) {
+        parts.push_back(*part(id));
+      } else {
+        const std::vector<ValueId>& operands = graph_.producer(id)->inputs;
+        left.insert(left.end(), operands.begin(), operands.end());
       }
-      const Node* pad = graph_.producer(id, "pad");
-      const auto part = pad ? part_of(*pad) : std::nullopt;
-      if (!part || (!parts.empty() && part->axis != parts[0].axis)) return {};
-      parts.push_back(*part);
     }
     std::ranges::sort(parts, {}, [](const Part& part) { return std::pair(part.begin, part.end); });
     int64_t end = 0;
-    for (const Part& part : parts) {
-      if (part.begin != end) return {};
-      end = part.end;
+    for (const Part& next : parts) {
+      if (next.begin != end) return {};
+      end = next.end;
     }
-    return end == graph_.shape(sum.outputs[0])[parts[0].axis] ? parts : std::vector<Part>{};
+    return parts;
   }
 
   void join(int index) {
-    const ValueId sum = graph_.node(index).outputs[0];
-    const std::vector<Part> parts = parts_of(graph_.node(index));
+    const ValueId whole = graph_.node(index).outputs[0];
+    const std::vector<Part> parts = parts_of(whole);
     if (parts.empty()) return;
     std::vector<ValueId> values;
     for (const Part& part : parts) values.push_back(part.value);
     static const OpDef& op = OpRegistry::global().at("concatenate");
-    graph_.replace(sum, graph_.insert(index, op, std::move(values), {{"axis", parts[0].axis}})[0]);
-    graph_.remove_unused(sum);
+    graph_.replace(whole,
+                   graph_.insert(index, op, std::move(values), {{"axis", parts[0].axis}})[0]);
+    graph_.remove_unused(whole);
   }
 
   Rewriter graph_;
+  std::vector<std::optional<Part>> part_of_;     // by value
+  std::vector<std::optional<SumOfParts>> sums_;  // by value
 };
 
 }  // namespace
