@@ -9,6 +9,7 @@
 #include <numeric>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "framework/graph/passes/elementwise_groups.h"
 #include "framework/graph/passes/pass.h"
@@ -177,8 +178,12 @@ class Fuser {
   bool repeat(size_t group, ValueId id, std::set<ValueId>& read) {
     std::set<ValueId> computed;
     std::set<ValueId> more;
+    const auto are_too_many = [&] {
+      return repeated_[group].size() + computed.size() > kMostRepeated;
+    };
     const std::function<void(ValueId)> expand = [&](ValueId value) {
       computed.insert(value);
+      if (are_too_many()) return;  // whatever else it takes
       for (ValueId in : node(producer(value)).inputs) {
         if (computed.contains(in) || repeated_[group].contains(in)) continue;
         if (group_of(producer(in)) == static_cast<int>(group)) continue;
@@ -196,7 +201,7 @@ class Fuser {
     size_t bytes = 0;
     for (ValueId in : more) bytes += graph_.type(in).bytes();
     const size_t most = stays(id) ? 0 : graph_.type(id).bytes();
-    if (bytes > most || repeated_[group].size() + computed.size() > kMostRepeated) return false;
+    if (bytes > most || are_too_many()) return false;
     if (read.size() + more.size() > kMostOperands) return false;
     read.erase(id);
     read.insert(more.begin(), more.end());
@@ -206,21 +211,25 @@ class Fuser {
 
   // ---- needed values ----
 
-  // The value is read from memory.
+  // The value is read from memory, as are those of other groups that computing it takes.
   void demand(ValueId id) {
-    const int group = group_of(producer(id));
-    if (group < 0 || !left_[static_cast<size_t>(group)].insert(id).second) return;
-    make(static_cast<size_t>(group), id);
-  }
-
-  // The group computes the value.
-  void make(size_t group, ValueId id) {
-    if (!made_[group].insert(producer(id)).second) return;
-    for (ValueId in : node(producer(id)).inputs) {
-      if (is_made(group, in)) {
-        make(group, in);
-      } else {
-        demand(in);
+    std::vector<std::pair<size_t, ValueId>> open;  // what groups compute
+    const auto read = [&](ValueId value) {
+      const int group = group_of(producer(value));
+      if (group < 0 || !left_[static_cast<size_t>(group)].insert(value).second) return;
+      open.emplace_back(static_cast<size_t>(group), value);
+    };
+    read(id);
+    while (!open.empty()) {
+      const auto [group, value] = open.back();
+      open.pop_back();
+      if (!made_[group].insert(producer(value)).second) continue;
+      for (ValueId in : node(producer(value)).inputs) {
+        if (is_made(group, in)) {
+          open.emplace_back(group, in);
+        } else {
+          read(in);
+        }
       }
     }
   }
