@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <queue>
 
 namespace cornu::passes {
 namespace {
@@ -41,6 +42,33 @@ void FirstFit::visit(size_t node, int begin, int end, int first, int last, Visit
   visit(2 * node + 1, middle, end, first, last, visit_range);
 }
 
+// Obstacles are swept together, by where their intervals begin.
+size_t FirstFit::lowest_free(const std::vector<const Taken*>& obstacles, size_t bytes) {
+  struct Next {
+    Taken::const_iterator interval;
+    const Taken* taken;
+  };
+  const auto later = [](const Next& a, const Next& b) {
+    return a.interval->first > b.interval->first;
+  };
+  std::priority_queue<Next, std::vector<Next>, decltype(later)> open(later);
+  for (const Taken* taken : obstacles) open.push({taken->begin(), taken});
+  size_t offset = 0;
+  while (!open.empty() && open.top().interval->first < offset + bytes) {
+    ++steps_;
+    Next next = open.top();
+    open.pop();
+    offset = std::max(offset, next.interval->second);
+    // The next interval that ends behind the offset.
+    if (++next.interval != next.taken->end() && next.interval->second <= offset) {
+      next.interval = std::prev(next.taken->upper_bound(offset));
+      if (next.interval->second <= offset) ++next.interval;
+    }
+    if (next.interval != next.taken->end()) open.push(next);
+  }
+  return offset;
+}
+
 size_t FirstFit::place(size_t bytes, int first, int last) {
   if (bytes == 0) return 0;
   const int end = static_cast<int>(tree_.size() / 2);
@@ -49,18 +77,7 @@ size_t FirstFit::place(size_t bytes, int first, int last) {
     const Taken& taken = whole ? range.sometimes : range.always;
     if (!taken.empty()) obstacles.push_back(&taken);
   });
-  size_t offset = 0;
-  // Every obstacle is checked again after the offset moved.
-  for (size_t i = 0, clear = 0; clear < obstacles.size(); i = (i + 1) % obstacles.size()) {
-    ++steps_;
-    const auto after = obstacles[i]->lower_bound(offset + bytes);
-    if (after != obstacles[i]->begin() && std::prev(after)->second > offset) {
-      offset = std::prev(after)->second;
-      clear = 0;
-    } else {
-      ++clear;
-    }
-  }
+  const size_t offset = lowest_free(obstacles, bytes);
   visit(1, 0, end, first, last, [&](Range& range, bool whole) {
     if (whole) take(range.always, offset, offset + bytes);
     take(range.sometimes, offset, offset + bytes);

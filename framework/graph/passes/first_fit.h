@@ -10,7 +10,7 @@ namespace cornu::passes {
 
 // Each block goes to the lowest offset that is free during its whole life. Occupied intervals of
 // memory are kept in a segment tree over time, adjacent ones merged, so that placing a block looks
-// at few of them, however many blocks there are.
+// at few of them, however many blocks there are: more only where lives of many lengths interleave.
 class FirstFit {
  public:
   // Times are in [0, times).
@@ -33,6 +33,9 @@ class FirstFit {
 
   template <class Visit>
   void visit(size_t node, int begin, int end, int first, int last, Visit visit_range);
+
+  // The lowest offset where `bytes` meet none of the obstacles.
+  size_t lowest_free(const std::vector<const Taken*>& obstacles, size_t bytes);
 
   std::vector<Range> tree_;
   size_t steps_ = 0;
