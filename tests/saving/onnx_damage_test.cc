@@ -29,6 +29,7 @@ ProtoGraph graph_of(std::vector<onnx::ProtoNode> nodes,
   graph.name = "g";
   graph.nodes = std::move(nodes);
   graph.initializers = std::move(weights);
+  for (onnx::ProtoTensor& weight : graph.initializers) weight.value = weight.value.host();
   graph.inputs = {{"x", DType::Float32, {std::string("batch"), int64_t{4}}}};
   graph.outputs = {{"y", DType::Float32, {}}};
   return graph;

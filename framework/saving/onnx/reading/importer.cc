@@ -13,6 +13,7 @@
 #include "framework/core/allocation_limit.h"
 #include "framework/core/strings.h"
 #include "framework/core/utf8.h"
+#include "framework/graph/dispatch.h"
 #include "framework/model/input.h"
 #include "framework/model/layer_registry.h"
 #include "framework/model/weight_limit.h"
@@ -89,8 +90,9 @@ class LayerNames {
 class Importer : public ModelReader {
  public:
   // `like`: one that has read the file for other sizes; what it has followed is followed.
-  Importer(const OnnxFile& file, ChoiceOfSizes choice, const Importer* like = nullptr)
-      : file_(file), choice_(choice), like_(like), left_(most_computed(file)) {}
+  Importer(const OnnxFile& file, Device device, ChoiceOfSizes choice,
+           const Importer* like = nullptr)
+      : file_(file), device_(device), choice_(choice), like_(like), left_(most_computed(file)) {}
 
   ImportedGraph read() {
     check<Unimplemented>(
@@ -118,6 +120,7 @@ class Importer : public ModelReader {
   // ---- ModelReader ----
 
   int64_t opset() const override { return file_.opset; }
+  Device device() const override { return device_; }
   OpenShapes& shapes() override { return shapes_; }
 
   const FileNode* only_reader(const std::string& value) const override {
@@ -468,6 +471,7 @@ class Importer : public ModelReader {
   }
 
   const OnnxFile& file_;
+  Device device_;
   ChoiceOfSizes choice_;
   const Importer* like_;
   bool follows_sizes_ = false;
@@ -516,7 +520,7 @@ const std::map<std::string_view, const Rule*>& all_rules() {
 // Whether the file can be read for other sizes, by which the same must be made.
 bool is_same_for(const OnnxFile& file, const Importer& made, ChoiceOfSizes choice) {
   WeightLimit weights(file.bytes);
-  Importer other(file, choice, &made);
+  Importer other(file, made.device(), choice, &made);
   try {
     other.read();
   } catch (const InvalidArgument&) {
@@ -561,7 +565,9 @@ ImportedGraph read_onnx(const std::string& path) {
   const reading::OnnxFile file = reading::read_onnx_file(path);
   WeightLimit weights(file.bytes);
   const AllocationLimit limit(reading::most_computed(file));
-  reading::Importer importer(file, {});
+  const Device device = default_device();
+  const DeviceScope host("CPU:0");
+  reading::Importer importer(file, device, {});
   ImportedGraph graph = importer.read();
   weights.finish();
   if (importer.has_open_sizes()) reading::check_other_sizes(file, importer);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "framework/core/strings.h"
+#include "framework/graph/dispatch.h"
 #include "framework/model/input.h"
 #include "framework/ops/ops.h"
 #include "framework/saving/keras_op.h"
@@ -246,6 +247,7 @@ Tensors NodeReader::layer(const std::string& class_name, Json config, const Tens
   // Normalizations that begin alike needn't stay so in training.
   const bool shared = !weights.empty() && !class_name.ends_with("Normalization");
   const std::string key = shared ? sharing_key(class_name, config) : "";
+  const DeviceScope scope(folds() ? Device() : model_.device());
   const LayerHandle layer = model_.layer(key, class_name, std::move(config), part);
   const bool made = !layer.built();
   const Tensors result = layer(inputs);

@@ -29,6 +29,8 @@ class ModelReader {
  public:
   virtual ~ModelReader() = default;
   virtual int64_t opset() const = 0;
+  // Where layers' weights lie. What is computed while a file is read is on the host.
+  virtual Device device() const = 0;
   virtual OpenShapes& shapes() = 0;
   // Who else reads a value, if it is read once in all, and is no output of the model; else null.
   virtual const FileNode* only_reader(const std::string& value) const = 0;
