@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "framework/ops/math.h"
+#include "framework/ops/reduce.h"
 
 namespace cornu {
 namespace {
@@ -72,10 +73,10 @@ Tensor literal_tensor(const Json& json) {
                          json.excerpt());
   const Json* first = &json;
   while (first->is_array() && first->size() > 0) first = &(*first)[0];
-  const DType dtype = first->is_bool()  ? DType::Bool
-                      : first->is_int() ? DType::Int32
-                                        : DType::Float32;
-  return tensor_of(json, dtype);
+  if (!first->is_int()) return tensor_of(json, first->is_bool() ? DType::Bool : DType::Float32);
+  const Tensor whole = tensor_of(json, DType::Int64);
+  const Tensor narrow = ops::cast(whole, DType::Int32);
+  return ops::all(ops::equal(ops::cast(narrow, DType::Int64), whole)).item<bool>() ? narrow : whole;
 }
 
 }  // namespace cornu

@@ -487,30 +487,35 @@ class GraphReader {
     };
     auto layer = std::make_shared<KerasOp>(*part.entry, call, resolve, inputs);
     check<Unimplemented>(!inputs.empty(), "Functional: its op '{}' has no inputs.", part.name);
-    layer->rename(part.name);
+    layer->rename(unique_name(part.name));
     return LayerHandle(std::move(layer))(Tensors(std::move(inputs)));
   }
 
-  // The op that gives the result has the file's name; those it is made of get names from that,
-  // which nothing in the file has.
+  // A name of the file, the first time; then names that nothing in the file has.
+  std::string unique_name(const std::string& name) {
+    int64_t& number = numbers_[name];
+    std::string unique;
+    do {
+      unique = number == 0 ? name : fmt::format("{}_part_{}", name, number);
+      ++number;
+    } while (unique != name && index_.contains(unique));
+    return unique;
+  }
+
+  // The op that gives the result has the file's name; those it is made of, and those of further
+  // calls, get names from that.
   void name_nodes(const std::string& name, const Tensors& result,
-                  const std::vector<Tensor>& operands) const {
+                  const std::vector<Tensor>& operands) {
     std::set<const KerasNode*> known;
     for (const Tensor& operand : operands) {
       if (is_placeholder(operand)) known.insert(keras_node(operand).get());
     }
-    int number = 0;
     const std::function<void(const Tensor&)> visit = [&](const Tensor& tensor) {
       const auto node = keras_node(tensor);
       if (!known.insert(node.get()).second) return;
       auto* layer = dynamic_cast<OpLayer*>(node->layer().get());
       if (!layer) return;
-      std::string unique = name;
-      while (number > 0 && index_.contains(unique = fmt::format("{}_part_{}", name, number))) {
-        ++number;
-      }
-      layer->rename(unique);
-      ++number;
+      layer->rename(unique_name(name));
       for (const Tensor& input : node->inputs()) visit(input);
     };
     for (const Tensor& tensor : result) visit(tensor);
@@ -518,6 +523,7 @@ class GraphReader {
 
   std::vector<Part> parts_;
   std::map<std::string, size_t> index_;
+  std::map<std::string, int64_t> numbers_;  // of an op's names that are given
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 // .keras files: round trips, files of real Keras, and what is wrong with bad ones.
 #include <doctest/doctest.h>
 
+#include "framework/core/strings.h"
 #include "framework/io/archive.h"
 #include "framework/io/atomic_file.h"
 #include "framework/train/model_config.h"
@@ -395,25 +396,52 @@ TEST_CASE("ops of parts, as Keras writes them") {
   check_parts(model_from_json(model.to_json()));  // as Cornu writes them
 }
 
+// A model of one of Keras's ops "c" on x (batch, 3), which is called `calls` times, each time on
+// what it gave before.
+std::string model_of_op(const char* class_name, const std::string& config, const char* dtype,
+                        int calls = 1) {
+  std::vector<std::string> nodes;
+  for (int i = 0; i < calls; ++i) {
+    nodes.push_back(fmt::format(
+        R"({{"args": [{{"class_name": "__keras_tensor__", "config": {{"shape": [null, 3],
+            "dtype": "{}", "keras_history": ["{}", {}, 0]}}}}], "kwargs": {{}}}})",
+        dtype, i == 0 ? "x" : "c", i == 0 ? 0 : i - 1));
+  }
+  return fmt::format(
+      R"({{"module": "keras.src.models.functional", "class_name": "Functional",
+          "registered_name": "Functional", "config": {{"name": "m", "trainable": true, "layers": [
+          {{"module": "keras.layers", "class_name": "InputLayer", "registered_name": null,
+           "name": "x", "config": {{"batch_shape": [null, 3], "dtype": "{0}", "name": "x"}},
+           "inbound_nodes": []}},
+          {{"module": "keras.src.ops.numpy", "class_name": "{1}", "registered_name": "{1}",
+           "name": "c", "config": {{"name": "c"{2}}}, "inbound_nodes": [{3}]}}],
+          "input_layers": ["x", 0, 0], "output_layers": ["c", {4}, 0]}}}})",
+      dtype, class_name, config, join(nodes, ", "), calls - 1);
+}
+
 TEST_CASE("bounds of a file's clip leave integers integers, as Keras does") {
-  for (const char* bounds : {R"("x_min": -1, "x_max": 1)", R"("x_min": -1, "x_max": true)"}) {
+  for (const char* bounds : {R"(, "x_min": -1, "x_max": 1)", R"(, "x_min": -1, "x_max": true)"}) {
     CAPTURE(bounds);
-    const std::string json = fmt::format(
-        R"({{"module": "keras.src.models.functional", "class_name": "Functional",
-            "registered_name": "Functional", "config": {{"name": "m", "trainable": true, "layers": [
-            {{"module": "keras.layers", "class_name": "InputLayer", "registered_name": null,
-             "name": "x", "config": {{"batch_shape": [null, 3], "dtype": "int8", "name": "x"}},
-             "inbound_nodes": []}},
-            {{"module": "keras.src.ops.numpy", "class_name": "Clip", "registered_name": "Clip",
-             "name": "c", "config": {{"name": "c", {}}}, "inbound_nodes": [{{"args": [
-             {{"class_name": "__keras_tensor__", "config": {{"shape": [null, 3], "dtype": "int8",
-             "keras_history": ["x", 0, 0]}}}}], "kwargs": {{}}}}]}}],
-            "input_layers": ["x", 0, 0], "output_layers": ["c", 0, 0]}}}})",
-        bounds);
-    Model model = model_from_json(json);
+    Model model = model_from_json(model_of_op("Clip", bounds, "int8"));
     const Tensor y = model(Tensor::from(std::vector<int8_t>{-5, 0, 7}, {1, 3}));
     CHECK(y.dtype() == DType::Int8);
     CHECK(y.to_vector<int8_t>() == std::vector<int8_t>{-1, 0, 1});
+  }
+  Model wide = model_from_json(model_of_op(
+      "Clip", R"(, "x_min": [-5000000000, 0, 0], "x_max": [1, 5000000000, 7])", "int64"));
+  const Tensor y = wide(Tensor::from(std::vector<int64_t>{-6000000000, 4000000000, 9}, {1, 3}));
+  CHECK(y.to_vector<int64_t>() == std::vector<int64_t>{-5000000000, 4000000000, 7});
+}
+
+TEST_CASE("an op of a file that is called several times") {
+  for (const char* op : {"Negative", "Tril"}) {
+    CAPTURE(op);
+    Model model = model_from_json(model_of_op(op, "", "float32", 3));
+    const Tensor x = Tensor::from(std::vector<float>{1, -2, 3}, {1, 3});
+    const Tensor once = model_from_json(model_of_op(op, "", "float32"))(x);
+    CHECK(model(x).to_vector<float>() == once.to_vector<float>());
+    CHECK(Tensor(model_from_json(model.to_json())(x)).to_vector<float>() ==
+          once.to_vector<float>());
   }
 }
 
