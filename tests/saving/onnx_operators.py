@@ -44,6 +44,7 @@ def elementwise(add):
     add("Pow", [node("Pow", "x w")], {"x": above}, {"w": np.float32(1.5)}, axes=BATCH)
     add("Pow of integers", [node("Pow", "x w")], {"x": x}, {"w": np.int64(2)}, axes=BATCH)
     add("Mod", [node("Mod", "x w")], {"x": ints(-7, -1, 0, 5, 9)}, {"w": ints(3, 3, 3, -3, 4)})
+    add("Shrink of integers", [node("Shrink", "x", lambd=1.5)], {"x": ints(-3, -1, 0, 1, 4)})
     add("Mod fmod", [node("Mod", "x w", fmod=1)], {"x": x}, {"w": np.float32(0.7)}, axes=BATCH)
     for op in "Sum Mean Max Min".split():
         add(op + " of three", [node(op, "x z w")], {"x": x, "z": above}, {"w": draw(4)},

@@ -56,6 +56,15 @@ def parts(add):
     at_sizes(add, "at most 512", [
         *SIZE, node("Min", "t most", "to"), node("Slice", "x zero to one")], {"most": ints(512)},
         (5,), "Slice")
+    for begin, stop in (-2, 1), (3, -2):
+        at_sizes(add, f"part {begin} to {stop}", [node("Slice", "x from to one")],
+                 {"from": ints(begin), "to": ints(stop)}, (2, 5), "Slice")
+    at_sizes(add, "none of it", [node("Slice", "x from to one")],
+             {"from": ints(4), "to": ints(2)}, (5, 600))
+    for name, inputs in ("from", "x bound end one"), ("to", "x zero bound one"):
+        at_sizes(add, f"part {name} 5 less the size", [
+            *SIZE, node("Sub", "five t", "bound"), node("Slice", inputs)], {"five": ints(5)},
+            (3, 5, 9), "Slice")
     at_sizes(add, "a half", [*SIZE, node("Div", "t two", "to"), node("Slice", "x zero to one")],
              {"two": ints(2)}, (5,), "Slice")
     at_sizes(add, "as much as whole blocks", [
@@ -88,6 +97,9 @@ def tables(add):
     odd = np.arange(600).astype(np.int64) % 37
     at_sizes(add, "numbers of a table", [
         *SIZE, node("Slice", "table zero t zero", "v"), *to_sum("v")], {"table": odd})
+    at_sizes(add, "a table's end up to the size", [
+        *SIZE, node("Slice", "table from t zero", "v"), *added("v")],
+        {"table": odd, "from": ints(-3)}, (5, 600), "Slice")
     at_sizes(add, "one of a table by the size", [
         *SIZE, node("Sub", "size unit", "last"), node("Gather", "table last", "v"), *to_sum("v")],
         {"table": odd})
@@ -150,6 +162,9 @@ def ranges(add):
     at_sizes(add, "a range of floats", [
         *SIZE, node("Cast", "size", "to", to=1), node("Range", "begin to step", "v"), *added("v")],
         {"begin": np.float32(0), "step": np.float32(1)}, tolerance=1e-4)
+    at_sizes(add, "a range of floats from a half", [
+        *SIZE, node("Cast", "size", "to", to=1), node("Range", "begin to step", "v"), *added("v")],
+        {"begin": np.float32(0.5), "step": np.float32(1)}, unread="Range")
     at_sizes(add, "half a range of floats", [
         *SIZE, node("Cast", "size", "to", to=1), node("Range", "begin to step", "v"), *added("v")],
         {"begin": np.float32(0), "step": np.float32(0.5)}, unread="Range")

@@ -82,7 +82,8 @@ void read_shrink(NodeReader& n) {
   const Tensor x = n.in();
   const Tensor high =
       ops::where(ops::greater(x, lambda), ops::subtract(x, bias), ops::cast(0, x.dtype()));
-  n.give(ops::where(ops::less(x, -lambda), ops::add(x, bias), high));
+  const Tensor both = ops::where(ops::less(x, -lambda), ops::add(x, bias), high);
+  n.give(ops::cast(both, x.dtype()));
 }
 
 // Before operator set 13, over all axes from the one that is given.

@@ -134,6 +134,11 @@ Size NodeReader::size(size_t i) {
   if (!is_known(i)) constant(i);  // refused
   check<InvalidArgument>(known(i).num_elements() == 1, "expected one number as input {}, got {}.",
                          i, known(i).shape());
+  for (const Tensor& number : operands_[i]->known) {
+    if (number.item<double>() != std::trunc(number.item<double>())) {
+      refuse("it is given a number that isn't whole, and another that follows a size");
+    }
+  }
   return operands_[i]->number(0);
 }
 
@@ -309,6 +314,12 @@ const std::vector<OpenShapes::Axis>& NodeReader::open_axes() {
 
 // Zeros, as many as an open axis has elements.
 Tensor NodeReader::line(const Size& size, DType dtype) {
+  Tensor& made = model_.shapes().lines[size];
+  if (!made.defined()) made = new_line(size);
+  return dtype == DType::Int64 ? made : ops::cast(made, dtype);
+}
+
+Tensor NodeReader::new_line(const Size& size) {
   const auto& axes = open_axes();
   const auto found = std::ranges::find(axes, size, &OpenShapes::Axis::size);
   if (found == axes.end()) refuse_sizes();
@@ -316,11 +327,16 @@ Tensor NodeReader::line(const Size& size, DType dtype) {
   for (int64_t other = 0; other < row.rank(); ++other) {
     if (other != found->axis) row = ops::slice_axis(row, other, 0, 1);
   }
-  return ops::zeros_like(ops::reshape(row, {kUnknown}), dtype);
+  return ops::zeros_like(ops::reshape(row, {kUnknown}), DType::Int64);
 }
 
-// A number that is linear in the size of an open axis.
 Tensor NodeReader::number_of(const Size& number) {
+  Tensor& made = model_.shapes().numbers[number];
+  if (!made.defined()) made = new_number(number);
+  return made;
+}
+
+Tensor NodeReader::new_number(const Size& number) {
   for (const OpenShapes::Axis& axis : open_axes()) {
     const auto& s = axis.size.by_trace;
     const auto& v = number.by_trace;

@@ -164,7 +164,10 @@ class NodeReader {
   // With those of the operands.
   const std::vector<OpenShapes::Axis>& open_axes();
   Tensor line(const Size& size, DType dtype);
+  Tensor new_line(const Size& size);
+  // One that is linear in the size of an open axis.
   Tensor number_of(const Size& number);
+  Tensor new_number(const Size& number);
   [[noreturn]] void refuse_sizes() const;
   std::string sharing_key(const std::string& class_name, const Json& config) const;
 

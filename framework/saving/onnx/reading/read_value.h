@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -53,6 +54,10 @@ class OpenShapes {
   // Axes of unknown size, one for each size: those of inputs, and of what was noted.
   const std::vector<Axis>& open_axes() const { return axes_; }
   void note(const Tensor& placeholder);
+
+  // What has been made of sizes: int64 zeros, as many as an axis has elements, and numbers.
+  std::map<Size, Tensor> lines;
+  std::map<Size, Tensor> numbers;
 
  private:
   using Types = std::vector<std::pair<DType, Shape>>;

@@ -373,7 +373,7 @@ bool reverses(const Range& range, const Size& size) {
 }
 
 // Whether a place lies in an axis of each of these sizes; or beyond its end, or begin, whatever the
-// size is.
+// size is. One that follows sizes mustn't be negative for some of them.
 bool is_reached(const Size& place, const Size& size) {
   constexpr int64_t kEndless = std::numeric_limits<int32_t>::max();
   if (place.fixed() && (place.value() >= kEndless || place.value() <= -kEndless)) return true;
@@ -381,9 +381,25 @@ bool is_reached(const Size& place, const Size& size) {
   Size beyond;
   for (size_t k = 0; k < kTraces; ++k) {
     beyond.by_trace[k] = checked_subtract(place.by_trace[k], size.by_trace[k], "a slice");
-    inside = inside && beyond.by_trace[k] <= 0 && place.by_trace[k] >= -size.by_trace[k];
+    const int64_t least = place.fixed() ? -size.by_trace[k] : 0;
+    inside = inside && beyond.by_trace[k] <= 0 && place.by_trace[k] >= least;
   }
   return inside || (beyond.fixed() && beyond.value() >= 0);
+}
+
+// Whether its begin is before its end, or behind it, whatever the sizes are.
+bool is_in_order(const Range& range, const Size& size) {
+  if (range.step < 0) return true;
+  const auto from_front = [&](const Size& place, size_t k) {
+    const int64_t value = place.by_trace[k];
+    return value < 0 ? checked_add(value, size.by_trace[k], "a slice") : value;
+  };
+  bool forwards = true;
+  for (size_t k = 0; k < kTraces; ++k) {
+    forwards = forwards && from_front(range.begin, k) <= from_front(range.end, k);
+  }
+  const bool fixed = range.begin.fixed() && range.end.fixed();
+  return forwards || (fixed && (range.begin.value() < 0) == (range.end.value() < 0));
 }
 
 Tensor sliced(NodeReader& n, const Tensor& x, const Range& range, const Size& size) {
@@ -392,7 +408,8 @@ Tensor sliced(NodeReader& n, const Tensor& x, const Range& range, const Size& si
   Ints begins(rank, 0), sizes(rank, kUnknown), steps(rank, 1);
   for (size_t i = 0; i < rank; ++i) sizes[i] = x.dim(static_cast<int64_t>(i));
   if (!size.fixed()) {
-    if (!is_reached(range.begin, size) || !is_reached(range.end, size)) {
+    if (!is_reached(range.begin, size) || !is_reached(range.end, size) ||
+        !is_in_order(range, size)) {
       n.refuse("it takes a part of an axis of unknown size that may end before the part does");
     }
     if (reverses(range, size)) return ops::flip(x, range.axis);
@@ -421,14 +438,14 @@ Tensor sliced(NodeReader& n, const Tensor& x, const Range& range, const Size& si
 Tensor as_many(NodeReader& n, const Tensor& x, const Range& range, int64_t size) {
   const int64_t begin = clamped(range, size, 0).begin;
   Size count;
-  bool fits = range.step == 1;
+  bool fits = range.step == 1 && is_in_order(range, size);
   for (size_t k = 0; k < kTraces; ++k) {
     const Part part = clamped(range, size, k);
     check<InvalidArgument>(range.end.by_trace[k] <= size,
                            "it takes as many elements of an axis as another one has, of which it "
                            "has {}.",
                            size);
-    fits = fits && part.begin == begin;
+    fits = fits && part.begin == begin && range.end.by_trace[k] >= 0;
     count.by_trace[k] = part.size;
   }
   if (!fits) n.refuse("it takes a part that follows the size of another axis");
