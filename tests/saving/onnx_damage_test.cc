@@ -245,6 +245,21 @@ TEST_CASE("a batch normalization of the batch") {
   }
 }
 
+TEST_CASE("places outside of an axis") {
+  const Scratch scratch;
+  const auto error = [&](std::vector<int64_t> places) {
+    const Tensor indices = ops::reshape(Tensor::from(places), {1, 2});
+    return error_of_graph<InvalidArgument>(
+        scratch, graph_of({node("GatherND", {"x", "i"}, "y")}, {{"i", indices}}));
+  };
+  CHECK(
+      error({0, 4}) ==
+      "'m.onnx': node 'the_GatherND' (GatherND): expected places in axis 1, which has 4 elements, "
+      "got 4.");
+  CHECK(contains(error({0, -5}), "which has 4 elements, got -5."));
+  CHECK(contains(error({0, int64_t{1} << 62}), "which has 4 elements, got 4611686018427387904."));
+}
+
 TEST_CASE("names, and weights that several nodes have") {
   const Scratch scratch;
   ProtoGraph graph = graph_of({{"MatMul", "/a.b/MatMul", {"in.1/x", "w"}, {"h"}, {}},

@@ -112,6 +112,9 @@ def normalizations(add):
         {"s": draw(4), "b": draw(4, seed=2)}, opset=17, axes=BATCH)
     add("LayerNormalization of two axes", [node("LayerNormalization", "x s", axis=2, epsilon=1e-3)],
         {"x": x}, {"s": draw(5, 4)}, opset=17, axes=BATCH)
+    add("LayerNormalization of a scale with more axes",
+        [node("LayerNormalization", "x s b", axis=2)], {"x": x},
+        {"s": draw(1, 5, 4), "b": draw(1, 1, 4, seed=2)}, opset=17, axes=BATCH)
     add("LRN", [node("LRN", "x", size=3)], {"x": x}, axes=BATCH)
     add("LRN wide", [node("LRN", "x", size=5, alpha=0.1, beta=0.5, bias=2.0)], {"x": x}, axes=BATCH)
     add("LpNormalization", [node("LpNormalization", "x")], {"x": x}, axes=BATCH)

@@ -28,11 +28,11 @@ def both():
             node("Unsqueeze", "places zero", "columns"), node("Sub", "rows columns", "d")]
 
 
-def at_sizes(add, name, nodes, weights=None, sizes=SIZES, unread=None, **options):
+def at_sizes(add, name, nodes, weights=None, sizes=SIZES, unread=None, axes=None, **options):
     for size in sizes:
         add(f"{name}, {size}", nodes, {"x": draw(2, size)}, {"zero": ZERO, "one": ONE, "end": END,
                                                            **NUMBERS, **(weights or {})},
-            axes=ROWS, unread=unread, **options)
+            axes=axes or ROWS, unread=unread, **options)
 
 
 def to_sum(value):
@@ -65,6 +65,9 @@ def parts(add):
         at_sizes(add, f"part {name} 5 less the size", [
             *SIZE, node("Sub", "five t", "bound"), node("Slice", inputs)], {"five": ints(5)},
             (3, 5, 9), "Slice")
+    at_sizes(add, "as many as there were, of the end", [
+        *SIZE, node("Concat", "before x", "c", axis=1), node("Neg", "t", "from"),
+        node("Slice", "c from end one")], {"before": draw(2, 3, seed=4)}, axes={"x": [None, "t"]})
     at_sizes(add, "a half", [*SIZE, node("Div", "t two", "to"), node("Slice", "x zero to one")],
              {"two": ints(2)}, (5,), "Slice")
     at_sizes(add, "as much as whole blocks", [
@@ -223,6 +226,12 @@ def quotients(add):
             *picture, node("Shape", "c", "s", start=2), node("Squeeze", "s", "steps"),
             node("Range", "none steps unit", "places"), node("Cast", "places", "p", to=1),
             node("Add", "c p")], kernel, (size,))
+    for size in 300, 301, 600:
+        at_sizes(add, "as many as long windows leave", [
+            node("Unsqueeze", "x one", "u"), node("Conv", "u k", "c", strides=[5]),
+            node("Shape", "c", "s", start=2), node("Squeeze", "s", "steps"),
+            node("Range", "none steps unit", "places"), node("Cast", "places", "p", to=1),
+            node("Add", "c p")], {"k": draw(1, 1, 80)}, (size,), tolerance=1e-4)
     # Sizes that are even alone, of which whole blocks are taken.
     for height in 8, 10, 40:
         add(f"blocks of even pictures, {height}", [
@@ -246,6 +255,10 @@ def two_axes(add):
             axes=axes, unread="Slice")
         add(f"as many of another axis, {t} {u}", [*SIZE, node("Slice", "z zero t one")], inputs,
             weights, axes=axes, unread="Slice")
+        third = {**inputs, "w": draw(2, t + u, seed=3)}
+        add(f"the size of a third axis, {t} {u}", [
+            node("Shape", "w", "v", start=1), *to_sum("v")], third, weights,
+            axes={**axes, "w": ["n", "v"]})
         add(f"the larger of two axes, {t} {u}", [
             *SIZE, node("Shape", "z", "u", start=1, end=2), node("Max", "t u", "m"),
             *to_sum("m")], inputs, weights, axes=axes)

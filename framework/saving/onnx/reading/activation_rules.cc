@@ -25,14 +25,6 @@ void read_softplus(NodeReader& n) { read_named(n, "softplus"); }
 void read_softsign(NodeReader& n) { read_named(n, "softsign"); }
 void read_mish(NodeReader& n) { read_named(n, "mish"); }
 
-// x * sigmoid(alpha * x).
-void read_swish(NodeReader& n) {
-  const double alpha = n.number("alpha", 1);
-  if (alpha == 1) return read_named(n, "silu");
-  const Tensor x = n.in();
-  n.give(ops::multiply(x, ops::sigmoid(ops::multiply(x, alpha))));
-}
-
 void read_elu(NodeReader& n) {
   n.give(n.layer("ELU", Json::object({{"alpha", n.number("alpha", 1)}}), n.in()).single());
 }
@@ -151,6 +143,9 @@ void read_prelu(NodeReader& n) {
 
 void read_dropout(NodeReader& n) {
   double rate = n.number("ratio", 0.5);
+  if (n.opset() < 7 && n.integer("is_test", 0) == 0) {
+    n.refuse("it drops values in predictions, too (is_test is 0)");
+  }
   if (n.opset() >= 12) {
     rate = n.number(1, 0.5);
     if (n.has(2) && n.constant(2).item<bool>()) n.refuse("it drops values in predictions, too");
@@ -178,7 +173,6 @@ const Rule kRulesOfActivations[] = {
     {"Softmax", read_softmax},
     {"Softplus", read_softplus},
     {"Softsign", read_softsign},
-    {"Swish", read_swish},
     {"Tanh", read_tanh},
     {"ThresholdedRelu", read_thresholded_relu},
 };

@@ -55,7 +55,7 @@ bool same_layer(const Layer& a, const Layer& b) {
 
 Size chosen_size(ChoiceOfSizes choice, int64_t number, bool of_picture) {
   Size size;
-  const int64_t unit = of_picture || choice.last ? 32 : 4;
+  const int64_t unit = (of_picture || choice.last ? 32 : 4) * (choice.large ? 32 : 1);
   for (size_t k = 0; k < kTraces; ++k) {
     const auto trace = static_cast<int64_t>(k);
     const int64_t multiple = number == 0 ? 31 + 6 * trace : unit * prime(3 * (number - 1) + trace);

@@ -22,10 +22,11 @@ inline constexpr int64_t kMostOpenAxes = 256;
 struct ChoiceOfSizes {
   int64_t more = 0;
   bool last = false;
+  bool large = false;  // for long windows, and many strides
 };
 
 // Of the open axis of this number; 0: of the rows. They grow from one trace to the next. Sizes of
-// different axes have nothing in common but that power of two; those of pictures are larger, as
+// different axes are no multiples of each other; those of pictures are larger, as
 // strides halve them more often, those of sequences small, as tables of positions have few rows.
 Size chosen_size(ChoiceOfSizes choice, int64_t number, bool of_picture);
 

@@ -56,7 +56,7 @@ void read_mod(NodeReader& n) {
 // The dtype is the base's.
 void read_pow(NodeReader& n) {
   const Tensor x = n.in(0);
-  n.give(ops::cast(ops::power(x, n.in(1)), x.dtype()));
+  n.give(ops::cast(ops::power(x, second(n, x.rank())), x.dtype()));
 }
 
 void read_clip(NodeReader& n) {

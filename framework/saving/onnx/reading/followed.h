@@ -11,10 +11,10 @@
 namespace cornu::onnx::reading {
 
 // Whether what a node makes of known operands, some of which follow sizes, may be computed so:
-// integers and truths of shapes that are fixed, which the node moves, adds and multiplies, as what
-// is linear in the sizes for a few of them is so for all; comparisons whose outcome is the same for
-// all sizes; quotients without a rest. All else (places along an open axis, masks, a minimum of a
-// size and a number, rows of a table) is left to the model: operands become placeholders.
+// integers and truths of shapes that are fixed, which the node moves, adds and multiplies; what is
+// made of comparisons whose outcome is the same for all sizes; quotients without a rest, which must
+// prove right for sizes that leave one (chosen_sizes.h). All else (places along an open axis,
+// masks, remainders, rows of a table) is left to the model: operands become placeholders.
 bool is_followed(const FileNode& node, const std::vector<const ReadValue*>& operands);
 
 // Whether none of the elements that follow sizes can be negative, whatever these are: the value is

@@ -121,6 +121,7 @@ class Importer : public ModelReader {
 
   int64_t opset() const override { return file_.opset; }
   Device device() const override { return device_; }
+  ChoiceOfSizes choice() const { return choice_; }
   OpenShapes& shapes() override { return shapes_; }
 
   const FileNode* only_reader(const std::string& value) const override {
@@ -268,7 +269,10 @@ class Importer : public ModelReader {
       check<DataLoss>(value != nullptr, "'{}': no node makes its output '{}'.", file_.path, label);
       check<DataLoss>(known.insert(output.name).second, "'{}': two of its outputs are named '{}'.",
                       file_.path, label);
-      check<Unimplemented>(!value->is_known() && value->placeholder.defined(),
+      check<Unimplemented>(value->placeholder.defined() || value->known[0].defined(),
+                           "'{}': its output '{}' is one of a node that Cornu doesn't make.",
+                           file_.path, label);
+      check<Unimplemented>(!value->is_known(),
                            "'{}': its output '{}' depends on no input, or on the sizes of inputs "
                            "alone, which no model's output can.",
                            file_.path, label);
@@ -499,24 +503,6 @@ class Importer : public ModelReader {
 
 }  // namespace
 
-namespace {
-
-const std::map<std::string_view, const Rule*>& all_rules() {
-  static const auto* const all = [] {
-    auto* made = new std::map<std::string_view, const Rule*>;
-    for (const auto& family :
-         {activation_rules(), convolution_rules(), elementwise_rules(), image_rules(),
-          index_rules(), normalization_rules(), pooling_rules(), product_rules(), recurrent_rules(),
-          reduction_rules(), shape_rules()}) {
-      for (const Rule& rule : family) made->emplace(rule.op, &rule);
-    }
-    return made;
-  }();
-  return *all;
-}
-
-}  // namespace
-
 // Whether the file can be read for other sizes, by which the same must be made.
 bool is_same_for(const OnnxFile& file, const Importer& made, ChoiceOfSizes choice) {
   WeightLimit weights(file.bytes);
@@ -538,9 +524,10 @@ bool is_same_for(const OnnxFile& file, const Importer& made, ChoiceOfSizes choic
 
 // By sizes of all rests; where it takes none that are odd, by the first that it takes.
 void check_other_sizes(const OnnxFile& file, const Importer& made) {
-  is_same_for(file, made, {.last = true});
-  for (int64_t more = 1; more <= 32; more *= 2) {
-    if (is_same_for(file, made, {.more = more})) return;
+  const bool large = made.choice().large;
+  is_same_for(file, made, {.last = true, .large = large});
+  for (int64_t more = 1; more <= (large ? 1024 : 32); more *= 2) {
+    if (is_same_for(file, made, {.more = more, .large = large})) return;
   }
   raise<Unimplemented>(
       "'{}': it takes few sizes of its open axes, and which ones can't be told. Export the model "
@@ -548,30 +535,37 @@ void check_other_sizes(const OnnxFile& file, const Importer& made) {
       file.path);
 }
 
-const Rule* rule_of(std::string_view op) {
-  const auto found = all_rules().find(op);
-  return found == all_rules().end() ? nullptr : found->second;
+// Others than the first ones.
+bool has_open_axes(const OnnxFile& file) {
+  return std::ranges::any_of(file.inputs, [](const FileValue& value) {
+    return value.sizes && value.sizes->size() > 1 &&
+           std::any_of(value.sizes->begin() + 1, value.sizes->end(),
+                       [](const auto& size) { return std::holds_alternative<std::string>(size); });
+  });
 }
 
-std::vector<std::string> read_operators() {
-  std::vector<std::string> result;
-  for (const auto& [op, rule] : all_rules()) result.emplace_back(op);
-  return result;
+ImportedGraph read_for(const OnnxFile& file, Device device, ChoiceOfSizes choice) {
+  WeightLimit weights(file.bytes);
+  Importer importer(file, device, choice);
+  ImportedGraph graph = importer.read();
+  weights.finish();
+  if (importer.has_open_sizes()) check_other_sizes(file, importer);
+  return graph;
 }
 
 }  // namespace reading
 
 ImportedGraph read_onnx(const std::string& path) {
   const reading::OnnxFile file = reading::read_onnx_file(path);
-  WeightLimit weights(file.bytes);
   const AllocationLimit limit(reading::most_computed(file));
   const Device device = default_device();
   const DeviceScope host("CPU:0");
-  reading::Importer importer(file, device, {});
-  ImportedGraph graph = importer.read();
-  weights.finish();
-  if (importer.has_open_sizes()) reading::check_other_sizes(file, importer);
-  return graph;
+  try {
+    return reading::read_for(file, device, {});
+  } catch (const InvalidArgument&) {
+    if (!reading::has_open_axes(file)) throw;
+  }
+  return reading::read_for(file, device, {.large = true});
 }
 
 }  // namespace cornu::onnx

@@ -59,6 +59,15 @@ void require_places(const Tensor& x, const Tensor& indices) {
       "expected indices (…, from 1 to {}), got {}.", x.rank(), indices.shape());
 }
 
+// Those that are known, counted from the front; joined with others' they would be other places.
+void require_inside(const Tensor& places, int64_t size, int64_t axis) {
+  if (places.is_symbolic() || places.num_elements() == 0 || size == kUnknown) return;
+  const auto least = ops::min(places).item<int64_t>(), most = ops::max(places).item<int64_t>();
+  check<InvalidArgument>(least >= 0 && most < size,
+                         "expected places in axis {}, which has {} elements, got {}.", axis, size,
+                         least < 0 ? least - size : most);
+}
+
 // The indices into the first axes become one, into these axes joined.
 void read_gather_nd(NodeReader& n) {
   const Tensor x = n.in(0);
@@ -73,6 +82,7 @@ void read_gather_nd(NodeReader& n) {
     if (size == kUnknown && axis > 0) n.refuse("it indexes into an axis of unknown size");
     const Tensor column =
         from_front(ops::squeeze(ops::slice_axis(indices, -1, axis, axis + 1), -1), size);
+    require_inside(column, size, axis);
     place = place.defined() ? ops::add(ops::multiply(place, size), column) : column;
     joined = size == kUnknown ? Checked(1, "GatherND") : joined * size;
   }

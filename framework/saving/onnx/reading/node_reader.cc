@@ -135,7 +135,8 @@ Size NodeReader::size(size_t i) {
   check<InvalidArgument>(known(i).num_elements() == 1, "expected one number as input {}, got {}.",
                          i, known(i).shape());
   for (const Tensor& number : operands_[i]->known) {
-    if (number.item<double>() != std::trunc(number.item<double>())) {
+    const auto given = number.item<double>();
+    if (given != std::trunc(given) || std::abs(given) > 0x1p53) {
       refuse("it is given a number that isn't whole, and another that follows a size");
     }
   }
@@ -337,14 +338,18 @@ Tensor NodeReader::number_of(const Size& number) {
 }
 
 Tensor NodeReader::new_number(const Size& number) {
-  for (const OpenShapes::Axis& axis : open_axes()) {
+  const auto& axes = open_axes();
+  if (std::ranges::find(axes, number, &OpenShapes::Axis::size) != axes.end()) {
+    return ops::sum(ops::ones_like(line(number, DType::Int64)));
+  }
+  for (const OpenShapes::Axis& axis : axes) {
     const auto& s = axis.size.by_trace;
     const auto& v = number.by_trace;
     const int64_t run = s[1] - s[0], rise = v[1] - v[0];
     if (run == 0 || rise % run != 0) continue;
     const int64_t slope = rise / run, added = v[0] - slope * s[0];
     if (slope * s[2] + added != v[2]) continue;
-    const Tensor size = ops::sum(ops::ones_like(line(axis.size, DType::Int64)));
+    const Tensor size = number_of(axis.size);
     const Tensor scaled = slope == 1 ? size : ops::multiply(size, slope);
     return added == 0 ? scaled : ops::add(scaled, added);
   }

@@ -88,8 +88,14 @@ void read_layer_normalization(NodeReader& n) {
     const Tensor scaled = ops::multiply(plain, n.in(1));
     return n.give(n.has(2) ? ops::add(scaled, n.in(2)) : scaled);
   }
-  NamedWeights weights = {{"gamma", ops::broadcast_to(n.in(1), sizes)}};
-  if (n.has(2)) weights.emplace_back("beta", ops::broadcast_to(n.in(2), sizes));
+  const auto weight = [&](size_t i) {
+    const Tensor given = n.in(i);  // with axes of 1 before these, or fewer
+    Shape shape = given.shape();
+    while (shape.rank() > sizes.rank() && shape.front() == 1) shape = shape.slice(1);
+    return ops::broadcast_to(ops::reshape(given, shape), sizes);
+  };
+  NamedWeights weights = {{"gamma", weight(1)}};
+  if (n.has(2)) weights.emplace_back("beta", weight(2));
   const Json config = Json::object({{"axis", axes.size() == 1 ? Json(axes[0]) : Json(axes)},
                                     {"epsilon", epsilon},
                                     {"center", n.has(2)}});

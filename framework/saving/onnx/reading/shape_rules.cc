@@ -372,16 +372,27 @@ bool reverses(const Range& range, const Size& size) {
   return all;
 }
 
+bool is_negative_size(NodeReader& n, const Size& place) {
+  return std::ranges::any_of(n.model().shapes().open_axes(), [&](const OpenShapes::Axis& axis) {
+    bool same = true;
+    for (size_t k = 0; k < kTraces; ++k) {
+      same = same && axis.size.by_trace[k] == -place.by_trace[k];
+    }
+    return same;
+  });
+}
+
 // Whether a place lies in an axis of each of these sizes; or beyond its end, or begin, whatever the
 // size is. One that follows sizes mustn't be negative for some of them.
-bool is_reached(const Size& place, const Size& size) {
+bool is_reached(NodeReader& n, const Size& place, const Size& size) {
   constexpr int64_t kEndless = std::numeric_limits<int32_t>::max();
   if (place.fixed() && (place.value() >= kEndless || place.value() <= -kEndless)) return true;
   bool inside = true;
   Size beyond;
+  const bool may_be_negative = place.fixed() || is_negative_size(n, place);
   for (size_t k = 0; k < kTraces; ++k) {
     beyond.by_trace[k] = checked_subtract(place.by_trace[k], size.by_trace[k], "a slice");
-    const int64_t least = place.fixed() ? -size.by_trace[k] : 0;
+    const int64_t least = may_be_negative ? -size.by_trace[k] : 0;
     inside = inside && beyond.by_trace[k] <= 0 && place.by_trace[k] >= least;
   }
   return inside || (beyond.fixed() && beyond.value() >= 0);
@@ -408,7 +419,7 @@ Tensor sliced(NodeReader& n, const Tensor& x, const Range& range, const Size& si
   Ints begins(rank, 0), sizes(rank, kUnknown), steps(rank, 1);
   for (size_t i = 0; i < rank; ++i) sizes[i] = x.dim(static_cast<int64_t>(i));
   if (!size.fixed()) {
-    if (!is_reached(range.begin, size) || !is_reached(range.end, size) ||
+    if (!is_reached(n, range.begin, size) || !is_reached(n, range.end, size) ||
         !is_in_order(range, size)) {
       n.refuse("it takes a part of an axis of unknown size that may end before the part does");
     }
@@ -542,7 +553,7 @@ void read_pad(NodeReader& n) {
 }
 
 void read_trilu(NodeReader& n) {
-  const int64_t k = n.has(1) ? n.constant(1).item<int64_t>() : 0;
+  const int64_t k = n.whole_number(1, 0);
   const char* name = n.integer("upper", 1) != 0 ? "Triu" : "Tril";
   n.give(n.keras_op("numpy", name, Json::object({{"k", k}}), {n.in()}).single());
 }
