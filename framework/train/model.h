@@ -149,7 +149,7 @@ class ValidationFrequency {
   ValidationFrequency(int every) : every_(every) {}  // NOLINT: implicit on purpose
   ValidationFrequency(std::initializer_list<int> epochs) : epochs_(epochs) {}
   ValidationFrequency(std::vector<int> epochs) : epochs_(std::move(epochs)) {}  // NOLINT: likewise
-  bool includes(int64_t epoch) const;  // counted from 0
+  bool includes(int64_t epoch) const;                                           // counted from 0
 
  private:
   std::optional<int> every_;  // none: those that are listed
