@@ -27,13 +27,8 @@ namespace reading {
 namespace {
 
 constexpr size_t kMostResult = size_t{1} << 40;  // bytes: no model that anybody runs has more
-constexpr uint64_t kFewBytes = uint64_t{64} << 20;
 constexpr size_t kMostAxes = 32;
 constexpr uint64_t kMultiplicationsOfByte = 16;  // that take as long as to compute with it
-
-// What reading a file may compute with: constants of so many bytes in all, each as often as it is
-// computed with.
-uint64_t most_computed(const OnnxFile& file) { return kFewBytes + 16 * file.bytes; }
 
 // Throws an error of the same kind that begins with `place`.
 [[noreturn]] void rethrow_at(const std::string& place, const Error& error) {
@@ -92,7 +87,11 @@ class Importer : public ModelReader {
   // `like`: one that has read the file for other sizes; what it has followed is followed.
   Importer(const OnnxFile& file, Device device, ChoiceOfSizes choice,
            const Importer* like = nullptr)
-      : file_(file), device_(device), choice_(choice), like_(like), left_(most_computed(file)) {}
+      : file_(file),
+        device_(device),
+        choice_(choice),
+        like_(like),
+        left_(most_made_of(file.bytes)) {}
 
   ImportedGraph read() {
     check<Unimplemented>(
@@ -408,7 +407,7 @@ class Importer : public ModelReader {
         bytes <= left_,
         "constants of more than {} bytes, and much more than the file has, are "
         "computed with.",
-        most_computed(file_));
+        most_made_of(file_.bytes));
     left_ -= bytes;
   }
 
@@ -557,7 +556,7 @@ ImportedGraph read_for(const OnnxFile& file, Device device, ChoiceOfSizes choice
 
 ImportedGraph read_onnx(const std::string& path) {
   const reading::OnnxFile file = reading::read_onnx_file(path);
-  const AllocationLimit limit(reading::most_computed(file));
+  const AllocationLimit limit(reading::most_made_of(file.bytes));
   const Device device = default_device();
   const DeviceScope host("CPU:0");
   try {

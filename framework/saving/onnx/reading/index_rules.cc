@@ -102,11 +102,7 @@ void give_scattered(NodeReader& n, const Tensor& x, const Tensor& indices, const
 // Of an axis that may be open, as a vector of one number.
 Tensor size_along(const Tensor& x, int64_t axis, DType dtype) {
   if (x.dim(axis) != kUnknown) return ops::cast(Tensor::from(Ints{x.dim(axis)}), dtype);
-  Tensor line = x;
-  for (int64_t other = 0; other < x.rank(); ++other) {
-    if (other != axis) line = ops::slice_axis(line, other, 0, 1);
-  }
-  return ops::sum(ops::ones_like(ops::reshape(line, {kUnknown}), dtype), 0, true);
+  return ops::sum(ops::ones_like(first_line(x, axis), dtype), 0, true);
 }
 
 void read_scatter_nd(NodeReader& n) {
@@ -135,12 +131,11 @@ void read_scatter_elements(NodeReader& n) {
   // The place in each axis, as ScatterND has it.
   std::vector<Tensor> columns;
   for (int64_t other = 0; other < x.rank(); ++other) {
-    Shape apart(Ints(static_cast<size_t>(x.rank()), 1));
-    apart[other] = updates.dim(other);
     const Tensor column =
         other == axis
             ? given
-            : ops::broadcast_to(ops::reshape(ops::arange(updates.dim(other), given.dtype()), apart),
+            : ops::broadcast_to(ops::reshape(ops::arange(updates.dim(other), given.dtype()),
+                                             along(other, x.rank())),
                                 updates.shape());
     columns.push_back(ops::expand_dims(column, -1));
   }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "framework/core/strings.h"
 #include "framework/graph/dispatch.h"
@@ -13,13 +12,6 @@
 
 namespace cornu::onnx::reading {
 namespace {
-
-// The axes of 1 that put a vector along one axis of so many.
-Shape along(int64_t axis, int64_t rank) {
-  Shape shape(Ints(static_cast<size_t>(rank), 1));
-  shape[axis] = kUnknown;
-  return shape;
-}
 
 Tensor first_along(const Tensor& x, const Ints& axes) {
   Tensor result = x;
@@ -62,6 +54,20 @@ Tensor with_ones(const Tensor& x, const Sizes& from, const Sizes& to) {
 }
 
 }  // namespace
+
+Shape along(int64_t axis, int64_t rank) {
+  Shape shape(Ints(static_cast<size_t>(rank), 1));
+  shape[axis] = kUnknown;
+  return shape;
+}
+
+Tensor first_line(const Tensor& x, int64_t axis) {
+  Tensor line = x;
+  for (int64_t other = 0; other < x.rank(); ++other) {
+    if (other != axis) line = ops::slice_axis(line, other, 0, 1);
+  }
+  return ops::reshape(line, {kUnknown});
+}
 
 std::string layer_dtype(const Tensor& x) {
   return to_string(is_floating(x.dtype()) ? x.dtype() : DType::Float32);
@@ -324,11 +330,7 @@ Tensor NodeReader::new_line(const Size& size) {
   const auto& axes = open_axes();
   const auto found = std::ranges::find(axes, size, &OpenShapes::Axis::size);
   if (found == axes.end()) refuse_sizes();
-  Tensor row = found->of;
-  for (int64_t other = 0; other < row.rank(); ++other) {
-    if (other != found->axis) row = ops::slice_axis(row, other, 0, 1);
-  }
-  return ops::zeros_like(ops::reshape(row, {kUnknown}), DType::Int64);
+  return ops::zeros_like(first_line(found->of, found->axis), DType::Int64);
 }
 
 Tensor NodeReader::number_of(const Size& number) {

@@ -21,6 +21,11 @@ using Ints = std::vector<int64_t>;
 // What one of a layer's weights, by its name there, is to be.
 using NamedWeights = std::vector<std::pair<std::string, Tensor>>;
 
+// The axes of 1 that put a vector along one axis of so many.
+Shape along(int64_t axis, int64_t rank);
+// The elements of x along an axis that may be open, at the first places of all others.
+Tensor first_line(const Tensor& x, int64_t axis);
+
 // Of a layer on x: x's where that is floating, else float32.
 std::string layer_dtype(const Tensor& x);
 

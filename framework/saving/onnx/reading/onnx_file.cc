@@ -14,10 +14,6 @@ namespace cornu::onnx::reading {
 namespace {
 
 constexpr uint64_t kMostBytes = uint64_t{1} << 31;  // of a message
-// What is made of nodes may have so many bytes, and so many times those of the file: messages of
-// few bytes become much larger.
-constexpr uint64_t kFewBytesOfNodes = uint64_t{64} << 20;
-constexpr uint64_t kMostTimes = 16;
 
 // The domain of ONNX's own operators has two names.
 bool is_onnx(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
@@ -34,7 +30,7 @@ class ModelParser {
 
   OnnxFile parse(size_t size) {
     text_ = text_.substr(0, size);
-    left_ = kFewBytesOfNodes + kMostTimes * size;
+    left_ = most_made_of(size);
     try {
       read_model();
     } catch (const wire::Damage& damage) {

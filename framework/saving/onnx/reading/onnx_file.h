@@ -61,6 +61,10 @@ struct OnnxFile {
   std::shared_ptr<const void> memory;  // of the texts and tensors
 };
 
+// How many bytes may be made of a file of so many, beside its tensors: of its nodes, and again of
+// the constants that these compute with, each as often as it is computed with.
+constexpr uint64_t most_made_of(uint64_t bytes) { return (uint64_t{64} << 20) + 16 * bytes; }
+
 // The dtype that TensorProto.DataType `type` is; none for one that Cornu doesn't have.
 std::optional<DType> dtype_of_type(int64_t type);
 

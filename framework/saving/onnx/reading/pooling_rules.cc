@@ -82,13 +82,11 @@ Tensor counted_along(int64_t size, const Windows& counting, const Windows& w, si
 
 // Which part of each window counts: (1, 1, spatial…).
 Tensor counted(const Tensor& x, const Windows& counting, const Windows& w) {
-  const auto rank = static_cast<size_t>(x.rank());
-  Tensor parts = ops::ones(Shape(Ints(rank, 1)));
+  Tensor parts = ops::ones(Shape(Ints(static_cast<size_t>(x.rank()), 1)));
   for (size_t axis = 0; axis < w.axes(); ++axis) {
-    Shape along(Ints(rank, 1));
-    along[static_cast<int64_t>(axis) + 2] = kUnknown;
-    const int64_t size = x.dim(static_cast<int64_t>(axis) + 2);
-    parts = ops::multiply(parts, ops::reshape(counted_along(size, counting, w, axis), along));
+    const int64_t place = static_cast<int64_t>(axis) + 2;
+    const Tensor counts = counted_along(x.dim(place), counting, w, axis);
+    parts = ops::multiply(parts, ops::reshape(counts, along(place, x.rank())));
   }
   return ops::cast(parts, x.dtype());
 }
