@@ -2,10 +2,12 @@
 // Operators of tensors, variables and numbers, and dtypes by name.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "framework/core/variable.h"
+#include "framework/graph/function.h"
 #include "framework/model/input.h"
 #include "framework/ops/ops.h"
 #include "layers/core/dense.h"
@@ -118,6 +120,33 @@ TEST_CASE("arange of integers and of floats") {
   constexpr auto kLowest = std::numeric_limits<int64_t>::lowest();
   constexpr auto kHighest = std::numeric_limits<int64_t>::max();
   CHECK_THROWS_AS(ops::arange(kLowest, kHighest), InvalidArgument);
+}
+
+TEST_CASE("a function has the bits of its ops, where products are added to, too") {
+  const Tensor x = ops::sin(ops::arange(0.0f, 1003.0f));
+  const auto f = [](const Tensor& v) {
+    return std::vector{v * 1.1f + ops::square(v) - 0.3f * v, v * 0.7f - v * 0.7f};
+  };
+  const std::vector<Tensor> eager = f(x);
+  const Function compiled = function([&](const Tensor& v) { return ops::concatenate(f(v), 0); });
+  const std::vector<float> found = compiled(x).to_vector<float>();
+  CHECK(found == ops::concatenate(eager, 0).to_vector<float>());
+  CHECK(std::all_of(found.begin() + 1003, found.end(), [](float value) { return value == 0; }));
+}
+
+TEST_CASE("NaN passes relu, behind products with a bias too") {
+  const Function layer = function([](const Tensor& x, const Tensor& w, const Tensor& b) {
+    return ops::relu(ops::matmul(x, w) + b);
+  });
+  for (const DType dtype : {DType::Float32, DType::BFloat16, DType::Float16}) {
+    CAPTURE(size_of(dtype));
+    std::vector<float> rows(4 * 16, -1.0f);
+    rows[2 * 16 + 5] = std::nanf("");
+    const Tensor x = ops::cast(Tensor::from(rows, {4, 16}), dtype);
+    const auto y = ops::cast(layer(x, ops::ones({16, 8}, dtype), ops::ones({8}, dtype)), "float32")
+                       .to_vector<float>();
+    for (size_t i = 0; i < y.size(); ++i) CHECK(std::isnan(y[i]) == (i / 8 == 2));
+  }
 }
 
 }  // namespace

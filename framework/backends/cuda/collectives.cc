@@ -97,7 +97,7 @@ class AllReduce : public Instruction {
     reduce_(memory.in, memory.out, context);
   }
   std::string describe() const override { return "all_reduce\n"; }
-  bool is_replayable() const override { return false; }
+  bool communicates() const override { return true; }
 
  private:
   Reduction reduce_;

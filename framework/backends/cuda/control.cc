@@ -54,7 +54,7 @@ class Cond : public Instruction {
   size_t scratch_bytes() const override {
     return std::max(then_->workspace_bytes(), else_->workspace_bytes());
   }
-  bool is_replayable() const override { return false; }
+  int64_t replayed_nodes() const override { return kNever; }
   void collect(std::vector<LoweredOp*>& ops) override {
     then_->collect(ops);
     else_->collect(ops);
@@ -213,18 +213,17 @@ class Scan : public Instruction {
     return fmt::format("scan {}\n", length_) + indented(body_.program().describe());
   }
   size_t scratch_bytes() const override { return body_.spare_bytes() + body_.body_bytes(); }
-  // A loop of many iterations would be as many nodes of a captured graph.
-  bool is_replayable() const override {
-    return !counted_ && length_ <= kLongestReplayed && body_.program().is_replayable();
+  int64_t replayed_nodes() const override {
+    const int64_t nodes = body_.program().replayed_nodes();
+    return counted_ || (length_ > 0 && nodes > kNever / length_) ? kNever : length_ * nodes;
   }
+  bool communicates() const override { return body_.program().communicates(); }
   void collect(std::vector<LoweredOp*>& ops) override { body_.program().collect(ops); }
   void collect_checks(Checks& checks) const override {
     checks.insert(body_.program().checks().begin(), body_.program().checks().end());
   }
 
  private:
-  static constexpr int64_t kLongestReplayed = 1024;
-
   LoopBody body_;
   size_t carries_;
   int64_t length_;
@@ -266,7 +265,7 @@ class While : public Instruction {
     return kBodyAlignment + body_.spare_bytes() +
            std::max(condition_.scratch_bytes(), body_.body_bytes());
   }
-  bool is_replayable() const override { return false; }
+  int64_t replayed_nodes() const override { return kNever; }
   void collect(std::vector<LoweredOp*>& ops) override {
     condition_.program().collect(ops);
     body_.program().collect(ops);

@@ -64,7 +64,8 @@ PreparedProgram::PreparedProgram(const Graph& graph, GpuDevice& device, bool opt
 void PreparedProgram::enqueue(const Arguments& arguments, const Tensors& tensors,
                               RunContext context) {
   const bool again = std::exchange(has_run_, true);
-  const bool as_one = again && program_.is_replayable() && captures_graphs() && !context.ends;
+  const bool as_one =
+      again && program_.is_replayable(context.group) && captures_graphs() && !context.ends;
   if (!as_one || !replay(arguments, tensors)) enqueue_directly(arguments, context);
 }
 
@@ -118,34 +119,41 @@ RuntimeGraph* PreparedProgram::captured_for(std::byte* arena, std::span<void* co
   const auto found = std::ranges::find_if(captured_, fits);
   if (found != captured_.end()) {
     std::rotate(captured_.begin(), found, found + 1);
+    if (++replays_ >= kWorthCaptures) captures_ = 0;
     return captured_.front().graph.get();
   }
-  if (captures_ >= kMostCaptures) return nullptr;
-  ++captures_;
+  replays_ = 0;
+  if (cannot_be_captured_ || captures_ >= kMostCaptures) return nullptr;
+  if (++captures_ == kMostCaptures) {
+    logging::warn(fmt::format(
+        "{}: variables of a function lie elsewhere at each call, since their values are held: "
+        "from now on its kernels are launched one by one.",
+        device_.device()));
+  }
   const std::vector<void*> inputs = addresses(arena, input_places_);
   const std::vector<void*> outputs = addresses(arena, output_places_);
   Runtime& runtime = device_.runtime();
   RunContext context{device_};
   // What fails here has run nothing: launched directly, it works, or says what is wrong with it.
   std::string why;
-  runtime.begin_capture(device_.stream());
-  try {
-    program_.enqueue({.inputs = inputs, .states = states, .outputs = outputs, .workspace = arena},
-                     context);
-  } catch (const std::exception& error) {
-    why = error.what();
-  }
   std::shared_ptr<RuntimeGraph> graph;
   try {
+    runtime.begin_capture(device_.stream());
+    try {
+      program_.enqueue({.inputs = inputs, .states = states, .outputs = outputs, .workspace = arena},
+                       context);
+    } catch (const std::exception& error) {
+      why = error.what();
+    }
     graph = runtime.end_capture(device_.stream());
-  } catch (const ResourceExhausted& error) {
-    why = error.what();
+  } catch (const std::exception& error) {
+    if (why.empty()) why = error.what();
   }
   if (!graph || !why.empty()) {
     logging::warn(
         fmt::format("{}: a function runs without a CUDA graph, since making one failed. {}",
                     device_.device(), why));
-    captures_ = kMostCaptures;
+    cannot_be_captured_ = true;
     return nullptr;
   }
   if (captured_.size() == kMostCaptured) captured_.pop_back();
@@ -217,6 +225,7 @@ class GpuLaunch {
     allocate_outputs(graph, outputs);
     const std::vector<Variable> written = run_.written(index_);
     const bool may_refuse = !prepared.checks()->empty();
+    std::shared_ptr<RuntimeEvent> done;
     {
       const auto lock = device_.lock();
       device_.look_at_status(false);
@@ -224,12 +233,13 @@ class GpuLaunch {
       if (recorded) begin(*recorded);
       prepared.enqueue({inputs, run_.states(index_), outputs}, {aligned, launch_.outputs},
                        {device_, launch_.group, recorded ? &recorded->ends : nullptr});
-      const auto done = may_refuse ? device_.expect(prepared.checks(), written)
-                                   : device_.runtime().record(device_.stream());
+      done = may_refuse ? device_.expect(prepared.checks(), written)
+                        : device_.runtime().record(device_.stream());
       for (const Tensor& output : launch_.outputs) {
         static_cast<GpuBuffer&>(*output.buffer()).set_ready(done);
       }
     }
+    device_.follow(std::move(done));
     // Nobody else tells the caller what a function without variables has refused.
     if (may_refuse && written.empty()) device_.look_at_status(true);
   }

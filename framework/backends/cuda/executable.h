@@ -46,7 +46,10 @@ class PreparedProgram {
     std::shared_ptr<RuntimeGraph> graph;
   };
   static constexpr size_t kMostCaptured = 2;
-  static constexpr int kMostCaptures = 16;  // then states move too often
+  // A graph is made again when states move. So often without as many replays in between, it isn't
+  // worth it.
+  static constexpr int kMostCaptures = 16;
+  static constexpr int kWorthCaptures = 64;
 
   bool replay(const Arguments& arguments, const Tensors& tensors);
   // `tensors`: those that lie on one of the two sides.
@@ -63,7 +66,9 @@ class PreparedProgram {
   std::vector<size_t> output_places_;
   size_t staged_bytes_ = 0;
   bool has_run_ = false;
-  int captures_ = 0;
+  int captures_ = 0;  // since one was worth it
+  int replays_ = 0;   // since the last capture
+  bool cannot_be_captured_ = false;
   std::vector<Captured> captured_;  // the one used last comes first
 };
 

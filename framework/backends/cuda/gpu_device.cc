@@ -12,7 +12,11 @@ namespace {
 // From here on, what an upload costs more than a copy in the order of the kernels is made up for.
 constexpr size_t kLargeUpload = size_t{64} << 10;
 constexpr size_t kStatusBytes = 2 * sizeof(int64_t);
-constexpr size_t kKeptUploads = 4;  // free blocks of one size
+constexpr size_t kKeptUploads = 4;    // free blocks of one size
+constexpr size_t kWaitedUploads = 2;  // so many are in use: the oldest is waited for
+constexpr size_t kKeptStaging = 16;   // page-locked blocks
+constexpr size_t kWaitedStaging = 4;  // as above, of those that fit
+constexpr size_t kMostRuns = 16;      // under way
 
 constexpr size_t kPlaceAlignment = 16;  // that kernels and libraries need
 
@@ -142,22 +146,34 @@ Tensor GpuDevice::upload_large(const Tensor& tensor) {
     const auto locked = lock();
     runtime_.wait(stream_, *staging.free_after);
   }
-  const std::lock_guard listing(list_mutex_);
-  staging_.push_back(std::move(staging));
+  give_staging(std::move(staging));
   return copy;
 }
 
+// One that is free, or the oldest of several, when its copy has ended.
 GpuDevice::Staging GpuDevice::take_staging(size_t bytes) {
+  Staging oldest;
   {
     const std::lock_guard listing(list_mutex_);
     const auto fits = [&](const Staging& one) {
-      return one.bytes >= bytes && one.bytes / 2 <= bytes && runtime_.is_done(*one.free_after);
+      return one.bytes >= bytes && one.bytes / 2 <= bytes;
     };
-    if (const auto found = std::ranges::find_if(staging_, fits); found != staging_.end()) {
-      Staging staging = std::move(*found);
-      staging_.erase(found);
-      return staging;
+    auto found = std::ranges::find_if(staging_, [&](const Staging& one) {
+      return fits(one) && runtime_.is_done(*one.free_after);
+    });
+    const bool free = found != staging_.end();
+    if (!free && static_cast<size_t>(std::ranges::count_if(staging_, fits)) >= kWaitedStaging) {
+      found = std::ranges::find_if(staging_, fits);
     }
+    if (found != staging_.end()) {
+      oldest = std::move(*found);
+      staging_.erase(found);
+      if (free) return oldest;
+    }
+  }
+  if (oldest.block != nullptr) {
+    runtime_.synchronize(*oldest.free_after);
+    return oldest;
   }
   void* block = runtime_.allocate_pinned(bytes);
   check<ResourceExhausted>(block != nullptr,
@@ -166,10 +182,31 @@ GpuDevice::Staging GpuDevice::take_staging(size_t bytes) {
   return {block, bytes, nullptr};
 }
 
+// Of many sizes only some are kept: the oldest that is free goes.
+void GpuDevice::give_staging(Staging staging) {
+  Staging freed;
+  {
+    const std::lock_guard listing(list_mutex_);
+    staging_.push_back(std::move(staging));
+    if (staging_.size() <= kKeptStaging) return;
+    freed = std::move(staging_.front());
+    staging_.erase(staging_.begin());
+  }
+  runtime_.synchronize(*freed.free_after);
+  runtime_.free_pinned(freed.block);
+}
+
+// One whose last use is over, or the oldest of several: a copy waits for it, on the GPU.
 GpuDevice::Upload GpuDevice::take_upload(size_t bytes) {
   {
     const std::lock_guard listing(list_mutex_);
-    if (const auto found = uploads_.find(bytes); found != uploads_.end()) {
+    const auto [begin, end] = uploads_.equal_range(bytes);
+    auto found = std::find_if(
+        begin, end, [&](const auto& one) { return runtime_.is_done(*one.second.free_after); });
+    if (found == end && static_cast<size_t>(std::distance(begin, end)) >= kWaitedUploads) {
+      found = begin;
+    }
+    if (found != end) {
       Upload place = std::move(found->second);
       uploads_.erase(found);
       return place;
@@ -268,6 +305,18 @@ void GpuDevice::look_at_status(bool wait) {
   while (done < expected_.size() && (wait || runtime_.is_done(*expected_[done].done))) ++done;
   if (*static_cast<volatile int64_t*>(reported_) != 0) throw_refused();
   expected_.erase(expected_.begin(), expected_.begin() + static_cast<int64_t>(done));
+}
+
+void GpuDevice::follow(std::shared_ptr<RuntimeEvent> done) {
+  std::shared_ptr<RuntimeEvent> oldest;
+  {
+    const std::lock_guard listing(runs_mutex_);
+    runs_.push_back(std::move(done));
+    if (runs_.size() <= kMostRuns) return;
+    oldest = std::move(runs_.front());
+    runs_.pop_front();
+  }
+  runtime_.synchronize(*oldest);
 }
 
 void GpuDevice::throw_refused() {

@@ -93,6 +93,9 @@ class GpuDevice {
   // Throws what has been refused by runs that are done, without waiting for others; with `wait`,
   // by all.
   void look_at_status(bool wait);
+  // Called without the lock when a run has been enqueued that will be `done`: waits while too many
+  // are under way, lest what the host prepares for them take ever more memory.
+  void follow(std::shared_ptr<RuntimeEvent> done);
 
   // Waits for all that has been enqueued.
   void drain();
@@ -123,6 +126,7 @@ class GpuDevice {
 
   std::shared_ptr<RuntimeEvent> record();
   Staging take_staging(size_t bytes);
+  void give_staging(Staging staging);
   Upload take_upload(size_t bytes);
   void give_upload(std::byte* block, size_t bytes) noexcept;
   void give_kept_uploads();
@@ -145,6 +149,8 @@ class GpuDevice {
   void* status_ = nullptr;
   int64_t* reported_ = nullptr;  // the host's copy of it, page-locked: written after each run
   std::deque<Expected> expected_;
+  std::mutex runs_mutex_;                           // guards the list below, likewise
+  std::deque<std::shared_ptr<RuntimeEvent>> runs_;  // under way, the oldest first
   std::byte* arena_ = nullptr;
   size_t arena_bytes_ = 0;
   std::byte* exchange_ = nullptr;

@@ -66,7 +66,7 @@ std::shared_ptr<LibraryKernel> Lowering::prepare(ConvSpec spec) {
 }
 
 std::shared_ptr<LibraryKernel> Lowering::prepare(AttentionSpec spec) {
-  spec.deterministic = config::op_determinism_enabled();
+  spec.deterministic = !spec.gradient || config::op_determinism_enabled();
   return runtime_.prepare(gpu_, spec);
 }
 

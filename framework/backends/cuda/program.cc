@@ -70,7 +70,9 @@ Program::Program(const Graph& graph, GpuDevice& device, bool specialize) : devic
     placed.in_at = std::move(placement.instructions[i].in_at);
     placed.out_at = std::move(placement.instructions[i].out_at);
     placed.scratch = placement.instructions[i].scratch;
-    replayable_ = replayable_ && placed.instruction->is_replayable();
+    const int64_t nodes = placed.instruction->replayed_nodes();
+    replayed_nodes_ = std::min(nodes, Instruction::kNever - replayed_nodes_) + replayed_nodes_;
+    communicates_ = communicates_ || placed.instruction->communicates();
     placed.instruction->collect_checks(checks_);
   }
   for (const Tensor& constant : placement.constants) constants_.push_back(device.upload(constant));

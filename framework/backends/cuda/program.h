@@ -3,6 +3,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -38,8 +40,11 @@ class Instruction {
   virtual std::string describe() const = 0;
   virtual size_t scratch_bytes() const { return 0; }
   virtual Aliases aliases() const { return {}; }
-  // Whether all that it does is launches, whatever values it meets: then a GPU can replay it.
-  virtual bool is_replayable() const { return true; }
+  // How many nodes of a captured graph it is, about. kNever: what it does depends on values.
+  virtual int64_t replayed_nodes() const { return 1; }
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  // Whether it waits for other replicas, where there are some.
+  virtual bool communicates() const { return false; }
   // Those of its own whose kernels are to be loaded.
   virtual void collect(std::vector<LoweredOp*>&) {}
   virtual void collect_checks(Checks&) const {}
@@ -69,7 +74,12 @@ class Program {
   std::string describe() const;
   size_t workspace_bytes() const { return workspace_bytes_; }
   size_t copied_bytes() const;  // after the last instruction
-  bool is_replayable() const { return replayable_; }
+  // Whether all that it does is launches, not too many: then a GPU can replay it.
+  bool is_replayable(const CollectiveGroup* group) const {
+    return replayed_nodes_ <= kMostReplayed && !(communicates_ && group);
+  }
+  int64_t replayed_nodes() const { return replayed_nodes_; }
+  bool communicates() const { return communicates_; }
   const Checks& checks() const { return checks_; }
 
   // Compiles and loads its kernels, with those of programs within it: before it is run.
@@ -77,6 +87,9 @@ class Program {
   void collect(std::vector<LoweredOp*>& ops);
 
  private:
+  // Making a graph of so many nodes takes some 0.1 s.
+  static constexpr int64_t kMostReplayed = 50'000;
+
   struct Placed {
     std::unique_ptr<Instruction> instruction;
     std::vector<passes::Location> in_at;
@@ -90,7 +103,8 @@ class Program {
   std::vector<passes::Placement::Copy> copies_;  // after the last instruction
   std::vector<Tensor> constants_;                // on the device
   size_t workspace_bytes_ = 0;
-  bool replayable_ = true;
+  int64_t replayed_nodes_ = 0;
+  bool communicates_ = false;
   Checks checks_;
 };
 

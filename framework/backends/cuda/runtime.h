@@ -81,9 +81,10 @@ struct ConvSpec {
 };
 
 // Scaled dot-product attention. Operands, forward: query, key, value, output, statistics;
-// gradient: query, key, value, output, statistics, dy, dquery, dkey, dvalue. Arrays lie as (batch,
-// length, heads, size) and statistics, float32, as (batch, heads, length): logarithms of the sums
-// of exponentials.
+// gradient: query, key, value, output, statistics, dy, dquery, dkey, dvalue; then the bias, if any,
+// which is added to scaled scores. Arrays lie as (batch, length, heads, size) and statistics,
+// float32, as (batch, heads, length): logarithms of the sums of exponentials. The bias, of `dtype`,
+// is (bias_batch, bias_heads, queries, keys), with rows a multiple of kBiasUnit elements apart.
 struct AttentionSpec {
   bool gradient = false;
   DType dtype = DType::BFloat16;  // or Float16
@@ -95,6 +96,10 @@ struct AttentionSpec {
   int64_t size = 0;  // of a head
   double scale = 1;
   bool causal = false;
+  int64_t bias_batch = 0;  // 1 or batch; 0: there is none
+  int64_t bias_heads = 0;  // 1 or heads
+  static constexpr int64_t kBiasUnit = 8;
+  int64_t bias_stride() const { return (keys + kBiasUnit - 1) / kBiasUnit * kBiasUnit; }
   bool deterministic = true;
   friend bool operator==(const AttentionSpec&, const AttentionSpec&) = default;
 };
@@ -187,6 +192,6 @@ class Runtime {
 // What the library exports as `cornu_cuda_runtime`: null, and why in `error`, when there is no GPU
 // that it could use. `version` must be kRuntimeVersion.
 using MakeRuntime = Runtime* (*)(int version, std::string& error);
-inline constexpr int kRuntimeVersion = 4;
+inline constexpr int kRuntimeVersion = 5;
 
 }  // namespace cornu::cuda

@@ -12,6 +12,12 @@ namespace cornu::cuda {
 namespace {
 
 constexpr size_t kMostWorkspace = size_t{1} << 31;
+// The deterministic gradient keeps its scores in the workspace. Of more than that, the batch is
+// worked through in parts.
+constexpr size_t kScoresOfPart = size_t{1} << 29;
+// Gradients before read beyond keys whose number is no multiple of 128, in replayed graphs: release
+// notes of cudnn-frontend 1.16.
+constexpr size_t kSoundVersion = 91501;
 
 // Numbers of what isn't an operand.
 enum : int64_t { kScaleId = 101, kMaskedId, kOneId, kRowSumsId, kQueryGradientId };
@@ -27,6 +33,12 @@ class AttentionGraph {
         keys_(transposed(2, spec.key_heads, spec.keys)),
         statistics_(graph_.array(5, CUDNN_DATA_FLOAT, rows_, row_major(rows_))) {
     scale_ = scalar(kScaleId, static_cast<float>(spec.scale));
+    if (spec.bias_batch > 0) {
+      const int64_t row = spec.bias_stride();
+      bias_ = graph_.array(spec.gradient ? 10 : 6, type_,
+                           {spec.bias_batch, spec.bias_heads, spec.queries, spec.keys},
+                           {spec.bias_heads * spec.queries * row, spec.queries * row, row, 1});
+    }
     if (spec.causal) masked_ = scalar(kMaskedId, -std::numeric_limits<float>::infinity());
     if (spec.gradient) {
       add_gradient();
@@ -80,7 +92,8 @@ class AttentionGraph {
   Tensor scaled_scores() {
     const Tensor products = scores_tensor();
     graph_.matmul(query_, keys_, products);
-    return step(CUDNN_POINTWISE_MUL, products, scale_);
+    const Tensor scaled = step(CUDNN_POINTWISE_MUL, products, scale_);
+    return bias_ == nullptr ? scaled : step(CUDNN_POINTWISE_ADD, scaled, bias_);
   }
 
   // Row t keeps columns up to t.
@@ -182,6 +195,7 @@ class AttentionGraph {
   Tensor statistics_;
   Tensor scale_ = nullptr;
   Tensor masked_ = nullptr;
+  Tensor bias_ = nullptr;
   std::vector<CudnnKernel::Scalar> scalars_;
 };
 
@@ -200,20 +214,44 @@ std::vector<Operand> operands_of(const AttentionSpec& spec) {
       operands.push_back(one);
     }
   }
+  if (spec.bias_batch > 0) {
+    const int64_t scores = spec.bias_batch * spec.bias_heads * spec.queries * spec.bias_stride();
+    operands.push_back({static_cast<size_t>(scores) * 2, false, spec.bias_batch > 1});
+  }
   return operands;
+}
+
+// Into how many parts of equal size the batch is divided. All arrays of a part are aligned.
+int64_t parts_of(const AttentionSpec& spec) {
+  if (!spec.gradient || !spec.deterministic) return 1;
+  const auto scores = static_cast<size_t>(spec.heads * spec.queries * spec.keys) * 2;
+  for (int64_t parts = 1; parts < spec.batch; ++parts) {
+    if (spec.batch % parts != 0) continue;
+    const int64_t each = spec.batch / parts;
+    const auto row_bytes = static_cast<size_t>(each * spec.heads * spec.queries) * sizeof(float);
+    if (parts > 1 && row_bytes % kOperandAlignment != 0) continue;
+    if (static_cast<size_t>(each) * scores <= kScoresOfPart) return parts;
+  }
+  const bool aligned = spec.heads * spec.queries % 4 == 0;
+  return aligned ? spec.batch : 1;
 }
 
 // What cuDNN 9 is known to support; plans for other things fail, or worse.
 const char* refusal(const CudnnTarget& target, const AttentionSpec& spec) {
+  if (cudnnGetVersion() < kSoundVersion) return "cuDNN before 9.15.1 has faults in attention";
   if (spec.dtype != DType::Float16 && spec.dtype != DType::BFloat16) return "not a 16-bit type";
   if (spec.batch == 0 || spec.queries == 0 || spec.keys == 0) return "empty";
   if (spec.size == 0 || spec.size % 8 != 0) return "head sizes must be multiples of 8";
   if (spec.key_heads == 0 || spec.heads % spec.key_heads != 0) return "heads don't share keys";
-  if (!spec.gradient) return spec.size > 256 ? "head sizes beyond 256" : nullptr;
+  if (!spec.gradient) {
+    // Known issues of cuDNN 9.18.
+    if (spec.queries == 1 && spec.causal) return "a single query, causally";
+    return spec.size > 256 ? "head sizes beyond 256" : nullptr;
+  }
   if (target.major >= 10 && spec.deterministic)
     return "no deterministic gradient is known for this GPU";
   if (spec.size > (target.major == 9 ? 256 : 128)) return "head sizes too large for the gradient";
-  if (spec.queries == 1 && spec.keys == 1) return "a single query and key";
+  if (spec.keys == 1) return "the gradient of a single key";
   return nullptr;
 }
 
@@ -226,15 +264,20 @@ std::shared_ptr<CudnnKernel> make_attention(const CudnnTarget& target, const Att
     return nullptr;
   }
   try {
-    AttentionGraph attention(spec);
+    const int64_t parts = parts_of(spec);
+    AttentionSpec part = spec;
+    part.batch = spec.batch / parts;
+    if (spec.bias_batch > 1) part.bias_batch = part.batch;
+    AttentionGraph attention(part);
     CudnnNotes unwanted;
     if (spec.deterministic) unwanted.insert(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
     auto plan = attention.graph().plan(target, unwanted, kMostWorkspace, why);
     if (!plan) return nullptr;
     return std::make_shared<CudnnKernel>(spec.gradient ? "attention's gradient" : "attention",
                                          std::move(plan), operands_of(spec), attention.extras(),
-                                         attention.scalars());
+                                         attention.scalars(), static_cast<size_t>(parts));
   } catch (const LibraryError& error) {
+    if (error.is_out_of_memory()) throw;
     why += error.what();
     return nullptr;
   }

@@ -27,6 +27,7 @@ constexpr std::string_view kPrelude =
 #include <cuda_prelude.inc>
     ;
 constexpr std::string_view kMagic = "CORNUCU1";
+constexpr const char* kOptions[] = {"--std=c++17", "-default-device"};
 
 std::atomic<size_t> compilations = 0;
 
@@ -158,8 +159,9 @@ class Program {
 
   nvrtcResult compile(const std::string& architecture) {
     const std::string target = "--gpu-architecture=" + architecture;
-    const char* options[] = {target.c_str(), "--std=c++17", "-default-device"};
-    return nvrtcCompileProgram(handle_, static_cast<int>(std::size(options)), options);
+    std::vector<const char*> options(std::begin(kOptions), std::end(kOptions));
+    options.push_back(target.c_str());
+    return nvrtcCompileProgram(handle_, static_cast<int>(options.size()), options.data());
   }
 
   std::string log() const {
@@ -199,8 +201,9 @@ std::vector<char> compile_to_cubin(const KernelCode& code, int major, int minor)
   const std::string architecture = architecture_for(major, minor);
   const std::optional<fs::path> folder = cache_folder();
   if (!folder) return compile(code, architecture);
-  const auto hash =
-      Hash().add(code.name).add(code.text).add(kPrelude).add(architecture).add(compiler_version());
+  Hash hash;
+  hash.add(code.name).add(code.text).add(kPrelude).add(architecture).add(compiler_version());
+  for (const char* option : kOptions) hash.add(option);
   const fs::path path = *folder / fmt::format("{:016x}{:016x}.bin", hash.high(), hash.low());
   if (auto image = read_image(path)) return std::move(*image);
   std::vector<char> image = compile(code, architecture);

@@ -209,6 +209,7 @@ std::shared_ptr<CudnnKernel> make_conv(const CudnnTarget& target, const ConvSpec
     return std::make_shared<CudnnKernel>(name_of(spec.direction), std::move(plan),
                                          operands_of(spec));
   } catch (const LibraryError& error) {
+    if (error.is_out_of_memory()) throw;
     why += error.what();
     return nullptr;
   }

@@ -313,10 +313,12 @@ std::unique_ptr<CudnnPlan> CudnnGraph::plan(const CudnnTarget& target, const Cud
           note(fmt::format("{} needs a workspace of {} bytes; ", engine.describe(),
                            plan->workspace_bytes()));
         } catch (const LibraryError& error) {
+          if (error.is_out_of_memory()) throw;
           note(fmt::format("{}: {}; ", engine.describe(), error.what()));
         }
       }
     } catch (const LibraryError& error) {  // no heuristics for such a graph
+      if (error.is_out_of_memory()) throw;
       note(fmt::format("heuristics {}: {}; ", static_cast<int>(mode), error.what()));
     }
   }

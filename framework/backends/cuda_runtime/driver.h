@@ -97,7 +97,9 @@ class RuntimeStream {
     }
   }
 
-  bool capturing = false;
+  // Held while a graph is captured.
+  std::unique_lock<std::mutex> capturing;
+  bool is_capturing() const { return capturing.owns_lock(); }
   // Something went wrong since the capture began.
   bool broken = false;
   // What libraries keep for a stream: a cuDNN handle.

@@ -73,12 +73,18 @@ void LibraryKernelBase::run(RuntimeStream& stream, std::span<void* const> operan
 
 CudnnKernel::CudnnKernel(const std::string& name, std::unique_ptr<CudnnPlan> plan,
                          const std::vector<Operand>& operands, std::vector<Extra> extras,
-                         std::vector<Scalar> scalars)
-    : LibraryKernelBase(name + " by cuDNN, " + plan->describe(), operands),
+                         std::vector<Scalar> scalars, size_t parts)
+    : LibraryKernelBase(name + " by cuDNN, " + plan->describe() +
+                            (parts > 1 ? fmt::format(", in {} parts", parts) : ""),
+                        operands),
       plan_(std::move(plan)),
+      parts_(parts),
       extras_(std::move(extras)),
       scalars_(std::move(scalars)) {
-  for (size_t i = 0; i < operands.size(); ++i) ids_.push_back(static_cast<int64_t>(i) + 1);
+  for (const Operand& operand : operands) {
+    part_bytes_.push_back(operand.divided ? operand.bytes / parts_ : 0);
+    ids_.push_back(std::ssize(part_bytes_));
+  }
   for (const Extra& extra : extras_) {
     ids_.push_back(extra.id);
     extra_bytes_ += round_up(extra.bytes);
@@ -94,7 +100,12 @@ void CudnnKernel::enqueue(RuntimeStream& stream, std::span<void* const> operands
     place += round_up(extra.bytes);
   }
   for (Scalar& scalar : scalars_) memory.push_back(&scalar.value);
-  plan_->run(cudnn_handle(stream), ids_, memory, place);
+  for (size_t part = 0; part < parts_; ++part) {
+    for (size_t i = 0; i < operands.size(); ++i) {
+      memory[i] = static_cast<char*>(operands[i]) + part * part_bytes_[i];
+    }
+    plan_->run(cudnn_handle(stream), ids_, memory, place);
+  }
 }
 
 cudnnHandle_t cudnn_handle(RuntimeStream& stream) {

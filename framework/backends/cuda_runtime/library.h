@@ -19,6 +19,7 @@ inline constexpr size_t kOperandAlignment = 16;  // what kernels are chosen for,
 struct Operand {
   size_t bytes = 0;
   bool written = false;
+  bool divided = true;  // its first axis is the batch
 };
 
 class LibraryKernelBase : public LibraryKernel {
@@ -54,9 +55,10 @@ class CudnnKernel : public LibraryKernelBase {
     float value = 0;
   };
 
+  // `parts`: the plan is of so large a part of the batch, and is run for one part after the other.
   CudnnKernel(const std::string& name, std::unique_ptr<CudnnPlan> plan,
               const std::vector<Operand>& operands, std::vector<Extra> extras = {},
-              std::vector<Scalar> scalars = {});
+              std::vector<Scalar> scalars = {}, size_t parts = 1);
 
   size_t workspace_bytes() const override { return extra_bytes_ + plan_->workspace_bytes(); }
 
@@ -65,6 +67,8 @@ class CudnnKernel : public LibraryKernelBase {
 
  private:
   std::unique_ptr<CudnnPlan> plan_;
+  size_t parts_;
+  std::vector<size_t> part_bytes_;  // by operand
   std::vector<int64_t> ids_;
   std::vector<Extra> extras_;
   std::vector<Scalar> scalars_;

@@ -262,6 +262,7 @@ std::shared_ptr<LibraryKernelBase> make_matmul(cublasLtHandle_t handle, const Ma
     }
     return std::make_shared<MatmulKernel>(handle, spec, *types, std::move(parts));
   } catch (const LibraryError& error) {
+    if (error.is_out_of_memory()) throw;
     why = error.what();
     return nullptr;
   }

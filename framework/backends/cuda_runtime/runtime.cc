@@ -37,9 +37,9 @@ std::string key_of(const ConvSpec& s) {
 }
 
 std::string key_of(const AttentionSpec& s) {
-  return fmt::format("attention {} {} {} {} {} {} {} {} {} {} {}", s.gradient, s.dtype, s.batch,
-                     s.heads, s.key_heads, s.queries, s.keys, s.size, s.scale, s.causal,
-                     s.deterministic);
+  return fmt::format("attention {} {} {} {} {} {} {} {} {} {} bias {} {} {}", s.gradient, s.dtype,
+                     s.batch, s.heads, s.key_heads, s.queries, s.keys, s.size, s.scale, s.causal,
+                     s.bias_batch, s.bias_heads, s.deterministic);
 }
 
 // With CORNU_CUDA_LOG, why a library has no kernel is told on stderr.
@@ -63,6 +63,7 @@ class GpuState {
     return functions;
   }
 
+  // Libraries may want memory to choose a kernel. Where there is none, the next one asks again.
   template <class Spec>
   std::shared_ptr<LibraryKernel> prepare(const Spec& spec) {
     const std::string key = key_of(spec);
@@ -70,13 +71,21 @@ class GpuState {
     if (const auto it = kernels_.find(key); it != kernels_.end()) return it->second;
     gpu_->use();
     std::string why;
-    auto kernel = make(spec, why);
+    std::shared_ptr<LibraryKernel> kernel;
+    try {
+      kernel = make(spec, why);
+    } catch (const LibraryError& error) {
+      tell(key, error.what());
+      return nullptr;
+    }
     if (!kernel) tell(key, why);
     if (kernels_.size() >= kMostKernels) kernels_.clear();
     kernels_.emplace(key, kernel);
     return kernel;
   }
 
+  // Held while a graph is captured: cuBLASLt chooses nothing meanwhile, on other streams either.
+  std::mutex& libraries_mutex() { return libraries_mutex_; }
   bool uses_cudnn() {
     const std::lock_guard lock(libraries_mutex_);
     return cudnn_ != nullptr;
@@ -274,16 +283,17 @@ class CudaRuntime : public Runtime {
       guarded(*stream, [&] { cudnn_handle(*stream); });
     }
     stream->broken = false;
+    std::unique_lock none_chosen(state(stream->gpu().number()).libraries_mutex());
     // Relaxed: memory may be taken meanwhile, and other streams' events be asked.
     stream->check(cuStreamBeginCapture(stream->handle(), CU_STREAM_CAPTURE_MODE_RELAXED),
                   "beginning to capture a graph");
-    stream->capturing = true;
+    stream->capturing = std::move(none_chosen);
   }
   std::shared_ptr<RuntimeGraph> end_capture(RuntimeStream* stream) override {
     stream->gpu().use();
-    stream->capturing = false;
     CUgraph graph = nullptr;
     const CUresult result = cuStreamEndCapture(stream->handle(), &graph);
+    stream->capturing = {};
     if (result != CUDA_SUCCESS || stream->broken || graph == nullptr) {
       if (graph != nullptr) cuGraphDestroy(graph);
       return nullptr;
@@ -332,7 +342,7 @@ class CudaRuntime : public Runtime {
       check<ResourceExhausted>(!error.is_out_of_memory(), "{}{}. Use smaller batches.",
                                error.what(), stream.place());
       // An earlier fault shows only now, perhaps.
-      const CUresult state = stream.capturing ? CUDA_SUCCESS : cuStreamQuery(stream.handle());
+      const CUresult state = stream.is_capturing() ? CUDA_SUCCESS : cuStreamQuery(stream.handle());
       const bool sound = state == CUDA_SUCCESS || state == CUDA_ERROR_NOT_READY;
       raise<Internal>("{}{}{}", error.what(), stream.place(),
                       sound ? "" : "; the stream's state: " + describe(state));

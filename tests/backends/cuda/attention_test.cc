@@ -20,6 +20,7 @@ struct AttentionCase {
   bool causal = false;
   Shape bias_shape = {}, mask_shape = {};  // rank 0: none
   DType dtype = DType::Float32;
+  bool bias_gradient = true;  // where there is a bias
 
   Shape output_shape() const { return {batch, rows, heads, width}; }
   TensorType statistics() const {
@@ -74,8 +75,43 @@ void check_attention(const AttentionCase& one) {
   inputs.push_back(random_tensor(one.output_shape(), one.dtype, 6));
   one.add_optional(inputs);
   Attributes attributes = one.attributes();
-  attributes.set("bias_gradient", one.bias_shape.rank() == 4);
+  attributes.set("bias_gradient", one.bias_gradient && one.bias_shape.rank() == 4);
   check_like_cpu("attention_grad", inputs, attributes, 10 * one.tolerance());
+}
+
+// The greatest difference of two arrays' elements; NaN if there is one.
+double distance(const Tensor& a, const Tensor& b) {
+  const std::vector<double> left = cpu::testing::values_of(a);
+  const std::vector<double> right = cpu::testing::values_of(b);
+  double most = 0;
+  for (size_t i = 0; i < left.size(); ++i) {
+    const double apart = std::abs(left[i] - right[i]);
+    if (std::isnan(apart)) return apart;
+    most = std::max(most, apart);
+  }
+  return most;
+}
+
+// What a library gives, and the gradients that it and the kernels make of that.
+void check_library_like_kernels(const AttentionCase& one) {
+  const std::vector<Tensor> results = run_attention(one);
+  std::vector<Tensor> inputs = one.operands();
+  inputs.insert(inputs.end(), results.begin(), results.end());
+  inputs.push_back(random_tensor(one.output_shape(), one.dtype, 6));
+  one.add_optional(inputs);
+  Attributes attributes = one.attributes();
+  attributes.set("bias_gradient", false);
+  const auto gradients = [&] {
+    return run_lowered("attention_grad", inputs, attributes,
+                       {type_of(inputs[0]), type_of(inputs[1]), type_of(inputs[2])});
+  };
+  const std::vector<Tensor> found = gradients();
+  const WithoutLibraries alone;
+  CHECK(distance(results[0], run_attention(one)[0]) < one.tolerance());
+  const std::vector<Tensor> own = gradients();
+  for (size_t i = 0; i < own.size(); ++i) {
+    CHECK(distance(found[i], own[i]) < 10 * one.tolerance());
+  }
 }
 
 TEST_CASE("attention: sizes around those of tiles, and its gradient") {
@@ -155,19 +191,38 @@ TEST_CASE("attention: 16-bit floats") {
                       .causal = true,
                       .dtype = dtype};
     check_attention(one);
-    std::vector<double> own;
-    {
-      const WithoutLibraries alone;
-      own = cpu::testing::values_of(run_attention(one)[0]);
-    }
-    const std::vector<double> found = cpu::testing::values_of(run_attention(one)[0]);
-    double distance = 0;
-    for (size_t i = 0; i < own.size(); ++i) {
-      distance = std::max(distance, std::abs(found[i] - own[i]));
-    }
-    CHECK(distance < one.tolerance());
+    check_library_like_kernels(one);
     one.bias_shape = {1, 2, 33, 66};
     check_attention(one);
+  }
+}
+
+TEST_CASE("attention: masks and biases of 16-bit floats, which the library adds to scores") {
+  for (const DType dtype : {DType::Float16, DType::BFloat16}) {
+    AttentionCase one{.batch = 2,
+                      .rows = 9,
+                      .columns = 13,
+                      .heads = 4,
+                      .keys = 2,
+                      .size = 8,
+                      .width = 8,
+                      .dtype = dtype,
+                      .bias_gradient = false};
+    // Some hide whole rows, of all heads or of one.
+    const Shape masks[] = {{}, {2, 1, 1, 13}, {2, 1, 9, 1}, {1, 4, 9, 1}, {2, 4, 9, 13}};
+    const Shape biases[] = {{}, {1, 4, 9, 13}, {2, 1, 9, 1}, {1, 1, 1, 13}};
+    for (const Shape& mask : masks) {
+      for (const Shape& bias : biases) {
+        one.mask_shape = mask;
+        one.bias_shape = bias;
+        one.causal = !one.causal;
+        CAPTURE(cpu::testing::text(mask));
+        CAPTURE(cpu::testing::text(bias));
+        CAPTURE(one.causal);
+        check_attention(one);
+        check_library_like_kernels(one);
+      }
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "framework/backends/cuda/cuda_backend.h"
@@ -11,6 +12,7 @@
 #include "framework/strategy/in_process_group.h"
 #include "tests/support/cuda/simulator.h"
 #include "tests/support/layer_conformance.h"
+#include "tests/support/log.h"
 
 using namespace cornu;
 using test::error_of;
@@ -230,6 +232,57 @@ TEST_CASE("memory that is kept for uploads is there for others when it is short"
   }
   CHECK(device.allocate(9 << 20, "a test")->bytes() == 9 << 20);
   device.drain();
+}
+
+TEST_CASE("arrays that nobody waits for pass through a few blocks of page-locked memory") {
+  // Six large arrays, and the status.
+  const auto runtime = cuda::simulated::make_runtime(
+      {.gpus = 1, .memory_bytes = 64 << 20, .pinned_bytes = (6 << 20) + 4096});
+  auto& device = *new cuda::GpuDevice(*runtime, 0, kFirst, 0);  // never destroyed
+  Tensor last;
+  for (int k = 0; k < 40; ++k) {
+    last = device.upload(Tensor::from(std::vector<float>((1 << 20) / 4, static_cast<float>(k))));
+  }
+  std::vector<float> found((1 << 20) / 4);
+  device.read(reinterpret_cast<std::byte*>(found.data()), last.address(), last.bytes(), nullptr);
+  CHECK(std::ranges::count(found, 39.0f) == 1 << 18);
+  device.drain();
+}
+
+TEST_CASE("runs that nobody waits for are at most sixteen") {
+  const auto runtime = cuda::simulated::make_runtime({.gpus = 1, .memory_bytes = 64 << 20});
+  auto& device = *new cuda::GpuDevice(*runtime, 0, kFirst, 0);
+  std::vector<std::shared_ptr<cuda::RuntimeEvent>> runs;
+  const auto begun = [&](size_t k) {  // asked twice at most: the third time it would be
+    return k < runs.size() && runtime->is_done(*runs[k]);
+  };
+  for (int k = 0; k < 20; ++k) {
+    device.allocate(256, "a test");
+    runtime->fill(device.stream(), device.allocate(256, "a test")->data(), 0, 256);
+    runs.push_back(runtime->record(device.stream()));
+    device.follow(runs.back());
+  }
+  CHECK(begun(3));
+  CHECK_FALSE(begun(4));
+  device.drain();
+}
+
+TEST_CASE("a function whose variables lie elsewhere at each call is right, and it is said") {
+  use_simulated_gpus();
+  const DeviceScope scope("GPU:0");
+  Variable total(Tensor::from<float>({0}), {.name = "total"});
+  const Function add = function([&](const Tensor& x) { total.assign_add(x); });
+  const Tensor one = Tensor::from<float>({1}).to(kFirst);
+  const test::Log log;
+  std::vector<Tensor> held;
+  for (int step = 0; step < 40; ++step) {
+    add(one);
+    held.push_back(Tensor(total));  // the next call writes to other memory
+  }
+  CHECK(log.text().find("variables of a function lie elsewhere at each call") != std::string::npos);
+  for (size_t step = 0; step < held.size(); ++step) {
+    CHECK(values(held[step])[0] == static_cast<float>(step + 1));
+  }
 }
 
 TEST_CASE("several threads use one GPU") {

@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 
+#include <array>
+
 #include "framework/backends/cuda_runtime/attention.h"
 #include "framework/backends/cuda_runtime/conv.h"
 
@@ -163,18 +165,26 @@ TEST_CASE("cuDNN knows the pattern of attention and of its gradient") {
     return;
   }
   const DescribedGpu gpu(kKinds[1]);
-  for (const bool gradient : {false, true}) {
-    const AttentionSpec spec{.gradient = gradient,
-                             .batch = 4,
-                             .heads = 8,
-                             .key_heads = 4,
-                             .queries = 256,
-                             .keys = 256,
-                             .size = 64,
-                             .scale = 0.125,
-                             .causal = true};
-    std::string why;
-    const auto kernel = make_attention(gpu.target(), spec, why);
-    CHECK_MESSAGE((kernel != nullptr || has(why, "cuLibraryLoadData")), why);
+  // With a bias for each of the batch, and one for all; and of so many scores that the gradient's
+  // batch is divided.
+  for (const auto& [bias_batch, bias_heads, length] :
+       std::vector<std::array<int64_t, 3>>{{0, 0, 256}, {4, 1, 250}, {1, 8, 256}, {4, 8, 4096}}) {
+    for (const bool gradient : {false, true}) {
+      const AttentionSpec spec{.gradient = gradient,
+                               .batch = 4,
+                               .heads = 8,
+                               .key_heads = 4,
+                               .queries = length,
+                               .keys = length,
+                               .size = 64,
+                               .scale = 0.125,
+                               .causal = bias_batch == 0,
+                               .bias_batch = bias_batch,
+                               .bias_heads = bias_heads};
+      std::string why;
+      const auto kernel = make_attention(gpu.target(), spec, why);
+      CHECK_MESSAGE((kernel != nullptr || has(why, "cuLibraryLoadData")), why);
+      if (kernel) CHECK(has(kernel->describe(), "in 2 parts") == (gradient && length == 4096));
+    }
   }
 }

@@ -10,7 +10,19 @@
 namespace cornu::cuda::simulated {
 namespace {
 
-enum Operand : size_t { kQuery, kKey, kValue, kOutput, kStatistics, kDy, kDQuery, kDKey, kDValue };
+enum Operand : size_t {
+  kQuery,
+  kKey,
+  kValue,
+  kOutput,
+  kStatistics,
+  kDy,
+  kDQuery,
+  kDKey,
+  kDValue,
+  kGradientBias,
+  kBias = kDy
+};
 
 class Attention {
  public:
@@ -19,7 +31,9 @@ class Attention {
         operands_(operands),
         query_(read(kQuery, query_count())),
         key_(read(kKey, key_count())),
-        value_(read(kValue, key_count())) {}
+        value_(read(kValue, key_count())) {
+    if (spec.bias_batch > 0) bias_ = read(spec.gradient ? kGradientBias : kBias, bias_count());
+  }
 
   void forward() {
     std::vector<double> output(query_count());
@@ -75,6 +89,10 @@ class Attention {
     return size_t(spec_.batch * spec_.key_heads * spec_.keys * spec_.size);
   }
 
+  size_t bias_count() const {
+    return size_t(spec_.bias_batch * spec_.bias_heads * spec_.queries * spec_.bias_stride());
+  }
+
   // Where a row begins.
   size_t row(int64_t b, int64_t h, int64_t q) const {
     return size_t((b * spec_.heads + h) * spec_.queries + q);
@@ -96,7 +114,12 @@ class Attention {
     return sum;
   }
   double score(int64_t b, int64_t h, int64_t q, int64_t k) const {
-    return spec_.scale * dot(query_, at(b, h, q), key_, key_at(b, h, k));
+    const double scaled = spec_.scale * dot(query_, at(b, h, q), key_, key_at(b, h, k));
+    if (bias_.empty()) return scaled;
+    const int64_t batch = spec_.bias_batch > 1 ? b : 0;
+    const int64_t head = spec_.bias_heads > 1 ? h : 0;
+    const int64_t at = (batch * spec_.bias_heads + head) * spec_.queries + q;
+    return scaled + bias_[static_cast<size_t>(at * spec_.bias_stride() + k)];
   }
   double log_sum(int64_t b, int64_t h, int64_t q) const {
     double most = -std::numeric_limits<double>::infinity();
@@ -120,6 +143,7 @@ class Attention {
   std::vector<double> query_;
   std::vector<double> key_;
   std::vector<double> value_;
+  std::vector<double> bias_;
 };
 
 }  // namespace
@@ -128,7 +152,7 @@ std::shared_ptr<SimulatedLibraryKernel> make_library_kernel(const AttentionSpec&
   const bool is_known = spec.dtype == DType::Float16 || spec.dtype == DType::BFloat16;
   const bool is_empty = spec.batch <= 0 || spec.queries <= 0 || spec.keys <= 0 || spec.size <= 0;
   const bool shares = spec.key_heads > 0 && spec.heads % spec.key_heads == 0;
-  const bool is_single = spec.gradient && spec.queries == 1 && spec.keys == 1;
+  const bool is_single = spec.gradient ? spec.keys == 1 : spec.queries == 1 && spec.causal;
   if (!is_known || is_empty || !shares || is_single) return nullptr;
   if (spec.size % 8 != 0 || spec.size > 256) return nullptr;
   const size_t element = size_of(spec.dtype);
@@ -138,6 +162,10 @@ std::shared_ptr<SimulatedLibraryKernel> make_library_kernel(const AttentionSpec&
       static_cast<size_t>(spec.batch * spec.key_heads * spec.keys * spec.size) * element;
   std::vector<size_t> bytes = {queries, keys, keys, queries, rows * sizeof(float)};
   if (spec.gradient) bytes.insert(bytes.end(), {queries, queries, keys, keys});
+  if (spec.bias_batch > 0) {
+    const int64_t rows_of_bias = spec.bias_batch * spec.bias_heads * spec.queries;
+    bytes.push_back(static_cast<size_t>(rows_of_bias * spec.bias_stride()) * element);
+  }
   return std::make_shared<SimulatedLibraryKernel>(
       spec.gradient ? "simulated attention's gradient" : "simulated attention", std::move(bytes),
       [spec](std::span<void* const> operands) {

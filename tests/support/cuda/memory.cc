@@ -38,16 +38,20 @@ void Memory::free(int gpu, void* memory) {
 }
 
 void* Memory::allocate_pinned(size_t bytes) {
+  if (bytes > pinned_free_) return nullptr;
   auto* memory = static_cast<std::byte*>(std::malloc(std::max<size_t>(bytes, 1)));
   check<ResourceExhausted>(memory != nullptr, "Out of memory: {} bytes were asked for.", bytes);
   std::memset(memory, kRubbish, bytes);
+  pinned_free_ -= bytes;
   pinned_[memory] = {bytes, 0};
   return memory;
 }
 
 void Memory::free_pinned(void* memory) {
-  check<Internal>(pinned_.erase(static_cast<std::byte*>(memory)) == 1,
-                  "Page-locked memory is freed that nobody has allocated.");
+  const auto it = pinned_.find(static_cast<std::byte*>(memory));
+  check<Internal>(it != pinned_.end(), "Page-locked memory is freed that nobody has allocated.");
+  pinned_free_ += it->second.bytes;
+  pinned_.erase(it);
   std::free(memory);
 }
 

@@ -13,14 +13,15 @@ namespace cornu::cuda::simulated {
 // Not thread-safe: the runtime's lock guards it.
 class Memory {
  public:
-  Memory(int gpus, size_t bytes_each) : bytes_each_(bytes_each), used_(static_cast<size_t>(gpus)) {}
+  Memory(int gpus, size_t bytes_each, size_t pinned_bytes)
+      : bytes_each_(bytes_each), pinned_free_(pinned_bytes), used_(static_cast<size_t>(gpus)) {}
 
   // Null when the GPU has no more. Addresses can't be read by the host; see open().
   void* allocate(int gpu, size_t bytes);
   void free(int gpu, void* memory);
   size_t free_bytes(int gpu) const { return bytes_each_ - used_[static_cast<size_t>(gpu)]; }
 
-  void* allocate_pinned(size_t bytes);
+  void* allocate_pinned(size_t bytes);  // null when there is no more
   void free_pinned(void* memory);
   // The page-locked block that has this address; null when there is none.
   const void* pinned_block_of(const void* address) const;
@@ -42,6 +43,7 @@ class Memory {
   static Blocks::const_iterator find(const Blocks& blocks, const void* address);
 
   size_t bytes_each_;
+  size_t pinned_free_;
   std::vector<size_t> used_;  // by GPU
   Blocks blocks_;
   Blocks pinned_;

@@ -53,7 +53,7 @@ BlockRunner& runner() {
 class Simulator : public Runtime {
  public:
   explicit Simulator(const SimulatorOptions& options)
-      : options_(options), memory_(options.gpus, options.memory_bytes) {}
+      : options_(options), memory_(options.gpus, options.memory_bytes, options.pinned_bytes) {}
 
   int gpu_count() const override { return options_.gpus; }
   GpuFacts facts(int gpu) const override {

@@ -28,6 +28,7 @@ namespace cornu::cuda::simulated {
 struct SimulatorOptions {
   int gpus = 2;
   size_t memory_bytes = size_t{1} << 30;  // of each
+  size_t pinned_bytes = size_t{1} << 30;  // page-locked, of the host
   int major = 9;                          // compute capability
   int minor = 0;
   bool libraries = true;  // false: prepare() gives null

@@ -6,6 +6,7 @@
 #include <bit>
 #include <iterator>
 
+#include "framework/backends/cuda/kernels/shape/text.h"
 #include "framework/backends/cuda/lowering.h"
 #include "framework/backends/cuda/sources.h"
 
@@ -49,7 +50,8 @@ class AttentionLowering {
     }
     if (mask_) {
       mask_slot_ = in(mask_input);
-      mask_strides_ = score_strides(spec.inputs[mask_input].shape);
+      mask_shape_ = spec.inputs[mask_input].shape;
+      mask_strides_ = score_strides(mask_shape_);
     }
   }
 
@@ -60,8 +62,11 @@ class AttentionLowering {
   void forward() {
     if (const auto kernel = library(false)) {
       const Slot logarithms = to_.scratch(row_bytes());
-      to_.call(kernel, {in(0), in(1), in(2), out(0), logarithms});
-      convert_statistics(true, logarithms, out(1));
+      const Added added = add_scores();
+      std::vector<Slot> operands = {added.query, in(1), in(2), out(0), logarithms};
+      if (adds()) operands.push_back(added.scores);
+      to_.call(kernel, std::move(operands));
+      convert_statistics(true, logarithms, out(1), added.seen);
       return;
     }
     const int64_t columns = thread_columns(width_, most_columns());
@@ -73,10 +78,15 @@ class AttentionLowering {
 
   void backward() {
     const bool bias_gradient = attributes_.get_bool("bias_gradient");
-    if (const auto kernel = library(true)) {
+    if (const auto kernel = bias_gradient ? nullptr : library(true)) {
       const Slot logarithms = to_.scratch(row_bytes());
-      convert_statistics(false, logarithms, in(4));
-      to_.call(kernel, {in(0), in(1), in(2), in(3), logarithms, in(5), out(0), out(1), out(2)});
+      const Added added = add_scores();
+      convert_statistics(false, logarithms, in(4), added.seen);
+      std::vector<Slot> operands = {added.query, in(1),  in(2),  in(3), logarithms,
+                                    in(5),       out(0), out(1), out(2)};
+      if (adds()) operands.push_back(added.scores);
+      to_.call(kernel, std::move(operands));
+      if (mask_) keep_seen(out(0), out(0), added.seen);
       return;
     }
     const DType computed = dtype_ == DType::Float64 ? DType::Float64 : DType::Float32;
@@ -101,9 +111,64 @@ class AttentionLowering {
   int64_t query_heads() const { return query_[0] * query_[2]; }  // of the batch
   size_t row_bytes() const { return static_cast<size_t>(rows()) * sizeof(float); }
 
-  // Null where no library has it: with biases, masks, and values of another size than keys.
+  // What the library adds to scores, and its queries.
+  struct Added {
+    Slot scores;
+    Slot seen;  // whether a row has scores that aren't hidden
+    Slot query;
+  };
+  bool adds() const { return bias_ || mask_; }
+  // Along the batch and heads: 1 where neither bias nor mask has more.
+  int64_t added_length(int64_t axis) const {
+    return std::max(bias_ ? bias_shape_[axis] : 1, mask_ ? mask_shape_[axis] : 1);
+  }
+  int64_t added_rows() const { return added_length(0) * added_length(1) * query_[1]; }
+  int64_t bias_stride() const { return AttentionSpec{.keys = key_[1]}.bias_stride(); }
+
+  Added add_scores() {
+    Added added{.scores = {}, .seen = {}, .query = in(0)};
+    if (!adds()) return added;
+    const int64_t rows = added_rows();
+    added.scores = to_.scratch(static_cast<size_t>(rows * bias_stride()) * size_of(dtype_));
+    added.seen = to_.scratch(static_cast<size_t>(rows));
+    std::vector<Argument> arguments = {bias_slot_, mask_slot_, added.scores,
+                                       added.seen, rows,       added_length(1),
+                                       query_[1],  key_[1],    bias_stride()};
+    arguments.insert(arguments.end(), bias_strides_.begin(), bias_strides_.end());
+    arguments.insert(arguments.end(), mask_strides_.begin(), mask_strides_.end());
+    to_.launch("attention_added", "kernels/attention/added.cu",
+               type_definitions() + score_definitions() +
+                   define("IS_F16", std::string_view(dtype_ == DType::Float16 ? "1" : "0")),
+               blocks_for(rows * 32, kAttentionBlock), {kAttentionBlock}, std::move(arguments));
+    if (mask_) {
+      added.query = to_.scratch(static_cast<size_t>(query_.num_elements()) * size_of(dtype_));
+      keep_seen(in(0), added.query, added.seen);
+    }
+    return added;
+  }
+
+  std::array<int64_t, 2> seen_strides() const {
+    return {added_length(0) == 1 ? 0 : added_length(1) * query_[1],
+            added_length(1) == 1 ? 0 : query_[1]};
+  }
+
+  void keep_seen(Slot from, Slot to, Slot seen) {
+    constexpr int64_t kLanes = 8;  // the library's sizes of heads are multiples of it
+    const int64_t count = query_.num_elements() / kLanes;
+    const auto [of_batch, of_head] = seen_strides();
+    to_.launch(
+        "attention_seen", "kernels/attention/seen.cu", define_vector(type_name(dtype_), kLanes),
+        blocks_for(count, kAttentionBlock), {kAttentionBlock},
+        {from, to, seen, count, query_[1], query_[2], query_[3] / kLanes, of_batch, of_head});
+  }
+
+  // Null where no library has it, as values of another size than keys.
   std::shared_ptr<LibraryKernel> library(bool gradient) const {
-    if (!is_half(dtype_) || bias_ || mask_ || width_ != query_[3]) return nullptr;
+    constexpr size_t kMostAdded = size_t{1} << 31;  // bytes
+    if (!is_half(dtype_) || width_ != query_[3]) return nullptr;
+    if (adds() && static_cast<size_t>(added_rows() * bias_stride()) > kMostAdded / 2) {
+      return nullptr;
+    }
     return to_.prepare(AttentionSpec{.gradient = gradient,
                                      .dtype = dtype_,
                                      .batch = query_[0],
@@ -113,14 +178,24 @@ class AttentionLowering {
                                      .keys = key_[1],
                                      .size = query_[3],
                                      .scale = scale_,
-                                     .causal = causal_});
+                                     .causal = causal_ && !mask_,  // else hidden by what is added
+                                     .bias_batch = adds() ? added_length(0) : 0,
+                                     .bias_heads = adds() ? added_length(1) : 0});
   }
 
-  void convert_statistics(bool from_library, Slot logarithms, Slot statistics) {
-    to_.launch("attention_statistics", "kernels/attention/statistics.cu",
-               define("FROM_LIBRARY", from_library ? "true" : "false"),
-               blocks_for(rows(), kAttentionBlock), {kAttentionBlock},
-               {logarithms, statistics, rows()});
+  void convert_statistics(bool from_library, Slot logarithms, Slot statistics, Slot seen) {
+    const auto [of_batch, of_head] = seen_strides();
+    to_.launch(
+        "attention_statistics", "kernels/attention/statistics.cu",
+        define("FROM_LIBRARY", word(from_library)) + define("MASKED", word(mask_)),
+        blocks_for(rows(), kAttentionBlock), {kAttentionBlock},
+        {logarithms, statistics, seen, rows(), query_[1], query_[2], key_[1], of_batch, of_head});
+  }
+
+  static std::string_view word(bool value) { return value ? "true" : "false"; }
+  std::string score_definitions() const {
+    return define("BIASED", word(bias_)) + define("MASKED", word(mask_)) +
+           define("CAUSAL", word(causal_));
   }
 
   std::string type_definitions() const {
@@ -149,7 +224,6 @@ class AttentionLowering {
   // 0 columns: that gradient isn't wanted.
   void gradient(const std::string& name, bool own_queries, int64_t columns, int64_t value_columns,
                 Slot of_own) {
-    const auto word = [](bool value) { return value ? "true" : "false"; };
     const std::string definitions =
         define("OWN_QUERIES", word(own_queries)) + define("OF_SCORES", word(columns > 0)) +
         define("OF_VALUES", word(value_columns > 0)) +
@@ -179,13 +253,10 @@ class AttentionLowering {
   void launch(const std::string& name, std::initializer_list<const char*> files,
               const std::string& definitions, int64_t own, int64_t most_columns, Dim3 grid,
               std::vector<Argument> arguments) {
-    const auto word = [](bool value) { return value ? "true" : "false"; };
     std::string text = type_definitions() + definitions + define("OWN", fmt::to_string(own)) +
                        define("OTHER", fmt::to_string(other_rows())) +
                        define("DEPTH", dtype_ == DType::Float64 ? "16" : "32") +
-                       define("MOST_COLUMNS", fmt::to_string(most_columns)) +
-                       define("BIASED", word(bias_)) + define("MASKED", word(mask_)) +
-                       define("CAUSAL", word(causal_));
+                       define("MOST_COLUMNS", fmt::to_string(most_columns)) + score_definitions();
     for (const char* file : files) text += source(fmt::format("kernels/attention/{}.cu", file));
     const Argument problem[] = {bias_slot_, mask_slot_, query_[0], query_[1], key_[1],
                                 query_[2],  key_[2],    query_[3], width_,    scale_};
@@ -208,6 +279,7 @@ class AttentionLowering {
   Slot bias_slot_ = in(0);  // unread where there is none
   Slot mask_slot_ = in(0);
   Shape bias_shape_;
+  Shape mask_shape_;
   std::array<int64_t, 4> bias_strides_ = {};
   std::array<int64_t, 4> mask_strides_ = {};
   Slot means_;

@@ -52,15 +52,21 @@ extern "C" __global__ void __launch_bounds__(256)
       for (int t = 0; t < TAPS2; ++t) {
         held[t] = vector_at(weights + (FLIP ? TAPS2 - 1 - t : t) * (I)channels);
       }
+      constexpr int kReach = (R - 1) * STEP2 + TAPS2;
+      Vector values[kReach];  // all loads come first: none waits for another
 #pragma unroll
-      for (int j = 0; j < (R - 1) * STEP2 + TAPS2; ++j) {
+      for (int j = 0; j < kReach; ++j) {
+        const I p = first + j;
+        if (p >= 0 && p < (I)in2) values[j] = vector_at(row + p * (I)channels);
+      }
+#pragma unroll
+      for (int j = 0; j < kReach; ++j) {
         const I p = first + j;
         if (p < 0 || p >= (I)in2) continue;
-        const Vector values = vector_at(row + p * (I)channels);
 #pragma unroll
         for (int r = 0; r < R; ++r) {
           const int t = j - r * STEP2;
-          if (t >= 0 && t < TAPS2) multiply_add(sums[r], values, held[t]);
+          if (t >= 0 && t < TAPS2) multiply_add(sums[r], values[j], held[t]);
         }
       }
 #endif

@@ -22,7 +22,7 @@ void lower_map(const ElementwiseBody& body, const std::string& name, Lowering& l
   text += fmt::format("#pragma unroll\n    for (int v = 0; v < W; ++v) {}\n", writer.call());
   text += writer.stores() + "  }";
   if (has_tail) {  // of a single axis, with full operands and scalars alone
-    text += fmt::format(" else {{\n    for (I e = i; e < {}; ++e) {}\n  }}", end,
+    text += fmt::format(" else {{\n#pragma unroll 1\n    for (I e = i; e < {}; ++e) {}\n  }}", end,
                         writer.call_of_one("e"));
   }
   text += "\n";

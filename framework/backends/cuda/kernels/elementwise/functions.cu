@@ -42,10 +42,27 @@ CORNU_FLOAT_UNARY(ceil, ceilf(x), ceil(x))
 CORNU_FLOAT_UNARY(round, rintf(x), rint(x))
 CORNU_FLOAT_UNARY(negate, -x, -x)
 CORNU_FLOAT_UNARY(abs, fabsf(x), fabs(x))
-CORNU_FLOAT_UNARY(square, x* x, x* x)
+CORNU_FLOAT_UNARY(square, __fmul_rn(x, x), __dmul_rn(x, x))
 CORNU_FLOAT_UNARY(relu, x < 0.0f ? 0.0f : x, x < 0.0 ? 0.0 : x)
 CORNU_FLOAT_UNARY(sign, x > 0.0f ? 1.0f : (x < 0.0f ? -1.0f : x),
                   x > 0.0 ? 1.0 : (x < 0.0 ? -1.0 : x))
+
+// The larger and the smaller one; NaN if either is.
+#ifdef CORNU_SIMULATED
+__device__ f32 larger_of(f32 a, f32 b) { return a != a ? a : (b != b ? b : fmaxf(a, b)); }
+__device__ f32 smaller_of(f32 a, f32 b) { return a != a ? a : (b != b ? b : fminf(a, b)); }
+#else
+__device__ __forceinline__ f32 larger_of(f32 a, f32 b) {
+  f32 result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+__device__ __forceinline__ f32 smaller_of(f32 a, f32 b) {
+  f32 result;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+#endif
 
 #define CORNU_FLOAT_BINARY(NAME, OF_F32, OF_F64)                            \
   __device__ __forceinline__ f32 op_##NAME(f32 a, f32 b) { return OF_F32; } \
@@ -53,12 +70,12 @@ CORNU_FLOAT_UNARY(sign, x > 0.0f ? 1.0f : (x < 0.0f ? -1.0f : x),
 
 CORNU_FLOAT_BINARY(add, a + b, a + b)
 CORNU_FLOAT_BINARY(subtract, a - b, a - b)
-CORNU_FLOAT_BINARY(multiply, a* b, a* b)
+// Products are rounded, as the CPU's are: else what adds to one would be computed as one operation,
+// and a function would differ from its ops.
+CORNU_FLOAT_BINARY(multiply, __fmul_rn(a, b), __dmul_rn(a, b))
 CORNU_FLOAT_BINARY(divide, a / b, a / b)
-CORNU_FLOAT_BINARY(maximum, a != a ? a : (b != b ? b : fmaxf(a, b)),
-                   a != a ? a : (b != b ? b : fmax(a, b)))
-CORNU_FLOAT_BINARY(minimum, a != a ? a : (b != b ? b : fminf(a, b)),
-                   a != a ? a : (b != b ? b : fmin(a, b)))
+CORNU_FLOAT_BINARY(maximum, larger_of(a, b), a != a ? a : (b != b ? b : fmax(a, b)))
+CORNU_FLOAT_BINARY(minimum, smaller_of(a, b), a != a ? a : (b != b ? b : fmin(a, b)))
 CORNU_FLOAT_BINARY(power, powf(a, b), pow(a, b))
 CORNU_FLOAT_BINARY(atan2, atan2f(a, b), atan2(a, b))
 CORNU_FLOAT_BINARY(remainder, fmodf(a, b), fmod(a, b))

@@ -48,13 +48,12 @@ std::string declarations(const ElementwiseBody& body) {
   size_t word = kWordsBefore;
   for (size_t k = 0; k < body.inputs.size(); ++k) {
     const std::string type = type_name(body.inputs[k].dtype);
-    text +=
-        fmt::format("  const {0}* __restrict__ in{1} = (const {0}*)own[{2}];\n", type, k, word++);
+    text += fmt::format("  const {0}* in{1} = (const {0}*)own[{2}];\n", type, k, word++);
     if (is_one(body.inputs[k])) text += fmt::format("  const {} x{} = in{}[0];\n", type, k, k);
   }
   for (size_t k = 0; k < body.arrays.size(); ++k) {
-    text += fmt::format("  {0}* __restrict__ out{1} = ({0}*)own[{2}];\n",
-                        type_name(body.array_types[k]), k, word++);
+    text +=
+        fmt::format("  {0}* out{1} = ({0}*)own[{2}];\n", type_name(body.array_types[k]), k, word++);
   }
   return text;
 }
@@ -96,7 +95,7 @@ std::string kernel_text(const ElementwiseBody& body, size_t members) {
       "  for (int k = 0; k < {0}; ++k) {{\n"
       "    const u64 i = ((block * {0} + k) * {1} + threadIdx.x) * W;\n"
       "    if (i + W <= count) {{\n{2}    }} else {{\n"
-      "      for (u64 e = i; e < count; ++e) {3}\n    }}\n  }}\n}}\n",
+      "#pragma unroll 1\n      for (u64 e = i; e < count; ++e) {3}\n    }}\n  }}\n}}\n",
       kPacks, kElementwiseBlock, pack_statements(body), call(body, false));
   return text;
 }

@@ -3,15 +3,17 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 
 #include "framework/backends/cuda/kernels/elementwise/writer.h"
 
 namespace cornu::cuda {
 namespace {
 
-constexpr int64_t kMostBlocks = 1056;  // eight for each of an H200's multiprocessors
-constexpr int64_t kLeastRounds = 4;    // of each thread
-constexpr int64_t kMostColumns = 32;   // threads of a block side by side
+constexpr int64_t kMostBlocks = 528;  // four for each of an H200's multiprocessors: all run at once
+constexpr int64_t kLeastRounds = 4;   // of each thread
+constexpr int64_t kMostColumns = 32;  // threads of a block side by side
+constexpr int64_t kPartColumns = 8;   // the same, where parts are added
 constexpr const char* kBlockText = "256";
 static_assert(kElementwiseBlock == 256);
 
@@ -27,7 +29,8 @@ struct Division {
   int64_t rows_each;      // of a row block
 
   Division(const ElementwiseBody& body, int64_t width)
-      : columns(body.columns()), rows(body.shape.num_elements() / columns) {
+      : columns(body.columns() == 1 ? width : body.columns()),
+        rows(body.shape.num_elements() / columns) {
     const int64_t packs = ceil_divide(columns, width);
     across =
         std::min(kMostColumns, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(packs))));
@@ -110,6 +113,36 @@ std::string statements(const ElementwiseBody& body, ElementwiseWriter& writer,
   return text;
 }
 
+// A sum whose parts are in memory.
+struct Parts {
+  Slot place;
+  int64_t count;
+  const ElementwiseBody::Sum* sum;
+
+  bool is_like(const Parts& other) const {
+    return count == other.count && sum->columns == other.sum->columns &&
+           sum->dtype == other.sum->dtype;
+  }
+};
+
+// The sums that are alike by one launch: a row of the grid for each.
+void add_parts(std::span<const Parts> alike, Lowering& lowering) {
+  const ElementwiseBody::Sum& first = *alike.front().sum;
+  const auto across = std::min(
+      kPartColumns, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(first.columns))));
+  std::vector<Argument> arguments = {alike.front().count, first.columns};
+  for (const Parts& one : alike) {
+    arguments.emplace_back(one.place);
+    arguments.emplace_back(out(one.sum->output));
+  }
+  lowering.launch("add_parts", "kernels/elementwise/sums.cu",
+                  define("T", type_name(first.dtype)) + define("TX", fmt::to_string(across)) +
+                      define("SUMS", fmt::to_string(alike.size())),
+                  {static_cast<uint32_t>(ceil_divide(first.columns, across)),
+                   static_cast<uint32_t>(alike.size())},
+                  {kElementwiseBlock}, std::move(arguments));
+}
+
 }  // namespace
 
 void lower_sums(const ElementwiseBody& body, const std::string& name, Lowering& lowering) {
@@ -117,30 +150,27 @@ void lower_sums(const ElementwiseBody& body, const std::string& name, Lowering& 
   const Division division(body, writer.width());
   std::string parameters;
   std::vector<Argument> places;
-  std::vector<int64_t> parts;
+  std::vector<Parts> parts;
   for (size_t k = 0; k < body.sums.size(); ++k) {
     const ElementwiseBody::Sum& sum = body.sums[k];
     const int64_t count = division.row_blocks * (sum.columns == 1 ? division.column_blocks : 1);
     const auto bytes = static_cast<size_t>(count * sum.columns) * size_of(sum.dtype);
     parameters +=
         fmt::format("{}{}* __restrict__ part{}", k > 0 ? ", " : "", type_name(sum.dtype), k);
-    places.emplace_back(count == 1 ? out(sum.output) : lowering.scratch(bytes));
-    parts.push_back(count);
+    const Slot place = count == 1 ? out(sum.output) : lowering.scratch(bytes);
+    places.emplace_back(place);
+    if (count > 1) parts.push_back({place, count, &sum});
   }
   const std::string text = statements(body, writer, division);
   lowering.launch_text(
       name, writer.kernel(parameters, text),
       {static_cast<uint32_t>(division.column_blocks), static_cast<uint32_t>(division.row_blocks)},
       {kElementwiseBlock}, writer.arguments(places));
-  for (size_t k = 0; k < body.sums.size(); ++k) {
-    if (parts[k] == 1) continue;
-    const ElementwiseBody::Sum& sum = body.sums[k];
-    const auto across = std::min(
-        kMostColumns, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(sum.columns))));
-    lowering.launch("add_parts", "kernels/elementwise/sums.cu",
-                    define("T", type_name(sum.dtype)) + define("TX", fmt::to_string(across)),
-                    {static_cast<uint32_t>(ceil_divide(sum.columns, across))}, {kElementwiseBlock},
-                    {places[k], out(sum.output), parts[k], sum.columns});
+  for (auto begin = parts.begin(); begin != parts.end();) {
+    const auto end = std::stable_partition(begin, parts.end(),
+                                           [&](const Parts& one) { return one.is_like(*begin); });
+    add_parts({begin, end}, lowering);
+    begin = end;
   }
 }
 

@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// out[c] = the sum of parts[p][c] over all p, by blocks of TX columns.
+// out[c] = the sum of parts[p][c] over all p, by blocks of TX columns; for SUMS such sums.
+struct Sums {
+  struct {
+    const T* parts;
+    T* out;
+  } each[SUMS];
+};
+
 extern "C" __global__ void __launch_bounds__(256)
-    KERNEL(const T* __restrict__ parts, T* __restrict__ out, i64 count, i64 columns) {
+    KERNEL(i64 count, i64 columns, const __grid_constant__ Sums sums) {
   __shared__ T shared[256];
+  const T* parts = sums.each[blockIdx.y].parts;
   const int tx = threadIdx.x % TX;
   const int ty = threadIdx.x / TX;
   const i64 column = (i64)blockIdx.x * TX + tx;
@@ -16,5 +24,5 @@ extern "C" __global__ void __launch_bounds__(256)
     if (ty < half) shared[threadIdx.x] += shared[threadIdx.x + half * TX];
     __syncthreads();
   }
-  if (ty == 0 && column < columns) out[column] = shared[tx];
+  if (ty == 0 && column < columns) sums.each[blockIdx.y].out[column] = shared[tx];
 }

@@ -34,11 +34,11 @@ ElementwiseWriter::ElementwiseWriter(const ElementwiseBody& body, bool specializ
   while (unit % width_ != 0) width_ /= 2;
 }
 
-// What the width has to divide; 0: nothing.
+// What the width has to divide; 0: nothing. Of sums over everything it makes the columns.
 int64_t ElementwiseWriter::divisible_by_width() const {
   const bool has_axes = axes_.sizes.size() > 1;
   if (body_.sums.empty()) return has_axes ? axes_.inner() : 0;
-  return std::gcd(axes_.inner(), body_.columns());
+  return body_.columns() == 1 ? axes_.inner() : std::gcd(axes_.inner(), body_.columns());
 }
 
 std::string ElementwiseWriter::size(int64_t value) {
@@ -149,11 +149,16 @@ std::string ElementwiseWriter::kernel(const std::string& parameters,
   const auto add = [&](const std::string& parameter) {
     list += (list.empty() ? "" : ", ") + parameter;
   };
+  // Results may lie where full operands do. With __restrict__, a load of one might come after the
+  // store of a result in its place.
   for (size_t k = 0; k < body_.inputs.size(); ++k) {
-    add(fmt::format("const {}* __restrict__ in{}", type_name(body_.inputs[k].dtype), k));
+    const bool apart =
+        body_.arrays.empty() || body_.inputs[k].shape.num_elements() != body_.shape.num_elements();
+    add(fmt::format("const {}*{} in{}", type_name(body_.inputs[k].dtype),
+                    apart ? " __restrict__" : "", k));
   }
   for (size_t k = 0; k < body_.arrays.size(); ++k) {
-    add(fmt::format("{}* __restrict__ out{}", type_name(body_.array_types[k]), k));
+    add(fmt::format("{}* out{}", type_name(body_.array_types[k]), k));
   }
   if (!parameters.empty()) add(parameters);
   for (size_t k = 0; k < sizes_.size(); ++k) add(fmt::format("i64 n{}", k));

@@ -7,15 +7,16 @@ extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const Vector* __restrict__ x, const N* __restrict__ indices, Vector* __restrict__ y,
            i64* status, i64 code SIZES) {
   const I first = (I)blockIdx.x * (256 * EACH) + threadIdx.x;
-  i64 places[EACH];
+  N chosen[EACH] = {};  // read before one is looked at: loads don't wait for each other
 #pragma unroll
   for (int k = 0; k < EACH; ++k) {
     const I e = first + k * 256;
-    places[k] = -1;
-    if (e < (I)count) {
-      const N index = indices[ALONG ? e : e / (I)inner % (I)length];
-      places[k] = place_of(index, size, status, code);
-    }
+    if (e < (I)count) chosen[k] = indices[ALONG ? e : e / (I)inner % (I)length];
+  }
+  i64 places[EACH];
+#pragma unroll
+  for (int k = 0; k < EACH; ++k) {
+    places[k] = first + k * 256 < (I)count ? place_of(chosen[k], size, status, code) : -1;
   }
   Vector values[EACH];
 #pragma unroll
