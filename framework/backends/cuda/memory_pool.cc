@@ -11,6 +11,9 @@ namespace cornu::cuda {
 namespace {
 
 constexpr size_t kUnit = 256;
+constexpr size_t kHeldUnit = size_t{2} << 20;  // in which CUDA takes memory of a GPU
+
+size_t held_bytes(size_t bytes) { return (bytes + kHeldUnit - 1) / kHeldUnit * kHeldUnit; }
 
 std::string in_words(size_t bytes) {
   constexpr double kMebi = 1024.0 * 1024.0;
@@ -91,9 +94,9 @@ std::byte* MemoryPool::cut_from_slab(size_t bytes) {
 }
 
 std::byte* MemoryPool::allocate(size_t bytes) {
-  if (limit_ > 0 && usage_.held + bytes > limit_) return nullptr;
+  if (limit_ > 0 && usage_.held + held_bytes(bytes) > limit_) return nullptr;
   auto* block = static_cast<std::byte*>(runtime_.allocate(gpu_, bytes));
-  if (block) usage_.held += bytes;
+  if (block) usage_.held += held_bytes(bytes);
   return block;
 }
 
@@ -112,7 +115,7 @@ void MemoryPool::release_free() {
   drain_();
   for (const auto& [bytes, block] : released) runtime_.free(gpu_, block);
   const std::lock_guard lock(mutex_);
-  for (const auto& [bytes, block] : released) usage_.held -= bytes;
+  for (const auto& [bytes, block] : released) usage_.held -= held_bytes(bytes);
 }
 
 void MemoryPool::fail(size_t bytes, std::string_view what) const {

@@ -208,7 +208,7 @@ TEST_CASE("memory that is exhausted says who wanted it") {
   std::byte* first = pool.take(9 << 20, "a test");
   CHECK(error_of([&] { pool.take(9 << 20, "another test"); }) ==
         "ResourceExhausted: GPU:7: out of memory: another test needs 9.0 MiB; 9.0 MiB are in use "
-        "here and 9.0 MiB held, of a limit of 16.0 MiB. Use smaller batches, a smaller model or "
+        "here and 10.0 MiB held, of a limit of 16.0 MiB. Use smaller batches, a smaller model or "
         "mixed precision.");
   CHECK(drains == 1);
   pool.give(first, 9 << 20);

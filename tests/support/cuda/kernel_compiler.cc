@@ -127,7 +127,19 @@ fs::path shared_object(const std::string& name, const std::string& text) {
   return made;
 }
 
+// With CORNU_KERNEL_TEXTS, each kernel's text is left in that folder, for the CUDA compiler.
+void keep_text(const KernelCode& code) {
+  const char* folder = std::getenv("CORNU_KERNEL_TEXTS");
+  if (folder == nullptr || *folder == '\0') return;
+  const fs::path file = fs::path(folder) / (code.name + ".cu");
+  if (fs::exists(file)) return;
+  const std::string own = fmt::format("{}.{}.tmp", file.native(), getpid());
+  std::ofstream(own, std::ios::binary) << code.text;
+  fs::rename(own, file);
+}
+
 CompiledKernel load(const KernelCode& code) {
+  keep_text(code);
   const fs::path file = shared_object(code.name, host_text(code.name, code.text));
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   check<Internal>(library != nullptr, "Kernel {} can't be loaded: {}", code.name,

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs tests that pack.py has packed: run [-v] [NAME...]. A NAME is a part of tests' names.
+
+With -v all that they print is shown, else that of those that fail. CUDA's libraries are found
+where the system looks, in $LD_LIBRARY_PATH, or among python3's packages (nvidia-cudnn-cu13 and
+the like). `run --environment` prints, for a shell, what the programs need: then
+benchmarks/compare.py --device GPU:0 runs with CORNU_BUILD_DIR naming this folder."""
+import glob
+import json
+import os
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.abspath(__file__))
+SKIPPED = 77
+
+
+def packages_folders():
+    """Where python3 has NVIDIA's libraries."""
+    found = []
+    for path in sys.path:
+        found += sorted(glob.glob(os.path.join(path, "nvidia", "*", "lib")))
+    return found
+
+
+def environment():
+    own = [os.path.join(ROOT, "lib"), *filter(None, [os.environ.get("LD_LIBRARY_PATH")]),
+           *packages_folders()]
+    result = {"LD_LIBRARY_PATH": ":".join(own)}
+    if os.listdir(os.path.join(ROOT, "cuda_cache")):
+        result["CORNU_CUDA_CACHE"] = os.path.join(ROOT, "cuda_cache")
+    return result
+
+
+def filled_in(text):
+    return text.replace("{root}", ROOT)
+
+
+def run(test, verbose):
+    """"passed", "skipped" or what went wrong."""
+    own = {name: filled_in(value) for name, value in test["environment"].items()}
+    command = [filled_in(word) for word in test["command"]]
+    try:
+        done = subprocess.run(command, env={**os.environ, **environment(), **own}, text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, errors="replace", timeout=test["timeout"])
+    except subprocess.TimeoutExpired as expired:
+        output = (expired.stdout or b"").decode(errors="replace")
+        result = f"FAILED: not done in {test['timeout']:.0f} s"
+    else:
+        output = done.stdout
+        result = {0: "passed", SKIPPED: "skipped"}.get(done.returncode,
+                                                       f"FAILED: code {done.returncode}")
+    if verbose or result != "passed":
+        print(output, end="")
+    return result
+
+
+def main(arguments):
+    if "--help" in arguments:
+        print(__doc__)
+        return 0
+    if "--environment" in arguments:
+        for name, value in environment().items():
+            print(f"export {name}='{value}'")
+        return 0
+    verbose = "-v" in arguments
+    names = [word for word in arguments if not word.startswith("-")]
+    with open(os.path.join(ROOT, "tests.json"), encoding="utf-8") as file:
+        tests = [test for test in json.load(file)
+                 if not names or any(name in test["name"] for name in names)]
+    failed = []
+    for test in tests:
+        start = time.monotonic()
+        result = run(test, verbose)
+        print(f"{test['name']}: {result} ({time.monotonic() - start:.1f} s)", flush=True)
+        if result.startswith("FAILED"):
+            failed.append(test["name"])
+    print(f"{len(tests) - len(failed)} of {len(tests)} tests did not fail" +
+          (f"; failed: {', '.join(failed)}" if failed else ""))
+    return 1 if failed or not tests else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
