@@ -19,12 +19,11 @@ bool is_fusible(const Graph& graph, const Node& node) {
          graph.type(node.outputs[0]).shape.num_elements() > 0;
 }
 
-// A sum that a group can compute: of float32 or float64, with few enough columns for a thread's
-// memory.
-bool is_column_sum(const Graph& graph, const Node& node) {
+// A sum that a group can compute, with few enough columns for a thread's memory.
+bool is_column_sum(const Graph& graph, const Node& node, FusedSums sums) {
   if (!node.is("reduce_sum")) return false;
   const auto& [dtype, shape] = graph.type(node.inputs[0]);
-  if (dtype != DType::Float32 && dtype != DType::Float64) return false;
+  if (!is_floating(dtype) || (is_half(dtype) && sums != FusedSums::AllFloats)) return false;
   const auto columns = summed_columns(shape, node.attributes.get_ints("axes"));
   return columns && *columns <= kMostColumns;
 }
@@ -70,8 +69,9 @@ std::vector<std::vector<int>> node_readers(const Graph& graph,
 // one node.
 class Grouping {
  public:
-  explicit Grouping(const Graph& graph)
+  Grouping(const Graph& graph, FusedSums sums)
       : graph_(graph),
+        sums_(sums),
         producers_(graph.producers()),
         readers_(value_readers(graph)),
         order_(node_readers(graph, readers_)),
@@ -82,7 +82,7 @@ class Grouping {
     }
     merge_siblings();
     for (int node = 0; node < static_cast<int>(graph_.nodes.size()); ++node) {
-      if (is_column_sum(graph, graph.nodes[static_cast<size_t>(node)])) attach_sum(node);
+      if (is_column_sum(graph, graph.nodes[static_cast<size_t>(node)], sums)) attach_sum(node);
     }
   }
 
@@ -92,7 +92,7 @@ class Grouping {
       const int group = static_cast<int>(i);
       if (order_.members(group).empty()) continue;
       const Node& node = graph_.nodes[static_cast<size_t>(order_.members(group).front())];
-      if (!is_fusible(graph_, node) && !is_column_sum(graph_, node)) continue;
+      if (!is_fusible(graph_, node) && !is_column_sum(graph_, node, sums_)) continue;
       result.push_back(order_.members(group));
       std::ranges::sort(result.back());
     }
@@ -197,6 +197,7 @@ class Grouping {
   }
 
   const Graph& graph_;
+  FusedSums sums_;
   std::vector<int32_t> producers_;
   std::vector<std::vector<int>> readers_;  // by value
   std::vector<bool> fusible_;              // by node
@@ -220,8 +221,8 @@ std::optional<int64_t> summed_columns(const Shape& shape, const std::vector<int6
   return sums ? std::optional(columns) : std::nullopt;
 }
 
-std::vector<std::vector<int>> elementwise_groups(const Graph& graph) {
-  return Grouping(graph).groups();
+std::vector<std::vector<int>> elementwise_groups(const Graph& graph, FusedSums sums) {
+  return Grouping(graph, sums).groups();
 }
 
 }  // namespace cornu::passes

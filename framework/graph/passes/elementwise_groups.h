@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "framework/graph/graph.h"
+#include "framework/graph/passes/pass.h"
 
 namespace cornu::passes {
 
@@ -15,9 +16,10 @@ namespace cornu::passes {
 std::optional<int64_t> summed_columns(const Shape& shape, const std::vector<int64_t>& axes);
 
 // Elementwise nodes of one shape that are connected or read the same values, with the sums over
-// their columns that "fused" nodes can make on the way. Each such node of the graph is in one group
+// their columns that "fused" nodes can make on the way, of 16-bit floats too where `sums` says so.
+// Each such node of the graph is in one group
 // (alone, where nothing joins it), each group in the order of the graph. No path leaves a group and
 // comes back.
-std::vector<std::vector<int>> elementwise_groups(const Graph& graph);
+std::vector<std::vector<int>> elementwise_groups(const Graph& graph, FusedSums sums);
 
 }  // namespace cornu::passes

@@ -48,10 +48,10 @@ bool is_cheap(const Node& node) {
 
 class Fuser {
  public:
-  explicit Fuser(const Graph& graph)
+  Fuser(const Graph& graph, FusedSums sums)
       : graph_(graph),
         producers_(graph.producers()),
-        groups_(elementwise_groups(graph)),
+        groups_(elementwise_groups(graph, sums)),
         group_of_(graph.nodes.size(), -1),
         repeated_(groups_.size()),
         made_(groups_.size()),
@@ -285,6 +285,8 @@ class Fuser {
 
 }  // namespace
 
-Graph fuse_elementwise(const Graph& graph) { return Fuser(eliminate_dead_nodes(graph)).run(); }
+Graph fuse_elementwise(const Graph& graph, FusedSums sums) {
+  return Fuser(eliminate_dead_nodes(graph), sums).run();
+}
 
 }  // namespace cornu::passes

@@ -229,10 +229,18 @@ void check_sums(const Shape& shape, DType dtype, bool arrays, bool total) {
   b.output(b.sum(product, total));
   if (arrays) b.output(product);
   b.output(b.sum(x, total));
-  check_like_cpu("fused",
-                 {random_tensor(shape, dtype, 1), random_tensor(vector, dtype, 2),
-                  random_tensor(vector, dtype, 3)},
-                 b.attributes(), b.output_types(), dtype == DType::Float32 ? 1e-4 : 1e-11);
+  const std::vector<Tensor> inputs = {random_tensor(shape, dtype, 1),
+                                      random_tensor(vector, dtype, 2),
+                                      random_tensor(vector, dtype, 3)};
+  const auto found = run_lowered("fused", inputs, b.attributes(), b.output_types());
+  const auto expected = run_each_on_cpu(b.body(), inputs);
+  for (size_t i = 0; i < found.size(); ++i) {
+    CAPTURE(i);
+    cpu::testing::check_close(found[i], cpu::testing::values_of(expected[i]),
+                              is_half(dtype)            ? 2e-2
+                              : dtype == DType::Float32 ? 1e-4
+                                                        : 1e-11);
+  }
 }
 
 TEST_CASE("sums of columns and of everything") {
@@ -242,6 +250,10 @@ TEST_CASE("sums of columns and of everything") {
     check_sums(shape, DType::Float32, false, true);
   }
   check_sums({1000, 144}, DType::Float64, true, true);
+  for (const Shape& shape : std::vector<Shape>{{3, 5}, {640, 96}, {129, 255}, {2000, 1}}) {
+    check_sums(shape, DType::BFloat16, true, false);
+    check_sums(shape, DType::Float16, false, true);
+  }
 }
 
 // What changes two moments and a parameter.

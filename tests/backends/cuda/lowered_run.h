@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "framework/core/tensor.h"
+#include "framework/graph/backend.h"
+#include "framework/graph/graph.h"
 #include "framework/graph/op.h"
 
 namespace cornu::cuda::testing {
@@ -30,6 +32,27 @@ class WithoutLibraries {
 std::vector<Tensor> run_lowered(const std::string& op, const std::vector<Tensor>& inputs,
                                 const Attributes& attributes,
                                 const std::vector<TensorType>& outputs);
+
+// What a "fused" node's body computes, by the CPU's kernel of each op.
+inline std::vector<Tensor> run_each_on_cpu(const Graph& body, const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> values(body.types.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    values[static_cast<size_t>(body.inputs[i])] = inputs[i];
+  }
+  for (const Node& node : body.nodes) {
+    const ValueId result = node.outputs[0];
+    std::vector<Tensor> operands;
+    for (const ValueId id : node.inputs) operands.push_back(values[static_cast<size_t>(id)]);
+    values[static_cast<size_t>(result)] =
+        node.is("constant")
+            ? node.attributes.get_tensor("value")
+            : cpu_backend().execute(*node.op, operands, node.attributes,
+                                    std::vector{body.type(result)}, Device{})[0];
+  }
+  std::vector<Tensor> outputs;
+  for (const ValueId id : body.outputs) outputs.push_back(values[static_cast<size_t>(id)]);
+  return outputs;
+}
 
 // CHECKs that run_lowered gives what the CPU's kernel gives, within `tolerance` * max(1, |value|);
 // NaN equals NaN. 0: the same numbers.

@@ -116,6 +116,11 @@ std::string literal(const Tensor& value) {
   });
 }
 
+// To what a 16-bit float holds.
+std::string rounded(DType dtype, const std::string& value) {
+  return fmt::format("widen(narrow<{}>({}))", type_name(dtype), value);
+}
+
 class BodyWriter {
  public:
   // False when there is no function for the node.
@@ -162,8 +167,7 @@ class BodyWriter {
     const DType to = graph.type(node.outputs[0]).dtype;
     const std::string value = fmt::format("convert<{}>(({}){})", compute_name(to),
                                           compute_name(graph.type(node.inputs[0]).dtype), from);
-    if (to != DType::Float16 && to != DType::BFloat16) return value;
-    return fmt::format("widen(narrow<{}>({}))", type_name(to), value);  // rounds
+    return is_half(to) ? rounded(to, value) : value;
   }
 
   // A power with a constant exponent of 1, 2 or -1; else empty.
@@ -230,7 +234,7 @@ std::string signature(const ElementwiseBody& body) {
     add(compute_name(body.inputs[i].dtype), "", 'x', i);
   }
   for (size_t i = 0; i < body.arrays.size(); ++i) add(type_name(body.array_types[i]), "&", 'y', i);
-  for (size_t i = 0; i < body.sums.size(); ++i) add(type_name(body.sums[i].dtype), "&", 's', i);
+  for (size_t i = 0; i < body.sums.size(); ++i) add(compute_name(body.sums[i].dtype), "&", 's', i);
   return text + ") {\n";
 }
 
@@ -260,8 +264,10 @@ std::optional<ElementwiseBody> body_of(const Graph& graph) {
     if (sum) {
       const auto columns = passes::summed_columns(graph.type(sum->inputs[0]).shape,
                                                   sum->attributes.get_ints("axes"));
-      if (!columns || (dtype != DType::Float32 && dtype != DType::Float64)) return std::nullopt;
-      results += fmt::format("  s{} = {};\n", body.sums.size(), writer.name(sum->inputs[0]));
+      if (!columns || !is_floating(dtype)) return std::nullopt;
+      const std::string& value = writer.name(sum->inputs[0]);
+      results += fmt::format("  s{} = {};\n", body.sums.size(),
+                             is_half(dtype) ? rounded(dtype, value) : value);
       body.sums.push_back({i, *columns, dtype});
     } else {
       results += fmt::format("  y{} = narrow<{}>({});\n", body.arrays.size(), type_name(dtype),

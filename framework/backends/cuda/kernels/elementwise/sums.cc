@@ -46,7 +46,7 @@ struct Division {
 std::string accumulators(const ElementwiseBody& body) {
   std::string text;
   for (size_t k = 0; k < body.sums.size(); ++k) {
-    const std::string type = type_name(body.sums[k].dtype);
+    const std::string type = compute_name(body.sums[k].dtype);
     text += fmt::format("  {} a{}[W];\n  for (int v = 0; v < W; ++v) a{}[v] = 0;\n", type, k, k);
   }
   return text;
@@ -56,7 +56,7 @@ std::string accumulators(const ElementwiseBody& body) {
 std::string one_pack(const ElementwiseBody& body, ElementwiseWriter& writer) {
   std::string text = writer.loads() + "#pragma unroll\n    for (int v = 0; v < W; ++v) {\n";
   for (size_t k = 0; k < body.sums.size(); ++k) {
-    text += fmt::format("      {} s{};\n", type_name(body.sums[k].dtype), k);
+    text += fmt::format("      {} s{};\n", compute_name(body.sums[k].dtype), k);
   }
   text += "      " + writer.call() + "\n";
   for (size_t k = 0; k < body.sums.size(); ++k) text += fmt::format("      a{0}[v] += s{0};\n", k);
@@ -71,7 +71,8 @@ std::string total(size_t k, const std::string& type) {
       "    __syncthreads();\n    for (int half = {2} / 2; half > 0; half /= 2) {{\n"
       "      if (threadIdx.x < half) shared[threadIdx.x] += shared[threadIdx.x + half];\n"
       "      __syncthreads();\n    }}\n"
-      "    if (threadIdx.x == 0) part{0}[(i64)blockIdx.y * gridDim.x + blockIdx.x] = shared[0];\n"
+      "    if (threadIdx.x == 0)\n"
+      "      part{0}[(i64)blockIdx.y * gridDim.x + blockIdx.x] = narrow<P{0}>(shared[0]);\n"
       "    __syncthreads();\n  }}\n",
       k, type, kBlockText);
 }
@@ -86,7 +87,8 @@ std::string by_column(size_t k, const std::string& type, const std::string& colu
       "          shared[threadIdx.x * W + v] += shared[(threadIdx.x + half * TX) * W + v];\n"
       "      }}\n      __syncthreads();\n    }}\n"
       "    if (ty == 0 && c < {3}) {{\n      for (int v = 0; v < W; ++v)\n"
-      "        part{0}[(i64)blockIdx.y * {3} + c + v] = shared[threadIdx.x * W + v];\n    }}\n"
+      "        part{0}[(i64)blockIdx.y * {3} + c + v] = narrow<P{0}>(shared[threadIdx.x * W + "
+      "v]);\n    }}\n"
       "    __syncthreads();\n  }}\n",
       k, type, kBlockText, columns);
 }
@@ -107,7 +109,7 @@ std::string statements(const ElementwiseBody& body, ElementwiseWriter& writer,
                       kBlockText);
   text += fmt::format("    const I i = r * {} + c;\n{}  }}\n", columns, one_pack(body, writer));
   for (size_t k = 0; k < body.sums.size(); ++k) {
-    const std::string type = type_name(body.sums[k].dtype);
+    const std::string type = compute_name(body.sums[k].dtype);
     text += body.sums[k].columns == 1 ? total(k, type) : by_column(k, type, columns);
   }
   return text;
@@ -136,7 +138,8 @@ void add_parts(std::span<const Parts> alike, Lowering& lowering) {
     arguments.emplace_back(out(one.sum->output));
   }
   lowering.launch("add_parts", "kernels/elementwise/sums.cu",
-                  define("T", type_name(first.dtype)) + define("TX", fmt::to_string(across)) +
+                  define("C", compute_name(first.dtype)) + define("T", type_name(first.dtype)) +
+                      define("TX", fmt::to_string(across)) +
                       define("SUMS", fmt::to_string(alike.size())),
                   {static_cast<uint32_t>(ceil_divide(first.columns, across)),
                    static_cast<uint32_t>(alike.size())},
@@ -149,21 +152,23 @@ void lower_sums(const ElementwiseBody& body, const std::string& name, Lowering& 
   ElementwiseWriter writer(body, lowering.specialize());
   const Division division(body, writer.width());
   std::string parameters;
+  std::string types;  // P0, P1, …: in which parts, or sums that have but one, are stored
   std::vector<Argument> places;
   std::vector<Parts> parts;
   for (size_t k = 0; k < body.sums.size(); ++k) {
     const ElementwiseBody::Sum& sum = body.sums[k];
     const int64_t count = division.row_blocks * (sum.columns == 1 ? division.column_blocks : 1);
-    const auto bytes = static_cast<size_t>(count * sum.columns) * size_of(sum.dtype);
-    parameters +=
-        fmt::format("{}{}* __restrict__ part{}", k > 0 ? ", " : "", type_name(sum.dtype), k);
+    const DType stored = count == 1 || !is_half(sum.dtype) ? sum.dtype : DType::Float32;
+    const auto bytes = static_cast<size_t>(count * sum.columns) * size_of(stored);
+    types += define(fmt::format("P{}", k), type_name(stored));
+    parameters += fmt::format("{}P{}* __restrict__ part{}", k > 0 ? ", " : "", k, k);
     const Slot place = count == 1 ? out(sum.output) : lowering.scratch(bytes);
     places.emplace_back(place);
     if (count > 1) parts.push_back({place, count, &sum});
   }
   const std::string text = statements(body, writer, division);
   lowering.launch_text(
-      name, writer.kernel(parameters, text),
+      name, types + writer.kernel(parameters, text),
       {static_cast<uint32_t>(division.column_blocks), static_cast<uint32_t>(division.row_blocks)},
       {kElementwiseBlock}, writer.arguments(places));
   for (auto begin = parts.begin(); begin != parts.end();) {

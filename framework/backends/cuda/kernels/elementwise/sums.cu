@@ -2,19 +2,19 @@
 // out[c] = the sum of parts[p][c] over all p, by blocks of TX columns; for SUMS such sums.
 struct Sums {
   struct {
-    const T* parts;
+    const C* parts;
     T* out;
   } each[SUMS];
 };
 
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(i64 count, i64 columns, const __grid_constant__ Sums sums) {
-  __shared__ T shared[256];
-  const T* parts = sums.each[blockIdx.y].parts;
+  __shared__ C shared[256];
+  const C* parts = sums.each[blockIdx.y].parts;
   const int tx = threadIdx.x % TX;
   const int ty = threadIdx.x / TX;
   const i64 column = (i64)blockIdx.x * TX + tx;
-  T sum = (T)0;
+  C sum = (C)0;
   if (column < columns) {
     for (i64 p = ty; p < count; p += 256 / TX) sum += parts[p * columns + column];
   }
@@ -24,5 +24,5 @@ extern "C" __global__ void __launch_bounds__(256)
     if (ty < half) shared[threadIdx.x] += shared[threadIdx.x + half * TX];
     __syncthreads();
   }
-  if (ty == 0 && column < columns) sums.each[blockIdx.y].out[column] = shared[tx];
+  if (ty == 0 && column < columns) sums.each[blockIdx.y].out[column] = narrow<T>(shared[tx]);
 }
