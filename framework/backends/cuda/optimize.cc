@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/backends/cuda/passes/group_updates.h"
+#include "framework/backends/cuda/passes/group_alike.h"
 #include "framework/backends/cuda/passes/passes.h"
 #include "framework/backends/cuda/program.h"
 #include "framework/graph/backend.h"
@@ -23,7 +23,7 @@ Graph optimize(Graph graph, passes::Dump& dump) {
   run("fuse_kernels", fuse_kernels(graph));
   run("simplify", passes::simplify(graph, evaluate));
   run("fuse_elementwise", passes::fuse_elementwise(graph, passes::FusedSums::AllFloats));
-  run("group_updates", group_updates(std::move(graph)));
+  run("group_alike", group_alike(std::move(graph)));
   return graph;
 }
 

@@ -62,7 +62,7 @@ Program::Program(const Graph& graph, GpuDevice& device, bool specialize) : devic
         const Instruction& made = *instructions_.back().instruction;
         return passes::KernelNeeds{made.scratch_bytes(), made.aliases()};
       },
-      kProgramAlignment);
+      kProgramAlignment, passes::RefusedValues::AreNoted);
   copies_ = std::move(placement.copies);
   workspace_bytes_ = placement.workspace_bytes;
   for (size_t i = 0; i < instructions_.size(); ++i) {

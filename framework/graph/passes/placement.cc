@@ -13,8 +13,8 @@ class Placer {
  public:
   using Needs = std::function<KernelNeeds(const Placement::Instruction&)>;
 
-  Placer(Graph graph, const Needs& needs, size_t alignment)
-      : graph_(std::move(graph)), needs_(needs) {
+  Placer(Graph graph, const Needs& needs, size_t alignment, RefusedValues refused)
+      : graph_(std::move(graph)), needs_(needs), refused_(refused) {
     request_.alignment = alignment;
   }
 
@@ -87,7 +87,7 @@ class Placer {
     for (int i = 0; i < end; ++i) {
       const Node& node = graph_.nodes[static_cast<size_t>(i)];
       for (ValueId id : node.inputs) last_read[static_cast<size_t>(id)] = i;
-      if (node.op->traits.checks_values) last_check = i;
+      if (node.op->traits.checks_values && refused_ == RefusedValues::Throw) last_check = i;
     }
     for (ValueId id : graph_.outputs) last_read[static_cast<size_t>(id)] = end;
     for (const StateBinding& state : graph_.states) {
@@ -191,6 +191,7 @@ class Placer {
 
   Graph graph_;  // without views and constants
   const Needs& needs_;
+  RefusedValues refused_;
   Placement placement_;
   std::vector<Location> locations_;  // by value
   MemoryRequest request_;
@@ -212,8 +213,8 @@ bool is_view(const Node& node) {
 
 Placement place_values(Graph graph,
                        const std::function<KernelNeeds(const Placement::Instruction&)>& needs,
-                       size_t alignment) {
-  return Placer(std::move(graph), needs, alignment).run();
+                       size_t alignment, RefusedValues refused) {
+  return Placer(std::move(graph), needs, alignment, refused).run();
 }
 
 }  // namespace cornu::passes

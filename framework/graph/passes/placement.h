@@ -49,12 +49,13 @@ struct Placement {
 
 // Gives every value a place: one planned block for what is computed on the way, the memory of
 // inputs, states and outputs otherwise. The new value of a state is computed in its memory if
-// nothing reads the old one after that, and no later node may throw for values of its inputs; else
+// nothing reads the old one after that, and no later node throws for values of its inputs; else
 // it is copied there at the end. `needs` is asked once for each instruction, in order; pairs that
 // differ in size are ignored. Places in the block are multiples of `alignment`.
+enum class RefusedValues : uint8_t { Throw, AreNoted };  // then what was written is poisoned
 Placement place_values(Graph graph,
                        const std::function<KernelNeeds(const Placement::Instruction&)>& needs,
-                       size_t alignment = 64);
+                       size_t alignment = 64, RefusedValues refused = RefusedValues::Throw);
 
 // The address of a value, given where a run has its `inputs`, `states`, `outputs` and `workspace`;
 // null without a place.

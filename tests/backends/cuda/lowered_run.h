@@ -44,10 +44,9 @@ inline std::vector<Tensor> run_each_on_cpu(const Graph& body, const std::vector<
     std::vector<Tensor> operands;
     for (const ValueId id : node.inputs) operands.push_back(values[static_cast<size_t>(id)]);
     values[static_cast<size_t>(result)] =
-        node.is("constant")
-            ? node.attributes.get_tensor("value")
-            : cpu_backend().execute(*node.op, operands, node.attributes,
-                                    std::vector{body.type(result)}, Device{})[0];
+        node.is("constant") ? node.attributes.get_tensor("value")
+                            : cpu_backend().execute(*node.op, operands, node.attributes,
+                                                    std::vector{body.type(result)}, Device{})[0];
   }
   std::vector<Tensor> outputs;
   for (const ValueId id : body.outputs) outputs.push_back(values[static_cast<size_t>(id)]);

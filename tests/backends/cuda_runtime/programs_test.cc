@@ -62,6 +62,7 @@ TEST_CASE("the tutorial's CNN: its step as launches, with one for all updates") 
   CHECK(count(lines, "kernel group_of_6") == 1);  // kernels and biases of three layers
   CHECK(count(lines, "library") == 8);            // two convolutions, six products of matrices
   CHECK(lines.size() <= 40);
+  CHECK(count(lines, "copy") == 0);  // variables are updated in place
 }
 
 TEST_CASE("a transformer's block in bfloat16: attention and products come from libraries") {
@@ -83,6 +84,7 @@ TEST_CASE("a transformer's block in bfloat16: attention and products come from l
   CAPTURE(text);
   CHECK(count(lines, "kernel group_of_") >= 1);
   CHECK(count(lines, "library") >= 20);
+  CHECK(count(lines, "kernel cast") <= 4);  // weights are cast together
   CHECK(count(lines, "kernel attention") == count(lines, "kernel attention_statistics"));
 }
 

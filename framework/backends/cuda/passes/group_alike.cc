@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/backends/cuda/passes/group_updates.h"
+#include "framework/backends/cuda/passes/group_alike.h"
 
 #include <algorithm>
 #include <map>
@@ -30,6 +30,18 @@ std::vector<TensorType> types_of(const Graph& graph, const std::vector<ValueId>&
   return types;
 }
 
+// Nodes whose operands all come from outside of the graph: casts of weights.
+std::vector<bool> first_ones(const Graph& graph) {
+  const std::vector<int32_t> producers = graph.producers();
+  std::vector<bool> result;
+  for (const Node& node : graph.nodes) {
+    result.push_back(!node.inputs.empty() && std::ranges::all_of(node.inputs, [&](ValueId id) {
+      return producers[static_cast<size_t>(id)] < 0;
+    }));
+  }
+  return result;
+}
+
 // Nodes whose results leave the graph and are read by none of it.
 std::vector<bool> last_ones(const Graph& graph) {
   std::vector<bool> is_read(graph.types.size(), false);
@@ -44,6 +56,19 @@ std::vector<bool> last_ones(const Graph& graph) {
   return result;
 }
 
+// What a node computes, as a "fused" one has it.
+std::shared_ptr<const Graph> body_of(const Graph& graph, const Node& node) {
+  if (node.is("fused")) return std::make_shared<const Graph>(node.attributes.get_graph("body"));
+  Graph body;
+  for (const ValueId id : node.inputs) body.inputs.push_back(body.add_value(graph.type(id)));
+  for (const ValueId id : node.outputs) body.outputs.push_back(body.add_value(graph.type(id)));
+  Node only = node;
+  only.inputs = body.inputs;
+  only.outputs = body.outputs;
+  body.nodes.push_back(std::move(only));
+  return std::make_shared<const Graph>(std::move(body));
+}
+
 Node group_of(const Graph& graph, const std::vector<size_t>& members) {
   const Node& first = graph.nodes[members.front()];
   Node group{
@@ -54,24 +79,22 @@ Node group_of(const Graph& graph, const std::vector<size_t>& members) {
     group.outputs.insert(group.outputs.end(), node.outputs.begin(), node.outputs.end());
   }
   group.attributes.set("members", static_cast<int64_t>(members.size()));
-  group.attributes.set("body", std::make_shared<const Graph>(first.attributes.get_graph("body")));
+  group.attributes.set("body", body_of(graph, first));
   return group;
 }
 
-}  // namespace
-
-Graph group_updates(Graph graph) {
-  const std::vector<bool> is_last = last_ones(graph);
+// Groups of those nodes that compute alike; `moved` are its members.
+std::vector<Node> groups_of(const Graph& graph, const std::vector<bool>& chosen,
+                            std::vector<bool>& moved) {
   std::map<std::string, std::vector<size_t>> alike;  // by what they compute
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
-    if (!is_last[i] || !node.is("fused")) continue;
+    if (!chosen[i] || moved[i] || !(node.is("fused") || node.is("cast"))) continue;
     const std::vector<TensorType> in = types_of(graph, node.inputs);
     const std::vector<TensorType> out = types_of(graph, node.outputs);
     const auto body = elementwise_body({*node.op, node.attributes, in, out});
     if (body && is_groupable(*body)) alike[group_key(*body)].push_back(i);
   }
-  std::vector<bool> moved(graph.nodes.size(), false);
   std::vector<Node> groups;
   for (const auto& [key, nodes] : alike) {
     const Node& first = graph.nodes[nodes.front()];
@@ -85,8 +108,15 @@ Graph group_updates(Graph graph) {
       groups.push_back(group_of(graph, members));
     }
   }
-  if (groups.empty()) return graph;
-  std::vector<Node> nodes;
+  return groups;
+}
+
+}  // namespace
+
+Graph group_alike(Graph graph) {
+  std::vector<bool> moved(graph.nodes.size(), false);
+  std::vector<Node> groups = groups_of(graph, last_ones(graph), moved);
+  std::vector<Node> nodes = groups_of(graph, first_ones(graph), moved);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     if (!moved[i]) nodes.push_back(std::move(graph.nodes[i]));
   }
