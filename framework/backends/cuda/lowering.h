@@ -148,6 +148,7 @@ const LoweringTable& lowering_table();
 void register_elementwise(LoweringTable& table);  // elementwise ops, cast, select, "fused"
 void register_groups(LoweringTable& table);       // "fused_group"
 void register_reductions(LoweringTable& table);   // sum, max, …, argmax, argmin
+void register_moments(LoweringTable& table);      // column_moments
 void register_scans(LoweringTable& table);        // cumsum, argsort
 void register_softmax(LoweringTable& table);      // softmax, log_softmax, cross-entropies
 void register_matmul(LoweringTable& table);

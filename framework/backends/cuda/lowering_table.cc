@@ -9,6 +9,7 @@ const LoweringTable& lowering_table() {
     register_elementwise(*made);
     register_groups(*made);
     register_reductions(*made);
+    register_moments(*made);
     register_scans(*made);
     register_softmax(*made);
     register_matmul(*made);

@@ -322,6 +322,37 @@ TEST_CASE("devices that there aren't, and details of those that there are") {
         }).find("GPUs have been used already") != std::string::npos);
 }
 
+TEST_CASE("a batch normalization trains on a GPU as on the CPU") {
+  const auto train = [](const char* device) {
+    const DeviceScope scope(device);
+    set_random_seed(1);
+    layers::BatchNormalization normalization;
+    const Tensor x = ops::sin(ops::reshape(ops::arange(0.0f, 600.0f), {25, 3, 8})) * 2.0f + 7.0f;
+    const Function step = function([&](const Tensor& batch) {
+      GradientTape tape;
+      const Tensor input = batch * 1.5f;
+      tape.watch(input);
+      const Tensor y = normalization(input, {.training = true});
+      return ops::stack({y, tape.gradient(ops::sum(y * ops::sin(batch)), input)}, 0);
+    });
+    std::vector<std::vector<float>> found;
+    for (int k = 0; k < 2; ++k) found.push_back(values(step(x)));
+    for (const Variable& variable : normalization.variables()) {
+      found.push_back(values(Tensor(variable)));
+    }
+    return found;
+  };
+  use_simulated_gpus();
+  const auto expected = train("CPU:0");
+  const auto found = train("GPU:0");
+  REQUIRE(found.size() == expected.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    for (size_t k = 0; k < found[i].size(); ++k) {
+      CHECK(found[i][k] == doctest::Approx(expected[i][k]).epsilon(2e-4));
+    }
+  }
+}
+
 TEST_CASE("models train on a GPU as on the CPU, on one and on two") {
   use_simulated_gpus();
   const auto train = [](Strategy strategy) {

@@ -71,6 +71,12 @@ std::vector<Tensor> on_cpu(const std::string& op, const std::vector<Tensor>& inp
   if (op == "fused") {  // sums of 16-bit floats are no part of the CPU's
     return run_each_on_cpu(attributes.get_graph("body"), inputs);
   }
+  if (op == "column_moments") {  // of the CUDA backend alone
+    const Tensor x = ops::cast(inputs[0], outputs[0].dtype);
+    const Tensor sums = ops::sum(x, {0});
+    const Tensor distances = x - sums / static_cast<double>(x.dim(0));
+    return {sums, ops::sum(ops::square(distances), {0})};
+  }
   if (op == "conv_bias_act" && (inputs.size() == 4 || inputs[1].num_elements() == 0)) {
     return {conv_on_cpu(inputs, attributes, outputs)};
   }

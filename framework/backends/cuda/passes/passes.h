@@ -11,4 +11,8 @@ namespace cornu::cuda {
 // themselves.
 Graph fuse_kernels(const Graph& graph);
 
+// The sum of each column and that of the squares of its elements less their mean, as batch
+// normalization has them, become column_moments(x) {axes} -> (columns), (columns).
+Graph fuse_moments(const Graph& graph);
+
 }  // namespace cornu::cuda

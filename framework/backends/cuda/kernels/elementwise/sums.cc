@@ -6,41 +6,21 @@
 #include <span>
 
 #include "framework/backends/cuda/kernels/elementwise/writer.h"
+#include "framework/backends/cuda/kernels/reduction/column_blocks.h"
 
 namespace cornu::cuda {
 namespace {
 
-constexpr int64_t kMostBlocks = 528;  // four for each of an H200's multiprocessors: all run at once
-constexpr int64_t kLeastRounds = 4;   // of each thread
-constexpr int64_t kMostColumns = 32;  // threads of a block side by side
-constexpr int64_t kPartColumns = 8;   // the same, where parts are added
 constexpr const char* kBlockText = "256";
-static_assert(kElementwiseBlock == 256);
+static_assert(kElementwiseBlock == ColumnBlocks::kThreads && kElementwiseBlock == 256);
 
 int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// How the rows and columns are divided among blocks. Depends on shapes alone.
-struct Division {
-  int64_t columns;
-  int64_t rows;
-  int64_t across;         // threads side by side
-  int64_t column_blocks;  // in the grid's x axis
-  int64_t row_blocks;     // in its y axis
-  int64_t rows_each;      // of a row block
-
-  Division(const ElementwiseBody& body, int64_t width)
-      : columns(body.columns() == 1 ? width : body.columns()),
-        rows(body.shape.num_elements() / columns) {
-    const int64_t packs = ceil_divide(columns, width);
-    across =
-        std::min(kMostColumns, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(packs))));
-    column_blocks = ceil_divide(packs, across);
-    const int64_t down = kElementwiseBlock / across;
-    const int64_t most = std::max<int64_t>(1, kMostBlocks / column_blocks);
-    row_blocks = std::clamp<int64_t>(ceil_divide(rows, down * kLeastRounds), 1, most);
-    rows_each = ceil_divide(rows, row_blocks);
-  }
-};
+// Of sums over everything, the elements that a thread reads at once make the columns.
+ColumnBlocks division_of(const ElementwiseBody& body, int64_t width) {
+  const int64_t columns = body.columns() == 1 ? width : body.columns();
+  return {body.shape.num_elements() / columns, columns, width};
+}
 
 // "  f32 a0[W]…": what each thread has summed up, for each sum.
 std::string accumulators(const ElementwiseBody& body) {
@@ -94,7 +74,7 @@ std::string by_column(size_t k, const std::string& type, const std::string& colu
 }
 
 std::string statements(const ElementwiseBody& body, ElementwiseWriter& writer,
-                       const Division& division) {
+                       const ColumnBlocks& division) {
   const std::string columns = writer.size(division.columns);
   const std::string rows = writer.size(division.rows);
   const std::string each = writer.size(division.rows_each);
@@ -130,8 +110,9 @@ struct Parts {
 // The sums that are alike by one launch: a row of the grid for each.
 void add_parts(std::span<const Parts> alike, Lowering& lowering) {
   const ElementwiseBody::Sum& first = *alike.front().sum;
-  const auto across = std::min(
-      kPartColumns, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(first.columns))));
+  const auto across =
+      std::min(ColumnBlocks::kPartColumns,
+               static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(first.columns))));
   std::vector<Argument> arguments = {alike.front().count, first.columns};
   for (const Parts& one : alike) {
     arguments.emplace_back(one.place);
@@ -150,7 +131,7 @@ void add_parts(std::span<const Parts> alike, Lowering& lowering) {
 
 void lower_sums(const ElementwiseBody& body, const std::string& name, Lowering& lowering) {
   ElementwiseWriter writer(body, lowering.specialize());
-  const Division division(body, writer.width());
+  const ColumnBlocks division = division_of(body, writer.width());
   std::string parameters;
   std::string types;  // P0, P1, …: in which parts, or sums that have but one, are stored
   std::vector<Argument> places;

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// How rows and columns are divided among blocks that sum up columns. Depends on shapes alone.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+namespace cornu::cuda {
+
+struct ColumnBlocks {
+  static constexpr int64_t kThreads = 256;     // of a block
+  static constexpr int64_t kPartColumns = 8;   // threads side by side, where parts are joined
+  static constexpr int64_t kMostBlocks = 528;  // four for each of an H200's multiprocessors: all
+                                               // run at once
+  static constexpr int64_t kLeastRounds = 4;   // of each thread
+  static constexpr int64_t kMostColumns = 32;  // threads of a block side by side
+
+  int64_t rows;
+  int64_t columns;
+  int64_t across;         // threads side by side, each with `width` columns
+  int64_t column_blocks;  // in the grid's x axis
+  int64_t row_blocks;     // in its y axis
+  int64_t rows_each;      // of a row block
+
+  ColumnBlocks(int64_t rows, int64_t columns, int64_t width) : rows(rows), columns(columns) {
+    const auto quotient_up = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
+    const int64_t packs = quotient_up(columns, width);
+    across =
+        std::min(kMostColumns, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(packs))));
+    column_blocks = quotient_up(packs, across);
+    const int64_t most = std::max<int64_t>(1, kMostBlocks / column_blocks);
+    row_blocks = std::clamp<int64_t>(quotient_up(rows, kThreads / across * kLeastRounds), 1, most);
+    rows_each = quotient_up(rows, row_blocks);
+    row_blocks = quotient_up(rows, rows_each);
+  }
+};
+
+}  // namespace cornu::cuda

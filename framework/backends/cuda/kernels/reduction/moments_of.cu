@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moments of several numbers, and of two groups of them together.
+template <class C>
+struct Moments {
+  C count;
+  C mean;
+  C square;  // the sum of squares of distances to the mean
+};
+
+template <class N>
+__device__ __forceinline__ N min_of(N a, N b) {
+  return a < b ? a : b;
+}
+
+// From sums of distances to a pivot, which is at `pivot` itself.
+template <class C>
+__device__ __forceinline__ Moments<C> of_sums(C count, C pivot, C sum, C square) {
+  if (count == (C)0) return {(C)0, (C)0, (C)0};
+  const C mean = sum / count;
+  const C rest = square - sum * mean;
+  return {count, pivot + mean, rest < (C)0 ? (C)0 : rest};  // NaN stays
+}
+
+template <class C>
+__device__ __forceinline__ Moments<C> joined(const Moments<C>& a, const Moments<C>& b) {
+  if (b.count == (C)0) return a;
+  if (a.count == (C)0) return b;
+  const C count = a.count + b.count;
+  const C distance = b.mean - a.mean;
+  const C share = b.count / count;
+  return {count, a.mean + distance * share,
+          a.square + b.square + distance * distance * a.count * share};
+}
+
+// Those of the threads of a block below each other, by a tree: of the uppermost ones.
+template <class C, int ACROSS>
+__device__ __forceinline__ Moments<C> joined_below(Moments<C>* shared, const Moments<C>& own) {
+  const int ty = threadIdx.x / ACROSS;
+  shared[threadIdx.x] = own;
+  __syncthreads();
+  for (int half = 256 / ACROSS / 2; half > 0; half /= 2) {
+    if (ty < half) {
+      shared[threadIdx.x] = joined(shared[threadIdx.x], shared[threadIdx.x + half * ACROSS]);
+    }
+    __syncthreads();
+  }
+  const Moments<C> all = shared[threadIdx.x % ACROSS];
+  __syncthreads();
+  return all;
+}

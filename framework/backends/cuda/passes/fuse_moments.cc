@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// A batch normalization sums its input, then the squares of what it has less their mean: both are
+// made while the input is read once.
+#include "framework/backends/cuda/passes/passes.h"
+#include "framework/graph/passes/elementwise_groups.h"
+#include "framework/graph/passes/rewriter.h"
+
+namespace cornu::cuda {
+namespace {
+
+std::vector<TensorType> infer_moments(std::span<const TensorType> inputs,
+                                      const Attributes& attributes) {
+  const auto columns = passes::summed_columns(inputs[0].shape, attributes.get_ints("axes"));
+  CORNU_ASSERT(columns.has_value(), ==, true);
+  const DType dtype = is_half(inputs[0].dtype) ? DType::Float32 : inputs[0].dtype;
+  return {{dtype, {*columns}}, {dtype, {*columns}}};
+}
+
+const OpDef& moments_op() {
+  static const OpDef& op = OpRegistry::global().add(
+      {.name = "column_moments", .infer = infer_moments, .vjp = {}, .traits = {}});
+  return op;
+}
+
+class MomentsFusion {
+ public:
+  explicit MomentsFusion(passes::Rewriter& graph) : graph_(graph) {}
+
+  // `index`: the sum of squares.
+  bool fuse(int index) {
+    const Node squares = graph_.node(index);
+    if (!squares.is("reduce_sum")) return false;
+    const Node* square = graph_.producer(squares.inputs[0], "square");
+    const Node* centered = square ? graph_.producer(square->inputs[0], "subtract") : nullptr;
+    if (!centered) return false;
+    const ValueId x = centered->inputs[0];
+    const Node* mean = graph_.producer(centered->inputs[1], "divide");
+    const Node* sum = mean ? graph_.producer(mean->inputs[0], "reduce_sum") : nullptr;
+    if (!sum || sum->inputs[0] != x || !is_of_columns(x, squares) || !is_of_columns(x, *sum)) {
+      return false;
+    }
+    const auto count = static_cast<double>(graph_.shape(x).num_elements() /
+                                           graph_.shape(sum->outputs[0]).num_elements());
+    if (!graph_.is_number(mean->inputs[1], count)) return false;
+    const ValueId old_sum = sum->outputs[0];
+    const ValueId old_squares = squares.outputs[0];
+    const int place = place_of(old_sum);
+    const std::vector<ValueId> made = graph_.insert(place, moments_op(), {read_of(x)},
+                                                    {{"axes", sum->attributes.get_ints("axes")}});
+    replace(place, old_sum, made[0]);
+    replace(place, old_squares, made[1]);
+    return true;
+  }
+
+ private:
+  bool is_of_columns(ValueId x, const Node& sum) const {
+    if (graph_.type(x).dtype != DType::Float32 && graph_.type(x).dtype != DType::Float64) {
+      return false;
+    }
+    const auto columns = passes::summed_columns(graph_.shape(x), sum.attributes.get_ints("axes"));
+    return columns && *columns > 1;
+  }
+
+  // 16-bit floats are read as they are.
+  ValueId read_of(ValueId x) const {
+    const Node* cast = graph_.producer(x, "cast");
+    return cast && is_half(graph_.type(cast->inputs[0]).dtype) ? cast->inputs[0] : x;
+  }
+
+  int place_of(ValueId id) const {
+    const Node* node = graph_.producer(id);
+    for (const int reader : graph_.readers(node->inputs[0])) {
+      if (&graph_.node(reader) == node) return reader;
+    }
+    raise<Internal>("A node doesn't read its operand.");
+  }
+
+  void replace(int place, ValueId old, ValueId made) {
+    graph_.replace(old, graph_.insert(place, OpRegistry::global().at("reshape"), {made},
+                                      {{"shape", graph_.shape(old).dims()}})[0]);
+    graph_.remove_unused(old);
+  }
+
+  passes::Rewriter& graph_;
+};
+
+}  // namespace
+
+Graph fuse_moments(const Graph& graph) {
+  moments_op();  // known from here on, whether the graph has one or not
+  passes::Rewriter rewriter(graph);
+  MomentsFusion moments(rewriter);
+  rewriter.apply([&](int index) { return moments.fuse(index); });
+  return rewriter.finish();
+}
+
+}  // namespace cornu::cuda
