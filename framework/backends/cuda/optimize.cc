@@ -23,6 +23,8 @@ Graph optimize(Graph graph, passes::Dump& dump) {
   run("fuse_kernels", fuse_kernels(graph));
   run("simplify", passes::simplify(graph, evaluate));
   run("fuse_moments", fuse_moments(graph));
+  run("flatten_vectors", flatten_vectors(graph));
+  run("simplify", passes::simplify(graph, evaluate));
   run("fuse_elementwise", passes::fuse_elementwise(graph, passes::FusedSums::AllFloats));
   run("group_alike", group_alike(std::move(graph)));
   return graph;

@@ -2,7 +2,10 @@
 // What the CUDA backend's passes put into one kernel.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "framework/backends/cuda/passes/passes.h"
+#include "framework/graph/passes/pass.h"
 
 namespace cornu::cuda {
 namespace {
@@ -34,6 +37,27 @@ TEST_CASE("bias and relu become part of a product of 16-bit numbers") {
   REQUIRE(graph.nodes.size() == 1);
   CHECK(graph.nodes[0].is("matmul_bias_act"));
   CHECK(graph.nodes[0].attributes.get_string("activation") == "relu");
+}
+
+TEST_CASE("what is computed for each channel has one shape") {
+  const Graph graph = passes::simplify(flatten_vectors(parse_graph(
+      "graph(%0: float32[1,1,1,8], %1: float32[8], %2: float32[1,1], %3: float32[2,8]) {\n"
+      "  %4 = square(%0) : float32[1,1,1,8]\n"
+      "  %5 = reshape(%4) {shape=[8]} : float32[8]\n"
+      "  %6 = add(%5, %1) : float32[8]\n"
+      "  %7 = reshape(%6) {shape=[1,8]} : float32[1,8]\n"
+      "  %8 = multiply(%7, %2) : float32[1,8]\n"
+      "  %9 = subtract(%3, %8) : float32[2,8]\n"
+      "  return %9\n"
+      "}")));
+  graph.validate();
+  for (const Node& node : graph.nodes) {
+    const Shape& shape = graph.type(node.outputs[0]).shape;
+    if (node.is("square") || node.is("add") || node.is("multiply")) CHECK(shape == Shape{8});
+    if (node.is("subtract")) CHECK(shape == Shape{2, 8});
+  }
+  CHECK(std::ranges::count_if(graph.nodes, [](const Node& node) { return node.is("reshape"); }) ==
+        3);  // of the two operands, and before the subtraction
 }
 
 TEST_CASE("integers keep their additions") {

@@ -15,4 +15,7 @@ Graph fuse_kernels(const Graph& graph);
 // normalization has them, become column_moments(x) {axes} -> (columns), (columns).
 Graph fuse_moments(const Graph& graph);
 
+// Elementwise ops on vectors whose other axes have the size 1 are computed without these axes.
+Graph flatten_vectors(const Graph& graph);
+
 }  // namespace cornu::cuda
