@@ -22,6 +22,7 @@ Graph optimize(Graph graph, passes::Dump& dump) {
   run("layout", passes::layout(graph));
   run("fuse_kernels", fuse_kernels(graph));
   run("simplify", passes::simplify(graph, evaluate));
+  run("fuse_rows", fuse_rows(graph));
   run("fuse_elementwise", passes::fuse_elementwise(graph));
   run("group_updates", group_updates(std::move(graph)));
   return graph;

@@ -14,6 +14,10 @@ namespace cornu::passes {
 // but the last (axes of size 1 don't count).
 std::optional<int64_t> summed_columns(const Shape& shape, const std::vector<int64_t>& axes);
 
+// A sum that a group can compute: of float32 or float64, with few enough columns for a thread's
+// memory.
+bool is_column_sum(const Graph& graph, const Node& node);
+
 // Elementwise nodes of one shape that are connected or read the same values, with the sums over
 // their columns that "fused" nodes can make on the way. Each such node of the graph is in one group
 // (alone, where nothing joins it), each group in the order of the graph. No path leaves a group and

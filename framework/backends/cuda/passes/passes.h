@@ -11,4 +11,11 @@ namespace cornu::cuda {
 // themselves.
 Graph fuse_kernels(const Graph& graph);
 
+// Makes one node of the reductions of an array's rows (its last axis, of 2 to 16384 elements) and
+// the elementwise ops before, between and after them, as normalizations consist of:
+//   fused_rows(x...) {body: Graph} -> values of the array's shape, or one for each row
+// Operands have the array's shape, one element for each row or for each place in a row, or one for
+// all. Other nodes stay as they are, those too that readers had better compute themselves.
+Graph fuse_rows(const Graph& graph);
+
 }  // namespace cornu::cuda
