@@ -3,16 +3,13 @@
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <fstream>
-
 #include "framework/backends/cuda/cuda_backend.h"
 #include "framework/graph/backend.h"
 #include "tests/backends/cuda_runtime/compiling_runtime.h"
-#include "tests/support/files.h"
-#include "tests/support/scratch.h"
+#include "tests/support/launches.h"
 
 using namespace cornu;
+using test::count_lines;
 
 namespace {
 
@@ -23,26 +20,12 @@ void use_compiling_gpu() {
 
 // The launches of a model's training step, a line each.
 std::vector<std::string> launches_of(Model model, const Tensor& x, const Tensor& y) {
-  const test::Scratch folder;
-  {
-    const testing::EnvironmentScope dump("CORNU_DUMP_GRAPH", folder.path());
+  return test::launches_of([&] {
     model.compile({.optimizer = optimizers::Adam(),
                    .loss = losses::SparseCategoricalCrossentropy({.from_logits = true}),
                    .metrics = {"accuracy"}});
     model.fit(x, y, {.batch_size = x.dim(0), .verbose = 0});
-  }
-  std::vector<std::string> lines;
-  for (const std::string& name : folder.names()) {
-    if (name.find("launches") == std::string::npos) continue;
-    std::ifstream file(folder.path(name));
-    for (std::string line; std::getline(file, line);) lines.push_back(line);
-  }
-  return lines;
-}
-
-int64_t count(const std::vector<std::string>& lines, const std::string& text) {
-  return std::ranges::count_if(
-      lines, [&](const std::string& line) { return line.find(text) != std::string::npos; });
+  });
 }
 
 }  // namespace
@@ -59,8 +42,8 @@ TEST_CASE("the tutorial's CNN: its step as launches, with one for all updates") 
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
   CAPTURE(text);
-  CHECK(count(lines, "kernel group_of_6") == 1);  // kernels and biases of three layers
-  CHECK(count(lines, "library") == 8);            // two convolutions, six products of matrices
+  CHECK(count_lines(lines, "kernel group_of_6") == 1);  // kernels and biases of three layers
+  CHECK(count_lines(lines, "library") == 8);  // two convolutions, six products of matrices
   CHECK(lines.size() <= 40);
 }
 
@@ -81,9 +64,10 @@ TEST_CASE("a transformer's block in bfloat16: attention and products come from l
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
   CAPTURE(text);
-  CHECK(count(lines, "kernel group_of_") >= 1);
-  CHECK(count(lines, "library") >= 20);
-  CHECK(count(lines, "kernel attention") == count(lines, "kernel attention_statistics"));
+  CHECK(count_lines(lines, "kernel group_of_") >= 1);
+  CHECK(count_lines(lines, "library") >= 20);
+  CHECK(count_lines(lines, "kernel attention") ==
+        count_lines(lines, "kernel attention_statistics"));
 }
 
 TEST_CASE("all that these and a network of residual and depthwise blocks launch is CUDA") {
