@@ -70,6 +70,33 @@ TEST_CASE("a transformer's block in bfloat16: attention and products come from l
         count_lines(lines, "kernel attention_statistics"));
 }
 
+TEST_CASE("an encoder block: each normalization is a launch forward and one backward") {
+  use_compiling_gpu();
+  const DeviceScope scope("GPU:0");
+  for (const auto& [policy, most] : {std::pair("float32", 65), std::pair("mixed_bfloat16", 82)}) {
+    CAPTURE(policy);
+    set_dtype_policy(policy);
+    const Tensor input = Input({.shape = {32, 64}});
+    const Tensor projected = layers::Dense({.units = 64})(input);
+    const Tensor normal = layers::LayerNormalization()(projected);
+    const Tensor attended =
+        layers::MultiHeadAttention({.num_heads = 4, .key_dim = 16})({normal, normal});
+    const Tensor sum = projected + layers::Dropout({.rate = 0.1})(attended);
+    const Tensor wide =
+        layers::Dense({.units = 128, .activation = "gelu"})(layers::LayerNormalization()(sum));
+    const Tensor narrow = layers::Dropout({.rate = 0.1})(layers::Dense({.units = 64})(wide));
+    Model model(input, layers::Dense({.units = 10})(sum + narrow));
+    set_dtype_policy("float32");
+    const auto lines =
+        launches_of(model, ops::zeros({2, 32, 64}).host(), ops::zeros({2, 32}, "int32").host());
+    std::string text;
+    for (const std::string& line : lines) text += line + "\n";
+    CAPTURE(text);
+    CHECK(count_lines(lines, "kernel fused_rows") == 4);
+    CHECK(static_cast<int>(lines.size()) <= most);
+  }
+}
+
 TEST_CASE("all that these and a network of residual and depthwise blocks launch is CUDA") {
   use_compiling_gpu();
   const DeviceScope scope("GPU:0");

@@ -3,6 +3,7 @@
 // them. A value that is read outside of its group is stored, unless its readers, which are going to
 // be fused as well, can compute it of what they would have to read anyway.
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -16,7 +17,8 @@
 namespace cornu::cuda {
 namespace {
 
-constexpr size_t kMostRowsRepeated = 24;  // nodes that compute one value again
+constexpr size_t kMostRowsRepeated = 24;  // values that one is computed of again
+constexpr size_t kNever = std::numeric_limits<size_t>::max();
 
 const OpDef& rows_op() {
   static const OpDef& op = OpRegistry::global().add(
@@ -230,37 +232,40 @@ class RowFuser {
       if (!sums && !maps && !reduced_rows(graph_, node)) return false;
       only_sums = only_sums && sums;
     }
-    std::set<ValueId> computed;
-    std::set<ValueId> read;
-    if (!collect(group, id, computed, read)) return false;
-    size_t bytes = 0;
-    for (const ValueId in : read) bytes += graph_.type(in).bytes();
-    return bytes <= graph_.type(id).bytes() * (only_sums ? 2 : 1);
+    std::set<ValueId> seen;
+    return bytes_to_repeat(group, id, seen) <= (only_sums ? 2 : 1) * bytes(id);
   }
 
-  // The values to compute, and the whole arrays to read; false where that takes long.
-  bool collect(int group, ValueId id, std::set<ValueId>& computed, std::set<ValueId>& read) const {
-    if (!passes::is_cheap(producer(id)) || computed.size() >= kMostRowsRepeated) return false;
-    computed.insert(id);
-    return std::ranges::all_of(producer(id).inputs, [&](ValueId in) {
-      if (!rows_.is_full(in, group) || computed.contains(in)) return true;
-      if (is_computed(group, in)) return collect(group, in, computed, read);
-      read.insert(in);
-      return true;
-    });
+  // What readers outside move to compute a value, or rather to have it stored. `seen` are values
+  // that are counted already.
+  size_t bytes_to_repeat(int group, ValueId id, std::set<ValueId>& seen) const {
+    if (!passes::is_cheap(producer(id)) || seen.size() >= kMostRowsRepeated) return kNever;
+    size_t sum = 0;
+    for (const ValueId in : producer(id).inputs) {
+      if (!rows_.is_full(in, group) || !seen.insert(in).second) continue;
+      if (is_computed(group, in)) {
+        sum += std::min(bytes_to_repeat(group, in, seen), 2 * bytes(in));
+      } else {
+        sum += bytes(in);
+      }
+    }
+    return sum;
   }
+  size_t bytes(ValueId id) const { return graph_.type(id).bytes(); }
 
   // Whether the value isn't in memory before the group's are.
   bool is_computed(int group, ValueId id) const {
     return repeated_[at(id)] || (group_of(id) == group && !stored_[at(id)]);
   }
 
-  // The value's nodes stay outside; what they read of the group's rows is stored.
+  // The value's nodes stay outside; what they read of the group's rows, and what takes more bytes
+  // to compute than to store, is stored.
   void repeat(int group, ValueId id) {
     repeated_[at(id)] = true;
     for (const ValueId in : producer(id).inputs) {
       if (group_of(in) != group || stored_[at(in)] || repeated_[at(in)]) continue;
-      if (rows_.is_full(in, group)) {
+      std::set<ValueId> seen;
+      if (rows_.is_full(in, group) && bytes_to_repeat(group, in, seen) <= 2 * bytes(in)) {
         repeat(group, in);
       } else {
         stored_[at(in)] = true;
