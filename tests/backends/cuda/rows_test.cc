@@ -7,11 +7,8 @@
 #include <cmath>
 #include <functional>
 
-#include "framework/backends/cuda/cuda_backend.h"
 #include "framework/backends/cuda/passes/passes.h"
-#include "framework/graph/backend.h"
 #include "tests/backends/cuda/lowered_run.h"
-#include "tests/support/cuda/simulator.h"
 #include "tests/support/launches.h"
 
 namespace cornu::cuda::testing {
@@ -29,29 +26,13 @@ Tensor numbers(const Shape& shape, const std::string& dtype, double seed = 0) {
   return ops::cast(Tensor::from(values, shape), dtype);
 }
 
-Values run_on(const std::string& device, const Body& body, const Values& inputs) {
-  const DeviceScope scope(device);
-  const Function compiled([&](const Values& in) { return body(in); });
-  Values results;
-  for (const Tensor& result : compiled.call(inputs)) results.push_back(result.host());
-  return results;
-}
-
-// CHECKs that a simulated GPU gives the CPU's numbers; returns the launches.
 std::vector<std::string> check_on_gpu(const Body& body, const Values& inputs, double tolerance) {
-  const Values expected = run_on("CPU:0", body, inputs);
-  register_backend(DeviceType::Gpu, cuda_backend(simulated::simulated_runtime()));
-  Values results;
-  const auto lines = test::launches_of([&] { results = run_on("GPU:0", body, inputs); });
-  REQUIRE(results.size() == expected.size());
-  for (size_t i = 0; i < results.size(); ++i) {
-    CAPTURE(i);
-    REQUIRE(results[i].dtype() == expected[i].dtype());
-    const Tensor wanted = ops::cast(expected[i], "float64");
-    const Tensor apart = ops::abs(ops::cast(results[i], "float64") - wanted);
-    CHECK(ops::max(apart / ops::maximum(ops::abs(wanted), 1.0)).item<double>() <= tolerance);
-  }
-  return lines;
+  return check_program_like_cpu(
+      [&] {
+        const Function compiled([&](const Values& in) { return body(in); });
+        return compiled.call(inputs);
+      },
+      tolerance);
 }
 
 int64_t fused_launches(const std::vector<std::string>& lines) {
@@ -223,45 +204,43 @@ TEST_CASE("rows that are also columns aren't taken for each other") {
 }
 
 TEST_CASE("a variable is normalized in its place") {
-  const auto run = [](const std::string& device) {
-    const DeviceScope scope(device);
-    Variable rows(numbers({6, 100}, "float32"), {.name = "rows"});
-    const Function step = function(
-        [&](const Tensor& x) { rows.assign(ops::rms_normalization(Tensor(rows) + x) * 2.0f); });
-    for (int k = 0; k < 3; ++k) step(numbers({6, 100}, "float32", k));
-    return Tensor(rows).host();
-  };
-  const Tensor expected = run("CPU:0");
-  register_backend(DeviceType::Gpu, cuda_backend(simulated::simulated_runtime()));
-  Tensor result;
-  const auto lines = test::launches_of([&] { result = run("GPU:0"); });
+  const auto lines = check_program_like_cpu(
+      [] {
+        Variable rows(numbers({6, 100}, "float32"), {.name = "rows"});
+        const Function step = function(
+            [&](const Tensor& x) { rows.assign(ops::rms_normalization(Tensor(rows) + x) * 2.0f); });
+        for (int k = 0; k < 3; ++k) step(numbers({6, 100}, "float32", k));
+        return Values{Tensor(rows)};
+      },
+      1e-4);
   CHECK(fused_launches(lines) == 1);
-  CHECK(ops::max(ops::abs(result - expected)).item<float>() < 1e-4f);
 }
 
 TEST_CASE("results may lie over operands, and the same numbers give the same bits") {
-  for (const int64_t n : {7, 100, 1030, 12000}) {
-    CAPTURE(n);
-    const std::string full = fmt::format("float32[3,{}]", n);
-    const Graph graph = fuse_rows(
-        parse_graph(fmt::format("graph(%0: {0}, %1: {0}, %2: float32[3,1]) {{\n"
-                                "  %3 = multiply(%0, %1) : {0}\n"
-                                "  %4 = reduce_sum(%3) {{axes=[1], keepdims=true}} : float32[3,1]\n"
-                                "  %5 = subtract(%0, %4) : {0}\n"
-                                "  %6 = reduce_max(%5) {{axes=[1], keepdims=true}} : float32[3,1]\n"
-                                "  %7 = add(%6, %2) : float32[3,1]\n"
-                                "  %8 = divide(%1, %7) : {0}\n"
-                                "  return %5, %8, %7\n"
-                                "}}",
-                                full)));
-    REQUIRE(graph.nodes.size() == 1);
-    const Node& node = graph.nodes[0];
-    std::vector<TensorType> types;
-    for (const ValueId id : node.outputs) types.push_back(graph.type(id));
-    run_lowered(
-        "fused_rows",
-        {numbers({3, n}, "float32"), numbers({3, n}, "float32", 1), numbers({3, 1}, "float32", 2)},
-        node.attributes, types);
+  for (const std::string dtype : {"float32", "float64"}) {
+    for (const int64_t n : {7, 100, 1030, 12000}) {
+      CAPTURE(dtype);
+      CAPTURE(n);
+      const std::string full = fmt::format("{}[3,{}]", dtype, n);
+      const Graph graph = fuse_rows(
+          parse_graph(fmt::format("graph(%0: {0}, %1: {0}, %2: {1}[3,1]) {{\n"
+                                  "  %3 = multiply(%0, %1) : {0}\n"
+                                  "  %4 = reduce_sum(%3) {{axes=[1], keepdims=true}} : {1}[3,1]\n"
+                                  "  %5 = subtract(%0, %4) : {0}\n"
+                                  "  %6 = reduce_max(%5) {{axes=[1], keepdims=true}} : {1}[3,1]\n"
+                                  "  %7 = add(%6, %2) : {1}[3,1]\n"
+                                  "  %8 = divide(%1, %7) : {0}\n"
+                                  "  return %5, %8, %7\n"
+                                  "}}",
+                                  full, dtype)));
+      REQUIRE(graph.nodes.size() == 1);
+      const Node& node = graph.nodes[0];
+      std::vector<TensorType> types;
+      for (const ValueId id : node.outputs) types.push_back(graph.type(id));
+      run_lowered("fused_rows",
+                  {numbers({3, n}, dtype), numbers({3, n}, dtype, 1), numbers({3, 1}, dtype, 2)},
+                  node.attributes, types);
+    }
   }
 }
 
