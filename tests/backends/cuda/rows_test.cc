@@ -90,6 +90,8 @@ TEST_CASE("normalizations of rows and their gradients, float32") {
   check_normalizations({3, 4, 32}, "float32", 1e-4);
   check_normalizations({2, 2, 3, 100}, "float32", 1e-4);
   check_normalizations({9, 512}, "float32", 2e-4);
+  check_normalizations({2, 1023}, "float32", 2e-4);  // thread by thread, an element each
+  check_normalizations({3, 3, 1024}, "float32", 2e-4);
   check_normalizations({3, 1030}, "float32", 2e-4);
   check_normalizations({2, 2, 3000}, "float32", 2e-4);
 }
@@ -97,6 +99,7 @@ TEST_CASE("normalizations of rows and their gradients, float32") {
 TEST_CASE("normalizations of rows and their gradients, bfloat16 and float64") {
   check_normalizations({2, 3, 7}, "bfloat16", 0.03);
   check_normalizations({3, 4, 512}, "bfloat16", 0.03);
+  check_normalizations({2, 3, 768}, "bfloat16", 0.03);
   check_normalizations({2, 3000}, "bfloat16", 0.03);
   check_normalizations({2, 3, 7}, "float64", 1e-10);
   check_normalizations({1, 5, 100}, "float64", 1e-10);

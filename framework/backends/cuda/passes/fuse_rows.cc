@@ -18,7 +18,7 @@ namespace cornu::cuda {
 namespace {
 
 constexpr size_t kMostRowsRepeated = 24;  // values that one is computed of again
-constexpr size_t kNever = std::numeric_limits<size_t>::max();
+constexpr size_t kUnbounded = std::numeric_limits<size_t>::max();
 
 const OpDef& rows_op() {
   static const OpDef& op = OpRegistry::global().add(
@@ -239,7 +239,7 @@ class RowFuser {
   // What readers outside move to compute a value, or rather to have it stored. `seen` are values
   // that are counted already.
   size_t bytes_to_repeat(int group, ValueId id, std::set<ValueId>& seen) const {
-    if (!passes::is_cheap(producer(id)) || seen.size() >= kMostRowsRepeated) return kNever;
+    if (!passes::is_cheap(producer(id)) || seen.size() >= kMostRowsRepeated) return kUnbounded;
     size_t sum = 0;
     for (const ValueId in : producer(id).inputs) {
       if (!rows_.is_full(in, group) || !seen.insert(in).second) continue;
