@@ -151,6 +151,7 @@ void register_reductions(LoweringTable& table);   // sum, max, …, argmax, argm
 void register_moments(LoweringTable& table);      // column_moments
 void register_scans(LoweringTable& table);        // cumsum, argsort
 void register_softmax(LoweringTable& table);      // softmax, log_softmax, cross-entropies
+void register_rows(LoweringTable& table);         // "fused_rows"
 void register_matmul(LoweringTable& table);
 void register_conv(LoweringTable& table);
 void register_pooling(LoweringTable& table);

@@ -12,6 +12,7 @@ const LoweringTable& lowering_table() {
     register_moments(*made);
     register_scans(*made);
     register_softmax(*made);
+    register_rows(*made);
     register_matmul(*made);
     register_conv(*made);
     register_pooling(*made);

@@ -22,10 +22,11 @@ Graph optimize(Graph graph, passes::Dump& dump) {
   run("layout", passes::layout(graph));
   run("fuse_kernels", fuse_kernels(graph));
   run("simplify", passes::simplify(graph, evaluate));
+  run("fuse_rows", fuse_rows(graph));
   run("fuse_moments", fuse_moments(graph));
   run("flatten_vectors", flatten_vectors(graph));
   run("simplify", passes::simplify(graph, evaluate));
-  run("fuse_elementwise", passes::fuse_elementwise(graph, passes::FusedSums::AllFloats));
+  run("fuse_elementwise", passes::fuse_elementwise(graph, kFusion));
   run("group_alike", group_alike(std::move(graph)));
   return graph;
 }

@@ -15,11 +15,13 @@ namespace cornu::passes {
 // but the last (axes of size 1 don't count).
 std::optional<int64_t> summed_columns(const Shape& shape, const std::vector<int64_t>& axes);
 
+// A sum that a group can compute, with few enough columns for a thread's memory.
+bool is_column_sum(const Graph& graph, const Node& node, const FusionChoices& choices);
+
 // Elementwise nodes of one shape that are connected or read the same values, with the sums over
-// their columns that "fused" nodes can make on the way, of 16-bit floats too where `sums` says so.
-// Each such node of the graph is in one group
+// their columns that "fused" nodes can make on the way. Each such node of the graph is in one group
 // (alone, where nothing joins it), each group in the order of the graph. No path leaves a group and
 // comes back.
-std::vector<std::vector<int>> elementwise_groups(const Graph& graph, FusedSums sums);
+std::vector<std::vector<int>> elementwise_groups(const Graph& graph, const FusionChoices& choices);
 
 }  // namespace cornu::passes

@@ -4,7 +4,6 @@
 // operations (as the gradient of a normalization reads the convolution's output), it recomputes the
 // value, which is then stored only if another reader needs it.
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <numeric>
 #include <set>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "framework/graph/passes/elementwise_groups.h"
+#include "framework/graph/passes/group_body.h"
 #include "framework/graph/passes/pass.h"
 
 namespace cornu::passes {
@@ -20,38 +20,19 @@ namespace {
 constexpr size_t kMostRepeated = 24;  // nodes that a group recomputes
 constexpr size_t kMostOperands = 28;  // of a group, with what it recomputes
 
-std::vector<TensorType> infer_fused(std::span<const TensorType> inputs,
-                                    const Attributes& attributes) {
-  const Graph& body = attributes.get_graph("body");
-  CORNU_ASSERT(body.inputs.size(), ==, inputs.size());
-  std::vector<TensorType> types;
-  for (ValueId id : body.outputs) types.push_back(body.type(id));
-  return types;
-}
-
 // Registered on first use: no program calls it.
 const OpDef& fused_op() {
   static const OpDef& op =
-      OpRegistry::global().add({.name = "fused", .infer = infer_fused, .vjp = {}, .traits = {}});
+      OpRegistry::global().add({.name = "fused", .infer = infer_body, .vjp = {}, .traits = {}});
   return op;
-}
-
-// An operation that takes less time than reading an operand from memory.
-bool is_cheap(const Node& node) {
-  constexpr std::array<std::string_view, 24> kCheap = {
-      "abs",           "add",     "bitwise_and", "cast",        "equal",       "greater",
-      "greater_equal", "less",    "less_equal",  "logical_and", "logical_not", "logical_or",
-      "maximum",       "minimum", "multiply",    "negate",      "not_equal",   "relu",
-      "select",        "sign",    "square",      "subtract",    "logical_xor", "bitwise_or"};
-  return std::ranges::find(kCheap, node.op->name) != kCheap.end();
 }
 
 class Fuser {
  public:
-  Fuser(const Graph& graph, FusedSums sums)
+  Fuser(const Graph& graph, const FusionChoices& choices)
       : graph_(graph),
         producers_(graph.producers()),
-        groups_(elementwise_groups(graph, sums)),
+        groups_(elementwise_groups(graph, choices)),
         group_of_(graph.nodes.size(), -1),
         repeated_(groups_.size()),
         made_(groups_.size()),
@@ -98,10 +79,6 @@ class Fuser {
   int group_of(int node) const { return node < 0 ? -1 : group_of_[static_cast<size_t>(node)]; }
   bool stays(ValueId id) const { return stays_[static_cast<size_t>(id)]; }
   void stay(ValueId id) { stays_[static_cast<size_t>(id)] = true; }
-  bool is_scalar_constant(ValueId id) const {
-    return producer(id) >= 0 && node(producer(id)).is("constant") &&
-           graph_.type(id).shape.num_elements() == 1;
-  }
 
   // ---- recomputed values ----
 
@@ -240,37 +217,13 @@ class Fuser {
 
   // The body holds what the group makes, in the order of the graph.
   Node fused(size_t group) const {
-    auto body = std::make_shared<Graph>();
-    Node result{.op = &fused_op(), .inputs = {}, .outputs = {}, .attributes = {}, .scope = {}};
-    std::unordered_map<ValueId, ValueId> to_body;
-    auto body_value = [&](ValueId id) {
-      if (const auto it = to_body.find(id); it != to_body.end()) return it->second;
-      const ValueId inner = body->add_value(graph_.type(id));
-      if (is_scalar_constant(id)) {  // an immediate of the kernel
-        Node copy = node(producer(id));
-        copy.outputs = {inner};
-        body->nodes.push_back(std::move(copy));
-      } else {
-        body->inputs.push_back(inner);
-        result.inputs.push_back(id);
-      }
-      return to_body[id] = inner;
-    };
-    for (int index : made_[group]) {
-      Node copy = node(index);
-      for (ValueId& id : copy.inputs) id = body_value(id);
-      for (ValueId& id : copy.outputs) id = to_body[id] = body->add_value(graph_.type(id));
-      body->nodes.push_back(std::move(copy));
-    }
+    GroupBody body(graph_, producers_);
+    for (int index : made_[group]) body.add(node(index));
     for (int index : groups_[group]) {
       const ValueId id = node(index).outputs[0];
-      if (!left_[group].contains(id)) continue;
-      result.outputs.push_back(id);
-      body->outputs.push_back(to_body.at(id));
+      if (left_[group].contains(id)) body.add_output(id);
     }
-    result.scope = node(groups_[group].back()).scope;
-    result.attributes.set("body", std::shared_ptr<const Graph>(body));
-    return result;
+    return body.finish(fused_op(), node(groups_[group].back()).scope);
   }
 
   const Graph& graph_;
@@ -285,8 +238,8 @@ class Fuser {
 
 }  // namespace
 
-Graph fuse_elementwise(const Graph& graph, FusedSums sums) {
-  return Fuser(eliminate_dead_nodes(graph), sums).run();
+Graph fuse_elementwise(const Graph& graph, const FusionChoices& choices) {
+  return Fuser(eliminate_dead_nodes(graph), choices).run();
 }
 
 }  // namespace cornu::passes

@@ -36,8 +36,12 @@ Graph pad_convs(const Graph& graph);
 // whose outputs have that shape, or are sums of such values over all axes or all but the last. A
 // group recomputes a value of another group if that takes a few cheap operations and no more reads,
 // so that less memory is written and kept. It has no vjp: passes run after differentiation.
-enum class FusedSums : uint8_t { WideFloats, AllFloats };  // of float32 and float64; of 16 bits too
-Graph fuse_elementwise(const Graph& graph, FusedSums sums = FusedSums::WideFloats);
+struct FusionChoices {
+  bool sums_of_halves = false;  // 16-bit floats are summed up in groups, too
+  // Groups of small arrays that read each other become one, for the sake of launches.
+  bool joins_small = false;
+};
+Graph fuse_elementwise(const Graph& graph, const FusionChoices& choices = {});
 
 // Moves factors of output channels into weights where both are made of variables that the graph
 // doesn't write: s * (conv(x, w) + b) becomes conv(x, s * w) + s * b, and so for matmul. In float32

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "framework/backends/cuda/kernels/elementwise/body.h"
+#include "framework/backends/cuda/kernels/elementwise/body_writer.h"
 #include "tests/backends/cuda/lowered_run.h"
 #include "tests/backends/elementwise_graphs.h"
 

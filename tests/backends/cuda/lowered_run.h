@@ -2,6 +2,7 @@
 // Runs what single ops are lowered to on a simulated GPU, and compares it with the CPU's kernels.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -61,5 +62,10 @@ void check_like_cpu(const std::string& op, const std::vector<Tensor>& inputs,
 // The same, with the outputs' types from the op's own inference.
 void check_like_cpu(const std::string& op, const std::vector<Tensor>& inputs,
                     const Attributes& attributes, double tolerance = 0);
+
+// CHECKs that a program gives on a GPU what it gives on the CPU, which are the default device
+// meanwhile, as above; returns what it launched, a line each.
+std::vector<std::string> check_program_like_cpu(const std::function<std::vector<Tensor>()>& program,
+                                                double tolerance);
 
 }  // namespace cornu::cuda::testing

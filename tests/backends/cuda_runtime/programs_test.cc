@@ -3,16 +3,13 @@
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <fstream>
-
 #include "framework/backends/cuda/cuda_backend.h"
 #include "framework/graph/backend.h"
 #include "tests/backends/cuda_runtime/compiling_runtime.h"
-#include "tests/support/files.h"
-#include "tests/support/scratch.h"
+#include "tests/support/launches.h"
 
 using namespace cornu;
+using test::count_lines;
 
 namespace {
 
@@ -23,26 +20,12 @@ void use_compiling_gpu() {
 
 // The launches of a model's training step, a line each.
 std::vector<std::string> launches_of(Model model, const Tensor& x, const Tensor& y) {
-  const test::Scratch folder;
-  {
-    const testing::EnvironmentScope dump("CORNU_DUMP_GRAPH", folder.path());
+  return test::launches_of([&] {
     model.compile({.optimizer = optimizers::Adam(),
                    .loss = losses::SparseCategoricalCrossentropy({.from_logits = true}),
                    .metrics = {"accuracy"}});
     model.fit(x, y, {.batch_size = x.dim(0), .verbose = 0});
-  }
-  std::vector<std::string> lines;
-  for (const std::string& name : folder.names()) {
-    if (name.find("launches") == std::string::npos) continue;
-    std::ifstream file(folder.path(name));
-    for (std::string line; std::getline(file, line);) lines.push_back(line);
-  }
-  return lines;
-}
-
-int64_t count(const std::vector<std::string>& lines, const std::string& text) {
-  return std::ranges::count_if(
-      lines, [&](const std::string& line) { return line.find(text) != std::string::npos; });
+  });
 }
 
 }  // namespace
@@ -59,10 +42,10 @@ TEST_CASE("the tutorial's CNN: its step as launches, with one for all updates") 
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
   CAPTURE(text);
-  CHECK(count(lines, "kernel group_of_6") == 1);  // kernels and biases of three layers
-  CHECK(count(lines, "library") == 8);            // two convolutions, six products of matrices
+  CHECK(count_lines(lines, "kernel group_of_6") == 1);  // kernels and biases of three layers
+  CHECK(count_lines(lines, "library") == 8);  // two convolutions, six products of matrices
   CHECK(lines.size() <= 40);
-  CHECK(count(lines, "copy") == 0);  // variables are updated in place
+  CHECK(count_lines(lines, "copy") == 0);  // variables are updated in place
 }
 
 TEST_CASE("a transformer's block in bfloat16: attention and products come from libraries") {
@@ -82,10 +65,38 @@ TEST_CASE("a transformer's block in bfloat16: attention and products come from l
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
   CAPTURE(text);
-  CHECK(count(lines, "kernel group_of_") >= 1);
-  CHECK(count(lines, "library") >= 20);
-  CHECK(count(lines, "kernel cast") <= 4);  // weights are cast together
-  CHECK(count(lines, "kernel attention") == count(lines, "kernel attention_statistics"));
+  CHECK(count_lines(lines, "kernel group_of_") >= 1);
+  CHECK(count_lines(lines, "library") >= 20);
+  CHECK(count_lines(lines, "kernel cast") <= 4);  // weights are cast together
+  CHECK(count_lines(lines, "kernel attention") ==
+        count_lines(lines, "kernel attention_statistics"));
+}
+
+TEST_CASE("an encoder block: each normalization is a launch forward and one backward") {
+  use_compiling_gpu();
+  const DeviceScope scope("GPU:0");
+  for (const std::string policy : {"float32", "mixed_bfloat16"}) {
+    CAPTURE(policy);
+    set_dtype_policy(policy);
+    const Tensor input = Input({.shape = {32, 64}});
+    const Tensor projected = layers::Dense({.units = 64})(input);
+    const Tensor normal = layers::LayerNormalization()(projected);
+    const Tensor attended =
+        layers::MultiHeadAttention({.num_heads = 4, .key_dim = 16})({normal, normal});
+    const Tensor sum = projected + layers::Dropout({.rate = 0.1})(attended);
+    const Tensor wide =
+        layers::Dense({.units = 128, .activation = "gelu"})(layers::LayerNormalization()(sum));
+    const Tensor narrow = layers::Dropout({.rate = 0.1})(layers::Dense({.units = 64})(wide));
+    Model model(input, layers::Dense({.units = 10})(sum + narrow));
+    set_dtype_policy("float32");
+    const auto lines =
+        launches_of(model, ops::zeros({2, 32, 64}).host(), ops::zeros({2, 32}, "int32").host());
+    std::string text;
+    for (const std::string& line : lines) text += line + "\n";
+    CAPTURE(text);
+    CHECK(count_lines(lines, "kernel fused_rows") == 4);
+    CHECK(lines.size() <= (policy == "float32" ? 65 : 82));
+  }
 }
 
 TEST_CASE("all that these and a network of residual and depthwise blocks launch is CUDA") {

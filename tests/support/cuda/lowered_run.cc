@@ -8,9 +8,12 @@
 #include <memory>
 #include <optional>
 
+#include "framework/backends/cuda/cuda_backend.h"
 #include "framework/backends/cuda/lowering.h"
 #include "framework/graph/backend.h"
+#include "framework/graph/dispatch.h"
 #include "tests/support/cuda/simulator.h"
+#include "tests/support/launches.h"
 
 namespace cornu::cuda::testing {
 namespace {
@@ -333,6 +336,26 @@ void check_like_cpu(const std::string& op, const std::vector<Tensor>& inputs,
                     const Attributes& attributes, double tolerance) {
   const std::vector<TensorType> types = types_of(inputs);
   check_like_cpu(op, inputs, attributes, op_named(op).infer(types, attributes), tolerance);
+}
+
+std::vector<std::string> check_program_like_cpu(const std::function<std::vector<Tensor>()>& program,
+                                                double tolerance) {
+  const auto run_on = [&](const char* device) {
+    const DeviceScope scope(device);
+    std::vector<Tensor> results;
+    for (const Tensor& result : program()) results.push_back(result.host());
+    return results;
+  };
+  const std::vector<Tensor> expected = run_on("CPU:0");
+  register_backend(DeviceType::Gpu, cuda_backend(runtime()));
+  std::vector<Tensor> results;
+  const auto lines = test::launches_of([&] { results = run_on("GPU:0"); });
+  REQUIRE(results.size() == expected.size());
+  for (size_t i = 0; i < results.size(); ++i) {
+    CAPTURE(i);
+    check_close(results[i], expected[i], tolerance);
+  }
+  return lines;
 }
 
 }  // namespace cornu::cuda::testing

@@ -4,7 +4,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "framework/backends/cuda/lowering.h"
@@ -37,10 +36,7 @@ struct ElementwiseBody {
 // op, or of "cast".
 std::optional<ElementwiseBody> elementwise_body(const KernelSpec& spec);
 
-// The ops that it knows, but for "fused".
-std::vector<std::string_view> elementwise_ops();
-
-// For profiles: the first ops that it consists of.
+// For profiles: the first ops that it consists of; of "fused" and "fused_rows", too.
 std::string body_name(const KernelSpec& spec);
 
 }  // namespace cornu::cuda

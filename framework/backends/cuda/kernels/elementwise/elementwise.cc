@@ -2,6 +2,7 @@
 // Elementwise ops, casts, and groups of them with the sums over their rows.
 #include <string_view>
 
+#include "framework/backends/cuda/kernels/elementwise/body_writer.h"
 #include "framework/backends/cuda/kernels/elementwise/sums.h"
 #include "framework/backends/cuda/kernels/elementwise/writer.h"
 

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups of nodes that may each become one node.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "framework/graph/graph.h"
+#include "framework/graph/passes/group_order.h"
+
+namespace cornu::passes {
+
+// Groups are convex (no path leaves a group and comes back) and of bounded size. At first each node
+// is a group, with the node's number.
+class BoundedGroups {
+ public:
+  static constexpr size_t kMostNodes = 64;   // of one group
+  static constexpr size_t kMostInputs = 24;  // of one group
+
+  explicit BoundedGroups(const Graph& graph);
+
+  int producer(ValueId id) const { return producers_[static_cast<size_t>(id)]; }
+  // The nodes that read a value, each once, in order.
+  const std::vector<int>& value_readers(ValueId id) const {
+    return value_readers_[static_cast<size_t>(id)];
+  }
+  // The nodes that must come after a node, in order: those that read its outputs and, of a
+  // collective, the next collective.
+  const std::vector<int>& readers(int node) const { return order_.readers(node); }
+
+  int group_of(int node) const { return order_.group_of(node); }
+  const std::vector<int>& members(int group) const { return order_.members(group); }
+  // What its members read and none of them computes, sorted.
+  const std::vector<ValueId>& inputs(int group) const {
+    return inputs_[static_cast<size_t>(group)];
+  }
+
+  // The number of the result; none when it would be too large or not convex.
+  std::optional<int> merge(int a, int b,
+                           GroupOrder::Adjacent adjacent = GroupOrder::Adjacent::Allowed);
+
+ private:
+  std::vector<int32_t> producers_;
+  std::vector<std::vector<int>> value_readers_;
+  GroupOrder order_;
+  std::vector<std::vector<ValueId>> inputs_;  // by group
+};
+
+}  // namespace cornu::passes
