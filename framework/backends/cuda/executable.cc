@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <mutex>
 #include <string_view>
 
+#include "framework/backends/cuda/connected_group.h"
 #include "framework/backends/cuda/cuda_backend.h"
 #include "framework/core/error.h"
 #include "framework/core/logging.h"
@@ -266,16 +268,48 @@ class GpuLaunch {
   size_t index_;
 };
 
+// A GPU whose group was aborted has gone on with rubbish.
+void forget_refused(std::span<const Launch> launches, const std::string& why) {
+  for (const Launch& launch : launches) {
+    try {
+      gpu_device(launch.device.index).forget_refused(why);
+    } catch (const Error& error) {  // it has failed: the first error says more
+      logging::warn(error.what());
+    }
+  }
+}
+
 }  // namespace
 
 void run_launches(std::span<Launch> launches) {
   LaunchRun run(launches, [](const Executable& executable, size_t state) {
     return static_cast<const CudaExecutable&>(executable).writes(state);
   });
+  const bool together =
+      launches.size() > 1 && std::ranges::any_of(launches, [](const Launch& launch) {
+        return static_cast<CudaExecutable*>(launch.executable)
+            ->prepared_for(gpu_device(launch.device.index))
+            .program()
+            .communicates();
+      });
+  std::unique_lock ordering(order_of_gpus(), std::defer_lock);
+  if (together) ordering.lock();
   std::vector<ProgramRun> recorded(ProgramRecorder::is_any_recording() ? launches.size() : 0);
-  run([&](size_t index, bool& touched) {
-    GpuLaunch(launches[index], run, index)(touched, recorded.empty() ? nullptr : &recorded[index]);
-  });
+  try {
+    run([&](size_t index, bool& touched) {
+      Launch& launch = launches[index];
+      try {
+        GpuLaunch(launch, run, index)(touched, recorded.empty() ? nullptr : &recorded[index]);
+      } catch (const Error&) {  // perhaps of rubbish that it got since another replica has failed
+        auto* connected = dynamic_cast<ConnectedGroup*>(launch.group);
+        if (connected) connected->check_state();
+        throw;
+      }
+    });
+  } catch (const std::exception& error) {
+    if (together) forget_refused(launches, error.what());
+    throw;
+  }
   for (const ProgramRun& one : recorded) ProgramRecorder::record(one);
 }
 

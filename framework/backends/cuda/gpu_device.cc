@@ -25,6 +25,11 @@ size_t part_bytes(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 }  // namespace
 
+std::mutex& order_of_gpus() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
+}
+
 GpuBuffer::GpuBuffer(GpuDevice& owner, std::byte* memory, size_t bytes, Kind kind)
     : Buffer(memory, bytes, owner.device()), owner_(owner), kind_(kind) {}
 
@@ -244,6 +249,7 @@ void GpuDevice::give_kept_uploads() {
 
 Tensor GpuDevice::copy_from(GpuDevice& other, const Tensor& tensor) {
   Tensor copy = empty(type_of(tensor), "an array of another GPU");
+  const std::lock_guard ordering(order_of_gpus());
   const std::shared_ptr<RuntimeEvent> there = other.record();
   std::shared_ptr<RuntimeEvent> copied;
   {
@@ -319,18 +325,23 @@ void GpuDevice::follow(std::shared_ptr<RuntimeEvent> done) {
   runtime_.synchronize(*oldest);
 }
 
+// What may depend on what kernels have refused, since all that is known to be right.
+std::deque<GpuDevice::Expected> GpuDevice::take_refused(const std::string& why) {
+  runtime_.fill(stream_, status_, 0, kStatusBytes);
+  std::fill_n(reported_, 2, 0);
+  std::deque<Expected> runs = std::exchange(expected_, {});
+  for (const Expected& run : runs) {
+    for (const Variable& variable : run.variables) variable.poison(why);
+  }
+  return runs;
+}
+
 void GpuDevice::throw_refused() {
   drain();
   const int64_t number = reported_[0];
   const int64_t value = reported_[1];
-  runtime_.fill(stream_, status_, 0, kStatusBytes);
-  std::fill_n(reported_, 2, 0);
-  const std::deque<Expected> runs = std::exchange(expected_, {});
-  for (const Expected& run : runs) {
-    for (const Variable& variable : run.variables) {
-      variable.poison("a kernel has refused what it was given, on " + device_.to_string());
-    }
-  }
+  const std::deque<Expected> runs =
+      take_refused("a kernel has refused what it was given, on " + device_.to_string());
   for (const Expected& run : runs) {
     if (const auto found = run.checks->find(number); found != run.checks->end()) {
       found->second(value);
@@ -338,6 +349,13 @@ void GpuDevice::throw_refused() {
   }
   raise<Internal>("{}: a kernel has reported {} (value {}), which nobody knows.", device_, number,
                   value);
+}
+
+void GpuDevice::forget_refused(const std::string& why) {
+  const auto locked = lock();
+  runtime_.copy_to_host(stream_, reported_, status_, kStatusBytes);
+  drain();
+  if (reported_[0] != 0) take_refused(why);
 }
 
 void GpuDevice::drain() {

@@ -21,6 +21,10 @@ namespace cornu::cuda {
 // What a program's kernels may refuse, by the number that they report.
 using Checks = std::map<int64_t, std::function<void(int64_t value)>>;
 
+// Held while one thing is enqueued on several GPUs that then wait for each other: each does what it
+// was given in one order, and two orders that differ would make them wait for ever.
+std::mutex& order_of_gpus();
+
 class GpuDevice;
 
 // Memory of a GpuDevice, which is never destroyed.
@@ -93,6 +97,9 @@ class GpuDevice {
   // Throws what has been refused by runs that are done, without waiting for others; with `wait`,
   // by all.
   void look_at_status(bool wait);
+  // After a run that has failed, and may have left rubbish that kernels refused: waits for all that
+  // is enqueued. Nobody is told; what was written since what is known to be right is poisoned.
+  void forget_refused(const std::string& why);
   // Called without the lock when a run has been enqueued that will be `done`: waits while too many
   // are under way, lest what the host prepares for them take ever more memory.
   void follow(std::shared_ptr<RuntimeEvent> done);
@@ -131,6 +138,7 @@ class GpuDevice {
   void give_upload(std::byte* block, size_t bytes) noexcept;
   void give_kept_uploads();
   Tensor upload_large(const Tensor& tensor);
+  std::deque<Expected> take_refused(const std::string& why);
   [[noreturn]] void throw_refused();
 
   Runtime& runtime_;
