@@ -100,18 +100,17 @@ class ArrayReducer {
     RuntimeFunction*& known = functions_[kernel];
     if (known) return known;
     const bool adds = kernel.op == ReduceOp::Sum || kernel.op == ReduceOp::Mean;
-    const std::string name = fmt::format("reduce_{}_of_{}_ranks", kernel.dtype, kernel.ins);
     const auto number = [](auto value) { return fmt::to_string(value); };
-    const std::string text =
-        define("KERNEL", name) + define("T", type_name(kernel.dtype)) +
-        define("OP", adds                         ? "0"
-                     : kernel.op == ReduceOp::Min ? "1"
-                                                  : "2") +
-        define("DIVISOR", number(kernel.op == ReduceOp::Mean ? kernel.ins : 1)) +
-        define("WIDTH", number(kernel.width)) + define("INS", number(kernel.ins)) +
-        define("OUTS", number(kernel.outs)) + define("SETS", number(kernel.sets)) +
-        std::string(source("kernels/collective/reduce.cu"));
-    const KernelCode code{name, text};
+    const KernelCode code =
+        kernel_code(fmt::format("reduce_{}_of_{}_ranks", kernel.dtype, kernel.ins),
+                    define("T", type_name(kernel.dtype)) +
+                        define("OP", adds                         ? "0"
+                                     : kernel.op == ReduceOp::Min ? "1"
+                                                                  : "2") +
+                        define("DIVISOR", number(kernel.op == ReduceOp::Mean ? kernel.ins : 1)) +
+                        define("WIDTH", number(kernel.width)) + define("INS", number(kernel.ins)) +
+                        define("OUTS", number(kernel.outs)) + define("SETS", number(kernel.sets)) +
+                        std::string(source("kernels/collective/reduce.cu")));
     return known = runtime_.load(gpu_, {&code, 1}).front();
   }
 

@@ -4,10 +4,12 @@
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
+#include <barrier>
 #include <future>
 #include <numeric>
 #include <thread>
 
+#include "framework/backends/cuda/connected_group.h"
 #include "framework/backends/cuda/cuda_backend.h"
 #include "framework/backends/cuda/one_card.h"
 #include "framework/strategy/reduce_elements.h"
@@ -200,6 +202,68 @@ TEST_CASE("a GPU that waits for one that never comes is let go") {
 
 namespace {
 
+// What a connection's ranks add up, in place.
+void sum_of(cuda::Connection& connection, RuntimeStream* stream, int rank, float* array,
+            int64_t count) {
+  const Segment segment{array, array, count};
+  connection.all_reduce(rank, stream, {&segment, 1}, DType::Float32, ReduceOp::Sum);
+}
+
+}  // namespace
+
+TEST_CASE("steps that all have enqueued end before a group is stopped") {
+  cuda::Connection connection(runtime(), runtime().make_collectives(std::vector{0, 1}));
+  float* arrays[2];
+  float* results[2];
+  Ranks ranks(runtime(), runtime().make_collectives(std::vector{0, 1}));  // for their streams
+  for (const int rank : {0, 1}) {
+    const auto index = static_cast<size_t>(rank);
+    arrays[rank] = ranks.array<float>(index, {1, 2});
+    results[rank] = ranks.array<float>(index, {0, 0});
+    sum_of(connection, ranks.stream(index), rank, arrays[rank], 2);
+    runtime().copy(ranks.stream(index), results[rank], arrays[rank], 2 * sizeof(float));
+    connection.end_step(rank);
+  }
+  sum_of(connection, ranks.stream(0), 0, arrays[0], 2);  // the other one fails before
+  connection.abort();
+  for (const size_t rank : {0, 1}) {
+    CHECK(ranks.read(rank, results[rank], 2) == std::vector<float>{2, 4});
+  }
+  CHECK(ranks.read(0, arrays[0], 2) != std::vector<float>{4, 8});
+  CHECK(error_of([&] { sum_of(connection, ranks.stream(1), 1, arrays[1], 2); }) ==
+        "Aborted: Communication between GPUs was stopped, since a replica has failed.");
+}
+
+TEST_CASE("a rank's calls are compared before its GPU gets them") {
+  Ranks ranks(runtime(), runtime().make_collectives(std::vector{0, 1}));  // for their streams
+  float* array = ranks.array<float>(0, {1, 2});
+  const char* const text =
+      "FailedPrecondition: Collective: every rank must make the same calls in the same order, but ";
+  {
+    cuda::Connection connection(runtime(), runtime().make_collectives(std::vector{0, 1}));
+    sum_of(connection, ranks.stream(0), 0, array, 2);
+    CHECK(error_of([&] { sum_of(connection, ranks.stream(1), 1, nullptr, 1); })
+              .starts_with(fmt::format("{}rank 0 calls all_reduce (sum) of 2 float32 in 1 parts, "
+                                       "and rank 1 all_reduce (sum) of 1 float32 in 1 parts. ",
+                                       text)));
+    connection.abort();
+  }
+  const std::string missing = fmt::format(
+      "{}rank 0 calls all_reduce (sum) of 2 float32 in 1 parts, and another one's step has ended "
+      "without it. ",
+      text);
+  for (const bool ends_first : {false, true}) {
+    cuda::Connection connection(runtime(), runtime().make_collectives(std::vector{0, 1}));
+    if (ends_first) connection.end_step(1);
+    const std::string first = error_of([&] { sum_of(connection, ranks.stream(0), 0, array, 2); });
+    const std::string end = ends_first ? "" : error_of([&] { connection.end_step(1); });
+    CHECK((first + end).starts_with(missing));
+    connection.abort();
+  }
+}
+
+namespace {
+
 // GPU:0 is a card, GPU:1 to GPU:4 are parts of another one, and GPU:5 and GPU:6 of a third one,
 // where the latter has little memory.
 void use_cards() {
@@ -294,18 +358,32 @@ TEST_CASE("replicas that make other calls than the rest are told so, on GPUs of 
 }
 
 TEST_CASE("threads whose steps communicate share GPUs, while arrays travel between these") {
+  constexpr int kLate = 40;
+  constexpr float kSum = 2 * kLate;
+  // A replica that begins far from kLate comes late to the sum.
+  const Function step = function([](const Tensor& x) {
+    using Inputs = std::vector<Tensor>;
+    return summed(ops::while_loop([](const Inputs& y) { return y[0] < float{kLate}; },
+                                  [](const Inputs& y) { return Inputs{y[0] + 1.0f}; },
+                                  Inputs{x})[0]);
+  });
   for (const auto& devices :
        {std::vector<std::string>{"GPU:0", "GPU:1"}, std::vector<std::string>{"GPU:3", "GPU:4"}}) {
     const auto strategy = mirrored_on(devices);
+    std::barrier together(2);
     on_ranks(3, [&](size_t thread) {
-      const auto number = static_cast<float>(thread + 1);
-      const Function step =
-          function([&](const Tensor& x) { return summed(summed(x * number) + 1.0f); });
+      const auto late = [&](size_t replica) {
+        return Tensors(Tensor(thread == replica ? 0.0f : float{kLate}));
+      };
       Tensor travels = ones(20);
-      for (int i = 0; i < 10; ++i) {
-        const auto results = strategy.run(step, Tensors(ones(20)));
-        if (thread == 2) travels = travels.to(devices[static_cast<size_t>(i) % 2]);
-        CHECK(values_of(results, 1) == std::vector<float>(20, 4 * number + 2));
+      for (size_t i = 0; i < 10; ++i) {
+        if (thread == 2) {
+          travels = travels.to(devices[i % 2]);
+          continue;
+        }
+        together.arrive_and_wait();
+        const auto results = strategy.run(step, distribute::PerReplica({late(0), late(1)}));
+        CHECK(results[1].single().item<float>() == kSum);
       }
       CHECK(travels.to_vector<float>() == std::vector<float>(20, 1.0f));
     });

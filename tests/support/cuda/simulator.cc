@@ -206,6 +206,7 @@ class Simulator : public Runtime {
   Memory memory_;
   std::vector<std::unique_ptr<RuntimeStream>> streams_;
   std::map<std::thread::id, RuntimeStream*> capturing_;
+  std::map<std::string, std::string> texts_;  // of kernels, by name
 };
 
 void Simulator::copy_to_gpu(RuntimeStream* stream, void* to, const void* from, size_t bytes) {
@@ -269,6 +270,12 @@ std::vector<RuntimeFunction*> Simulator::load(int gpu, std::span<const KernelCod
     const bool is_new = std::ranges::none_of(
         missing, [&](const KernelCode* one) { return key(*one) == key(code); });
     if (is_new && !loaded().contains(key(code))) missing.push_back(&code);
+  }
+  for (const KernelCode* code : missing) {
+    const auto known = texts_.try_emplace(code->name, code->text).first;
+    check<Internal>(known->second == code->text,
+                    "Kernel {} has two texts: what runs kernels tells them apart by their names.",
+                    code->name);
   }
   std::vector<CompiledKernel> kernels = compile_kernels(missing);
   for (size_t i = 0; i < missing.size(); ++i) {

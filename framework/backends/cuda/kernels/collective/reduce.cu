@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adds up (or compares) arrays of several ranks, in the order of ranks. Sets of arrays: each has
-// their number of elements, an array of each of INS ranks, and OUTS arrays that get the result, each
-// perhaps one of the former. A row of the grid has a set.
+// their number of elements, an array of each of INS ranks, and OUTS arrays that get the result,
+// each perhaps one of the former. A row of the grid has a set.
 struct Words {
   u64 word[SETS * (1 + INS + OUTS)];
 };
