@@ -21,8 +21,9 @@ namespace cornu::cuda {
 // What a program's kernels may refuse, by the number that they report.
 using Checks = std::map<int64_t, std::function<void(int64_t value)>>;
 
-// Held while one thing is enqueued on several GPUs that then wait for each other: each does what it
-// was given in one order, and two orders that differ would make them wait for ever.
+// Held while something is enqueued on several GPUs that makes them wait for each other, a run with
+// collectives or a copy: each does what it was given in its order, and orders that differ would make
+// them wait for ever.
 std::mutex& order_of_gpus();
 
 class GpuDevice;

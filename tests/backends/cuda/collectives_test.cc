@@ -296,21 +296,29 @@ std::vector<float> values_of(const distribute::PerReplica& results, size_t repli
 // A step before is right, the error is the first cause, and the next step works.
 void check_failing(const std::vector<std::string>& devices) {
   const auto strategy = mirrored_on(devices);
+  const auto scope = strategy.scope();
   const auto count = static_cast<float>(devices.size());
   const Tensor table = ones(4);
+  const Variable total(Tensor(0.0f), {.name = "total", .trainable = false});
   const Function step = function([&](const Tensor& x) { return summed(x) * 2.0f; });
-  // The last replica has no memory for it. What the others got of the sum is rubbish, which take
-  // refuses.
-  const Function large = function([&](const Tensor& x) {
-    const Tensor index = ops::cast(summed(ops::sum(x)) * 0.0f, DType::Int32);
+  // The last replica has no memory for its results. What the others get of the sum is rubbish,
+  // which take refuses, at once or later.
+  const auto large = [&](const Tensor& x) {
+    const Tensor index = summed(ops::cast(ops::sum(x) * 0.0f, DType::Int32));
     const Tensor many = ops::broadcast_to(ops::expand_dims(x, 1), {x.dim(0), 1 << 16});
-    return ops::take(table, index, 0) + ops::sum(summed(ops::sin(many)));
+    return many + ops::take(table, index, 0);
+  };
+  const Function looks = function(large);
+  const Function writes = function([&](const Tensor& x) {
+    const Tensor many = large(x);
+    total.assign_add(ops::sum(many));
+    return many;
   });
-  for (int i = 0; i < 2; ++i) {
+  for (const Function& fails : {looks, looks, writes}) {
     const auto before = strategy.run(step, Tensors(ones(8)));
     CHECK(error_of([&] {
-            strategy.run(large, Tensors(ones(64)));
-          }).find("ResourceExhausted: " + devices.back() + ": out of memory") == 0);
+            strategy.run(fails, Tensors(ones(64)));
+          }).starts_with("ResourceExhausted: " + devices.back() + ": out of memory"));
     for (size_t replica = 0; replica < devices.size(); ++replica) {
       CHECK(values_of(before, replica) == std::vector<float>(8, 2 * count));
     }
