@@ -22,8 +22,8 @@ namespace cornu::cuda {
 using Checks = std::map<int64_t, std::function<void(int64_t value)>>;
 
 // Held while something is enqueued on several GPUs that makes them wait for each other, a run with
-// collectives or a copy: each does what it was given in its order, and orders that differ would make
-// them wait for ever.
+// collectives or a copy: each does what it was given in its order, and orders that differ would
+// make them wait for ever.
 std::mutex& order_of_gpus();
 
 class GpuDevice;
