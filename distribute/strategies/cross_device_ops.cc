@@ -27,7 +27,7 @@ std::vector<std::unique_ptr<CollectiveGroup>> CrossDeviceOps::make_group(
   group = backend_for(devices.front()).connect(devices, std::move(group));
   if (library_ == Library::Expected && group.front().get() == first) {
     logging::warn(
-        "NcclAllReduce: there is no NCCL between these devices, which are no GPUs, or share one; "
+        "NcclAllReduce: there is no NCCL between these devices, which are no GPUs, or share some; "
         "replicas exchange tensors through the process's memory instead.");
   }
   return group;

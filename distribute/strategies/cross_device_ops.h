@@ -19,8 +19,9 @@ class CrossDeviceOps {
  public:
   using MakeGroup = std::function<std::vector<std::unique_ptr<CollectiveGroup>>(int replicas)>;
 
-  // NCCL among GPUs of the machine, where there is one for each replica. Else the in-process group:
-  // every replica reduces its share of the elements and takes the others' from them.
+  // NCCL among GPUs of the machine, where there is one for each replica, and on the GPU itself
+  // where they share one. Else the in-process group: every replica reduces its share of the
+  // elements and takes the others' from them.
   CrossDeviceOps();
   // InvalidArgument without a function.
   CrossDeviceOps(std::string name, MakeGroup make)
@@ -62,8 +63,8 @@ class HierarchicalCopyAllReduce : public CrossDeviceOps {
   HierarchicalCopyAllReduce();
 };
 
-// NVIDIA's library. Without it, on CPUs, and where replicas share a GPU, a warning and the
-// in-process group.
+// NVIDIA's library; where replicas share one GPU they reduce on it. Without it, on CPUs, and where
+// some of several GPUs are shared, a warning and the in-process group.
 class NcclAllReduce : public CrossDeviceOps {
  public:
   NcclAllReduce();

@@ -16,38 +16,6 @@ namespace cornu {
 
 using Kind = CollectiveCall::Kind;
 
-namespace {
-
-constexpr const char* kRanksDiffer =
-    "What replicas do may not depend on their data: look in the step for an if, a loop or a return "
-    "that a value, the size of a batch or the replica's number decides, with a collective behind "
-    "it "
-    "(apply_gradients, losses and metrics have some, too).";
-
-}  // namespace
-
-int64_t CollectiveCall::count() const {
-  int64_t total = 0;
-  for (const Segment& segment : segments) total += segment.count;
-  return total;
-}
-
-bool CollectiveCall::agrees(const CollectiveCall& other) const {
-  return kind == other.kind && dtype == other.dtype && op == other.op && root == other.root &&
-         std::ranges::equal(segments, other.segments, {}, &Segment::count, &Segment::count);
-}
-
-std::string CollectiveCall::text() const {
-  constexpr const char* kKinds[] = {"all_reduce", "reduce_scatter", "all_gather", "broadcast",
-                                    "barrier"};
-  constexpr const char* kOps[] = {"sum", "mean", "min", "max"};
-  const char* name = kKinds[static_cast<int>(kind)];
-  if (kind == Kind::Barrier) return name;
-  if (!dtype) return fmt::format("{} of {} bytes, root {}", name, count(), root);
-  return fmt::format("{} ({}) of {} {} in {} parts", name, kOps[static_cast<int>(op)], count(),
-                     *dtype, segments.size());
-}
-
 CollectiveCalls::CollectiveCalls(int size, int reducers, std::chrono::milliseconds timeout)
     : size_(size), reducers_(reducers), timeout_(timeout), progress_(static_cast<size_t>(size)) {
   for (Round& round : rounds_) {
@@ -226,11 +194,7 @@ std::vector<const void*> CollectiveCalls::inputs(const Round& round, size_t segm
 
 void CollectiveCalls::require_agreement(const Round& round) const {
   for (size_t rank = 1; rank < round.calls.size(); ++rank) {
-    check<RanksDiffer>(
-        round.calls[rank].agrees(round.calls[0]),
-        "Collective: every rank must make the same calls in the same order, but rank 0 calls {}, "
-        "and rank {} {}. {}",
-        round.calls[0].text(), rank, round.calls[rank].text(), kRanksDiffer);
+    cornu::require_agreement(static_cast<int>(rank), round.calls[rank], 0, round.calls[0]);
   }
 }
 
@@ -238,10 +202,7 @@ void CollectiveCalls::wait_for_change(int rank, int64_t ticket,
                                       std::unique_lock<std::mutex>& lock) {
   const Round& round = at(ticket);
   if (round.started < size_ && ended_ > 0) {
-    raise<RanksDiffer>(
-        "Collective: every rank must make the same calls in the same order, but rank {} calls {}, "
-        "and another one's step has ended without it. {}",
-        rank, round.calls[static_cast<size_t>(rank)].text(), kRanksDiffer);
+    raise_ended_without(rank, round.calls[static_cast<size_t>(rank)]);
   }
   const uint64_t before = changes_;
   auto has_changed = [&] { return changes_ != before; };

@@ -13,30 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "framework/core/error.h"
-#include "framework/graph/communicator.h"
+#include "framework/graph/collective_call.h"
 
 namespace cornu {
-
-// What a rank asks for. Its memory is the others' until the call is done.
-struct CollectiveCall {
-  enum class Kind { AllReduce, ReduceScatter, AllGather, Broadcast, Barrier };
-  Kind kind = Kind::Barrier;
-  std::vector<Segment> segments;  // counts are bytes where there is no dtype
-  std::optional<DType> dtype = {};
-  ReduceOp op = ReduceOp::Sum;
-  int root = 0;
-
-  int64_t count() const;
-  bool agrees(const CollectiveCall& other) const;
-  std::string text() const;
-};
-
-// Thrown where ranks call different things, or one calls nothing: whoever runs them can say where.
-class RanksDiffer : public FailedPrecondition {
- public:
-  using FailedPrecondition::FailedPrecondition;
-};
 
 // One for a group. A rank that starts a call only says where its memory lies. The work is done by
 // ranks that wait for something, or start the next call: each does its part of a call when all have

@@ -83,8 +83,8 @@ def fill(root, build, label, capabilities):
         shutil.copyfile(path, os.path.join(root, "lib", name))
     if capabilities:
         os.environ["CORNU_CUDA_CACHE"] = os.path.join(root, "cuda_cache")
-        if code := simulated_kernels.main(build, *capabilities):
-            sys.exit(code)
+        if simulated_kernels.main(build, *capabilities) != 0:
+            sys.exit("Nothing is packed, since kernels couldn't be compiled.")
     with open(os.path.join(root, "tests.json"), "w", encoding="utf-8") as file:
         json.dump(packed_tests(tests, root), file, indent=1)
     shutil.copyfile(os.path.join(HERE, "run_packed.py"), os.path.join(root, "run"))
@@ -93,10 +93,15 @@ def fill(root, build, label, capabilities):
 
 
 def main(build, label, target, *capabilities):
+    for tool in ("ctest", "ldd", "strip", "tar", "xz"):
+        if shutil.which(tool) is None:
+            sys.exit(f"{tool} is missing: install it.")
     build, target = os.path.abspath(build), os.path.abspath(target)
     with tempfile.TemporaryDirectory() as folder:
         count = fill(os.path.join(folder, NAME), build, label, capabilities)
-        subprocess.run([*TAR, "--file", target, "-C", folder, NAME], check=True)
+        part = target + ".part"
+        subprocess.run([*TAR, "--file", part, "-C", folder, NAME], check=True)
+        os.replace(part, target)
     print(f"{count} tests, {os.path.getsize(target) / 2**20:.0f} MiB: {target}")
 
 

@@ -56,7 +56,7 @@ class Packing(unittest.TestCase):
         self.assertEqual(whole.returncode, 1)
         self.assertIn("passes: passed", whole.stdout)
         self.assertIn("fails: FAILED: code 1", whole.stdout)
-        self.assertIn("2 of 3 tests did not fail; failed: fails", whole.stdout)
+        self.assertIn("of 3 tests 2 passed, 0 were skipped, and failed: fails", whole.stdout)
         self.assertNotIn("other", whole.stdout)
         shown = run(script, "-v", "shows")
         self.assertEqual(shown.returncode, 0)
@@ -67,6 +67,13 @@ class Packing(unittest.TestCase):
         with open(os.path.join(root, "data", "values.txt"), encoding="utf-8") as file:
             self.assertEqual(file.read(), "1 2 3")
         self.assertEqual(run(script, "nothing").returncode, 1)
+        self.assertEqual(run(script, "--verbos").returncode, 2)
+        link = os.path.join(self.folder, "it's a link")
+        os.symlink(script, link)
+        self.assertEqual(run(link, "passes").returncode, 0)
+        os.rename(root, root + "'s")
+        shown = run("bash", "-c", f'eval "$("{root}\'s/run" --environment)"; echo $LD_LIBRARY_PATH')
+        self.assertIn(root + "'s/lib", shown.stdout)
 
     def test_what_cannot_be_packed(self):
         self.assertIn("No test with the label none", self.pack("none", self.target).stderr)

@@ -2,19 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs tests that pack.py has packed: run [-v] [NAME...]. A NAME is a part of tests' names.
 
-With -v all that they print is shown, else that of those that fail. CUDA's libraries are found
+With -v all that they print is shown, else that of those that fail or are skipped; ends with 77 where
+all were skipped. CUDA's libraries are found
 where the system looks, in $LD_LIBRARY_PATH, or among python3's packages (nvidia-cudnn-cu13 and
 the like). `run --environment` prints, for a shell, what the programs need: then
 benchmarks/compare.py --device GPU:0 runs with CORNU_BUILD_DIR naming this folder."""
 import glob
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
 
-ROOT = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.realpath(__file__))
+CACHE = os.path.join(ROOT, "cuda_cache")
 SKIPPED = 77
+OPTIONS = {"-v", "--environment", "-h", "--help"}
 
 
 def packages_folders():
@@ -29,8 +33,8 @@ def environment():
     own = [os.path.join(ROOT, "lib"), *filter(None, [os.environ.get("LD_LIBRARY_PATH")]),
            *packages_folders()]
     result = {"LD_LIBRARY_PATH": ":".join(own)}
-    if os.listdir(os.path.join(ROOT, "cuda_cache")):
-        result["CORNU_CUDA_CACHE"] = os.path.join(ROOT, "cuda_cache")
+    if os.path.isdir(CACHE) and os.listdir(CACHE):
+        result["CORNU_CUDA_CACHE"] = CACHE
     return result
 
 
@@ -59,28 +63,34 @@ def run(test, verbose):
 
 
 def main(arguments):
-    if "--help" in arguments:
+    if unknown := [word for word in arguments if word.startswith("-") and word not in OPTIONS]:
+        print(f"{unknown[0]}: there is no such option; see --help", file=sys.stderr)
+        return 2
+    if {"-h", "--help"} & set(arguments):
         print(__doc__)
         return 0
     if "--environment" in arguments:
         for name, value in environment().items():
-            print(f"export {name}='{value}'")
+            print(f"export {name}={shlex.quote(value)}")
         return 0
     verbose = "-v" in arguments
     names = [word for word in arguments if not word.startswith("-")]
     with open(os.path.join(ROOT, "tests.json"), encoding="utf-8") as file:
         tests = [test for test in json.load(file)
                  if not names or any(name in test["name"] for name in names)]
-    failed = []
+    failed, skipped = [], 0
     for test in tests:
         start = time.monotonic()
         result = run(test, verbose)
         print(f"{test['name']}: {result} ({time.monotonic() - start:.1f} s)", flush=True)
+        skipped += result == "skipped"
         if result.startswith("FAILED"):
             failed.append(test["name"])
-    print(f"{len(tests) - len(failed)} of {len(tests)} tests did not fail" +
-          (f"; failed: {', '.join(failed)}" if failed else ""))
-    return 1 if failed or not tests else 0
+    print(f"of {len(tests)} tests {len(tests) - len(failed) - skipped} passed, {skipped} were "
+          "skipped" + (f", and failed: {', '.join(failed)}" if failed else ""))
+    if failed or not tests:
+        return 1
+    return SKIPPED if skipped == len(tests) else 0
 
 
 if __name__ == "__main__":

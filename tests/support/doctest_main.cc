@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // doctest's main. With CORNU_TEST_DEVICE=GPU:0 the tests' tensors lie on a device whose memory the
 // host can't read: by CORNU_TEST_BACKEND, "guarded" (the default: the CPU's kernels), "simulated"
-// (the CUDA backend on simulated GPUs) or "cuda" (a GPU of this machine).
+// (the CUDA backend on simulated GPUs), "divided" (on the parts of one) or "cuda" (a GPU of this
+// machine).
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <vector>
 
 #include "framework/backends/cuda/cuda_backend.h"
 #include "framework/graph/devices.h"
@@ -20,9 +22,13 @@ void use_device(const std::string& name, const std::string& backend) {
   using namespace cornu;
   if (backend == "guarded") return test::use_guarded_device(name);
   constexpr int kReplicas = 5;  // at most, of strategies that are tested
-  if (backend == "simulated") {
-    static auto* runtime = cuda::simulated::make_runtime({.gpus = kReplicas}).release();
-    register_backend(DeviceType::Gpu, cuda::cuda_backend(*runtime));
+  if (backend == "simulated" || backend == "divided") {
+    const bool divided = backend == "divided";
+    static auto* runtime =
+        cuda::simulated::make_runtime({.gpus = divided ? 1 : kReplicas}).release();
+    Backend& gpus = cuda::cuda_backend(*runtime);
+    if (divided) gpus.split_device(0, std::vector<size_t>(kReplicas));
+    register_backend(DeviceType::Gpu, gpus);
   } else if (const std::string why = config::why_unavailable(DeviceType::Gpu); !why.empty()) {
     test::skip_test("no GPU can be used: " + why);
   } else if (const auto gpus = config::list_physical_devices(DeviceType::Gpu);

@@ -27,7 +27,7 @@ class Reduction {
     if (!context.group) {
       copy(in, out, context);
     } else if (auto* connected = dynamic_cast<ConnectedGroup*>(context.group)) {
-      reduce_on_gpus(in, out, connected->link(), context);
+      reduce_on_gpus(in, out, *connected, context);
     } else {
       reduce_on_host(in, out, context);
     }
@@ -36,15 +36,14 @@ class Reduction {
  private:
   using ByType = std::map<DType, std::vector<Segment>>;
 
-  void reduce_on_gpus(std::span<void* const> in, std::span<void* const> out,
-                      DeviceCollectives& link, RunContext& context) const {
-    link.check_state();
+  void reduce_on_gpus(std::span<void* const> in, std::span<void* const> out, ConnectedGroup& group,
+                      RunContext& context) const {
     ByType by_dtype;
     for (size_t i = 0; i < types_.size(); ++i) {
       by_dtype[types_[i].dtype].push_back({in[i], out[i], types_[i].shape.num_elements()});
     }
     for (const auto& [dtype, segments] : by_dtype) {
-      link.all_reduce(context.device.stream(), segments, dtype, op_);
+      group.all_reduce(context.device.stream(), segments, dtype, op_);
     }
   }
 

@@ -3,23 +3,68 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
-#include "framework/backends/cuda/device_collectives.h"
-#include "framework/graph/communicator.h"
+#include "framework/backends/cuda/runtime.h"
+#include "framework/graph/collective_call.h"
 
 namespace cornu::cuda {
 
-class ConnectedGroup : public CollectiveGroup {
+// What the ends of a group share. Whoever enqueues for GPUs waits for no other rank, and what has
+// been enqueued can't be taken back: the ranks' calls are compared here, lest GPUs wait for ever,
+// or write where they mustn't.
+class Connection {
  public:
   using Links = std::vector<std::unique_ptr<DeviceCollectives>>;  // by rank
 
-  // What lies on the host goes through `group`.
-  ConnectedGroup(std::unique_ptr<CollectiveGroup> group, std::shared_ptr<Links> links)
-      : group_(std::move(group)), links_(std::move(links)) {}
+  Connection(Runtime& runtime, Links links)
+      : runtime_(runtime), links_(std::move(links)), ranks_(links_.size()) {}
 
-  // For what lies on this replica's GPU.
-  DeviceCollectives& link() const { return *(*links_)[static_cast<size_t>(rank())]; }
+  // Enqueues a rank's call on its stream. RanksDiffer where others call something else in its
+  // place, or nothing; Aborted.
+  void all_reduce(int rank, RuntimeStream* stream, std::span<const Segment> segments, DType dtype,
+                  ReduceOp op);
+  // Throws what went wrong.
+  void check_state(int rank) { links_[static_cast<size_t>(rank)]->check_state(); }
+  // RanksDiffer where others have called more.
+  void end_step(int rank);
+  // Lets go all GPUs that wait for others in this step. Earlier ones are completed before.
+  void abort();
+
+ private:
+  struct Rank {
+    size_t calls = 0;  // of this step
+    bool ended = false;
+    std::shared_ptr<RuntimeEvent> last;     // when its GPU is done with its last call
+    std::shared_ptr<RuntimeEvent> settled;  // with those of the steps that all ranks have ended
+  };
+
+  void compare(int rank, const CollectiveCall& call);
+
+  Runtime& runtime_;
+  Links links_;
+  std::mutex mutex_;  // guards all that follows
+  std::vector<Rank> ranks_;
+  struct Made {
+    int rank;
+    CollectiveCall call;
+  };
+  std::vector<Made> calls_;  // of this step, as the first rank made them
+};
+
+class ConnectedGroup : public CollectiveGroup {
+ public:
+  // What lies on the host goes through `group`.
+  ConnectedGroup(std::unique_ptr<CollectiveGroup> group, std::shared_ptr<Connection> connection)
+      : group_(std::move(group)), connection_(std::move(connection)) {}
+
+  // Of what lies on this replica's GPU.
+  void all_reduce(RuntimeStream* stream, std::span<const Segment> segments, DType dtype,
+                  ReduceOp op) {
+    connection_->all_reduce(rank(), stream, segments, dtype, op);
+  }
+  void check_state() { connection_->check_state(rank()); }
 
   int rank() const override { return group_->rank(); }
   int size() const override { return group_->size(); }
@@ -43,16 +88,18 @@ class ConnectedGroup : public CollectiveGroup {
     group_->broadcast(data, bytes, root);
   }
   void barrier() override { group_->barrier(); }
-  void end_step() override { group_->end_step(); }
-  // GPUs that wait for this replica's would do so for ever: all are let go.
+  void end_step() override {
+    connection_->end_step(rank());
+    group_->end_step();
+  }
   void abort(const std::string& why) override {
     group_->abort(why);
-    for (const auto& link : *links_) link->abort();
+    connection_->abort();
   }
 
  private:
   std::unique_ptr<CollectiveGroup> group_;
-  std::shared_ptr<Links> links_;
+  std::shared_ptr<Connection> connection_;
 };
 
 }  // namespace cornu::cuda

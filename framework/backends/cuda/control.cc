@@ -55,6 +55,7 @@ class Cond : public Instruction {
     return std::max(then_->workspace_bytes(), else_->workspace_bytes());
   }
   int64_t replayed_nodes() const override { return kNever; }
+  bool communicates() const override { return then_->communicates() || else_->communicates(); }
   void collect(std::vector<LoweredOp*>& ops) override {
     then_->collect(ops);
     else_->collect(ops);
@@ -266,6 +267,9 @@ class While : public Instruction {
            std::max(condition_.scratch_bytes(), body_.body_bytes());
   }
   int64_t replayed_nodes() const override { return kNever; }
+  bool communicates() const override {
+    return condition_.program().communicates() || body_.program().communicates();
+  }
   void collect(std::vector<LoweredOp*>& ops) override {
     condition_.program().collect(ops);
     body_.program().collect(ops);

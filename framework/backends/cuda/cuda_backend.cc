@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/cuda/cuda_backend.h"
 
-#include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "framework/backends/cuda/connected_group.h"
 #include "framework/backends/cuda/executable.h"
 #include "framework/backends/cuda/loader.h"
+#include "framework/backends/cuda/one_card.h"
 #include "framework/core/error.h"
 #include "framework/graph/execution_config.h"
 #include "framework/graph/op_cache.h"
@@ -75,18 +76,17 @@ class CudaBackend : public Backend {
       outputs.push_back(gpu.empty(type, op.name));
       out.push_back(const_cast<std::byte*>(outputs.back().address()));
     }
-    bool may_refuse = false;
+    std::shared_ptr<GpuDevice::CheckedRun> checked;
     {
       const auto lock = gpu.lock();
       const KernelSpec spec{op, attributes, input_types, output_types};
       PreparedProgram& program =
           opened.ops.get(spec, execution_settings(), [&] { return prepare_op(spec, gpu); });
-      may_refuse = !program.checks()->empty();
       RunContext context{gpu};
       program.enqueue_directly({in, {}, out}, context);
-      if (may_refuse) gpu.expect(program.checks(), {});
+      if (!program.checks()->empty()) checked = gpu.expect(program.checks(), {}, true);
     }
-    if (may_refuse) gpu.look_at_status(true);
+    if (checked) gpu.settle(*checked);
     return outputs;
   }
 
@@ -135,26 +135,13 @@ class CudaBackend : public Backend {
     return {usage.used, usage.peak};
   }
 
-  // One library connects GPUs: it knows the machine's, each as one member of a group.
   Group connect(std::span<const Device> devices, Group group) override {
-    std::vector<int> gpus;
-    for (const Device& device : devices) {
-      const int gpu = at(device.index).device.gpu();
-      if (std::ranges::find(gpus, gpu) != gpus.end()) return group;
-      gpus.push_back(gpu);
-    }
-    auto links = std::make_shared<ConnectedGroup::Links>();
-    try {
-      *links = runtime_.make_collectives(gpus);
-    } catch (const Unimplemented&) {
-      return group;
-    } catch (const FailedPrecondition&) {  // the library can't be loaded: one GPU needs none
-      if (gpus.size() > 1) throw;
-      return group;
-    }
+    Connection::Links links = links_between(devices);
+    if (links.empty()) return group;
+    const auto connection = std::make_shared<Connection>(runtime_, std::move(links));
     Group connected;
     for (std::unique_ptr<CollectiveGroup>& end : group) {
-      connected.push_back(std::make_unique<ConnectedGroup>(std::move(end), links));
+      connected.push_back(std::make_unique<ConnectedGroup>(std::move(end), connection));
     }
     return connected;
   }
@@ -199,6 +186,26 @@ class CudaBackend : public Backend {
     GpuDevice device;
     OpCache<PreparedProgram> ops{kCachedOps};  // used with the device's lock held
   };
+
+  // A library connects GPUs, each as one member of a group: parts of one card do without it. Empty
+  // where there is no library, and for several cards of which some are divided.
+  Connection::Links links_between(std::span<const Device> devices) {
+    std::vector<int> gpus;
+    for (const Device& device : devices) gpus.push_back(at(device.index).device.gpu());
+    const std::set<int> cards(gpus.begin(), gpus.end());
+    if (cards.size() == 1 && gpus.size() > 1) {
+      return make_one_card_collectives(runtime_, gpus.front(), static_cast<int>(gpus.size()));
+    }
+    if (cards.size() < gpus.size()) return {};
+    try {
+      return runtime_.make_collectives(gpus);
+    } catch (const Unimplemented&) {
+      return {};
+    } catch (const FailedPrecondition&) {  // the library can't be loaded: one GPU needs none
+      if (gpus.size() > 1) throw;
+      return {};
+    }
+  }
 
   // Opened when it is used first.
   Opened& at(int index) {

@@ -17,9 +17,10 @@ class RuntimeEvent;
 
 // One rank's handle to a group of GPUs. Every rank makes the same calls in the same order, each on
 // a thread of its own, with the same counts and types. Calls enqueue, on a stream of the rank's
-// GPU, and may be captured. Mean: the sum divided, on the GPU. Sums have an order that the counts
-// and the machine's topology fix; all ranks get the same bits. Sums of 16-bit numbers are rounded
-// at each step. Throws Aborted after abort(), Internal for faults, with the library's own words.
+// GPU; NCCL's may be captured, and wait for no other rank's thread. Mean: the sum divided, on the
+// GPU. Sums have an order that the counts and the machine's topology fix; all ranks get the same
+// bits. NCCL rounds sums of 16-bit numbers at each step. Throws Aborted after abort(), Internal for
+// faults, with the library's own words.
 class DeviceCollectives {
  public:
   virtual ~DeviceCollectives() = default;

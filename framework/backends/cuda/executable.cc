@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <mutex>
 #include <string_view>
 
+#include "framework/backends/cuda/connected_group.h"
 #include "framework/backends/cuda/cuda_backend.h"
 #include "framework/core/error.h"
 #include "framework/core/logging.h"
@@ -201,15 +203,18 @@ namespace {
 // A replica's part of a run.
 class GpuLaunch {
  public:
-  GpuLaunch(Launch& launch, const LaunchRun& run, size_t index)
+  // `written`: by any replica.
+  GpuLaunch(Launch& launch, const LaunchRun& run, size_t index, std::span<const Variable> written)
       : launch_(launch),
         executable_(static_cast<CudaExecutable&>(*launch.executable)),
         device_(gpu_device(launch.device.index)),
         run_(run),
-        index_(index) {}
+        index_(index),
+        written_(written) {}
 
-  // `recorded`: null where nobody measures.
-  void operator()(bool& touched, ProgramRun* recorded) {
+  // `recorded`: null where nobody measures. Returns when what kernels may refuse is known; null
+  // where they refuse nothing.
+  std::shared_ptr<RuntimeEvent> operator()(bool& touched, ProgramRun* recorded) {
     touched = false;
     PreparedProgram& prepared = executable_.prepared_for(device_);
     const Graph& graph = executable_.graph();
@@ -223,30 +228,35 @@ class GpuLaunch {
     }
     std::vector<void*> outputs;
     allocate_outputs(graph, outputs);
-    const std::vector<Variable> written = run_.written(index_);
-    const bool may_refuse = !prepared.checks()->empty();
+    std::shared_ptr<GpuDevice::CheckedRun> checked;
     std::shared_ptr<RuntimeEvent> done;
+    device_.look_at_status();
+    if (recorded) recorded->program = executable_.facts(device_);
     {
       const auto lock = device_.lock();
-      device_.look_at_status(false);
-      touched = !written.empty();
+      prepared.reserve();
+      touched = !run_.written(index_).empty();
       if (recorded) begin(*recorded);
       prepared.enqueue({inputs, run_.states(index_), outputs}, {aligned, launch_.outputs},
                        {device_, launch_.group, recorded ? &recorded->ends : nullptr});
-      done = may_refuse ? device_.expect(prepared.checks(), written)
-                        : device_.runtime().record(device_.stream());
+      if (!prepared.checks()->empty()) {
+        // Nobody else tells the caller what a function without variables has refused.
+        checked =
+            device_.expect(prepared.checks(), {written_.begin(), written_.end()}, written_.empty());
+      }
+      done = checked ? checked->done : device_.runtime().record(device_.stream());
       for (const Tensor& output : launch_.outputs) {
         static_cast<GpuBuffer&>(*output.buffer()).set_ready(done);
       }
     }
     device_.follow(std::move(done));
-    // Nobody else tells the caller what a function without variables has refused.
-    if (may_refuse && written.empty()) device_.look_at_status(true);
+    if (!checked) return nullptr;
+    if (checked->awaited) device_.settle(*checked);
+    return checked->done;
   }
 
  private:
   void begin(ProgramRun& recorded) {
-    recorded.program = executable_.facts(device_);
     recorded.replica = static_cast<int64_t>(index_);
     device_.drain();
     recorded.begin = ProgramRun::Clock::now();
@@ -264,7 +274,31 @@ class GpuLaunch {
   GpuDevice& device_;
   const LaunchRun& run_;
   size_t index_;
+  std::span<const Variable> written_;
 };
+
+// Who reads the results of one of these GPUs is told what the others have refused.
+void accompany(std::span<const Launch> launches,
+               std::span<const std::shared_ptr<RuntimeEvent>> checked) {
+  for (size_t i = 0; i < launches.size(); ++i) {
+    for (size_t k = 0; k < launches.size(); ++k) {
+      GpuDevice& own = gpu_device(launches[i].device.index);
+      GpuDevice& other = gpu_device(launches[k].device.index);
+      if (&own != &other && checked[i] && checked[k]) own.accompany(checked[i], other, checked[k]);
+    }
+  }
+}
+
+// A GPU whose group was aborted has gone on with rubbish.
+void forget_refused(std::span<const Launch> launches, const std::string& why) {
+  for (const Launch& launch : launches) {
+    try {
+      gpu_device(launch.device.index).forget_refused(why);
+    } catch (const Error& error) {  // it has failed: the first error says more
+      logging::warn(error.what());
+    }
+  }
+}
 
 }  // namespace
 
@@ -272,10 +306,38 @@ void run_launches(std::span<Launch> launches) {
   LaunchRun run(launches, [](const Executable& executable, size_t state) {
     return static_cast<const CudaExecutable&>(executable).writes(state);
   });
+  const bool together =
+      launches.size() > 1 && std::ranges::any_of(launches, [](const Launch& launch) {
+        return static_cast<CudaExecutable*>(launch.executable)
+            ->prepared_for(gpu_device(launch.device.index))
+            .program()
+            .communicates();
+      });
+  std::unique_lock ordering(order_of_gpus(), std::defer_lock);
+  if (together) ordering.lock();
+  std::vector<Variable> written;
+  for (size_t i = 0; i < launches.size(); ++i) {
+    for (Variable& variable : run.written(i)) written.push_back(std::move(variable));
+  }
+  std::vector<std::shared_ptr<RuntimeEvent>> checked(launches.size());
   std::vector<ProgramRun> recorded(ProgramRecorder::is_any_recording() ? launches.size() : 0);
-  run([&](size_t index, bool& touched) {
-    GpuLaunch(launches[index], run, index)(touched, recorded.empty() ? nullptr : &recorded[index]);
-  });
+  try {
+    run([&](size_t index, bool& touched) {
+      Launch& launch = launches[index];
+      try {
+        checked[index] = GpuLaunch(launch, run, index, written)(
+            touched, recorded.empty() ? nullptr : &recorded[index]);
+      } catch (const Error&) {  // perhaps of rubbish that it got since another replica has failed
+        auto* connected = dynamic_cast<ConnectedGroup*>(launch.group);
+        if (connected) connected->check_state();
+        throw;
+      }
+    });
+  } catch (const std::exception& error) {
+    if (together) forget_refused(launches, error.what());
+    throw;
+  }
+  accompany(launches, checked);
   for (const ProgramRun& one : recorded) ProgramRecorder::record(one);
 }
 

@@ -36,6 +36,10 @@ class PreparedProgram {
   // The same for what is never captured.
   void enqueue_directly(const Arguments& arguments, RunContext& context);
 
+  // Takes the memory that the next run will have: what can't be had is told before anything is
+  // written. The caller holds the device's lock.
+  void reserve() { device_.arena(has_run_ ? staged_bytes_ : program_.workspace_bytes()); }
+
   const Program& program() const { return program_; }
   const std::shared_ptr<const Checks>& checks() const { return checks_; }
 

@@ -17,6 +17,8 @@ constexpr size_t kWaitedUploads = 2;  // so many are in use: the oldest is waite
 constexpr size_t kKeptStaging = 16;   // page-locked blocks
 constexpr size_t kWaitedStaging = 4;  // as above, of those that fit
 constexpr size_t kMostRuns = 16;      // under way
+constexpr size_t kReports = 256;      // runs whose status is still to be looked at
+constexpr size_t kCompanions = 256;   // older ones are looked at by their GPU's next run
 
 constexpr size_t kPlaceAlignment = 16;  // that kernels and libraries need
 
@@ -24,6 +26,11 @@ constexpr size_t kPlaceAlignment = 16;  // that kernels and libraries need
 size_t part_bytes(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 }  // namespace
+
+std::mutex& order_of_gpus() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
+}
 
 GpuBuffer::GpuBuffer(GpuDevice& owner, std::byte* memory, size_t bytes, Kind kind)
     : Buffer(memory, bytes, owner.device()), owner_(owner), kind_(kind) {}
@@ -56,9 +63,9 @@ GpuDevice::GpuDevice(Runtime& runtime, int gpu, const Device& device, size_t lim
       upload_stream_(runtime.make_stream(gpu)),
       read_stream_(runtime.make_stream(gpu)) {
   status_ = memory_.take(kStatusBytes, "the status of kernels");
-  reported_ = static_cast<int64_t*>(runtime.allocate_pinned(kStatusBytes));
+  reported_ = static_cast<int64_t*>(runtime.allocate_pinned(kStatusBytes * kReports));
   check<ResourceExhausted>(reported_ != nullptr, "{}: no page-locked memory can be had.", device);
-  std::fill_n(reported_, 2, 0);
+  std::fill_n(reported_, 2 * kReports, 0);
   const auto locked = lock();
   runtime.fill(stream_, status_, 0, kStatusBytes);
 }
@@ -176,10 +183,26 @@ GpuDevice::Staging GpuDevice::take_staging(size_t bytes) {
     return oldest;
   }
   void* block = runtime_.allocate_pinned(bytes);
+  if (block == nullptr) {
+    give_up_staging();
+    block = runtime_.allocate_pinned(bytes);
+  }
   check<ResourceExhausted>(block != nullptr,
                            "{}: {} bytes of page-locked memory of the host can't be had.", device_,
                            bytes);
   return {block, bytes, nullptr};
+}
+
+void GpuDevice::give_up_staging() {
+  std::vector<Staging> kept;
+  {
+    const std::lock_guard listing(list_mutex_);
+    kept.swap(staging_);
+  }
+  for (const Staging& one : kept) {
+    runtime_.synchronize(*one.free_after);
+    runtime_.free_pinned(one.block);
+  }
 }
 
 // Of many sizes only some are kept: the oldest that is free goes.
@@ -244,6 +267,7 @@ void GpuDevice::give_kept_uploads() {
 
 Tensor GpuDevice::copy_from(GpuDevice& other, const Tensor& tensor) {
   Tensor copy = empty(type_of(tensor), "an array of another GPU");
+  const std::lock_guard ordering(order_of_gpus());
   const std::shared_ptr<RuntimeEvent> there = other.record();
   std::shared_ptr<RuntimeEvent> copied;
   {
@@ -272,7 +296,8 @@ void GpuDevice::read(std::byte* to, const std::byte* from, size_t bytes,
     runtime_.copy_to_host(stream_, to, from, bytes);
     runtime_.synchronize(stream_);
   }
-  look_at_status(false);
+  look_at_status();
+  look_at_companions();
 }
 
 std::byte* GpuDevice::clone(const std::byte* from, size_t bytes) {
@@ -289,22 +314,117 @@ Tensor GpuDevice::aligned(const Tensor& tensor) {
   return Tensor::from_buffer(std::move(copy), 0, tensor.shape(), tensor.dtype());
 }
 
-std::shared_ptr<RuntimeEvent> GpuDevice::expect(std::shared_ptr<const Checks> checks,
-                                                std::vector<Variable> variables) {
-  runtime_.copy_to_host(stream_, reported_, status_, kStatusBytes);
-  std::shared_ptr<RuntimeEvent> done = runtime_.record(stream_);
-  expected_.push_back({done, std::move(checks), std::move(variables)});
-  return done;
+std::shared_ptr<GpuDevice::CheckedRun> GpuDevice::expect(std::shared_ptr<const Checks> checks,
+                                                         std::vector<Variable> variables,
+                                                         bool awaited) {
+  if (expected_.size() == kReports - 1) {
+    runtime_.synchronize(*expected_.front()->done);
+    if (const std::exception_ptr refused = next_refused(); refused && !untold_) untold_ = refused;
+  }
+  next_reported_ = next_reported_ % (kReports - 1) + 1;  // the first one is forget_refused's
+  auto run = std::make_shared<CheckedRun>();
+  run->checks = std::move(checks);
+  run->variables = std::move(variables);
+  run->awaited = awaited;
+  run->reported = reported_ + 2 * next_reported_;
+  run->reported[0] = 0;
+  runtime_.copy_to_host(stream_, run->reported, status_, kStatusBytes);
+  // Later runs have nothing to do with it: its results are known to be refused.
+  if (awaited) runtime_.fill(stream_, status_, 0, kStatusBytes);
+  run->done = runtime_.record(stream_);
+  expected_.push_back(run);
+  return run;
 }
 
-void GpuDevice::look_at_status(bool wait) {
+void GpuDevice::settle(const CheckedRun& run) {
+  runtime_.synchronize(*run.done);
+  std::exception_ptr refused;
+  {
+    const auto locked = lock();
+    while (const std::exception_ptr other = next_refused()) {
+      if (!untold_) untold_ = other;
+    }
+    refused = run.refused;
+  }
+  let_go();
+  if (refused) std::rethrow_exception(refused);
+}
+
+void GpuDevice::look_at_status() {
+  std::exception_ptr refused;
+  {
+    const auto locked = lock();
+    refused = std::exchange(untold_, nullptr);
+    if (!refused) refused = next_refused();
+  }
+  let_go();
+  if (refused) std::rethrow_exception(refused);
+}
+
+// Without the lock: the last handles of variables may be a run's, whose memory may be other GPUs'.
+void GpuDevice::let_go() {
+  CheckedRuns runs;
   const auto locked = lock();
-  if (expected_.empty()) return;
-  if (wait) runtime_.synchronize(*expected_.back().done);
-  size_t done = 0;
-  while (done < expected_.size() && (wait || runtime_.is_done(*expected_[done].done))) ++done;
-  if (*static_cast<volatile int64_t*>(reported_) != 0) throw_refused();
-  expected_.erase(expected_.begin(), expected_.begin() + static_cast<int64_t>(done));
+  runs.swap(finished_);
+}
+
+// Looks at runs that are done, up to the first that has refused something and that nobody waits
+// for. What runs behind that may have refused isn't known.
+std::exception_ptr GpuDevice::next_refused() {
+  while (!expected_.empty() && runtime_.is_done(*expected_.front()->done)) {
+    const std::shared_ptr<CheckedRun> run = expected_.front();
+    if (run->reported[0] == 0) {
+      finished_.push_back(run);
+      expected_.pop_front();
+      continue;
+    }
+    const int64_t number = run->reported[0];
+    const int64_t value = run->reported[1];
+    CheckedRuns runs = {run};
+    if (run->awaited) {
+      finished_.push_back(run);
+      expected_.pop_front();
+    } else {
+      drain();
+      runs = take_refused("a kernel has refused what it was given, on " + device_.to_string());
+    }
+    try {
+      for (const auto& one : runs) {
+        if (const auto found = one->checks->find(number); found != one->checks->end()) {
+          found->second(value);
+        }
+      }
+      raise<Internal>("{}: a kernel has reported {} (value {}), which nobody knows.", device_,
+                      number, value);
+    } catch (...) {
+      run->refused = std::current_exception();
+    }
+    if (!run->awaited) return run->refused;
+  }
+  return nullptr;
+}
+
+void GpuDevice::accompany(std::shared_ptr<RuntimeEvent> own, GpuDevice& other,
+                          std::shared_ptr<RuntimeEvent> others) {
+  const std::lock_guard listing(companions_mutex_);
+  companions_.push_back({std::move(own), &other, std::move(others)});
+  if (companions_.size() > kCompanions) companions_.pop_front();
+}
+
+// Those of runs of this GPU that are done.
+void GpuDevice::look_at_companions() {
+  std::vector<Companion> due;
+  {
+    const std::lock_guard listing(companions_mutex_);
+    while (!companions_.empty() && runtime_.is_done(*companions_.front().own)) {
+      due.push_back(std::move(companions_.front()));
+      companions_.pop_front();
+    }
+  }
+  for (const Companion& one : due) {
+    runtime_.synchronize(*one.done);
+    one.device->look_at_status();
+  }
 }
 
 void GpuDevice::follow(std::shared_ptr<RuntimeEvent> done) {
@@ -319,25 +439,28 @@ void GpuDevice::follow(std::shared_ptr<RuntimeEvent> done) {
   runtime_.synchronize(*oldest);
 }
 
-void GpuDevice::throw_refused() {
-  drain();
-  const int64_t number = reported_[0];
-  const int64_t value = reported_[1];
+// What may depend on what kernels have refused, since all that is known to be right.
+GpuDevice::CheckedRuns GpuDevice::take_refused(const std::string& why) {
   runtime_.fill(stream_, status_, 0, kStatusBytes);
-  std::fill_n(reported_, 2, 0);
-  const std::deque<Expected> runs = std::exchange(expected_, {});
-  for (const Expected& run : runs) {
-    for (const Variable& variable : run.variables) {
-      variable.poison("a kernel has refused what it was given, on " + device_.to_string());
-    }
+  CheckedRuns runs = std::exchange(expected_, {});
+  finished_.insert(finished_.end(), runs.begin(), runs.end());
+  for (const auto& run : runs) {
+    for (const Variable& variable : run->variables) variable.poison(why);
+    run->refused = std::make_exception_ptr(FailedPrecondition(fmt::format(
+        "{}: what this run has given isn't known, since {}, in one before it. Run it again.",
+        device_, why)));
   }
-  for (const Expected& run : runs) {
-    if (const auto found = run.checks->find(number); found != run.checks->end()) {
-      found->second(value);
-    }
-  }
-  raise<Internal>("{}: a kernel has reported {} (value {}), which nobody knows.", device_, number,
-                  value);
+  return runs;
+}
+
+void GpuDevice::forget_refused(const std::string& why) {
+  const auto locked = lock();
+  runtime_.copy_to_host(stream_, reported_, status_, kStatusBytes);
+  drain();
+  const bool any = reported_[0] != 0 || std::ranges::any_of(expected_, [](const auto& run) {
+                     return run->reported[0] != 0;
+                   });
+  if (any) take_refused(why);
 }
 
 void GpuDevice::drain() {

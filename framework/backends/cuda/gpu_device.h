@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -20,6 +21,11 @@ namespace cornu::cuda {
 
 // What a program's kernels may refuse, by the number that they report.
 using Checks = std::map<int64_t, std::function<void(int64_t value)>>;
+
+// Held while something is enqueued on several GPUs that makes them wait for each other, a run with
+// collectives or a copy: each does what it was given in its order, and orders that differ would
+// make them wait for ever.
+std::mutex& order_of_gpus();
 
 class GpuDevice;
 
@@ -86,13 +92,30 @@ class GpuDevice {
 
   // Where kernels report: a number and a value.
   void* status() const { return status_; }
-  // Called with the lock held when a run that may report has been enqueued. `variables` are those
-  // that it writes. Returns when it will be done.
-  std::shared_ptr<RuntimeEvent> expect(std::shared_ptr<const Checks> checks,
-                                       std::vector<Variable> variables);
-  // Throws what has been refused by runs that are done, without waiting for others; with `wait`,
-  // by all.
-  void look_at_status(bool wait);
+  // A run in which kernels may refuse something.
+  struct CheckedRun {
+    std::shared_ptr<RuntimeEvent> done;
+    std::shared_ptr<const Checks> checks;
+    std::vector<Variable> variables;  // that it writes, or another replica with it
+    bool awaited = false;
+    int64_t* reported = nullptr;  // number and value, page-locked
+    std::exception_ptr refused;   // guarded by the lock
+  };
+  // Called with the lock held when such a run has been enqueued. `awaited`: the caller will call
+  // settle, and nobody else is told.
+  std::shared_ptr<CheckedRun> expect(std::shared_ptr<const Checks> checks,
+                                     std::vector<Variable> variables, bool awaited);
+  // Waits for the run, and throws what it has refused.
+  void settle(const CheckedRun& run);
+  // Throws what has been refused by runs that are done and that nobody waits for.
+  void look_at_status();
+  // A replica on another GPU has had a run together with one on this: what that has refused is told
+  // to who reads this one's results, too.
+  void accompany(std::shared_ptr<RuntimeEvent> own, GpuDevice& other,
+                 std::shared_ptr<RuntimeEvent> others);
+  // After a run that has failed, and may have left rubbish that kernels refused: waits for all that
+  // is enqueued. Nobody is told; what was written since what is known to be right is poisoned.
+  void forget_refused(const std::string& why);
   // Called without the lock when a run has been enqueued that will be `done`: waits while too many
   // are under way, lest what the host prepares for them take ever more memory.
   void follow(std::shared_ptr<RuntimeEvent> done);
@@ -109,10 +132,11 @@ class GpuDevice {
  private:
   friend class GpuBuffer;
 
-  struct Expected {
+  using CheckedRuns = std::deque<std::shared_ptr<CheckedRun>>;
+  struct Companion {
+    std::shared_ptr<RuntimeEvent> own;
+    GpuDevice* device = nullptr;
     std::shared_ptr<RuntimeEvent> done;
-    std::shared_ptr<const Checks> checks;
-    std::vector<Variable> variables;
   };
   struct Upload {  // memory that arrays from the host were copied to, and when its last use ends
     std::byte* block = nullptr;
@@ -131,7 +155,11 @@ class GpuDevice {
   void give_upload(std::byte* block, size_t bytes) noexcept;
   void give_kept_uploads();
   Tensor upload_large(const Tensor& tensor);
-  [[noreturn]] void throw_refused();
+  void give_up_staging();
+  void look_at_companions();
+  CheckedRuns take_refused(const std::string& why);
+  std::exception_ptr next_refused();
+  void let_go();
 
   Runtime& runtime_;
   int gpu_;
@@ -147,8 +175,13 @@ class GpuDevice {
   std::mutex read_mutex_;  // guards the stream for reads
   RuntimeStream* read_stream_;
   void* status_ = nullptr;
-  int64_t* reported_ = nullptr;  // the host's copy of it, page-locked: written after each run
-  std::deque<Expected> expected_;
+  int64_t* reported_ = nullptr;  // copies of it for runs that take turns, page-locked
+  size_t next_reported_ = 0;
+  CheckedRuns expected_;         // the oldest first
+  CheckedRuns finished_;         // looked at; see let_go
+  std::exception_ptr untold_;    // found by who waited for another run
+  std::mutex companions_mutex_;  // guards the list below, likewise
+  std::deque<Companion> companions_;
   std::mutex runs_mutex_;                           // guards the list below, likewise
   std::deque<std::shared_ptr<RuntimeEvent>> runs_;  // under way, the oldest first
   std::byte* arena_ = nullptr;

@@ -33,8 +33,7 @@ void Lowering::launch(const std::string& name, std::string_view file,
 void Lowering::launch_text(const std::string& name, const std::string& text, Dim3 grid, Dim3 block,
                            std::vector<Argument> arguments, uint32_t shared_bytes) {
   if (is_empty(grid)) return;
-  const std::string entry = fmt::format("{}_{:016x}", name, hash_of(text));
-  steps_.push_back(KernelStep{.code = {entry, define("KERNEL", entry) + text},
+  steps_.push_back(KernelStep{.code = kernel_code(name, text),
                               .grid = grid,
                               .block = block,
                               .arguments = std::move(arguments),
@@ -125,6 +124,11 @@ std::string type_name(DType dtype) {
 }
 
 std::string compute_name(DType dtype) { return is_half(dtype) ? "f32" : type_name(dtype); }
+
+KernelCode kernel_code(const std::string& name, const std::string& text) {
+  const std::string entry = fmt::format("{}_{:016x}", name, hash_of(text));
+  return {entry, define("KERNEL", entry) + text};
+}
 
 std::string define(std::string_view name, std::string_view value) {
   return fmt::format("#define {} {}\n", name, value);

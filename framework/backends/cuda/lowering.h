@@ -170,6 +170,9 @@ void register_linalg(LoweringTable& table);  // lu, cholesky, qr, triangular_sol
 std::string type_name(DType dtype);
 // That of the type its arithmetic is done in: "f32" for 16-bit floats.
 std::string compute_name(DType dtype);
+// A kernel whose text calls its entry point KERNEL. Kernels are told apart by their names: this one
+// has the text's hash behind it.
+KernelCode kernel_code(const std::string& name, const std::string& text);
 // "#define NAME value\n"
 std::string define(std::string_view name, std::string_view value);
 std::string define(std::string_view name, int64_t value);

@@ -63,7 +63,7 @@ std::byte* MemoryPool::take_or_allocate(size_t bytes) {
 void MemoryPool::give(std::byte* block, size_t bytes) {
   const size_t size = block_bytes(bytes);
   const std::lock_guard lock(mutex_);
-  free_[size].push_back(block);
+  free_[size].push_back({block, given_++});
   usage_.used -= size;
 }
 
@@ -75,7 +75,7 @@ MemoryPool::Usage MemoryPool::usage() const {
 std::byte* MemoryPool::take_free(size_t bytes) {
   const auto found = free_.find(bytes);
   if (found == free_.end() || found->second.empty()) return nullptr;
-  std::byte* block = found->second.back();
+  std::byte* block = found->second.back().block;
   found->second.pop_back();
   return block;
 }
@@ -100,22 +100,24 @@ std::byte* MemoryPool::allocate(size_t bytes) {
   return block;
 }
 
-// Those that are free now; parts of slabs stay, since they are small. No lock is held while work
-// ends: whoever enqueues it may want memory.
+// Those that are free now, and still are when work has ended; parts of slabs stay, since they are
+// small. No lock is held while work ends: whoever enqueues it may want memory.
 void MemoryPool::release_free() {
-  std::vector<std::pair<size_t, std::byte*>> released;
-  {
+  const uint64_t known = [&] {
     const std::lock_guard lock(mutex_);
-    for (auto& [bytes, blocks] : free_) {
-      if (bytes <= kLargestSmall) continue;
-      for (std::byte* block : blocks) released.emplace_back(bytes, block);
-      blocks.clear();
-    }
-  }
+    return given_;
+  }();
   drain_();
-  for (const auto& [bytes, block] : released) runtime_.free(gpu_, block);
   const std::lock_guard lock(mutex_);
-  for (const auto& [bytes, block] : released) usage_.held -= held_bytes(bytes);
+  for (auto& [bytes, blocks] : free_) {
+    if (bytes <= kLargestSmall) continue;
+    for (const Free& one : blocks) {
+      if (one.given >= known) continue;
+      runtime_.free(gpu_, one.block);
+      usage_.held -= held_bytes(bytes);
+    }
+    std::erase_if(blocks, [&](const Free& one) { return one.given < known; });
+  }
 }
 
 void MemoryPool::fail(size_t bytes, std::string_view what) const {

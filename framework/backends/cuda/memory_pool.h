@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -55,9 +56,14 @@ class MemoryPool {
   size_t limit_;
   std::function<void()> drain_;
   std::function<void()> give_kept_;
-  mutable std::mutex mutex_;                        // guards all below
-  std::map<size_t, std::vector<std::byte*>> free_;  // by the blocks' sizes
-  std::byte* slab_ = nullptr;                       // what is left of the last one
+  mutable std::mutex mutex_;  // guards all below
+  struct Free {
+    std::byte* block;
+    uint64_t given;  // blocks that had been given back before
+  };
+  std::map<size_t, std::vector<Free>> free_;  // by the blocks' sizes
+  uint64_t given_ = 0;
+  std::byte* slab_ = nullptr;  // what is left of the last one
   size_t slab_left_ = 0;
   Usage usage_;
 };

@@ -76,7 +76,8 @@ class Program {
   size_t copied_bytes() const;  // after the last instruction
   // Whether all that it does is launches, not too many: then a GPU can replay it.
   bool is_replayable(const CollectiveGroup* group) const {
-    return replayed_nodes_ <= kMostReplayed && !(communicates_ && group);
+    const bool alone = group == nullptr || group->size() == 1;
+    return replayed_nodes_ <= kMostReplayed && (alone || !communicates_);
   }
   int64_t replayed_nodes() const { return replayed_nodes_; }
   bool communicates() const { return communicates_; }

@@ -45,6 +45,9 @@ std::string text_of(ncclResult_t result, ncclComm_t communicator) {
                      last != nullptr && *last != '\0' ? ": " : "", last != nullptr ? last : "");
 }
 
+constexpr const char* kStopped =
+    "Communication between GPUs was stopped, since a replica has failed.";
+
 ncclDataType_t type_of(DType dtype) {
   switch (dtype) {
     case DType::Bool:
@@ -171,7 +174,10 @@ class NcclCollectives : public DeviceCollectives {
     event.gpu().use();
     while (true) {
       const CUresult result = cuEventQuery(event.handle());
-      if (result == CUDA_SUCCESS) return;
+      if (result == CUDA_SUCCESS) {  // perhaps since it was let go
+        check<Aborted>(!aborted_, kStopped);
+        return;
+      }
       if (result != CUDA_ERROR_NOT_READY) event.check(result, "waiting for other GPUs");
       try {
         check_state();
@@ -210,8 +216,7 @@ class NcclCollectives : public DeviceCollectives {
   }
 
   void check_locked() {
-    check<Aborted>(!aborted_,
-                   "Communication between GPUs was stopped, since a replica has failed.");
+    check<Aborted>(!aborted_, kStopped);
     ncclResult_t state = ncclSuccess;
     require(ncclCommGetAsyncError(communicator_, &state), "asking for errors");
     if (state != ncclInProgress) require(state, "communicating between GPUs");
@@ -223,8 +228,7 @@ class NcclCollectives : public DeviceCollectives {
     }
     failed_ = true;
     // Whoever aborts frees what knows more.
-    check<Aborted>(!aborted_,
-                   "Communication between GPUs was stopped, since a replica has failed.");
+    check<Aborted>(!aborted_, kStopped);
     raise<Internal>("NCCL failed when {} on GPU {} (rank {} of {}): {}", doing, gpu_.number(),
                     rank_, size_, text_of(result, communicator_));
   }

@@ -290,10 +290,11 @@ class CudaRuntime : public Runtime {
     stream->capturing = std::move(none_chosen);
   }
   std::shared_ptr<RuntimeGraph> end_capture(RuntimeStream* stream) override {
+    const std::unique_lock none_chosen =
+        std::move(stream->capturing);  // until here, whatever fails
     stream->gpu().use();
     CUgraph graph = nullptr;
     const CUresult result = cuStreamEndCapture(stream->handle(), &graph);
-    stream->capturing = {};
     if (result != CUDA_SUCCESS || stream->broken || graph == nullptr) {
       if (graph != nullptr) cuGraphDestroy(graph);
       return nullptr;

@@ -20,13 +20,6 @@ namespace {
 constexpr size_t kMostRepeated = 24;  // nodes that a group recomputes
 constexpr size_t kMostOperands = 28;  // of a group, with what it recomputes
 
-// Registered on first use: no program calls it.
-const OpDef& fused_op() {
-  static const OpDef& op =
-      OpRegistry::global().add({.name = "fused", .infer = infer_body, .vjp = {}, .traits = {}});
-  return op;
-}
-
 class Fuser {
  public:
   Fuser(const Graph& graph, const FusionChoices& choices)
@@ -237,6 +230,13 @@ class Fuser {
 };
 
 }  // namespace
+
+// Registered on first use: no program calls it.
+const OpDef& fused_op() {
+  static const OpDef& op =
+      OpRegistry::global().add({.name = "fused", .infer = infer_body, .vjp = {}, .traits = {}});
+  return op;
+}
 
 Graph fuse_elementwise(const Graph& graph, const FusionChoices& choices) {
   return Fuser(eliminate_dead_nodes(graph), choices).run();

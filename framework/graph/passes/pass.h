@@ -42,6 +42,7 @@ struct FusionChoices {
   bool joins_small = false;
 };
 Graph fuse_elementwise(const Graph& graph, const FusionChoices& choices = {});
+const OpDef& fused_op();
 
 // Moves factors of output channels into weights where both are made of variables that the graph
 // doesn't write: s * (conv(x, w) + b) becomes conv(x, s * w) + s * b, and so for matmul. In float32

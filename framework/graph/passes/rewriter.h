@@ -30,6 +30,7 @@ class Rewriter {
   // of another op.
   const Node* producer(ValueId id) const;
   const Node* producer(ValueId id, std::string_view op) const;
+  int producer_number(ValueId id) const { return producer_[static_cast<size_t>(id)]; }  // -1: none
   // Whether a value is a constant of one element, this number.
   bool is_number(ValueId id, double number) const;
   // The nodes that read a value, each once, in graph order.

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <functional>
 #include <thread>
 
 #include "framework/backends/cuda/cuda_backend.h"
@@ -201,6 +203,67 @@ TEST_CASE("what kernels refuse is thrown, and poisons what was written since") {
   CHECK(choose(Tensor::from<int32_t>({0})).item<float>() == 1);
 }
 
+TEST_CASE("what one replica's kernels refuse is told by the other's results, and poisons all") {
+  use_simulated_gpus();
+  distribute::MirroredStrategy strategy({.devices = {"GPU:0", "GPU:1"}});
+  const auto scope = strategy.scope();
+  Sequential model({layers::Dense({.units = 3})});
+  model.compile({.optimizer = optimizers::SGD(),
+                 .loss = losses::SparseCategoricalCrossentropy({.from_logits = true})});
+  const Tensor x = ops::sin(ops::reshape(ops::arange(0.0f, 16.0f), {8, 2})).host();
+  model.fit(x, Tensor::from<int32_t>({0, 1, 2, 0, 1, 2, 0, 1}), {.batch_size = 8, .verbose = 0});
+  // The second replica's.
+  const Tensor wrong = Tensor::from<int32_t>({0, 1, 2, 0, 1, 2, 0, 7});
+  CHECK_THROWS_AS(model.fit(x, wrong, {.batch_size = 8, .verbose = 0}), InvalidArgument);
+  CHECK_THROWS_AS(model.predict(x, {.verbose = 0}), FailedPrecondition);
+}
+
+TEST_CASE("who asks for a value that there isn't is told, whoever waits first") {
+  use_simulated_gpus();
+  const DeviceScope scope("GPU:0");
+  const Tensor table = Tensor::from<float>({1, 2, 3}).to(kFirst);
+  const Function take = function([&](const Tensor& index) { return ops::take(table, index, 0); });
+  const Tensor good = Tensor::from<int32_t>({1}).to(kFirst);
+  const Tensor bad = Tensor::from<int32_t>({9}).to(kFirst);
+  Variable other(Tensor::from<float>({5}), {.name = "other"});
+  const Function add = function([&](const Tensor& x) { other.assign_add(x); });
+  take(good);
+  std::atomic<int> told = 0;
+  std::atomic<int> right = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      const DeviceScope own("GPU:0");
+      for (int i = 0; i < 8; ++i) {
+        if (t % 2 == 0) {
+          try {
+            take(bad);
+          } catch (const OutOfRange&) {
+            ++told;
+          }
+        } else {
+          right += take(good).item<float>() == 2;
+        }
+      }
+    });
+  }
+  for (int i = 0; i < 8; ++i) add(Tensor::from<float>({1}));
+  for (std::thread& thread : threads) thread.join();
+  CHECK(told == 16);
+  CHECK(right == 16);
+  CHECK(values(Tensor(other)) == std::vector<float>{13});  // it has nothing to do with them
+}
+
+TEST_CASE("page-locked memory that is kept is there for others when it is short") {
+  const auto runtime = cuda::simulated::make_runtime(
+      {.gpus = 1, .memory_bytes = 64 << 20, .pinned_bytes = (6 << 20) + 8192});
+  auto& device = *new cuda::GpuDevice(*runtime, 0, kFirst, 0);  // never destroyed
+  for (const int64_t kibi : {1024, 2100, 4300, 1024, 5000}) {
+    device.upload(Tensor::from(std::vector<float>(static_cast<size_t>(kibi) * 256)));
+  }
+  device.drain();
+}
+
 TEST_CASE("memory that is exhausted says who wanted it") {
   const auto runtime = cuda::simulated::make_runtime({.gpus = 1, .memory_bytes = 64 << 20});
   int drains = 0;
@@ -223,6 +286,26 @@ TEST_CASE("memory that is exhausted says who wanted it") {
   CHECK(pool.take(0, "nothing") != nullptr);
 }
 
+TEST_CASE("memory that one thread is about to return is there for others meanwhile") {
+  const auto runtime = cuda::simulated::make_runtime({.gpus = 1, .memory_bytes = 64 << 20});
+  std::function<void()> meanwhile = [] {};
+  cuda::MemoryPool pool(*runtime, 0, "GPU:7", 16 << 20, [&] { meanwhile(); });
+  std::byte* const first = pool.take(8 << 20, "a test");
+  pool.give(first, 8 << 20);
+  std::byte* taken = nullptr;
+  meanwhile = [&] { taken = pool.take(8 << 20, "another thread"); };
+  CHECK_THROWS_AS(pool.take(12 << 20, "a test"), ResourceExhausted);
+  CHECK(taken == first);
+  pool.give(taken, 8 << 20);
+  // Given back while work ends: what was enqueued on it may still be to come.
+  int calls = 0;
+  meanwhile = [&] {
+    if (calls++ == 0) pool.give(pool.take(8 << 20, "another thread"), 8 << 20);
+  };
+  CHECK_THROWS_AS(pool.take(12 << 20, "a test"), ResourceExhausted);
+  CHECK(pool.take(12 << 20, "a test") != nullptr);
+}
+
 TEST_CASE("memory that is kept for uploads is there for others when it is short") {
   const auto runtime = cuda::simulated::make_runtime({.gpus = 1, .memory_bytes = 64 << 20});
   // As all of the backend's, it is never destroyed.
@@ -237,7 +320,7 @@ TEST_CASE("memory that is kept for uploads is there for others when it is short"
 TEST_CASE("arrays that nobody waits for pass through a few blocks of page-locked memory") {
   // Six large arrays, and the status.
   const auto runtime = cuda::simulated::make_runtime(
-      {.gpus = 1, .memory_bytes = 64 << 20, .pinned_bytes = (6 << 20) + 4096});
+      {.gpus = 1, .memory_bytes = 64 << 20, .pinned_bytes = (6 << 20) + 8192});
   auto& device = *new cuda::GpuDevice(*runtime, 0, kFirst, 0);  // never destroyed
   Tensor last;
   for (int k = 0; k < 40; ++k) {
@@ -351,6 +434,66 @@ TEST_CASE("a batch normalization trains on a GPU as on the CPU") {
       CHECK(found[i][k] == doctest::Approx(expected[i][k]).epsilon(2e-4));
     }
   }
+}
+
+using Values = std::vector<Tensor>;
+
+// A compiled function gives on a GPU what it gives on the CPU.
+void check_function(const char* what, const std::function<Values(const Values&)>& body,
+                    const Values& inputs) {
+  CAPTURE(what);
+  use_simulated_gpus();
+  const auto run = [&](const char* device) {
+    const DeviceScope scope(device);
+    const Function compiled([&](const Values& in) { return body(in); });
+    std::vector<std::vector<double>> found;
+    for (const Tensor& out : compiled.call(inputs)) {
+      found.push_back(ops::cast(out.host(), "float64").host().to_vector<double>());
+    }
+    return found;
+  };
+  const auto expected = run("CPU:0");
+  const auto found = run("GPU:0");
+  REQUIRE(found.size() == expected.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    REQUIRE(found[i].size() == expected[i].size());
+    for (size_t k = 0; k < found[i].size(); ++k) {
+      CHECK(found[i][k] == doctest::Approx(expected[i][k]).epsilon(1e-5));
+    }
+  }
+}
+
+TEST_CASE("arrays of different dtypes are computed apart") {
+  const Tensor x = ops::sin(ops::arange(0.0f, 40.0f));
+  const Values halves = {ops::cast(x, "bfloat16").host(), ops::cast(x, "float16").host()};
+  check_function(
+      "casts alone",
+      [](const Values& v) {
+        return Values{ops::cast(v[0], "float32"), ops::cast(v[1], "float32")};
+      },
+      halves);
+  check_function(
+      "comparisons",
+      [](const Values& v) {
+        return Values{ops::cast(v[0] > 0.5f, "float32"), ops::cast(v[1] > 0.5f, "float32")};
+      },
+      {x.host(), halves[0]});
+}
+
+TEST_CASE("sums of squares that are no moments of columns") {
+  const auto moments = [](const std::string& dtype, std::vector<int64_t> axes, bool keepdims) {
+    return [=](const Values& v) {
+      const Tensor x = ops::cast(v[0], dtype);
+      const Tensor mean = ops::mean(x, axes, keepdims);
+      return Values{mean, ops::sum(ops::square(x - mean), axes, keepdims)};
+    };
+  };
+  const Tensor x = ops::sin(ops::arange(0.0f, 120.0f));
+  check_function("means of the wrong axis", moments("float32", {0, 2}, false),
+                 {ops::reshape(x, {30, 4, 1}).host()});
+  check_function("float64 of bfloat16", moments("float64", {0}, true),
+                 {ops::cast(ops::reshape(x, {30, 4}), "bfloat16").host()});
+  check_function("moments", moments("float32", {0}, true), {ops::reshape(x, {30, 4}).host()});
 }
 
 TEST_CASE("models train on a GPU as on the CPU, on one and on two") {

@@ -3,7 +3,12 @@
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
+#include <future>
+
 #include "framework/backends/cuda/cuda_backend.h"
+#include "framework/backends/cuda/one_card.h"
 #include "framework/graph/backend.h"
 #include "tests/backends/cuda_runtime/compiling_runtime.h"
 #include "tests/support/launches.h"
@@ -97,6 +102,25 @@ TEST_CASE("an encoder block: each normalization is a launch forward and one back
     CHECK(count_lines(lines, "kernel fused_rows") == 4);
     CHECK(lines.size() <= (policy == "float32" ? 65 : 82));
   }
+}
+
+TEST_CASE("what replicas on one card add up") {
+  const auto runtime = cuda::testing::make_compiling_runtime();
+  const auto ranks = cuda::make_one_card_collectives(*runtime, 0, 2);
+  alignas(16) std::array<std::byte, 64> array;
+  const auto call = [&](size_t rank) {
+    for (const DType dtype : {DType::Float32, DType::Float16, DType::BFloat16, DType::Float64,
+                              DType::Int8, DType::Int64, DType::UInt32}) {
+      for (const ReduceOp op : {ReduceOp::Sum, ReduceOp::Mean, ReduceOp::Min}) {
+        const std::vector<Segment> segments(3, {array.data(), array.data(), 5});
+        ranks[rank]->all_reduce(nullptr, segments, dtype, op);
+      }
+    }
+    ranks[rank]->reduce_scatter(nullptr, array.data(), array.data() + 4, 1, DType::Float32,
+                                ReduceOp::Max);
+  };
+  const auto other = std::async(std::launch::async, call, 1);
+  call(0);
 }
 
 TEST_CASE("all that these and a network of residual and depthwise blocks launch is CUDA") {

@@ -9,6 +9,7 @@
 
 #include "framework/core/error.h"
 #include "tests/support/cuda/block_runner.h"
+#include "tests/support/cuda/collectives.h"
 #include "tests/support/cuda/libraries.h"
 #include "tests/support/cuda/memory.h"
 #include "tests/support/cuda/streams.h"
@@ -33,12 +34,7 @@ class RuntimeFunction {
 namespace simulated {
 namespace {
 
-// One lock for all simulators of the process: they share what is loaded.
-std::recursive_mutex& lock_of_all() {
-  static auto* mutex = new std::recursive_mutex;
-  return *mutex;
-}
-using Lock = std::lock_guard<std::recursive_mutex>;
+using Lock = std::lock_guard<std::mutex>;
 
 // Kernels by text; guarded by the lock. They, and the stacks of their threads, are never destroyed.
 std::map<std::string, std::unique_ptr<RuntimeFunction>>& loaded() {
@@ -109,21 +105,23 @@ class Simulator : public Runtime {
   void wait(RuntimeStream* stream, const RuntimeEvent& event) override {
     const Lock lock(lock_of_all());
     refuse_in_capture("waits for an event");
-    stream->enqueue({.name = "a wait", .memory = {}, .run = [event] { event.run(); }});
+    stream->enqueue(
+        {.name = "a wait", .memory = {}, .run = [] {}, .prepare = [event] { return event.run(); }});
   }
   bool is_done(const RuntimeEvent& event) override {
     const Lock lock(lock_of_all());
     return const_cast<RuntimeEvent&>(event).ask();
   }
   void synchronize(const RuntimeEvent& event) override {
-    const Lock lock(lock_of_all());
+    std::unique_lock lock(lock_of_all());
     refuse_in_capture("waits for the GPU");
-    event.run();
+    while (!event.run()) collectives_changed().wait(lock);
   }
   void synchronize(RuntimeStream* stream) override {
-    const Lock lock(lock_of_all());
+    std::unique_lock lock(lock_of_all());
     refuse_in_capture("waits for the GPU");
-    stream->run_until(stream->enqueued());
+    const uint64_t end = stream->enqueued();
+    while (!stream->run_until(end)) collectives_changed().wait(lock);
   }
 
   void copy_to_gpu(RuntimeStream* stream, void* to, const void* from, size_t bytes) override;
@@ -166,11 +164,12 @@ class Simulator : public Runtime {
     stream->enqueue(graph.as_operation());
   }
 
-  // As on a machine whose library can't be loaded; between several, as in a build without it.
+  // For one GPU, as on a machine whose library can't be loaded.
   std::vector<std::unique_ptr<DeviceCollectives>> make_collectives(
       std::span<const int> gpus) override {
     check<FailedPrecondition>(gpus.size() > 1, "The library that connects GPUs is missing.");
-    return Runtime::make_collectives(gpus);
+    for (const int gpu : gpus) check_gpu(gpu);
+    return simulated::make_collectives(gpus, memory_);
   }
 
  private:
@@ -207,6 +206,7 @@ class Simulator : public Runtime {
   Memory memory_;
   std::vector<std::unique_ptr<RuntimeStream>> streams_;
   std::map<std::thread::id, RuntimeStream*> capturing_;
+  std::map<std::string, std::string> texts_;  // of kernels, by name
 };
 
 void Simulator::copy_to_gpu(RuntimeStream* stream, void* to, const void* from, size_t bytes) {
@@ -270,6 +270,12 @@ std::vector<RuntimeFunction*> Simulator::load(int gpu, std::span<const KernelCod
     const bool is_new = std::ranges::none_of(
         missing, [&](const KernelCode* one) { return key(*one) == key(code); });
     if (is_new && !loaded().contains(key(code))) missing.push_back(&code);
+  }
+  for (const KernelCode* code : missing) {
+    const auto known = texts_.try_emplace(code->name, code->text).first;
+    check<Internal>(known->second == code->text,
+                    "Kernel {} has two texts: what runs kernels tells them apart by their names.",
+                    code->name);
   }
   std::vector<CompiledKernel> kernels = compile_kernels(missing);
   for (size_t i = 0; i < missing.size(); ++i) {

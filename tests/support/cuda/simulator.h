@@ -14,9 +14,12 @@
 //   an error.
 // - Operations must lie in memory that is allocated, and memory must not be freed before what was
 //   enqueued on it has run.
+// - A collective of several GPUs is run when all of them have enqueued it and have come to it. The
+//   host waits for that as long as it takes; one that is aborted leaves rubbish.
 //
 // In this folder: memory.h, kernel_text.cc (what CUDA has built in), kernel_compiler.h,
-// block_runner.h (threads and barriers), streams.h, libraries.h, and the Runtime in simulator.cc.
+// block_runner.h (threads and barriers), streams.h, libraries.h, collectives.h, and the Runtime in
+// simulator.cc.
 #pragma once
 
 #include <memory>

@@ -16,13 +16,19 @@ void RuntimeStream::enqueue(Operation operation) {
   }
 }
 
-void RuntimeStream::run_until(uint64_t end) {
+bool RuntimeStream::run_until(uint64_t end) {
+  if (done_ >= end) return true;
+  if (runs_) return false;  // streams that wait for each other
+  runs_ = true;
+  const std::unique_ptr<bool, void (*)(bool*)> running(&runs_, [](bool* runs) { *runs = false; });
   while (done_ < end) {
+    if (queue_.front().prepare && !queue_.front().prepare()) return false;
     const Operation operation = std::move(queue_.front());
     queue_.pop_front();
     ++done_;
     operation.run();
   }
+  return true;
 }
 
 const Operation* RuntimeStream::find(const void* memory) const {

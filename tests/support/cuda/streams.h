@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams, events and captured graphs. What is enqueued lies there until the host waits for it, or
-// for something that comes after it in its stream or in one that waits for an event behind it.
+// for something that comes after it in its stream or in one that waits for an event behind it, or
+// takes part in a collective with it. The caller holds the simulator's lock.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,8 @@ struct Operation {
   std::string name;
   std::vector<const void*> memory;  // the allocations that it reads or writes
   std::function<void()> run;
+  // Runs what it depends on in other streams: false where that isn't enqueued yet. None: nothing.
+  std::function<bool()> prepare = {};
 };
 
 }  // namespace simulated
@@ -34,8 +37,9 @@ class RuntimeStream {
   // The number of operations that have been enqueued so far.
   uint64_t enqueued() const { return done_ + queue_.size(); }
   uint64_t done() const { return done_; }
-  // Runs the operations before number `end`. An operation that fails is gone.
-  void run_until(uint64_t end);
+  // Runs the operations before number `end`; false where one waits for what another thread has to
+  // enqueue. An operation that fails is gone.
+  bool run_until(uint64_t end);
   // The operation that is to run and names the memory; null when there is none.
   const simulated::Operation* find(const void* memory) const;
 
@@ -49,6 +53,7 @@ class RuntimeStream {
   int gpu_;
   std::deque<simulated::Operation> queue_;
   uint64_t done_ = 0;
+  bool runs_ = false;
   std::unique_ptr<RuntimeGraph> captured_;
   bool is_spoilt_ = false;
 };
@@ -60,7 +65,8 @@ class RuntimeEvent {
   bool is_done() const { return stream_.done() >= end_; }
   // What is_done of the Runtime answers; the third time, runs what it depends on.
   bool ask();
-  void run() const { stream_.run_until(end_); }
+  // False where it can't happen yet.
+  bool run() const { return stream_.run_until(end_); }
 
  private:
   static constexpr int kPatience = 3;

@@ -36,7 +36,10 @@ class MomentsFusion {
     const ValueId x = centered->inputs[0];
     const Node* mean = graph_.producer(centered->inputs[1], "divide");
     const Node* sum = mean ? graph_.producer(mean->inputs[0], "reduce_sum") : nullptr;
-    if (!sum || sum->inputs[0] != x || !is_of_columns(x, squares) || !is_of_columns(x, *sum)) {
+    // A sum that others read is to be as exact as any.
+    if (!sum || graph_.uses(mean->inputs[0]) != 1) return false;
+    if (sum->inputs[0] != x || graph_.shape(centered->outputs[0]) != graph_.shape(x) ||
+        !is_of_columns(x, squares) || !is_of_columns(x, *sum)) {
       return false;
     }
     const auto count = static_cast<double>(graph_.shape(x).num_elements() /
@@ -44,7 +47,7 @@ class MomentsFusion {
     if (!graph_.is_number(mean->inputs[1], count)) return false;
     const ValueId old_sum = sum->outputs[0];
     const ValueId old_squares = squares.outputs[0];
-    const int place = place_of(old_sum);
+    const int place = graph_.producer_number(old_sum);
     const std::vector<ValueId> made = graph_.insert(place, moments_op(), {read_of(x)},
                                                     {{"axes", sum->attributes.get_ints("axes")}});
     replace(place, old_sum, made[0]);
@@ -61,18 +64,14 @@ class MomentsFusion {
     return columns && *columns > 1;
   }
 
-  // 16-bit floats are read as they are.
+  // 16-bit floats are read as they are, unless what computes them is fused with other readers,
+  // which then have them unrounded.
   ValueId read_of(ValueId x) const {
     const Node* cast = graph_.producer(x, "cast");
-    return cast && is_half(graph_.type(cast->inputs[0]).dtype) ? cast->inputs[0] : x;
-  }
-
-  int place_of(ValueId id) const {
-    const Node* node = graph_.producer(id);
-    for (const int reader : graph_.readers(node->inputs[0])) {
-      if (&graph_.node(reader) == node) return reader;
-    }
-    raise<Internal>("A node doesn't read its operand.");
+    const bool widens = cast && is_half(graph_.type(cast->inputs[0]).dtype);
+    const Node* maker = widens ? graph_.producer(cast->inputs[0]) : nullptr;
+    if (maker && maker->op->traits.elementwise) return x;
+    return widens && graph_.type(x).dtype == DType::Float32 ? cast->inputs[0] : x;
   }
 
   void replace(int place, ValueId old, ValueId made) {

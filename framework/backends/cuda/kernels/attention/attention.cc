@@ -166,6 +166,8 @@ class AttentionLowering {
   std::shared_ptr<LibraryKernel> library(bool gradient) const {
     constexpr size_t kMostAdded = size_t{1} << 31;  // bytes
     if (!is_half(dtype_) || width_ != query_[3]) return nullptr;
+    // No float16 is less than all that a bias may have.
+    if (dtype_ == DType::Float16 && bias_ && mask_) return nullptr;
     if (adds() && static_cast<size_t>(added_rows() * bias_stride()) > kMostAdded / 2) {
       return nullptr;
     }

@@ -6,6 +6,7 @@
 
 #include "framework/backends/cuda/kernels/elementwise/writer.h"
 #include "framework/backends/cuda/sources.h"
+#include "framework/graph/passes/pass.h"
 
 namespace cornu::cuda {
 namespace {
@@ -104,8 +105,8 @@ bool lower_group(const KernelSpec& spec, Lowering& lowering) {
   const auto members = static_cast<size_t>(spec.attributes.get_int("members"));
   const size_t ins = spec.inputs.size() / members;
   const size_t outs = spec.outputs.size() / members;
-  const auto first = elementwise_body({OpRegistry::global().at("fused"), spec.attributes,
-                                       spec.inputs.first(ins), spec.outputs.first(outs)});
+  const auto first = elementwise_body(
+      {passes::fused_op(), spec.attributes, spec.inputs.first(ins), spec.outputs.first(outs)});
   if (!first) return false;
   const int64_t of_a_block = int64_t{kElementwiseBlock} * group_width(*first) * kPacks;
   std::vector<Argument> words;
@@ -142,7 +143,9 @@ bool is_groupable(const ElementwiseBody& body) {
 // Arrays of one element are read as those of any number are only where all members' are.
 std::string group_key(const ElementwiseBody& body) {
   std::string key = body.text;
-  for (const TensorType& type : body.inputs) key += is_one(type) ? '1' : 'n';
+  for (const TensorType& type : body.inputs) {
+    key += fmt::format("{} {}, ", type_name(type.dtype), is_one(type) ? '1' : 'n');
+  }
   return key;
 }
 
