@@ -17,6 +17,11 @@ namespace {
 
 constexpr size_t kCachedOps = 1024;  // eager ops kept per device
 
+const std::shared_ptr<const std::vector<Variable>>& no_variables() {
+  static const auto* none = new auto(std::make_shared<const std::vector<Variable>>());
+  return *none;
+}
+
 // What eager ops depend on beside their operands.
 int execution_settings() {
   return (config::tensor_float_32_execution_enabled() ? 1 : 0) +
@@ -84,7 +89,7 @@ class CudaBackend : public Backend {
           opened.ops.get(spec, execution_settings(), [&] { return prepare_op(spec, gpu); });
       RunContext context{gpu};
       program.enqueue_directly({in, {}, out}, context);
-      if (!program.checks()->empty()) checked = gpu.expect(program.checks(), {}, true);
+      if (!program.checks()->empty()) checked = gpu.expect(program.checks(), no_variables(), true);
     }
     if (checked) gpu.settle(*checked);
     return outputs;

@@ -203,14 +203,16 @@ namespace {
 // A replica's part of a run.
 class GpuLaunch {
  public:
-  // `written`: by any replica.
-  GpuLaunch(Launch& launch, const LaunchRun& run, size_t index, std::span<const Variable> written)
+  // `writes`: whether it writes variables; `written`: those that any replica writes.
+  GpuLaunch(Launch& launch, const LaunchRun& run, size_t index, bool writes,
+            std::shared_ptr<const std::vector<Variable>> written)
       : launch_(launch),
         executable_(static_cast<CudaExecutable&>(*launch.executable)),
         device_(gpu_device(launch.device.index)),
         run_(run),
         index_(index),
-        written_(written) {}
+        writes_(writes),
+        written_(std::move(written)) {}
 
   // `recorded`: null where nobody measures. Returns when what kernels may refuse is known; null
   // where they refuse nothing.
@@ -235,14 +237,13 @@ class GpuLaunch {
     {
       const auto lock = device_.lock();
       prepared.reserve();
-      touched = !run_.written(index_).empty();
+      touched = writes_;
       if (recorded) begin(*recorded);
       prepared.enqueue({inputs, run_.states(index_), outputs}, {aligned, launch_.outputs},
                        {device_, launch_.group, recorded ? &recorded->ends : nullptr});
       if (!prepared.checks()->empty()) {
         // Nobody else tells the caller what a function without variables has refused.
-        checked =
-            device_.expect(prepared.checks(), {written_.begin(), written_.end()}, written_.empty());
+        checked = device_.expect(prepared.checks(), written_, written_->empty());
       }
       done = checked ? checked->done : device_.runtime().record(device_.stream());
       for (const Tensor& output : launch_.outputs) {
@@ -274,7 +275,8 @@ class GpuLaunch {
   GpuDevice& device_;
   const LaunchRun& run_;
   size_t index_;
-  std::span<const Variable> written_;
+  bool writes_;
+  std::shared_ptr<const std::vector<Variable>> written_;
 };
 
 // Who reads the results of one of these GPUs is told what the others have refused.
@@ -282,9 +284,10 @@ void accompany(std::span<const Launch> launches,
                std::span<const std::shared_ptr<RuntimeEvent>> checked) {
   for (size_t i = 0; i < launches.size(); ++i) {
     for (size_t k = 0; k < launches.size(); ++k) {
+      if (i == k || !checked[i] || !checked[k]) continue;
       GpuDevice& own = gpu_device(launches[i].device.index);
       GpuDevice& other = gpu_device(launches[k].device.index);
-      if (&own != &other && checked[i] && checked[k]) own.accompany(checked[i], other, checked[k]);
+      if (&own != &other) own.accompany(checked[i], other, checked[k]);
     }
   }
 }
@@ -315,9 +318,12 @@ void run_launches(std::span<Launch> launches) {
       });
   std::unique_lock ordering(order_of_gpus(), std::defer_lock);
   if (together) ordering.lock();
-  std::vector<Variable> written;
+  const auto written = std::make_shared<std::vector<Variable>>();
+  std::vector<char> writes;
   for (size_t i = 0; i < launches.size(); ++i) {
-    for (Variable& variable : run.written(i)) written.push_back(std::move(variable));
+    const std::vector<Variable> own = run.written(i);
+    writes.push_back(!own.empty());
+    written->insert(written->end(), own.begin(), own.end());
   }
   std::vector<std::shared_ptr<RuntimeEvent>> checked(launches.size());
   std::vector<ProgramRun> recorded(ProgramRecorder::is_any_recording() ? launches.size() : 0);
@@ -325,7 +331,7 @@ void run_launches(std::span<Launch> launches) {
     run([&](size_t index, bool& touched) {
       Launch& launch = launches[index];
       try {
-        checked[index] = GpuLaunch(launch, run, index, written)(
+        checked[index] = GpuLaunch(launch, run, index, writes[index] != 0, written)(
             touched, recorded.empty() ? nullptr : &recorded[index]);
       } catch (const Error&) {  // perhaps of rubbish that it got since another replica has failed
         auto* connected = dynamic_cast<ConnectedGroup*>(launch.group);

@@ -199,10 +199,12 @@ void GpuDevice::give_up_staging() {
     const std::lock_guard listing(list_mutex_);
     kept.swap(staging_);
   }
-  for (const Staging& one : kept) {
-    runtime_.synchronize(*one.free_after);
-    runtime_.free_pinned(one.block);
-  }
+  for (const Staging& one : kept) free_staging(one);
+}
+
+void GpuDevice::free_staging(const Staging& staging) {
+  runtime_.synchronize(*staging.free_after);
+  runtime_.free_pinned(staging.block);
 }
 
 // Of many sizes only some are kept: the oldest that is free goes.
@@ -215,8 +217,7 @@ void GpuDevice::give_staging(Staging staging) {
     freed = std::move(staging_.front());
     staging_.erase(staging_.begin());
   }
-  runtime_.synchronize(*freed.free_after);
-  runtime_.free_pinned(freed.block);
+  free_staging(freed);
 }
 
 // One whose last use is over, or the oldest of several: a copy waits for it, on the GPU.
@@ -314,9 +315,9 @@ Tensor GpuDevice::aligned(const Tensor& tensor) {
   return Tensor::from_buffer(std::move(copy), 0, tensor.shape(), tensor.dtype());
 }
 
-std::shared_ptr<GpuDevice::CheckedRun> GpuDevice::expect(std::shared_ptr<const Checks> checks,
-                                                         std::vector<Variable> variables,
-                                                         bool awaited) {
+std::shared_ptr<GpuDevice::CheckedRun> GpuDevice::expect(
+    std::shared_ptr<const Checks> checks, std::shared_ptr<const std::vector<Variable>> variables,
+    bool awaited) {
   if (expected_.size() == kReports - 1) {
     runtime_.synchronize(*expected_.front()->done);
     if (const std::exception_ptr refused = next_refused(); refused && !untold_) untold_ = refused;
@@ -445,7 +446,7 @@ GpuDevice::CheckedRuns GpuDevice::take_refused(const std::string& why) {
   CheckedRuns runs = std::exchange(expected_, {});
   finished_.insert(finished_.end(), runs.begin(), runs.end());
   for (const auto& run : runs) {
-    for (const Variable& variable : run->variables) variable.poison(why);
+    for (const Variable& variable : *run->variables) variable.poison(why);
     run->refused = std::make_exception_ptr(FailedPrecondition(fmt::format(
         "{}: what this run has given isn't known, since {}, in one before it. Run it again.",
         device_, why)));

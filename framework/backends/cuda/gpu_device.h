@@ -96,7 +96,7 @@ class GpuDevice {
   struct CheckedRun {
     std::shared_ptr<RuntimeEvent> done;
     std::shared_ptr<const Checks> checks;
-    std::vector<Variable> variables;  // that it writes, or another replica with it
+    std::shared_ptr<const std::vector<Variable>> variables;  // that any replica writes in it
     bool awaited = false;
     int64_t* reported = nullptr;  // number and value, page-locked
     std::exception_ptr refused;   // guarded by the lock
@@ -104,7 +104,8 @@ class GpuDevice {
   // Called with the lock held when such a run has been enqueued. `awaited`: the caller will call
   // settle, and nobody else is told.
   std::shared_ptr<CheckedRun> expect(std::shared_ptr<const Checks> checks,
-                                     std::vector<Variable> variables, bool awaited);
+                                     std::shared_ptr<const std::vector<Variable>> variables,
+                                     bool awaited);
   // Waits for the run, and throws what it has refused.
   void settle(const CheckedRun& run);
   // Throws what has been refused by runs that are done and that nobody waits for.
@@ -155,6 +156,7 @@ class GpuDevice {
   void give_upload(std::byte* block, size_t bytes) noexcept;
   void give_kept_uploads();
   Tensor upload_large(const Tensor& tensor);
+  void free_staging(const Staging& staging);
   void give_up_staging();
   void look_at_companions();
   CheckedRuns take_refused(const std::string& why);

@@ -12,6 +12,7 @@
 #include "framework/backends/cuda/memory_pool.h"
 #include "framework/graph/backend.h"
 #include "framework/strategy/in_process_group.h"
+#include "tests/backends/cuda/lowered_run.h"
 #include "tests/support/cuda/simulator.h"
 #include "tests/support/layer_conformance.h"
 #include "tests/support/log.h"
@@ -442,25 +443,12 @@ using Values = std::vector<Tensor>;
 void check_function(const char* what, const std::function<Values(const Values&)>& body,
                     const Values& inputs) {
   CAPTURE(what);
-  use_simulated_gpus();
-  const auto run = [&](const char* device) {
-    const DeviceScope scope(device);
-    const Function compiled([&](const Values& in) { return body(in); });
-    std::vector<std::vector<double>> found;
-    for (const Tensor& out : compiled.call(inputs)) {
-      found.push_back(ops::cast(out.host(), "float64").host().to_vector<double>());
-    }
-    return found;
-  };
-  const auto expected = run("CPU:0");
-  const auto found = run("GPU:0");
-  REQUIRE(found.size() == expected.size());
-  for (size_t i = 0; i < found.size(); ++i) {
-    REQUIRE(found[i].size() == expected[i].size());
-    for (size_t k = 0; k < found[i].size(); ++k) {
-      CHECK(found[i][k] == doctest::Approx(expected[i][k]).epsilon(1e-5));
-    }
-  }
+  cuda::testing::check_program_like_cpu(
+      [&] {
+        const Function compiled([&](const Values& in) { return body(in); });
+        return compiled.call(inputs);
+      },
+      1e-5);
 }
 
 TEST_CASE("arrays of different dtypes are computed apart") {

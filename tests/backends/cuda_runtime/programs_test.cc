@@ -9,6 +9,7 @@
 
 #include "framework/backends/cuda/cuda_backend.h"
 #include "framework/backends/cuda/one_card.h"
+#include "framework/core/strings.h"
 #include "framework/graph/backend.h"
 #include "tests/backends/cuda_runtime/compiling_runtime.h"
 #include "tests/support/launches.h"
@@ -44,9 +45,7 @@ TEST_CASE("the tutorial's CNN: its step as launches, with one for all updates") 
                     layers::Dense({.units = 10})});
   const auto lines =
       launches_of(model, ops::zeros({64, 28, 28, 1}).host(), ops::zeros({64}, "int32").host());
-  std::string text;
-  for (const std::string& line : lines) text += line + "\n";
-  CAPTURE(text);
+  CAPTURE(join(lines, "\n"));
   CHECK(count_lines(lines, "kernel group_of_6") == 1);  // kernels and biases of three layers
   CHECK(count_lines(lines, "library") == 8);  // two convolutions, six products of matrices
   CHECK(lines.size() <= 40);
@@ -67,9 +66,7 @@ TEST_CASE("a transformer's block in bfloat16: attention and products come from l
   set_dtype_policy("float32");
   const auto lines =
       launches_of(model, ops::zeros({2, 32, 64}).host(), ops::zeros({2, 32}, "int32").host());
-  std::string text;
-  for (const std::string& line : lines) text += line + "\n";
-  CAPTURE(text);
+  CAPTURE(join(lines, "\n"));
   CHECK(count_lines(lines, "kernel group_of_") >= 1);
   CHECK(count_lines(lines, "library") >= 20);
   CHECK(count_lines(lines, "kernel cast") <= 4);  // weights are cast together
@@ -96,9 +93,7 @@ TEST_CASE("an encoder block: each normalization is a launch forward and one back
     set_dtype_policy("float32");
     const auto lines =
         launches_of(model, ops::zeros({2, 32, 64}).host(), ops::zeros({2, 32}, "int32").host());
-    std::string text;
-    for (const std::string& line : lines) text += line + "\n";
-    CAPTURE(text);
+    CAPTURE(join(lines, "\n"));
     CHECK(count_lines(lines, "kernel fused_rows") == 4);
     CHECK(lines.size() <= (policy == "float32" ? 65 : 82));
   }

@@ -14,8 +14,6 @@ namespace {
 constexpr const char* kBlockText = "256";
 static_assert(kElementwiseBlock == ColumnBlocks::kThreads && kElementwiseBlock == 256);
 
-int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // Of sums over everything, the elements that a thread reads at once make the columns.
 ColumnBlocks division_of(const ElementwiseBody& body, int64_t width) {
   const int64_t columns = body.columns() == 1 ? width : body.columns();
@@ -122,7 +120,7 @@ void add_parts(std::span<const Parts> alike, Lowering& lowering) {
                   define("C", compute_name(first.dtype)) + define("T", type_name(first.dtype)) +
                       define("TX", fmt::to_string(across)) +
                       define("SUMS", fmt::to_string(alike.size())),
-                  {static_cast<uint32_t>(ceil_divide(first.columns, across)),
+                  {static_cast<uint32_t>(quotient_up(first.columns, across)),
                    static_cast<uint32_t>(alike.size())},
                   {kElementwiseBlock}, std::move(arguments));
 }

@@ -6,6 +6,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "framework/backends/cuda/kernels/reduction/groups.h"
+
 namespace cornu::cuda {
 
 struct ColumnBlocks {
@@ -24,7 +26,6 @@ struct ColumnBlocks {
   int64_t rows_each;      // of a row block
 
   ColumnBlocks(int64_t rows, int64_t columns, int64_t width) : rows(rows), columns(columns) {
-    const auto quotient_up = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
     const int64_t packs = quotient_up(columns, width);
     across =
         std::min(kMostColumns, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(packs))));

@@ -12,14 +12,13 @@
 namespace cornu::cuda {
 namespace {
 
-constexpr int64_t kMomentsBlock = 256;
-
 void join_moments(const std::string& text, const std::string& type, const ColumnBlocks& blocks,
                   Slot means, Slot squares, Lowering& lowering) {
   lowering.launch_text("moments_join",
                        text + define("S", type) + define("TX", ColumnBlocks::kPartColumns) +
                            std::string(source("kernels/reduction/moments_join.cu")),
-                       blocks_for(blocks.columns, ColumnBlocks::kPartColumns), {kMomentsBlock},
+                       blocks_for(blocks.columns, ColumnBlocks::kPartColumns),
+                       {ColumnBlocks::kThreads},
                        {in(0), means, squares, out(0), out(1), blocks.row_blocks, blocks.rows,
                         blocks.columns, blocks.rows_each});
 }
@@ -41,7 +40,7 @@ bool lower_moments(const KernelSpec& spec, Lowering& lowering) {
           define_vector(type_name(x.dtype), lanes) + define("TX", fmt::to_string(blocks.across)) +
           std::string(source("kernels/reduction/moments.cu")),
       {static_cast<uint32_t>(blocks.column_blocks), static_cast<uint32_t>(blocks.row_blocks)},
-      {kMomentsBlock}, {in(0), means, squares, blocks.rows, columns, blocks.rows_each});
+      {ColumnBlocks::kThreads}, {in(0), means, squares, blocks.rows, columns, blocks.rows_each});
   join_moments(text, type_name(x.dtype), blocks, means, squares, lowering);
   return true;
 }

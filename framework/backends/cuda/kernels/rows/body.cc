@@ -44,13 +44,6 @@ std::vector<const Node*> RowsBody::of_rows(int level) const {
   return result;
 }
 
-std::vector<ValueId> RowsBody::full_outputs() const {
-  std::vector<ValueId> result;
-  std::ranges::copy_if(graph_.outputs, std::back_inserter(result),
-                       [&](ValueId id) { return is_full(id); });
-  return result;
-}
-
 std::set<ValueId> RowsBody::made_of(const std::vector<ValueId>& ids) const {
   std::set<ValueId> result;
   std::vector<ValueId> open = ids;

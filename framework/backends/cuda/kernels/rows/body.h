@@ -27,7 +27,6 @@ class RowsBody {
   // What can be computed for a row once the reductions of all lower levels are there, and not
   // before.
   std::vector<const Node*> of_rows(int level) const;
-  std::vector<ValueId> full_outputs() const;
 
   // The elements' values that these are made of, inputs too.
   std::set<ValueId> made_of(const std::vector<ValueId>& ids) const;
