@@ -2,6 +2,7 @@
 #include "data/dataset_source.h"
 
 #include "data/dataset.h"
+#include "data/serialization.h"
 #include "data/serialization/link.h"
 #include "data/sharding.h"
 #include "data/transforms/transforms.h"
@@ -100,6 +101,7 @@ class DatasetSource : public BatchSource, public distribute::OfEachWorker {
   std::shared_ptr<BatchSource> divide(int64_t parts) const override {
     return parts == 1 ? derived(node_, part_) : derived(make_divide(node_, parts), part_);
   }
+  std::string to_bytes() const override { return serialize(Dataset(node_)).to_bytes(); }
 
  private:
   AutoShardPolicy policy() const { return node_->options().distribute.auto_shard_policy; }

@@ -4,12 +4,11 @@
 #include <algorithm>
 
 #include "framework/core/random.h"
+#include "framework/graph/portable.h"
 #include "framework/graph/trace.h"
 
 namespace cornu::data {
 namespace {
-
-constexpr size_t kLargestConstant = size_t{64} << 10;  // bytes within a graph's text
 
 // Types whose open axes have sizes: `size`, or with `apart` another one each.
 std::vector<TensorType> with_sizes(std::vector<TensorType> types, int64_t size, bool apart) {
@@ -79,38 +78,6 @@ void open_reshapes(Graph& a, Graph& b) {
   }
 }
 
-// Constants that are too large for a text become inputs.
-Graph lifted(const Graph& graph, std::vector<Tensor>& constants) {
-  Graph small = graph;
-  std::erase_if(small.nodes, [&](const cornu::Node& node) {
-    if (!node.is("constant")) return false;
-    const Tensor& value = node.attributes.get_tensor("value");
-    if (value.bytes() <= kLargestConstant) return false;
-    constants.push_back(value);
-    small.inputs.push_back(node.outputs[0]);
-    return true;
-  });
-  return small;
-}
-
-// And constants again, before all else.
-void put_back(Graph& graph, const std::vector<Tensor>& constants) {
-  std::vector<cornu::Node> nodes;
-  const size_t own = graph.inputs.size() - constants.size();
-  for (size_t i = 0; i < constants.size(); ++i) {
-    const ValueId id = graph.inputs[own + i];
-    check<InvalidArgument>(constants[i].defined() && type_of(constants[i]) == graph.type(id),
-                           "expected constants of the types that the graph has for them.");
-    cornu::Node& node = nodes.emplace_back();
-    node.op = &OpRegistry::global().at("constant");
-    node.outputs = {id};
-    node.attributes.set("value", constants[i]);
-  }
-  graph.inputs.resize(own);
-  graph.nodes.insert(graph.nodes.begin(), std::make_move_iterator(nodes.begin()),
-                     std::make_move_iterator(nodes.end()));
-}
-
 bool may_be(const TensorType& own, const TensorType& given) {
   if (own.dtype != given.dtype || own.shape.rank() != given.shape.rank()) return false;
   for (int64_t axis = 0; axis < own.shape.rank(); ++axis) {
@@ -171,28 +138,6 @@ PortableFunction trace_for_all_sizes(const TensorFunction& f, const std::vector<
   return {std::move(first.graph), first.has_key};
 }
 
-namespace {
-
-// The same with its values numbered as they come: traces number them as compilers order calls.
-Graph numbered_in_order(const Graph& graph) {
-  Graph result;
-  std::vector<ValueId> numbers(graph.types.size(), kNoValue);
-  const auto define = [&](ValueId id) {
-    return numbers[static_cast<size_t>(id)] = result.add_value(graph.type(id));
-  };
-  const auto known = [&](ValueId id) { return numbers[static_cast<size_t>(id)]; };
-  for (const ValueId id : graph.inputs) result.inputs.push_back(define(id));
-  for (cornu::Node node : graph.nodes) {
-    for (ValueId& id : node.inputs) id = known(id);
-    for (ValueId& id : node.outputs) id = define(id);
-    result.nodes.push_back(std::move(node));
-  }
-  for (const ValueId id : graph.outputs) result.outputs.push_back(known(id));
-  return result;
-}
-
-}  // namespace
-
 void write_function(LinkWriter& link, const PortableFunction& function, const std::string& who) {
   const Graph& graph = function.graph;
   check<FailedPrecondition>(
@@ -200,21 +145,19 @@ void write_function(LinkWriter& link, const PortableFunction& function, const st
       "{}: it can't be serialized: its function reads the variable '{}', which is this process's. "
       "Use its value() as a constant.",
       who, graph.states.empty() ? "" : graph.states.front().name);
-  std::vector<Tensor> constants;
-  const std::string text = numbered_in_order(lifted(graph, constants)).to_string();
-  link("graph", text)("draws_random", function.has_key)("constants", constants);
+  const PortableGraph portable = to_portable(graph);
+  link("graph", portable.text)("draws_random", function.has_key)("constants", portable.constants);
 }
 
 PortableFunction read_function(LinkReader& link, const std::vector<TensorType>& types) {
-  PortableFunction function{parse_graph(link.get<std::string>("graph")),
-                            link.get<bool>("draws_random")};
-  Graph& graph = function.graph;
-  const auto constants = link.get<std::vector<Tensor>>("constants");
+  PortableFunction function{
+      from_portable({link.get<std::string>("graph"), link.get<std::vector<Tensor>>("constants")}),
+      link.get<bool>("draws_random")};
+  const Graph& graph = function.graph;
   const size_t own = types.size() + (function.has_key ? 1 : 0);
-  check<InvalidArgument>(graph.inputs.size() == own + constants.size() && graph.states.empty(),
-                         "expected a graph of {} inputs without states, got {} and {} states.",
-                         own + constants.size(), graph.inputs.size(), graph.states.size());
-  put_back(graph, constants);
+  check<InvalidArgument>(graph.inputs.size() == own && graph.states.empty(),
+                         "expected a graph of {} inputs without states, got {} and {} states.", own,
+                         graph.inputs.size(), graph.states.size());
   for (size_t i = 0; i < own; ++i) {
     const TensorType wanted = i < types.size() ? types[i] : TensorType{DType::UInt32, Shape{2}};
     const TensorType& type = graph.type(graph.inputs[i]);

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/cluster/grpc_sessions.h"
 
-#include <grpc/support/log.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
-#include <grpcpp/security/tls_certificate_provider.h>
-#include <grpcpp/security/tls_credentials_options.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <deque>
-#include <iterator>
 #include <mutex>
 #include <utility>
-#include <vector>
 
+#include "distribute/cluster/grpc_support.h"
 #include "framework/core/error.h"
 
 namespace cornu::distribute {
@@ -23,16 +17,6 @@ namespace cornu::distribute {
 namespace {
 
 constexpr char kMethod[] = "/cornu.Cluster/Session";
-
-std::string text_of(const grpc::ByteBuffer& buffer) {
-  std::vector<grpc::Slice> slices;
-  std::string text;
-  if (!buffer.Dump(&slices).ok()) return text;
-  for (const grpc::Slice& slice : slices) {
-    text.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  }
-  return text;
-}
 
 // What both ends do. It lives until gRPC is done with it, and as long as others hold it.
 template <class Reactor>
@@ -168,64 +152,6 @@ class ServerStream : public Stream<grpc::ServerGenericBidiReactor> {
   std::string peer_;
 };
 
-// gRPC would write a line for each stranger who speaks it badly. What matters comes as a status.
-void silence_grpc() {
-  if (std::getenv("GRPC_VERBOSITY")) return;
-  gpr_set_log_verbosity(static_cast<gpr_log_severity>(GPR_LOG_SEVERITY_ERROR + 1));
-}
-
-grpc::ChannelArguments channel_arguments() {
-  silence_grpc();
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // each tries by itself, at once
-  arguments.SetMaxReceiveMessageSize(kLargestMessage);
-  return arguments;
-}
-
-// A channel that goes with its stream would go on a thread of gRPC's, and the last one takes these
-// threads along, which can't wait for themselves. Those that nobody uses any more go here, with the
-// next one that is made; the newest stays.
-void keep(const std::shared_ptr<grpc::Channel>& channel) {
-  static std::mutex mutex;
-  static auto* const channels = new std::vector<std::shared_ptr<grpc::Channel>>;
-  std::vector<std::shared_ptr<grpc::Channel>> unused;
-  const std::lock_guard lock(mutex);
-  channels->push_back(channel);
-  const auto first = std::partition(channels->begin(), channels->end(),
-                                    [](const auto& one) { return one.use_count() > 1; });
-  std::move(first, channels->end(), std::back_inserter(unused));
-  channels->erase(first, channels->end());
-}
-
-// Certificates are verified; names in them aren't looked at.
-std::shared_ptr<grpc::experimental::StaticDataCertificateProvider> certificates_of(
-    const TlsIdentity& identity) {
-  return std::make_shared<grpc::experimental::StaticDataCertificateProvider>(
-      identity.authority(), std::vector<grpc::experimental::IdentityKeyCertPair>{
-                                {identity.key(), identity.certificate()}});
-}
-
-std::shared_ptr<grpc::ChannelCredentials> secured_channel(const TlsIdentity& identity) {
-  grpc::experimental::TlsChannelCredentialsOptions options;
-  options.set_certificate_provider(certificates_of(identity));
-  options.watch_root_certs();
-  options.watch_identity_key_cert_pairs();
-  options.set_verify_server_certs(true);
-  options.set_check_call_host(false);
-  options.set_certificate_verifier(std::make_shared<grpc::experimental::NoOpCertificateVerifier>());
-  return grpc::experimental::TlsCredentials(options);
-}
-
-std::shared_ptr<grpc::ServerCredentials> secured_server(const TlsIdentity& identity) {
-  grpc::experimental::TlsServerCredentialsOptions options(certificates_of(identity));
-  options.watch_root_certs();
-  options.watch_identity_key_cert_pairs();
-  options.set_certificate_verifier(std::make_shared<grpc::experimental::NoOpCertificateVerifier>());
-  options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  return grpc::experimental::TlsServerCredentials(options);
-}
-
 class Service : public grpc::CallbackGenericService {
  public:
   Service(SessionServer::Accept accept, SessionServer::Refuse refuse)
@@ -252,10 +178,9 @@ class Service : public grpc::CallbackGenericService {
 std::shared_ptr<Session> connect_session(const std::string& address,
                                          const std::shared_ptr<const TlsIdentity>& identity,
                                          Session::Listener listener) {
-  const auto credentials =
-      identity ? secured_channel(*identity) : grpc::InsecureChannelCredentials();
-  auto channel = grpc::CreateCustomChannel("dns:///" + address, credentials, channel_arguments());
-  keep(channel);
+  grpc::ChannelArguments arguments = channel_arguments();
+  arguments.SetMaxReceiveMessageSize(kLargestMessage);
+  auto channel = open_channel(address, identity, arguments);
   auto stream = std::make_shared<ClientStream>(std::move(channel), address);
   stream->start(std::move(listener));
   return stream;
@@ -279,7 +204,7 @@ SessionServer::SessionServer(Accept accept, Refuse refuse,
   builder.RegisterCallbackGenericService(&impl_->service);
   impl_->acceptor = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      identity ? secured_server(*identity) : grpc::InsecureServerCredentials());
+      server_credentials(identity));
   impl_->server = builder.BuildAndStart();
   check<Internal>(impl_->server != nullptr, "Cluster: gRPC's server doesn't start.");
 }

@@ -11,7 +11,8 @@ namespace {
 
 thread_local VariableHooks* current_hooks = nullptr;
 thread_local std::vector<VariableReadObserver*> read_observers;
-thread_local uint64_t current_owner = 0;
+thread_local uint64_t current_number = 0;
+thread_local VariableOwner* current_owner = nullptr;
 
 }  // namespace
 
@@ -34,9 +35,10 @@ Variable::Variable(const Tensor& initial_value, const VariableOptions& options)
   impl_->trainable = options.trainable;
   impl_->synchronization = options.synchronization;
   impl_->aggregation = options.aggregation;
-  impl_->owner = current_owner;
+  impl_->owner = current_number;
   impl_->device = home_of(initial_value);
-  impl_->value = own_handle(initial_value);
+  if (current_owner) impl_->home = current_owner->home_of(*this, initial_value);
+  if (!impl_->home) impl_->value = own_handle(initial_value);
 }
 
 // The value on the variable's device, by a handle of its own: tapes go by identity.
@@ -68,11 +70,12 @@ void Variable::update(const std::function<Tensor(const Tensor&)>& f, bool adds) 
     const Tensor typed = fitted(f(value()));
     return adds ? current_hooks->assign_sum(*this, typed) : current_hooks->assign(*this, typed);
   }
+  if (home()) return store(fitted(f(stored())));
   gather();
   VariableAccess access;
   access.add(*this, true);
   access.acquire();
-  require_healthy();
+  access.require_healthy(0);
   Impl& state = impl();
   const Tensor before = state.value;
   for (VariableReadObserver* observer : read_observers) observer->on_read(*this, before);
@@ -82,11 +85,11 @@ void Variable::update(const std::function<Tensor(const Tensor&)>& f, bool adds) 
   ++state.version;
 }
 
-void Variable::require_healthy() const {
-  check<FailedPrecondition>(impl().poisoned.empty(),
+void Variable::require_healthy(const std::string& poisoned) const {
+  check<FailedPrecondition>(poisoned.empty(),
                             "Variable '{}': its value was lost when a step failed ({}). Load the "
                             "weights or a checkpoint before going on.",
-                            path(), impl().poisoned);
+                            path(), poisoned);
 }
 
 std::byte* Variable::writable() const {
@@ -103,13 +106,19 @@ VariableHooksScope::~VariableHooksScope() { current_hooks = previous_; }
 
 VariableHooks* current_variable_hooks() { return current_hooks; }
 
-VariableOwnerScope::VariableOwnerScope(uint64_t owner) : previous_(current_owner) {
+VariableOwnerScope::VariableOwnerScope(uint64_t number, VariableOwner* owner)
+    : previous_number_(current_number), previous_(current_owner) {
+  current_number = number;
   current_owner = owner;
 }
 
-uint64_t VariableOwnerScope::current() { return current_owner; }
+uint64_t VariableOwnerScope::current() { return current_number; }
+VariableOwner* VariableOwnerScope::owner() { return current_owner; }
 
-VariableOwnerScope::~VariableOwnerScope() { current_owner = previous_; }
+VariableOwnerScope::~VariableOwnerScope() {
+  current_number = previous_number_;
+  current_owner = previous_;
+}
 
 void add_read_observer(VariableReadObserver* observer) { read_observers.push_back(observer); }
 

@@ -55,6 +55,19 @@ class VariableReadObserver {
   virtual void on_read(const Variable& variable, const Tensor& value) = 0;
 };
 
+// Where the values of variables are that another process keeps (a parameter server). Thread-safe.
+class VariableHome {
+ public:
+  struct Value {
+    Tensor value;  // on the host
+    uint64_t version = 0;
+  };
+  virtual ~VariableHome() = default;
+  // Errors of whoever keeps it: Unavailable, say.
+  virtual Value read(const Variable& variable) = 0;
+  virtual void write(const Variable& variable, const Tensor& value) = 0;
+};
+
 // A cheap handle on a named, shaped piece of state. Reading it (it converts to Tensor) gives the
 // value of that moment. Shape, dtype and device never change: it lives where it was made, on the
 // device of the innermost DeviceScope, else where its initial value is bound to, else with the
@@ -151,6 +164,9 @@ class Variable {
   // What each replica has of it, and back: a single value where it isn't divided.
   std::vector<Tensor> replica_values() const;
   void store_replicas(const std::vector<Tensor>& values) const;
+  // Where its value is kept; null: here. Each read asks there, and each assignment tells it. Steps
+  // that are compiled here read the value as of their beginning, and don't write it.
+  const std::shared_ptr<VariableHome>& home() const { return impl().home; }
   // The number of the strategy in whose scope it was made; 0 outside of scopes.
   uint64_t owner() const { return impl().owner; }
   // Marks the value as half-written by a step that failed: reads throw until it is stored anew.
@@ -175,9 +191,10 @@ class Variable {
     VariableSynchronization synchronization = VariableSynchronization::Auto;
     VariableAggregation aggregation = VariableAggregation::None;
     std::function<Tensor(const Tensor&)> constraint;
-    Tensor value;
+    std::shared_ptr<VariableHome> home;
+    Tensor value;  // none where another process has it
     std::atomic<uint64_t> version = 0;
-    std::string poisoned;
+    std::string poisoned;  // why it has no value; guarded by VariableAccess
     // Of the replicas after the first. One is up to date where its version is this one's: steps
     // count all of them up, and assignments between steps this one alone.
     std::vector<Variable> copies;
@@ -202,7 +219,7 @@ class Variable {
   std::vector<Variable> copies(std::span<const Device> devices) const;
   Tensor combined(const std::vector<Tensor>& values) const;
   void update(const std::function<Tensor(const Tensor&)>& f, bool adds) const;
-  void require_healthy() const;
+  void require_healthy(const std::string& poisoned) const;  // the reason, where there is one
   Tensor fitted(const Tensor& value) const;  // in the variable's dtype; written in ops
   void require_storable(const Tensor& value) const;
   static Device home_of(const Tensor& initial_value);  // in graph/dispatch.cc
@@ -233,18 +250,29 @@ class [[nodiscard]] VariableHooksScope {
 // The hooks installed on this thread, or null.
 VariableHooks* current_variable_hooks();
 
-// Variables made on this thread until the guard ends belong to `owner`. Guards nest.
+// Who gives variables their homes.
+class VariableOwner {
+ public:
+  virtual ~VariableOwner() = default;
+  // Of a new one with this value; null: it stays here.
+  virtual std::shared_ptr<VariableHome> home_of(const Variable& variable, const Tensor& value) = 0;
+};
+
+// Variables made on this thread until the guard ends belong to the owner of this number, which is
+// asked for their homes where there is one. Guards nest.
 class [[nodiscard]] VariableOwnerScope {
  public:
-  explicit VariableOwnerScope(uint64_t owner);
+  explicit VariableOwnerScope(uint64_t number, VariableOwner* owner = nullptr);
   ~VariableOwnerScope();
   VariableOwnerScope(const VariableOwnerScope&) = delete;
   VariableOwnerScope& operator=(const VariableOwnerScope&) = delete;
   // The innermost one's; 0 outside.
   static uint64_t current();
+  static VariableOwner* owner();
 
  private:
-  uint64_t previous_;
+  uint64_t previous_number_;
+  VariableOwner* previous_;
 };
 
 // Observers of this thread, called in order of their registration.

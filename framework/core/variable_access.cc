@@ -39,6 +39,7 @@ Traffic& traffic() {
 // ---- single reads and writes, outside of runs ----
 
 Tensor Variable::stored() const {
+  if (home()) return home()->read(*this).value;
   if (is_on_read()) return combined(replica_values());
   Impl& state = impl();
   std::unique_lock lock(traffic().mutex);
@@ -48,7 +49,7 @@ Tensor Variable::stored() const {
     ++state.served;
     traffic().notify();
   }
-  require_healthy();
+  require_healthy(state.poisoned);
   return state.value;
 }
 
@@ -62,6 +63,7 @@ void Variable::require_storable(const Tensor& value) const {
 
 void Variable::store(const Tensor& value) const {
   require_storable(value);
+  if (home()) return home()->write(*this, value.host());
   Impl& state = impl();
   Tensor fresh = own_handle(value);
   std::unique_lock lock(traffic().mutex);
@@ -87,18 +89,34 @@ void Variable::poison(const std::string& why) const {
 
 void VariableAccess::add(const Variable& variable, bool writes) {
   CORNU_ASSERT(acquired_, ==, false);
-  uses_.push_back({.variable = &variable, .writes = writes, .value = {}});
+  uses_.push_back({.variable = &variable, .writes = writes, .value = {}, .poisoned = {}});
 }
 
 bool VariableAccess::is_served() const {
   return std::all_of(uses_.begin(), uses_.end(), [](const Use& use) {
-    return use.again || use.variable->impl().served == use.ticket;
+    return use.elsewhere || use.again || use.variable->impl().served == use.ticket;
   });
 }
 
+// What another process has: nobody here waits for it.
+void VariableAccess::fetch(Use& use) {
+  const Variable& variable = *use.variable;
+  use.elsewhere = variable.home() != nullptr;
+  if (!use.elsewhere) return;
+  check<FailedPrecondition>(!use.writes,
+                            "Variable '{}': parameter servers keep it, and this step, which writes "
+                            "it, was called here. Give it to ClusterCoordinator::schedule.",
+                            variable.path());
+  const VariableHome::Value found = variable.home()->read(variable);
+  use.value = variable.own_handle(found.value);
+  use.version = found.version;
+}
+
 void VariableAccess::acquire() {
+  for (Use& use : uses_) fetch(use);
   std::unique_lock lock(traffic().mutex);
   for (Use& use : uses_) {
+    if (use.elsewhere) continue;
     Variable::Impl& state = use.variable->impl();
     use.again = state.use != nullptr;
     if (use.again) {
@@ -121,19 +139,20 @@ void VariableAccess::acquire() {
   traffic().notify();
   lock.unlock();
   for (Use& use : uses_) {
-    if (use.stale && use.healthy) bring_up_to_date(use);
+    if (use.stale && use.poisoned.empty()) bring_up_to_date(use);
   }
 }
 
 // What there is at the moment at which all are served.
 void VariableAccess::look_at(Use& use) const {
+  if (use.elsewhere) return;
   Variable::Impl& state = use.variable->impl();
   const Variable::Impl* source = &state;
   if (use.original && !Variable::is_settled(use.original->variable->impl(), state)) {
     use.stale = true;
     source = &use.original->variable->impl();
   }
-  use.healthy = source->poisoned.empty();
+  use.poisoned = source->poisoned;
   use.version = source->version;
   use.held = use.held || use.writes;
   if (!use.writes || use.stale) use.value = source->value;
@@ -153,6 +172,7 @@ void VariableAccess::bring_up_to_date(Use& use) {
   }
   Variable::Impl& state = use.variable->impl();
   state.value = value;
+  const std::lock_guard lock(traffic().mutex);
   state.poisoned.clear();
   state.version = original.version.load();
 }
@@ -164,20 +184,21 @@ VariableAccess::~VariableAccess() {
   std::vector<Tensor> elsewhere;
   const std::lock_guard lock(traffic().mutex);
   for (Use& use : uses_) {
-    if (!use.again && use.held) ++use.variable->impl().served;
+    if (!use.again && use.held && !use.elsewhere) ++use.variable->impl().served;
     if (use.value.defined() && !use.value.on_host()) elsewhere.push_back(std::move(use.value));
     use.value = {};
   }
   traffic().notify();
 }
 
-void VariableAccess::require_healthy(const Use& use) {
-  if (!use.healthy) (use.stale ? use.original : &use)->variable->require_healthy();
+void VariableAccess::require_healthy(size_t index) const {
+  const Use& use = uses_[index];
+  (use.stale ? use.original : &use)->variable->require_healthy(use.poisoned);
 }
 
 std::byte* VariableAccess::memory(size_t index, const Device& device) const {
+  require_healthy(index);
   const Use& use = uses_[index];
-  require_healthy(use);
   const Variable& variable = *use.variable;
   check<FailedPrecondition>(variable.device().shares_memory_with(device),
                             "Variable '{}': it lives on {}, but the code that uses it was compiled "
@@ -187,7 +208,7 @@ std::byte* VariableAccess::memory(size_t index, const Device& device) const {
 }
 
 const Tensor& VariableAccess::value(size_t index) const {
-  require_healthy(uses_[index]);
+  require_healthy(index);
   return uses_[index].value;
 }
 

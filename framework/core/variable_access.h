@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "framework/core/variable.h"
@@ -34,10 +35,12 @@ class VariableAccess {
   void add(const Variable& variable, bool writes);
   void acquire();
 
+  // FailedPrecondition when the index-th variable was poisoned as it was acquired.
+  void require_healthy(size_t index) const;
   // The value of the index-th variable in the memory of `device`; writable where that was asked
-  // for. FailedPrecondition when it is poisoned, or lives elsewhere.
+  // for. FailedPrecondition when it was poisoned, or lives elsewhere.
   std::byte* memory(size_t index, const Device& device = {}) const;
-  // The value of the index-th variable, which was added to be read. As above when it is poisoned.
+  // The value of the index-th variable, which was added to be read. As above when it was poisoned.
   const Tensor& value(size_t index) const;
   // The version of that value (Variable::version()).
   uint64_t version(size_t index) const { return uses_[index].version; }
@@ -48,19 +51,20 @@ class VariableAccess {
   struct Use {
     const Variable* variable = nullptr;
     bool writes = false;
-    bool held = false;    // until the end: somebody here writes it
-    bool again = false;   // added before: the first entry waits for it
-    bool healthy = true;  // not poisoned
-    bool stale = false;   // a copy that is behind
+    bool held = false;       // until the end: somebody here writes it
+    bool again = false;      // added before: the first entry waits for it
+    bool stale = false;      // a copy that is behind
+    bool elsewhere = false;  // another process keeps it
     uint32_t ticket = 0;
     uint64_t version = 0;
     Use* original = nullptr;  // the use of what it is a copy of
     Tensor value;             // of one that is only read
+    std::string poisoned;     // why it has no value, where it has none
   };
   bool is_served() const;
+  static void fetch(Use& use);
   void look_at(Use& use) const;
   static void bring_up_to_date(Use& use);
-  static void require_healthy(const Use& use);
 
   std::vector<Use> uses_;
   bool acquired_ = false;

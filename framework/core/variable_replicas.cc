@@ -102,7 +102,7 @@ void Variable::settle(const std::vector<Variable>& copies) const {
   access.add(*this, true);
   for (const Variable& copy : copies) access.add(copy, true);
   access.acquire();
-  require_healthy();
+  access.require_healthy(0);
 }
 
 std::vector<std::vector<Variable>> Variable::of_replicas(std::span<const Variable> variables,
@@ -149,7 +149,7 @@ void Variable::gather() const {
     for (const Variable& copy : copies) access.add(copy, true);
     access.acquire();
     if (this->copies().size() != copies.size()) continue;  // a run has come in between
-    require_healthy();
+    access.require_healthy(0);
     std::vector<Tensor> values = {impl().value};
     for (size_t i = 0; i < copies.size(); ++i) {
       if (!access.was_stale(i + 1)) values.push_back(copies[i].impl().value);

@@ -70,6 +70,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     for (const Tensor& input : inputs) ids.push_back(value_of(input));
     const auto outputs = graph_.add_node(op, std::move(ids), attributes);
     graph_.nodes.back().scope = NameScope::current();
+    graph_.nodes.back().updates = updating_replicas();
     std::vector<Tensor> result;
     for (ValueId id : outputs) result.push_back(symbol(id));
     return result;
@@ -88,6 +89,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     assign(variable, value, is_merged(variable) ? Assigned::Merged : Assigned::Own);
   }
   void assign_sum(const Variable& variable, const Tensor& value) override {
+    mark_sum(variable, value);
     assign(variable, value, is_merged(variable) ? Assigned::Merged : Assigned::Sum);
   }
 
@@ -218,6 +220,16 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     if (how != Assigned::Sum && counts(variable, VariablePart::Replaced)) {
       set(variable, VariablePart::Replaced, Tensor::scalar(how == Assigned::Own), false);
     }
+  }
+
+  // The node that adds to the variable's value of this moment, where that is what was made last.
+  void mark_sum(const Variable& variable, const Tensor& sum) {
+    const Followed* known = find(variable, VariablePart::Value);
+    if (!known || !sum.is_symbolic() || graph_.nodes.empty()) return;
+    Node& last = graph_.nodes.back();
+    const auto before = static_cast<ValueId>(known->value.symbol_id());
+    last.updates = last.updates || (last.outputs.front() == sum.symbol_id() &&
+                                    std::ranges::find(last.inputs, before) != last.inputs.end());
   }
 
   // Whether what is assigned now is the same on all replicas.

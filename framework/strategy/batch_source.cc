@@ -40,4 +40,11 @@ void BatchSource::set_order_keys(const std::vector<uint64_t>& keys) const {
                          keys.size());
 }
 
+std::string BatchSource::to_bytes() const {
+  raise<FailedPrecondition>(
+      "BatchSource: a source of this kind can't be sent to another process. Make a data::Dataset "
+      "of "
+      "what it has, or derive from BatchSource and override to_bytes.");
+}
+
 }  // namespace cornu

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "framework/core/json.h"
@@ -91,6 +92,14 @@ class BatchSource {
   // `divide(n)->shard(n, i)` gives n workers the parts of one global batch in the same step.
   // InvalidArgument unless parts >= 1.
   virtual std::shared_ptr<BatchSource> divide(int64_t parts) const = 0;
+
+  // What another process makes the same source of (read_batch_source). FailedPrecondition, with the
+  // reason, for what can't travel: by default, anything.
+  virtual std::string to_bytes() const;
 };
+
+// The source again; errors name what is wrong with the bytes. Defined by framework/registration,
+// which knows the kinds of sources.
+std::shared_ptr<BatchSource> read_batch_source(std::string_view bytes);
 
 }  // namespace cornu

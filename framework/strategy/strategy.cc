@@ -152,7 +152,8 @@ void require_alike_but_along(int64_t axis, const std::vector<Tensor>& values,
 
 StrategyScope::StrategyScope(std::shared_ptr<StrategyImpl> strategy)
     : opened_(strategy != nullptr),
-      owner_(strategy ? strategy->number() : VariableOwnerScope::current()) {
+      owner_(strategy ? strategy->number() : VariableOwnerScope::current(),
+             strategy ? strategy.get() : VariableOwnerScope::owner()) {
   if (!opened_) return;
   if (const auto device = strategy->variable_device()) device_.emplace(*device);
   scopes.push_back(std::move(strategy));

@@ -29,10 +29,9 @@ namespace cornu {
 // What a strategy implements. `run` may be called from several threads at once, the rest from one
 // at a time. With several workers, what they do together one thread does: FailedPrecondition for
 // another one that runs such steps, or calls reduce or exchange, meanwhile.
-class StrategyImpl {
+class StrategyImpl : public VariableOwner {
  public:
   StrategyImpl();
-  virtual ~StrategyImpl() = default;
   uint64_t number() const { return number_; }  // no other strategy of the process has it
   virtual std::string name() const = 0;
   virtual int64_t num_replicas_in_sync() const = 0;  // of all workers
@@ -41,6 +40,11 @@ class StrategyImpl {
   virtual std::optional<Device> variable_device() const {
     const std::vector<Device> all = devices();
     return all.empty() ? std::nullopt : std::optional(all.front());
+  }
+  // By default this process keeps all variables.
+  std::shared_ptr<VariableHome> home_of(const Variable& variable, const Tensor& value) override {
+    static_cast<void>(variable), static_cast<void>(value);
+    return nullptr;
   }
   // Runs one step on every local replica at once; arguments and results by local replica. Rows of
   // the first tensor count as a replica's examples, in the order of replicas.

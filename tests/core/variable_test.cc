@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "framework/core/variable_access.h"
 #include "framework/graph/function.h"
 #include "framework/ops/ops.h"
 #include "tests/support/layer_conformance.h"
@@ -157,6 +158,20 @@ TEST_CASE("a poisoned variable can't be read until it is assigned") {
         "full). Load the weights or a checkpoint before going on.");
   w.assign(ops::ones({2}));
   CHECK(w.value().to_vector<float>() == std::vector<float>{1, 1});
+}
+
+TEST_CASE("what was acquired before a variable is poisoned keeps its value") {
+  const Variable w(ops::ones({2}), {.name = "w"});
+  const auto acquire = [&](VariableAccess& access) {
+    access.add(w, false);
+    access.acquire();
+  };
+  VariableAccess before, after;
+  acquire(before);
+  w.poison("a step failed");
+  acquire(after);
+  CHECK(before.value(0).to_vector<float>() == std::vector<float>{1, 1});
+  CHECK(error_of([&] { after.value(0); }).find("(a step failed)") != std::string::npos);
 }
 
 TEST_CASE("hooks and observers see reads and assignments while they are installed") {

@@ -9,6 +9,7 @@
 #include "framework/backends/cuda/loader.h"
 #include "framework/backends/cuda/one_card.h"
 #include "framework/core/error.h"
+#include "framework/core/logging.h"
 #include "framework/graph/execution_config.h"
 #include "framework/graph/op_cache.h"
 
@@ -206,8 +207,11 @@ class CudaBackend : public Backend {
       return runtime_.make_collectives(gpus);
     } catch (const Unimplemented&) {
       return {};
-    } catch (const FailedPrecondition&) {  // the library can't be loaded: one GPU needs none
-      if (gpus.size() > 1) throw;
+    } catch (const FailedPrecondition& error) {  // the library can't be loaded
+      if (gpus.size() > 1) {
+        logging::warn(fmt::format("{} GPUs communicate through the host's memory. {}", gpus.size(),
+                                  error.what()));
+      }
       return {};
     }
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "framework/core/error.h"
 
@@ -483,7 +484,8 @@ std::byte* GpuDevice::arena(size_t bytes) {
 std::byte* GpuDevice::exchange(size_t bytes) {
   if (bytes > exchange_bytes_) {
     drain();
-    if (exchange_) runtime_.free_pinned(exchange_);
+    exchange_bytes_ = 0;
+    if (exchange_) runtime_.free_pinned(std::exchange(exchange_, nullptr));
     exchange_ = static_cast<std::byte*>(runtime_.allocate_pinned(bytes));
     exchange_bytes_ = exchange_ ? bytes : 0;
     check<ResourceExhausted>(exchange_ != nullptr,

@@ -15,6 +15,7 @@
 #include "framework/strategy/reduce_elements.h"
 #include "tests/support/cuda/simulator.h"
 #include "tests/support/layer_conformance.h"
+#include "tests/support/log.h"
 
 using namespace cornu;
 using test::error_of;
@@ -536,4 +537,10 @@ TEST_CASE("models train on parts of a card as on the CPU, and as on cards of the
   }
   CHECK(found[1] == found[0]);
   CHECK(found[1] == by_host);
+  const cuda::simulated::MissingCollectives missing;
+  const test::Log log;
+  const auto without = train(mirrored_on({"GPU:0", "GPU:1"}));
+  CHECK(without == by_host);
+  CHECK(log.text().find("2 GPUs communicate through the host's memory. The library that connects "
+                        "GPUs is missing.") != std::string::npos);
 }

@@ -2,6 +2,7 @@
 #include "tests/support/cuda/simulator.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -35,6 +36,8 @@ namespace simulated {
 namespace {
 
 using Lock = std::lock_guard<std::mutex>;
+
+std::atomic<bool> collectives_missing = false;
 
 // Kernels by text; guarded by the lock. They, and the stacks of their threads, are never destroyed.
 std::map<std::string, std::unique_ptr<RuntimeFunction>>& loaded() {
@@ -164,10 +167,10 @@ class Simulator : public Runtime {
     stream->enqueue(graph.as_operation());
   }
 
-  // For one GPU, as on a machine whose library can't be loaded.
   std::vector<std::unique_ptr<DeviceCollectives>> make_collectives(
       std::span<const int> gpus) override {
-    check<FailedPrecondition>(gpus.size() > 1, "The library that connects GPUs is missing.");
+    check<FailedPrecondition>(gpus.size() > 1 && !collectives_missing,
+                              "The library that connects GPUs is missing.");
     for (const int gpu : gpus) check_gpu(gpu);
     return simulated::make_collectives(gpus, memory_);
   }
@@ -331,6 +334,9 @@ void Simulator::run(RuntimeStream* stream, LibraryKernel& kernel, std::span<void
 std::unique_ptr<Runtime> make_runtime(const SimulatorOptions& options) {
   return std::make_unique<Simulator>(options);
 }
+
+MissingCollectives::MissingCollectives() { collectives_missing = true; }
+MissingCollectives::~MissingCollectives() { collectives_missing = false; }
 
 Runtime& simulated_runtime() {
   static Runtime* runtime = make_runtime({}).release();

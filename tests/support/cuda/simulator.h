@@ -7,15 +7,15 @@
 //   between streams, or a copy's source that is changed too early, gives wrong numbers. An event
 //   is done at the third question at the latest.
 // - Kernels are compiled by the host's compiler, and run thread by thread: in ascending order in
-// one
-//   launch, in descending order in the next, so that what depends on the order has other results.
+//   one launch, in descending order in the next, so that what depends on the order has other
+//   results.
 // - Shared memory is full of rubbish when a block begins. A barrier that some threads never reach
-// is
-//   an error.
+//   is an error.
 // - Operations must lie in memory that is allocated, and memory must not be freed before what was
 //   enqueued on it has run.
 // - A collective of several GPUs is run when all of them have enqueued it and have come to it. The
-//   host waits for that as long as it takes; one that is aborted leaves rubbish.
+//   host waits for that as long as it takes; one that is aborted leaves rubbish. A single GPU has
+//   none, as on a machine whose library can't be loaded.
 //
 // In this folder: memory.h, kernel_text.cc (what CUDA has built in), kernel_compiler.h,
 // block_runner.h (threads and barriers), streams.h, libraries.h, collectives.h, and the Runtime in
@@ -38,6 +38,15 @@ struct SimulatorOptions {
 };
 
 std::unique_ptr<Runtime> make_runtime(const SimulatorOptions& options);
+
+// While there is one, several GPUs have no collectives either.
+class MissingCollectives {
+ public:
+  MissingCollectives();
+  ~MissingCollectives();
+  MissingCollectives(const MissingCollectives&) = delete;
+  MissingCollectives& operator=(const MissingCollectives&) = delete;
+};
 
 // One with the usual options, which is never destroyed.
 Runtime& simulated_runtime();

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/cluster/grpc_support.h"
+
+#include <grpc/support/log.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_credentials_options.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace cornu::distribute {
+namespace {
+
+// A channel that goes with its stream would go on a thread of gRPC's, and the last one takes these
+// threads along, which can't wait for themselves. Those that nobody uses any more go here, with the
+// next one that is made; the newest stays.
+void keep_channel(const std::shared_ptr<grpc::Channel>& channel) {
+  static std::mutex mutex;
+  static auto* const channels = new std::vector<std::shared_ptr<grpc::Channel>>;
+  std::vector<std::shared_ptr<grpc::Channel>> unused;
+  const std::lock_guard lock(mutex);
+  channels->push_back(channel);
+  const auto first = std::partition(channels->begin(), channels->end(),
+                                    [](const auto& one) { return one.use_count() > 1; });
+  std::move(first, channels->end(), std::back_inserter(unused));
+  channels->erase(first, channels->end());
+}
+
+// Certificates are verified; names in them aren't looked at.
+std::shared_ptr<grpc::experimental::StaticDataCertificateProvider> certificates_of(
+    const TlsIdentity& identity) {
+  return std::make_shared<grpc::experimental::StaticDataCertificateProvider>(
+      identity.authority(), std::vector<grpc::experimental::IdentityKeyCertPair>{
+                                {identity.key(), identity.certificate()}});
+}
+
+std::shared_ptr<grpc::ChannelCredentials> secured_channel(const TlsIdentity& identity) {
+  grpc::experimental::TlsChannelCredentialsOptions options;
+  options.set_certificate_provider(certificates_of(identity));
+  options.watch_root_certs();
+  options.watch_identity_key_cert_pairs();
+  options.set_verify_server_certs(true);
+  options.set_check_call_host(false);
+  options.set_certificate_verifier(std::make_shared<grpc::experimental::NoOpCertificateVerifier>());
+  return grpc::experimental::TlsCredentials(options);
+}
+
+std::shared_ptr<grpc::ServerCredentials> secured_server(const TlsIdentity& identity) {
+  grpc::experimental::TlsServerCredentialsOptions options(certificates_of(identity));
+  options.watch_root_certs();
+  options.watch_identity_key_cert_pairs();
+  options.set_certificate_verifier(std::make_shared<grpc::experimental::NoOpCertificateVerifier>());
+  options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  return grpc::experimental::TlsServerCredentials(options);
+}
+
+}  // namespace
+
+std::string text_of(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  std::string text;
+  if (!buffer.Dump(&slices).ok()) return text;
+  for (const grpc::Slice& slice : slices) {
+    text.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  }
+  return text;
+}
+
+void silence_grpc() {
+  if (std::getenv("GRPC_VERBOSITY")) return;
+  gpr_set_log_verbosity(static_cast<gpr_log_severity>(GPR_LOG_SEVERITY_ERROR + 1));
+}
+
+grpc::ChannelArguments channel_arguments() {
+  silence_grpc();
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // each tries by itself, at once
+  return arguments;
+}
+
+std::shared_ptr<grpc::Channel> open_channel(const std::string& address,
+                                            const std::shared_ptr<const TlsIdentity>& identity,
+                                            const grpc::ChannelArguments& arguments) {
+  const auto credentials =
+      identity ? secured_channel(*identity) : grpc::InsecureChannelCredentials();
+  auto channel = grpc::CreateCustomChannel("dns:///" + address, credentials, arguments);
+  keep_channel(channel);
+  return channel;
+}
+
+std::shared_ptr<grpc::ServerCredentials> server_credentials(
+    const std::shared_ptr<const TlsIdentity>& identity) {
+  return identity ? secured_server(*identity) : grpc::InsecureServerCredentials();
+}
+
+}  // namespace cornu::distribute
