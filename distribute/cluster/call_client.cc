@@ -34,7 +34,7 @@ std::string trailing(const grpc::ClientContext& context, const char* key) {
 }
 
 // A call that is under way. It lives until gRPC is done with it.
-struct Pending {
+struct PendingCall {
   grpc::ClientContext context;
   grpc::ByteBuffer request;
   grpc::ByteBuffer answer;
@@ -78,7 +78,7 @@ struct CallClient::Impl {
 
   Session hello() {
     const std::string nonce = random_hex();
-    Pending hello;
+    PendingCall hello;
     hello.context.AddMetadata(kNonce, nonce);
     hello.request = to_bytes({});
     std::promise<grpc::Status> ended;
@@ -128,7 +128,7 @@ CallMessage CallClient::call(const std::string& method, const CallMessage& reque
 }
 
 std::future<CallMessage> CallClient::start(const std::string& method, const CallMessage& request) {
-  auto pending = std::make_shared<Pending>();
+  auto pending = std::make_shared<PendingCall>();
   std::future<CallMessage> future = pending->promise.get_future();
   try {
     const Impl::Session session = impl_->next();

@@ -16,29 +16,6 @@
 namespace cornu::distribute {
 namespace {
 
-void require_trust(const ClusterOptions& options, const std::string& token) {
-  if (!token.empty() || options.identity) return;
-  for (const std::string& address : options.addresses) {
-    const bool is_loopback = Address::parse(address, "Cluster").is_loopback();
-    if (!is_loopback && options.insecure) {
-      logging::warn(fmt::format(
-          "Cluster: the workers at {} are reached over a network, without a token and without "
-          "certificates: whoever reaches their ports can take part, and read and change what is "
-          "trained (insecure = true, or CORNU_INSECURE=1).",
-          address));
-      return;
-    }
-    check<FailedPrecondition>(
-        is_loopback,
-        "Cluster: the workers at {} are reached over a network, and nothing keeps others from "
-        "taking part. Give all tasks of the job the same secret in CORNU_JOB_TOKEN, or in a file "
-        "that CORNU_JOB_TOKEN_FILE names (make one with: openssl rand -hex 32), or certificates "
-        "(CORNU_TLS_CERT, CORNU_TLS_KEY, CORNU_TLS_CA). On a network where "
-        "everybody is trusted, insecure = true, or CORNU_INSECURE=1, does without.",
-        address);
-  }
-}
-
 // What others need not know (a worker alone can do without).
 Session::Listener refuse_sessions(const std::shared_ptr<Session>& session) {
   session->close("this task coordinates nothing: sessions are held with worker 0");
@@ -48,7 +25,7 @@ Session::Listener refuse_sessions(const std::shared_ptr<Session>& session) {
 }  // namespace
 
 Cluster::Cluster(ClusterOptions options) : options_(std::move(options)), token_(job_token()) {
-  require_trust(options_, token_);
+  require_trust(options_.addresses, token_, options_.identity != nullptr, options_.insecure);
   const Address own =
       Address::parse(options_.addresses[static_cast<size_t>(options_.rank)], "Cluster");
   options_.facts.set("number of workers", int64_t{size()});

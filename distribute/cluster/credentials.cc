@@ -11,7 +11,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "distribute/cluster/address.h"
 #include "framework/core/error.h"
+#include "framework/core/logging.h"
 
 namespace cornu::distribute {
 namespace {
@@ -71,6 +73,35 @@ std::string random_hex() {
   const ssize_t count = ::getrandom(bytes.data(), bytes.size(), 0);
   CORNU_ASSERT(count, ==, static_cast<ssize_t>(bytes.size()));
   return hex_of(bytes);
+}
+
+void require_trust(const std::vector<std::string>& addresses, const std::string& token,
+                   bool has_identity, bool insecure) {
+  if (!token.empty() || has_identity) return;
+  for (const std::string& address : addresses) {
+    const bool is_loopback = Address::parse(address, "Cluster").is_loopback();
+    if (!is_loopback && insecure) {
+      logging::warn(fmt::format(
+          "Cluster: the tasks at {} are reached over a network, without a token and without "
+          "certificates: whoever reaches their ports can take part, and read and change what is "
+          "trained (insecure = true, or CORNU_INSECURE=1).",
+          address));
+      return;
+    }
+    check<FailedPrecondition>(
+        is_loopback,
+        "Cluster: the tasks at {} are reached over a network, and nothing keeps others from "
+        "taking part. Give all tasks of the job the same secret in CORNU_JOB_TOKEN, or in a file "
+        "that CORNU_JOB_TOKEN_FILE names (make one with: openssl rand -hex 32), or certificates "
+        "(CORNU_TLS_CERT, CORNU_TLS_KEY, CORNU_TLS_CA). On a network where "
+        "everybody is trusted, insecure = true, or CORNU_INSECURE=1, does without.",
+        address);
+  }
+}
+
+bool is_insecure() {
+  const char* insecure = std::getenv("CORNU_INSECURE");
+  return insecure != nullptr && std::string_view(insecure) == "1";
 }
 
 }  // namespace cornu::distribute

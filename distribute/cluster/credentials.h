@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cornu::distribute {
 
@@ -20,5 +21,13 @@ std::string signature(std::string_view key, std::string_view text);
 bool same_signature(std::string_view a, std::string_view b);
 // 128 random bits as hexadecimal digits.
 std::string random_hex();
+
+// FailedPrecondition where one of the addresses isn't this machine's own, and neither a token nor
+// an identity keeps strangers from taking part; where the program says that it is `insecure`, a
+// warning.
+void require_trust(const std::vector<std::string>& addresses, const std::string& token,
+                   bool has_identity, bool insecure);
+// Whether CORNU_INSECURE=1 says so.
+bool is_insecure();
 
 }  // namespace cornu::distribute

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "distribute/cluster/cluster.h"
+#include "distribute/cluster/credentials.h"
 #include "distribute/strategies/job_files.h"
 #include "distribute/strategies/known_values.h"
 #include "distribute/strategies/one_caller.h"
@@ -530,7 +531,6 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
       "made with it.",
       kName);
   warn_of_nccl(communication);
-  const char* insecure = std::getenv("CORNU_INSECURE");
   const auto replicas = static_cast<int>(devices.size());
   std::function<std::vector<std::string>()> renew;
   if (resolver->addresses_change()) {
@@ -548,7 +548,7 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
                          .timeout = timeout,
                          // Only a process's first strategy can be one that comes too late.
                          .job_is_over = strategies_made == 0 ? job_is_over : [] { return false; },
-                         .insecure = options.insecure || (insecure && std::string(insecure) == "1"),
+                         .insecure = options.insecure || is_insecure(),
                          .identity = TlsIdentity::of_environment(),
                          .renew = std::move(renew),
                          .join_timeout = join_timeout};

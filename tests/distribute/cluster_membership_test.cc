@@ -321,7 +321,7 @@ TEST_CASE("a worker with another token is turned away, and told so") {
 TEST_CASE("addresses on a network need a token") {
   const std::vector<std::string> addresses = {"10.1.2.3:2222", "10.1.2.4:2222"};
   CHECK(error_of([&] { Cluster cluster(options_of(0, addresses)); })
-            .find("FailedPrecondition: Cluster: the workers at 10.1.2.3:2222 are reached over a "
+            .find("FailedPrecondition: Cluster: the tasks at 10.1.2.3:2222 are reached over a "
                   "network, and nothing "
                   "keeps others from taking part. Give all tasks of the job the same secret in "
                   "CORNU_JOB_TOKEN") == 0);
@@ -338,7 +338,7 @@ TEST_CASE("a network on which everybody is trusted") {
   options.insecure = true;
   const test::Log log;
   { const Cluster cluster(options); }
-  CHECK(log.text().find("Cluster: the workers at 10.1.2.3:" + port +
+  CHECK(log.text().find("Cluster: the tasks at 10.1.2.3:" + port +
                         " are reached over a network, without a token and without certificates: "
                         "whoever reaches their ports can take part") != std::string::npos);
   const test::Log quiet;

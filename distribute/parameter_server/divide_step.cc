@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/parameter_server/divide_step.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "framework/graph/passes/pass.h"
+
+namespace cornu::distribute {
+namespace {
+
+// A value of the step, or rows of it.
+using Part = std::pair<ValueId, std::optional<Rows>>;
+
+// What the divided parts share: the step, who makes its values, and what the worker sends.
+class Division {
+ public:
+  Division(const Graph& step, const PlacementOf& placement_of)
+      : step_(step), producers_(step.producers()), states_(step.types.size(), -1) {
+    for (size_t i = 0; i < step.states.size(); ++i) {
+      placements_.push_back(placement_of(step.states[i].variable));
+      states_[static_cast<size_t>(step.states[i].in)] = static_cast<int32_t>(i);
+    }
+  }
+
+  const Graph& step() const { return step_; }
+  const Placement& placement(size_t state) const { return placements_[state]; }
+  // The state whose value at the beginning this is.
+  std::optional<size_t> state_of(ValueId value) const {
+    const int32_t state = states_[static_cast<size_t>(value)];
+    return state < 0 ? std::nullopt : std::optional(static_cast<size_t>(state));
+  }
+  const Node* producer(ValueId value) const {
+    const int32_t node = producers_[static_cast<size_t>(value)];
+    return node < 0 ? nullptr : &step_.nodes[static_cast<size_t>(node)];
+  }
+
+  // The number among the worker's outputs of what is sent.
+  size_t send(const Part& part) {
+    const auto [found, added] = numbers_.emplace(part, step_.outputs.size() + sent_.size());
+    if (added) sent_.push_back(part);
+    return found->second;
+  }
+  const std::vector<Part>& sent() const { return sent_; }
+
+ private:
+  const Graph& step_;
+  std::vector<int32_t> producers_;
+  std::vector<int32_t> states_;  // by value
+  std::vector<Placement> placements_;
+  std::vector<Part> sent_;
+  std::map<Part, size_t> numbers_;
+};
+
+// Rows of operands that have as many as the result; what is broadcast stays whole.
+std::optional<Rows> rows_of_operand(const Graph& step, const Node& node, ValueId operand,
+                                    const std::optional<Rows>& rows) {
+  if (!rows) return std::nullopt;
+  const Shape& whole = step.type(node.outputs[0]).shape;
+  const Shape& own = step.type(operand).shape;
+  return own.rank() == whole.rank() && own[0] == whole[0] ? rows : std::nullopt;
+}
+
+class ServerPart {
+ public:
+  ServerPart(Division& division, size_t server) : division_(division) { update_.server = server; }
+
+  // Makes this server assign its part of a state.
+  void assign(size_t state, size_t shard) {
+    const Placement& placement = division_.placement(state);
+    const auto rows = is_divided(placement) ? std::optional(placement[shard].rows) : std::nullopt;
+    const ValueId out = value({division_.step().states[state].out, rows});
+    update_.graph.states[kept(state, shard)].out = out;
+  }
+
+  ServerUpdate take() { return std::move(update_); }
+
+ private:
+  // The shard of a state that is kept here and is this part of it.
+  std::optional<size_t> kept_shard(size_t state, const std::optional<Rows>& rows) const {
+    const Placement& placement = division_.placement(state);
+    if (!is_divided(placement)) {
+      return placement[0].server == update_.server && !rows ? std::optional<size_t>(0)
+                                                            : std::nullopt;
+    }
+    for (size_t i = 0; i < placement.size(); ++i) {
+      if (placement[i].server == update_.server && rows && placement[i].rows == *rows) return i;
+    }
+    return std::nullopt;
+  }
+
+  // The number of the state of this server's graph.
+  size_t kept(size_t state, size_t shard) {
+    const auto [found, added] =
+        states_.emplace(std::pair(state, shard), update_.graph.states.size());
+    if (!added) return found->second;
+    const StateBinding& whole = division_.step().states[state];
+    TensorType type = division_.step().type(whole.in);
+    const Placement& placement = division_.placement(state);
+    if (is_divided(placement)) {
+      type.shape[0] = placement[shard].rows.end - placement[shard].rows.begin;
+    }
+    const ValueId in = update_.graph.add_value(type);
+    update_.graph.states.push_back({{}, whole.name, in, in});
+    update_.states.push_back({whole.variable, shard});
+    return found->second;
+  }
+
+  bool is_elementwise_along_rows(const Node& node) const {
+    return node.op->traits.elementwise && node.outputs.size() == 1;
+  }
+
+  // Whether a part is computed by updating nodes of what this server keeps.
+  bool depends_on_kept(const Part& part) {
+    if (const auto known = depends_.find(part); known != depends_.end()) return known->second;
+    bool depends = false;
+    if (const auto state = division_.state_of(part.first)) {
+      depends = kept_shard(*state, part.second).has_value();
+    } else if (const Node* node = division_.producer(part.first);
+               node && node->updates && (!part.second || is_elementwise_along_rows(*node))) {
+      depends = std::ranges::any_of(node->inputs, [&](ValueId operand) {
+        return depends_on_kept(
+            {operand, rows_of_operand(division_.step(), *node, operand, part.second)});
+      });
+    }
+    return depends_[part] = depends;
+  }
+
+  ValueId value(const Part& part) {
+    if (const auto known = values_.find(part); known != values_.end()) return known->second;
+    return values_[part] = made(part);
+  }
+
+  ValueId made(const Part& part) {
+    const auto state = division_.state_of(part.first);
+    const Node* node = division_.producer(part.first);
+    const bool is_constant = node && node->is("constant") && !part.second;
+    if (!is_constant && !depends_on_kept(part)) return received(part);
+    if (state) return update_.graph.states[kept(*state, *kept_shard(*state, part.second))].in;
+    std::vector<ValueId> operands;
+    for (const ValueId operand : node->inputs) {
+      operands.push_back(
+          value({operand, rows_of_operand(division_.step(), *node, operand, part.second)}));
+    }
+    const std::vector<ValueId> made =
+        update_.graph.add_node(*node->op, std::move(operands), node->attributes);
+    for (size_t i = 0; i < made.size(); ++i) values_[{node->outputs[i], part.second}] = made[i];
+    return values_.at(part);
+  }
+
+  ValueId received(const Part& part) {
+    TensorType type = division_.step().type(part.first);
+    if (part.second) type.shape[0] = part.second->end - part.second->begin;
+    const ValueId input = update_.graph.add_value(type);
+    update_.graph.inputs.push_back(input);
+    update_.sent.push_back(division_.send(part));
+    return input;
+  }
+
+  Division& division_;
+  ServerUpdate update_;
+  std::map<std::pair<size_t, size_t>, size_t> states_;
+  std::map<Part, bool> depends_;
+  std::map<Part, ValueId> values_;
+};
+
+// The step without states, whose outputs are followed by what is sent.
+void make_worker(const Division& division, DividedStep& divided) {
+  Graph graph = division.step();
+  const size_t own = graph.inputs.size();
+  for (const StateBinding& state : graph.states) graph.inputs.push_back(state.in);
+  const std::vector<StateBinding> states = std::exchange(graph.states, {});
+  for (const auto& [value, rows] : division.sent()) {
+    ValueId sent = value;
+    if (rows) {
+      const Shape& shape = graph.type(value).shape;
+      std::vector<int64_t> begin(static_cast<size_t>(shape.rank()), 0);
+      std::vector<int64_t> size = shape.dims();
+      begin[0] = rows->begin;
+      size[0] = rows->end - rows->begin;
+      const std::vector<int64_t> strides(begin.size(), 1);
+      sent = graph
+                 .add_node(OpRegistry::global().at("slice"), {value},
+                           {{"begin", begin}, {"size", size}, {"strides", strides}})
+                 .front();
+    }
+    graph.outputs.push_back(sent);
+  }
+  graph = passes::eliminate_dead_nodes(std::move(graph));
+  const std::vector<int32_t> uses = graph.use_counts();
+  graph.inputs.resize(own);
+  for (const StateBinding& state : states) {
+    if (uses[static_cast<size_t>(state.in)] == 0) continue;
+    graph.inputs.push_back(state.in);
+    divided.read.push_back(state.variable);
+  }
+  divided.worker = std::move(graph);
+}
+
+}  // namespace
+
+DividedStep divide_step(const Graph& step, const PlacementOf& placement_of) {
+  Division division(step, placement_of);
+  std::map<size_t, ServerPart> parts;
+  for (size_t state = 0; state < step.states.size(); ++state) {
+    if (step.states[state].in == step.states[state].out) continue;
+    const Placement& placement = division.placement(state);
+    for (size_t shard = 0; shard < placement.size(); ++shard) {
+      const size_t server = placement[shard].server;
+      parts.try_emplace(server, division, server).first->second.assign(state, shard);
+    }
+  }
+  DividedStep divided;
+  divided.results = step.outputs.size();
+  for (auto& [server, part] : parts) divided.updates.push_back(part.take());
+  make_worker(division, divided);
+  return divided;
+}
+
+}  // namespace cornu::distribute

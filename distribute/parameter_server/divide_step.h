@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A traced step, divided among the worker that runs it and the servers that keep its variables.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "distribute/parameter_server/placement.h"
+#include "framework/graph/graph.h"
+
+namespace cornu::distribute {
+
+// Of a variable, or of one of its shards.
+struct ShardOf {
+  Variable variable;
+  size_t shard = 0;
+};
+
+// What one server does at the end of a step: an optimizer's update, and what assigns variables.
+struct ServerUpdate {
+  size_t server = 0;
+  Graph graph;                  // its inputs are what the worker sends, its states shards
+  std::vector<ShardOf> states;  // by state
+  std::vector<size_t> sent;     // by input: which of the worker's outputs it is
+};
+
+struct DividedStep {
+  // The worker's part has no states. Inputs: those of the step, then the values of `read`. Outputs:
+  // those of the step, then what servers are sent.
+  Graph worker;
+  std::vector<Variable> read;
+  size_t results = 0;  // outputs that are the step's
+  std::vector<ServerUpdate> updates;
+};
+
+// Nodes that update variables (Node::updates) are left to the server where they depend on what it
+// keeps, so that updates of several workers build on each other; the rest of the step is computed
+// by the worker, with the values that it has read at its beginning. Of variables that several
+// servers keep, each updates its rows where the update is elementwise; of other updates (by norms,
+// say) the worker computes the part that isn't, with the values that it has read.
+DividedStep divide_step(const Graph& step, const PlacementOf& placement_of);
+
+}  // namespace cornu::distribute

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a parameter server keeps and does for one job.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "distribute/cluster/call_message.h"
+#include "distribute/parameter_server/serial_thread.h"
+#include "framework/graph/backend.h"
+
+namespace cornu::distribute {
+
+// Shards of variables, by the names that the coordinator gives them, and the graphs that update
+// them. Updates come one after the other; what is read meanwhile is the value before or after one.
+// Thread-safe.
+class ParameterStore {
+ public:
+  // The calls that a server answers; NotFound for other methods, shards and updates.
+  //   create {"keys": […]}, values
+  //   read   {"keys": […], "versions": […]} → {"versions": […]} and the values that are newer
+  //   write  {"keys": […]}, values
+  //   define {"update": n, "graph": text, "keys": [… by state]}, constants
+  //   update {"update": n}, the graph's inputs
+  CallMessage handle(const std::string& method, const CallMessage& request);
+
+ private:
+  struct Update {
+    std::vector<Variable> states;
+    std::unique_ptr<Executable> executable;
+  };
+
+  void create(const CallMessage& request);
+  CallMessage read(const CallMessage& request);
+  void write(const CallMessage& request);
+  void define(const CallMessage& request);
+  void update(const CallMessage& request);
+  Variable shard(const std::string& key);
+
+  SerialThread computing_;
+  std::mutex mutex_;  // guards all that follows
+  std::map<std::string, Variable> shards_;
+  std::map<int64_t, std::shared_ptr<Update>> updates_;
+};
+
+}  // namespace cornu::distribute

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/parameter_server/remote_variables.h"
+
+#include <algorithm>
+
+#include "framework/core/error.h"
+
+namespace cornu::distribute {
+namespace {
+
+Tensor rows_of(const Tensor& value, const Placement& placement, size_t shard) {
+  if (!is_divided(placement)) return value;
+  return value.rows(placement[shard].rows.begin, placement[shard].rows.end);
+}
+
+// What each server is told of a variable.
+std::vector<ServerCall> calls_of(const Variable& variable, const Placement& placement,
+                                 const Tensor& value) {
+  std::vector<ServerCall> calls;
+  for (size_t i = 0; i < placement.size(); ++i) {
+    const std::vector<std::string> keys = {shard_key(variable, i)};
+    calls.push_back(
+        {placement[i].server, {Json::object({{"keys", keys}}), {rows_of(value, placement, i)}}});
+  }
+  return calls;
+}
+
+}  // namespace
+
+// Rows as even as they can be: the first shards have one more where they differ.
+Placement RemoteVariables::divided(const Variable& variable) {
+  const Shape& shape = variable.shape();
+  int64_t shards = partitioner_ ? partitioner_(shape, variable.dtype()) : 1;
+  check<InvalidArgument>(shards >= 1,
+                         "ParameterServerStrategy: expected the variable_partitioner to divide "
+                         "'{}' {} into at least 1 shard, got {}.",
+                         variable.name(), shape, shards);
+  const int64_t rows = shape.empty() ? 1 : shape[0];
+  shards = std::clamp<int64_t>(shards, 1, std::max<int64_t>(1, rows));
+  Placement placement;
+  int64_t begin = 0;
+  const std::lock_guard lock(mutex_);
+  for (int64_t i = 0; i < shards; ++i) {
+    const int64_t end = begin + rows / shards + (i < rows % shards ? 1 : 0);
+    placement.push_back({next_, {begin, end}});
+    next_ = (next_ + 1) % servers_->count();
+    begin = end;
+  }
+  return placement;
+}
+
+void RemoteVariables::add(const Variable& variable, const Tensor& value) {
+  const Placement placement = divided(variable);
+  servers_->call("create", calls_of(variable, placement, value.host()));
+  const std::lock_guard lock(mutex_);
+  placements_[variable.number()] = placement;
+}
+
+Placement RemoteVariables::placement(const Variable& variable) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = placements_.find(variable.number());
+  check<FailedPrecondition>(found != placements_.end(),
+                            "Variable '{}': parameter servers don't keep it, but a step that "
+                            "workers run uses it. Make it within the strategy's scope.",
+                            variable.path());
+  return found->second;
+}
+
+std::vector<ShardPlace> RemoteVariables::places(const Variable& variable) const {
+  const Placement placement = this->placement(variable);
+  std::vector<ShardPlace> places;
+  for (size_t i = 0; i < placement.size(); ++i) {
+    places.push_back({placement[i].server, shard_key(variable, i)});
+  }
+  return places;
+}
+
+VariableHome::Value RemoteVariables::read(const Variable& variable) {
+  const std::vector<ShardPlace> places = this->places(variable);
+  const std::lock_guard lock(reading_);
+  std::vector<Tensor> parts;
+  uint64_t version = 0;
+  for (const ShardCache::Value& shard : cache_.read(places)) {
+    parts.push_back(shard.value);
+    version += static_cast<uint64_t>(shard.version);
+  }
+  return {joined_rows(parts, variable.shape()), version};
+}
+
+void RemoteVariables::write(const Variable& variable, const Tensor& value) {
+  servers_->call("write", calls_of(variable, placement(variable), value));
+}
+
+}  // namespace cornu::distribute

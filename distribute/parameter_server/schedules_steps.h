@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace cornu::distribute {
+
+class StepScheduler;
+
+// A strategy whose steps a ClusterCoordinator may schedule.
+class SchedulesSteps {
+ public:
+  virtual ~SchedulesSteps() = default;
+  virtual StepScheduler& scheduler() = 0;
+};
+
+}  // namespace cornu::distribute

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/parameter_server/server.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "distribute/cluster/calls.h"
+#include "distribute/cluster/credentials.h"
+#include "distribute/parameter_server/parameter_store.h"
+#include "distribute/parameter_server/step_worker.h"
+#include "framework/core/error.h"
+
+namespace cornu::distribute {
+namespace {
+
+struct OwnTask {
+  ClusterSpec cluster;
+  Task task;
+};
+
+OwnTask task_of(const ServerOptions& options) {
+  const auto resolver = options.cluster ? options.cluster : resolve_default();
+  check<InvalidArgument>(resolver.has_value(),
+                         "Server: expected a cluster, got none: neither the option nor TF_CONFIG "
+                         "names one.");
+  OwnTask own{resolver->cluster_spec(), {}};
+  const std::optional<Task> task = resolver->task();
+  own.task.type = !options.job_name.empty() ? options.job_name : task ? task->type : "";
+  own.task.index = options.task_index ? *options.task_index : task ? task->index : 0;
+  check_cluster(own.cluster, "Server");
+  check_task(own.cluster, own.task, "Server");
+  check<InvalidArgument>(own.task.type == "worker" || own.task.type == "ps",
+                         "Server: expected a task of type worker or ps, got '{}'. The chief makes "
+                         "a ParameterServerStrategy instead.",
+                         own.task.type);
+  return own;
+}
+
+}  // namespace
+
+struct Server::Impl {
+  Impl(OwnTask own_task, CallCredentials own_credentials)
+      : own(std::move(own_task)),
+        credentials(std::move(own_credentials)),
+        calls(
+            Address::parse(own.cluster.task_address(own.task), "Server"),
+            [this](const std::string& method, const CallMessage& request) {
+              return handle(method, request);
+            },
+            credentials) {}
+
+  // What a task has of one job.
+  struct Job {
+    std::string name;
+    std::unique_ptr<ParameterStore> store;
+    std::unique_ptr<StepWorker> worker;
+  };
+
+  CallMessage handle(const std::string& method, const CallMessage& request) {
+    const std::string& name = request.json.at("job").as_string();
+    if (method == "begin") return begin(name, request.json.at("servers").as_strings());
+    std::shared_ptr<Job> current;
+    {
+      const std::lock_guard lock(mutex);
+      current = job;
+      const bool is_current = current && current->name == name;
+      check<Unavailable>(is_current || current,
+                         "The {} at {} has begun anew, and knows nothing of this job.",
+                         to_string(own.task), own.cluster.task_address(own.task));
+      check<FailedPrecondition>(is_current,
+                                "The {} at {} serves another coordinator by now. A job has one.",
+                                to_string(own.task), own.cluster.task_address(own.task));
+      if (method == "end") {
+        ended = true;
+        changed.notify_all();
+        return {};
+      }
+    }
+    return current->store ? current->store->handle(method, request)
+                          : current->worker->handle(method, request);
+  }
+
+  CallMessage begin(const std::string& name, const std::vector<std::string>& servers) {
+    auto fresh = std::make_shared<Job>();
+    fresh->name = name;
+    if (own.task.type == "ps") {
+      fresh->store = std::make_unique<ParameterStore>();
+    } else {
+      fresh->worker = std::make_unique<StepWorker>(servers, name, credentials);
+    }
+    const std::lock_guard lock(mutex);
+    if (!job || job->name != name) job.swap(fresh);
+    return {};
+  }
+
+  const OwnTask own;
+  const CallCredentials credentials;
+  std::mutex mutex;  // guards the next three
+  std::condition_variable changed;
+  std::shared_ptr<Job> job;
+  bool ended = false;
+  CallServer calls;  // ends first
+};
+
+Server::Server(const ServerOptions& options) {
+  OwnTask own = task_of(options);
+  CallCredentials credentials{job_token(), TlsIdentity::of_environment()};
+  std::vector<std::string> addresses;
+  for (const std::string& job : own.cluster.jobs()) {
+    for (const std::string& address : own.cluster.job_tasks(job)) {
+      if (!address.empty()) addresses.push_back(address);
+    }
+  }
+  require_trust(addresses, credentials.token, credentials.identity != nullptr,
+                options.insecure || is_insecure());
+  impl_ = std::make_unique<Impl>(std::move(own), std::move(credentials));
+}
+
+Server::~Server() = default;
+
+void Server::join() {
+  std::unique_lock lock(impl_->mutex);
+  impl_->changed.wait(lock, [&] { return impl_->ended; });
+}
+
+std::string Server::target() const {
+  return "grpc://" + impl_->own.cluster.task_address(impl_->own.task);
+}
+
+}  // namespace cornu::distribute

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/parameter_server/server_links.h"
+
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "framework/core/error.h"
+
+namespace cornu::distribute {
+
+std::string shard_key(const Variable& variable, size_t shard) {
+  return fmt::format("{}/{}", variable.number(), shard);
+}
+
+ServerLinks::ServerLinks(const std::vector<std::string>& addresses, std::string job,
+                         const CallCredentials& credentials)
+    : job_(std::move(job)) {
+  for (const std::string& address : addresses) {
+    servers_.push_back(std::make_unique<CallClient>(address, credentials));
+  }
+}
+
+std::vector<CallMessage> ServerLinks::call(const std::string& method,
+                                           std::vector<ServerCall> calls) {
+  std::vector<std::future<CallMessage>> pending;
+  for (ServerCall& call : calls) {
+    call.message.json.set("job", job_);
+    pending.push_back(servers_[call.server]->start(method, call.message));
+  }
+  std::vector<CallMessage> answers;
+  std::exception_ptr first;
+  for (size_t i = 0; i < pending.size(); ++i) {  // all of them end before this does
+    try {
+      answers.push_back(pending[i].get());
+    } catch (const TaskLost& lost) {
+      if (first) continue;
+      first = std::make_exception_ptr(Unavailable(fmt::format(
+          "Parameter server {} is lost, and with it the values of the variables that it kept. "
+          "Start the job again, from its last checkpoint. {}",
+          calls[i].server, lost.what())));
+    } catch (...) {
+      if (!first) first = std::current_exception();
+    }
+  }
+  if (first) std::rethrow_exception(first);
+  return answers;
+}
+
+void ServerLinks::call(const std::string& method, size_t server, CallMessage message) {
+  std::vector<ServerCall> calls;
+  calls.push_back({server, std::move(message)});
+  call(method, std::move(calls));
+}
+
+std::vector<ShardCache::Value> ShardCache::read(const std::vector<ShardPlace>& shards) {
+  struct Asked {
+    std::vector<std::string> keys;
+    std::vector<int64_t> versions;
+  };
+  std::map<size_t, Asked> by_server;
+  for (const ShardPlace& shard : shards) {
+    Asked& asked = by_server[shard.server];
+    asked.keys.push_back(shard.key);
+    asked.versions.push_back(known_[shard.key].version);
+  }
+  std::vector<ServerCall> calls;
+  for (const auto& [server, asked] : by_server) {
+    calls.push_back({server, {Json::object({{"keys", asked.keys}, {"versions", asked.versions}})}});
+  }
+  const std::vector<CallMessage> answers = servers_.call("read", std::move(calls));
+  auto answer = answers.begin();
+  for (const auto& [server, asked] : by_server) {
+    const std::vector<int64_t> versions = answer->json.at("versions").as_ints();
+    check<DataLoss>(versions.size() == asked.keys.size(),
+                    "Parameter server {}: expected {} versions, got {}.", server, asked.keys.size(),
+                    versions.size());
+    auto value = answer->tensors.begin();
+    for (size_t i = 0; i < asked.keys.size(); ++i) {
+      if (versions[i] == asked.versions[i]) continue;
+      check<DataLoss>(value != answer->tensors.end(),
+                      "Parameter server {}: expected a value for '{}', got none.", server,
+                      asked.keys[i]);
+      known_[asked.keys[i]] = {*value++, versions[i]};
+    }
+    ++answer;
+  }
+  std::vector<Value> values;
+  for (const ShardPlace& shard : shards) values.push_back(known_.at(shard.key));
+  return values;
+}
+
+Tensor joined_rows(const std::vector<Tensor>& parts, const Shape& shape) {
+  if (parts.size() == 1) return parts.front();
+  Tensor whole = Tensor::empty(shape, parts.front().dtype());
+  std::byte* place = whole.mutable_raw();
+  for (const Tensor& part : parts) {
+    std::memcpy(place, part.raw(), part.bytes());
+    place += part.bytes();
+  }
+  return whole;
+}
+
+}  // namespace cornu::distribute

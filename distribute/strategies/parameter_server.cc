@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/strategies/parameter_server.h"
+
+#include <thread>
+#include <utility>
+
+#include "distribute/cluster/credentials.h"
+#include "distribute/parameter_server/schedules_steps.h"
+#include "distribute/parameter_server/step_scheduler.h"
+#include "framework/core/error.h"
+#include "framework/core/logging.h"
+
+namespace cornu::distribute {
+namespace {
+
+constexpr char kStrategy[] = "ParameterServerStrategy";
+constexpr std::chrono::milliseconds kRetryServer(200);
+constexpr int kSayAfterTries = 25;
+
+class ParameterServers : public StrategyImpl, public SchedulesSteps {
+ public:
+  ParameterServers(std::vector<std::string> workers, std::vector<std::string> servers,
+                   CallCredentials credentials, Partitioner partitioner)
+      : workers_(std::move(workers)),
+        servers_(std::move(servers)),
+        credentials_(std::move(credentials)),
+        links_(std::make_shared<ServerLinks>(servers_, random_hex(), credentials_)),
+        variables_(std::make_shared<RemoteVariables>(links_, std::move(partitioner))) {}
+
+  ~ParameterServers() override {
+    scheduler_.reset();
+    const CallMessage end{Json::object({{"job", links_->job()}})};
+    for (const std::vector<std::string>* tasks : {&workers_, &servers_}) {
+      for (const std::string& address : *tasks) {
+        try {
+          CallClient(address, credentials_).call("end", end);
+        } catch (const Error&) {  // it is gone, or serves another job
+        }
+      }
+    }
+  }
+
+  // Waits for the servers, then lets the workers begin.
+  void begin(const std::weak_ptr<StrategyImpl>& own) {
+    for (size_t i = 0; i < servers_.size(); ++i) await_server(i);
+    scheduler_ = std::make_unique<StepScheduler>(StepScheduler::Options{.workers = workers_,
+                                                                        .servers = servers_,
+                                                                        .credentials = credentials_,
+                                                                        .links = links_,
+                                                                        .variables = variables_,
+                                                                        .strategy = own});
+  }
+
+  std::string name() const override { return kStrategy; }
+  int64_t num_replicas_in_sync() const override { return 1; }
+  std::vector<Device> devices() const override { return {Device{}}; }
+  std::shared_ptr<VariableHome> home_of(const Variable& variable, const Tensor& value) override {
+    variables_->add(variable, value);
+    return variables_;
+  }
+
+  // Within a step that a worker runs, the step is part of it.
+  std::vector<Tensors> run(const Function& step,
+                           const std::vector<std::vector<Tensors>>& arguments) override {
+    CORNU_ASSERT(arguments.size(), ==, size_t{1});
+    std::vector<Tensors> results;
+    if (current_replica()) {
+      results.push_back(step.run(arguments[0]));
+    } else {
+      const auto scheduled = scheduler_->schedule({.function = step, .arguments = arguments[0]});
+      results.push_back(scheduler_->result(*scheduled));
+    }
+    return results;
+  }
+
+  std::shared_ptr<BatchSource> distribute(std::shared_ptr<BatchSource> source) override {
+    return source;
+  }
+  std::vector<Batch> split(const Batch& batch) override { return {batch}; }
+  Tensor reduce(ReduceOp, const std::vector<Tensor>& by_replica, const std::string&) override {
+    return by_replica.front();
+  }
+  StepScheduler& scheduler() override { return *scheduler_; }
+
+ private:
+  void await_server(size_t server) {
+    for (int tries = 1;; ++tries) {
+      try {
+        return links_->call("begin", server, {Json::object({{"servers", servers_}})});
+      } catch (const Unavailable&) {
+        if (tries % kSayAfterTries == 0) {
+          logging::info(fmt::format("{}: waiting for parameter server {} ({}).", kStrategy, server,
+                                    servers_[server]));
+        }
+      }
+      std::this_thread::sleep_for(kRetryServer);
+    }
+  }
+
+  const std::vector<std::string> workers_;
+  const std::vector<std::string> servers_;
+  const CallCredentials credentials_;
+  const std::shared_ptr<ServerLinks> links_;
+  const std::shared_ptr<RemoteVariables> variables_;
+  std::unique_ptr<StepScheduler> scheduler_;
+};
+
+std::shared_ptr<StrategyImpl> make(const ParameterServerStrategyOptions& options) {
+  const auto resolver = options.cluster ? options.cluster : resolve_default();
+  check<InvalidArgument>(resolver.has_value(),
+                         "{}: expected a cluster, got none: neither the option nor TF_CONFIG names "
+                         "one.",
+                         kStrategy);
+  const ClusterSpec cluster = resolver->cluster_spec();
+  check_cluster(cluster, kStrategy);
+  const std::optional<Task> task = resolver->task();
+  check<InvalidArgument>(!task || task->type == "chief",
+                         "{}: it coordinates, as task of type chief, got {}. Workers and parameter "
+                         "servers make a distribute::Server, and call join.",
+                         kStrategy, task ? to_string(*task) : "");
+  std::vector<std::string> addresses;
+  const auto tasks_of = [&](const char* job) {
+    check<InvalidArgument>(cluster.has_job(job) && cluster.num_tasks(job) > 0,
+                           "{}: expected a cluster with tasks of type {}, got none.", kStrategy,
+                           job);
+    std::vector<std::string> tasks;
+    for (const std::string& address : cluster.job_tasks(job)) {
+      check<InvalidArgument>(!address.empty(), "{}: a task of type {} is missing in the cluster.",
+                             kStrategy, job);
+      tasks.push_back(address);
+      addresses.push_back(address);
+    }
+    return tasks;
+  };
+  std::vector<std::string> workers = tasks_of("worker");
+  std::vector<std::string> servers = tasks_of("ps");
+  CallCredentials credentials{job_token(), TlsIdentity::of_environment()};
+  require_trust(addresses, credentials.token, credentials.identity != nullptr,
+                options.insecure || is_insecure());
+  auto made = std::make_shared<ParameterServers>(
+      std::move(workers), std::move(servers), std::move(credentials), options.variable_partitioner);
+  made->begin(std::weak_ptr<StrategyImpl>(made));
+  return made;
+}
+
+}  // namespace
+
+ParameterServerStrategy::ParameterServerStrategy(const ParameterServerStrategyOptions& options)
+    : Strategy(make(options)) {}
+
+}  // namespace cornu::distribute

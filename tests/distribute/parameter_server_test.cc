@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameter servers, workers and their coordinator, in one process.
+#include <cornu/cornu.h>
+#include <doctest/doctest.h>
+
+#include "distribute/parameter_server/divide_step.h"
+#include "tests/distribute/clusters.h"
+#include "tests/support/layer_conformance.h"
+
+using namespace cornu;
+using namespace cornu::distribute;
+using test::error_of;
+
+namespace {
+
+// Servers for all tasks but the chief, each as if it were a process.
+class Job {
+ public:
+  Job(int workers, int servers) {
+    const std::vector<std::string> addresses = test::free_addresses(workers + servers);
+    const auto middle = addresses.begin() + workers;
+    spec_ = ClusterSpec({{"chief", {"127.0.0.1:1"}},
+                         {"worker", {addresses.begin(), middle}},
+                         {"ps", {middle, addresses.end()}}});
+    for (int i = 0; i < workers; ++i) start({"worker", i});
+    for (int i = 0; i < servers; ++i) start({"ps", i});
+  }
+
+  SimpleClusterResolver resolver(const std::string& type = "chief", int64_t index = 0) const {
+    return SimpleClusterResolver(spec_, {.task_type = type, .task_id = index});
+  }
+  void start(const Task& task) {
+    tasks_[to_string(task)] =
+        std::make_unique<Server>(ServerOptions{.cluster = resolver(task.type, task.index)});
+  }
+  void stop(const Task& task) { tasks_.erase(to_string(task)); }
+  Server& task(const Task& task) { return *tasks_.at(to_string(task)); }
+
+ private:
+  ClusterSpec spec_;
+  std::map<std::string, std::unique_ptr<Server>> tasks_;
+};
+
+}  // namespace
+
+TEST_CASE("variables of a strategy with parameter servers live there") {
+  Job job(1, 2);
+  ParameterServerStrategy strategy({.cluster = job.resolver()});
+  const auto scope = strategy.scope();
+  const Variable w(ops::ones({2, 3}), {.name = "w"});
+  CHECK(w.home() != nullptr);
+  CHECK(w.to_vector<float>() == std::vector<float>(6, 1));
+  w.assign_add(ops::ones({2, 3}));
+  CHECK(w.to_vector<float>() == std::vector<float>(6, 2));
+  w.assign(ops::zeros({2, 3}));
+  CHECK(w.to_vector<float>() == std::vector<float>(6, 0));
+  // Compiled code reads the value of the moment.
+  const Function doubled = function([&] { return w.value() * 2.0f + 1.0f; });
+  CHECK(doubled().single().to_vector<float>() == std::vector<float>(6, 1));
+  w.assign(ops::ones({2, 3}));
+  CHECK(doubled().single().to_vector<float>() == std::vector<float>(6, 3));
+  const Function writes = function([&] { w.assign_add(ops::ones({2, 3})); });
+  CHECK(error_of([&] { writes(); }) ==
+        "FailedPrecondition: Variable 'w': parameter servers keep it, and this step, which writes "
+        "it, was called here. Give it to ClusterCoordinator::schedule.");
+}
+
+TEST_CASE("steps run on workers and update what servers keep") {
+  for (const bool divided : {false, true}) {
+    CAPTURE(divided);
+    Job job(2, 2);
+    ParameterServerStrategy strategy(
+        {.cluster = job.resolver(),
+         .variable_partitioner =
+             divided ? partitioners::FixedShardsPartitioner({.num_shards = 2}) : Partitioner()});
+    ClusterCoordinator coordinator(strategy);
+    const auto scope = strategy.scope();
+    const Variable w(ops::zeros({5, 3}), {.name = "w"});
+    const Variable count(Tensor(int64_t{0}), {.name = "count", .trainable = false});
+    const Function step = function([&](const Tensor& x) {
+      w.assign_add(x);
+      count.assign_add(Tensor(int64_t{1}));
+      return ops::sum(x) + 1.0f;
+    });
+    std::vector<RemoteValue> results;
+    for (int i = 0; i < 50; ++i) results.push_back(coordinator.schedule(step, ops::ones({5, 3})));
+    coordinator.join();
+    CHECK(coordinator.done());
+    for (const RemoteValue& result : results) CHECK(result.fetch().item<float>() == 16);
+    CHECK(w.to_vector<float>() == std::vector<float>(15, 50));
+    CHECK(count.item<int64_t>() == 50);
+  }
+}
+
+namespace {
+
+Tensor pictures() { return ops::sin(ops::reshape(ops::arange(0, 24 * 6), {24, 6})).host(); }
+Tensor labels() { return ops::mod(ops::arange(0, 24), 3).host(); }
+
+// What it makes of a model in `steps` steps over batches of 8; `run` runs one.
+struct Training {
+  explicit Training(const Optimizer& own) : optimizer(own) {}
+
+  Function step() {
+    return function([this](const Tensor& x, const Tensor& y) {
+      GradientTape tape;
+      const Tensor loss = loss_of(y, model(x, {.training = true}));
+      const std::vector<Variable> variables = model.trainable_variables();
+      optimizer.apply_gradients(tape.gradient(loss, variables), variables);
+      return loss;
+    });
+  }
+
+  Optimizer optimizer;
+  losses::SparseCategoricalCrossentropy loss_of{{.from_logits = true}};
+  Sequential model{{layers::Dense({.units = 7, .activation = "tanh"}), layers::BatchNormalization(),
+                    layers::Dropout({.rate = 0.2, .seed = 4}), layers::Dense({.units = 3})}};
+};
+
+struct Trained {
+  std::vector<float> losses;
+  std::vector<std::vector<float>> weights;
+};
+
+template <class Run>
+Trained trained(Training& training, int steps, const Run& run) {
+  Trained result;
+  const Function step = training.step();
+  const Tensor x = pictures();
+  const Tensor y = labels();
+  for (int i = 0; i < steps; ++i) {
+    const int64_t begin = 8 * (i % 3);
+    result.losses.push_back(
+        run(step, x.rows(begin, begin + 8), y.rows(begin, begin + 8)).template item<float>());
+  }
+  for (const Variable& weight : training.model.weights()) {
+    result.weights.push_back(weight.to_vector<float>());
+  }
+  return result;
+}
+
+void check_close(const Trained& found, const Trained& expected) {
+  REQUIRE(found.losses.size() == expected.losses.size());
+  for (size_t i = 0; i < found.losses.size(); ++i) {
+    CHECK(found.losses[i] == doctest::Approx(expected.losses[i]).epsilon(2e-5));
+  }
+  REQUIRE(found.weights.size() == expected.weights.size());
+  for (size_t i = 0; i < found.weights.size(); ++i) {
+    REQUIRE(found.weights[i].size() == expected.weights[i].size());
+    for (size_t k = 0; k < found.weights[i].size(); ++k) {
+      CHECK(found.weights[i][k] == doctest::Approx(expected.weights[i][k]).epsilon(1e-4));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("one worker, one step at a time, trains as this process does") {
+  using MakeOptimizer = std::function<Optimizer()>;
+  const std::vector<std::pair<const char*, MakeOptimizer>> optimizers = {
+      {"SGD", [] { return optimizers::SGD({.learning_rate = 0.1, .momentum = 0.9}); }},
+      {"Adam", [] { return optimizers::Adam({.learning_rate = 0.01, .amsgrad = true}); }},
+      {"AdamW", [] { return optimizers::AdamW({.learning_rate = 0.01, .clipnorm = 0.5}); }},
+      {"RMSprop", [] { return optimizers::RMSprop({.learning_rate = 0.01, .centered = true}); }},
+      {"Adagrad", [] { return optimizers::Adagrad({.global_clipnorm = 0.3}); }},
+      {"Lion", [] { return optimizers::Lion({.learning_rate = 0.01, .use_ema = true}); }},
+      {"Adafactor", [] { return optimizers::Adafactor({.learning_rate = 0.01}); }},
+      {"accumulated",
+       [] { return optimizers::SGD({.learning_rate = 0.1, .gradient_accumulation_steps = 2}); }},
+      {"scheduled", [] {
+         return optimizers::SGD(
+             {.learning_rate = optimizers::schedules::ExponentialDecay(
+                  {.initial_learning_rate = 0.1, .decay_steps = 2, .decay_rate = 0.5})});
+       }}};
+  for (const auto& [name, make] : optimizers) {
+    CAPTURE(name);
+    set_random_seed(5);
+    Training here(make());
+    const Trained expected = trained(
+        here, 7,
+        [](const Function& step, const Tensor& x, const Tensor& y) { return step(x, y).single(); });
+    for (const int64_t shards : {1, 3}) {
+      CAPTURE(shards);
+      set_random_seed(5);
+      Job job(1, 2);
+      ParameterServerStrategy strategy(
+          {.cluster = job.resolver(),
+           .variable_partitioner = partitioners::FixedShardsPartitioner({.num_shards = shards})});
+      ClusterCoordinator coordinator(strategy);
+      const auto scope = strategy.scope();
+      Training there(make());
+      check_close(trained(there, 7,
+                          [&](const Function& step, const Tensor& x, const Tensor& y) {
+                            return coordinator.schedule(step, x, y).fetch().single();
+                          }),
+                  expected);
+    }
+  }
+}
+
+TEST_CASE("workers go over their datasets, whose batches may differ in size") {
+  Job job(2, 1);
+  ParameterServerStrategy strategy({.cluster = job.resolver()});
+  ClusterCoordinator coordinator(strategy);
+  const auto scope = strategy.scope();
+  const Variable seen(Tensor(0.0f), {.name = "seen", .trainable = false});
+  const PerWorkerDataset dataset =
+      coordinator.create_per_worker_dataset([](const InputContext& context) {
+        return data::Dataset::range(20)
+            .shard(context.num_input_pipelines, context.input_pipeline_id)
+            .map([](const Tensor& x) { return ops::cast(x, DType::Float32); })
+            .batch(4)
+            .repeat();
+      });
+  const Function step = function([&](const Tensor& x) {
+    seen.assign_add(ops::sum(x));
+    return ops::sum(x) / static_cast<double>(x.dim(0));
+  });
+  for (int i = 0; i < 30; ++i) coordinator.schedule(step, dataset);
+  coordinator.join();
+  CHECK(seen.item<float>() > 0);
+  // A dataset that ends says so.
+  const PerWorkerDataset once = coordinator.create_per_worker_dataset(
+      [] { return data::Dataset::from_tensor_slices(ops::ones({4})).batch(4); });
+  for (int i = 0; i < 3; ++i) coordinator.schedule(step, once);
+  CHECK(error_of([&] {
+          coordinator.join();
+        }).find("OutOfRange: ClusterCoordinator: a worker's dataset has ended.") !=
+        std::string::npos);
+  coordinator.join();
+}
+
+TEST_CASE("what a step throws comes once, and ends those that wait") {
+  Job job(1, 1);
+  ParameterServerStrategy strategy({.cluster = job.resolver()});
+  ClusterCoordinator coordinator(strategy);
+  const Function step =
+      function([](const Tensor& x, const Tensor& index) { return ops::take(x, index, 0); });
+  const Tensor x = ops::ones({3});
+  CHECK(coordinator.schedule(step, x, Tensor(2)).fetch().item<float>() == 1);
+  const RemoteValue wrong = coordinator.schedule(step, x, Tensor(7));
+  const std::string text = error_of([&] { wrong.fetch(); });
+  CHECK(text.find("7") != std::string::npos);
+  CHECK(text.starts_with("OutOfRange") + text.starts_with("InvalidArgument") == 1);
+  CHECK(error_of([&] { coordinator.join(); }) == text);
+  coordinator.join();
+  CHECK(coordinator.schedule(step, x, Tensor(0)).fetch().item<float>() == 1);
+}
+
+TEST_CASE("a worker that dies is replaced, and its steps run elsewhere") {
+  Job job(2, 1);
+  ParameterServerStrategy strategy({.cluster = job.resolver()});
+  ClusterCoordinator coordinator(strategy);
+  const auto scope = strategy.scope();
+  const Variable count(Tensor(int64_t{0}), {.name = "count", .trainable = false});
+  const Function step = function([&](const Tensor& x) {
+    count.assign_add(Tensor(int64_t{1}));
+    return x + 1.0f;
+  });
+  std::vector<RemoteValue> results;
+  const auto schedule = [&](int steps) {
+    for (int i = 0; i < steps; ++i) results.push_back(coordinator.schedule(step, Tensor(float(i))));
+  };
+  schedule(20);
+  job.stop({"worker", 0});
+  schedule(20);
+  coordinator.join();
+  job.start({"worker", 0});
+  job.stop({"worker", 1});
+  schedule(20);
+  coordinator.join();
+  for (size_t i = 0; i < results.size(); ++i) {
+    CHECK(results[i].fetch().item<float>() == static_cast<float>(i % 20) + 1);
+  }
+  CHECK(count.item<int64_t>() >= 60);
+}
+
+TEST_CASE("a parameter server that dies ends the job's steps") {
+  Job job(1, 1);
+  ParameterServerStrategy strategy({.cluster = job.resolver()});
+  ClusterCoordinator coordinator(strategy);
+  const auto scope = strategy.scope();
+  const Variable w(Tensor(1.0f), {.name = "w"});
+  const Function step = function([&] { return w.value() * 2.0f; });
+  CHECK(coordinator.schedule(step).fetch().item<float>() == 2);
+  job.stop({"ps", 0});
+  const std::string lost =
+      "Unavailable: Parameter server 0 is lost, and with it the values of the ";
+  CHECK(error_of([&] { coordinator.schedule(step).fetch(); }).starts_with(lost));
+  CHECK(error_of([&] { w.value(); }).starts_with(lost));
+  job.start({"ps", 0});
+  CHECK(error_of([&] { w.value(); }).find("Unavailable") == 0);
+}
+
+TEST_CASE("a job's end lets its tasks go, and the next one begins with nothing") {
+  Job job(1, 1);
+  Server& worker = job.task({"worker", 0});
+  {
+    ParameterServerStrategy strategy({.cluster = job.resolver()});
+    const auto scope = strategy.scope();
+    const Variable w(Tensor(1.0f), {.name = "w"});
+    CHECK(w.item<float>() == 1);
+  }
+  worker.join();
+  job.task({"ps", 0}).join();
+}
+
+TEST_CASE("models fit, evaluate and predict under parameter servers") {
+  set_random_seed(2);
+  Job job(2, 2);
+  ParameterServerStrategy strategy({.cluster = job.resolver()});
+  const auto scope = strategy.scope();
+  Sequential model(
+      {layers::Dense({.units = 8, .activation = "relu"}), layers::Dense({.units = 3})});
+  model.compile({.optimizer = optimizers::Adam({.learning_rate = 0.05}),
+                 .loss = losses::SparseCategoricalCrossentropy({.from_logits = true}),
+                 .metrics = {"accuracy"}});
+  const auto history =
+      model.fit(pictures(), labels(), {.batch_size = 8, .epochs = 4, .verbose = 0});
+  CHECK(history["loss"].back() < history["loss"].front());
+  const auto scores = model.evaluate(pictures(), labels(), {.batch_size = 8, .verbose = 0});
+  CHECK(scores["loss"] < history["loss"].front());
+  CHECK(model.predict(pictures(), {.verbose = 0}).shape() == Shape{24, 3});
+}
+
+TEST_CASE("partitioners divide by size") {
+  using namespace partitioners;
+  CHECK(FixedShardsPartitioner({.num_shards = 4})({8, 2}, DType::Float32) == 4);
+  const Partitioner least = MinSizePartitioner({.min_shard_bytes = 32, .max_shards = 3});
+  CHECK(least({4}, DType::Float32) == 1);
+  CHECK(least({16}, DType::Float32) == 2);
+  CHECK(least({1600}, DType::Float32) == 3);
+  const Partitioner most = MaxSizePartitioner({.max_shard_bytes = 32});
+  CHECK(most({8}, DType::Float32) == 1);
+  CHECK(most({9}, DType::Float32) == 2);
+  CHECK(most({3, 100}, DType::Float32) == 3);
+  CHECK(most({}, DType::Float32) == 1);
+  CHECK(error_of([] { FixedShardsPartitioner({.num_shards = 0}); }) ==
+        "InvalidArgument: FixedShardsPartitioner: expected num_shards of at least 1, got 0.");
+}
