@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "distribute/parameter_server/rows_ahead.h"
 #include "framework/graph/passes/pass.h"
 
 namespace cornu::distribute {
@@ -37,6 +38,19 @@ class Division {
     return node < 0 ? nullptr : &step_.nodes[static_cast<size_t>(node)];
   }
 
+  // Bytes that travel for a value: its own, or of what cheap ops make it of.
+  size_t cost(ValueId value) {
+    const auto [found, added] = costs_.emplace(value, step_.type(value).bytes());
+    if (!added || !is_cheap(producer(value))) return found->second;
+    size_t operands = 0;
+    for (const ValueId operand : producer(value)->inputs) operands += cost(operand);
+    return costs_[value] = std::min(costs_[value], operands);
+  }
+  // Whether a server is to make it of less than itself.
+  bool is_made_of_less(ValueId value) {
+    return is_cheap(producer(value)) && cost(value) < step_.type(value).bytes();
+  }
+
   // The number among the worker's outputs of what is sent.
   size_t send(const Part& part) {
     const auto [found, added] = numbers_.emplace(part, step_.outputs.size() + sent_.size());
@@ -46,12 +60,19 @@ class Division {
   const std::vector<Part>& sent() const { return sent_; }
 
  private:
+  static bool is_cheap(const Node* node) {
+    if (!node || node->outputs.size() != 1 || node->inputs.empty()) return false;
+    return node->op->traits.elementwise || node->is("scatter_add") || node->is("broadcast_to") ||
+           node->is("reshape");
+  }
+
   const Graph& step_;
   std::vector<int32_t> producers_;
   std::vector<int32_t> states_;  // by value
   std::vector<Placement> placements_;
   std::vector<Part> sent_;
   std::map<Part, size_t> numbers_;
+  std::map<ValueId, size_t> costs_;
 };
 
 // Rows of operands that have as many as the result; what is broadcast stays whole.
@@ -61,6 +82,19 @@ std::optional<Rows> rows_of_operand(const Graph& step, const Node& node, ValueId
   const Shape& whole = step.type(node.outputs[0]).shape;
   const Shape& own = step.type(operand).shape;
   return own.rank() == whole.rank() && own[0] == whole[0] ? rows : std::nullopt;
+}
+
+ValueId add_slice(Graph& graph, ValueId whole, const Rows& rows) {
+  const Shape& shape = graph.type(whole).shape;
+  std::vector<int64_t> begin(static_cast<size_t>(shape.rank()), 0);
+  std::vector<int64_t> size = shape.dims();
+  begin[0] = rows.begin;
+  size[0] = rows.end - rows.begin;
+  const std::vector<int64_t> strides(begin.size(), 1);
+  return graph
+      .add_node(OpRegistry::global().at("slice"), {whole},
+                {{"begin", begin}, {"size", size}, {"strides", strides}})
+      .front();
 }
 
 class ServerPart {
@@ -137,7 +171,11 @@ class ServerPart {
     const auto state = division_.state_of(part.first);
     const Node* node = division_.producer(part.first);
     const bool is_constant = node && node->is("constant") && !part.second;
-    if (!is_constant && !depends_on_kept(part)) return received(part);
+    if (!is_constant && !depends_on_kept(part)) {
+      if (!division_.is_made_of_less(part.first)) return received(part);
+      if (part.second)
+        return add_slice(update_.graph, value({part.first, std::nullopt}), *part.second);
+    }
     if (state) return update_.graph.states[kept(*state, *kept_shard(*state, part.second))].in;
     std::vector<ValueId> operands;
     for (const ValueId operand : node->inputs) {
@@ -170,23 +208,10 @@ class ServerPart {
 void make_worker(const Division& division, DividedStep& divided) {
   Graph graph = division.step();
   const size_t own = graph.inputs.size();
-  for (const StateBinding& state : graph.states) graph.inputs.push_back(state.in);
   const std::vector<StateBinding> states = std::exchange(graph.states, {});
+  for (const StateBinding& state : states) graph.inputs.push_back(state.in);
   for (const auto& [value, rows] : division.sent()) {
-    ValueId sent = value;
-    if (rows) {
-      const Shape& shape = graph.type(value).shape;
-      std::vector<int64_t> begin(static_cast<size_t>(shape.rank()), 0);
-      std::vector<int64_t> size = shape.dims();
-      begin[0] = rows->begin;
-      size[0] = rows->end - rows->begin;
-      const std::vector<int64_t> strides(begin.size(), 1);
-      sent = graph
-                 .add_node(OpRegistry::global().at("slice"), {value},
-                           {{"begin", begin}, {"size", size}, {"strides", strides}})
-                 .front();
-    }
-    graph.outputs.push_back(sent);
+    graph.outputs.push_back(rows ? add_slice(graph, value, *rows) : value);
   }
   graph = passes::eliminate_dead_nodes(std::move(graph));
   const std::vector<int32_t> uses = graph.use_counts();
@@ -197,6 +222,7 @@ void make_worker(const Division& division, DividedStep& divided) {
     divided.read.push_back(state.variable);
   }
   divided.worker = std::move(graph);
+  take_rows_ahead(divided, own);
 }
 
 }  // namespace

@@ -24,11 +24,21 @@ struct ServerUpdate {
   std::vector<size_t> sent;     // by input: which of the worker's outputs it is
 };
 
+// Rows of a variable that a step takes: all that it reads of it.
+struct RowsTaken {
+  Variable variable;
+  size_t indices = 0;  // which of the outputs of `ahead`
+};
+
 struct DividedStep {
-  // The worker's part has no states. Inputs: those of the step, then the values of `read`. Outputs:
-  // those of the step, then what servers are sent.
+  // The worker's part has no states. Inputs: those of the step, then the values of `read`, then
+  // what was `taken`. Outputs: those of the step, then what servers are sent.
   Graph worker;
   std::vector<Variable> read;
+  std::vector<RowsTaken> taken;
+  // Which rows these are, of the step's inputs; run before it. Without outputs where none are
+  // taken.
+  Graph ahead;
   size_t results = 0;  // outputs that are the step's
   std::vector<ServerUpdate> updates;
 };
@@ -38,6 +48,10 @@ struct DividedStep {
 // by the worker, with the values that it has read at its beginning. Of variables that several
 // servers keep, each updates its rows where the update is elementwise; of other updates (by norms,
 // say) the worker computes the part that isn't, with the values that it has read.
+//
+// What travels is little where a step uses little: of a variable of which it only takes rows
+// (Embedding) those rows are read, and what is larger than what it is made of by cheap ops (the
+// gradient of those rows) is made by the server.
 DividedStep divide_step(const Graph& step, const PlacementOf& placement_of);
 
 }  // namespace cornu::distribute

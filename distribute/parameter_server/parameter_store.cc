@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/parameter_server/parameter_store.h"
 
+#include <cstring>
 #include <utility>
 
 #include "framework/core/error.h"
@@ -25,6 +26,7 @@ std::vector<std::string> keys_of(const CallMessage& request, size_t tensors) {
 
 CallMessage ParameterStore::handle(const std::string& method, const CallMessage& request) {
   if (method == "read") return read(request);
+  if (method == "rows") return rows(request);
   if (method == "create") {
     create(request);
   } else if (method == "write") {
@@ -76,6 +78,26 @@ CallMessage ParameterStore::read(const CallMessage& request) {
   }
   answer.json.set("versions", versions);
   return answer;
+}
+
+CallMessage ParameterStore::rows(const CallMessage& request) {
+  const Tensor value = shard(request.json.at("key").as_string()).stored();
+  check<InvalidArgument>(
+      value.rank() > 0 && request.tensors.size() == 1,
+      "Parameter server: expected numbers of rows of an array, got {} tensors for one of shape {}.",
+      request.tensors.size(), value.shape());
+  const auto numbers = request.tensors.front().data<int64_t>();
+  const size_t row = value.shape().slice(1).num_bytes(size_of(value.dtype()));
+  const Shape shape = Shape({static_cast<int64_t>(numbers.size())}).concat(value.shape().slice(1));
+  Tensor rows = Tensor::empty(shape, value.dtype());
+  std::byte* to = rows.mutable_raw();
+  for (const int64_t number : numbers) {
+    check<OutOfRange>(number >= 0 && number < value.dim(0),
+                      "Parameter server: row {} of {} was asked for.", number, value.dim(0));
+    std::memcpy(to, value.raw() + static_cast<size_t>(number) * row, row);
+    to += row;
+  }
+  return {Json::object(), {rows}};
 }
 
 void ParameterStore::write(const CallMessage& request) {

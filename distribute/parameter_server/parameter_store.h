@@ -23,6 +23,7 @@ class ParameterStore {
   // The calls that a server answers; NotFound for other methods, shards and updates.
   //   create {"keys": […]}, values
   //   read   {"keys": […], "versions": […]} → {"versions": […]} and the values that are newer
+  //   rows   {"key"}, numbers of rows (int64) → these rows
   //   write  {"keys": […]}, values
   //   define {"update": n, "graph": text, "keys": [… by state]}, constants
   //   update {"update": n}, the graph's inputs
@@ -36,6 +37,7 @@ class ParameterStore {
 
   void create(const CallMessage& request);
   CallMessage read(const CallMessage& request);
+  CallMessage rows(const CallMessage& request);
   void write(const CallMessage& request);
   void define(const CallMessage& request);
   void update(const CallMessage& request);

@@ -21,9 +21,9 @@ struct OwnTask {
 
 OwnTask task_of(const ServerOptions& options) {
   const auto resolver = options.cluster ? options.cluster : resolve_default();
-  check<InvalidArgument>(resolver.has_value(),
-                         "Server: expected a cluster, got none: neither the option nor TF_CONFIG "
-                         "names one.");
+  check<InvalidArgument>(
+      resolver.has_value(),
+      "Server: expected a cluster, got none: neither the option nor TF_CONFIG names one.");
   OwnTask own{resolver->cluster_spec(), {}};
   const std::optional<Task> task = resolver->task();
   own.task.type = !options.job_name.empty() ? options.job_name : task ? task->type : "";
@@ -64,6 +64,8 @@ struct Server::Impl {
     {
       const std::lock_guard lock(mutex);
       current = job;
+      if (method == "end" && !current)
+        return end();  // the job has ended before this task had begun
       const bool is_current = current && current->name == name;
       check<Unavailable>(is_current || current,
                          "The {} at {} has begun anew, and knows nothing of this job.",
@@ -71,14 +73,17 @@ struct Server::Impl {
       check<FailedPrecondition>(is_current,
                                 "The {} at {} serves another coordinator by now. A job has one.",
                                 to_string(own.task), own.cluster.task_address(own.task));
-      if (method == "end") {
-        ended = true;
-        changed.notify_all();
-        return {};
-      }
+      if (method == "end") return end();
     }
     return current->store ? current->store->handle(method, request)
                           : current->worker->handle(method, request);
+  }
+
+  // With the lock held.
+  CallMessage end() {
+    ended = true;
+    changed.notify_all();
+    return {};
   }
 
   CallMessage begin(const std::string& name, const std::vector<std::string>& servers) {

@@ -35,10 +35,10 @@ std::vector<CallMessage> ServerLinks::call(const std::string& method,
       answers.push_back(pending[i].get());
     } catch (const TaskLost& lost) {
       if (first) continue;
-      first = std::make_exception_ptr(Unavailable(fmt::format(
-          "Parameter server {} is lost, and with it the values of the variables that it kept. "
-          "Start the job again, from its last checkpoint. {}",
-          calls[i].server, lost.what())));
+      first = std::make_exception_ptr(Unavailable(
+          fmt::format("Parameter server {} is lost, and with it the values of the variables that "
+                      "it kept. Start the job again, from its last checkpoint. {}",
+                      calls[i].server, lost.what())));
     } catch (...) {
       if (!first) first = std::current_exception();
     }

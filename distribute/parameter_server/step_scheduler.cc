@@ -18,12 +18,6 @@ constexpr size_t kMostWaiting = 1024;  // steps, for each worker
 constexpr std::chrono::milliseconds kRetry(200);
 constexpr int kSayAfter = 25;  // tries
 
-Json typed(const Graph& graph, std::vector<Tensor>& constants) {
-  PortableGraph portable = to_portable(graph);
-  constants = std::move(portable.constants);
-  return portable.text;
-}
-
 std::vector<Tensors> as_arguments(const std::vector<Tensor>& tensors) {
   return {tensors.begin(), tensors.end()};
 }
@@ -146,6 +140,8 @@ StepScheduler::~StepScheduler() {
   }
   changed_.notify_all();
   workers_.clear();
+  const std::lock_guard lock(mutex_);
+  abort_waiting("the strategy has ended");
 }
 
 int64_t StepScheduler::new_number() {
@@ -186,41 +182,69 @@ std::shared_ptr<const StepScheduler::Defined> StepScheduler::define(
   const DividedStep divided = divide_step(compiled.graph, [&](const Variable& variable) {
     return options_.variables->placement(variable);
   });
-  Json::Array updates;
-  for (const ServerUpdate& update : divided.updates) {
-    CallMessage message;
-    std::vector<std::string> keys;
-    for (const ShardOf& state : update.states) {
-      keys.push_back(shard_key(state.variable, state.shard));
-    }
-    message.json.set("update", ++updates_);
-    message.json.set("graph", typed(update.graph, message.tensors));
-    message.json.set("keys", keys);
-    options_.links->call("define", update.server, std::move(message));
-    const std::vector<int64_t> sent(update.sent.begin(), update.sent.end());
-    updates.push_back(Json::object(
-        {{"server", static_cast<int64_t>(update.server)}, {"update", updates_}, {"sent", sent}}));
-  }
+  const Json updates = define_updates(divided);
   Json::Array read;
-  for (const Variable& variable : divided.read) {
-    Json::Array shards;
-    for (const ShardPlace& place : options_.variables->places(variable)) {
-      shards.push_back(Json::array({static_cast<int64_t>(place.server), place.key}));
+  for (const Variable& variable : divided.read) read.push_back(described(variable));
+  Json::Array taken;
+  for (const RowsTaken& rows : divided.taken) {
+    Json variable = described(rows.variable);
+    std::vector<int64_t> ends;
+    for (const Shard& shard : options_.variables->placement(rows.variable)) {
+      ends.push_back(shard.rows.end);
     }
-    read.push_back(Json::object({{"shape", variable.shape()}, {"shards", shards}}));
+    variable.set("dtype", to_string(rows.variable.dtype()));
+    variable.set("ends", ends);
+    variable.set("indices", static_cast<int64_t>(rows.indices));
+    taken.push_back(variable);
   }
   Json::Array sums;
   for (const double sum : compiled.replica_sums) sums.push_back(sum);
   CallMessage& message = defined->message;
+  const PortableGraph graph = to_portable(divided.worker);
+  const PortableGraph ahead = to_portable(divided.ahead);
+  message.tensors = graph.constants;
+  message.tensors.insert(message.tensors.end(), ahead.constants.begin(), ahead.constants.end());
   message.json = Json::object({{"signature", signature},
-                               {"graph", typed(divided.worker, message.tensors)},
+                               {"graph", graph.text},
+                               {"constants", static_cast<int64_t>(graph.constants.size())},
                                {"has_key", compiled.has_key},
                                {"values", std::vector<int64_t>(compiled.replica_values.size(), 0)},
                                {"sums", sums},
                                {"results", static_cast<int64_t>(divided.results)},
                                {"read", read},
+                               {"taken", taken},
+                               {"ahead", ahead.text},
                                {"updates", updates}});
   return defined;
+}
+
+// Where a variable's shards are.
+Json StepScheduler::described(const Variable& variable) const {
+  Json::Array shards;
+  for (const ShardPlace& place : options_.variables->places(variable)) {
+    shards.push_back(Json::array({static_cast<int64_t>(place.server), place.key}));
+  }
+  return Json::object({{"shape", variable.shape()}, {"shards", shards}});
+}
+
+// Tells servers their parts; what workers are to know of these.
+Json StepScheduler::define_updates(const DividedStep& divided) {
+  Json::Array updates;
+  for (const ServerUpdate& update : divided.updates) {
+    std::vector<std::string> keys;
+    for (const ShardOf& state : update.states) {
+      keys.push_back(shard_key(state.variable, state.shard));
+    }
+    const PortableGraph graph = to_portable(update.graph);
+    options_.links->call(
+        "define", update.server,
+        {Json::object({{"update", ++updates_}, {"graph", graph.text}, {"keys", keys}}),
+         graph.constants});
+    const std::vector<int64_t> sent(update.sent.begin(), update.sent.end());
+    updates.push_back(Json::object(
+        {{"server", static_cast<int64_t>(update.server)}, {"update", updates_}, {"sent", sent}}));
+  }
+  return updates;
 }
 
 std::shared_ptr<ScheduledStep> StepScheduler::schedule(ScheduledStep step) {
@@ -256,6 +280,16 @@ Tensors StepScheduler::result(ScheduledStep& step) {
   return step.result;
 }
 
+bool StepScheduler::is_done(const ScheduledStep& step) {
+  const std::lock_guard lock(mutex_);
+  return step.done;
+}
+
+void StepScheduler::forget_error() {
+  const std::lock_guard lock(mutex_);
+  error_ = nullptr;
+}
+
 void StepScheduler::throw_error() {
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
@@ -281,8 +315,7 @@ void StepScheduler::work(Worker& worker) {
       result = worker.run(*step);
     } catch (const TaskLost& gone) {
       logging::warn(
-          fmt::format("ParameterServerStrategy: {} is lost; what it ran goes to another "
-                      "one. {}",
+          fmt::format("ParameterServerStrategy: {} is lost; what it ran goes to another one. {}",
                       worker.name(), gone.what()));
       lost = true;
     } catch (...) {
@@ -322,14 +355,18 @@ void StepScheduler::finish(ScheduledStep& step, Tensors result, std::exception_p
   step.error = error;
   if (error) {
     if (!error_) error_ = error;
-    const auto aborted = std::make_exception_ptr(
-        Aborted("ClusterCoordinator: this step wasn't run, since one before it has failed."));
-    for (const auto& waits : std::exchange(waiting_, {})) {
-      waits->done = true;
-      waits->error = aborted;
-    }
+    abort_waiting("one before it has failed");
   }
   changed_.notify_all();
+}
+
+void StepScheduler::abort_waiting(const char* why) {
+  const auto aborted = std::make_exception_ptr(
+      Aborted(fmt::format("ClusterCoordinator: this step wasn't run, since {}.", why)));
+  for (const auto& step : std::exchange(waiting_, {})) {
+    step->done = true;
+    step->error = aborted;
+  }
 }
 
 }  // namespace cornu::distribute

@@ -69,8 +69,11 @@ class StepScheduler {
   // Waits for all of them. Throws the first error.
   void join();
   bool done();  // likewise, without waiting: whether all have ended
-  // Waits for one.
+  // Waits for one. Its error.
   Tensors result(ScheduledStep& step);
+  bool is_done(const ScheduledStep& step);
+  // Who asks next isn't told of an error that somebody has got by result().
+  void forget_error();
   int64_t new_number();  // of a dataset
 
  private:
@@ -84,10 +87,13 @@ class StepScheduler {
   std::shared_ptr<const Defined> define(const Function& function,
                                         const std::vector<Tensors>& arguments,
                                         const std::string& signature);
+  Json described(const Variable& variable) const;
+  Json define_updates(const DividedStep& divided);
   std::shared_ptr<const Defined> definition(const std::string& signature);
   void work(Worker& worker);
   bool connect(Worker& worker, std::unique_lock<std::mutex>& lock);
   void finish(ScheduledStep& step, Tensors result, std::exception_ptr error);
+  void abort_waiting(const char* why);  // with the lock held
   void throw_error();
 
   const Options options_;

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "distribute/parameter_server/taken_rows.h"
 #include "framework/core/error.h"
 #include "framework/graph/devices.h"
 #include "framework/graph/dispatch.h"
@@ -18,6 +19,33 @@ std::string step_signature(int64_t function, const std::vector<Tensor>& argument
   return signature;
 }
 
+namespace {
+
+std::vector<ShardPlace> shards_of(const Json& variable) {
+  std::vector<ShardPlace> shards;
+  for (const Json& shard : variable.at("shards").as_array()) {
+    shards.push_back({static_cast<size_t>(shard[0].as_int()), std::string(shard[1].as_string())});
+  }
+  return shards;
+}
+
+// What it gives, on the host.
+std::vector<Tensor> run_on(const Device& device, Executable& executable,
+                           std::vector<Tensor> inputs) {
+  backend_for(device).bring(inputs, device);
+  Launch launch{.executable = &executable,
+                .device = device,
+                .inputs = inputs,
+                .variables = {},
+                .outputs = {}};
+  backend_for(device).run({&launch, 1});
+  std::vector<Tensor> outputs;
+  for (const Tensor& output : launch.outputs) outputs.push_back(output.host());
+  return outputs;
+}
+
+}  // namespace
+
 // The worker's part of a step, and whom it hears and tells.
 struct StepWorker::Step {
   struct Read {
@@ -30,10 +58,16 @@ struct StepWorker::Step {
     std::vector<int64_t> sent;  // outputs
   };
   std::unique_ptr<Executable> executable;
+  std::unique_ptr<Executable> ahead;  // null: it takes no rows
   Device device;
   bool has_key = false;
   std::vector<Tensor> values;  // of the replica
   std::vector<Read> read;
+  struct Taken {
+    RowSource source;
+    size_t indices = 0;
+  };
+  std::vector<Taken> taken;
   std::vector<Update> updates;
   size_t results = 0;
 };
@@ -71,23 +105,27 @@ void StepWorker::define(const CallMessage& request) {
     step->values.push_back(Tensor::scalar(sum.as_double()));
   }
   for (const Json& variable : json.at("read").as_array()) {
-    Step::Read& read = step->read.emplace_back();
-    read.shape = variable.at("shape").as_shape();
-    for (const Json& shard : variable.at("shards").as_array()) {
-      read.shards.push_back(
-          {static_cast<size_t>(shard[0].as_int()), std::string(shard[1].as_string())});
-      check<InvalidArgument>(read.shards.back().server < servers_.count(),
-                             "Worker: there is no parameter server {}.", read.shards.back().server);
-    }
+    step->read.push_back({shards_of(variable), variable.at("shape").as_shape()});
+  }
+  for (const Json& variable : json.at("taken").as_array()) {
+    step->taken.push_back(
+        {{shards_of(variable), variable.at("ends").as_ints(), variable.at("shape").as_shape(),
+          dtype_from_string(variable.at("dtype").as_string())},
+         static_cast<size_t>(variable.at("indices").as_int())});
   }
   for (const Json& update : json.at("updates").as_array()) {
     step->updates.push_back({static_cast<size_t>(update.at("server").as_int()),
                              update.at("update").as_int(), update.at("sent").as_ints()});
   }
   step->results = static_cast<size_t>(json.at("results").as_int());
-  Graph graph = from_portable({json.at("graph").as_string(), request.tensors});
-  step->executable =
-      backend_for(step->device).compile(std::move(graph), {.name = "step", .device = step->device});
+  const auto constants = request.tensors.begin() + json.at("constants").as_int();
+  const auto compiled = [&](const char* key, std::vector<Tensor> own) {
+    return backend_for(step->device)
+        .compile(from_portable({json.at(key).as_string(), std::move(own)}),
+                 {.name = key, .device = step->device});
+  };
+  step->executable = compiled("graph", {request.tensors.begin(), constants});
+  if (!step->taken.empty()) step->ahead = compiled("ahead", {constants, request.tensors.end()});
   steps_.insert_or_assign(json.at("signature").as_string(), std::move(step));
 }
 
@@ -145,26 +183,40 @@ std::vector<Tensor> StepWorker::run_step(const Step& step, std::vector<Tensor> i
                                          const Tensor& key) {
   if (step.has_key) inputs.push_back(key);
   inputs.insert(inputs.end(), step.values.begin(), step.values.end());
+  std::vector<Tensor> values = read(step);
+  if (step.ahead) {
+    const std::vector<Tensor> indices = run_on(step.device, *step.ahead, inputs);
+    std::vector<RowRequest> requests;
+    for (const Step::Taken& taken : step.taken) {
+      requests.push_back({&taken.source, indices.at(taken.indices)});
+    }
+    const std::vector<Tensor> rows = take_rows(servers_, requests);
+    values.insert(values.end(), rows.begin(), rows.end());
+  }
+  inputs.insert(inputs.end(), values.begin(), values.end());
+  std::vector<Tensor> outputs = run_on(step.device, *step.executable, std::move(inputs));
+  send(step, outputs);
+  outputs.resize(step.results);
+  return outputs;
+}
+
+std::vector<Tensor> StepWorker::read(const Step& step) {
   std::vector<ShardPlace> shards;
   for (const Step::Read& read : step.read) {
     shards.insert(shards.end(), read.shards.begin(), read.shards.end());
   }
-  const std::vector<ShardCache::Value> values = shards_.read(shards);
-  auto value = values.begin();
+  const std::vector<ShardCache::Value> found = shards_.read(shards);
+  auto value = found.begin();
+  std::vector<Tensor> values;
   for (const Step::Read& read : step.read) {
     std::vector<Tensor> parts;
     for (size_t i = 0; i < read.shards.size(); ++i) parts.push_back((value++)->value);
-    inputs.push_back(joined_rows(parts, read.shape));
+    values.push_back(joined_rows(parts, read.shape));
   }
-  backend_for(step.device).bring(inputs, step.device);
-  Launch launch{.executable = step.executable.get(),
-                .device = step.device,
-                .inputs = inputs,
-                .variables = {},
-                .outputs = {}};
-  backend_for(step.device).run({&launch, 1});
-  std::vector<Tensor> outputs;
-  for (const Tensor& output : launch.outputs) outputs.push_back(output.host());
+  return values;
+}
+
+void StepWorker::send(const Step& step, const std::vector<Tensor>& outputs) {
   std::vector<ServerCall> calls;
   for (const Step::Update& update : step.updates) {
     ServerCall& call = calls.emplace_back();
@@ -175,8 +227,6 @@ std::vector<Tensor> StepWorker::run_step(const Step& step, std::vector<Tensor> i
     }
   }
   if (!calls.empty()) servers_.call("update", std::move(calls));
-  outputs.resize(step.results);
-  return outputs;
 }
 
 }  // namespace cornu::distribute

@@ -32,7 +32,9 @@ class StepWorker {
   //   dataset {"dataset": n}, the bytes of a source: batches come from its beginning
   //   define  {"signature", "graph": text, "has_key", "values", "sums", "results",
   //            "read": [{"shape", "shards": [[server, key], …]}, …],
-  //            "updates": [{"server", "update", "sent"}]}, constants
+  //            "taken": [{"shape", "dtype", "shards", "ends", "indices"}, …], "ahead": text,
+  //            "updates": [{"server", "update", "sent"}], "constants": how many of the graph},
+  //           constants of both graphs
   //   run     {"function": n, "dataset": n or null, "held": bool}, arguments, then a key
   //           → {"signature"}, results, or {"needs": [[dtype, shape], …]}: the step isn't defined
   //           for these arguments, which are held where they come from a dataset
@@ -53,6 +55,8 @@ class StepWorker {
   // `batches`: of which dataset they are, if any.
   std::vector<Tensor> arguments_of(const CallMessage& request, Batches*& batches);
   std::vector<Tensor> run_step(const Step& step, std::vector<Tensor> inputs, const Tensor& key);
+  std::vector<Tensor> read(const Step& step);
+  void send(const Step& step, const std::vector<Tensor>& outputs);
 
   // All of the computing thread's.
   ServerLinks servers_;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/strategies/parameter_server.h"
 
+#include <deque>
+#include <map>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -67,10 +70,33 @@ class ParameterServers : public StrategyImpl, public SchedulesSteps {
     if (current_replica()) {
       results.push_back(step.run(arguments[0]));
     } else {
-      const auto scheduled = scheduler_->schedule({.function = step, .arguments = arguments[0]});
-      results.push_back(scheduler_->result(*scheduled));
+      told_here([&] { results.push_back(scheduler_->result(*schedule(step, arguments[0]))); });
     }
     return results;
+  }
+
+  // Two steps for each worker are under way at most.
+  std::vector<Tensors> begin_step(const Function& step,
+                                  const std::vector<std::vector<Tensors>>& arguments) override {
+    if (current_replica()) return run(step, arguments);
+    StepsAhead& own = steps_ahead();
+    if (own.begun.empty()) own.latest.clear();
+    told_here([&] {
+      own.begun.push_back(schedule(step, arguments[0]));
+      while (!own.begun.empty() &&
+             (own.begun.size() > 2 * workers_.size() || scheduler_->is_done(*own.begun.front()))) {
+        finish_first(own);
+      }
+    });
+    if (own.latest.empty()) return {Tensors()};
+    return own.latest;
+  }
+  std::vector<Tensors> finish_steps() override {
+    StepsAhead& own = steps_ahead();
+    told_here([&] {
+      while (!own.begun.empty()) finish_first(own);
+    });
+    return own.latest;
   }
 
   std::shared_ptr<BatchSource> distribute(std::shared_ptr<BatchSource> source) override {
@@ -83,6 +109,41 @@ class ParameterServers : public StrategyImpl, public SchedulesSteps {
   StepScheduler& scheduler() override { return *scheduler_; }
 
  private:
+  // Of one thread's fit.
+  struct StepsAhead {
+    std::deque<std::shared_ptr<ScheduledStep>> begun;
+    std::vector<Tensors> latest;  // results; empty: none
+  };
+  StepsAhead& steps_ahead() {
+    const std::lock_guard lock(mutex_);
+    return ahead_[std::this_thread::get_id()];
+  }
+  std::shared_ptr<ScheduledStep> schedule(const Function& step,
+                                          const std::vector<Tensors>& arguments) {
+    return scheduler_->schedule({.function = step, .arguments = arguments});
+  }
+  // An error that is thrown here isn't told again by the next call, and ends this thread's steps.
+  template <class Body>
+  void told_here(const Body& body) {
+    try {
+      body();
+    } catch (...) {
+      for (const auto& step : std::exchange(steps_ahead().begun, {})) {
+        try {
+          scheduler_->result(*step);
+        } catch (const std::exception&) {  // the first error says more
+        }
+      }
+      scheduler_->forget_error();
+      throw;
+    }
+  }
+  void finish_first(StepsAhead& steps) {
+    const std::shared_ptr<ScheduledStep> first = steps.begun.front();
+    steps.begun.pop_front();
+    steps.latest = {scheduler_->result(*first)};
+  }
+
   void await_server(size_t server) {
     for (int tries = 1;; ++tries) {
       try {
@@ -103,6 +164,8 @@ class ParameterServers : public StrategyImpl, public SchedulesSteps {
   const std::shared_ptr<ServerLinks> links_;
   const std::shared_ptr<RemoteVariables> variables_;
   std::unique_ptr<StepScheduler> scheduler_;
+  std::mutex mutex_;
+  std::map<std::thread::id, StepsAhead> ahead_;
 };
 
 std::shared_ptr<StrategyImpl> make(const ParameterServerStrategyOptions& options) {

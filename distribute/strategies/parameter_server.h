@@ -29,9 +29,9 @@ struct ParameterServerStrategyOptions {
 //   … make a model, an optimizer and a step …
 //   coordinator.schedule(step, dataset);
 //
-// A step reads the variables at its beginning; an optimizer's update, and what assign_add and
-// assign_sub add, is computed by the servers on the values that they have then, so that nothing of
-// several workers is lost; what assign sets replaces what is there. A variable in several shards is
+// A step reads the variables at its beginning; an optimizer's update, sums (assign_add, metrics) and
+// moving averages are computed by the servers on the values that they have then, so that nothing of
+// several workers is lost; what else assign sets replaces what is there. A variable in several shards is
 // read shard by shard.
 //
 // Making the strategy waits for the servers, and says for whom; workers may come later. A worker
@@ -40,8 +40,9 @@ struct ParameterServerStrategyOptions {
 // Unavailable: the values are gone, and the job begins anew, from a checkpoint. When the strategy's
 // last handle goes, Server::join returns in all tasks.
 //
-// `run` (and with it fit and evaluate) gives one step after the other to a worker, and waits for
-// it. Outside of steps, reading a variable asks its servers, and assigning one tells them.
+// fit has up to two steps for each worker under way: figures that callbacks get after a batch are
+// those of a step before. `run` (and with it evaluate) gives a step to a worker, and waits for it.
+// Outside of steps, reading a variable asks its servers, and assigning one tells them.
 //
 // InvalidArgument in a process that isn't the chief, and for a cluster without workers or ps.
 class ParameterServerStrategy : public Strategy {

@@ -14,4 +14,12 @@ void refuse_label(const std::string& label, int64_t row, const Shape& logits) {
       logits);
 }
 
+void refuse_index(const std::string& op, const std::string& index, int64_t axis,
+                  const Shape& shape) {
+  raise<OutOfRange>(
+      "{}: index {} is outside of [{}, {}), axis {} of shape {}. Negative indices count from the "
+      "end.",
+      op, index, -shape[axis], shape[axis], axis, shape);
+}
+
 }  // namespace cornu

@@ -12,4 +12,8 @@ namespace cornu {
 // InvalidArgument: a label of sparse_softmax_cross_entropy that is no class of the logits.
 [[noreturn]] void refuse_label(const std::string& label, int64_t row, const Shape& logits);
 
+// OutOfRange: an index of a take, or of an op like it, is none of an axis.
+[[noreturn]] void refuse_index(const std::string& op, const std::string& index, int64_t axis,
+                               const Shape& shape);
+
 }  // namespace cornu

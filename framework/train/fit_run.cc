@@ -330,6 +330,7 @@ Logs Trainer::FitRun::train_epoch() {
     if (stopped_) break;
     offer_state(iterator_.done() - 1, [&figures] { return read_logs(figures); });
   }
+  figures = trainer_.finish_steps(model_, figures);
   if (resumed_) {  // the state was written after the last batch of its epoch
     const Logs logs = logs_from_json(resumed_->info.at("logs"));
     resumed_.reset();
@@ -425,6 +426,7 @@ RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figure
 
 RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figures,
                                 const Json& places) const {
+  get_strategy().impl().finish_steps();
   RunState state;
   state.info = Json::object({{"epoch", epoch_},
                              {"batch", batch ? Json(*batch) : Json()},

@@ -240,10 +240,12 @@ Trainer::StepCall Trainer::call_of(Model& model, Kind kind, const Batch& batch) 
   return {make_step(kind, true), divided(batch)};
 }
 
-std::vector<Tensors> Trainer::run(Model& model, Kind kind, const Batch& batch) {
+std::vector<Tensors> Trainer::run(Model& model, Kind kind, const Batch& batch, bool waits) {
   const RunningModel running(model);
   const StepCall call = call_of(model, kind, batch);
-  return get_strategy().impl().run(call.step, call.arguments);
+  StrategyImpl& strategy = get_strategy().impl();
+  return waits ? strategy.run(call.step, call.arguments)
+               : strategy.begin_step(call.step, call.arguments);
 }
 
 void Trainer::prepare(Model& model, Kind kind, const Batch& batch) {
@@ -385,11 +387,27 @@ std::weak_ptr<const TrainedVariables> Trainer::trained_variables(const Model& mo
 
 // One execution: the given batch and those after it, as many as steps_per_execution says.
 Tensors Trainer::run_steps(Model& model, Kind kind, EpochIterator& iterator, Batch& batch) {
-  Tensors figures = run(model, kind, batch).front();
+  const bool waits = kind != Kind::Train;
+  Tensors figures = run(model, kind, batch, waits).front();
   for (int64_t i = 1; i < options_.steps_per_execution && iterator.next(batch); ++i) {
-    figures = run(model, kind, batch).front();
+    figures = run(model, kind, batch, waits).front();
   }
   return figures;
+}
+
+// Of metrics: of all steps, of which the last one may not have seen all.
+Tensors Trainer::finish_steps(const Model& model, const Tensors& figures) {
+  const std::vector<Tensors> last = get_strategy().impl().finish_steps();
+  if (last.empty()) return figures;
+  const NamedValues<Tensor> results = model.get_metrics_result();
+  std::vector<Tensor> values = last.front().list();
+  for (size_t i = 0; i < values.size(); ++i) {
+    const std::string& name = last.front().names()[i];
+    for (const auto& [known, value] : results) {
+      if (known == name) values[i] = value;
+    }
+  }
+  return last.front().with(std::move(values));
 }
 
 Logs Trainer::test_loop(Model& model, EpochIterator& iterator, CallbackList& callbacks) {

@@ -87,12 +87,15 @@ class Trainer {
   StepCall call_of(Model& model, Kind kind, const Batch& batch);
   // Divides a batch between the local replicas, and returns what each of them gives. Metrics are
   // those of the whole batch, on all of them.
-  std::vector<Tensors> run(Model& model, Kind kind, const Batch& batch);
+  // `waits`: for its results, rather than as StrategyImpl::begin_step.
+  std::vector<Tensors> run(Model& model, Kind kind, const Batch& batch, bool waits = true);
   // Makes the variables of such a run, with the values that it would begin with.
   void prepare(Model& model, Kind kind, const Batch& batch);
   // A batch's parts, as arguments of a step by local replica.
   static std::vector<std::vector<Tensors>> divided(const Batch& batch);
   static Tensors traced_body(Model& model, Kind kind, const std::vector<Tensors>& arguments);
+  // Waits for steps that were only begun. The figures then; `figures` where there are none.
+  static Tensors finish_steps(const Model& model, const Tensors& figures);
   static Logs read_logs(const Tensors& figures);
   void require_compiled(const Model& model, const char* what) const;
   // For the length of a run: what it needs for itself alone.

@@ -4,8 +4,11 @@
 #include <doctest/doctest.h>
 
 #include "distribute/parameter_server/divide_step.h"
+#include "framework/graph/replica.h"
+#include "framework/graph/trace.h"
 #include "tests/distribute/clusters.h"
 #include "tests/support/layer_conformance.h"
+#include "tests/support/scratch.h"
 
 using namespace cornu;
 using namespace cornu::distribute;
@@ -77,9 +80,13 @@ TEST_CASE("steps run on workers and update what servers keep") {
     const auto scope = strategy.scope();
     const Variable w(ops::zeros({5, 3}), {.name = "w"});
     const Variable count(Tensor(int64_t{0}), {.name = "count", .trainable = false});
+    const Variable set(Tensor(0.0f), {.name = "set", .trainable = false});
+    const Variable average(Tensor(1.0f), {.name = "average", .trainable = false});
     const Function step = function([&](const Tensor& x) {
       w.assign_add(x);
-      count.assign_add(Tensor(int64_t{1}));
+      count.assign_sub(Tensor(int64_t{-1}));
+      set.assign(ops::cast(set.value() + ops::sum(x), DType::Float32));
+      average.assign(average.value() * 0.5f + ops::mean(x) * 0.25f);
       return ops::sum(x) + 1.0f;
     });
     std::vector<RemoteValue> results;
@@ -89,6 +96,8 @@ TEST_CASE("steps run on workers and update what servers keep") {
     for (const RemoteValue& result : results) CHECK(result.fetch().item<float>() == 16);
     CHECK(w.to_vector<float>() == std::vector<float>(15, 50));
     CHECK(count.item<int64_t>() == 50);
+    CHECK(set.item<float>() == 750);
+    CHECK(average.item<float>() == doctest::Approx(0.5));
   }
 }
 
@@ -196,6 +205,88 @@ TEST_CASE("one worker, one step at a time, trains as this process does") {
                   expected);
     }
   }
+}
+
+TEST_CASE("of tables only the rows that a step takes travel") {
+  for (const int64_t shards : {1, 2, 3}) {
+    CAPTURE(shards);
+    const auto embedded = [](const Optimizer& optimizer, const auto& run) {
+      const Variable table(ops::reshape(ops::arange(0.0, 200.0), {50, 4}) / 100.0f,
+                           {.name = "table"});
+      const Variable other(ops::ones({4}), {.name = "other"});
+      const Function step = function([&](const Tensor& ids) {
+        GradientTape tape;
+        const Tensor taken = ops::take(table, ids, 0);
+        const Tensor loss = ops::mean(ops::square(taken * other.value() - 0.5f));
+        optimizer.apply_gradients(tape.gradient(loss, {table, other}), {table, other});
+        return loss;
+      });
+      std::vector<float> results;
+      for (int i = 0; i < 4; ++i) {
+        const Tensor ids = Tensor::from<int32_t>({{0, 49, 17}, {17, -1, 30 + i}});
+        results.push_back(run(step, ids).template item<float>());
+      }
+      const std::vector<float> values = table.to_vector<float>();
+      results.insert(results.end(), values.begin(), values.end());
+      CHECK(error_of([&] {
+              run(step, Tensor::from<int32_t>({{0, 1, 2}, {3, 50, 4}}));
+            }) ==
+            "OutOfRange: take: index 50 is outside of [-50, 50), axis 0 of shape (50, 4). Negative "
+            "indices count from the end.");
+      return results;
+    };
+    const auto make = [] { return optimizers::Adagrad({.learning_rate = 0.1}); };
+    const std::vector<float> expected = embedded(
+        make(), [](const Function& step, const Tensor& ids) { return step(ids).single(); });
+    Job job(1, 2);
+    ParameterServerStrategy strategy(
+        {.cluster = job.resolver(),
+         .variable_partitioner = partitioners::FixedShardsPartitioner({.num_shards = shards})});
+    ClusterCoordinator coordinator(strategy);
+    const auto scope = strategy.scope();
+    const std::vector<float> found = embedded(make(), [&](const Function& step, const Tensor& ids) {
+      return coordinator.schedule(step, ids).fetch().single();
+    });
+    REQUIRE(found.size() == expected.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+      CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-5));
+    }
+  }
+}
+
+TEST_CASE("a step is divided among a worker and servers") {
+  const Variable table(ops::zeros({6, 2}), {.name = "table"});
+  const Variable w(ops::zeros({2}), {.name = "w"});
+  const Variable rate(Tensor(0.1f), {.name = "rate", .trainable = false});
+  const TracedGraph traced = trace({{DType::Int32, {2}}}, [&](const std::vector<Tensor>& in) {
+    const Tensor rows = ops::take(table, in[0], 0);
+    const Tensor gradient = ops::sum(rows * w.value(), 0);
+    const UpdateScope updates;
+    w.assign(w.value() - rate.value() * gradient);
+    table.assign_add(apply(OpRegistry::global().at("scatter_add"), {in[0], rows},
+                           {{"shape", table.shape().dims()}, {"axis", int64_t{0}}})
+                         .front());
+    return std::vector<Tensor>{ops::sum(gradient)};
+  });
+  const DividedStep divided = divide_step(traced.graph, [&](const Variable& variable) {
+    if (variable.id() == table.id()) return Placement{{0, {0, 3}}, {1, {3, 6}}};
+    return Placement{{variable.id() == w.id() ? size_t{1} : size_t{0}, {0, 1}}};
+  });
+  CHECK(divided.worker.states.empty());
+  REQUIRE(divided.read.size() == 2);  // w and rate
+  REQUIRE(divided.taken.size() == 1);
+  CHECK(divided.taken[0].variable.id() == table.id());
+  CHECK(divided.ahead.outputs == divided.ahead.inputs);
+  REQUIRE(divided.updates.size() == 2);
+  // Server 0 gets numbers of rows and the rows; server 1 those, and the rate times the gradient.
+  for (const ServerUpdate& update : divided.updates) {
+    size_t bytes = 0;
+    for (const ValueId input : update.graph.inputs) bytes += update.graph.type(input).bytes();
+    CHECK(bytes == (update.server == 0 ? 24 : 32));
+    CHECK(update.states.size() == (update.server == 0 ? 1 : 2));
+    update.graph.validate();
+  }
+  divided.worker.validate();
 }
 
 TEST_CASE("workers go over their datasets, whose batches may differ in size") {
@@ -316,11 +407,68 @@ TEST_CASE("models fit, evaluate and predict under parameter servers") {
                  .loss = losses::SparseCategoricalCrossentropy({.from_logits = true}),
                  .metrics = {"accuracy"}});
   const auto history =
-      model.fit(pictures(), labels(), {.batch_size = 8, .epochs = 4, .verbose = 0});
+      model.fit(pictures(), labels(), {.batch_size = 8, .epochs = 10, .verbose = 0});
   CHECK(history["loss"].back() < history["loss"].front());
   const auto scores = model.evaluate(pictures(), labels(), {.batch_size = 8, .verbose = 0});
   CHECK(scores["loss"] < history["loss"].front());
   CHECK(model.predict(pictures(), {.verbose = 0}).shape() == Shape{24, 3});
+  // An evaluation is exact.
+  Sequential here({layers::Dense({.units = 8, .activation = "relu"}), layers::Dense({.units = 3})});
+  here.build({kUnknown, 6});
+  std::vector<Tensor> weights;
+  for (const Variable& weight : model.weights()) weights.push_back(weight.value());
+  here.set_weights(weights);
+  CHECK(ops::max(ops::abs(here.predict(pictures(), {.verbose = 0}) -
+                          model.predict(pictures(), {.verbose = 0})))
+            .item<float>() < 1e-6f);
+  double right = 0;
+  const Tensor guesses = ops::argmax(model.predict(pictures(), {.verbose = 0}).single(), -1);
+  for (int64_t i = 0; i < 24; ++i) {
+    right += guesses(i).item<int32_t>() == labels()(i).item<int32_t>();
+  }
+  CHECK(scores["accuracy"] == doctest::Approx(right / 24));
+}
+
+TEST_CASE("a fit under parameter servers that fails says so once") {
+  Job job(2, 1);
+  ParameterServerStrategy strategy({.cluster = job.resolver()});
+  const auto scope = strategy.scope();
+  Sequential model({layers::Embedding({.input_dim = 4, .output_dim = 2}), layers::Flatten(),
+                    layers::Dense({.units = 1})});
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  const Tensor wrong = ops::reshape(ops::arange(0, 32), {16, 2});
+  const Tensor right = ops::mod(wrong, 4).host();
+  const Tensor y = ops::zeros({16, 1});
+  CHECK(error_of([&] { model.fit(wrong.host(), y, {.batch_size = 2, .verbose = 0}); }).find("4") !=
+        std::string::npos);
+  CHECK(model.fit(right, y, {.batch_size = 2, .verbose = 0})["loss"].size() == 1);
+}
+
+TEST_CASE("a run under parameter servers is resumed") {
+  const test::Scratch folder;
+  const auto train = [&](int64_t epochs) {
+    set_random_seed(7);
+    Job job(1, 2);
+    ParameterServerStrategy strategy({.cluster = job.resolver()});
+    const auto scope = strategy.scope();
+    Sequential model({layers::Dense({.units = 5}), layers::Dense({.units = 3})});
+    model.compile({.optimizer = optimizers::Adam({.learning_rate = 0.02}),
+                   .loss = losses::SparseCategoricalCrossentropy({.from_logits = true})});
+    const auto history =
+        model.fit(pictures(), labels(),
+                  {.batch_size = 8,
+                   .epochs = epochs,
+                   .verbose = 0,
+                   .callbacks = {callbacks::BackupAndRestore(
+                       {.backup_dir = folder.path("state"), .delete_checkpoint = false})}});
+    return history["loss"];
+  };
+  const auto first = train(2);
+  const auto second = train(4);
+  REQUIRE(second.size() == 4);
+  CHECK(second[0] == first[0]);
+  CHECK(second[1] == first[1]);
+  CHECK(second[3] < second[1]);
 }
 
 TEST_CASE("partitioners divide by size") {

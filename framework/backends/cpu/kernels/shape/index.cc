@@ -9,6 +9,7 @@
 #include "framework/backends/cpu/kernels/through_float32.h"
 #include "framework/backends/cpu/kernels/wrapping.h"
 #include "framework/core/threads.h"
+#include "framework/graph/refusals.h"
 
 namespace cornu::cpu {
 namespace {
@@ -63,10 +64,7 @@ class IndexReader {
 
  private:
   [[noreturn]] void fail(const std::string& index) const {
-    raise<OutOfRange>(
-        "{}: index {} is outside of [{}, {}), axis {} of shape {}. Negative indices count from the "
-        "end.",
-        op_, index, -view_.size, view_.size, view_.axis, view_.shape);
+    refuse_index(op_, index, view_.axis, view_.shape);
   }
 
   std::string op_;

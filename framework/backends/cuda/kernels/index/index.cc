@@ -3,6 +3,7 @@
 #include "framework/backends/cuda/kernels/index/place.h"
 #include "framework/backends/cuda/kernels/shape/text.h"
 #include "framework/backends/cuda/sources.h"
+#include "framework/graph/refusals.h"
 
 namespace cornu::cuda {
 namespace {
@@ -80,10 +81,7 @@ int64_t add_index_check(const KernelSpec& spec, DType dtype, const Shape& shape,
   return lowering.add_check([=](int64_t value) {
     const std::string index = dtype == DType::UInt64 ? fmt::to_string(static_cast<uint64_t>(value))
                                                      : fmt::to_string(value);
-    raise<OutOfRange>(
-        "{}: index {} is outside of [{}, {}), axis {} of shape {}. Negative indices count from the "
-        "end.",
-        op, index, -shape[axis], shape[axis], axis, shape);
+    refuse_index(op, index, axis, shape);
   });
 }
 
