@@ -54,13 +54,12 @@ class StepScheduler::Worker {
                                  {"dataset", Json()},
                                  {"held", false}});
     std::vector<Tensor> tensors;
-    std::shared_ptr<const Defined> defined;
     if (step.dataset) {
       require_dataset(*step.dataset);
       request.set("dataset", step.dataset->number);
     } else {
       tensors = flat(step.arguments);
-      defined = require(step.function, step.arguments, tensors);
+      require(step.function, step.arguments, tensors);
     }
     const auto bits = step.key;
     tensors.push_back(
@@ -72,7 +71,7 @@ class StepScheduler::Worker {
       for (const Json& type : needs->as_array()) {
         alike.push_back(host_zeros(type[1].as_shape(), dtype_from_string(type[0].as_string())));
       }
-      defined = require(step.function, as_arguments(alike), alike);
+      require(step.function, as_arguments(alike), alike);
       request.set("held", true);
       answer = call("run", {request, tensors});
     }
@@ -80,15 +79,15 @@ class StepScheduler::Worker {
     return scheduler_.definition(signature)->compiled->structure.with(std::move(answer.tensors));
   }
 
-  // Makes the worker serve this job, anew if it was lost. False where it can't be reached.
-  bool connect() {
+  // Makes the worker serve this job, anew if it was lost. Why it doesn't; "" where it does.
+  std::string connect() {
     defined_.clear();
     datasets_.clear();
     try {
       call("begin", {Json::object({{"servers", scheduler_.options_.servers}})});
-      return true;
-    } catch (const TaskLost&) {
-      return false;
+      return "";
+    } catch (const std::exception& error) {
+      return error.what();
     }
   }
   std::string name() const { return fmt::format("worker {} ({})", index_, client_.address()); }
@@ -99,22 +98,19 @@ class StepScheduler::Worker {
     return client_.call(method, message);
   }
 
-  std::shared_ptr<const Defined> require(const Function& function,
-                                         const std::vector<Tensors>& arguments,
-                                         const std::vector<Tensor>& tensors) {
-    auto defined = scheduler_.defined(function, arguments, tensors);
-    if (!defined_.contains(defined->signature)) {
-      call("define", defined->message);
-      defined_.insert(defined->signature);
-    }
-    return defined;
+  void require(const Function& function, const std::vector<Tensors>& arguments,
+               const std::vector<Tensor>& tensors) {
+    const auto defined = scheduler_.defined(function, arguments, tensors);
+    if (defined_.contains(defined->signature)) return;
+    call("define", defined->message);
+    defined_.insert(defined->signature);
   }
 
   void require_dataset(const WorkerDataset& dataset) {
     if (datasets_.contains(dataset.number)) return;
-    const std::string bytes = dataset.by_worker[index_]->to_bytes();
+    const auto bytes = std::make_shared<const std::string>(dataset.by_worker[index_]->to_bytes());
     const Tensor wrapped =
-        Tensor::wrap(bytes.data(), {static_cast<int64_t>(bytes.size())}, DType::UInt8);
+        Tensor::wrap(bytes->data(), {static_cast<int64_t>(bytes->size())}, DType::UInt8, bytes);
     call("dataset", {Json::object({{"dataset", dataset.number}}), {wrapped}});
     datasets_.insert(dataset.number);
   }
@@ -337,12 +333,12 @@ void StepScheduler::work(Worker& worker) {
 bool StepScheduler::connect(Worker& worker, std::unique_lock<std::mutex>& lock) {
   for (int tries = 1; !stops_; ++tries) {
     lock.unlock();
-    const bool there = worker.connect();
-    if (!there && tries % kSayAfter == 0) {
-      logging::info(fmt::format("ParameterServerStrategy: waiting for {}.", worker.name()));
+    const std::string why = worker.connect();
+    if (!why.empty() && tries % kSayAfter == 0) {
+      logging::info(fmt::format("ParameterServerStrategy: waiting for {}. {}", worker.name(), why));
     }
     lock.lock();
-    if (there) return true;
+    if (why.empty()) return true;
     changed_.wait_for(lock, kRetry, [&] { return stops_; });
   }
   return false;

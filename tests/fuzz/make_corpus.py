@@ -340,6 +340,18 @@ def wire():
     put("wire", "direct", b"e1" + exchange(*small, (0, FLOAT32, 9000, directory), again, again))
 
 
+def calls():
+    def call(json_text, tensors=(), data=b""):
+        head = json.dumps([json_text, [list(tensor) for tensor in tensors]]).encode()
+        return len(head).to_bytes(4, "little") + head + data
+
+    put("call", "empty", call({}))
+    put("call", "read", call({"job": "a", "keys": ["1/0"], "versions": [-1]}))
+    put("call", "tensors", call({"update": 3}, [("float32", [2, 3]), ("int64", []), ("bool", [0])],
+                                bytes(range(32))))
+    put("call", "cut", call({}, [("float64", [9])], bytes(8)))
+
+
 def onnx_models():
     """Small models of most operators; needs onnx."""
     import numpy as np
@@ -442,6 +454,7 @@ def main():
     examples()
     tables()
     wire()
+    calls()
     onnx_models()
     for name, text in GRAPHS.items():
         put("graph", name + ".txt", text.encode())
