@@ -148,10 +148,10 @@ class ParameterServers : public StrategyImpl, public SchedulesSteps {
     for (int tries = 1;; ++tries) {
       try {
         return links_->call("begin", server, {Json::object({{"servers", servers_}})});
-      } catch (const Unavailable& error) {
+      } catch (const Unavailable&) {
         if (tries % kSayAfterTries == 0) {
-          logging::info(fmt::format("{}: waiting for parameter server {} ({}). {}", kStrategy,
-                                    server, servers_[server], error.what()));
+          logging::info(fmt::format("{}: waiting for parameter server {} ({}).", kStrategy, server,
+                                    servers_[server]));
         }
       }
       std::this_thread::sleep_for(kRetryServer);
