@@ -175,15 +175,33 @@ void VariableAccess::require_healthy(const Use& use) {
   if (!use.healthy) (use.stale ? use.original : &use)->variable->require_healthy();
 }
 
-std::byte* VariableAccess::memory(size_t index, const Device& device) const {
-  const Use& use = uses_[index];
+void VariableAccess::require_usable(const Use& use, const Device& device) {
   require_healthy(use);
   const Variable& variable = *use.variable;
   check<FailedPrecondition>(variable.device().shares_memory_with(device),
                             "Variable '{}': it lives on {}, but the code that uses it was compiled "
                             "for {}. Make it and run the code within the same DeviceScope.",
                             variable.path(), variable.device(), device);
-  return use.writes ? variable.writable() : const_cast<std::byte*>(use.value.address());
+}
+
+std::byte* VariableAccess::memory(size_t index, const Device& device) const {
+  const Use& use = uses_[index];
+  require_usable(use, device);
+  return use.writes ? use.variable->writable() : const_cast<std::byte*>(use.value.address());
+}
+
+const Tensor& VariableAccess::current(size_t index, const Device& device) const {
+  const Use& use = uses_[index];
+  require_usable(use, device);
+  return use.writes ? use.variable->impl().value : use.value;
+}
+
+void VariableAccess::replace(size_t index, const Tensor& value) const {
+  const Use& use = uses_[index];
+  CORNU_ASSERT(use.writes, ==, true);
+  Variable::Impl& state = use.variable->impl();
+  state.value = use.variable->own_handle(value);
+  ++state.version;
 }
 
 const Tensor& VariableAccess::value(size_t index) const {
