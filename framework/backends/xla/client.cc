@@ -12,6 +12,9 @@
 namespace cornu::xla {
 namespace {
 
+constexpr size_t kKeptPrograms = 256;
+constexpr size_t kLargestKept = size_t{1} << 18;  // bytes of text
+
 // PJRT's numbers of element types.
 int element_type(DType dtype) {
   switch (dtype) {
@@ -291,8 +294,29 @@ ArrayPtr Client::copy(const DeviceArray& array, int index) {
   return std::make_shared<DeviceArray>(*this, copy.copy, array.type(), index);
 }
 
-std::unique_ptr<LoadedProgram> Client::compile(std::string_view text, std::vector<int> devices,
-                                               std::vector<TensorType> outputs) {
+std::shared_ptr<LoadedProgram> Client::compile(const std::string& text,
+                                               const std::vector<int>& devices,
+                                               const std::vector<TensorType>& outputs) {
+  if (text.size() > kLargestKept) return compile_anew(text, devices, outputs);
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find_if(recent_, [&](const Compiled& one) {
+      return one.program->devices() == devices && one.text == text;
+    });
+    if (found != recent_.end()) {
+      recent_.splice(recent_.begin(), recent_, found);
+      return found->program;
+    }
+  }
+  auto program = compile_anew(text, devices, outputs);
+  const std::lock_guard lock(mutex_);
+  recent_.push_front({text, program});
+  if (recent_.size() > kKeptPrograms) recent_.pop_back();
+  return program;
+}
+
+std::shared_ptr<LoadedProgram> Client::compile_anew(std::string_view text, std::vector<int> devices,
+                                                    std::vector<TensorType> outputs) {
   constexpr std::string_view kFormat = "mlir";
   std::vector<int64_t> ids;
   for (const int index : devices) ids.push_back(id_of(index));
@@ -308,7 +332,7 @@ std::unique_ptr<LoadedProgram> Client::compile(std::string_view text, std::vecto
   compile.options = options.data();
   compile.options_size = options.size();
   plugin_->call(compile, "XLA: a program can't be compiled");
-  return std::make_unique<LoadedProgram>(*this, compile.executable, std::move(devices),
+  return std::make_shared<LoadedProgram>(*this, compile.executable, std::move(devices),
                                          std::move(outputs));
 }
 

@@ -2,8 +2,10 @@
 // A PJRT client: devices, arrays in their memory, and programs that run on them.
 #pragma once
 
+#include <list>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -103,21 +105,29 @@ class Client {
   void read(const DeviceArray& array, std::span<std::byte> to) const;
   ArrayPtr copy(const DeviceArray& array, int device);
 
-  // Compiles StableHLO text for one replica on each of `devices`. `outputs`: the types of what its
-  // function returns.
-  std::unique_ptr<LoadedProgram> compile(std::string_view text, std::vector<int> devices,
-                                         std::vector<TensorType> outputs);
+  // Compiles StableHLO text for one replica on each of `devices`, unless it is among the last ones
+  // that were. `outputs`: the types of what its function returns.
+  std::shared_ptr<LoadedProgram> compile(const std::string& text, const std::vector<int>& devices,
+                                         const std::vector<TensorType>& outputs);
 
  private:
   friend class LoadedProgram;
   pjrt::Device* device(int index) const { return devices_.at(static_cast<size_t>(index)); }
   int64_t id_of(int device) const;
+  std::shared_ptr<LoadedProgram> compile_anew(std::string_view text, std::vector<int> devices,
+                                              std::vector<TensorType> outputs);
 
+  struct Compiled {
+    std::string text;
+    std::shared_ptr<LoadedProgram> program;
+  };
   std::unique_ptr<Plugin> plugin_;
   pjrt::Client* client_ = nullptr;
   std::vector<pjrt::Device*> devices_;
   std::string platform_;
   std::string platform_version_;
+  std::mutex mutex_;            // guards the list below
+  std::list<Compiled> recent_;  // the last one used first
 };
 
 // A CompileOptionsProto: one replica on each device, by the numbers that the plugin gives them.

@@ -14,14 +14,20 @@
 namespace cornu::xla {
 namespace {
 
-// Throws what a program refused, by the status that is its last result.
-void throw_refused(const ProgramText& program, std::vector<ArrayPtr>& results) {
-  if (program.refusals.empty()) return;
+// What a program refused, by the status that is its last result; null: nothing.
+std::exception_ptr take_refused(const ProgramText& program, std::vector<ArrayPtr>& results) {
+  if (program.refusals.empty()) return nullptr;
   std::array<int64_t, 3> status{};
   const ArrayPtr last = std::move(results.back());
   results.pop_back();
   last->client().read(*last, std::as_writable_bytes(std::span(status)));
-  if (status[0] >= 0) program.refusals.at(static_cast<size_t>(status[0]))(status[1], status[2]);
+  if (status[0] < 0) return nullptr;
+  try {
+    program.refusals.at(static_cast<size_t>(status[0]))(status[1], status[2]);
+  } catch (const Error&) {
+    return std::current_exception();
+  }
+  raise<Internal>("XLA: refusal {} of a program isn't one.", status[0]);
 }
 
 // A part of an array under another shape: `begin` elements from its start.
@@ -56,8 +62,16 @@ class Run {
     } else {
       for (size_t i = 0; i < launches_.size(); ++i) run_alone(i);
     }
-    for (size_t i = 0; i < launches_.size(); ++i) throw_refused(text(i), results_[i]);
+    std::exception_ptr refused;
+    for (size_t i = 0; i < launches_.size(); ++i) {
+      const std::exception_ptr one = take_refused(text(i), results_[i]);
+      if (!refused) refused = one;
+    }
+    // Of several replicas, others have gone on.
+    if (refused && launches_.size() > 1) std::rethrow_exception(refused);
     for (size_t i = 0; i < launches_.size(); ++i) finish(i);
+    started_ = false;
+    if (refused) std::rethrow_exception(refused);
   }
 
   // What was overwritten, or may have been.
@@ -199,7 +213,7 @@ const ProgramText& XlaExecutable::text(size_t replicas) {
 LoadedProgram& XlaExecutable::program_for(const std::vector<int>& devices) {
   const ProgramText& program = text(devices.size());
   const std::lock_guard lock(mutex_);
-  std::unique_ptr<LoadedProgram>& loaded = programs_[devices];
+  std::shared_ptr<LoadedProgram>& loaded = programs_[devices];
   if (!loaded) loaded = client_.compile(program.text, devices, program.outputs);
   return *loaded;
 }
@@ -226,7 +240,9 @@ std::vector<Tensor> run_op(XlaExecutable& executable, std::span<const Tensor> in
   const std::vector<ArrayPtr> arguments[] = {std::move(arrays)};
   std::vector<ArrayPtr> results =
       std::move(executable.program_for({device}).run(arguments, {}, false).front());
-  throw_refused(executable.text(1), results);
+  if (const auto refused = take_refused(executable.text(1), results)) {
+    std::rethrow_exception(refused);
+  }
   std::vector<Tensor> outputs;
   for (const ArrayPtr& array : results) outputs.push_back(tensor_of(array));
   return outputs;

@@ -40,7 +40,7 @@ class XlaExecutable : public Executable {
   Client& client_;
   std::mutex mutex_;  // guards the maps; what is in them stays
   std::map<size_t, ProgramText> texts_;
-  std::map<std::vector<int>, std::unique_ptr<LoadedProgram>> programs_;
+  std::map<std::vector<int>, std::shared_ptr<LoadedProgram>> programs_;
 };
 
 // The array of a tensor on a device of the client's, of the tensor's own type.

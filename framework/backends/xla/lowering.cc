@@ -57,6 +57,22 @@ Values lower_graph(const Graph& graph, std::span<const Value> inputs, Writer& to
   return results;
 }
 
+namespace {
+
+// States keep their values where something was refused.
+void keep_refused(const Graph& graph, const Values& parameters, const std::vector<size_t>& written,
+                  Values& results, Writer& to) {
+  const Value number = slice_axis(to, to.status(), 0, 0, 1);
+  const Value fine = reshape(to, compare(to, "LT", number, like(to, 0, number)), {});
+  for (size_t i = 0; i < written.size(); ++i) {
+    Value& result = results[graph.outputs.size() + i];
+    const Value& before = parameters[graph.inputs.size() + written[i]];
+    result = select(to, spread(to, fine, result.shape()), result, before);
+  }
+}
+
+}  // namespace
+
 std::string module_text(const Writer& to, const Values& parameters, const Values& results,
                         const std::vector<std::string>& attributes) {
   std::string header;
@@ -91,6 +107,7 @@ ProgramText lower_program(const Graph& graph, int replicas) {
   }
   Values results = lower_graph(graph, parameters, to);
   if (to.has_status()) {
+    if (replicas == 1) keep_refused(graph, parameters, program.written, results, to);
     results.push_back(to.status());
     program.refusals = to.refusals();
   }

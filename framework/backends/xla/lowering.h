@@ -49,7 +49,8 @@ struct ProgramText {
   std::vector<Refusal> refusals;    // empty: there is no status
   bool communicates = false;
 };
-// `replicas`: those whose collectives are one. Unimplemented for an op that has no lowering.
+// `replicas`: those whose collectives are one; of one alone, the states keep their values where
+// something is refused. Unimplemented for an op that has no lowering.
 ProgramText lower_program(const Graph& graph, int replicas);
 
 // One for each file of lower/.

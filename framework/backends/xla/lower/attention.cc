@@ -102,8 +102,16 @@ class Heads {
   Value value;
 };
 
+// What a batch of no examples gives.
+Values zeros_of(const KernelSpec& spec, Writer& to) {
+  Values results;
+  for (const TensorType& type : spec.outputs) results.push_back(splat(to, 0, type));
+  return results;
+}
+
 Values lower_attention(const KernelSpec& spec, std::span<const Value> in, Writer& to) {
-  if (spec.outputs[0].shape.num_elements() == 0 || in[1].shape().num_elements() == 0) return {};
+  if (spec.outputs[0].shape.num_elements() == 0) return zeros_of(spec, to);
+  if (in[1].shape().num_elements() == 0) return {};
   const Heads heads(spec, in, 3, to);
   const Value scores = heads.scores();
   const TensorType scalar{heads.sum(), {}};
@@ -128,7 +136,8 @@ Value sum_to(const Value& x, const Shape& shape, Writer& to) {
 
 // In: query, key, value, output, statistics, dy, [bias], [mask].
 Values lower_attention_grad(const KernelSpec& spec, std::span<const Value> in, Writer& to) {
-  if (in[3].shape().num_elements() == 0 || in[1].shape().num_elements() == 0) return {};
+  if (in[3].shape().num_elements() == 0) return zeros_of(spec, to);
+  if (in[1].shape().num_elements() == 0) return {};
   const Heads heads(spec, in, 6, to);
   const Value& statistics = in[4];
   const auto statistic = [&](int64_t i) {
