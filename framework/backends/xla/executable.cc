@@ -2,33 +2,18 @@
 #include "framework/backends/xla/executable.h"
 
 #include <algorithm>
-#include <array>
 #include <exception>
 #include <set>
 #include <utility>
 
 #include "framework/core/error.h"
+#include "framework/core/replica_threads.h"
 #include "framework/core/variable_access.h"
+#include "framework/graph/launches.h"
 #include "framework/graph/passes/pass.h"
 
 namespace cornu::xla {
 namespace {
-
-// What a program refused, by the status that is its last result; null: nothing.
-std::exception_ptr take_refused(const ProgramText& program, std::vector<ArrayPtr>& results) {
-  if (program.refusals.empty()) return nullptr;
-  std::array<int64_t, 3> status{};
-  const ArrayPtr last = std::move(results.back());
-  results.pop_back();
-  last->client().read(*last, std::as_writable_bytes(std::span(status)));
-  if (status[0] < 0) return nullptr;
-  try {
-    program.refusals.at(static_cast<size_t>(status[0]))(status[1], status[2]);
-  } catch (const Error&) {
-    return std::current_exception();
-  }
-  raise<Internal>("XLA: refusal {} of a program isn't one.", status[0]);
-}
 
 // A part of an array under another shape: `begin` elements from its start.
 ArrayPtr part_of(const ArrayPtr& array, int64_t begin, const TensorType& type, Client& client) {
@@ -57,10 +42,12 @@ class Run {
 
   void operator()() {
     results_.resize(launches_.size());
-    if (are_one_program()) {
+    if (!communicates()) {
+      for (size_t i = 0; i < launches_.size(); ++i) run_alone(i);
+    } else if (are_one_program()) {
       run_together();
     } else {
-      for (size_t i = 0; i < launches_.size(); ++i) run_alone(i);
+      return run_segments();
     }
     std::exception_ptr refused;
     for (size_t i = 0; i < launches_.size(); ++i) {
@@ -90,34 +77,27 @@ class Run {
   }
   const ProgramText& text(size_t launch) { return code(launches_[launch]).text(replicas_); }
 
-  bool are_one_program() {
-    const bool communicate = std::ranges::any_of(launches_, [](const Launch& launch) {
+  bool communicates() const {
+    return std::ranges::any_of(launches_, [](const Launch& launch) {
       const bool alone = launch.group == nullptr || launch.group->size() == 1;
       return !alone && code(launch).text(1).communicates;
     });
-    if (!communicate) return false;
+  }
+
+  // Whether all replicas are here, each on a device of its own, and do the same.
+  bool are_one_program() {
     const auto replicas = static_cast<int>(launches_.size());
     std::set<int> devices;
     for (const Launch& launch : launches_) {
+      if (launch.group == nullptr || launch.group->size() != replicas) return false;
       devices.insert(launch.device.index);
-      check<Unimplemented>(launch.group != nullptr && launch.group->size() == replicas,
-                           "XLA: collectives with the replicas of other processes, or of other "
-                           "devices than TPUs, aren't implemented: expected the {} of one run.",
-                           replicas);
     }
-    check<Unimplemented>(static_cast<int>(devices.size()) == replicas,
-                         "XLA: expected a device for each of {} replicas that communicate, got {}.",
-                         replicas, devices.size());
+    if (static_cast<int>(devices.size()) != replicas) return false;
+    const std::string& first = code(launches_.front()).text(launches_.size()).text;
+    for (const Launch& launch : launches_.subspan(1)) {
+      if (code(launch).text(launches_.size()).text != first) return false;
+    }
     replicas_ = launches_.size();
-    for (size_t i = 1; i < launches_.size(); ++i) {
-      check<Unimplemented>(
-          text(i).text == text(0).text,
-          "XLA: replicas that communicate must run one program, but those of replicas 0 and {} "
-          "differ, most often in the shape of their part of a batch. Give each replica as many "
-          "examples in every batch (batch(…, drop_remainder), a batch size that the number of "
-          "replicas divides).",
-          i);
-    }
     return true;
   }
 
@@ -159,6 +139,30 @@ class Run {
     const LoadedProgram& program = code(launches_.front()).program_for(devices);
     started_ = true;
     results_ = program.run(arrays, kept, true);
+  }
+
+  // Nothing is overwritten; variables are replaced when all replicas have done well.
+  void run_segments() {
+    std::vector<std::exception_ptr> errors(launches_.size());
+    std::vector<std::vector<ArrayPtr>> arrays;
+    for (size_t i = 0; i < launches_.size(); ++i) {
+      std::vector<int64_t> kept;
+      arrays.push_back(arguments(i, kept));
+    }
+    run_replicas(static_cast<int>(launches_.size()), [&](int replica) {
+      const auto index = static_cast<size_t>(replica);
+      const Launch& launch = launches_[index];
+      try {
+        CORNU_ASSERT(launch.group != nullptr, ==, true);
+        results_[index] =
+            code(launch).segments().run(arrays[index], launch.device.index, *launch.group);
+      } catch (const std::exception& error) {
+        errors[index] = std::current_exception();
+        if (launch.group) launch.group->abort(error.what());
+      }
+    });
+    if (const std::exception_ptr cause = first_cause(errors)) std::rethrow_exception(cause);
+    for (size_t i = 0; i < launches_.size(); ++i) finish(i);
   }
 
   void finish(size_t index) {
@@ -216,6 +220,12 @@ LoadedProgram& XlaExecutable::program_for(const std::vector<int>& devices) {
   std::shared_ptr<LoadedProgram>& loaded = programs_[devices];
   if (!loaded) loaded = client_.compile(program.text, devices, program.outputs);
   return *loaded;
+}
+
+Segments& XlaExecutable::segments() {
+  const std::lock_guard lock(mutex_);
+  if (!segments_) segments_ = std::make_unique<Segments>(graph_, client_);
+  return *segments_;
 }
 
 ArrayPtr array_of(const Tensor& tensor, Client& client) {

@@ -11,6 +11,7 @@
 
 #include "framework/backends/xla/client.h"
 #include "framework/backends/xla/lowering.h"
+#include "framework/backends/xla/segments.h"
 #include "framework/graph/backend.h"
 #include "framework/graph/passes/dump.h"
 
@@ -34,6 +35,8 @@ class XlaExecutable : public Executable {
   // What runs on `replicas` devices at once.
   const ProgramText& text(size_t replicas);
   LoadedProgram& program_for(const std::vector<int>& devices);
+  // The same with its collectives on the host.
+  Segments& segments();
 
  private:
   Graph graph_;
@@ -41,6 +44,7 @@ class XlaExecutable : public Executable {
   std::mutex mutex_;  // guards the maps; what is in them stays
   std::map<size_t, ProgramText> texts_;
   std::map<std::vector<int>, std::shared_ptr<LoadedProgram>> programs_;
+  std::unique_ptr<Segments> segments_;
 };
 
 // The array of a tensor on a device of the client's, of the tensor's own type.
