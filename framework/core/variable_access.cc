@@ -196,7 +196,7 @@ void VariableAccess::require_healthy(size_t index) const {
   (use.stale ? use.original : &use)->variable->require_healthy(use.poisoned);
 }
 
-std::byte* VariableAccess::memory(size_t index, const Device& device) const {
+void VariableAccess::require_usable(size_t index, const Device& device) const {
   require_healthy(index);
   const Use& use = uses_[index];
   const Variable& variable = *use.variable;
@@ -204,7 +204,26 @@ std::byte* VariableAccess::memory(size_t index, const Device& device) const {
                             "Variable '{}': it lives on {}, but the code that uses it was compiled "
                             "for {}. Make it and run the code within the same DeviceScope.",
                             variable.path(), variable.device(), device);
-  return use.writes ? variable.writable() : const_cast<std::byte*>(use.value.address());
+}
+
+std::byte* VariableAccess::memory(size_t index, const Device& device) const {
+  require_usable(index, device);
+  const Use& use = uses_[index];
+  return use.writes ? use.variable->writable() : const_cast<std::byte*>(use.value.address());
+}
+
+const Tensor& VariableAccess::current(size_t index, const Device& device) const {
+  require_usable(index, device);
+  const Use& use = uses_[index];
+  return use.writes ? use.variable->impl().value : use.value;
+}
+
+void VariableAccess::replace(size_t index, const Tensor& value) const {
+  const Use& use = uses_[index];
+  CORNU_ASSERT(use.writes, ==, true);
+  Variable::Impl& state = use.variable->impl();
+  state.value = use.variable->own_handle(value);
+  ++state.version;
 }
 
 const Tensor& VariableAccess::value(size_t index) const {

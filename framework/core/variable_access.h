@@ -40,7 +40,11 @@ class VariableAccess {
   // The value of the index-th variable in the memory of `device`; writable where that was asked
   // for. FailedPrecondition when it was poisoned, or lives elsewhere.
   std::byte* memory(size_t index, const Device& device = {}) const;
-  // The value of the index-th variable, which was added to be read. As above when it was poisoned.
+  // For devices whose runs make new arrays: the value of the index-th variable, on `device`, and
+  // what it becomes where it was added to be written. As above.
+  const Tensor& current(size_t index, const Device& device) const;
+  void replace(size_t index, const Tensor& value) const;
+  // The value of the index-th variable, which was added to be read. As above when it is poisoned.
   const Tensor& value(size_t index) const;
   // The version of that value (Variable::version()).
   uint64_t version(size_t index) const { return uses_[index].version; }
@@ -65,6 +69,7 @@ class VariableAccess {
   static void fetch(Use& use);
   void look_at(Use& use) const;
   static void bring_up_to_date(Use& use);
+  void require_usable(size_t index, const Device& device) const;
 
   std::vector<Use> uses_;
   bool acquired_ = false;

@@ -89,6 +89,8 @@ Backend& cpu_backend();
 // That of NVIDIA's GPUs. Null where there is none to be used: `why` then says what was found and
 // what is needed.
 Backend* find_cuda_backend(std::string& why);
+// That of TPUs, or whatever devices the PJRT plugin serves that is found. Null as above.
+Backend* find_xla_backend(std::string& why);
 
 // Whether the tensor's value lies in the memory of `device`.
 bool is_there(const Tensor& tensor, const Device& device);

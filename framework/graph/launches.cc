@@ -2,17 +2,12 @@
 #include "framework/graph/launches.h"
 
 #include <algorithm>
-#include <exception>
 #include <string>
 
 #include "framework/core/replica_threads.h"
 
 namespace cornu {
-namespace {
-
-// The first error other than Aborted, which only follows from an error of another replica; else the
-// first one. Null: no errors.
-std::exception_ptr cause_of(const std::vector<std::exception_ptr>& errors) {
+std::exception_ptr first_cause(const std::vector<std::exception_ptr>& errors) {
   std::exception_ptr cause;
   for (const std::exception_ptr& error : errors) {
     if (!error) continue;
@@ -26,8 +21,6 @@ std::exception_ptr cause_of(const std::vector<std::exception_ptr>& errors) {
   }
   return cause;
 }
-
-}  // namespace
 
 LaunchRun::LaunchRun(std::span<Launch> launches,
                      FunctionRef<bool(const Executable&, size_t)> writes)
@@ -77,7 +70,7 @@ void LaunchRun::operator()(FunctionRef<void(size_t index, bool& touched)> body) 
     }
     touched[index] = wrote;
   });
-  const std::exception_ptr cause = cause_of(errors);
+  const std::exception_ptr cause = first_cause(errors);
   if (!cause) return;
   if (std::find(touched.begin(), touched.end(), true) != touched.end()) poison(cause);
   std::rethrow_exception(cause);

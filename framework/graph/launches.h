@@ -2,6 +2,7 @@
 // What every backend's run does around its launches.
 #pragma once
 
+#include <exception>
 #include <span>
 #include <vector>
 
@@ -10,6 +11,10 @@
 #include "framework/graph/backend.h"
 
 namespace cornu {
+
+// The first error other than Aborted, which only follows from an error of another replica; else the
+// first one. Null: no errors.
+std::exception_ptr first_cause(const std::vector<std::exception_ptr>& errors);
 
 // One run of several launches: has the variables that they read and write, as Backend::run says,
 // for as long as it lives.

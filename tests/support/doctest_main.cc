@@ -2,11 +2,13 @@
 // doctest's main. With CORNU_TEST_DEVICE=GPU:0 the tests' tensors lie on a device whose memory the
 // host can't read: by CORNU_TEST_BACKEND, "guarded" (the default: the CPU's kernels), "simulated"
 // (the CUDA backend on simulated GPUs), "divided" (on the parts of one) or "cuda" (a GPU of this
-// machine).
+// machine); with CORNU_TEST_DEVICE=TPU:0, "xla" (what the PJRT plugin serves that is found, that of
+// CORNU_TEST_PJRT_PLUGIN where the environment names none).
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <vector>
 
 #include "framework/backends/cuda/cuda_backend.h"
@@ -18,10 +20,22 @@
 
 namespace {
 
+constexpr int kReplicas = 5;  // at most, of strategies that are tested
+
+void use_plugin(const std::string& name) {
+  using namespace cornu;
+  const char* plugin = std::getenv("CORNU_TEST_PJRT_PLUGIN");
+  if (plugin && std::filesystem::exists(plugin)) setenv("PJRT_PLUGIN_LIBRARY_PATH", plugin, 0);
+  if (const std::string why = config::why_unavailable(DeviceType::Tpu); !why.empty()) {
+    test::skip_test("no PJRT plugin can be used: " + why);
+  }
+  set_default_device(name);
+}
+
 void use_device(const std::string& name, const std::string& backend) {
   using namespace cornu;
   if (backend == "guarded") return test::use_guarded_device(name);
-  constexpr int kReplicas = 5;  // at most, of strategies that are tested
+  if (backend == "xla") return use_plugin(name);
   if (backend == "simulated" || backend == "divided") {
     const bool divided = backend == "divided";
     static auto* runtime =

@@ -34,17 +34,17 @@ std::string onednn_version() {
   return fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
 }
 
-// What is known of each GPU; where there is none, why.
-Json gpus() {
-  Json gpus = Json::array();
-  for (const auto& gpu : cornu::config::list_physical_devices(cornu::DeviceType::Gpu)) {
-    Json details = Json::object({{"name", gpu.name}});
-    for (const auto& [name, value] : cornu::config::get_device_details(gpu)) {
+// What is known of each device of a type.
+Json described(cornu::DeviceType type) {
+  Json all = Json::array();
+  for (const auto& device : cornu::config::list_physical_devices(type)) {
+    Json details = Json::object({{"name", device.name}});
+    for (const auto& [name, value] : cornu::config::get_device_details(device)) {
       details.set(name, value);
     }
-    gpus.push_back(std::move(details));
+    all.push_back(std::move(details));
   }
-  return gpus;
+  return all;
 }
 
 Json facts() {
@@ -52,8 +52,10 @@ Json facts() {
   for (const auto& device : cornu::config::list_logical_devices()) devices.push_back(device.name);
   return Json::object(
       {{"logical_devices", std::move(devices)},
-       {"gpus", gpus()},
+       {"gpus", described(cornu::DeviceType::Gpu)},
        {"no_gpu", cornu::config::why_unavailable(cornu::DeviceType::Gpu)},
+       {"tpus", described(cornu::DeviceType::Tpu)},
+       {"no_tpu", cornu::config::why_unavailable(cornu::DeviceType::Tpu)},
        {"cores", usable_cores()},
        {"compute_threads", cornu::compute_threads()},
        {"instruction_set", cornu::cpu_instruction_sets()},
@@ -64,21 +66,20 @@ Json facts() {
                       {"HDF5", hdf5_version()}})}});
 }
 
-// A line for each GPU, or one that says why there is none.
-std::string gpu_lines(const Json& known) {
+// A line for each device of a type, "GPU" or "TPU", or one that says why there is none.
+std::string lines_of(std::string_view type, const Json& devices, const std::string& why) {
   std::string lines;
-  for (const Json& gpu : known.at("gpus").as_array()) {
+  for (const Json& device : devices.as_array()) {
     std::string more;
-    for (const auto& [name, value] : gpu.as_object()) {
+    for (const auto& [name, value] : device.as_object()) {
       if (name != "name" && name != "device_name") {
         more += fmt::format(", {} {}", name, value.as_string());
       }
     }
-    lines += fmt::format("GPU: {}: {}{}\n", gpu.at("name").as_string(),
-                         gpu.at("device_name").as_string(), more);
+    lines += fmt::format("{}: {}: {}{}\n", type, device.at("name").as_string(),
+                         device.at("device_name").as_string(), more);
   }
-  const std::string why = known.at("no_gpu").as_string();
-  return why.empty() ? lines : lines + "GPU: none. " + why + "\n";
+  return why.empty() ? lines : fmt::format("{}{}: none. {}\n", lines, type, why);
 }
 
 }  // namespace
@@ -98,10 +99,11 @@ void show_devices(const DevicesArguments& arguments) {
     libraries += fmt::format("{}{} {}", libraries.empty() ? "" : ", ", name, version.as_string());
   }
   cornu::console::write(fmt::format(
-      "Logical devices: {}\n{}Cores: {} for this process\nCompute threads: {} (OMP_NUM_THREADS "
+      "Logical devices: {}\n{}{}Cores: {} for this process\nCompute threads: {} (OMP_NUM_THREADS "
       "says how many)\nInstruction set: {}\nLibraries: {}\n",
-      devices, gpu_lines(known), known.at("cores").as_int(), known.at("compute_threads").as_int(),
-      known.at("instruction_set").as_string(), libraries));
+      devices, lines_of("GPU", known.at("gpus"), known.at("no_gpu").as_string()),
+      lines_of("TPU", known.at("tpus"), known.at("no_tpu").as_string()), known.at("cores").as_int(),
+      known.at("compute_threads").as_int(), known.at("instruction_set").as_string(), libraries));
 }
 
 }  // namespace apps

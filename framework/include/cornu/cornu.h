@@ -52,6 +52,7 @@
 #include "distribute/strategies/multi_worker_mirrored.h"
 #include "distribute/strategies/one_device.h"
 #include "distribute/strategies/parameter_server.h"
+#include "distribute/strategies/tpu.h"
 #include "framework/autodiff/gradient_tape.h"
 #include "framework/callbacks/callbacks.h"
 #include "framework/core/logging.h"

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lowerings of factorizations share: batches of matrices, (count, rows, columns), of floats
+// that are computed with.
+#pragma once
+
+#include "framework/backends/xla/lowering.h"
+
+namespace cornu::xla {
+
+// x as one batch, in float32 of 16-bit floats; and a result in an op's own type again.
+Value batch_of(Writer& to, const Value& x);
+Value out_of_batch(Writer& to, const Value& x, const TensorType& type);
+
+// Numbers of rows (axis 1) or columns (axis 2) of all elements; int64.
+Value row_numbers(Writer& to, const Value& x);
+Value column_numbers(Writer& to, const Value& x);
+
+// A vector for each matrix, (count, size), along its rows (one number for each row) or columns.
+Value per_row(Writer& to, const Value& vector, const Shape& shape);
+Value per_column(Writer& to, const Value& vector, const Shape& shape);
+// Sums of a matrix's rows: (count, rows); and of its columns.
+Value sum_rows(Writer& to, const Value& x);
+Value sum_columns(Writer& to, const Value& x);
+// Row or column number `index` (an int64 scalar).
+Value row_at(Writer& to, const Value& x, const Value& index);
+Value column_at(Writer& to, const Value& x, const Value& index);
+Value diagonal(Writer& to, const Value& x);
+// Unit matrices of any type and number, also with more rows or columns.
+Value eye_of(Writer& to, const TensorType& type);
+
+// A loop of `turns` over matrices: `body` gets the turn's number and makes their next values.
+Values repeat(Writer& to, int64_t turns, const Values& initial,
+              FunctionRef<Values(const Value& turn, std::span<const Value> values)> body);
+
+// By Householder's reflections: Q of all rows, R of the shape of x.
+std::pair<Value, Value> householder(Writer& to, const Value& x);
+
+void register_spectral(LoweringTable& table);  // eigh, svd
+
+}  // namespace cornu::xla
