@@ -9,7 +9,7 @@
 #include "distribute/cluster/call_proofs.h"
 #include "distribute/cluster/calls.h"
 #include "tests/distribute/clusters.h"
-#include "tests/support/errors.h"
+#include "tests/support/layer_conformance.h"
 
 using namespace cornu;
 using namespace cornu::distribute;
@@ -26,8 +26,8 @@ CallMessage answered(const std::string& method, const CallMessage& request) {
   return answer;
 }
 
-struct Task {
-  explicit Task(const std::string& token = kSecret)
+struct Answering {
+  explicit Answering(const std::string& token = kSecret)
       : address(test::free_addresses(1)[0]),
         server(std::make_unique<CallServer>(Address::parse(address, "test"), answered,
                                             CallCredentials{token})) {}
@@ -61,7 +61,7 @@ grpc::Status raw_call(const std::string& address, const std::string& path,
 }  // namespace
 
 TEST_CASE("a task answers calls, with tensors of any size, several at once") {
-  Task task;
+  Answering task;
   CallClient client(task.address, {kSecret});
   std::vector<float> many(1 << 20);
   std::iota(many.begin(), many.end(), 0.0f);
@@ -83,7 +83,7 @@ TEST_CASE("a task answers calls, with tensors of any size, several at once") {
 }
 
 TEST_CASE("a task that is gone is lost, and found when it is back") {
-  Task task;
+  Answering task;
   CallClient client(task.address, {kSecret});
   client.call("echo", {});
   task.server.reset();
@@ -104,7 +104,7 @@ TEST_CASE("a task that is gone is lost, and found when it is back") {
 }
 
 TEST_CASE("who doesn't know the token neither calls nor answers") {
-  Task task;
+  Answering task;
   CallClient stranger(task.address, {"another token of a job"});
   CHECK(error_of([&] { stranger.call("echo", {}); }) ==
         "FailedPrecondition: The task at " + task.address +
