@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// argmax, argmin, cumsum and argsort: along one axis of an array [outer, count, inner].
+// argmax, argmin and cumsum: along one axis of an array [outer, count, inner].
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <type_traits>
 
 #include "framework/backends/cpu/kernels/elementwise/memory.h"
@@ -191,44 +190,6 @@ std::unique_ptr<Kernel> make_cumsum(const KernelSpec& spec) {
   });
 }
 
-// ---- argsort ----
-
-template <class K>
-void sort_indices(const K* keys, int32_t* indices, int64_t count, bool descending) {
-  std::iota(indices, indices + count, 0);
-  // Comparing indices makes it stable: std::stable_sort would allocate.
-  std::sort(indices, indices + count, [=](int32_t a, int32_t b) {
-    const K left = keys[descending ? b : a];
-    const K right = keys[descending ? a : b];
-    if (comes_before(left, right)) return true;
-    return !comes_before(right, left) && a < b;
-  });
-}
-
-template <class T>
-std::unique_ptr<Kernel> make_argsort(const KernelSpec& spec) {
-  const Axis axis(spec);
-  if (axis.size() == 0) return make_kernel([](const KernelArgs&) {});
-  const bool descending = spec.attributes.get_bool("descending");
-  const int64_t grain = std::max<int64_t>(1, kScanGrain / 16 / axis.count);
-  return make_kernel([=](const KernelArgs& args) {
-    parallel_for(axis.outer * axis.inner, grain, [&](int64_t begin, int64_t end) {
-      const size_t key_bytes = round_up(size_t(axis.count) * sizeof(Key<T>), 64);
-      std::byte* memory = thread_memory(key_bytes + size_t(axis.count) * sizeof(int32_t));
-      auto* keys = reinterpret_cast<Key<T>*>(memory);
-      auto* indices = reinterpret_cast<int32_t*>(memory + key_bytes);
-      for (int64_t item = begin; item < end; ++item) {
-        const int64_t offset = item / axis.inner * axis.count * axis.inner + item % axis.inner;
-        const T* in = static_cast<const T*>(args.in[0]) + offset;
-        auto* out = static_cast<int32_t*>(args.out[0]) + offset;
-        for (int64_t i = 0; i < axis.count; ++i) keys[i] = in[i * axis.inner];
-        sort_indices(keys, indices, axis.count, descending);
-        for (int64_t i = 0; i < axis.count; ++i) out[i * axis.inner] = indices[i];
-      }
-    });
-  });
-}
-
 }  // namespace
 
 void register_scan_kernels(KernelTable& table) {
@@ -243,9 +204,6 @@ void register_scan_kernels(KernelTable& table) {
   table.add("cumsum", [](const KernelSpec& spec) -> std::unique_ptr<Kernel> {
     if (spec.inputs[0].dtype == DType::Bool) return nullptr;
     return dispatch_dtype(spec.inputs[0].dtype, [&]<class T>(T) { return make_cumsum<T>(spec); });
-  });
-  table.add("argsort", [](const KernelSpec& spec) {
-    return dispatch_dtype(spec.inputs[0].dtype, [&]<class T>(T) { return make_argsort<T>(spec); });
   });
 }
 
