@@ -168,6 +168,30 @@ void cumsum_columns(const T* in, T* out, const Axis& axis, int64_t width, ScanOp
   }
 }
 
+// Several rows of consecutive elements at once, since each sum waits for the one before it.
+template <int kRows, class T>
+void cumsum_rows(const T* in, T* out, int64_t count, ScanOptions options) {
+  Sum<T> sums[kRows] = {};
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t at = options.reverse ? count - 1 - i : i;
+    for (int row = 0; row < kRows; ++row) {
+      const Sum<T> before = sums[row];
+      sums[row] = before + to_sum(in[row * count + at]);
+      out[row * count + at] = from_sum<T>(options.exclusive ? before : sums[row]);
+    }
+  }
+}
+
+template <class T>
+void cumsum_all_rows(const T* in, T* out, int64_t rows, int64_t count, ScanOptions options) {
+  constexpr int kTogether = 4;  // whose cache lines hardly evict each other
+  int64_t row = 0;
+  for (; row + kTogether <= rows; row += kTogether) {
+    cumsum_rows<kTogether>(in + row * count, out + row * count, count, options);
+  }
+  for (; row < rows; ++row) cumsum_rows<1>(in + row * count, out + row * count, count, options);
+}
+
 template <class T>
 std::unique_ptr<Kernel> make_cumsum(const KernelSpec& spec) {
   const Axis axis(spec);
@@ -179,6 +203,12 @@ std::unique_ptr<Kernel> make_cumsum(const KernelSpec& spec) {
   const int64_t grain = std::max<int64_t>(1, kScanGrain / (axis.count * tile));
   return make_kernel([=](const KernelArgs& args) {
     parallel_for(axis.outer * tiles, grain, [&](int64_t begin, int64_t end) {
+      if (axis.inner == 1) {
+        const int64_t offset = begin * axis.count;
+        cumsum_all_rows(static_cast<const T*>(args.in[0]) + offset,
+                        static_cast<T*>(args.out[0]) + offset, end - begin, axis.count, options);
+        return;
+      }
       for (int64_t item = begin; item < end; ++item) {
         const int64_t first = item % tiles * tile;
         const int64_t offset = item / tiles * axis.count * axis.inner + first;
