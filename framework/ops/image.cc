@@ -195,6 +195,27 @@ Tensor with_margins(const Tensor& images, const std::string& data_format, const 
   return as_whole(rows.who, {images}, f, 1);
 }
 
+// Patches that lie side by side, in as many elements: no pixel is in two of them.
+Tensor patches_side_by_side(const Tensor& x, const std::vector<int64_t>& window,
+                            const std::vector<int64_t>& counts) {
+  Shape whole = {x.dim(0)}, apart = {x.dim(0)}, joined(counts);
+  std::vector<int64_t> order = {0}, within;
+  for (size_t i = 0; i < window.size(); ++i) {
+    whole.push_back(counts[i + 1] * window[i]);
+    apart.push_back(counts[i + 1]);
+    apart.push_back(window[i]);
+    order.push_back(static_cast<int64_t>(2 * i + 1));
+    within.push_back(static_cast<int64_t>(2 * i + 2));
+  }
+  whole.push_back(x.dim(-1));
+  apart.push_back(x.dim(-1));
+  order.insert(order.end(), within.begin(), within.end());
+  order.push_back(apart.rank() - 1);
+  joined[joined.rank() - 1] *= Shape(window).num_elements();
+  const Tensor used = slice(x, std::vector<int64_t>(counts.size(), 0), whole.dims());
+  return reshape(transpose(reshape(used, apart), order), joined);
+}
+
 Tensor patches(const char* who, const Tensor& images, const Sizes& size,
                const ExtractPatchesOptions& options, int64_t axes) {
   const ImageBatch batch(images, options.data_format, who, axes);
@@ -220,6 +241,9 @@ Tensor patches(const char* who, const Tensor& images, const Sizes& size,
   }
   counts.push_back(x.dim(-1));
   steps.push_back(1);
+  if (strides == window && std::ranges::all_of(dilation, [](int64_t rate) { return rate == 1; })) {
+    return batch.restored(patches_side_by_side(x, window, counts));
+  }
   std::vector<Tensor> parts;  // one for each place in a patch
   std::vector<int64_t> begin(counts.size(), 0);
   const int64_t places = Shape(window).num_elements();

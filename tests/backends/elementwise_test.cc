@@ -363,6 +363,39 @@ TEST_CASE("floating-point division with the sign of Python") {
               {1.5, 0.5, -0.5, -1.5, 0, 1, kNan, kNan, std::fmod(0.3, 0.1)}, 0);
 }
 
+template <class T>
+void check_division_like_python() {
+  PhiloxEngine engine(7);
+  std::vector<double> as, bs;
+  for (int i = 0; i < 20'000; ++i) {
+    const double scale = std::exp2(static_cast<double>(i % 81) - 40);
+    as.push_back((engine.uniform() - 0.5) * scale);
+    bs.push_back(engine.uniform() - 0.5);
+    if (i % 5 == 0) as.back() = std::round(as.back());  // also multiples, and zeros
+    if (i % 5 == 0) bs.back() = static_cast<double>(engine.below(9)) / 4 - 1;
+  }
+  const Tensor a = tensor_of(as, {20'000}, dtype_of<T>), b = tensor_of(bs, {20'000}, dtype_of<T>);
+  const Tensor rest = run1("mod", {a, b}, type_of(a));
+  const Tensor quotient = run1("floor_divide", {a, b}, type_of(a));
+  for (size_t i = 0; i < as.size(); ++i) {
+    const T x = a.data<T>()[i], y = b.data<T>()[i];
+    T expected = std::fmod(x, y);  // exact
+    if (expected != 0 && (expected < 0) != (y < 0)) expected += y;
+    const T result = rest.data<T>()[i];
+    REQUIRE((result == expected || (std::isnan(result) && std::isnan(expected))));
+    if (y == 0 || !(std::abs(x / y) < T(0x1p20))) continue;
+    const auto exact = static_cast<long double>(x) / static_cast<long double>(y);
+    REQUIRE(quotient.data<T>()[i] == static_cast<T>(std::floor(exact)));
+  }
+}
+
+TEST_CASE("floating-point remainders are exact, however far apart the operands are") {
+  for_each_instruction_set([] {
+    check_division_like_python<float>();
+    check_division_like_python<double>();
+  });
+}
+
 TEST_CASE("maximum and minimum hand on NaN from either side") {
   for_each_instruction_set([] {
     for (const DType dtype : {DType::Float32, DType::Float64, DType::BFloat16}) {

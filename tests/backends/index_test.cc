@@ -153,6 +153,30 @@ TEST_CASE("scatter_add gives the same bits on any number of threads") {
   const Attributes attributes = {{"shape", std::vector<int64_t>{7, 200}}, {"axis", int64_t{0}}};
   check_thread_independent(kernels(), "scatter_add", {index, updates}, attributes,
                            {{DType::Float32, {7, 200}}});
+  for (const int64_t width : {1, 3, 2048}) {  // rows of one number, of several, divided ones
+    const Tensor rows = indices({5000}, 900, DType::Int64, 3);
+    const Tensor numbers = random_tensor({5000, width}, DType::Float32, 4);
+    check_thread_independent(kernels(), "scatter_add", {rows, numbers},
+                             {{"shape", std::vector<int64_t>{900, width}}, {"axis", int64_t{0}}},
+                             {{DType::Float32, {900, width}}});
+  }
+}
+
+TEST_CASE("many indices are read by several threads, and the first wrong one is named") {
+  std::vector<int32_t> places(50'000);
+  for (size_t i = 0; i < places.size(); ++i) places[i] = static_cast<int32_t>(i % 7) - 3;
+  const Tensor x = random_tensor({7}, DType::Float32, 1);
+  const Tensor taken = kernels().run("gather", {x, Tensor::from(places, {50'000})},
+                                     {{"axis", int64_t{0}}}, {{DType::Float32, {50'000}}})[0];
+  for (size_t i = 0; i < places.size(); ++i) {
+    const auto place = static_cast<size_t>((places[i] + 7) % 7);
+    REQUIRE(taken.data<float>()[i] == x.data<float>()[place]);
+  }
+  places[20'000] = 7;
+  places[40'000] = 9;
+  CHECK(error_of("gather", {x, Tensor::from(places, {50'000})}, {{"axis", int64_t{0}}},
+                 {DType::Float32, {50'000}})
+            .starts_with("take: index 7 is outside of [-7, 7), axis 0 of shape (7,)"));
 }
 
 TEST_CASE("gather of many rows on several threads") {

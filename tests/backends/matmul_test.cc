@@ -133,6 +133,15 @@ TEST_CASE("matmul broadcasts batch axes") {
   }
 }
 
+TEST_CASE("matmul of many small matrices with vectors") {
+  for (int64_t k : {1, 3, 16, 37, 256}) {
+    check_transposes({100, 1, k}, {100, k, 1}, DType::Float32);
+    check_transposes({100, 3, k}, {100, k, 1}, DType::Float32);
+    check_transposes({4, 50, 5, k}, {4, 50, k, 1}, DType::Float32);
+    check_transposes({2, 50, 5, k}, {1, 50, k, 1}, DType::Float32);
+  }
+}
+
 TEST_CASE("matmul serves every dtype that has products") {
   for (DType dtype : {DType::Float64, DType::Float16, DType::BFloat16, DType::Int8, DType::UInt8,
                       DType::Int32, DType::Int64, DType::UInt32, DType::UInt64}) {

@@ -283,8 +283,8 @@ TEST_CASE("reductions have the same bits on any number of threads") {
 
 // ---- along one axis ----
 
-const Shape kScanShapes[] = {{1},      {9},       {1000},       {64, 10},
-                             {5, 300}, {4, 5, 6}, {3, 70, 600}, {2, 0, 3}};
+const Shape kScanShapes[] = {{1},       {9},       {1000},       {64, 10}, {5, 300},
+                             {19, 100}, {4, 5, 6}, {3, 70, 600}, {2, 0, 3}};
 
 // Calls `use(index of the first element, distance of elements)` for each line along `axis`.
 template <class F>
@@ -417,10 +417,41 @@ TEST_CASE("argsort is stable, with NaN behind all others") {
   CHECK(sorted(true) == std::vector<int32_t>{0, 3, 2, 1, 4});
 }
 
+TEST_CASE("argsort of long rows: zeros of both signs are equal, NaN comes behind infinity") {
+  constexpr double kValues[] = {kNan, 0.0, -0.0, -kInfinity, kInfinity, -1e-40, 2, -2};
+  for (const DType dtype : {DType::Float32, DType::Float64, DType::Float16, DType::BFloat16}) {
+    std::vector<double> values;
+    for (int64_t i = 0; i < 2 * 400; ++i) values.push_back(kValues[i * i % 11 % 8]);
+    const Tensor x = tensor_of(values, {2, 400}, dtype);
+    const std::vector<double> rounded = values_of(x);
+    for (const bool descending : {false, true}) {
+      const Tensor order =
+          kernels().run("argsort", {x}, {{"axis", int64_t{1}}, {"descending", descending}},
+                        {{DType::Int32, x.shape()}})[0];
+      const auto before = [](double a, double b) {
+        return a < b || (std::isnan(b) && !std::isnan(a));
+      };
+      for (int64_t row = 0; row < 2; ++row) {
+        const double* line = rounded.data() + row * 400;
+        std::vector<int32_t> expected(400);
+        std::iota(expected.begin(), expected.end(), 0);
+        std::ranges::stable_sort(expected, [&](int32_t a, int32_t b) {
+          return descending ? before(line[b], line[a]) : before(line[a], line[b]);
+        });
+        CHECK(order.rows(row, row + 1).to_vector<int32_t>() == expected);
+      }
+    }
+  }
+}
+
 TEST_CASE("scans have the same bits on any number of threads") {
   const Tensor x = random_tensor({30, 70, 20}, DType::Float32, 51);
   const Attributes sum{{"axis", int64_t{1}}, {"exclusive", false}, {"reverse", false}};
   check_thread_independent(kernels(), "cumsum", {x}, sum, {type_of(x)});
+  for (const int64_t rows : {5, 37}) {
+    check_thread_independent(kernels(), "cumsum", {random_tensor({rows, 2000}, DType::Float32, 52)},
+                             sum, {{DType::Float32, {rows, 2000}}});
+  }
   check_thread_independent(kernels(), "argmax", {x}, {{"axis", int64_t{1}}},
                            {{DType::Int32, {30, 20}}});
   check_thread_independent(kernels(), "argsort", {x}, {{"axis", int64_t{2}}, {"descending", false}},

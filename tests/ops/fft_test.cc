@@ -2,6 +2,8 @@
 // Values are Keras's (tests/golden) or follow from what a transform is.
 #include <doctest/doctest.h>
 
+#include <numbers>
+
 #include "framework/core/threads.h"
 #include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
@@ -47,6 +49,28 @@ TEST_CASE("gradients of Fourier transforms") {
       },
       {random_tensor({2, 3, 5}, -1, 1, 4), random_tensor({2, 3, 5})});
   check_smooth([](const Inputs& in) { return ops::extract_sequences(in[0], 6, 2); }, {signal});
+}
+
+TEST_CASE("a transform of any length is its definition, whatever rows are beside it") {
+  std::vector<int64_t> lengths = {49, 64, 96, 121, 210, 251, 509};
+  for (int64_t length = 1; length <= 40; ++length) lengths.push_back(length);
+  for (const int64_t n : lengths) {
+    CAPTURE(n);
+    const int64_t rows = n % 2 == 0 ? 35 : 3;
+    const Tensor real = random_tensor({rows, n}, -1, 1, 1);
+    const Tensor imaginary = random_tensor({rows, n}, -1, 1, 2);
+    const auto found = ops::fft({real, imaginary});
+    const Tensor places = ops::arange(int64_t{0}, n, int64_t{1}, DType::Float64);
+    const Tensor angles = ops::mod(ops::outer(places, places), static_cast<double>(n)) *
+                          (-2 * std::numbers::pi / static_cast<double>(n));
+    const Tensor cosines = ops::cos(angles), sines = ops::sin(angles);
+    check_same(found.first, ops::matmul(real, cosines) - ops::matmul(imaginary, sines), 1e-11);
+    check_same(found.second, ops::matmul(real, sines) + ops::matmul(imaginary, cosines), 1e-11);
+    for (int64_t row = 0; row < rows; ++row) {
+      const auto alone = ops::fft({real.rows(row, row + 1), imaginary.rows(row, row + 1)});
+      CHECK(alone.first.to_vector<double>() == found.first.rows(row, row + 1).to_vector<double>());
+    }
+  }
 }
 
 TEST_CASE("transforms undo each other") {

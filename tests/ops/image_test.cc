@@ -46,6 +46,29 @@ TEST_CASE("gradients of colors, sizes and patches") {
       {random_tensor({1, 2, 2, 3, 1})});
 }
 
+TEST_CASE("patches side by side are those that windows cut out") {
+  const Tensor images = random_tensor({2, 7, 9, 3});
+  const Tensor patches = extract_patches(images, {2, 3});
+  REQUIRE(patches.shape() == Shape{2, 3, 3, 18});
+  for (int64_t row = 0; row < 3; ++row) {
+    for (int64_t column = 0; column < 3; ++column) {
+      const Tensor window = ops::slice(images, {0, 2 * row, 3 * column, 0}, {2, 2, 3, 3});
+      check_same(ops::slice(patches, {0, row, column, 0}, {2, 1, 1, 18}),
+                 ops::reshape(window, {2, 1, 1, 18}), 0);
+    }
+  }
+  const Tensor padded = extract_patches(images, 4, {.padding = "same"});
+  REQUIRE(padded.shape() == Shape{2, 2, 3, 48});
+  const Tensor corner = ops::pad(images, {{0, 0}, {0, 1}, {1, 2}, {0, 0}});
+  check_same(ops::slice(padded, {0, 1, 2, 0}, {2, 1, 1, 48}),
+             ops::reshape(ops::slice(corner, {0, 4, 8, 0}, {2, 4, 4, 3}), {2, 1, 1, 48}), 0);
+  check_image_op(
+      [](const Inputs& in) {
+        return extract_patches(in[0], {2, 3});
+      },
+      {random_tensor({1, 5, 7, 2})});
+}
+
 TEST_CASE("gradients of filters") {
   const Tensor image = random_tensor({1, 4, 5, 2});
   check_image_op(

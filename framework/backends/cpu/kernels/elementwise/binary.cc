@@ -17,11 +17,15 @@ namespace cornu::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-struct PowerFloat32 {
+template <TileOp kOp>
+struct LongBinary {
   static constexpr bool kLong = true;
   template <class D, class V>
   HWY_INLINE V operator()(D d, V a, V b) const {
-    return vec_power_float32(d, a, b);
+    if constexpr (kOp == TileOp::Power) return vec_power_float32(d, a, b);
+    if constexpr (kOp == TileOp::FloorDivide) return vec_floor_divide(d, a, b);
+    if constexpr (kOp == TileOp::Mod) return vec_mod(d, a, b);
+    if constexpr (kOp == TileOp::Atan2) return vec_atan2_float32(d, a, b);
   }
 };
 
@@ -87,7 +91,13 @@ TileFn binary(TileOp op) {
     case TileOp::Minimum:
       return map_tile<T, Binary<TileOp::Minimum>, 2>;
     case TileOp::Power:
-      return std::is_same_v<T, float> ? map_tile<float, PowerFloat32, 2> : nullptr;
+      return std::is_same_v<T, float> ? map_tile<float, LongBinary<TileOp::Power>, 2> : nullptr;
+    case TileOp::FloorDivide:
+      return map_tile<T, LongBinary<TileOp::FloorDivide>, 2>;
+    case TileOp::Mod:
+      return map_tile<T, LongBinary<TileOp::Mod>, 2>;
+    case TileOp::Atan2:
+      return std::is_same_v<T, float> ? map_tile<float, LongBinary<TileOp::Atan2>, 2> : nullptr;
     case TileOp::Equal:
       return compare_tile<T, TileOp::Equal>;
     case TileOp::NotEqual:

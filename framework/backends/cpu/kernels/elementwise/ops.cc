@@ -138,15 +138,15 @@ double tile_cost(TileOp op, DType dtype) {
     case TileOp::Erf:
       return 0.5 * width;
     case TileOp::ErfInv:
-      return 200;
+      return dtype == DType::Float32 ? 5 : 200;
     case TileOp::Erfc:
       return 20;
     case TileOp::Power:
-      return dtype == DType::Float32 ? 2 : 20;
     case TileOp::Atan2:
+      return dtype == DType::Float32 ? 2 : 20;
     case TileOp::Mod:
     case TileOp::FloorDivide:
-      return 10;
+      return is_floating(dtype) ? 0.5 * width : 2;
     default:
       return 0.05 * width;
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tile functions as plain loops: for integers, bool, and operations of the C library.
 #include <cmath>
-#include <concepts>
 #include <limits>
 #include <numbers>
 #include <type_traits>
@@ -265,20 +264,6 @@ TileFn bool_function(TileOp op) {
 
 // ---- floating-point operations without a vector form ----
 
-// Python's: a - b * floor(a / b), exact, with the sign of b.
-template <std::floating_point T>
-T mod(T a, T b) {
-  const T rest = std::fmod(a, b);
-  if (rest == 0) return std::copysign(rest, b);
-  return (rest < 0) != (b < 0) ? rest + b : rest;
-}
-template <std::floating_point T>
-T floor_divide(T a, T b) {
-  if (b == 0 || std::isnan(a) || std::isnan(b) || std::isinf(a)) return a / b;
-  const T quotient = (a - mod(a, b)) / b;  // close to an integer
-  const T rounded = std::floor(quotient);
-  return quotient - rounded > T{0.5} ? rounded + 1 : rounded;
-}
 template <class T>
 T power_of(T a, T b) {
   return std::pow(a, b);
@@ -322,10 +307,6 @@ TileFn float_function(TileOp op) {
       return map_plain<T, T, erf_inverse<T>>;
     case TileOp::Power:
       return map_plain<T, T, power_of<T>>;
-    case TileOp::FloorDivide:
-      return map_plain<T, T, floor_divide<T>>;
-    case TileOp::Mod:
-      return map_plain<T, T, mod<T>>;
     case TileOp::Atan2:
       return map_plain<T, T, arctangent<T>>;
     default:

@@ -57,6 +57,14 @@ struct Unary {
   }
 };
 
+struct ErfInverseFloat32 {
+  static constexpr bool kLong = true;
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return vec_erf_inverse_float32(d, x);
+  }
+};
+
 template <TileOp kOp>
 struct Classify {
   template <class D, class V>
@@ -90,7 +98,10 @@ TileFn unary(TileOp op) {
   if (op == TileOp::IsNan) return classify_tile<T, TileOp::IsNan>;
   if (op == TileOp::IsInf) return classify_tile<T, TileOp::IsInf>;
   if (op == TileOp::IsFinite) return classify_tile<T, TileOp::IsFinite>;
-  if (op == TileOp::Erfc || op == TileOp::ErfInv) return nullptr;
+  if (op == TileOp::Erfc) return nullptr;
+  if (op == TileOp::ErfInv) {
+    return std::is_same_v<T, float> ? map_tile<float, ErfInverseFloat32, 1> : nullptr;
+  }
   return find<T, TileOp::Sigmoid>(op);
 }
 

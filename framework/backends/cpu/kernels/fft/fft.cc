@@ -1,115 +1,188 @@
 // SPDX-License-Identifier: Apache-2.0
-// fft and rfft, by Eigen's copy of kissfft: rows of the last axis are divided among threads.
+// fft, by stages of all radices, and rfft, by Eigen's copy of kissfft: rows of the last axis are
+// divided among threads.
 #include <unsupported/Eigen/FFT>
 
 #include <algorithm>
+#include <cmath>
 #include <complex>
 #include <cstring>
+#include <numbers>
+#include <utility>
 #include <vector>
 
 #include "framework/backends/cpu/kernel.h"
+#include "framework/backends/cpu/kernels/fft/stages.h"
 #include "framework/backends/cpu/kernels/through_float32.h"
 #include "framework/core/threads.h"
 
 namespace cornu::cpu {
 namespace {
 
-// The plans of one length, one for each part of the rows: a plan has working memory of its own.
+// The plans of real rows of one length, one for each part of the rows: a plan has working memory of
+// its own.
 template <class T>
 class Plans {
  public:
-  // `real`: transforms of real rows. `inverse`: exponents of the other sign, not divided.
-  Plans(int64_t rows, int64_t length, bool real, bool inverse)
-      : rows_(rows), length_(length), inverse_(inverse) {
+  using Plan = Eigen::FFT<T>;
+
+  Plans(int64_t rows, int64_t length) : rows_(rows), length_(length) {
     const int64_t work = 2 * length + 64;
     const int64_t most = std::max<int64_t>(1, rows * work / 16'384);
     plans_.resize(static_cast<size_t>(std::min<int64_t>({rows, most, compute_threads()})));
     // Plans are made where they are used first, which is here: a run allocates nothing.
-    std::vector<std::complex<T>> from(static_cast<size_t>(length)), to(from.size());
+    const std::vector<T> from(static_cast<size_t>(length));
+    std::vector<std::complex<T>> to(from.size());
     for (Plan& plan : plans_) {
       plan.SetFlag(Plan::Unscaled);
       plan.SetFlag(Plan::HalfSpectrum);
-      if (real) {
-        plan.fwd(to.data(), reinterpret_cast<const T*>(from.data()), length);
-      } else {
-        transform(plan, from.data(), to.data());
-      }
+      plan.fwd(to.data(), from.data(), length);
     }
   }
 
-  // Of interleaved numbers for two rows, for each part.
+  // Of a row of complex numbers, for each part.
   size_t scratch_bytes() const {
-    return plans_.size() * 2 * static_cast<size_t>(length_) * sizeof(std::complex<T>);
+    return plans_.size() * static_cast<size_t>(length_) * sizeof(std::complex<T>);
   }
 
-  // Calls visit(plan, row, from, to) for each row; from and to: a row of complex numbers.
+  // Calls visit(plan, row, to) for each row; to: a row of complex numbers.
   template <class Visit>
   void each(void* scratch, Visit visit) {
     const auto parts = static_cast<int>(plans_.size());
     parallel_parts(parts, [&](int part) {
-      auto* from = static_cast<std::complex<T>*>(scratch) + 2 * length_ * part;
+      auto* to = static_cast<std::complex<T>*>(scratch) + length_ * part;
       for (int64_t row = rows_ * part / parts; row < rows_ * (part + 1) / parts; ++row) {
-        visit(plans_[static_cast<size_t>(part)], row, from, from + length_);
+        visit(plans_[static_cast<size_t>(part)], row, to);
       }
     });
-  }
-
-  using Plan = Eigen::FFT<T>;
-  void transform(Plan& plan, const std::complex<T>* from, std::complex<T>* to) const {
-    if (inverse_) {
-      plan.inv(to, from, length_);
-    } else {
-      plan.fwd(to, from, length_);
-    }
   }
 
  private:
   int64_t rows_;
   int64_t length_;
-  bool inverse_;
   std::vector<Plan> plans_;
 };
 
+// The stages of transforms of one length, whose radices are small prime factors, and 4.
+template <class T>
+std::vector<FftStage<T>> stages_of(int64_t length) {
+  std::vector<FftStage<T>> stages;
+  for (int64_t left = length, radix = 4; left > 1;) {
+    while (left % radix != 0) radix = radix == 4 ? 2 : radix == 2 ? 3 : radix + 2;
+    FftStage<T> stage;
+    stage.radix = radix;
+    stage.rest = left / radix;
+    stage.stride = length / left;
+    const auto add_root = [](int64_t power, int64_t of, std::vector<T>& real,
+                             std::vector<T>& imaginary) {
+      const double angle =
+          -2 * std::numbers::pi * static_cast<double>(power) / static_cast<double>(of);
+      real.push_back(static_cast<T>(std::cos(angle)));
+      imaginary.push_back(static_cast<T>(std::sin(angle)));
+    };
+    for (int64_t i = 0; i < stage.rest; ++i) {
+      for (int64_t k = 0; k < radix; ++k) add_root(i * k, left, stage.real, stage.imaginary);
+    }
+    for (int64_t k = 0; k < radix; ++k) {
+      add_root(k, radix, stage.root_real, stage.root_imaginary);
+    }
+    left = stage.rest;
+    stages.push_back(std::move(stage));
+  }
+  return stages;
+}
+
+// Transforms several rows at once, whose elements alternate, so that they fill vectors.
 template <class T>
 class FftKernel : public Kernel {
  public:
   FftKernel(int64_t rows, int64_t length, bool inverse)
-      : plans_(rows, length, false, inverse), length_(length) {}
-  size_t scratch_bytes() const override { return plans_.scratch_bytes(); }
+      : stages_(stages_of<T>(length)),
+        rows_(rows),
+        length_(length),
+        lanes_(std::min(rows, std::clamp<int64_t>(kLaneElements / length, 1, kMostLanes))),
+        inverse_(inverse) {
+    const int64_t groups = (rows + lanes_ - 1) / lanes_;
+    const int64_t most = std::max<int64_t>(1, rows * length / 16'384);
+    parts_ = static_cast<int>(std::min<int64_t>({groups, most, compute_threads()}));
+  }
+  size_t scratch_bytes() const override {
+    return static_cast<size_t>(4 * parts_ * length_ * lanes_) * sizeof(T);
+  }
 
   void run(const KernelArgs& args) override {
-    const auto* real = static_cast<const T*>(args.in[0]);
-    const auto* imaginary = static_cast<const T*>(args.in[1]);
-    auto* out_real = static_cast<T*>(args.out[0]);
-    auto* out_imaginary = static_cast<T*>(args.out[1]);
-    plans_.each(args.scratch, [&](auto& plan, int64_t row, auto* from, auto* to) {
-      const int64_t offset = row * length_;
-      for (int64_t i = 0; i < length_; ++i) from[i] = {real[offset + i], imaginary[offset + i]};
-      plans_.transform(plan, from, to);
-      for (int64_t i = 0; i < length_; ++i) {
-        out_real[offset + i] = to[i].real();
-        out_imaginary[offset + i] = to[i].imag();
+    // The inverse is the transform of numbers whose parts are exchanged.
+    const int real = inverse_ ? 1 : 0;
+    const ComplexRows<const T> in{static_cast<const T*>(args.in[real]),
+                                  static_cast<const T*>(args.in[1 - real])};
+    const ComplexRows<T> out{static_cast<T*>(args.out[real]), static_cast<T*>(args.out[1 - real])};
+    const int64_t groups = (rows_ + lanes_ - 1) / lanes_;
+    parallel_parts(parts_, [&](int part) {
+      T* const memory = static_cast<T*>(args.scratch) + 4 * part * length_ * lanes_;
+      for (int64_t group = groups * part / parts_; group < groups * (part + 1) / parts_; ++group) {
+        const int64_t first = group * lanes_;
+        transform(in, out, first, std::min(lanes_, rows_ - first), memory);
       }
     });
   }
 
  private:
-  Plans<T> plans_;
-  int64_t length_;
+  static constexpr int64_t kMostLanes = 16;
+  static constexpr int64_t kLaneElements = 16'384;  // so that what a group needs stays in a cache
+
+  // Calls visit(lane, begin, end) for parts of all rows, so that those of one part stay in a cache.
+  template <class Visit>
+  void each_block(int64_t lanes, Visit visit) const {
+    constexpr int64_t kBlock = 32;
+    for (int64_t begin = 0; begin < length_; begin += kBlock) {
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        visit(lane, begin, std::min(begin + kBlock, length_));
+      }
+    }
+  }
+
+  void transform(const ComplexRows<const T>& in, const ComplexRows<T>& out, int64_t first,
+                 int64_t lanes, T* memory) const {
+    const int64_t size = length_ * lanes;
+    ComplexRows<T> from{memory, memory + size}, to{memory + 2 * size, memory + 3 * size};
+    each_block(lanes, [&](int64_t lane, int64_t begin, int64_t end) {
+      const int64_t row = (first + lane) * length_;
+      for (int64_t i = begin; i < end; ++i) {
+        from.real[i * lanes + lane] = in.real[row + i];
+        from.imaginary[i * lanes + lane] = in.imaginary[row + i];
+      }
+    });
+    for (const FftStage<T>& stage : stages_) {
+      run_stage(stage, lanes, {from.real, from.imaginary}, to);
+      std::swap(from, to);
+    }
+    each_block(lanes, [&](int64_t lane, int64_t begin, int64_t end) {
+      const int64_t row = (first + lane) * length_;
+      for (int64_t i = begin; i < end; ++i) {
+        out.real[row + i] = from.real[i * lanes + lane];
+        out.imaginary[row + i] = from.imaginary[i * lanes + lane];
+      }
+    });
+  }
+
+  std::vector<FftStage<T>> stages_;
+  int64_t rows_, length_, lanes_;
+  bool inverse_;
+  int parts_ = 1;
 };
 
 template <class T>
 class RfftKernel : public Kernel {
  public:
   RfftKernel(int64_t rows, int64_t length)
-      : plans_(rows, length, true, false), length_(length), bins_(length / 2 + 1) {}
+      : plans_(rows, length), length_(length), bins_(length / 2 + 1) {}
   size_t scratch_bytes() const override { return plans_.scratch_bytes(); }
 
   void run(const KernelArgs& args) override {
     const auto* in = static_cast<const T*>(args.in[0]);
     auto* out_real = static_cast<T*>(args.out[0]);
     auto* out_imaginary = static_cast<T*>(args.out[1]);
-    plans_.each(args.scratch, [&](auto& plan, int64_t row, auto*, auto* to) {
+    plans_.each(args.scratch, [&](auto& plan, int64_t row, auto* to) {
       plan.fwd(to, in + row * length_, length_);
       for (int64_t i = 0; i < bins_; ++i) {
         out_real[row * bins_ + i] = to[i].real();

@@ -35,6 +35,9 @@ struct MatmulProblem {
 // float32 and bfloat16; null for other dtypes and where oneDNN has no fast implementation.
 std::unique_ptr<Kernel> make_onednn_matmul(const MatmulProblem& problem);
 
+// Many small products of a matrix and a vector, of float32; null for others.
+std::unique_ptr<Kernel> make_dots(const MatmulProblem& problem);
+
 // Any arithmetic dtype: floating-point numbers by Eigen, integers by loops.
 std::unique_ptr<Kernel> make_plain_matmul(const MatmulProblem& problem);
 

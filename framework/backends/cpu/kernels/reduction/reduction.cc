@@ -408,6 +408,7 @@ void register_reduction_kernels(KernelTable& table) {
     table.add(op, make_reduction);
   }
   register_scan_kernels(table);
+  register_sort_kernels(table);
 }
 
 }  // namespace cornu::cpu

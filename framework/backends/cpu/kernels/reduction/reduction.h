@@ -33,7 +33,9 @@ ReduceFunctions reduce_functions(Reduction reduction, DType dtype);
 // float32, float64 and int32, compiled for several instruction sets.
 ReduceFunctions vector_reduce_functions(Reduction reduction, DType dtype);
 
-// argmax, argmin, cumsum and argsort.
+// argmax, argmin and cumsum.
 void register_scan_kernels(KernelTable& table);
+// argsort.
+void register_sort_kernels(KernelTable& table);
 
 }  // namespace cornu::cpu

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// argmax, argmin, cumsum and argsort: along one axis of an array [outer, count, inner].
+// argmax, argmin and cumsum: along one axis of an array [outer, count, inner].
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <type_traits>
 
 #include "framework/backends/cpu/kernels/elementwise/memory.h"
@@ -169,6 +168,30 @@ void cumsum_columns(const T* in, T* out, const Axis& axis, int64_t width, ScanOp
   }
 }
 
+// Several rows of consecutive elements at once, since each sum waits for the one before it.
+template <int kRows, class T>
+void cumsum_rows(const T* in, T* out, int64_t count, ScanOptions options) {
+  Sum<T> sums[kRows] = {};
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t at = options.reverse ? count - 1 - i : i;
+    for (int row = 0; row < kRows; ++row) {
+      const Sum<T> before = sums[row];
+      sums[row] = before + to_sum(in[row * count + at]);
+      out[row * count + at] = from_sum<T>(options.exclusive ? before : sums[row]);
+    }
+  }
+}
+
+template <class T>
+void cumsum_all_rows(const T* in, T* out, int64_t rows, int64_t count, ScanOptions options) {
+  constexpr int kTogether = 4;  // whose cache lines hardly evict each other
+  int64_t row = 0;
+  for (; row + kTogether <= rows; row += kTogether) {
+    cumsum_rows<kTogether>(in + row * count, out + row * count, count, options);
+  }
+  for (; row < rows; ++row) cumsum_rows<1>(in + row * count, out + row * count, count, options);
+}
+
 template <class T>
 std::unique_ptr<Kernel> make_cumsum(const KernelSpec& spec) {
   const Axis axis(spec);
@@ -180,50 +203,18 @@ std::unique_ptr<Kernel> make_cumsum(const KernelSpec& spec) {
   const int64_t grain = std::max<int64_t>(1, kScanGrain / (axis.count * tile));
   return make_kernel([=](const KernelArgs& args) {
     parallel_for(axis.outer * tiles, grain, [&](int64_t begin, int64_t end) {
+      if (axis.inner == 1) {
+        const int64_t offset = begin * axis.count;
+        cumsum_all_rows(static_cast<const T*>(args.in[0]) + offset,
+                        static_cast<T*>(args.out[0]) + offset, end - begin, axis.count, options);
+        return;
+      }
       for (int64_t item = begin; item < end; ++item) {
         const int64_t first = item % tiles * tile;
         const int64_t offset = item / tiles * axis.count * axis.inner + first;
         cumsum_columns(static_cast<const T*>(args.in[0]) + offset,
                        static_cast<T*>(args.out[0]) + offset, axis,
                        std::min(tile, axis.inner - first), options);
-      }
-    });
-  });
-}
-
-// ---- argsort ----
-
-template <class K>
-void sort_indices(const K* keys, int32_t* indices, int64_t count, bool descending) {
-  std::iota(indices, indices + count, 0);
-  // Comparing indices makes it stable: std::stable_sort would allocate.
-  std::sort(indices, indices + count, [=](int32_t a, int32_t b) {
-    const K left = keys[descending ? b : a];
-    const K right = keys[descending ? a : b];
-    if (comes_before(left, right)) return true;
-    return !comes_before(right, left) && a < b;
-  });
-}
-
-template <class T>
-std::unique_ptr<Kernel> make_argsort(const KernelSpec& spec) {
-  const Axis axis(spec);
-  if (axis.size() == 0) return make_kernel([](const KernelArgs&) {});
-  const bool descending = spec.attributes.get_bool("descending");
-  const int64_t grain = std::max<int64_t>(1, kScanGrain / 16 / axis.count);
-  return make_kernel([=](const KernelArgs& args) {
-    parallel_for(axis.outer * axis.inner, grain, [&](int64_t begin, int64_t end) {
-      const size_t key_bytes = round_up(size_t(axis.count) * sizeof(Key<T>), 64);
-      std::byte* memory = thread_memory(key_bytes + size_t(axis.count) * sizeof(int32_t));
-      auto* keys = reinterpret_cast<Key<T>*>(memory);
-      auto* indices = reinterpret_cast<int32_t*>(memory + key_bytes);
-      for (int64_t item = begin; item < end; ++item) {
-        const int64_t offset = item / axis.inner * axis.count * axis.inner + item % axis.inner;
-        const T* in = static_cast<const T*>(args.in[0]) + offset;
-        auto* out = static_cast<int32_t*>(args.out[0]) + offset;
-        for (int64_t i = 0; i < axis.count; ++i) keys[i] = in[i * axis.inner];
-        sort_indices(keys, indices, axis.count, descending);
-        for (int64_t i = 0; i < axis.count; ++i) out[i * axis.inner] = indices[i];
       }
     });
   });
@@ -243,9 +234,6 @@ void register_scan_kernels(KernelTable& table) {
   table.add("cumsum", [](const KernelSpec& spec) -> std::unique_ptr<Kernel> {
     if (spec.inputs[0].dtype == DType::Bool) return nullptr;
     return dispatch_dtype(spec.inputs[0].dtype, [&]<class T>(T) { return make_cumsum<T>(spec); });
-  });
-  table.add("argsort", [](const KernelSpec& spec) {
-    return dispatch_dtype(spec.inputs[0].dtype, [&]<class T>(T) { return make_argsort<T>(spec); });
   });
 }
 

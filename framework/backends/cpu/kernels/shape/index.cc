@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that read or write by index.
-#define EIGEN_DONT_PARALLELIZE
-#include <Eigen/Core>
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "framework/backends/cpu/kernel.h"
@@ -15,6 +14,9 @@ namespace cornu::cpu {
 namespace {
 
 constexpr int64_t kGatherGrainBytes = 16384;  // per thread, at least
+constexpr int64_t kIndexGrain = 16384;        // indices that a thread reads, at least
+constexpr int64_t kDividedRowBytes = 4096;    // rows that are divided among threads, at least
+constexpr int64_t kSharedRowBytes = 128;      // rows of an axis that is divided, at least
 
 // An array as [outer, size, inner], around one of its axes.
 struct AxisView {
@@ -51,12 +53,19 @@ class IndexReader {
       if constexpr (std::is_integral_v<T>) {
         const T* values = static_cast<const T*>(indices);
         const auto size = static_cast<uint64_t>(view_.size);
-        for (int64_t i = 0; i < count_; ++i) {
-          const auto index = static_cast<int64_t>(values[i]);
-          out[i] = std::is_signed_v<T> && index < 0 ? index + view_.size : index;
-          if (static_cast<uint64_t>(out[i]) >= size) [[unlikely]]
-            fail(fmt::to_string(values[i]));
-        }
+        std::atomic<bool> valid = true;
+        parallel_for(count_, kIndexGrain, [&](int64_t begin, int64_t end) {
+          bool all = true;
+          for (int64_t i = begin; i < end; ++i) {
+            const auto index = static_cast<int64_t>(values[i]);
+            out[i] = std::is_signed_v<T> && index < 0 ? index + view_.size : index;
+            all &= static_cast<uint64_t>(out[i]) < size;
+          }
+          if (!all) valid = false;
+        });
+        if (valid) return;
+        const auto outside = [&](int64_t index) { return static_cast<uint64_t>(index) >= size; };
+        fail(fmt::to_string(values[std::find_if(out, out + count_, outside) - out]));
       }
     });
     return out;
@@ -130,44 +139,82 @@ std::unique_ptr<Kernel> make_gather(const KernelSpec& spec) {
 }
 
 template <class T>
-void add_row(const T* from, T* to, int64_t count) {
-  using Row = Eigen::Array<Wrapping<T>, Eigen::Dynamic, 1>;
-  Eigen::Map<Row>(reinterpret_cast<Wrapping<T>*>(to), count) +=
-      Eigen::Map<const Row>(reinterpret_cast<const Wrapping<T>*>(from), count);
+void add_row(const T* __restrict from, T* __restrict to, int64_t count) {
+  using Sum = Wrapping<T>;
+  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(Sum(to[i]) + Sum(from[i]));
 }
 
-// Adds in the order of the indices: threads divide the axes after the indexed one, or those before
-// it.
+// Adds in the order of the indices. Threads divide the axes before the indexed one; else rows that
+// are long, or else the indexed axis: each reads all indices, and adds to the rows that are its
+// own. Short rows are added sooner than one has found out whose they are.
 template <class T>
-std::unique_ptr<Kernel> make_scatter_add_of(const KernelSpec& spec) {
-  const AxisView view(spec.outputs[0].shape, spec.attributes.get_int("axis"));
-  const IndexReader reader(spec, spec.inputs[0], view);
-  auto run = [view, reader, bytes = spec.outputs[0].bytes()](const KernelArgs& args) {
-    const int64_t* index = reader.read(args.in[0], args.scratch);
+class ScatterAdd {
+ public:
+  explicit ScatterAdd(const KernelSpec& spec)
+      : view_(spec.outputs[0].shape, spec.attributes.get_int("axis")),
+        reader_(spec, spec.inputs[0], view_) {}
+  size_t bytes() const { return reader_.bytes(); }
+
+  void operator()(const KernelArgs& args) const {
+    const int64_t* index = reader_.read(args.in[0], args.scratch);
     const T* updates = static_cast<const T*>(args.in[1]);
     T* out = static_cast<T*>(args.out[0]);
-    if (bytes > 0) std::memset(out, 0, bytes);
-    const int64_t count = reader.count();
-    auto add = [&](int64_t outer, int64_t first, int64_t last) {
-      for (int64_t i = 0; i < count; ++i) {
-        const T* from = updates + (outer * count + i) * view.inner;
-        add_row(from + first, out + (outer * view.size + index[i]) * view.inner + first,
-                last - first);
-      }
-    };
-    if (view.outer > 1) {
-      parallel_for(view.outer, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t outer = begin; outer < end; ++outer) add(outer, 0, view.inner);
+    const int64_t block = view_.size * view_.inner;
+    constexpr auto kElement = static_cast<int64_t>(sizeof(T));
+    if (view_.outer > 1) {
+      parallel_for(view_.outer, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t outer = begin; outer < end; ++outer) {
+          add(index, updates + outer * reader_.count() * view_.inner, out + outer * block, 0,
+              view_.inner);
+        }
       });
-    } else if (view.outer == 1) {
-      const int64_t grain =
-          kGatherGrainBytes / static_cast<int64_t>(sizeof(T)) / std::max<int64_t>(1, count);
-      const int64_t line = 64 / static_cast<int64_t>(sizeof(T));
-      parallel_for(view.inner, std::max(grain, line),
-                   [&](int64_t begin, int64_t end) { add(0, begin, end); });
+    } else if (view_.inner * kElement >= kDividedRowBytes) {
+      parallel_for(view_.inner, kDividedRowBytes / 2 / kElement,
+                   [&](int64_t begin, int64_t end) { add(index, updates, out, begin, end); });
+    } else if (view_.outer == 1) {
+      const int64_t bytes = (block + reader_.count() * view_.inner) * kElement;
+      const int64_t grain = view_.inner * kElement < kSharedRowBytes
+                                ? view_.size
+                                : view_.size * kGatherGrainBytes / std::max<int64_t>(1, bytes);
+      parallel_for(view_.size, grain, [&](int64_t begin, int64_t end) {
+        add_to_rows(index, updates, out, begin, end);
+      });
     }
-  };
-  return make_kernel(run, reader.bytes());
+  }
+
+ private:
+  // To the columns [first, last) of all rows.
+  void add(const int64_t* index, const T* updates, T* out, int64_t first, int64_t last) const {
+    for (int64_t row = 0; row < view_.size; ++row) {
+      std::fill(out + row * view_.inner + first, out + row * view_.inner + last, T{});
+    }
+    for (int64_t i = 0; i < reader_.count(); ++i) {
+      add_row(updates + i * view_.inner + first, out + index[i] * view_.inner + first,
+              last - first);
+    }
+  }
+  void add_to_rows(const int64_t* index, const T* updates, T* out, int64_t first,
+                   int64_t last) const {
+    const int64_t inner = view_.inner;
+    std::fill(out + first * inner, out + last * inner, T{});
+    for (int64_t i = 0; i < reader_.count(); ++i) {
+      if (index[i] < first || index[i] >= last) continue;
+      if (inner == 1) {
+        out[index[i]] = static_cast<T>(Wrapping<T>(out[index[i]]) + Wrapping<T>(updates[i]));
+      } else {
+        add_row(updates + i * inner, out + index[i] * inner, inner);
+      }
+    }
+  }
+
+  AxisView view_;
+  IndexReader reader_;
+};
+
+template <class T>
+std::unique_ptr<Kernel> make_scatter_add_of(const KernelSpec& spec) {
+  const ScatterAdd<T> scatter(spec);
+  return make_kernel(scatter, scatter.bytes());
 }
 
 template <class T>
@@ -182,9 +229,14 @@ std::unique_ptr<Kernel> make_take_along_axis_of(const KernelSpec& spec) {
     T* out = static_cast<T*>(args.out[0]);
     parallel_for(to.outer, kGatherGrainBytes / std::max<int64_t>(1, to.size * to.inner),
                  [&](int64_t begin, int64_t end) {
-                   for (int64_t i = begin * to.size * to.inner; i < end * to.size * to.inner; ++i) {
-                     const int64_t outer = i / (to.size * to.inner);
-                     out[i] = x[(outer * from.size + index[i]) * from.inner + i % to.inner];
+                   int64_t i = begin * to.size * to.inner;
+                   for (int64_t outer = begin; outer < end; ++outer) {
+                     const T* block = x + outer * from.size * from.inner;
+                     for (int64_t row = 0; row < to.size; ++row) {
+                       for (int64_t j = 0; j < to.inner; ++j, ++i) {
+                         out[i] = block[index[i] * from.inner + j];
+                       }
+                     }
                    }
                  });
   };
@@ -197,17 +249,22 @@ std::unique_ptr<Kernel> make_put_along_axis_add_of(const KernelSpec& spec) {
   const AxisView from(spec.inputs[0].shape, axis);
   const AxisView to(spec.outputs[0].shape, axis);
   const IndexReader reader(spec, spec.inputs[0], to);
-  auto run = [from, to, reader, bytes = spec.outputs[0].bytes()](const KernelArgs& args) {
+  auto run = [from, to, reader](const KernelArgs& args) {
     const int64_t* index = reader.read(args.in[0], args.scratch);
     const T* updates = static_cast<const T*>(args.in[1]);
     T* out = static_cast<T*>(args.out[0]);
-    if (bytes > 0) std::memset(out, 0, bytes);
-    const int64_t block = from.size * from.inner;
+    const int64_t block = to.size * to.inner;
     parallel_for(from.outer, kGatherGrainBytes / std::max<int64_t>(1, block),
                  [&](int64_t begin, int64_t end) {
-                   for (int64_t i = begin * block; i < end * block; ++i) {
-                     const int64_t at = (i / block * to.size + index[i]) * to.inner + i % to.inner;
-                     add_row(updates + i, out + at, 1);
+                   std::fill(out + begin * block, out + end * block, T{});
+                   int64_t i = begin * from.size * from.inner;
+                   for (int64_t outer = begin; outer < end; ++outer) {
+                     for (int64_t row = 0; row < from.size; ++row) {
+                       for (int64_t j = 0; j < to.inner; ++j, ++i) {
+                         T& sum = out[outer * block + index[i] * to.inner + j];
+                         sum = static_cast<T>(Wrapping<T>(sum) + Wrapping<T>(updates[i]));
+                       }
+                     }
                    }
                  });
   };
