@@ -51,8 +51,8 @@ Tensor gradient_or_zeros(const VjpContext& c, size_t output) {
   return gradient.defined() ? gradient : zeros_like(c.out(output));
 }
 
+// Of the states; autodiff/recurrent_vjps.h has that of the gates, and of lstm_grad.
 Gradients lstm_vjp(const VjpContext& c) {
-  check<Unimplemented>(!c.gradient(2).defined(), "lstm: its gates have no gradient.");
   const Attributes& attributes = c.attributes;
   const Tensor& before = c.in(1);
   const Tensor& states = c.out(0);
@@ -71,12 +71,6 @@ Gradients lstm_vjp(const VjpContext& c) {
   return {gradients[0], gradients[1], gradients[2], of_kernel};
 }
 
-Gradients no_second_gradient(const VjpContext&) {
-  raise<Unimplemented>(
-      "lstm: its gradient can't be differentiated again. Make the layer with .unroll = true, or "
-      "with another cell.");
-}
-
 }  // namespace
 
 LstmResult lstm(const Tensor& inputs, const Tensor& h, const Tensor& c,
@@ -92,8 +86,7 @@ LstmResult lstm(const Tensor& inputs, const Tensor& h, const Tensor& c,
 
 void register_recurrent(OpRegistry& registry) {
   registry.add({.name = "lstm", .infer = infer_lstm, .vjp = lstm_vjp, .traits = {}});
-  registry.add(
-      {.name = "lstm_grad", .infer = infer_lstm_grad, .vjp = no_second_gradient, .traits = {}});
+  registry.add({.name = "lstm_grad", .infer = infer_lstm_grad, .vjp = {}, .traits = {}});
 }
 
 }  // namespace cornu::ops

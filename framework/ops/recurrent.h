@@ -23,8 +23,8 @@ struct LstmResult {
 //   c = f c + i g;  h = o tanh(c)
 // inputs: (time, batch, 4 units), products with the kernel and bias added; h, c: (batch, units);
 // recurrent_kernel: (units, 4 units). All float32, time >= 1.
-// Its gradient can't be differentiated again: Unimplemented. InvalidArgument for other shapes or
-// dtypes.
+// A gradient of its gradient is computed step by step, as a scan is. InvalidArgument for other
+// shapes or dtypes.
 LstmResult lstm(const Tensor& inputs, const Tensor& h, const Tensor& c,
                 const Tensor& recurrent_kernel, const LstmOptions& options = {});
 

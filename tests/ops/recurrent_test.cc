@@ -136,18 +136,53 @@ TEST_CASE("what users are told of lstm") {
       "InvalidArgument: lstm: expected inputs (time, batch, 4 units), time >= 1, got (2, 3, 15).");
   CHECK(error_of([&] { ops::lstm(ops::cast(in[0], DType::Float64), in[1], in[2], in[3]); }) ==
         "InvalidArgument: lstm: expected float32, got float64.");
-  CHECK(
-      error_of([&] {
-        GradientTape outer;
-        outer.watch(in[0]);
-        Tensor slope;
-        {
-          GradientTape inner;
-          inner.watch(in[0]);
-          slope = inner.gradient(ops::sum(as_one_op(in, false)[1]), in[0]);
+}
+
+TEST_CASE("gradients of lstm's gradients are those of its steps") {
+  // Of the size of each input's gradient, as a gradient penalty takes it; of all inputs.
+  const auto second = [](Recurrence run, const Problem& p, bool compiled) {
+    const auto both = [&](const std::vector<Tensor>& in) {
+      GradientTape outer;
+      for (const Tensor& x : in) outer.watch(x);
+      Tensor size = 0.0F;
+      {
+        GradientTape inner;
+        for (const Tensor& x : in) inner.watch(x);
+        const std::vector<Tensor> results = run(in, p.reverse);
+        const Tensor loss = ops::sum(ops::sin(results[0])) + ops::sum(results[1] * results[2]);
+        for (const Tensor& slope : inner.gradient(loss, in)) {
+          size += ops::sum(ops::square(slope));
         }
-        outer.gradient(ops::sum(ops::square(slope)), in[0]);
-      })
-          .starts_with("Unimplemented: lstm: its gradient can't be differentiated again. Make the "
-                       "layer with .unroll = true"));
+      }
+      return outer.gradient(size, in);
+    };
+    return compiled ? function(both).call(inputs_of(p)) : both(inputs_of(p));
+  };
+  for (const Problem& p :
+       {Problem{1, 2, 1, false}, Problem{5, 2, 3, false}, Problem{4, 3, 4, true}}) {
+    CAPTURE(p.reverse);
+    const std::vector<Tensor> expected = second(step_by_step, p, false);
+    for (const bool compiled : {false, true}) {
+      CAPTURE(compiled);
+      const std::vector<Tensor> found = second(as_one_op, p, compiled);
+      REQUIRE(found.size() == expected.size());
+      for (size_t i = 0; i < found.size(); ++i) {
+        CAPTURE(i);
+        CHECK(distance(found[i], expected[i]) < 1e-4);
+      }
+    }
+  }
+}
+
+TEST_CASE("lstm is differentiated three times") {
+  const std::vector<Tensor> in = inputs_of({3, 2, 2, false});
+  const auto third = [&](Recurrence run) {
+    GradientTape a, b, c;
+    for (GradientTape* tape : {&a, &b, &c}) tape->watch(in[0]);
+    const Tensor loss = ops::sum(ops::square(run(in, false)[0]));
+    const Tensor first = ops::sum(ops::square(c.gradient(loss, in[0])));
+    const Tensor second = ops::sum(ops::square(b.gradient(first, in[0])));
+    return a.gradient(second, in[0]);
+  };
+  CHECK(distance(third(as_one_op), third(step_by_step)) < 1e-3);
 }
