@@ -46,7 +46,10 @@ class XlaBackend : public Backend {
                               const Attributes& attributes,
                               std::span<const TensorType> output_types,
                               const Device& device) override {
-    if (op.name == "identity" || op.name == "stop_gradient") return {inputs[0].strong()};
+    // The same array under a handle of its own: tapes go by identity.
+    if (op.name == "identity" || op.name == "stop_gradient") {
+      return {inputs[0].with_shape(output_types[0].shape)};
+    }
     std::vector<TensorType> input_types;
     for (const Tensor& input : inputs) input_types.push_back(type_of(input));
     const KernelSpec spec{op, attributes, input_types, output_types};

@@ -129,6 +129,14 @@ TEST_CASE("parts of arrays and other shapes are read on the device") {
   CHECK(ops::sum(x.rows(3, 4).with_shape({3, 1})).item<float>() == 30);
 }
 
+TEST_CASE("gradients stop where they are to, eagerly too") {
+  const Tensor x = Tensor::from({2.F, 3.F}).to("TPU:0");
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = ops::sum(x * ops::stop_gradient(x));
+  CHECK(tape.gradient(y, x).to_vector<float>() == std::vector<float>{2, 3});
+}
+
 TEST_CASE("what lies on two devices isn't computed with, a copy is") {
   const Tensor a = ops::ones({2}).to("TPU:0");
   const Tensor b = ops::ones({2}).to("CPU:0");
