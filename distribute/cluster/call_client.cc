@@ -3,6 +3,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "distribute/cluster/call_proofs.h"
@@ -18,6 +19,7 @@ constexpr int kSignOfLife = 10'000;  // ms between signs of life, and until one 
 grpc::ChannelArguments call_arguments() {
   grpc::ChannelArguments arguments = channel_arguments();
   arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetInt(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1);  // none but identity
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kSignOfLife);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kSignOfLife);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
@@ -68,10 +70,20 @@ struct CallClient::Impl {
     uint64_t number = 0;
   };
 
-  // The session and the number of the next call; makes one where there is none.
+  // The session and the number of the next call; makes one where there is none. Callbacks take
+  // `mutex`, and never wait.
   Session next() {
+    if (const auto known = known_session()) return *known;
+    const std::lock_guard greeting(greeting_mutex);  // one says hello for all
+    if (const auto known = known_session()) return *known;
+    Session fresh = hello();
+    fresh.number = 1;
     const std::lock_guard lock(mutex);
-    if (session.name.empty()) session = hello();
+    return session = fresh;
+  }
+  std::optional<Session> known_session() {
+    const std::lock_guard lock(mutex);
+    if (session.name.empty()) return std::nullopt;
     ++session.number;
     return session;
   }
@@ -112,7 +124,8 @@ struct CallClient::Impl {
   const CallCredentials credentials;
   std::shared_ptr<grpc::Channel> channel;
   Stub stub;
-  std::mutex mutex;
+  std::mutex greeting_mutex;
+  std::mutex mutex;  // of the session
   Session session;
 };
 
@@ -131,13 +144,13 @@ std::future<CallMessage> CallClient::start(const std::string& method, const Call
   auto pending = std::make_shared<PendingCall>();
   std::future<CallMessage> future = pending->promise.get_future();
   try {
+    pending->request = to_bytes(request);
     const Impl::Session session = impl_->next();
     const std::string path = kCallPath + method;
     const std::string number = std::to_string(session.number);
     pending->context.AddMetadata(kSession, session.name);
     pending->context.AddMetadata(kNumber, number);
     pending->context.AddMetadata(kProof, call_proof(session.key, number, path));
-    pending->request = to_bytes(request);
     impl_->stub.UnaryCall(
         &pending->context, path, {}, &pending->request, &pending->answer,
         [impl = impl_, pending, name = session.name](grpc::Status status) {

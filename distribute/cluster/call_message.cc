@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kLengthBytes = 4;
 constexpr size_t kReferredTo = size_t{64} << 10;
+constexpr size_t kMostBytes = (size_t{1} << 32) - (1 << 20);  // gRPC's lengths have 32 bits
 
 grpc::Slice slice_of(const Tensor& tensor) {
   if (tensor.bytes() < kReferredTo) return grpc::Slice(tensor.raw(), tensor.bytes());
@@ -72,10 +73,17 @@ Tensor read_tensor(Slices& slices, const Json& type) {
 
 grpc::ByteBuffer to_bytes(const CallMessage& message) {
   Json types = Json::array();
+  size_t bytes = 0;
   for (const Tensor& tensor : message.tensors) {
     check<InvalidArgument>(tensor.defined() && tensor.dtype() != DType::String,
                            "Call: tasks send each other tensors of numbers, got {}.", tensor);
     types.push_back(Json::array({to_string(tensor.dtype()), tensor.shape()}));
+    bytes += tensor.bytes();
+    check<ResourceExhausted>(bytes < kMostBytes,
+                             "Call: a message of {} bytes and more of tensors is too large: it may "
+                             "have 4 GiB. Use more parameter servers, or divide large variables "
+                             "among them (variable_partitioner).",
+                             bytes);
   }
   const std::string head = Json::array({message.json, types}).dump();
   std::string begin;

@@ -12,6 +12,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -22,6 +23,9 @@
 
 namespace cornu::distribute {
 namespace {
+
+constexpr size_t kMostThreads = 1024;
+constexpr int kIdleConnection = 600'000;  // ms: callers connect anew
 
 // Runs what it is given, each on a thread of its own at once: threads that are idle are used again.
 class CallThreads {
@@ -34,14 +38,20 @@ class CallThreads {
     changed_.notify_all();
     for (std::thread& thread : threads_) thread.join();
   }
-  void run(std::function<void()> task) {
+  // Beyond so many threads, or where there can't be another one, it waits for one of them. False:
+  // there is none.
+  bool run(std::function<void()> task) {
     const std::lock_guard lock(mutex_);
-    tasks_.push_back(std::move(task));
-    if (idle_ < tasks_.size()) {
-      threads_.emplace_back([this] { work(); });
-    } else {
-      changed_.notify_one();
+    if (idle_ <= tasks_.size() && threads_.size() < kMostThreads) {
+      try {
+        threads_.emplace_back([this] { work(); });
+      } catch (const std::system_error&) {
+        if (threads_.empty()) return false;
+      }
     }
+    tasks_.push_back(std::move(task));
+    changed_.notify_one();
+    return true;
   }
 
  private:
@@ -126,6 +136,11 @@ struct CallServer::Impl : grpc::CallbackGenericService {
     silence_grpc();
     grpc::ServerBuilder builder;
     builder.SetMaxReceiveMessageSize(-1);  // of callers that have shown their proof
+    // What comes takes no more memory than it has bytes.
+    for (const auto algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+      builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
+    }
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleConnection);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1000);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
     builder.RegisterCallbackGenericService(this);
@@ -205,22 +220,23 @@ class Call : public grpc::ServerGenericBidiReactor {
 
   void OnReadDone(bool ok) override {
     if (!ok) return Finish(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no message"));
-    threads_.run([this] {
-      answer_ = to_bytes(handled());
+    const bool runs = threads_.run([this] {
+      answer_ = answered();
       StartWriteAndFinish(&answer_, grpc::WriteOptions(), grpc::Status::OK);
     });
+    if (!runs) Finish(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "no thread can be had"));
   }
   void OnDone() override { delete this; }
 
  private:
-  CallMessage handled() const {
+  grpc::ByteBuffer answered() const {
     try {
       CallMessage answer = handler_(method_, parse_call(request_));
       answer.json = Json::object({{"answer", answer.json}});
-      return answer;
+      return to_bytes(answer);
     } catch (const std::exception& error) {
-      return {
-          Json::object({{"code", static_cast<int64_t>(code_of(error))}, {"why", error.what()}})};
+      return to_bytes(
+          {Json::object({{"code", static_cast<int64_t>(code_of(error))}, {"why", error.what()}})});
     }
   }
 

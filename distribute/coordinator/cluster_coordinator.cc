@@ -3,6 +3,7 @@
 
 #include "distribute/parameter_server/schedules_steps.h"
 #include "distribute/parameter_server/step_scheduler.h"
+#include "distribute/parameter_server/step_worker.h"
 #include "framework/core/error.h"
 
 namespace cornu::distribute {
@@ -59,9 +60,7 @@ PerWorkerDataset ClusterCoordinator::per_worker_dataset(
   Batch first;
   check<InvalidArgument>(dataset->by_worker.front()->iterate()->next(first),
                          "ClusterCoordinator: expected a dataset with batches, got none.");
-  for (const Tensors* part : {&first.x, &first.y, &first.sample_weight}) {
-    dataset->sample.insert(dataset->sample.end(), part->begin(), part->end());
-  }
+  dataset->sample = arguments_of(first);
   return PerWorkerDataset(std::move(dataset));
 }
 

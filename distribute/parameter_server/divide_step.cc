@@ -13,7 +13,85 @@ namespace cornu::distribute {
 namespace {
 
 // A value of the step, or rows of it.
-using Part = std::pair<ValueId, std::optional<Rows>>;
+struct Part {
+  ValueId value = kNoValue;
+  std::optional<Rows> rows = {};
+  // Computed with what the worker has read, rather than with what servers have by now.
+  bool as_read = false;
+  auto operator<=>(const Part&) const = default;
+};
+
+// Marks what makes a variable's next value of its last one so that it may be applied to any value:
+// a sum, a moving average, a multiple. Their other operands must not depend on the variable.
+class Accumulations {
+ public:
+  explicit Accumulations(Graph& step) : step_(step), producers_(step.producers()) {}
+
+  void mark() {
+    for (const StateBinding& state : step_.states) {
+      if (state.in != state.out) mark(state.out, state.in);
+    }
+  }
+
+ private:
+  Node* producer(ValueId value) {
+    const int32_t node = producers_[static_cast<size_t>(value)];
+    return node < 0 ? nullptr : &step_.nodes[static_cast<size_t>(node)];
+  }
+
+  bool mark(ValueId value, ValueId before) {
+    Node* node = producer(value);
+    if (!node) return false;
+    bool marks = false;
+    if (node->is("cast")) {
+      marks = mark(node->inputs[0], before) || node->inputs[0] == before;
+    } else if (node->is("add")) {
+      marks = makes(*node, 0, before) || makes(*node, 1, before);
+    } else if (node->is("subtract")) {
+      marks = makes(*node, 0, before);
+    } else if (node->is("multiply")) {
+      marks = multiplies(*node, before);
+    }
+    node->updates = node->updates || marks;
+    return marks;
+  }
+
+  // Whether a sum's operand is the variable, or a multiple of it, and the other one isn't of it.
+  bool makes(Node& sum, size_t operand, ValueId before) {
+    const ValueId own = sum.inputs[operand];
+    if (depends_on(sum.inputs[1 - operand], before)) return false;
+    Node* node = producer(own);
+    if (own == before) return true;
+    if (!node || !node->is("multiply") || !multiplies(*node, before)) return false;
+    return node->updates = true;
+  }
+
+  bool multiplies(const Node& node, ValueId before) {
+    for (const size_t own : {0, 1}) {
+      if (node.inputs[own] == before && !depends_on(node.inputs[1 - own], before)) return true;
+    }
+    return false;
+  }
+
+  bool depends_on(ValueId value, ValueId before) {
+    std::vector<char> seen(step_.nodes.size(), 0);
+    std::vector<ValueId> left = {value};
+    while (!left.empty()) {
+      const ValueId next = left.back();
+      left.pop_back();
+      if (next == before) return true;
+      const int32_t node = producers_[static_cast<size_t>(next)];
+      if (node < 0 || seen[static_cast<size_t>(node)]) continue;
+      seen[static_cast<size_t>(node)] = 1;
+      const std::vector<ValueId>& inputs = step_.nodes[static_cast<size_t>(node)].inputs;
+      left.insert(left.end(), inputs.begin(), inputs.end());
+    }
+    return false;
+  }
+
+  Graph& step_;
+  const std::vector<int32_t> producers_;
+};
 
 // What the divided parts share: the step, who makes its values, and what the worker sends.
 class Division {
@@ -38,6 +116,20 @@ class Division {
     return node < 0 ? nullptr : &step_.nodes[static_cast<size_t>(node)];
   }
 
+  // A state that the step updates and that a value is made of by updating nodes.
+  std::optional<size_t> updated_before(ValueId value) const {
+    if (const auto state = state_of(value)) {
+      const bool is_updated = step_.states[*state].in != step_.states[*state].out;
+      return is_updated ? state : std::nullopt;
+    }
+    const Node* node = producer(value);
+    if (!node || !node->updates) return std::nullopt;
+    for (const ValueId input : node->inputs) {
+      if (const auto found = updated_before(input)) return found;
+    }
+    return std::nullopt;
+  }
+
   // Bytes that travel for a value: its own, or of what cheap ops make it of.
   size_t cost(ValueId value) {
     const auto [found, added] = costs_.emplace(value, step_.type(value).bytes());
@@ -53,7 +145,8 @@ class Division {
 
   // The number among the worker's outputs of what is sent.
   size_t send(const Part& part) {
-    const auto [found, added] = numbers_.emplace(part, step_.outputs.size() + sent_.size());
+    const auto [found, added] =
+        numbers_.emplace(std::pair(part.value, part.rows), step_.outputs.size() + sent_.size());
     if (added) sent_.push_back(part);
     return found->second;
   }
@@ -71,7 +164,7 @@ class Division {
   std::vector<int32_t> states_;  // by value
   std::vector<Placement> placements_;
   std::vector<Part> sent_;
-  std::map<Part, size_t> numbers_;
+  std::map<std::pair<ValueId, std::optional<Rows>>, size_t> numbers_;
   std::map<ValueId, size_t> costs_;
 };
 
@@ -148,15 +241,16 @@ class ServerPart {
 
   // Whether a part is computed by updating nodes of what this server keeps.
   bool depends_on_kept(const Part& part) {
+    if (part.as_read) return false;
     if (const auto known = depends_.find(part); known != depends_.end()) return known->second;
     bool depends = false;
-    if (const auto state = division_.state_of(part.first)) {
-      depends = kept_shard(*state, part.second).has_value();
-    } else if (const Node* node = division_.producer(part.first);
-               node && node->updates && (!part.second || is_elementwise_along_rows(*node))) {
+    if (const auto state = division_.state_of(part.value)) {
+      depends = kept_shard(*state, part.rows).has_value();
+    } else if (const Node* node = division_.producer(part.value);
+               node && node->updates && (!part.rows || is_elementwise_along_rows(*node))) {
       depends = std::ranges::any_of(node->inputs, [&](ValueId operand) {
         return depends_on_kept(
-            {operand, rows_of_operand(division_.step(), *node, operand, part.second)});
+            {operand, rows_of_operand(division_.step(), *node, operand, part.rows)});
       });
     }
     return depends_[part] = depends;
@@ -168,29 +262,45 @@ class ServerPart {
   }
 
   ValueId made(const Part& part) {
-    const auto state = division_.state_of(part.first);
-    const Node* node = division_.producer(part.first);
-    const bool is_constant = node && node->is("constant") && !part.second;
-    if (!is_constant && !depends_on_kept(part)) {
-      if (!division_.is_made_of_less(part.first)) return received(part);
-      if (part.second)
-        return add_slice(update_.graph, value({part.first, std::nullopt}), *part.second);
+    const Node* node = division_.producer(part.value);
+    if (depends_on_kept(part)) {
+      const auto state = division_.state_of(part.value);
+      if (!state) return computed(*node, part);
+      return update_.graph.states[kept(*state, *kept_shard(*state, part.rows))].in;
     }
-    if (state) return update_.graph.states[kept(*state, *kept_shard(*state, part.second))].in;
+    if (node && node->is("constant") && !part.rows) return computed(*node, part);
+    if (!division_.is_made_of_less(part.value)) return received(part);
+    const Part whole{part.value, std::nullopt, true};
+    if (part.rows) return add_slice(update_.graph, value(whole), *part.rows);
+    return part.as_read ? computed(*node, part) : value(whole);
+  }
+
+  ValueId computed(const Node& node, const Part& part) {
     std::vector<ValueId> operands;
-    for (const ValueId operand : node->inputs) {
-      operands.push_back(
-          value({operand, rows_of_operand(division_.step(), *node, operand, part.second)}));
+    for (const ValueId operand : node.inputs) {
+      operands.push_back(value(
+          {operand, rows_of_operand(division_.step(), node, operand, part.rows), part.as_read}));
     }
+    require_known_condition(node, part);
     const std::vector<ValueId> made =
-        update_.graph.add_node(*node->op, std::move(operands), node->attributes);
-    for (size_t i = 0; i < made.size(); ++i) values_[{node->outputs[i], part.second}] = made[i];
+        update_.graph.add_node(*node.op, std::move(operands), node.attributes);
+    for (size_t i = 0; i < made.size(); ++i) {
+      values_[{node.outputs[i], part.rows, part.as_read}] = made[i];
+    }
     return values_.at(part);
   }
 
+  // Notes a variable that is updated elsewhere, and by which this server chooses.
+  void require_known_condition(const Node& node, const Part& part) {
+    if (part.as_read || !node.is("select") || depends_on_kept({node.inputs[0]})) return;
+    if (const auto state = division_.updated_before(node.inputs[0])) {
+      update_.chooses_by = division_.step().states[*state].name;
+    }
+  }
+
   ValueId received(const Part& part) {
-    TensorType type = division_.step().type(part.first);
-    if (part.second) type.shape[0] = part.second->end - part.second->begin;
+    TensorType type = division_.step().type(part.value);
+    if (part.rows) type.shape[0] = part.rows->end - part.rows->begin;
     const ValueId input = update_.graph.add_value(type);
     update_.graph.inputs.push_back(input);
     update_.sent.push_back(division_.send(part));
@@ -210,8 +320,8 @@ void make_worker(const Division& division, DividedStep& divided) {
   const size_t own = graph.inputs.size();
   const std::vector<StateBinding> states = std::exchange(graph.states, {});
   for (const StateBinding& state : states) graph.inputs.push_back(state.in);
-  for (const auto& [value, rows] : division.sent()) {
-    graph.outputs.push_back(rows ? add_slice(graph, value, *rows) : value);
+  for (const Part& part : division.sent()) {
+    graph.outputs.push_back(part.rows ? add_slice(graph, part.value, *part.rows) : part.value);
   }
   graph = passes::eliminate_dead_nodes(std::move(graph));
   const std::vector<int32_t> uses = graph.use_counts();
@@ -227,7 +337,9 @@ void make_worker(const Division& division, DividedStep& divided) {
 
 }  // namespace
 
-DividedStep divide_step(const Graph& step, const PlacementOf& placement_of) {
+DividedStep divide_step(const Graph& traced, const PlacementOf& placement_of) {
+  Graph step = traced;
+  Accumulations(step).mark();
   Division division(step, placement_of);
   std::map<size_t, ServerPart> parts;
   for (size_t state = 0; state < step.states.size(); ++state) {

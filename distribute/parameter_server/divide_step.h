@@ -22,6 +22,9 @@ struct ServerUpdate {
   Graph graph;                  // its inputs are what the worker sends, its states shards
   std::vector<ShardOf> states;  // by state
   std::vector<size_t> sent;     // by input: which of the worker's outputs it is
+  // A variable that the step updates on another server, by whose value, as the worker has read it,
+  // this part chooses what it does; "": none.
+  std::string chooses_by = {};
 };
 
 // Rows of a variable that a step takes: all that it reads of it.
@@ -43,7 +46,8 @@ struct DividedStep {
   std::vector<ServerUpdate> updates;
 };
 
-// Nodes that update variables (Node::updates) are left to the server where they depend on what it
+// Nodes that update variables (Node::updates), and sums, multiples and moving averages that are
+// assigned to a variable of its own value, are left to the server where they depend on what it
 // keeps, so that updates of several workers build on each other; the rest of the step is computed
 // by the worker, with the values that it has read at its beginning. Of variables that several
 // servers keep, each updates its rows where the update is elementwise; of other updates (by norms,
@@ -52,6 +56,6 @@ struct DividedStep {
 // What travels is little where a step uses little: of a variable of which it only takes rows
 // (Embedding) those rows are read, and what is larger than what it is made of by cheap ops (the
 // gradient of those rows) is made by the server.
-DividedStep divide_step(const Graph& step, const PlacementOf& placement_of);
+DividedStep divide_step(const Graph& traced, const PlacementOf& placement_of);
 
 }  // namespace cornu::distribute

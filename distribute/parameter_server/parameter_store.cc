@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "distribute/parameter_server/server_links.h"
 #include "framework/core/error.h"
 #include "framework/core/variable_access.h"
 #include "framework/graph/dispatch.h"
@@ -122,6 +123,7 @@ void ParameterStore::define(const CallMessage& request) {
         "Parameter server: '{}' is {} {}, and the graph takes {} {}.", variable.name(), type.dtype,
         type.shape, graph.type(graph.states[i].in).dtype, graph.type(graph.states[i].in).shape);
   }
+  for (const ValueId input : graph.inputs) update->inputs.push_back(graph.type(input));
   computing_.run([&] {
     update->executable =
         backend_for(kHost).compile(std::move(graph), {.name = "update", .device = kHost});
@@ -138,6 +140,7 @@ void ParameterStore::update(const CallMessage& request) {
     check<NotFound>(found != updates_.end(), "Parameter server: it knows no such update.");
     update = found->second;
   }
+  require_types("Parameter server", update->inputs, request.tensors);
   computing_.run([&] {
     Launch launch{.executable = update->executable.get(),
                   .device = kHost,

@@ -32,6 +32,7 @@ class ParameterStore {
  private:
   struct Update {
     std::vector<Variable> states;
+    std::vector<TensorType> inputs;
     std::unique_ptr<Executable> executable;
   };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "framework/core/error.h"
+#include "framework/core/placed_with.h"
 
 namespace cornu::distribute {
 namespace {
@@ -30,6 +31,12 @@ std::vector<ServerCall> calls_of(const Variable& variable, const Placement& plac
 // Rows as even as they can be: the first shards have one more where they differ.
 Placement RemoteVariables::divided(const Variable& variable) {
   const Shape& shape = variable.shape();
+  if (const Variable* beside = PlacedWith::current(); beside && beside->shape() == shape) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = placements_.find(beside->number()); found != placements_.end()) {
+      return found->second;
+    }
+  }
   int64_t shards = partitioner_ ? partitioner_(shape, variable.dtype()) : 1;
   check<InvalidArgument>(shards >= 1,
                          "ParameterServerStrategy: expected the variable_partitioner to divide "

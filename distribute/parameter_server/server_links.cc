@@ -25,6 +25,8 @@ std::vector<CallMessage> ServerLinks::call(const std::string& method,
                                            std::vector<ServerCall> calls) {
   std::vector<std::future<CallMessage>> pending;
   for (ServerCall& call : calls) {
+    check<InvalidArgument>(call.server < servers_.size(), "There is no parameter server {}.",
+                           call.server);
     call.message.json.set("job", job_);
     pending.push_back(servers_[call.server]->start(method, call.message));
   }
@@ -91,14 +93,35 @@ std::vector<ShardCache::Value> ShardCache::read(const std::vector<ShardPlace>& s
 }
 
 Tensor joined_rows(const std::vector<Tensor>& parts, const Shape& shape) {
-  if (parts.size() == 1) return parts.front();
-  Tensor whole = Tensor::empty(shape, parts.front().dtype());
+  const DType dtype = parts.front().dtype();
+  size_t bytes = 0;
+  for (const Tensor& part : parts) {
+    bytes += part.bytes();
+    check<DataLoss>(part.dtype() == dtype, "Parameter servers: expected shards of {}, got {}.",
+                    dtype, part.dtype());
+  }
+  check<DataLoss>(bytes == shape.num_bytes(size_of(dtype)),
+                  "Parameter servers: expected shards of {} bytes in all, got {}.",
+                  shape.num_bytes(size_of(dtype)), bytes);
+  if (parts.size() == 1) return parts.front().with_shape(shape);
+  Tensor whole = Tensor::empty(shape, dtype);
   std::byte* place = whole.mutable_raw();
   for (const Tensor& part : parts) {
-    std::memcpy(place, part.raw(), part.bytes());
+    if (part.bytes() > 0) std::memcpy(place, part.raw(), part.bytes());
     place += part.bytes();
   }
   return whole;
+}
+
+void require_types(const char* who, std::span<const TensorType> types,
+                   std::span<const Tensor> tensors) {
+  check<InvalidArgument>(types.size() == tensors.size(), "{}: expected {} inputs, got {}.", who,
+                         types.size(), tensors.size());
+  for (size_t i = 0; i < types.size(); ++i) {
+    const TensorType type = type_of(tensors[i]);
+    check<InvalidArgument>(type == types[i], "{}: expected {} {} as input {}, got {} {}.", who,
+                           types[i].dtype, types[i].shape, i, type.dtype, type.shape);
+  }
 }
 
 }  // namespace cornu::distribute

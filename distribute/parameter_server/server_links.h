@@ -4,11 +4,13 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "distribute/cluster/calls.h"
 #include "distribute/parameter_server/placement.h"
+#include "framework/graph/op.h"
 
 namespace cornu::distribute {
 
@@ -61,7 +63,11 @@ class ShardCache {
   std::map<std::string, Value> known_;
 };
 
-// One array of the rows of all.
+// One array of the rows of all. DataLoss where they aren't these.
 Tensor joined_rows(const std::vector<Tensor>& parts, const Shape& shape);
+
+// InvalidArgument, beginning with `who`, unless tensors have these types.
+void require_types(const char* who, std::span<const TensorType> types,
+                   std::span<const Tensor> tensors);
 
 }  // namespace cornu::distribute

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/parameter_server/step_scheduler.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -18,16 +19,32 @@ constexpr size_t kMostWaiting = 1024;  // steps, for each worker
 constexpr std::chrono::milliseconds kRetry(200);
 constexpr int kSayAfter = 25;  // tries
 
-std::vector<Tensors> as_arguments(const std::vector<Tensor>& tensors) {
-  return {tensors.begin(), tensors.end()};
-}
-
 std::vector<Tensor> flat(const std::vector<Tensors>& arguments) {
   std::vector<Tensor> tensors;
   for (const Tensors& argument : arguments) {
     tensors.insert(tensors.end(), argument.begin(), argument.end());
   }
   return tensors;
+}
+
+// Arguments like those that a worker has, of zeros.
+std::vector<Tensors> arguments_like(const Json& needs) {
+  std::vector<Tensors> arguments;
+  for (const Json& argument : needs.as_array()) {
+    std::vector<Tensors::Named> named;
+    std::vector<Tensor> plain;
+    for (const Json& type : argument.as_array()) {
+      Tensor zeros = host_zeros(type[2].as_shape(), dtype_from_string(type[1].as_string()));
+      if (type[0].is_null()) {
+        plain.push_back(std::move(zeros));
+      } else {
+        named.emplace_back(type[0].as_string(), std::move(zeros));
+      }
+    }
+    arguments.push_back(named.empty() ? Tensors(std::move(plain))
+                                      : Tensors::named(std::move(named)));
+  }
+  return arguments;
 }
 
 }  // namespace
@@ -46,37 +63,27 @@ class StepScheduler::Worker {
         index_(index),
         client_(scheduler.options_.workers[index], scheduler.options_.credentials),
         thread_([this] { scheduler_.work(*this); }) {}
-  ~Worker() { thread_.join(); }
+  ~Worker() { join(); }
+  void join() {
+    if (thread_.joinable()) thread_.join();
+  }
+  std::thread::id thread() const { return thread_.get_id(); }
 
   // TaskLost, and what the step throws.
   Tensors run(const ScheduledStep& step) {
-    Json request = Json::object({{"function", static_cast<int64_t>(step.function.number())},
-                                 {"dataset", Json()},
-                                 {"held", false}});
-    std::vector<Tensor> tensors;
+    const Tensor key = Tensor::from<uint32_t>(
+        {static_cast<uint32_t>(step.key), static_cast<uint32_t>(step.key >> 32)});
+    CallMessage answer;
     if (step.dataset) {
-      require_dataset(*step.dataset);
-      request.set("dataset", step.dataset->number);
+      answer = run_batch(step, key);
     } else {
-      tensors = flat(step.arguments);
-      require(step.function, step.arguments, tensors);
+      std::vector<Tensor> tensors = flat(step.arguments);
+      tensors.push_back(key);
+      answer = call("run", {Json::object({{"signature", require(step.function, step.arguments)}}),
+                            std::move(tensors)});
     }
-    const auto bits = step.key;
-    tensors.push_back(
-        Tensor::from<uint32_t>({static_cast<uint32_t>(bits), static_cast<uint32_t>(bits >> 32)}));
-    CallMessage answer = call("run", {request, tensors});
-    const Json* needs = answer.json.find("needs");
-    if (step.dataset && needs) {
-      std::vector<Tensor> alike;
-      for (const Json& type : needs->as_array()) {
-        alike.push_back(host_zeros(type[1].as_shape(), dtype_from_string(type[0].as_string())));
-      }
-      require(step.function, as_arguments(alike), alike);
-      request.set("held", true);
-      answer = call("run", {request, tensors});
-    }
-    const std::string signature = answer.json.at("signature").as_string();
-    return scheduler_.definition(signature)->compiled->structure.with(std::move(answer.tensors));
+    const auto& defined = defined_.at(answer.json.at("signature").as_string());
+    return defined->compiled->structure.with(std::move(answer.tensors));
   }
 
   // Makes the worker serve this job, anew if it was lost. Why it doesn't; "" where it does.
@@ -98,12 +105,30 @@ class StepScheduler::Worker {
     return client_.call(method, message);
   }
 
-  void require(const Function& function, const std::vector<Tensors>& arguments,
-               const std::vector<Tensor>& tensors) {
-    const auto defined = scheduler_.defined(function, arguments, tensors);
-    if (defined_.contains(defined->signature)) return;
-    call("define", defined->message);
-    defined_.insert(defined->signature);
+  CallMessage run_batch(const ScheduledStep& step, const Tensor& key) {
+    require_dataset(*step.dataset);
+    require(step.function, step.dataset->sample);
+    CallMessage request{Json::object({{"function", static_cast<int64_t>(step.function.number())},
+                                      {"dataset", step.dataset->number},
+                                      {"held", false}}),
+                        {key}};
+    CallMessage answer = call("run", request);
+    const Json* needs = answer.json.find("needs");
+    if (!needs) return answer;
+    require(step.function, arguments_like(*needs));
+    request.json.set("held", true);
+    return call("run", request);
+  }
+
+  // Makes the worker know a step; its signature.
+  std::string require(const Function& function, const std::vector<Tensors>& arguments) {
+    auto defined = scheduler_.defined(function, arguments);
+    const std::string signature = defined->signature;
+    if (!defined_.contains(signature)) {
+      call("define", defined->message);
+      defined_.emplace(signature, std::move(defined));
+    }
+    return signature;
   }
 
   void require_dataset(const WorkerDataset& dataset) {
@@ -118,26 +143,45 @@ class StepScheduler::Worker {
   StepScheduler& scheduler_;
   const size_t index_;
   CallClient client_;
-  std::set<std::string> defined_;  // what it knows: the thread's own, as is the next one
+  // What it knows: the thread's own, as is the next one.
+  std::map<std::string, std::shared_ptr<const Defined>> defined_;
   std::set<int64_t> datasets_;
   std::thread thread_;
 };
 
 StepScheduler::StepScheduler(Options options) : options_(std::move(options)) {
-  for (size_t i = 0; i < options_.workers.size(); ++i) {
-    workers_.push_back(std::make_unique<Worker>(*this, i));
+  try {
+    for (size_t i = 0; i < options_.workers.size(); ++i) {
+      workers_.push_back(std::make_unique<Worker>(*this, i));
+    }
+  } catch (...) {  // no more threads: those that there are wait for work
+    stop();
+    throw;
   }
 }
 
-StepScheduler::~StepScheduler() {
+StepScheduler::~StepScheduler() { stop(); }
+
+void StepScheduler::stop() {
   {
     const std::lock_guard lock(mutex_);
     stops_ = true;
   }
   changed_.notify_all();
-  workers_.clear();
+  for (auto& worker : workers_) worker->join();
   const std::lock_guard lock(mutex_);
-  abort_waiting("the strategy has ended");
+  abort_waiting({}, "the strategy has ended");
+  changed_.notify_all();
+}
+
+bool StepScheduler::is_own_thread() const {
+  return std::ranges::any_of(
+      workers_, [](const auto& worker) { return worker->thread() == std::this_thread::get_id(); });
+}
+
+uint64_t StepScheduler::new_owner() {
+  const std::lock_guard lock(mutex_);
+  return ++owners_;
 }
 
 int64_t StepScheduler::new_number() {
@@ -145,18 +189,9 @@ int64_t StepScheduler::new_number() {
   return ++numbers_;
 }
 
-std::shared_ptr<const StepScheduler::Defined> StepScheduler::definition(
-    const std::string& signature) {
-  const std::lock_guard lock(defining_);
-  const auto found = definitions_.find(signature);
-  check<Internal>(found != definitions_.end(), "ClusterCoordinator: no step '{}'.", signature);
-  return found->second;
-}
-
 std::shared_ptr<const StepScheduler::Defined> StepScheduler::defined(
-    const Function& function, const std::vector<Tensors>& arguments,
-    const std::vector<Tensor>& tensors) {
-  const std::string signature = step_signature(static_cast<int64_t>(function.number()), tensors);
+    const Function& function, const std::vector<Tensors>& arguments) {
+  const std::string signature = step_signature(static_cast<int64_t>(function.number()), arguments);
   const std::lock_guard lock(defining_);
   std::shared_ptr<const Defined>& known = definitions_[signature];
   if (!known) known = define(function, arguments, signature);
@@ -169,7 +204,7 @@ std::shared_ptr<const StepScheduler::Defined> StepScheduler::define(
   auto defined = std::make_shared<Defined>();
   defined->signature = signature;
   {
-    const StrategyScope scope(options_.strategy.lock());
+    const StrategyScope scope(options_.strategy());
     const Replica only;
     const ReplicaScope in_step(&only);
     defined->compiled = function.compiled_for(arguments);
@@ -227,6 +262,12 @@ Json StepScheduler::described(const Variable& variable) const {
 Json StepScheduler::define_updates(const DividedStep& divided) {
   Json::Array updates;
   for (const ServerUpdate& update : divided.updates) {
+    check<Unimplemented>(update.chooses_by.empty() || worker_count() == 1,
+                         "ParameterServerStrategy: what server {} updates depends on whether '{}', "
+                         "which another server keeps, has come so far (gradient accumulation, "
+                         "ema_overwrite_frequency): several workers would disagree. Use one "
+                         "parameter server for that.",
+                         update.server, update.chooses_by);
     std::vector<std::string> keys;
     for (const ShardOf& state : update.states) {
       keys.push_back(shard_key(state.variable, state.shard));
@@ -244,14 +285,16 @@ Json StepScheduler::define_updates(const DividedStep& divided) {
 }
 
 std::shared_ptr<ScheduledStep> StepScheduler::schedule(ScheduledStep step) {
-  const std::vector<Tensors> arguments =
-      step.dataset ? as_arguments(step.dataset->sample) : step.arguments;
-  const auto known = defined(step.function, arguments, flat(arguments));
+  const auto known = defined(step.function, step.dataset ? step.dataset->sample : step.arguments);
   if (known->compiled->has_key) step.key = next_key();
   auto shared = std::make_shared<ScheduledStep>(std::move(step));
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return error_ || waiting_.size() < kMostWaiting * workers_.size(); });
-  throw_error();
+  changed_.wait(lock, [&] {
+    return (error_ && shared->owner == 0) || stops_ ||
+           waiting_.size() < kMostWaiting * workers_.size();
+  });
+  if (shared->owner == 0) throw_error();
+  shared->generation = generation_;
   waiting_.push_back(shared);
   changed_.notify_all();
   return shared;
@@ -281,13 +324,10 @@ bool StepScheduler::is_done(const ScheduledStep& step) {
   return step.done;
 }
 
-void StepScheduler::forget_error() {
-  const std::lock_guard lock(mutex_);
-  error_ = nullptr;
-}
-
 void StepScheduler::throw_error() {
-  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+  if (!error_) return;
+  ++generation_;
+  std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
 void StepScheduler::work(Worker& worker) {
@@ -349,20 +389,23 @@ void StepScheduler::finish(ScheduledStep& step, Tensors result, std::exception_p
   step.done = true;
   step.result = std::move(result);
   step.error = error;
-  if (error) {
-    if (!error_) error_ = error;
-    abort_waiting("one before it has failed");
+  const bool counts = step.owner != 0 || step.generation == generation_;
+  if (error && counts) {
+    if (step.owner == 0 && !error_) error_ = error;
+    abort_waiting(step.owner, "one before it has failed");
   }
   changed_.notify_all();
 }
 
-void StepScheduler::abort_waiting(const char* why) {
+void StepScheduler::abort_waiting(std::optional<uint64_t> owner, const char* why) {
   const auto aborted = std::make_exception_ptr(
       Aborted(fmt::format("ClusterCoordinator: this step wasn't run, since {}.", why)));
-  for (const auto& step : std::exchange(waiting_, {})) {
+  std::erase_if(waiting_, [&](const std::shared_ptr<ScheduledStep>& step) {
+    if (owner && step->owner != *owner) return false;
     step->done = true;
     step->error = aborted;
-  }
+    return true;
+  });
 }
 
 }  // namespace cornu::distribute

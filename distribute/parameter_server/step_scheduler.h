@@ -26,7 +26,7 @@ namespace cornu::distribute {
 struct WorkerDataset {
   int64_t number = 0;
   std::vector<std::shared_ptr<BatchSource>> by_worker;
-  std::vector<Tensor> sample;  // of the kind of its batches
+  std::vector<Tensors> sample;  // arguments of the kind that its batches are
 };
 
 // A step that was scheduled, and what it has given.
@@ -35,7 +35,11 @@ struct ScheduledStep {
   std::vector<Tensors> arguments;                          // of a dataset, none
   std::shared_ptr<const WorkerDataset> dataset = nullptr;  // null: the arguments
 
+  // Whose it is: an error ends those that wait of the same owner. 0: the program's coordinator,
+  // whose errors are thrown by the next call as well.
+  uint64_t owner = 0;
   uint64_t key = 0;  // of random numbers: the scheduler draws it
+  uint64_t generation = 0;
 
   // The last three are guarded by the scheduler, which tells when they change.
   bool done = false;
@@ -44,8 +48,7 @@ struct ScheduledStep {
 };
 
 // One thread for each worker takes steps from one queue. A step whose worker is lost goes to
-// another one: it may have updated variables before. The first error of a step ends all that wait,
-// and is thrown to whoever asks next. Thread-safe.
+// another one: it may have updated variables before. Thread-safe.
 class StepScheduler {
  public:
   struct Options {
@@ -54,7 +57,8 @@ class StepScheduler {
     CallCredentials credentials;
     std::shared_ptr<ServerLinks> links;
     std::shared_ptr<RemoteVariables> variables;
-    std::weak_ptr<StrategyImpl> strategy;  // in whose scope steps are traced
+    // In whose scope steps are traced.
+    std::function<std::shared_ptr<StrategyImpl>()> strategy;
   };
   explicit StepScheduler(Options options);
   ~StepScheduler();  // what waits isn't run any more
@@ -72,28 +76,29 @@ class StepScheduler {
   // Waits for one. Its error.
   Tensors result(ScheduledStep& step);
   bool is_done(const ScheduledStep& step);
-  // Who asks next isn't told of an error that somebody has got by result().
-  void forget_error();
   int64_t new_number();  // of a dataset
+  uint64_t new_owner();
+  // Lets its threads end, when they have run what they have begun; what waits isn't run any more.
+  // Not from one of these threads (is_own_thread).
+  void stop();
+  bool is_own_thread() const;
 
  private:
   struct Defined;
   class Worker;
 
-  // `tensors`: those of the arguments.
   std::shared_ptr<const Defined> defined(const Function& function,
-                                         const std::vector<Tensors>& arguments,
-                                         const std::vector<Tensor>& tensors);
+                                         const std::vector<Tensors>& arguments);
   std::shared_ptr<const Defined> define(const Function& function,
                                         const std::vector<Tensors>& arguments,
                                         const std::string& signature);
   Json described(const Variable& variable) const;
   Json define_updates(const DividedStep& divided);
-  std::shared_ptr<const Defined> definition(const std::string& signature);
   void work(Worker& worker);
   bool connect(Worker& worker, std::unique_lock<std::mutex>& lock);
   void finish(ScheduledStep& step, Tensors result, std::exception_ptr error);
-  void abort_waiting(const char* why);  // with the lock held
+  // With the lock held; of one owner, or all.
+  void abort_waiting(std::optional<uint64_t> owner, const char* why);
   void throw_error();
 
   const Options options_;
@@ -105,8 +110,10 @@ class StepScheduler {
   std::deque<std::shared_ptr<ScheduledStep>> waiting_;
   size_t running_ = 0;
   std::exception_ptr error_;  // nobody has been told of
+  uint64_t generation_ = 0;   // errors that have been thrown: those of steps before don't count
   bool stops_ = false;
   int64_t numbers_ = 0;
+  uint64_t owners_ = 0;
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 

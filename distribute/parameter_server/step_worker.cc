@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/parameter_server/step_worker.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "distribute/parameter_server/taken_rows.h"
@@ -11,12 +12,27 @@
 
 namespace cornu::distribute {
 
-std::string step_signature(int64_t function, const std::vector<Tensor>& arguments) {
+std::string step_signature(int64_t function, const std::vector<Tensors>& arguments) {
   std::string signature = std::to_string(function);
-  for (const Tensor& tensor : arguments) {
-    signature += fmt::format(" {}{}", tensor.dtype(), tensor.shape());
+  for (const Tensors& argument : arguments) {
+    signature += " (";
+    for (size_t i = 0; i < argument.size(); ++i) {
+      const Tensor& tensor = argument[i];
+      if (argument.has_names()) signature += fmt::format("'{}' ", argument.names()[i]);
+      signature +=
+          tensor.defined() ? fmt::format("{}{} ", tensor.dtype(), tensor.shape()) : "none ";
+    }
+    signature += ")";
   }
   return signature;
+}
+
+std::vector<Tensors> arguments_of(const Batch& batch) {
+  std::vector<Tensors> arguments;
+  for (const Tensors* part : {&batch.x, &batch.y, &batch.sample_weight}) {
+    if (!part->empty()) arguments.push_back(*part);
+  }
+  return arguments;
 }
 
 namespace {
@@ -29,9 +45,16 @@ std::vector<ShardPlace> shards_of(const Json& variable) {
   return shards;
 }
 
+std::vector<TensorType> input_types(const Graph& graph) {
+  std::vector<TensorType> types;
+  for (const ValueId input : graph.inputs) types.push_back(graph.type(input));
+  return types;
+}
+
 // What it gives, on the host.
 std::vector<Tensor> run_on(const Device& device, Executable& executable,
-                           std::vector<Tensor> inputs) {
+                           std::span<const TensorType> types, std::vector<Tensor> inputs) {
+  require_types("Worker", types, inputs);
   backend_for(device).bring(inputs, device);
   Launch launch{.executable = &executable,
                 .device = device,
@@ -58,7 +81,9 @@ struct StepWorker::Step {
     std::vector<int64_t> sent;  // outputs
   };
   std::unique_ptr<Executable> executable;
+  std::vector<TensorType> inputs;     // its
   std::unique_ptr<Executable> ahead;  // null: it takes no rows
+  std::vector<TensorType> ahead_inputs;
   Device device;
   bool has_key = false;
   std::vector<Tensor> values;  // of the replica
@@ -118,15 +143,59 @@ void StepWorker::define(const CallMessage& request) {
                              update.at("update").as_int(), update.at("sent").as_ints()});
   }
   step->results = static_cast<size_t>(json.at("results").as_int());
-  const auto constants = request.tensors.begin() + json.at("constants").as_int();
-  const auto compiled = [&](const char* key, std::vector<Tensor> own) {
+  const int64_t constants = json.at("constants").as_int();
+  check<InvalidArgument>(constants >= 0 && constants <= std::ssize(request.tensors),
+                         "Worker: expected at most {} constants, got {}.", request.tensors.size(),
+                         constants);
+  const auto middle = request.tensors.begin() + constants;
+  Graph graph = from_portable({json.at("graph").as_string(), {request.tensors.begin(), middle}});
+  Graph ahead = from_portable({json.at("ahead").as_string(), {middle, request.tensors.end()}});
+  require_consistent(*step, graph, ahead, servers_.count());
+  step->inputs = input_types(graph);
+  step->ahead_inputs = input_types(ahead);
+  const auto compiled = [&](Graph own, const char* name) {
     return backend_for(step->device)
-        .compile(from_portable({json.at(key).as_string(), std::move(own)}),
-                 {.name = key, .device = step->device});
+        .compile(std::move(own), {.name = name, .device = step->device});
   };
-  step->executable = compiled("graph", {request.tensors.begin(), constants});
-  if (!step->taken.empty()) step->ahead = compiled("ahead", {constants, request.tensors.end()});
+  step->executable = compiled(std::move(graph), "step");
+  if (!step->taken.empty()) step->ahead = compiled(std::move(ahead), "rows");
   steps_.insert_or_assign(json.at("signature").as_string(), std::move(step));
+}
+
+// What a coordinator says is looked at once, here, so that runs needn't.
+void StepWorker::require_consistent(const Step& step, const Graph& graph, const Graph& ahead,
+                                    size_t servers) {
+  const auto require = [](bool holds, const char* what) {
+    check<InvalidArgument>(holds, "Worker: a step's {} don't fit its graphs.", what);
+  };
+  const auto require_shards = [&](const std::vector<ShardPlace>& shards) {
+    require(!shards.empty() &&
+                std::ranges::all_of(
+                    shards, [&](const ShardPlace& shard) { return shard.server < servers; }),
+            "shards");
+  };
+  const size_t outputs = graph.outputs.size();
+  require(graph.states.empty() && ahead.states.empty(), "states");
+  require(step.results <= outputs, "results");
+  require(graph.inputs.size() >= step.read.size() + step.taken.size(), "inputs");
+  for (const Step::Read& read : step.read) require_shards(read.shards);
+  for (const Step::Taken& taken : step.taken) {
+    require_shards(taken.source.shards);
+    const std::vector<int64_t>& ends = taken.source.ends;
+    require(ends.size() == taken.source.shards.size() && ends.front() > 0 &&
+                std::ranges::is_sorted(ends) && taken.source.shape.rank() > 0 &&
+                ends.back() == taken.source.shape[0],
+            "rows");
+    require(taken.indices < ahead.outputs.size() &&
+                is_integer(ahead.type(ahead.outputs[taken.indices]).dtype),
+            "numbers of rows");
+  }
+  for (const Step::Update& update : step.updates) {
+    require(update.server < servers, "servers");
+    for (const int64_t sent : update.sent) {
+      require(sent >= 0 && static_cast<size_t>(sent) < outputs, "updates");
+    }
+  }
 }
 
 void StepWorker::make_dataset(const CallMessage& request) {
@@ -141,42 +210,55 @@ void StepWorker::make_dataset(const CallMessage& request) {
   datasets_[request.json.at("dataset").as_int()] = std::move(batches);
 }
 
-std::vector<Tensor> StepWorker::arguments_of(const CallMessage& request, Batches*& batches) {
-  const Json& dataset = request.json.at("dataset");
-  if (dataset.is_null()) return {request.tensors.begin(), request.tensors.end() - 1};
-  const auto found = datasets_.find(dataset.as_int());
-  check<NotFound>(found != datasets_.end(), "Worker: it has no dataset {}.", dataset.as_int());
-  batches = &found->second;
-  if (batches->held && request.json.at("held").as_bool()) {
-    return *std::exchange(batches->held, std::nullopt);
-  }
-  Batch batch;
-  check<OutOfRange>(batches->iterator->next(batch),
-                    "ClusterCoordinator: a worker's dataset has ended. Repeat it, or schedule as "
-                    "many steps as it has batches.");
-  std::vector<Tensor> arguments;
-  for (const Tensors* part : {&batch.x, &batch.y, &batch.sample_weight}) {
-    for (const Tensor& tensor : *part) arguments.push_back(tensor);
-  }
-  return arguments;
-}
-
 CallMessage StepWorker::run(const CallMessage& request) {
   check<InvalidArgument>(!request.tensors.empty(), "Worker: expected a key, got no tensor.");
-  Batches* batches = nullptr;
-  std::vector<Tensor> arguments = arguments_of(request, batches);
-  const std::string signature = step_signature(request.json.at("function").as_int(), arguments);
-  const auto found = steps_.find(signature);
-  if (found == steps_.end()) {
-    Json types = Json::array();
-    for (const Tensor& tensor : arguments) {
-      types.push_back(Json::array({to_string(tensor.dtype()), tensor.shape()}));
-    }
-    if (batches) batches->held = std::move(arguments);
-    return {Json::object({{"needs", types}})};
+  if (request.json.contains("dataset")) return run_batch(request);
+  return run_known(request.json.at("signature").as_string(),
+                   {request.tensors.begin(), request.tensors.end() - 1}, request.tensors.back());
+}
+
+CallMessage StepWorker::run_batch(const CallMessage& request) {
+  const int64_t number = request.json.at("dataset").as_int();
+  const auto found = datasets_.find(number);
+  check<NotFound>(found != datasets_.end(), "Worker: it has no dataset {}.", number);
+  Batches& batches = found->second;
+  std::vector<Tensors> arguments;
+  if (batches.held && request.json.at("held").as_bool()) {
+    arguments = *std::exchange(batches.held, std::nullopt);
+  } else {
+    Batch batch;
+    check<OutOfRange>(batches.iterator->next(batch),
+                      "ClusterCoordinator: a worker's dataset has ended. Repeat it, or schedule as "
+                      "many steps as it has batches.");
+    arguments = arguments_of(batch);
   }
+  const std::string signature = step_signature(request.json.at("function").as_int(), arguments);
+  if (steps_.contains(signature)) {
+    std::vector<Tensor> tensors;
+    for (const Tensors& argument : arguments) {
+      tensors.insert(tensors.end(), argument.begin(), argument.end());
+    }
+    return run_known(signature, std::move(tensors), request.tensors.back());
+  }
+  Json needs = Json::array();
+  for (const Tensors& argument : arguments) {
+    Json types = Json::array();
+    for (size_t i = 0; i < argument.size(); ++i) {
+      const Json name = argument.has_names() ? Json(argument.names()[i]) : Json();
+      types.push_back(Json::array({name, to_string(argument[i].dtype()), argument[i].shape()}));
+    }
+    needs.push_back(types);
+  }
+  batches.held = std::move(arguments);
+  return {Json::object({{"needs", needs}})};
+}
+
+CallMessage StepWorker::run_known(const std::string& signature, std::vector<Tensor> arguments,
+                                  const Tensor& key) {
+  const auto found = steps_.find(signature);
+  check<NotFound>(found != steps_.end(), "Worker: it knows no step '{}'.", signature);
   return {Json::object({{"signature", signature}}),
-          run_step(*found->second, std::move(arguments), request.tensors.back())};
+          run_step(*found->second, std::move(arguments), key)};
 }
 
 std::vector<Tensor> StepWorker::run_step(const Step& step, std::vector<Tensor> inputs,
@@ -185,7 +267,7 @@ std::vector<Tensor> StepWorker::run_step(const Step& step, std::vector<Tensor> i
   inputs.insert(inputs.end(), step.values.begin(), step.values.end());
   std::vector<Tensor> values = read(step);
   if (step.ahead) {
-    const std::vector<Tensor> indices = run_on(step.device, *step.ahead, inputs);
+    const std::vector<Tensor> indices = run_on(step.device, *step.ahead, step.ahead_inputs, inputs);
     std::vector<RowRequest> requests;
     for (const Step::Taken& taken : step.taken) {
       requests.push_back({&taken.source, indices.at(taken.indices)});
@@ -194,7 +276,8 @@ std::vector<Tensor> StepWorker::run_step(const Step& step, std::vector<Tensor> i
     values.insert(values.end(), rows.begin(), rows.end());
   }
   inputs.insert(inputs.end(), values.begin(), values.end());
-  std::vector<Tensor> outputs = run_on(step.device, *step.executable, std::move(inputs));
+  std::vector<Tensor> outputs =
+      run_on(step.device, *step.executable, step.inputs, std::move(inputs));
   send(step, outputs);
   outputs.resize(step.results);
   return outputs;

@@ -12,14 +12,16 @@
 #include "distribute/cluster/call_message.h"
 #include "distribute/parameter_server/serial_thread.h"
 #include "distribute/parameter_server/server_links.h"
+#include "framework/core/tensors.h"
 #include "framework/graph/backend.h"
 #include "framework/strategy/batch_source.h"
 
 namespace cornu::distribute {
 
-// What a step is known by to a worker: the function's number, and dtypes and shapes of what it is
-// given.
-std::string step_signature(int64_t function, const std::vector<Tensor>& arguments);
+// What a step is known by: the function's number, and each argument's names, dtypes and shapes.
+std::string step_signature(int64_t function, const std::vector<Tensors>& arguments);
+// The arguments of a step that is given a batch: its parts, without those that are empty.
+std::vector<Tensors> arguments_of(const Batch& batch);
 
 // Steps and datasets of one job, on one worker. Thread-safe; steps are run one after the other.
 class StepWorker {
@@ -35,9 +37,10 @@ class StepWorker {
   //            "taken": [{"shape", "dtype", "shards", "ends", "indices"}, …], "ahead": text,
   //            "updates": [{"server", "update", "sent"}], "constants": how many of the graph},
   //           constants of both graphs
-  //   run     {"function": n, "dataset": n or null, "held": bool}, arguments, then a key
-  //           → {"signature"}, results, or {"needs": [[dtype, shape], …]}: the step isn't defined
-  //           for these arguments, which are held where they come from a dataset
+  //   run     {"signature"}, arguments, then a key → {"signature"}, results
+  //   run     {"function": n, "dataset": n, "held": bool}, a key → the same, or
+  //           {"needs": [[[name, dtype, shape], …], …]}: the step isn't defined for these
+  //           arguments, which are held
   // OutOfRange where a dataset has ended.
   CallMessage handle(const std::string& method, const CallMessage& request);
 
@@ -46,14 +49,17 @@ class StepWorker {
   struct Batches {
     std::shared_ptr<BatchSource> source;
     std::unique_ptr<BatchIterator> iterator;
-    std::optional<std::vector<Tensor>> held;
+    std::optional<std::vector<Tensors>> held;
   };
 
   void define(const CallMessage& request);
   void make_dataset(const CallMessage& request);
   CallMessage run(const CallMessage& request);
-  // `batches`: of which dataset they are, if any.
-  std::vector<Tensor> arguments_of(const CallMessage& request, Batches*& batches);
+  CallMessage run_batch(const CallMessage& request);
+  CallMessage run_known(const std::string& signature, std::vector<Tensor> arguments,
+                        const Tensor& key);
+  static void require_consistent(const Step& step, const Graph& graph, const Graph& ahead,
+                                 size_t servers);
   std::vector<Tensor> run_step(const Step& step, std::vector<Tensor> inputs, const Tensor& key);
   std::vector<Tensor> read(const Step& step);
   void send(const Step& step, const std::vector<Tensor>& outputs);

@@ -67,7 +67,9 @@ std::vector<Tensor> take_rows(ServerLinks& servers, const std::vector<RowRequest
     Tensor& result = results[shares[i].request];
     const size_t row =
         requests[shares[i].request].source->shape.slice(1).num_bytes(size_of(result.dtype()));
-    const Tensor& rows = answers[i].tensors.at(0);
+    check<DataLoss>(answers[i].tensors.size() == 1,
+                    "Parameter server: expected rows, got {} tensors.", answers[i].tensors.size());
+    const Tensor& rows = answers[i].tensors.front();
     check<DataLoss>(rows.bytes() == row * shares[i].places.size(),
                     "Parameter server: expected {} rows of {} bytes, got {} bytes.",
                     shares[i].places.size(), row, rows.bytes());

@@ -43,15 +43,16 @@ class ParameterServers : public StrategyImpl, public SchedulesSteps {
     }
   }
 
-  // Waits for the servers, then lets the workers begin.
+  // Waits for the servers, then lets the workers begin. `own`: a handle for as long as steps run.
   void begin(const std::weak_ptr<StrategyImpl>& own) {
     for (size_t i = 0; i < servers_.size(); ++i) await_server(i);
-    scheduler_ = std::make_unique<StepScheduler>(StepScheduler::Options{.workers = workers_,
-                                                                        .servers = servers_,
-                                                                        .credentials = credentials_,
-                                                                        .links = links_,
-                                                                        .variables = variables_,
-                                                                        .strategy = own});
+    scheduler_ = std::make_unique<StepScheduler>(
+        StepScheduler::Options{.workers = workers_,
+                               .servers = servers_,
+                               .credentials = credentials_,
+                               .links = links_,
+                               .variables = variables_,
+                               .strategy = [own] { return own.lock(); }});
   }
 
   std::string name() const override { return kStrategy; }
@@ -70,7 +71,8 @@ class ParameterServers : public StrategyImpl, public SchedulesSteps {
     if (current_replica()) {
       results.push_back(step.run(arguments[0]));
     } else {
-      told_here([&] { results.push_back(scheduler_->result(*schedule(step, arguments[0]))); });
+      const auto scheduled = schedule(step, arguments[0], scheduler_->new_owner());
+      results.push_back(scheduler_->result(*scheduled));
     }
     return results;
   }
@@ -81,21 +83,26 @@ class ParameterServers : public StrategyImpl, public SchedulesSteps {
     if (current_replica()) return run(step, arguments);
     StepsAhead& own = steps_ahead();
     if (own.begun.empty()) own.latest.clear();
-    told_here([&] {
-      own.begun.push_back(schedule(step, arguments[0]));
-      while (!own.begun.empty() &&
-             (own.begun.size() > 2 * workers_.size() || scheduler_->is_done(*own.begun.front()))) {
-        finish_first(own);
-      }
-    });
+    own.begun.push_back(schedule(step, arguments[0], own.owner));
+    while (!own.begun.empty() &&
+           (own.begun.size() > 2 * workers_.size() || scheduler_->is_done(*own.begun.front()))) {
+      finish_first(own);
+    }
     if (own.latest.empty()) return {Tensors()};
     return own.latest;
   }
+  // All of them end, also where one has failed.
   std::vector<Tensors> finish_steps() override {
     StepsAhead& own = steps_ahead();
-    told_here([&] {
-      while (!own.begun.empty()) finish_first(own);
-    });
+    std::exception_ptr first;
+    while (!own.begun.empty()) {
+      try {
+        finish_first(own);
+      } catch (...) {
+        if (!first) first = std::current_exception();
+      }
+    }
+    if (first) std::rethrow_exception(first);
     return own.latest;
   }
 
@@ -111,32 +118,19 @@ class ParameterServers : public StrategyImpl, public SchedulesSteps {
  private:
   // Of one thread's fit.
   struct StepsAhead {
+    uint64_t owner = 0;
     std::deque<std::shared_ptr<ScheduledStep>> begun;
     std::vector<Tensors> latest;  // results; empty: none
   };
   StepsAhead& steps_ahead() {
     const std::lock_guard lock(mutex_);
-    return ahead_[std::this_thread::get_id()];
+    StepsAhead& own = ahead_[std::this_thread::get_id()];
+    if (own.owner == 0) own.owner = scheduler_->new_owner();
+    return own;
   }
   std::shared_ptr<ScheduledStep> schedule(const Function& step,
-                                          const std::vector<Tensors>& arguments) {
-    return scheduler_->schedule({.function = step, .arguments = arguments});
-  }
-  // An error that is thrown here isn't told again by the next call, and ends this thread's steps.
-  template <class Body>
-  void told_here(const Body& body) {
-    try {
-      body();
-    } catch (...) {
-      for (const auto& step : std::exchange(steps_ahead().begun, {})) {
-        try {
-          scheduler_->result(*step);
-        } catch (const std::exception&) {  // the first error says more
-        }
-      }
-      scheduler_->forget_error();
-      throw;
-    }
+                                          const std::vector<Tensors>& arguments, uint64_t owner) {
+    return scheduler_->schedule({.function = step, .arguments = arguments, .owner = owner});
   }
   void finish_first(StepsAhead& steps) {
     const std::shared_ptr<ScheduledStep> first = steps.begun.front();
@@ -203,7 +197,16 @@ std::shared_ptr<StrategyImpl> make(const ParameterServerStrategyOptions& options
   auto made = std::make_shared<ParameterServers>(
       std::move(workers), std::move(servers), std::move(credentials), options.variable_partitioner);
   made->begin(std::weak_ptr<StrategyImpl>(made));
-  return made;
+  // Threads of the scheduler hold `made` while they trace. Its threads end before it does: with the
+  // program's last handle, wherever that goes.
+  return {made.get(), [made](StrategyImpl*) mutable {
+            if (!made->scheduler().is_own_thread()) {
+              made->scheduler().stop();
+            } else {
+              std::thread([made] { made->scheduler().stop(); }).detach();
+            }
+            made.reset();
+          }};
 }
 
 }  // namespace

@@ -29,10 +29,10 @@ struct ParameterServerStrategyOptions {
 //   … make a model, an optimizer and a step …
 //   coordinator.schedule(step, dataset);
 //
-// A step reads the variables at its beginning; an optimizer's update, sums (assign_add, metrics) and
-// moving averages are computed by the servers on the values that they have then, so that nothing of
-// several workers is lost; what else assign sets replaces what is there. A variable in several shards is
-// read shard by shard.
+// A step reads the variables at its beginning; an optimizer's update, sums (assign_add, metrics)
+// and moving averages are computed by the servers on the values that they have then, so that
+// nothing of several workers is lost; what else assign sets replaces what is there. A variable in
+// several shards is read shard by shard.
 //
 // Making the strategy waits for the servers, and says for whom; workers may come later. A worker
 // that dies is replaced, when it is started again, and its step run elsewhere: it may have updated

@@ -86,11 +86,10 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   }
 
   void assign(const Variable& variable, const Tensor& value) override {
-    mark_update(variable, value);
     assign(variable, value, is_merged(variable) ? Assigned::Merged : Assigned::Own);
   }
   void assign_sum(const Variable& variable, const Tensor& value) override {
-    mark_update(variable, value);
+    mark_sum(variable, value);
     assign(variable, value, is_merged(variable) ? Assigned::Merged : Assigned::Sum);
   }
 
@@ -223,33 +222,14 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     }
   }
 
-  // Marks what makes a variable's next value of its value of this moment: elementwise nodes that
-  // read it, or read one that does, as in a sum, its cast, or a moving average.
-  void mark_update(const Variable& variable, const Tensor& value) {
+  // The node that adds to the variable's value of this moment, which was made last.
+  void mark_sum(const Variable& variable, const Tensor& sum) {
     const Followed* known = find(variable, VariablePart::Value);
-    if (!known || !value.is_symbolic() || value.symbol_owner().get() != this) return;
+    if (!known || !sum.is_symbolic() || graph_.nodes.empty()) return;
+    Node& last = graph_.nodes.back();
     const auto before = static_cast<ValueId>(known->value.symbol_id());
-    const auto reads_it = [&](const Node* node) {
-      return node && std::ranges::find(node->inputs, before) != node->inputs.end();
-    };
-    Node* last = recent(static_cast<ValueId>(value.symbol_id()));
-    if (!last) return;
-    last->updates = last->updates || reads_it(last);
-    for (const ValueId input : last->inputs) {
-      Node* inner = recent(input);
-      if (reads_it(inner)) inner->updates = last->updates = true;
-    }
-  }
-
-  // The elementwise node that has made a value, if that was lately.
-  Node* recent(ValueId id) {
-    constexpr size_t kLately = 8;
-    const size_t count = graph_.nodes.size();
-    for (size_t i = count; i > count - std::min(count, kLately); --i) {
-      Node& node = graph_.nodes[i - 1];
-      if (node.outputs.front() == id) return node.op->traits.elementwise ? &node : nullptr;
-    }
-    return nullptr;
+    last.updates = last.updates || (last.outputs.front() == sum.symbol_id() &&
+                                    std::ranges::find(last.inputs, before) != last.inputs.end());
   }
 
   // Whether what is assigned now is the same on all replicas.

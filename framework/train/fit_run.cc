@@ -318,6 +318,7 @@ Logs Trainer::FitRun::train_epoch() {
   const Json before = begins ? places() : Json();
   Tensors figures;
   Batch batch;
+  const BegunSteps begun;
   while (!stopped_ && iterator_.next(batch)) {
     if (begins && !has_begun_) note_beginning(before, batch);
     resumed_.reset();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "framework/core/logging.h"
+#include "framework/core/placed_with.h"
 #include "framework/graph/dispatch.h"
 #include "framework/graph/replica.h"
 #include "framework/model/initializers.h"
@@ -127,6 +128,7 @@ Variable OptimizerImpl::add_variable(const std::string& path, const Tensor& init
 Variable OptimizerImpl::add_like(const Variable& variable, const Slot& slot) {
   std::string name = variable.path() + "_" + slot.name;
   std::replace(name.begin(), name.end(), '/', '_');
+  const PlacedWith beside(variable);
   return add_variable(options_.name + "/" + name, variable.shape(), variable.dtype(), slot.initial);
 }
 

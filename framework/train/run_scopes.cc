@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/train/run_scopes.h"
 
+#include "framework/strategy/strategy.h"
+
 namespace cornu {
 
 bool ThreadOwned::try_enter() {
@@ -32,6 +34,13 @@ MetricScope::MetricScope(ThreadOwned& metrics, std::function<bool(const Variable
 
 MetricScope::~MetricScope() {
   if (!copies_) metrics_.leave();
+}
+
+BegunSteps::~BegunSteps() {
+  try {
+    get_strategy().impl().finish_steps();
+  } catch (const std::exception&) {  // what ends the run says more
+  }
 }
 
 }  // namespace cornu

@@ -34,6 +34,15 @@ class [[nodiscard]] TrainingScope {
   ThreadOwned& training_;
 };
 
+// Waits at its end for steps that were only begun (StrategyImpl::begin_step), whatever they throw.
+class [[nodiscard]] BegunSteps {
+ public:
+  BegunSteps() = default;
+  ~BegunSteps();
+  BegunSteps(const BegunSteps&) = delete;
+  BegunSteps& operator=(const BegunSteps&) = delete;
+};
+
 // The metrics' state during a run: the model's own, or copies that end with the run while another
 // thread has that. `belongs` and `reset` are as for VariableBindings.
 class [[nodiscard]] MetricScope {
