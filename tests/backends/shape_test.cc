@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include <array>
 
 #include "tests/backends/kernel_run.h"
@@ -121,6 +123,27 @@ TEST_CASE("reverse") {
   }
 }
 
+TEST_CASE("rows of any length, short ones included") {
+  for (int64_t length = 1; length <= 70; ++length) {
+    const Shape shape = {2, 7, length};
+    const auto mirrored = [&](Ints index) {
+      index[1] = 6 - index[1];
+      return ravel(index, shape);
+    };
+    check_moves("reverse", shape, {{"axes", Ints{1}}}, shape, mirrored);
+    const auto backwards = [&](Ints index) {
+      index[2] = length - 1 - index[2];
+      return ravel(index, shape);
+    };
+    check_moves("reverse", shape, {{"axes", Ints{2}}}, shape, backwards);
+    check_moves("broadcast_to", {2, 7, 1}, {{"shape", shape.dims()}}, shape,
+                [](const Ints& index) { return index[0] * 7 + index[1]; });
+  }
+  const Shape many = {40'000, 3};  // on several threads
+  check_moves("reverse", many, {{"axes", Ints{0}}}, many,
+              [](const Ints& index) { return (39'999 - index[0]) * 3 + index[1]; });
+}
+
 TEST_CASE("broadcast_to repeats") {
   auto check_broadcast = [](const Shape& in, const Shape& out) {
     check_moves("broadcast_to", in, {{"shape", out.dims()}}, out, [&](Ints index) {
@@ -166,6 +189,31 @@ TEST_CASE("concatenate joins along an axis") {
                   expected, 0);
     }
   }
+}
+
+TEST_CASE("concatenate joins many short rows, and few long ones") {
+  const auto check_joined = [](int64_t rows, const std::vector<int64_t>& sizes) {
+    std::vector<Tensor> inputs;
+    int64_t total = 0;
+    for (const int64_t size : sizes) {
+      inputs.push_back(random_tensor({rows, size}, DType::Float32, static_cast<uint64_t>(size)));
+      total += size;
+    }
+    const Tensor joined = kernels().run("concatenate", inputs, {{"axis", int64_t{1}}},
+                                        {{DType::Float32, {rows, total}}})[0];
+    const float* at = joined.data<float>().data();
+    for (int64_t row = 0; row < rows; ++row) {
+      for (const Tensor& input : inputs) {
+        const int64_t size = input.dim(1);
+        const auto part = input.data<float>().subspan(size_t(row * size), size_t(size));
+        REQUIRE(std::equal(part.begin(), part.end(), at));
+        at += size;
+      }
+    }
+  };
+  check_joined(30'011, {3, 5, 1});
+  check_joined(5'003, {16, 64});
+  check_joined(3, {200'000, 100'001});
 }
 
 TEST_CASE("pad puts a value around and between the elements") {

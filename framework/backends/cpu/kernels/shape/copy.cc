@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "framework/backends/cpu/kernels/elementwise/targets.h"
 #include "framework/core/threads.h"
@@ -75,7 +76,18 @@ void transpose_tile(const T* from, int64_t from_step, T* to, int64_t to_step, in
       return;
     }
   }
-  transpose_part(from, from_step, to, to_step, rows, columns);
+  int64_t done = 0;  // columns
+  if constexpr (sizeof(T) == 4) {
+    if (rows % 4 == 0) {
+      for (; done + 4 <= columns; done += 4) {
+        for (int64_t i = 0; i < rows; i += 4) {
+          HWY_NAMESPACE::transpose_4x4(from + i * from_step + done, from_step,
+                                       to + done * to_step + i, to_step);
+        }
+      }
+    }
+  }
+  transpose_part(from + done, from_step, to + done * to_step, to_step, rows, columns - done);
 }
 
 template <class T>
@@ -84,8 +96,42 @@ void copy_row(const T* from, int64_t from_step, T* to, int64_t to_step, int64_t 
     std::memcpy(to, from, static_cast<size_t>(count) * sizeof(T));
   } else if (from_step == 0 && to_step == 1) {
     std::fill_n(to, count, *from);
+  } else if (from_step == -1 && to_step == 1) {
+    std::reverse_copy(from - count + 1, from + 1, to);
   } else {
     for (int64_t i = 0; i < count; ++i) to[i * to_step] = from[i * from_step];
+  }
+}
+
+// Rows of a length that the compiler knows, without a call per row.
+template <class T, int64_t kCount>
+void copy_short_rows(const T* from, T* to, const CopyAxis& rows, int64_t from_step) {
+  if (from_step == 1) {
+    for (int64_t row = 0; row < rows.size; ++row) {
+      std::memcpy(to + row * rows.to, from + row * rows.from, kCount * sizeof(T));
+    }
+  } else {
+    for (int64_t row = 0; row < rows.size; ++row) {
+      std::fill_n(to + row * rows.to, kCount, from[row * rows.from]);
+    }
+  }
+}
+
+// Copies rows.size rows. Those that are contiguous in `to`, and contiguous or one value in `from`,
+// may be of a short length.
+template <class T>
+void copy_rows(const T* from, T* to, const CopyAxis& rows, const CopyAxis& inner) {
+  const auto short_rows = [&]<int64_t... kCounts>(std::integer_sequence<int64_t, kCounts...>) {
+    return ((inner.size == kCounts &&
+             (copy_short_rows<T, kCounts>(from, to, rows, inner.from), true)) ||
+            ...);
+  };
+  if (inner.to == 1 && (inner.from == 1 || inner.from == 0)) {
+    using Lengths = std::integer_sequence<int64_t, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 64>;
+    if (short_rows(Lengths())) return;
+  }
+  for (int64_t row = 0; row < rows.size; ++row) {
+    copy_row(from + row * rows.from, inner.from, to + row * rows.to, inner.to, inner.size);
   }
 }
 
@@ -118,7 +164,11 @@ StridedCopy::StridedCopy(size_t element, const std::vector<CopyAxis>& axes, int6
       tiles_ = true;
     }
   }
-  outer_count_ /= inner_.size * across_.size;
+  if (!tiles_ && !outer_.empty() && inner_.size * static_cast<int64_t>(element) < kPartBytes) {
+    rows_ = outer_.back();
+    outer_.pop_back();
+  }
+  outer_count_ /= inner_.size * across_.size * rows_.size;
 }
 
 // Calls `visit(offset in from, offset in to)` for the outer indices [begin, end) / skipped.
@@ -138,21 +188,24 @@ void StridedCopy::each_outer(int64_t begin, int64_t end, int64_t skipped, Visit 
   }
 }
 
-// Long rows are divided, so that every thread has a part.
+// Long rows are divided, so that every thread has a part; of others it has several.
 template <class T>
 void StridedCopy::run_as(const T* from, T* to) const {
   constexpr auto kElement = static_cast<int64_t>(sizeof(T));
   const int64_t part = std::min(inner_.size, kPartBytes / kElement);
+  const int64_t several = std::clamp<int64_t>(kPartBytes / (part * kElement), 1, rows_.size);
   const int64_t parts = (inner_.size + part - 1) / part;
-  parallel_for(
-      outer_count_ * parts, kCopyGrainBytes / (part * kElement), [&](int64_t begin, int64_t end) {
-        each_outer(begin, end, parts, [&](int64_t index, int64_t from_offset, int64_t to_offset) {
-          const int64_t first = index * part;
-          copy_row(from + from_offset + first * inner_.from, inner_.from,
-                   to + to_offset + first * inner_.to, inner_.to,
-                   std::min(part, inner_.size - first));
-        });
-      });
+  const int64_t groups = parts * ((rows_.size + several - 1) / several);
+  parallel_for(outer_count_ * groups, kCopyGrainBytes / (several * part * kElement),
+               [&](int64_t begin, int64_t end) {
+                 each_outer(begin, end, groups, [&](int64_t index, int64_t source, int64_t target) {
+                   const int64_t first = index % parts * part, row = index / parts * several;
+                   copy_rows(from + source + row * rows_.from + first * inner_.from,
+                             to + target + row * rows_.to + first * inner_.to,
+                             {std::min(several, rows_.size - row), rows_.from, rows_.to},
+                             {std::min(part, inner_.size - first), inner_.from, inner_.to});
+                 });
+               });
 }
 
 template <class T>

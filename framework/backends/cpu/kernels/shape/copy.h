@@ -40,6 +40,7 @@ class StridedCopy {
   int64_t to_offset_;
   std::vector<CopyAxis> outer_;
   CopyAxis inner_{1, 1, 1};   // the last axis
+  CopyAxis rows_{1, 1, 1};    // the axis before it, of short rows that aren't transposed
   CopyAxis across_{1, 1, 1};  // the outer axis along which `from` is contiguous
   bool tiles_ = false;        // `across_` and `inner_` are transposed in tiles
   int64_t outer_count_ = 1;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that only move elements.
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "framework/backends/cpu/kernel.h"
@@ -9,7 +11,9 @@
 namespace cornu::cpu {
 namespace {
 
-constexpr int64_t kFillGrain = 16384;  // elements
+constexpr int64_t kFillGrain = 16384;     // elements
+constexpr int64_t kJoinedBytes = 262144;  // of a concatenation's result, in a block
+constexpr int64_t kLongRowBytes = 1'048'576;
 
 // Zeros where nothing is in it, whose other sizes may have a product beyond 64 bits.
 std::vector<int64_t> strides_of(const Shape& shape) {
@@ -54,19 +58,46 @@ std::unique_ptr<Kernel> make_transpose(const KernelSpec& spec) {
   return make_copy(spec, copy_axes(out, permuted, strides_of(out)));
 }
 
+// Axes before the concatenated one are divided into blocks, whose results stay in a cache while all
+// inputs are copied into them.
 std::unique_ptr<Kernel> make_concatenate(const KernelSpec& spec) {
   const Shape& out = spec.outputs[0].shape;
   const int64_t axis = spec.attributes.get_int("axis");
-  const std::vector<int64_t> to = strides_of(out);
-  std::vector<StridedCopy> copies;
+  const int64_t outer = out.slice(0, axis).num_elements();
+  const auto element = static_cast<int64_t>(size_of(spec.outputs[0].dtype));
+  const int64_t to_row = out.slice(axis).num_elements();
+  const int64_t block = std::clamp<int64_t>(kJoinedBytes / std::max<int64_t>(1, to_row * element),
+                                            1, std::max<int64_t>(1, outer));
+  struct Part {
+    int64_t row;  // elements
+    StridedCopy whole, last;
+  };
+  std::vector<Part> parts;
   int64_t offset = 0;
   for (const TensorType& input : spec.inputs) {
-    copies.emplace_back(size_of(input.dtype), copy_axes(input.shape, strides_of(input.shape), to),
-                        0, offset);
-    offset += input.shape[axis] * to[static_cast<size_t>(axis)];
+    const int64_t row = input.shape.slice(axis).num_elements();
+    const auto copy = [&](int64_t rows) {
+      return StridedCopy(size_of(input.dtype), {{rows, row, to_row}, {row, 1, 1}}, 0, offset);
+    };
+    parts.push_back({row, copy(block), copy(outer % block)});
+    offset += row;
   }
-  return make_kernel([copies](const KernelArgs& args) {
-    for (size_t i = 0; i < copies.size(); ++i) copies[i].run(args.in[i], args.out[0]);
+  const bool is_long = outer == 1 || to_row * element >= kLongRowBytes;
+  return make_kernel([=](const KernelArgs& args) {
+    const auto join = [&](int64_t begin, int64_t end) {
+      for (int64_t first = begin; first < end; first += block) {
+        for (size_t i = 0; i < parts.size(); ++i) {
+          const StridedCopy& copy = first + block > outer ? parts[i].last : parts[i].whole;
+          copy.run(static_cast<const std::byte*>(args.in[i]) + first * parts[i].row * element,
+                   static_cast<std::byte*>(args.out[0]) + first * to_row * element);
+        }
+      }
+    };
+    if (is_long) {
+      join(0, outer);  // each copy uses all threads
+    } else {
+      parallel_for(outer, block, join);
+    }
   });
 }
 
