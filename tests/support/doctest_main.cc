@@ -22,10 +22,20 @@ namespace {
 
 constexpr int kReplicas = 5;  // at most, of strategies that are tested
 
+// The plugin that the environment names, else that of the tests, which makes devices of the CPU.
 void use_plugin(const std::string& name) {
   using namespace cornu;
   const char* plugin = std::getenv("CORNU_TEST_PJRT_PLUGIN");
-  if (plugin && std::filesystem::exists(plugin)) setenv("PJRT_PLUGIN_LIBRARY_PATH", plugin, 0);
+  if (!std::getenv("PJRT_PLUGIN_LIBRARY_PATH") && plugin && std::filesystem::exists(plugin)) {
+    setenv("PJRT_PLUGIN_LIBRARY_PATH", plugin, 1);
+    setenv("CORNU_PJRT_OPTIONS", fmt::format("cpu_device_count={}", kReplicas).c_str(), 0);
+    // Neither fused multiply-adds nor reciprocals of constants, so that functions have the bits of
+    // their ops; and quick compilations.
+    setenv("XLA_FLAGS",
+           "--xla_cpu_max_isa=AVX --xla_disable_hlo_passes=algsimp "
+           "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false",
+           0);
+  }
   if (const std::string why = config::why_unavailable(DeviceType::Tpu); !why.empty()) {
     test::skip_test("no PJRT plugin can be used: " + why);
   }

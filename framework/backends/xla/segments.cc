@@ -68,14 +68,14 @@ Segments::Segments(const Graph& graph, Client& client) : graph_(graph), client_(
     const bool at_end = i == graph_.nodes.size();
     if (!at_end) {
       const Node& node = graph_.nodes[i];
-      if (!node.is("all_reduce")) {
-        check<Unimplemented>(!node.traits().collective,
-                             "XLA: {} communicates within its branches or its body, which replicas "
-                             "can't do whose programs differ or that share a device.",
-                             node.op->name);
+      if (!node.traits().collective) {
         for (const ValueId id : node.inputs) need(id, ranges.size());
         continue;
       }
+      check<Unimplemented>(node.is("all_reduce") || node.is("cond"),
+                           "XLA: {} communicates within its body, which replicas can't do whose "
+                           "programs differ or that share a device.",
+                           node.op->name);
       for (const ValueId id : node.inputs) need(id, ranges.size() + 1);
     }
     ranges.emplace_back(begin, i);
@@ -96,7 +96,14 @@ Segments::Segments(const Graph& graph, Client& client) : graph_(graph), client_(
     }
     Segment segment{.in = part.inputs, .out = part.outputs, .program = {}};
     segment.program = lower_program(part, 1);
-    if (end < graph_.nodes.size()) segment.collective = &graph_.nodes[end];
+    if (end < graph_.nodes.size()) {
+      const Node& node = graph_.nodes[end];
+      segment.collective = &node;
+      if (node.is("cond")) {
+        segment.then = std::make_unique<Segments>(node.attributes.get_graph("then"), client_);
+        segment.otherwise = std::make_unique<Segments>(node.attributes.get_graph("else"), client_);
+      }
+    }
     segments_.push_back(std::move(segment));
   }
 }
@@ -127,11 +134,28 @@ std::vector<ArrayPtr> Segments::run(const std::vector<ArrayPtr>& arguments, int 
       if (const auto refused = take_refused(segment.program, out)) std::rethrow_exception(refused);
       for (size_t i = 0; i < out.size(); ++i) at(segment.out[i]) = std::move(out[i]);
     }
-    if (segment.collective) reduce(*segment.collective, values, device, group);
+    if (segment.collective) communicate(segment, values, device, group);
   }
   std::vector<ArrayPtr> results;
   for (const ValueId id : results_) results.push_back(at(id));
   return results;
+}
+
+void Segments::communicate(const Segment& segment, std::vector<ArrayPtr>& values, int device,
+                           CollectiveGroup& group) const {
+  const Node& node = *segment.collective;
+  if (!segment.then) return reduce(node, values, device, group);
+  std::byte predicate{};
+  client_.read(*values[static_cast<size_t>(node.inputs[0])], {&predicate, 1});
+  std::vector<ArrayPtr> arguments;
+  for (size_t i = 1; i < node.inputs.size(); ++i) {
+    arguments.push_back(values[static_cast<size_t>(node.inputs[i])]);
+  }
+  Segments& branch = predicate == std::byte{0} ? *segment.otherwise : *segment.then;
+  const std::vector<ArrayPtr> results = branch.run(arguments, device, group);
+  for (size_t i = 0; i < results.size(); ++i) {
+    values[static_cast<size_t>(node.outputs[i])] = results[i];
+  }
 }
 
 void Segments::reduce(const Node& node, std::vector<ArrayPtr>& values, int device,

@@ -18,7 +18,7 @@ namespace cornu::xla {
 // Thread-safe; replicas run it at once, each on a thread of its own.
 class Segments {
  public:
-  // Unimplemented when a branch or a loop communicates.
+  // Unimplemented when a loop communicates.
   Segments(const Graph& graph, Client& client);
 
   // Of the graph's inputs and states; returns its outputs and the states that it writes. Throws
@@ -31,10 +31,15 @@ class Segments {
     std::vector<ValueId> in;
     std::vector<ValueId> out;
     ProgramText program;
-    const Node* collective = nullptr;                           // after it; null: the last
+    const Node* collective = nullptr;  // after it; null: the last
+    // Where that is a condition: its branches, of which the host chooses.
+    std::unique_ptr<Segments> then = {};
+    std::unique_ptr<Segments> otherwise = {};
     std::map<int, std::shared_ptr<LoadedProgram>> loaded = {};  // by device
   };
   LoadedProgram& program_for(Segment& segment, int device);
+  void communicate(const Segment& segment, std::vector<ArrayPtr>& values, int device,
+                   CollectiveGroup& group) const;
   void reduce(const Node& node, std::vector<ArrayPtr>& values, int device,
               CollectiveGroup& group) const;
 

@@ -57,9 +57,9 @@ Value take(const Value& x, const Value& indices, int64_t axis, Writer& to) {
                   indices.rank(), array_text(sizes.dims())));
 }
 
-// `initial`, with updates joined to it by `op` in their order.
-Value scatter(std::string_view op, const Value& initial, const Value& indices, const Value& updates,
-              int64_t axis, Writer& to) {
+// `initial`, with updates joined to it in their order, by a region that joins two.
+Value scatter(const std::string& joins, const Value& initial, const Value& indices,
+              const Value& updates, int64_t axis, Writer& to) {
   return to.op(
       "stablehlo.scatter", {initial, indices, updates}, initial.type,
       fmt::format("scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [{}], "
@@ -67,17 +67,29 @@ Value scatter(std::string_view op, const Value& initial, const Value& indices, c
                   "index_vector_dim = {}>, indices_are_sorted = false, unique_indices = false",
                   fmt::join(window_axes(initial.rank(), axis, indices.rank()), ", "), axis, axis,
                   indices.rank()),
-      to.reducer(op, initial.dtype()));
+      joins);
+}
+
+// The larger or smaller one; NaN if either is, which plugins don't agree on for maximum here.
+std::string extreme_reducer(bool largest, DType dtype, Writer& to) {
+  const TensorType scalar{dtype, {}};
+  const TensorType two[] = {scalar, scalar};
+  return to.region(two, [&](std::span<const Value> v) -> Values {
+    Value first = compare(to, largest ? "GE" : "LE", v[0], v[1]);
+    if (is_floating(dtype)) first = either(to, first, compare(to, "NE", v[0], v[0]));
+    return {select(to, first, v[0], v[1])};
+  });
 }
 
 Value scatter_sum(const TensorType& type, const Value& indices, const Value& updates, int64_t axis,
                   Writer& to) {
   if (type.dtype == DType::Bool)
-    return scatter("or", splat(to, 0, type), indices, updates, axis, to);
+    return scatter(to.reducer("or", type.dtype), splat(to, 0, type), indices, updates, axis, to);
   const DType sum = is_half(type.dtype) ? DType::Float32 : type.dtype;
   const Value zeros = splat(to, 0, {sum, type.shape});
-  return convert(to, scatter("add", zeros, indices, convert(to, updates, sum), axis, to),
-                 type.dtype);
+  return convert(
+      to, scatter(to.reducer("add", sum), zeros, indices, convert(to, updates, sum), axis, to),
+      type.dtype);
 }
 
 // Places in the flattened array, of indices along one axis.
@@ -157,8 +169,9 @@ Values lower_segment_reduce(const KernelSpec& spec, std::span<const Value> in, W
   const bool is_product = reduction == "prod";
   const Value initial = is_product ? splat(to, 1, result) : extreme(to, reduction == "min", result);
   if (in[1].shape().num_elements() == 0) return {convert(to, initial, type.dtype)};
-  const std::string_view op = is_product ? "multiply" : reduction == "max" ? "maximum" : "minimum";
-  const Value joined = scatter(op, initial, ids, convert(to, in[1], wide), 0, to);
+  const std::string joins =
+      is_product ? to.reducer("multiply", wide) : extreme_reducer(reduction == "max", wide, to);
+  const Value joined = scatter(joins, initial, ids, convert(to, in[1], wide), 0, to);
   return {convert(to, joined, type.dtype)};
 }
 
