@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "framework/core/strings.h"
+#include "framework/model/layer_registry.h"
 
 namespace cornu::optimizers {
 namespace {
@@ -60,7 +61,7 @@ class MultiImpl : public OptimizerImpl {
     std::vector<std::pair<std::string, Optimizer>> result;
     std::map<std::string, int> counts;
     for (const Optimizer& inner : inner_) {
-      const std::string name = to_snake_case(inner.impl().class_name());
+      const std::string name = default_name(inner.impl().class_name());
       const int before = counts[name]++;
       const std::string number = before == 0 ? "" : fmt::format("_{}", before);
       result.emplace_back("optimizers/" + name + number, inner);

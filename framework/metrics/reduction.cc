@@ -108,8 +108,10 @@ MeanOfFunction::MeanOfFunction(std::string class_name, const MetricOptions& opti
 
 void MeanOfFunction::update_state(const Tensor& y_true, const Tensor& y_pred,
                                   const Tensor& sample_weight) {
-  MeanImpl::update_values(function_(y_true, y_pred),
-                          masked_weights(y_pred.mask(), sample_weight, dtype()));
+  const Tensor values = function_(y_true, y_pred);
+  // A function that gives one value has none at the positions of a mask.
+  const Tensor mask = values.rank() == 0 ? Tensor() : y_pred.mask();
+  MeanImpl::update_values(values, masked_weights(mask, sample_weight, dtype()));
 }
 
 void MeanOfFunction::update_values(const Tensor& values, const Tensor& sample_weight) {

@@ -2,6 +2,7 @@
 #include "framework/model/functional.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 #include <unordered_map>
@@ -249,6 +250,85 @@ class DepthOrder {
   std::unordered_map<const Layer*, int> layer_depth_;
 };
 
+// A graph that begins at `inputs`. Those that layers gave become Inputs like them, and the calls
+// between these and the outputs are made anew, as Keras does it (clone_graph_nodes).
+class Beginning {
+ public:
+  Beginning(const Tensors& inputs, const Tensors& outputs) : inputs_(inputs), outputs_(outputs) {
+    std::vector<Tensor> begin;
+    for (const Tensor& input : inputs) {
+      const bool is_input = keras_node(input)->inputs().empty();
+      begin.push_back(is_input ? input : input_like(input));
+      if (!is_input) values_.emplace(place_of(input), begin.back());
+    }
+    if (values_.empty()) return;
+    inputs_ = inputs.with(std::move(begin));
+    const std::vector<std::shared_ptr<KerasNode>> nodes = DepthOrder(outputs).nodes();
+    const std::set<const KerasNode*> needed = between(nodes, outputs);
+    for (const auto& node : nodes) {
+      if (needed.contains(node.get())) call(*node);
+    }
+    outputs_ = values_of(outputs);
+  }
+
+  const Tensors& inputs() const { return inputs_; }
+  const Tensors& outputs() const { return outputs_; }
+
+ private:
+  using Place = std::pair<const KerasNode*, int64_t>;  // the number of a node's output
+
+  static Place place_of(const Tensor& x) { return {keras_node(x).get(), x.symbol_id()}; }
+
+  static Tensor input_like(const Tensor& x) {
+    const std::string& name = keras_node(x)->layer()->name();
+    return Input({.dtype = x.dtype(),
+                  .batch_shape = x.shape(),
+                  .name = x.symbol_id() == 0 ? name + "CLONE"
+                                             : fmt::format("{}_{}CLONE", name, x.symbol_id())});
+  }
+
+  // What outputs depend on by ways that meet no input.
+  std::set<const KerasNode*> between(const std::vector<std::shared_ptr<KerasNode>>& nodes,
+                                     const Tensors& outputs) const {
+    std::set<const KerasNode*> needed;
+    const auto need = [&](const Tensor& x) {
+      if (!values_.contains(place_of(x))) needed.insert(keras_node(x).get());
+    };
+    for (const Tensor& output : outputs) need(output);
+    for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+      if (!needed.contains(node->get())) continue;
+      for (const Tensor& operand : (*node)->operands()) need(operand);
+    }
+    return needed;
+  }
+
+  void call(KerasNode& node) {
+    const std::vector<Tensor> operands = node.operands();
+    const bool is_same = std::ranges::none_of(
+        operands, [&](const Tensor& x) { return values_.contains(place_of(x)); });
+    if (is_same) return;
+    CallOptions options = node.options();
+    options.mask = values_of(options.mask);
+    const Tensors results = (*node.layer())(values_of(node.inputs()), options);
+    for (size_t i = 0; i < results.size(); ++i) {
+      values_.emplace(Place(&node, static_cast<int64_t>(i)), results[i]);
+    }
+  }
+
+  Tensors values_of(const Tensors& tensors) const {
+    std::vector<Tensor> result;
+    for (const Tensor& x : tensors) {
+      const bool is_known = x.defined() && is_placeholder(x) && values_.contains(place_of(x));
+      result.push_back(is_known ? values_.at(place_of(x)) : x);
+    }
+    return tensors.with(std::move(result));
+  }
+
+  Tensors inputs_;
+  Tensors outputs_;
+  std::map<Place, Tensor> values_;  // what others became
+};
+
 // Keras lets a last axis of size 1 be there or not.
 Tensor adapt_rank(const Tensor& value, const Shape& expected) {
   const Shape& shape = value.shape();
@@ -279,15 +359,12 @@ FunctionalGraph::FunctionalGraph(const Tensors& inputs, const Tensors& outputs)
   check<InvalidArgument>(!inputs.empty() && !outputs.empty(),
                          "Model: expected at least one input and one output, got {} and {}.",
                          inputs.size(), outputs.size());
+  const Beginning beginning(inputs, outputs);
+  inputs_ = beginning.inputs();
+  outputs_ = beginning.outputs();
   std::set<const KerasNode*> given;
-  for (const Tensor& input : inputs) {
-    const auto node = keras_node(input);
-    check<InvalidArgument>(node->inputs().empty(),
-                           "Model: its input is the output of {} '{}'; expected one made by Input.",
-                           node->layer()->class_name(), node->layer()->name());
-    given.insert(node.get());
-  }
-  const DepthOrder order(outputs);
+  for (const Tensor& input : inputs_) given.insert(keras_node(input).get());
+  const DepthOrder order(outputs_);
   nodes_ = order.nodes();
   layers_ = order.layers();
   for (const auto& node : nodes_) {
@@ -298,7 +375,7 @@ FunctionalGraph::FunctionalGraph(const Tensors& inputs, const Tensors& outputs)
   }
   std::set<const KerasNode*> known;
   for (const auto& node : nodes_) known.insert(node.get());
-  for (const Tensor& input : walked(inputs)) {  // those that no output depends on
+  for (const Tensor& input : walked(inputs_)) {  // those that no output depends on
     const auto node = keras_node(input);
     if (!known.insert(node.get()).second) continue;
     nodes_.push_back(node);

@@ -117,8 +117,8 @@ Tensor fit_to_input(const Tensor& given, const Shape& expected, DType dtype,
 // What lies between inputs and outputs, in the order Keras walks it (deepest first).
 class FunctionalGraph {
  public:
-  // InvalidArgument when an output depends on a placeholder that isn't among the inputs (naming
-  // it), when an input isn't one of Input, or when two layers have one name.
+  // Where inputs are what layers gave, the layers after them are called anew on Inputs like these.
+  // InvalidArgument when an output depends on an Input that isn't given, or layers share a name.
   FunctionalGraph(const Tensors& inputs, const Tensors& outputs);
 
   // Runs the layers on values, traced or placeholders; they are told what the caller was. Named

@@ -194,6 +194,14 @@ std::vector<std::string> names_in_order(const CallSignature& signature, size_t i
   return names;
 }
 
+// Masks of the first arguments alone, as of a sequence without its states, with none for the rest.
+CallOptions with_every_mask(CallOptions options, size_t count) {
+  std::vector<Tensor> masks = options.mask.list();
+  masks.resize(count);
+  options.mask = Tensors(std::move(masks));
+  return options;
+}
+
 }  // namespace
 
 void Layer::require_argument(const std::string& key, const std::vector<std::string>& known) const {
@@ -228,15 +236,20 @@ Tensors Layer::operator()(const Tensors& given, const CallOptions& options) {
     const Tensors& inputs = by_name ? named : given;
     check<InvalidArgument>(!inputs.empty(), "{} '{}': expected an input, got none.", class_name(),
                            name());
-    check<InvalidArgument>(options.mask.empty() || options.mask.size() == inputs.size(),
+    CallOptions filled;
+    const bool lacks_masks =
+        by_name && options.mask.size() < inputs.size() && !options.mask.empty();
+    const CallOptions& call =
+        lacks_masks ? filled = with_every_mask(options, inputs.size()) : options;
+    check<InvalidArgument>(call.mask.empty() || call.mask.size() == inputs.size(),
                            "{} '{}': expected a mask for each of its {} inputs, got {}.",
-                           class_name(), name(), inputs.size(), options.mask.size());
+                           class_name(), name(), inputs.size(), call.mask.size());
     auto symbolic = [](const Tensors& tensors) {
       return std::any_of(tensors.begin(), tensors.end(),
                          [](const Tensor& x) { return is_placeholder(x); });
     };
-    return symbolic(inputs) || symbolic(options.mask) ? call_on_placeholders(inputs, options)
-                                                      : call_on_values(inputs, options);
+    return symbolic(inputs) || symbolic(call.mask) ? call_on_placeholders(inputs, call)
+                                                   : call_on_values(inputs, call);
   } catch (Error& error) {
     error.add_place(fmt::format("{} '{}'", class_name(), name()));
     throw;

@@ -36,8 +36,8 @@ struct LayerState;
 // What a caller may give beside the inputs.
 struct CallOptions {
   std::optional<bool> training = {};  // None: as the caller was told, else training_by_default()
-  // Bool, one for each input (an undefined one: none). They take the place of the masks that ride
-  // on the inputs.
+  // Bool, for each input (undefined: none); of arguments with names the last ones may lack theirs.
+  // They take the place of the masks that ride on the inputs.
   Tensors mask = {};
   // Arguments that are no tensors, where the layer has some (Layer::call_signature):
   // {"use_causal_mask": true}. Null: none.

@@ -11,7 +11,7 @@ namespace cornu {
 std::string default_name(const std::string& class_name) {
   // Keras's class has a longer name than the one it is exported under.
   if (class_name == "GroupQueryAttention") return "grouped_query_attention";
-  return to_snake_case(class_name);
+  return to_snake_case(std::string_view(class_name).substr(class_name.rfind('>') + 1));
 }
 
 namespace {

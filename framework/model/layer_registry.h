@@ -18,7 +18,7 @@ using LayerFactory = std::function<LayerHandle(const Json& config)>;
 //   layer_registry().add("my_package>Residual", [](const Json& config) { … });
 Registry<LayerFactory>& layer_registry();
 
-// What a layer of this class is called that was given no name, and its weights in files: "dense".
+// What layers of a class ("Dense", "shop>Dense") are called without a name, and in files: "dense".
 std::string default_name(const std::string& class_name);
 
 // Keras's serialized form of a layer: {"module", "class_name", "config", "registered_name",

@@ -35,6 +35,11 @@ int64_t known_size(const Tensor& x, int64_t axis, std::string_view who) {
   return x.shape()[axis];
 }
 
+// The result of an op that changes nothing: like any op's, without a mask.
+Tensor unchanged(const Tensor& x) {
+  return x.mask().defined() ? x.strong().with_mask(Tensor()) : x.strong();
+}
+
 // Bool tensor of x's shape that is true everywhere, for shapes that aren't known yet.
 Tensor true_like(const Tensor& x) { return logical_or(equal(x, x), not_equal(x, x)); }
 
@@ -60,7 +65,7 @@ Tensor reshape(const Tensor& x, const Shape& newshape) {
                                (open == 1 && is_inferring_types()),
                            "reshape: expected a shape of {} elements, as {} has, got {}.", count,
                            x.shape(), newshape);
-    if (target == x.shape()) return x.strong();
+    if (target == x.shape()) return unchanged(x);
   }
   return call<"reshape">({x}, {{"shape", target.dims()}});
 }
@@ -80,7 +85,7 @@ Tensor transpose(const Tensor& x, const std::vector<int64_t>& axes) {
       permutation[i] = x.shape().normalize_axis(axes[i], "transpose");
     }
   }
-  if (std::is_sorted(permutation.begin(), permutation.end())) return x.strong();
+  if (std::is_sorted(permutation.begin(), permutation.end())) return unchanged(x);
   return call<"transpose">({x}, {{"permutation", permutation}});
 }
 
@@ -134,7 +139,7 @@ Tensor squeeze(const Tensor& x, const Axes& axis) {
 }
 
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
-  if (x.shape() == shape && shape.is_static()) return x.strong();
+  if (x.shape() == shape && shape.is_static()) return unchanged(x);
   return call<"broadcast_to">({x}, {{"shape", shape.dims()}});
 }
 

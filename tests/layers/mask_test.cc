@@ -47,6 +47,14 @@ TEST_CASE("elementwise layers pass masks on, others don't") {
   CHECK(!Tensor(layers::Conv1D({.filters = 1, .kernel_size = 1})(kMasked)).mask().defined());
 }
 
+TEST_CASE("ops give no masks, also where they change nothing") {
+  CHECK(!ops::reshape(kMasked, {2, 3, 4}).mask().defined());
+  CHECK(!ops::transpose(kMasked, {0, 1, 2}).mask().defined());
+  CHECK(!ops::broadcast_to(kMasked, {2, 3, 4}).mask().defined());
+  CHECK(!Tensor(layers::Reshape({3, 4})(kMasked)).mask().defined());
+  CHECK(!Tensor(layers::Permute({.dims = {1, 2}})(kMasked)).mask().defined());
+}
+
 TEST_CASE("GlobalAveragePooling1D averages what the mask lets through") {
   const Tensor pooled = layers::GlobalAveragePooling1D()(kMasked);
   CHECK(!pooled.mask().defined());

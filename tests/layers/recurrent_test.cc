@@ -204,6 +204,8 @@ TEST_CASE("beside initial states, the mask that rides on sequences masks no step
       if (given) masks[0] = mask;
       return Tensor(layer(Tensors(inputs), {.mask = masks}));
     };
+    const Tensors alone = one.second == 1 ? Tensors{kX, state} : Tensors{kX, state, state};
+    CHECK(distance(layer(alone, {.mask = mask}), call(kX, true)) == 0);
     const Tensor plain = call(kX, false);
     CHECK(distance(call(masked, false), plain) == 0);
     CHECK(call(masked, false).mask().defined());

@@ -148,6 +148,16 @@ TEST_CASE("masks and weights of predictions count") {
   CHECK(accuracy.result().item<float>() == 0.5f);
 }
 
+TEST_CASE("a function that gives one value for a batch has masked what it wants masked") {
+  const Metric metric("masked", [](const Tensor& y_true, const Tensor& y_pred) {
+    return ops::mean(ops::abs(y_true - y_pred));
+  });
+  const Tensor mask = Tensor::from({true, false, true, false}, {2, 2});
+  metric.update_state(floats({0, 0, 0, 0}, {2, 2}), floats({1, 2, 3, 4}, {2, 2}).with_mask(mask));
+  metric.update_state(floats({0, 0}, {1, 2}), floats({1, 0}, {1, 2}));
+  CHECK(metric.result().item<float>() == doctest::Approx(1.5));
+}
+
 TEST_CASE("RootMeanSquaredError leaves a mask of predictions unheeded, as Keras's does") {
   const metrics::RootMeanSquaredError error;
   const Tensor mask = Tensor::from(std::vector<bool>{true, false}, {2});

@@ -45,6 +45,25 @@ TEST_CASE("functional models: with inputs, without ops, nested models below thei
                                  "layers/sequential/layers/dense", "layers/dense"});
 }
 
+class Packaged : public Layer {
+ public:
+  Tensor call(const Tensor& x, const CallArgs&) override { return dense_(x); }
+  std::string class_name() const override { return "shop>PackagedDense"; }
+
+ private:
+  layers::Dense dense_ = track("dense", layers::Dense({.units = 3}));
+};
+
+TEST_CASE("classes of a package go by their own names, as in Keras") {
+  const Tensor x = Input({.shape = {3}});
+  const auto first = make_layer<Packaged>(), second = make_layer<Packaged>();
+  const Model model(x, second(first(x)));
+  CHECK(paths_of(model) == Paths{"", "layers/input_layer", "layers/packaged_dense",
+                                 "layers/packaged_dense/dense", "layers/packaged_dense_1",
+                                 "layers/packaged_dense_1/dense"});
+  CHECK(first.name().starts_with("packaged_dense"));
+}
+
 TEST_CASE("what is skipped, with what is below it alone; numbers stay") {
   const Tensor x = Input({.shape = {3}});
   const layers::Dense shared({.units = 3}), first({.units = 3});

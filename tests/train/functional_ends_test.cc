@@ -121,6 +121,54 @@ TEST_CASE("Input of a tensor: a placeholder like it, where a model begins") {
                "on one, got "));
 }
 
+TEST_CASE("a model may begin at what layers gave") {
+  const Tensor x = Input({.shape = {3}, .name = "x"});
+  const layers::Dense first({.units = 4, .name = "first"});
+  const layers::Dense skip({.units = 4, .name = "skip"}), last({.units = 2, .name = "last"});
+  const Tensor middle = first(x);
+  const Tensor doubled = middle * 2.0F;
+  const Tensor y = last(layers::Add({.name = "sum"})({doubled, skip(middle)}));
+  const Model whole(x, y);
+  const Tensor given = first(rows());
+  const std::vector<float> expected = floats(Model(whole)(rows()));
+  check_predictions(Model(middle, y), given, {expected});
+  check_predictions(Model(whole.get_layer("first").output(), whole.output()), given, {expected});
+  // Several of them, an Input among them, and an output that is one of them.
+  const Tensor doubled_values = given * 2.0F;
+  check_predictions(Model({doubled, middle}, y), {doubled_values, given}, {expected});
+  check_predictions(Model({x, doubled}, {y, doubled}), {rows(), doubled_values},
+                    {expected, floats(doubled_values)});
+  // Weights are the same ones; the model that was there before is as it was.
+  Model head(middle, y);
+  CHECK(head.inputs()[0].shape() == Shape{kUnknown, 4});
+  CHECK(head.layers()[0].name() == "firstCLONE");
+  CHECK(head.weights().size() == 4);
+  head.compile({.optimizer = "sgd", .loss = "mse"});
+  head.fit(given, ops::zeros({2, 2}), {.verbose = 0});
+  CHECK(floats(Model(whole)(rows())) == floats(head(given)));
+  CHECK(floats(Model(whole)(rows())) != expected);
+  CHECK(whole.layers().size() == 6);
+
+  CHECK(message_of<InvalidArgument>([&] { Model(doubled, y); }) ==
+        "Model: its outputs depend on the Input 'x', which isn't among its inputs. Add it to "
+        "them.");
+}
+
+TEST_CASE("a model that begins at one of a layer's outputs, with masks that layers make") {
+  const Tensor x = Input({.shape = {kUnknown, 1}, .name = "x"});
+  const Tensor scaled = layers::Rescaling({.scale = 0.5, .name = "scaled"})(x);
+  const layers::LSTM lstm({.units = 3, .return_state = true, .name = "lstm"});
+  const Tensors states = lstm(layers::Masking({.name = "masking"})(scaled));
+  const Tensor y = layers::Dense({.units = 1, .name = "dense"})(states[2]);
+  const Tensor given = Tensor::from<float>({1, 2, 0, 4, 0, 0}, {2, 3, 1});
+  const std::vector<float> expected = floats(Model(x, y)(given));
+  CHECK(floats(Model(scaled, y)(given * 0.5F)) == expected);
+  CHECK(floats(Model(scaled, y)(given)) != expected);
+  const Model last(states[2], y);
+  CHECK(last.layers()[0].name() == "lstm_2CLONE");
+  CHECK(floats(Model(last)(Model(x, states[2])(given))) == expected);
+}
+
 TEST_CASE("an axis that varies may turn out to be what it is broadcast to") {
   const Tensor x = Input({.shape = {1, 4}});
   Model model(x, ops::broadcast_to(x, {2, 3, 4}));
