@@ -6,45 +6,14 @@
 #include "distribute/parameter_server/divide_step.h"
 #include "framework/graph/replica.h"
 #include "framework/graph/trace.h"
-#include "tests/distribute/clusters.h"
+#include "tests/distribute/job.h"
 #include "tests/support/layer_conformance.h"
 #include "tests/support/scratch.h"
 
 using namespace cornu;
 using namespace cornu::distribute;
 using test::error_of;
-
-namespace {
-
-// Servers for all tasks but the chief, each as if it were a process.
-class Job {
- public:
-  Job(int workers, int servers) {
-    const std::vector<std::string> addresses = test::free_addresses(workers + servers);
-    const auto middle = addresses.begin() + workers;
-    spec_ = ClusterSpec({{"chief", {"127.0.0.1:1"}},
-                         {"worker", {addresses.begin(), middle}},
-                         {"ps", {middle, addresses.end()}}});
-    for (int i = 0; i < workers; ++i) start({"worker", i});
-    for (int i = 0; i < servers; ++i) start({"ps", i});
-  }
-
-  SimpleClusterResolver resolver(const std::string& type = "chief", int64_t index = 0) const {
-    return SimpleClusterResolver(spec_, {.task_type = type, .task_id = index});
-  }
-  void start(const Task& task) {
-    tasks_[to_string(task)] =
-        std::make_unique<Server>(ServerOptions{.cluster = resolver(task.type, task.index)});
-  }
-  void stop(const Task& task) { tasks_.erase(to_string(task)); }
-  Server& task(const Task& task) { return *tasks_.at(to_string(task)); }
-
- private:
-  ClusterSpec spec_;
-  std::map<std::string, std::unique_ptr<Server>> tasks_;
-};
-
-}  // namespace
+using test::Job;
 
 TEST_CASE("variables of a strategy with parameter servers live there") {
   Job job(1, 2);

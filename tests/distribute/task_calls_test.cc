@@ -72,7 +72,7 @@ TEST_CASE("a task answers calls, with tensors of any size, several at once") {
   for (int i = 0; i < 8; ++i) pending.push_back(client.start("echo", request));
   for (auto& future : pending) {
     const CallMessage answer = future.get();
-    CHECK(answer.json.dump() == R"({"method":"echo","got":{"x":1}})");
+    CHECK(answer.json.dump() == R"({"method": "echo", "got": {"x": 1}})");
     REQUIRE(answer.tensors.size() == 4);
     CHECK(answer.tensors[0].to_vector<float>() == many);
     CHECK(answer.tensors[1].item<bool>());

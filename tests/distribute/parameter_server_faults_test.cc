@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameter servers: what several workers do at once, whose an error is, and calls that lie.
+#include <cornu/cornu.h>
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include "distribute/cluster/calls.h"
+#include "distribute/parameter_server/divide_step.h"
+#include "distribute/parameter_server/remote_variables.h"
+#include "framework/graph/trace.h"
+#include "tests/distribute/job.h"
+#include "tests/support/layer_conformance.h"
+
+using namespace cornu;
+using namespace cornu::distribute;
+using test::error_of;
+using test::Job;
+
+TEST_CASE("steps are told apart by names and structure of their arguments") {
+  Job job(1, 1);
+  ParameterServerStrategy strategy({.cluster = job.resolver()});
+  ClusterCoordinator coordinator(strategy);
+  const Function difference = function([](const Tensors& a) { return a["x"] - a["y"]; });
+  const Tensor five(5.0f), three(3.0f);
+  CHECK(coordinator.schedule(difference, Tensors({{"y", five}, {"x", three}}))
+            .fetch()
+            .item<float>() == -2);
+  CHECK(coordinator.schedule(difference, Tensors({{"x", five}, {"y", three}}))
+            .fetch()
+            .item<float>() == 2);
+  const Function count = function([](const Tensors& a, const Tensors& b) {
+    return Tensor(static_cast<float>(10 * a.size() + b.size())) + 0.0f * a[0];
+  });
+  CHECK(coordinator.schedule(count, Tensors({five, five}), Tensors(three)).fetch().item<float>() ==
+        21);
+  CHECK(coordinator.schedule(count, Tensors(five), Tensors({five, three})).fetch().item<float>() ==
+        12);
+}
+
+TEST_CASE("what isn't a sum of its last value replaces a variable") {
+  const Variable w(ops::ones({3}), {.name = "w"});
+  const auto keeps = [&](const std::function<void()>& assign) {
+    const TracedGraph traced = trace({}, [&](const std::vector<Tensor>&) {
+      assign();
+      return std::vector<Tensor>();
+    });
+    const DividedStep divided = divide_step(traced.graph, [](const Variable&) {
+      return Placement{{0, {0, 3}}};
+    });
+    // The value of that moment counts where the server's part reads it.
+    return divided.updates.at(0).graph.use_counts().at(
+               static_cast<size_t>(divided.updates[0].graph.states[0].in)) > 0;
+  };
+  const Tensor x = ops::ones({3});
+  CHECK(keeps([&] { w.assign_add(x); }));
+  CHECK(keeps([&] { w.assign(w + x); }));
+  CHECK(keeps([&] { w.assign(x + w.value()); }));
+  CHECK(keeps([&] { w.assign(w - x); }));
+  CHECK(keeps([&] { w.assign(w * 0.9f + x * 0.1f); }));
+  CHECK(keeps([&] { w.assign(w * 0.5f); }));
+  CHECK_FALSE(keeps([&] { w.assign(w / ops::sqrt(ops::sum(ops::square(w.value())))); }));
+  CHECK_FALSE(keeps([&] { w.assign(x - w); }));
+  CHECK_FALSE(keeps([&] { w.assign(w + (x - w.value()) * 0.1f); }));
+  CHECK_FALSE(keeps([&] { w.assign(w.value() * w.value()); }));
+  CHECK_FALSE(keeps([&] { w.assign(x); }));
+}
+
+TEST_CASE("an optimizer's slots are kept beside what they belong to") {
+  Job job(1, 3);
+  ParameterServerStrategy strategy({.cluster = job.resolver()});
+  ClusterCoordinator coordinator(strategy);
+  const auto scope = strategy.scope();
+  std::vector<Variable> weights;
+  for (int i = 0; i < 4; ++i)
+    weights.emplace_back(ops::ones({300, 4}), VariableOptions{.name = "w"});
+  const Optimizer adam = optimizers::Adam();
+  const Function step = function([&](const Tensor& ids) {
+    GradientTape tape;
+    Tensor loss(0.0f);
+    for (const Variable& weight : weights) loss = loss + ops::sum(ops::take(weight, ids, 0));
+    adam.apply_gradients(tape.gradient(loss, weights), weights);
+    return loss;
+  });
+  const Tensor ids = Tensor::from<int32_t>({3, 5});
+  CHECK(coordinator.schedule(step, ids).fetch().item<float>() == 32);
+  const auto& home = dynamic_cast<const RemoteVariables&>(*weights[0].home());
+  const auto server_of = [&](const Variable& variable) {
+    return home.placement(variable).at(0).server;
+  };
+  size_t slots = 0;
+  for (const Variable& slot : adam.variables()) {
+    if (slot.shape() != weights[0].shape()) continue;
+    CHECK(server_of(slot) == server_of(weights[slots++ / 2]));
+  }
+  CHECK(slots == 8);
+  CHECK(server_of(weights[0]) != server_of(weights[1]));
+}
+
+TEST_CASE("an error counts once, for those whose it is") {
+  Job job(2, 1);
+  ParameterServerStrategy strategy({.cluster = job.resolver()});
+  const auto scope = strategy.scope();
+  const auto train = [&](int64_t rows, int64_t limit) {
+    Sequential model({layers::Embedding({.input_dim = limit, .output_dim = 2}), layers::Flatten(),
+                      layers::Dense({.units = 1})});
+    model.compile({.optimizer = "sgd", .loss = "mse"});
+    const Tensor x = ops::reshape(ops::mod(ops::arange(0, 2 * rows), 4), {rows, 2}).host();
+    return error_of([&] { model.fit(x, ops::zeros({rows, 1}), {.batch_size = 2, .verbose = 0}); });
+  };
+  std::string good;
+  std::thread other([&] {
+    const auto own = strategy.scope();
+    good = train(40, 4);
+  });
+  const std::string bad = train(40, 3);
+  other.join();
+  CHECK(bad.find("take: index 3 is outside of") != std::string::npos);
+  CHECK(good == "");
+}
+
+TEST_CASE("a fit that a callback ends leaves no step running") {
+  Job job(2, 1);
+  ParameterServerStrategy strategy({.cluster = job.resolver()});
+  const auto scope = strategy.scope();
+  Sequential model({layers::Dense({.units = 1})});
+  const Optimizer sgd = optimizers::SGD();
+  model.compile({.optimizer = sgd, .loss = "mse"});
+  const auto stop =
+      callbacks::LambdaCallback({.on_train_batch_end = [](int64_t batch, const Logs&) {
+        if (batch == 2) raise<Unavailable>("enough");
+      }});
+  CHECK(error_of([&] {
+          model.fit(ops::ones({40, 2}), ops::ones({40, 1}),
+                    {.batch_size = 2, .verbose = 0, .callbacks = {stop}});
+        }).find("enough") != std::string::npos);
+  const auto steps = sgd.iterations();
+  CHECK(steps >= 3);
+  CHECK(sgd.iterations() == steps);
+}
+
+TEST_CASE("accumulated gradients want one server where there are several workers") {
+  const auto scheduled = [](int workers, int servers) {
+    Job job(workers, servers);
+    ParameterServerStrategy strategy({.cluster = job.resolver()});
+    ClusterCoordinator coordinator(strategy);
+    const auto scope = strategy.scope();
+    const Variable w(Tensor(1.0f), {.name = "w"});
+    const Variable v(Tensor(1.0f), {.name = "v"});
+    const Optimizer sgd = optimizers::SGD({.gradient_accumulation_steps = 2});
+    const Function step = function([&] {
+      GradientTape tape;
+      const Tensor loss = w.value() * v.value();
+      sgd.apply_gradients(tape.gradient(loss, {w, v}), {w, v});
+      return loss;
+    });
+    return error_of([&] { coordinator.schedule(step).fetch(); });
+  };
+  CHECK(scheduled(1, 2) == "");
+  CHECK(scheduled(2, 1) == "");
+  CHECK(scheduled(2, 2).find("Unimplemented: ParameterServerStrategy: what server ") !=
+        std::string::npos);
+}
+
+TEST_CASE("a strategy may end while its steps run") {
+  Job job(2, 1);
+  const Function step = function([](const Tensor& x) { return x + 1.0f; });
+  for (int round = 0; round < 5; ++round) {
+    ParameterServerStrategy strategy({.cluster = job.resolver()});
+    ClusterCoordinator coordinator(strategy);
+    for (int i = 0; i < 20; ++i) coordinator.schedule(step, ops::ones({i % 3 + 1}));
+  }
+}
+
+TEST_CASE("calls that lie are refused") {
+  Job job(1, 1);
+  const std::string worker = job.task({"worker", 0}).target().substr(7);
+  const std::string server = job.task({"ps", 0}).target().substr(7);
+  CallClient to_worker(worker, {""});
+  CallClient to_server(server, {""});
+  const auto with_job = [](Json json) {
+    json.set("job", "j");
+    return json;
+  };
+  const Json begin = with_job(Json::object({{"servers", std::vector<std::string>{server}}}));
+  to_worker.call("begin", {begin});
+  to_server.call("begin", {begin});
+  const auto define = [&](const std::function<void(Json&)>& change, std::vector<Tensor> tensors) {
+    Json json = with_job(Json::object(
+        {{"signature", "s"},
+         {"graph",
+          "graph(%0: float32[2], %1: float32[2]) {\n  %2 = add(%0, %1) : float32[2]\n"
+          "  return %2\n}\n"},
+         {"ahead", "graph(%0: float32[2]) {\n  return\n}\n"},
+         {"constants", 0},
+         {"has_key", false},
+         {"values", Json::array()},
+         {"sums", Json::array()},
+         {"results", 1},
+         {"read", Json::array({Json::object(
+                      {{"shape", Shape{2}}, {"shards", Json::array({Json::array({0, "1/0"})})}})})},
+         {"taken", Json::array()},
+         {"updates", Json::array()}}));
+    change(json);
+    return error_of([&] { to_worker.call("define", {json, std::move(tensors)}); });
+  };
+  const auto refused = [](const std::string& error) {
+    return error.starts_with("InvalidArgument") || error.starts_with("DataLoss") ||
+           error.starts_with("NotFound");
+  };
+  CHECK(define([](Json&) {}, {}) == "");
+  CHECK(refused(define([](Json& json) { json.set("constants", 5); }, {})));
+  CHECK(refused(define([](Json& json) { json.set("constants", -1); }, {})));
+  CHECK(refused(define([](Json& json) { json.set("results", 2); }, {})));
+  CHECK(refused(define([](Json& json) { json.set("results", -1); }, {})));
+  CHECK(refused(define([](Json& json) { json.set("graph", "graph"); }, {})));
+  const auto shards = [](const Json& all) {
+    return [all](Json& json) {
+      json.set("read", Json::array({Json::object({{"shape", Shape{2}}, {"shards", all}})}));
+    };
+  };
+  CHECK(refused(define(shards(Json::array()), {})));
+  CHECK(refused(define(shards(Json::array({Json::array({99999, "1/0"})})), {})));
+  CHECK(refused(define(shards(Json::array({Json::array({-1, "1/0"})})), {})));
+  CHECK(refused(define(
+      [](Json& json) {
+        json.set("updates",
+                 Json::array({Json::object(
+                     {{"server", 0}, {"update", 1}, {"sent", std::vector<int64_t>{7}}})}));
+      },
+      {})));
+  CHECK(refused(define(
+      [](Json& json) {
+        json.set("taken",
+                 Json::array({Json::object({{"shape", Shape{2}},
+                                            {"dtype", "float32"},
+                                            {"shards", Json::array({Json::array({0, "1/0"})})},
+                                            {"ends", std::vector<int64_t>{}},
+                                            {"indices", 0}})}));
+      },
+      {})));
+  // Values of other sizes than were said.
+  to_server.call("create", {with_job(Json::object({{"keys", std::vector<std::string>{"1/0"}}})),
+                            {ops::ones({5})}});
+  const auto run = [&](const Tensor& x) {
+    return error_of([&] {
+      to_worker.call("run", {with_job(Json::object({{"signature", "s"}})),
+                             {x, Tensor::from<uint32_t>({1, 2})}});
+    });
+  };
+  CHECK(refused(run(ops::ones({2}))));
+  to_server.call("create", {with_job(Json::object({{"keys", std::vector<std::string>{"1/0"}}})),
+                            {ops::ones({2})}});
+  CHECK(run(ops::ones({2})) == "");
+  CHECK(refused(run(ops::ones({3}))));
+  CHECK(refused(run(ops::ones({1 << 20}))));
+  const Json update =
+      with_job(Json::object({{"update", 1},
+                             {"graph",
+                              "graph(%0: float32[2]) state(%1 \"w\": float32[2] -> %2) {\n"
+                              "  %2 = add(%1, %0) : float32[2]\n  return\n}\n"},
+                             {"keys", std::vector<std::string>{"1/0"}}}));
+  to_server.call("define", {update});
+  const auto send = [&](const Tensor& x) {
+    return error_of([&] {
+      to_server.call("update", {with_job(Json::object({{"update", 1}})), {x}});
+    });
+  };
+  CHECK(send(ops::ones({2})) == "");
+  CHECK(refused(send(ops::ones({3}))));
+  CHECK(refused(send(ops::ones({2}, DType::Float64))));
+}
