@@ -172,20 +172,25 @@ TEST_CASE("a strategy may end while its steps run") {
   }
 }
 
-TEST_CASE("calls that lie are refused") {
-  Job job(1, 1);
-  const std::string worker = job.task({"worker", 0}).target().substr(7);
-  const std::string server = job.task({"ps", 0}).target().substr(7);
-  CallClient to_worker(worker, {""});
-  CallClient to_server(server, {""});
-  const auto with_job = [](Json json) {
-    json.set("job", "j");
-    return json;
-  };
-  const Json begin = with_job(Json::object({{"servers", std::vector<std::string>{server}}}));
-  to_worker.call("begin", {begin});
-  to_server.call("begin", {begin});
-  const auto define = [&](const std::function<void(Json&)>& change, std::vector<Tensor> tensors) {
+namespace {
+
+Json with_job(Json json) {
+  json.set("job", "j");
+  return json;
+}
+
+// A worker and a server of a job that this test coordinates by hand.
+struct Tasks {
+  Tasks() {
+    const Json begin =
+        with_job(Json::object({{"servers", std::vector<std::string>{address({"ps", 0})}}}));
+    worker.call("begin", {begin});
+    server.call("begin", {begin});
+  }
+  std::string address(const Task& task) { return job.task(task).target().substr(7); }
+
+  // Makes a step that adds its argument and the variable, with something changed.
+  std::string define(const std::function<void(Json&)>& change) {
     Json json = with_job(Json::object(
         {{"signature", "s"},
          {"graph",
@@ -202,68 +207,78 @@ TEST_CASE("calls that lie are refused") {
          {"taken", Json::array()},
          {"updates", Json::array()}}));
     change(json);
-    return error_of([&] { to_worker.call("define", {json, std::move(tensors)}); });
-  };
-  const auto refused = [](const std::string& error) {
-    return error.starts_with("InvalidArgument") || error.starts_with("DataLoss") ||
-           error.starts_with("NotFound");
-  };
-  CHECK(define([](Json&) {}, {}) == "");
-  CHECK(refused(define([](Json& json) { json.set("constants", 5); }, {})));
-  CHECK(refused(define([](Json& json) { json.set("constants", -1); }, {})));
-  CHECK(refused(define([](Json& json) { json.set("results", 2); }, {})));
-  CHECK(refused(define([](Json& json) { json.set("results", -1); }, {})));
-  CHECK(refused(define([](Json& json) { json.set("graph", "graph"); }, {})));
-  const auto shards = [](const Json& all) {
-    return [all](Json& json) {
-      json.set("read", Json::array({Json::object({{"shape", Shape{2}}, {"shards", all}})}));
-    };
-  };
-  CHECK(refused(define(shards(Json::array()), {})));
-  CHECK(refused(define(shards(Json::array({Json::array({99999, "1/0"})})), {})));
-  CHECK(refused(define(shards(Json::array({Json::array({-1, "1/0"})})), {})));
-  CHECK(refused(define(
-      [](Json& json) {
-        json.set("updates",
-                 Json::array({Json::object(
-                     {{"server", 0}, {"update", 1}, {"sent", std::vector<int64_t>{7}}})}));
-      },
-      {})));
-  CHECK(refused(define(
-      [](Json& json) {
-        json.set("taken",
-                 Json::array({Json::object({{"shape", Shape{2}},
-                                            {"dtype", "float32"},
-                                            {"shards", Json::array({Json::array({0, "1/0"})})},
-                                            {"ends", std::vector<int64_t>{}},
-                                            {"indices", 0}})}));
-      },
-      {})));
-  // Values of other sizes than were said.
-  to_server.call("create", {with_job(Json::object({{"keys", std::vector<std::string>{"1/0"}}})),
-                            {ops::ones({5})}});
-  const auto run = [&](const Tensor& x) {
+    return error_of([&] { worker.call("define", {json}); });
+  }
+  void create(const Tensor& value) {
+    server.call("create",
+                {with_job(Json::object({{"keys", std::vector<std::string>{"1/0"}}})), {value}});
+  }
+  std::string run(const Tensor& x) {
     return error_of([&] {
-      to_worker.call("run", {with_job(Json::object({{"signature", "s"}})),
-                             {x, Tensor::from<uint32_t>({1, 2})}});
+      worker.call("run", {with_job(Json::object({{"signature", "s"}})),
+                          {x, Tensor::from<uint32_t>({1, 2})}});
     });
+  }
+
+  Job job{1, 1};
+  CallClient worker{address({"worker", 0}), {""}};
+  CallClient server{address({"ps", 0}), {""}};
+};
+
+bool refused(const std::string& error) {
+  return error.starts_with("InvalidArgument") || error.starts_with("DataLoss") ||
+         error.starts_with("NotFound");
+}
+
+}  // namespace
+
+TEST_CASE("steps that don't fit their graphs are refused") {
+  Tasks tasks;
+  const auto with = [&](const char* key, const Json& value) {
+    return tasks.define([&](Json& json) { json.set(key, value); });
   };
-  CHECK(refused(run(ops::ones({2}))));
-  to_server.call("create", {with_job(Json::object({{"keys", std::vector<std::string>{"1/0"}}})),
-                            {ops::ones({2})}});
-  CHECK(run(ops::ones({2})) == "");
-  CHECK(refused(run(ops::ones({3}))));
-  CHECK(refused(run(ops::ones({1 << 20}))));
-  const Json update =
-      with_job(Json::object({{"update", 1},
-                             {"graph",
-                              "graph(%0: float32[2]) state(%1 \"w\": float32[2] -> %2) {\n"
-                              "  %2 = add(%1, %0) : float32[2]\n  return\n}\n"},
-                             {"keys", std::vector<std::string>{"1/0"}}}));
-  to_server.call("define", {update});
+  CHECK(tasks.define([](Json&) {}) == "");
+  CHECK(refused(with("constants", 5)));
+  CHECK(refused(with("constants", -1)));
+  CHECK(refused(with("results", 2)));
+  CHECK(refused(with("results", -1)));
+  CHECK(refused(with("graph", "graph")));
+  const auto with_shards = [&](const Json& shards) {
+    return with("read", Json::array({Json::object({{"shape", Shape{2}}, {"shards", shards}})}));
+  };
+  CHECK(refused(with_shards(Json::array())));
+  CHECK(refused(with_shards(Json::array({Json::array({99999, "1/0"})}))));
+  CHECK(refused(with_shards(Json::array({Json::array({-1, "1/0"})}))));
+  CHECK(refused(
+      with("updates", Json::array({Json::object(
+                          {{"server", 0}, {"update", 1}, {"sent", std::vector<int64_t>{7}}})}))));
+  CHECK(refused(
+      with("taken", Json::array({Json::object({{"shape", Shape{2}},
+                                               {"dtype", "float32"},
+                                               {"shards", Json::array({Json::array({0, "1/0"})})},
+                                               {"ends", std::vector<int64_t>{}},
+                                               {"indices", 0}})}))));
+}
+
+TEST_CASE("values that aren't what was said are refused") {
+  Tasks tasks;
+  CHECK(tasks.define([](Json&) {}) == "");
+  tasks.create(ops::ones({5}));
+  CHECK(refused(tasks.run(ops::ones({2}))));
+  tasks.create(ops::ones({2}));
+  CHECK(tasks.run(ops::ones({2})) == "");
+  CHECK(refused(tasks.run(ops::ones({3}))));
+  CHECK(refused(tasks.run(ops::ones({1 << 20}))));
+  tasks.server.call(
+      "define",
+      {with_job(Json::object({{"update", 1},
+                              {"graph",
+                               "graph(%0: float32[2]) state(%1 \"w\": float32[2] -> %2) {\n"
+                               "  %2 = add(%1, %0) : float32[2]\n  return\n}\n"},
+                              {"keys", std::vector<std::string>{"1/0"}}}))});
   const auto send = [&](const Tensor& x) {
     return error_of([&] {
-      to_server.call("update", {with_job(Json::object({{"update", 1}})), {x}});
+      tasks.server.call("update", {with_job(Json::object({{"update", 1}})), {x}});
     });
   };
   CHECK(send(ops::ones({2})) == "");
