@@ -135,7 +135,7 @@ class Run {
       devices.push_back(launches_[i].device.index);
     }
     std::ranges::sort(kept);
-    kept.erase(std::ranges::unique(kept).begin(), kept.end());
+    kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
     const LoadedProgram& program = code(launches_.front()).program_for(devices);
     started_ = true;
     results_ = program.run(arrays, kept, true);

@@ -211,14 +211,14 @@ Values lower_permutation(const KernelSpec& spec, std::span<const Value> in, Writ
     const Value low = multiply(to, bits, bound);
     const Value least = binary(to, "remainder", unary(to, "negate", bound), bound);
     const Value accepted = compare(to, "GE", low, least);
-    const Value target = convert(to, high_product(to, bits, bound), DType::Int64);
+    // Where it is rejected, an element is swapped with itself.
+    const Value drawn = convert(to, high_product(to, bits, bound), DType::Int64);
+    const Value target = select(to, accepted, drawn, v[1]);
     const Value at_place = row(to, v[0], v[1]);
     const Value at_target = row(to, v[0], target);
     const Value swapped = with_row(to, with_row(to, v[0], at_target, v[1]), at_place, target);
-    const Value all = spread(to, accepted, type.shape);
     const Value next = subtract(to, v[1], splat_int(to, 1, v[1].type));
-    return {select(to, all, swapped, v[0]), select(to, accepted, next, v[1]), add(to, v[2], one),
-            v[3]};
+    return {swapped, select(to, accepted, next, v[1]), add(to, v[2], one), v[3]};
   };
   return {while_loop(to, initial, goes_on, draw)[0]};
 }
