@@ -22,6 +22,17 @@ struct Windows {
     append(window, {1});
     append(strides, {1});
     append(padding, {0, 0});
+    for (size_t i = 1; i + 1 < window.size(); ++i) cut(i);
+  }
+
+  // A single window that sees all of an axis is no larger than it.
+  void cut(size_t i) {
+    const auto axis = static_cast<int64_t>(i);
+    if (y[axis] != 1 || window[i] - padding[2 * i] < x[axis]) return;
+    window[i] = x[axis];
+    strides[i] = 1;
+    padding[2 * i] = 0;
+    padding[2 * i + 1] = 0;
   }
 
   std::string text() const {
