@@ -153,7 +153,7 @@ std::vector<Tensors> ReplicatedStrategy::run_together(
   std::vector<std::vector<Tensor>> inputs;
   std::vector<Launch> launches(replicas.size());
   for (size_t i = 0; i < launches.size(); ++i) {
-    const DeviceScope device(home_of(i));
+    const DeviceScope device(home_device(i));
     inputs.push_back(functions[i]->inputs(arguments[i], key, replicas[i]));
     launches[i].executable = &code(functions[i], i);
     launches[i].device = devices_[i];
@@ -253,7 +253,7 @@ std::vector<ReplicatedStrategy::Compiled> ReplicatedStrategy::compiled_for(
   failed = nullptr;
   for (size_t i = 0; i < replicas.size(); ++i) {
     replicas[i].gathers.clear();
-    const DeviceScope device(home_of(i));
+    const DeviceScope device(home_device(i));
     const ReplicaScope scope(&replicas[i]);
     try {
       functions[i] = step.compiled_for(arguments[i]);

@@ -76,7 +76,7 @@ class ReplicatedStrategy : public StrategyImpl {
   class GroupLease;
 
   // Where a replica's code is compiled for.
-  const Device& home_of(size_t replica) const {
+  const Device& home_device(size_t replica) const {
     return devices_[devices_[replica].type == DeviceType::Cpu ? 0 : replica];
   }
   std::vector<Replica> replicas_of(const std::vector<std::vector<Tensors>>& arguments) const;

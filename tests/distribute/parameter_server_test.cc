@@ -150,8 +150,9 @@ TEST_CASE("one worker, one step at a time, trains as this process does") {
              {.learning_rate = optimizers::schedules::ExponentialDecay(
                   {.initial_learning_rate = 0.1, .decay_steps = 2, .decay_rate = 0.5})});
        }}};
-  for (const auto& [name, make] : optimizers) {
-    CAPTURE(name);
+  for (const auto& optimizer : optimizers) {
+    CAPTURE(optimizer.first);
+    const MakeOptimizer& make = optimizer.second;
     set_random_seed(5);
     Training here(make());
     const Trained expected = trained(
