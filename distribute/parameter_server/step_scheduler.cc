@@ -19,14 +19,6 @@ constexpr size_t kMostWaiting = 1024;  // steps, for each worker
 constexpr std::chrono::milliseconds kRetry(200);
 constexpr int kSayAfter = 25;  // tries
 
-std::vector<Tensor> flat(const std::vector<Tensors>& arguments) {
-  std::vector<Tensor> tensors;
-  for (const Tensors& argument : arguments) {
-    tensors.insert(tensors.end(), argument.begin(), argument.end());
-  }
-  return tensors;
-}
-
 // Arguments like those that a worker has, of zeros.
 std::vector<Tensors> arguments_like(const Json& needs) {
   std::vector<Tensors> arguments;
@@ -50,7 +42,7 @@ std::vector<Tensors> arguments_like(const Json& needs) {
 }  // namespace
 
 // A step for one signature: what workers are told of it. Servers know their part.
-struct StepScheduler::Defined {
+struct DefinedStep {
   std::shared_ptr<const CompiledFunction> compiled;
   std::string signature;
   CallMessage message;
@@ -77,10 +69,11 @@ class StepScheduler::Worker {
     if (step.dataset) {
       answer = run_batch(step, key);
     } else {
-      std::vector<Tensor> tensors = flat(step.arguments);
-      tensors.push_back(key);
-      answer = call("run", {Json::object({{"signature", require(step.function, step.arguments)}}),
-                            std::move(tensors)});
+      require(step.defined);
+      CallMessage request{Json::object({{"signature", step.defined->signature}})};
+      for (const Tensors& each : step.arguments) internal::flatten_into(request.tensors, each);
+      request.tensors.push_back(key);
+      answer = call("run", std::move(request));
     }
     const auto& defined = defined_.at(answer.json.at("signature").as_string());
     return defined->compiled->structure.with(std::move(answer.tensors));
@@ -107,7 +100,7 @@ class StepScheduler::Worker {
 
   CallMessage run_batch(const ScheduledStep& step, const Tensor& key) {
     require_dataset(*step.dataset);
-    require(step.function, step.dataset->sample);
+    require(step.defined);
     CallMessage request{Json::object({{"function", static_cast<int64_t>(step.function.number())},
                                       {"dataset", step.dataset->number},
                                       {"held", false}}),
@@ -115,20 +108,16 @@ class StepScheduler::Worker {
     CallMessage answer = call("run", request);
     const Json* needs = answer.json.find("needs");
     if (!needs) return answer;
-    require(step.function, arguments_like(*needs));
+    require(scheduler_.defined(step.function, arguments_like(*needs)));
     request.json.set("held", true);
     return call("run", request);
   }
 
-  // Makes the worker know a step; its signature.
-  std::string require(const Function& function, const std::vector<Tensors>& arguments) {
-    auto defined = scheduler_.defined(function, arguments);
-    const std::string signature = defined->signature;
-    if (!defined_.contains(signature)) {
-      call("define", defined->message);
-      defined_.emplace(signature, std::move(defined));
-    }
-    return signature;
+  // Makes the worker know a step.
+  void require(const std::shared_ptr<const DefinedStep>& defined) {
+    if (defined_.contains(defined->signature)) return;
+    call("define", defined->message);
+    defined_.emplace(defined->signature, defined);
   }
 
   void require_dataset(const WorkerDataset& dataset) {
@@ -144,7 +133,7 @@ class StepScheduler::Worker {
   const size_t index_;
   CallClient client_;
   // What it knows: the thread's own, as is the next one.
-  std::map<std::string, std::shared_ptr<const Defined>> defined_;
+  std::map<std::string, std::shared_ptr<const DefinedStep>> defined_;
   std::set<int64_t> datasets_;
   std::thread thread_;
 };
@@ -189,19 +178,20 @@ int64_t StepScheduler::new_number() {
   return ++numbers_;
 }
 
-std::shared_ptr<const StepScheduler::Defined> StepScheduler::defined(
-    const Function& function, const std::vector<Tensors>& arguments) {
+std::shared_ptr<const DefinedStep> StepScheduler::defined(const Function& function,
+                                                          const std::vector<Tensors>& arguments) {
   const std::string signature = step_signature(static_cast<int64_t>(function.number()), arguments);
   const std::lock_guard lock(defining_);
-  std::shared_ptr<const Defined>& known = definitions_[signature];
+  std::shared_ptr<const DefinedStep>& known = definitions_[signature];
   if (!known) known = define(function, arguments, signature);
   return known;
 }
 
 // Servers get their parts, and the worker's is made ready.
-std::shared_ptr<const StepScheduler::Defined> StepScheduler::define(
-    const Function& function, const std::vector<Tensors>& arguments, const std::string& signature) {
-  auto defined = std::make_shared<Defined>();
+std::shared_ptr<const DefinedStep> StepScheduler::define(const Function& function,
+                                                         const std::vector<Tensors>& arguments,
+                                                         const std::string& signature) {
+  auto defined = std::make_shared<DefinedStep>();
   defined->signature = signature;
   {
     const StrategyScope scope(options_.strategy());
@@ -285,8 +275,8 @@ Json StepScheduler::define_updates(const DividedStep& divided) {
 }
 
 std::shared_ptr<ScheduledStep> StepScheduler::schedule(ScheduledStep step) {
-  const auto known = defined(step.function, step.dataset ? step.dataset->sample : step.arguments);
-  if (known->compiled->has_key) step.key = next_key();
+  step.defined = defined(step.function, step.dataset ? step.dataset->sample : step.arguments);
+  if (step.defined->compiled->has_key) step.key = next_key();
   auto shared = std::make_shared<ScheduledStep>(std::move(step));
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] {

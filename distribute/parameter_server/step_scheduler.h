@@ -29,6 +29,8 @@ struct WorkerDataset {
   std::vector<Tensors> sample;  // arguments of the kind that its batches are
 };
 
+struct DefinedStep;
+
 // A step that was scheduled, and what it has given.
 struct ScheduledStep {
   Function function;
@@ -38,7 +40,10 @@ struct ScheduledStep {
   // Whose it is: an error ends those that wait of the same owner. 0: the program's coordinator,
   // whose errors are thrown by the next call as well.
   uint64_t owner = 0;
-  uint64_t key = 0;  // of random numbers: the scheduler draws it
+  // The scheduler's.
+  std::shared_ptr<const DefinedStep> defined =
+      nullptr;       // for its arguments, or the dataset's sample
+  uint64_t key = 0;  // of random numbers
   uint64_t generation = 0;
 
   // The last three are guarded by the scheduler, which tells when they change.
@@ -84,14 +89,13 @@ class StepScheduler {
   bool is_own_thread() const;
 
  private:
-  struct Defined;
   class Worker;
 
-  std::shared_ptr<const Defined> defined(const Function& function,
-                                         const std::vector<Tensors>& arguments);
-  std::shared_ptr<const Defined> define(const Function& function,
-                                        const std::vector<Tensors>& arguments,
-                                        const std::string& signature);
+  std::shared_ptr<const DefinedStep> defined(const Function& function,
+                                             const std::vector<Tensors>& arguments);
+  std::shared_ptr<const DefinedStep> define(const Function& function,
+                                            const std::vector<Tensors>& arguments,
+                                            const std::string& signature);
   Json described(const Variable& variable) const;
   Json define_updates(const DividedStep& divided);
   void work(Worker& worker);
@@ -103,7 +107,7 @@ class StepScheduler {
 
   const Options options_;
   std::mutex defining_;  // guards the next two
-  std::map<std::string, std::shared_ptr<const Defined>> definitions_;
+  std::map<std::string, std::shared_ptr<const DefinedStep>> definitions_;
   int64_t updates_ = 0;
   std::mutex mutex_;  // guards all that follows
   std::condition_variable changed_;

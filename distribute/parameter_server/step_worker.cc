@@ -8,6 +8,7 @@
 #include "framework/core/error.h"
 #include "framework/graph/devices.h"
 #include "framework/graph/dispatch.h"
+#include "framework/graph/function.h"
 #include "framework/graph/portable.h"
 
 namespace cornu::distribute {
@@ -235,9 +236,7 @@ CallMessage StepWorker::run_batch(const CallMessage& request) {
   const std::string signature = step_signature(request.json.at("function").as_int(), arguments);
   if (steps_.contains(signature)) {
     std::vector<Tensor> tensors;
-    for (const Tensors& argument : arguments) {
-      tensors.insert(tensors.end(), argument.begin(), argument.end());
-    }
+    for (const Tensors& argument : arguments) internal::flatten_into(tensors, argument);
     return run_known(signature, std::move(tensors), request.tensors.back());
   }
   Json needs = Json::array();

@@ -22,9 +22,9 @@ struct Node {
   std::vector<ValueId> outputs;
   Attributes attributes;
   std::string scope;  // the layer that made it, for messages and profiles; may be empty
-  // Of traced graphs: whether it is part of an optimizer's update, or makes a variable's next value
-  // of its last one (a sum, a moving average): what may be computed where the variable is kept. Not
-  // in the text.
+  // Of traced graphs: whether it is part of an optimizer's update, or what an assign_add or an
+  // assign_sub adds to a variable: what may be computed where that is kept. Others are told by who
+  // divides a step. Not in the text.
   bool updates = false;
 
   bool is(std::string_view name) const { return op->name == name; }

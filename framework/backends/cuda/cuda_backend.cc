@@ -12,6 +12,7 @@
 #include "framework/core/logging.h"
 #include "framework/graph/execution_config.h"
 #include "framework/graph/op_cache.h"
+#include "framework/graph/single_op.h"
 
 namespace cornu::cuda {
 namespace {
@@ -31,17 +32,7 @@ int execution_settings() {
 
 // Its kernels depend on dtypes and ranks alone, so that other shapes find them compiled.
 std::unique_ptr<PreparedProgram> prepare_op(const KernelSpec& spec, GpuDevice& device) {
-  Graph graph;
-  for (const TensorType& type : spec.inputs) graph.inputs.push_back(graph.add_value(type));
-  Node node{.op = &spec.op,
-            .inputs = graph.inputs,
-            .outputs = {},
-            .attributes = spec.attributes,
-            .scope = {}};
-  for (const TensorType& type : spec.outputs) node.outputs.push_back(graph.add_value(type));
-  graph.outputs = node.outputs;
-  graph.nodes.push_back(std::move(node));
-  return std::make_unique<PreparedProgram>(graph, device, false);
+  return std::make_unique<PreparedProgram>(single_op_graph(spec), device, false);
 }
 
 class CudaBackend : public Backend {

@@ -5,26 +5,12 @@
 #include "framework/core/error.h"
 #include "framework/graph/execution_config.h"
 #include "framework/graph/op_cache.h"
+#include "framework/graph/single_op.h"
 
 namespace cornu::xla {
 namespace {
 
 constexpr size_t kCachedOps = 1024;  // eager ops that are kept
-
-// An op as a graph.
-Graph graph_of(const KernelSpec& spec) {
-  Graph graph;
-  for (const TensorType& type : spec.inputs) graph.inputs.push_back(graph.add_value(type));
-  Node node{.op = &spec.op,
-            .inputs = graph.inputs,
-            .outputs = {},
-            .attributes = spec.attributes,
-            .scope = {}};
-  for (const TensorType& type : spec.outputs) node.outputs.push_back(graph.add_value(type));
-  graph.outputs = node.outputs;
-  graph.nodes.push_back(std::move(node));
-  return graph;
-}
 
 class XlaBackend : public Backend {
  public:
@@ -93,7 +79,8 @@ class XlaBackend : public Backend {
     const int settings = config::tensor_float_32_execution_enabled() ? 1 : 0;
     const std::lock_guard lock(mutex_);
     return ops_.get(spec, settings, [&] {
-      return std::make_unique<Prepared>(std::make_shared<XlaExecutable>(graph_of(spec), client_));
+      return std::make_unique<Prepared>(
+          std::make_shared<XlaExecutable>(single_op_graph(spec), client_));
     });
   }
 

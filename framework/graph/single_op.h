@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "framework/graph/graph.h"
+#include "framework/graph/kernel_spec.h"
+
+namespace cornu {
+
+// A graph of one op, for backends that compile eager ops as they compile functions.
+Graph single_op_graph(const KernelSpec& spec);
+
+}  // namespace cornu
