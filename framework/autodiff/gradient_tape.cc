@@ -7,6 +7,7 @@
 
 #include "framework/autodiff/graph_vjp.h"
 #include "framework/graph/dispatch.h"
+#include "framework/graph/remat_region.h"
 #include "framework/ops/ops.h"
 
 namespace cornu {
@@ -143,6 +144,7 @@ Tensor seed_of(const Tensor& target, const Tensor& given) {
 GradientTape::Recorder::Gradients GradientTape::Recorder::backward(
     const Tensors& targets, const Tensors& output_gradients,
     const std::vector<Tensor>& sources) const {
+  const GradientScope computing;
   check<InvalidArgument>(output_gradients.empty() || output_gradients.size() == targets.size(),
                          "GradientTape: expected one output gradient for each of {} targets, got "
                          "{}.",

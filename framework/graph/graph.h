@@ -26,6 +26,10 @@ struct Node {
   // assign_sub adds to a variable: what may be computed where that is kept. Others are told by who
   // divides a step. Not in the text.
   bool updates = false;
+  // Of traced graphs, too: the RematRegion that it was made in (0: none), and whether a tape made
+  // it for a gradient. What passes::rematerialize goes by.
+  int64_t region = 0;
+  bool of_gradient = false;
 
   bool is(std::string_view name) const { return op->name == name; }
   // The traits of the op and of the graphs that it runs (branches of a cond, bodies of loops).

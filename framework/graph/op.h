@@ -50,6 +50,7 @@ struct OpTraits {
   bool collective = false;     // communicates: never removed, duplicated or reordered
   bool checks_values = false;  // throws for some values of its inputs (labels, indices)
   bool has_effect = false;     // must run even when nothing reads its outputs (print, assert)
+  bool view = false;           // its output is its input's memory, with another shape
   // What it does with strings, eagerly and on the host: outputs consist of elements of its inputs
   // whatever these are, or tell whether elements are the same (graph/string_ops.h).
   enum class Strings { Refused, Moved, Compared };

@@ -64,7 +64,7 @@ ProgramInstruction instruction_of(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-bool is_instruction(const Node& node) { return !passes::is_view(node) && !node.is("constant"); }
+bool is_instruction(const Node& node) { return !node.op->traits.view && !node.is("constant"); }
 
 ProgramFacts facts_of(const Graph& graph, const std::string& name, size_t copied_bytes) {
   ProgramFacts facts{.name = name, .instructions = {}};

@@ -5,6 +5,8 @@
 #include <deque>
 
 #include "framework/core/zeros.h"
+#include "framework/graph/passes/pass.h"
+#include "framework/graph/remat_region.h"
 
 namespace cornu {
 namespace {
@@ -71,9 +73,19 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     const auto outputs = graph_.add_node(op, std::move(ids), attributes);
     graph_.nodes.back().scope = NameScope::current();
     graph_.nodes.back().updates = updating_replicas();
+    graph_.nodes.back().region = RematRegion::current();
+    graph_.nodes.back().of_gradient = GradientScope::is_active();
     std::vector<Tensor> result;
     for (ValueId id : outputs) result.push_back(symbol(id));
     return result;
+  }
+
+  void leave_region(int64_t region) {
+    auto& nodes = graph_.nodes;
+    const auto ends_it = [&](const Node& node) {
+      return node.region != region && !node.is("constant");
+    };
+    for (size_t i = nodes.size(); i-- > 0 && !ends_it(nodes[i]);) nodes[i].region = 0;
   }
 
   Tensor read(const Variable& variable) override { return read(variable, VariablePart::Value); }
@@ -123,7 +135,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
       result.followed.push_back({known.variable, known.part, known.in, out, known.differs});
     }
     bring_inputs(result);
-    result.graph = std::move(graph_);
+    result.graph = passes::rematerialize(std::move(graph_));
     result.captures = std::move(captures_);
     result.has_key = key_ != kNoValue;
     result.draws = options_.draws;
@@ -470,6 +482,10 @@ std::optional<Tensor> traced_sum_of_known(double own) {
 
 bool is_traced(const Tensor& symbol) {
   return dynamic_cast<const Trace*>(symbol.symbol_owner().get()) != nullptr;
+}
+
+void leave_region(int64_t region) {
+  if (auto* tracer = dynamic_cast<Trace*>(current_tracer())) tracer->leave_region(region);
 }
 
 TracedGraph trace(const std::vector<TensorType>& inputs,

@@ -92,6 +92,9 @@ std::optional<Tensor> traced_sum_of_known(double own);
 // Whether a symbol is a trace's, rather than a functional model's placeholder.
 bool is_traced(const Tensor& symbol);
 
+// What the active trace has recorded in a RematRegion is in none, after all.
+void leave_region(int64_t region);
+
 // Runs `body` on symbols of the given types and records its ops. Tensors with values that it uses
 // become constants; variables it reads or assigns become states; symbols of an enclosing trace
 // become captures. An undefined output is an error.

@@ -17,6 +17,7 @@
 #include "framework/model/input.h"
 #include "framework/model/layer_registry.h"
 #include "framework/model/layer_state.h"
+#include "framework/model/remat_call.h"
 #include "framework/ops/ops.h"
 
 namespace cornu {
@@ -277,7 +278,9 @@ Tensors Layer::call_on_values(const Tensors& inputs, const CallOptions& options)
   const NameScope scope(name());
   const internal::CallScope calls(options.training);
   internal::CallFrame frame(*this, internal::CallFrame::Phase::Call);
+  internal::RematCall remat(*this, state_->remat);
   Tensors outputs = call_built(inputs, options);
+  remat.finish(outputs);
   frame.finish();
   if (stray) internal::CallFrame::require_nothing_lost(*this);
   return outputs;

@@ -144,6 +144,9 @@ class Layer : public std::enable_shared_from_this<Layer> {
   virtual bool training_by_default() const { return false; }
   // Whether a mask on the input is passed on to the output (default: false).
   virtual bool supports_masking() const { return false; }
+  // Whether a RematScope is for its call as a whole (default: true; models leave it to their
+  // layers).
+  virtual bool is_remat_region() const { return true; }
   // The mask of the outputs; by default the input's where supports_masking(), else none. An output
   // that call gives a mask of its own (with_mask) keeps that.
   virtual Tensor compute_mask(const Tensors& inputs, const Tensor& mask) const;

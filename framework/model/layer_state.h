@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -13,6 +14,7 @@
 
 #include "framework/graph/dispatch.h"
 #include "framework/model/layer.h"
+#include "framework/model/remat.h"
 
 namespace cornu::internal {
 
@@ -43,6 +45,7 @@ struct LayerState {
         trainable(options.trainable),
         policy(DTypePolicy::parse(options.dtype)),
         activity_regularizer(options.activity_regularizer) {
+    if (const RematScopeOptions* scope = RematScope::current()) remat = *scope;
     check<InvalidArgument>(name.find('/') == std::string::npos,
                            "Layer: expected a name without '/', which parts paths of weights in "
                            "files, got '{}'.",
@@ -67,6 +70,7 @@ struct LayerState {
   uint64_t trainable_since = 0;  // the stamp of set_trainable
   DTypePolicy policy;
   Regularizer activity_regularizer;
+  std::optional<RematScopeOptions> remat;  // of the scope that it was made in
 
   // A build, and the first call of each phase, hold the lock on tracing: a trace may make
   // first calls, and a first call may trace functions.

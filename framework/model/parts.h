@@ -113,7 +113,7 @@ class Activation : public Handle<const ActivationImpl> {
   explicit Activation(std::shared_ptr<const ActivationImpl> impl) : Handle(std::move(impl)) {}
 
   // Applies the function; None gives x itself.
-  Tensor operator()(const Tensor& x) const { return impl_ ? impl_->function(x) : x; }
+  Tensor operator()(const Tensor& x) const;
   // "linear" for None, as Keras serializes it; "" for a callable without a name.
   std::string name() const { return impl_ ? impl_->name : "linear"; }
 };

@@ -129,7 +129,9 @@ void register_unary(OpRegistry& registry) {
     registry.add({.name = op.name,
                   .infer = infer_unary(op.name, op.domain, false),
                   .vjp = std::move(vjp),
-                  .traits = {.elementwise = true, .differentiable = op.rule != nullptr}});
+                  .traits = {.elementwise = true,
+                             .differentiable = op.rule != nullptr,
+                             .view = op.domain == Domain::Any}});
   }
   for (const char* name : {"is_nan", "is_inf", "is_finite", "logical_not"}) {
     const bool of_bool = std::string_view(name) == "logical_not";

@@ -51,6 +51,11 @@ Tensor vjp_reshape(const Context& context) {
   return reshape(context.gradient(), context.in(0).shape());
 }
 
+Types infer_barrier(TypeSpan inputs, const Attributes&) {
+  require_inputs(inputs, 1, "optimization_barrier");
+  return {inputs[0]};
+}
+
 Types infer_transpose(TypeSpan inputs, const Attributes& attributes) {
   require_inputs(inputs, 1, "transpose");
   const Ints& permutation = attributes.get_ints("permutation");
@@ -252,7 +257,13 @@ void register_shape(OpRegistry& registry) {
                   .vjp = std::move(vjp),
                   .traits = {.strings = OpTraits::Strings::Moved}});
   };
-  add("reshape", infer_reshape, single(vjp_reshape));
+  const OpTraits view = {.view = true, .strings = OpTraits::Strings::Moved};
+  registry.add(
+      {.name = "reshape", .infer = infer_reshape, .vjp = single(vjp_reshape), .traits = view});
+  registry.add({.name = "optimization_barrier",
+                .infer = infer_barrier,
+                .vjp = single([](const Context& context) { return context.gradient(); }),
+                .traits = view});
   add("transpose", infer_transpose, single(vjp_transpose));
   add("broadcast_to", infer_broadcast_to, single(vjp_broadcast_to));
   add("reverse", infer_reverse, single(vjp_reverse));

@@ -278,6 +278,7 @@ class Model : public Layer {
  public:
   Model();
   explicit Model(const ModelOptions& options);  // for subclasses
+  bool is_remat_region() const override { return false; }
   Model(const Tensors& inputs, const Tensors& outputs, const ModelOptions& options = {});
   Model(const Model& other);  // shares
   // Makes this handle one on `other`. FailedPrecondition for a subclass's object, which is no

@@ -24,7 +24,7 @@ class CpuBackend : public Backend {
   std::vector<Tensor> execute(const OpDef& op, std::span<const Tensor> inputs,
                               const Attributes& attributes,
                               std::span<const TensorType> output_types, const Device&) override {
-    if (op.name == "reshape" || op.name == "identity" || op.name == "stop_gradient") {
+    if (op.traits.view) {
       return {inputs[0].with_shape(output_types[0].shape)};
     }
     std::vector<TensorType> input_types;

@@ -54,7 +54,7 @@ class CudaBackend : public Backend {
                               const Attributes& attributes,
                               std::span<const TensorType> output_types,
                               const Device& device) override {
-    if (op.name == "reshape" || op.name == "identity" || op.name == "stop_gradient") {
+    if (op.traits.view) {
       return {inputs[0].with_shape(output_types[0].shape)};
     }
     Opened& opened = at(device.index);

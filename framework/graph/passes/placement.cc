@@ -39,7 +39,7 @@ class Placer {
     std::iota(replacement.begin(), replacement.end(), 0);
     std::vector<Node> nodes;
     for (Node& node : graph_.nodes) {
-      if (is_view(node)) {
+      if (node.op->traits.view) {
         replacement[static_cast<size_t>(node.outputs[0])] = node.inputs[0];
       } else if (node.is("constant")) {
         location(node.outputs[0]) = {Place::Constant,
@@ -205,10 +205,6 @@ size_t copied_bytes(std::span<const Placement::Copy> copies) {
   size_t bytes = 0;
   for (const Placement::Copy& copy : copies) bytes += copy.bytes;
   return bytes;
-}
-
-bool is_view(const Node& node) {
-  return node.is("reshape") || node.is("identity") || node.is("stop_gradient");
 }
 
 Placement place_values(Graph graph,

@@ -83,7 +83,4 @@ void* address_of(const Location& location, const Bindings& bindings,
 // Of all copies together.
 size_t copied_bytes(std::span<const Placement::Copy> copies);
 
-// Whether the node's output is its input's memory with another shape.
-bool is_view(const Node& node);
-
 }  // namespace cornu::passes

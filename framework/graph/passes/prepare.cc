@@ -143,7 +143,7 @@ std::vector<bool> prepared_values(const Graph& graph, const std::vector<bool>& u
     if (!makes(node, unchanging)) continue;
     const bool any = std::any_of(node.inputs.begin(), node.inputs.end(),
                                  [&](ValueId id) { return varies[static_cast<size_t>(id)]; });
-    const bool is_made = is_view(node)
+    const bool is_made = node.op->traits.view
                              ? prepared[static_cast<size_t>(node.inputs[0])]
                              : any && bytes(node.outputs) <= std::max(kGrowth, bytes(node.inputs));
     for (ValueId id : node.outputs) {

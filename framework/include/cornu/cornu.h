@@ -75,6 +75,7 @@
 #include "framework/model/layer.h"
 #include "framework/model/layer_registry.h"
 #include "framework/model/regularizers.h"
+#include "framework/model/remat.h"
 #include "framework/model/stft_initializer.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/strategy.h"

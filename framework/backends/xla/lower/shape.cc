@@ -76,10 +76,15 @@ Values lower_custom_gradient(const KernelSpec& spec, std::span<const Value> in, 
   return {in.begin(), in.begin() + static_cast<int64_t>(spec.outputs.size())};
 }
 
+Values lower_barrier(const KernelSpec&, std::span<const Value> in, Writer& to) {
+  return {unary(to, "optimization_barrier", in[0])};
+}
+
 }  // namespace
 
 void register_shape(LoweringTable& table) {
   table.add("reshape", lower_reshape);
+  table.add("optimization_barrier", lower_barrier);
   table.add("transpose", lower_transpose);
   table.add("concatenate", lower_concatenate);
   table.add("slice", lower_slice);
