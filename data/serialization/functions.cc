@@ -4,23 +4,12 @@
 #include <algorithm>
 
 #include "framework/core/random.h"
+#include "framework/graph/open_axes.h"
 #include "framework/graph/portable.h"
 #include "framework/graph/trace.h"
 
 namespace cornu::data {
 namespace {
-
-// Types whose open axes have sizes: `size`, or with `apart` another one each.
-std::vector<TensorType> with_sizes(std::vector<TensorType> types, int64_t size, bool apart) {
-  for (TensorType& type : types) {
-    for (int64_t axis = 0; axis < type.shape.rank(); ++axis) {
-      if (type.shape[axis] != kUnknown) continue;
-      type.shape[axis] = size;
-      if (apart) ++size;
-    }
-  }
-  return types;
-}
 
 bool alike(const Graph& a, const Graph& b);
 
@@ -110,14 +99,14 @@ std::vector<TensorType> inferred(const Graph& graph, const std::vector<TensorTyp
 PortableFunction trace_for_all_sizes(const TensorFunction& f, const std::vector<TensorType>& types,
                                      const std::string& who) {
   const auto lock = tracing_lock();
-  const auto traced = [&](int64_t size, bool apart) {
-    return trace(with_sizes(types, size, apart), f, {.name = who});
+  const auto traced = [&](int64_t size, int64_t step) {
+    return trace(with_sizes(types, size, step), f, {.name = who});
   };
-  TracedGraph first = traced(83, false);
+  TracedGraph first = traced(kSubstituteSizes[0], 0);
   std::string differs;
-  const auto goes_on = [&](int64_t size, bool apart) {
+  const auto goes_on = [&](int64_t size, int64_t step) {
     try {
-      Graph other = traced(size, apart).graph;
+      Graph other = traced(size, step).graph;
       open_reshapes(first.graph, other);
       if (alike(first.graph, other)) return true;
       differs = first_difference(first.graph, other);
@@ -127,7 +116,7 @@ PortableFunction trace_for_all_sizes(const TensorFunction& f, const std::vector<
     }
   };
   const bool same =
-      goes_on(89, true) && goes_on(1009, false) && goes_on(1, false) && goes_on(2, true);
+      goes_on(kSubstituteSizes[1], 1) && goes_on(1009, 0) && goes_on(1, 0) && goes_on(2, 1);
   check<FailedPrecondition>(
       same || !first.graph.states.empty(),
       "{}: it can't be serialized: what its function computes depends on the sizes of axes that "
@@ -174,17 +163,15 @@ std::vector<TensorType> result_types(const PortableFunction& function,
     if (function.has_key) inputs.push_back({DType::UInt32, Shape{2}});
     return inferred(function.graph, inputs);
   };
-  std::vector<TensorType> results = with_key(with_sizes(types, 83, false));
-  const std::vector<TensorType> others = with_key(with_sizes(types, 89, false));
+  const auto [size, other_size] = kSubstituteSizes;
+  std::vector<TensorType> results = with_key(with_sizes(types, size));
+  const std::vector<TensorType> others = with_key(with_sizes(types, other_size));
   for (size_t i = 0; i < results.size(); ++i) {
     check<InvalidArgument>(results[i].shape.rank() == others[i].shape.rank(),
                            "expected a graph whose results have ranks, got {} and {}.",
                            results[i].shape, others[i].shape);
-    for (int64_t axis = 0; axis < results[i].shape.rank(); ++axis) {
-      if (results[i].shape[axis] != others[i].shape[axis]) results[i].shape[axis] = kUnknown;
-    }
   }
-  return results;
+  return open_where_different(std::move(results), others);
 }
 
 TensorFunction replayed(std::shared_ptr<const PortableFunction> function) {

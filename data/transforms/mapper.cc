@@ -16,6 +16,7 @@
 #include "framework/core/variable.h"
 #include "framework/graph/dispatch.h"
 #include "framework/graph/function.h"
+#include "framework/graph/open_axes.h"
 #include "framework/graph/trace.h"
 #include "framework/ops/random.h"
 
@@ -145,15 +146,9 @@ class TracedMapper : public Mapper {
   bool draws() const override { return draws_; }
   bool has_draws() const override {
     if (!draws_ || is_static(in_)) return draws_;
-    std::vector<TensorType> types = in_;
-    for (TensorType& type : types) {
-      for (int64_t axis = 0; axis < type.shape.rank(); ++axis) {
-        if (type.shape[axis] == kUnknown) type.shape[axis] = 83;
-      }
-    }
     try {
       const auto lock = tracing_lock();
-      return trace(types, body_, {.name = who_}).has_key;
+      return trace(with_sizes(in_, kSubstituteSizes[0]), body_, {.name = who_}).has_key;
     } catch (const Error&) {  // of another size it may
       return true;
     }

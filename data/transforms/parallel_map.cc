@@ -8,6 +8,7 @@
 
 #include "data/iteration.h"
 #include "data/transforms/ordered_tasks.h"
+#include "framework/core/error.h"
 
 namespace cornu::data {
 namespace {
@@ -243,13 +244,6 @@ class ParallelMapStream : public Stream<Element> {
   std::shared_ptr<OrderedTasks> tasks_;
 };
 
-// Throws the same kind of error with another text.
-template <class... Kinds>
-void raise_again(const Error& error, const std::string& text) {
-  const StatusCode code = error.code();
-  (static_cast<void>(code == Kinds("").code() ? throw Kinds(text) : 0), ...);
-}
-
 }  // namespace
 
 StreamPtr<Element> make_parallel_map(StreamPtr<Element> input, NumberedFunction f, int64_t calls,
@@ -281,10 +275,10 @@ NumberedFunction with_place(NumberedFunction f, const char* who) {
     } catch (const PeerLost&) {
       throw;
     } catch (const Error& error) {
-      raise_again<InvalidArgument, NotFound, AlreadyExists, ResourceExhausted, FailedPrecondition,
-                  OutOfRange, Unimplemented, Internal, DataLoss, Unavailable, DeadlineExceeded>(
-          error, fmt::format("{}, element {}: {}", who, number, error.what()));
-      throw;  // a kind that isn't about the element: another stopped
+      const StatusCode code = error.code();
+      if (code == StatusCode::Aborted || code == StatusCode::Cancelled) throw;  // of another's end
+      std::rethrow_exception(
+          error_of(code, fmt::format("{}, element {}: {}", who, number, error.what())));
     }
   };
 }

@@ -19,7 +19,7 @@
 #include "distribute/cluster/call_proofs.h"
 #include "distribute/cluster/calls.h"
 #include "distribute/cluster/grpc_support.h"
-#include "distribute/cluster/told_errors.h"
+#include "framework/core/error.h"
 
 namespace cornu::distribute {
 namespace {

@@ -13,19 +13,10 @@
 
 #include "distribute/cluster/address.h"
 #include "framework/core/error.h"
+#include "framework/core/hex.h"
 #include "framework/core/logging.h"
 
 namespace cornu::distribute {
-namespace {
-
-std::string hex_of(std::span<const unsigned char> bytes) {
-  std::string text;
-  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
-
-}  // namespace
-
 std::string job_token() {
   std::string token;
   const char* where = "CORNU_JOB_TOKEN";
@@ -61,7 +52,7 @@ std::string signature(std::string_view key, std::string_view text) {
                             reinterpret_cast<const unsigned char*>(text.data()), text.size(),
                             digest.data(), &size);
   check<Internal>(made != nullptr, "Cluster: libcrypto computes no HMAC.");
-  return hex_of(std::span(digest).first(size));
+  return to_hex(std::as_bytes(std::span(digest).first(size)));
 }
 
 bool same_signature(std::string_view a, std::string_view b) {
@@ -72,7 +63,7 @@ std::string random_hex() {
   std::array<unsigned char, 16> bytes;
   const ssize_t count = ::getrandom(bytes.data(), bytes.size(), 0);
   CORNU_ASSERT(count, ==, static_cast<ssize_t>(bytes.size()));
-  return hex_of(bytes);
+  return to_hex(std::as_bytes(std::span(bytes)));
 }
 
 void require_trust(const std::vector<std::string>& addresses, const std::string& token,

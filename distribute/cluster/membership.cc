@@ -7,7 +7,6 @@
 
 #include "distribute/cluster/credentials.h"
 #include "distribute/cluster/protocol.h"
-#include "distribute/cluster/told_errors.h"
 #include "framework/core/error.h"
 #include "framework/core/logging.h"
 #include "framework/core/strings.h"

@@ -8,6 +8,7 @@
 
 #include "distribute/collectives/ring_chunks.h"
 #include "framework/core/error.h"
+#include "framework/core/fnv.h"
 #include "framework/strategy/reduce_elements.h"
 
 namespace cornu::distribute {
@@ -21,11 +22,9 @@ constexpr size_t kLatency = size_t{32} << 10;
 constexpr size_t kPiece = size_t{32} << 10;  // bytes that are sent or reduced before the other is
 
 uint64_t hash_of_counts(const CollectiveCall& what) {
-  uint64_t hash = 14695981039346656037u;  // FNV-1a
-  for (const Segment& segment : what.segments) {
-    hash = (hash ^ static_cast<uint64_t>(segment.count)) * 1099511628211u;
-  }
-  return hash;
+  Fnv<uint64_t> hash;
+  for (const Segment& segment : what.segments) hash.add(static_cast<uint64_t>(segment.count));
+  return hash.value();
 }
 
 }  // namespace

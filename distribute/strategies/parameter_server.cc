@@ -12,6 +12,7 @@
 #include "distribute/parameter_server/step_scheduler.h"
 #include "framework/core/error.h"
 #include "framework/core/logging.h"
+#include "framework/core/variable_bindings.h"
 
 namespace cornu::distribute {
 namespace {
@@ -82,13 +83,11 @@ class ParameterServers : public StrategyImpl, public SchedulesSteps {
                                   const std::vector<std::vector<Tensors>>& arguments) override {
     if (current_replica()) return run(step, arguments);
     StepsAhead& own = steps_ahead();
-    if (own.begun.empty()) own.latest.clear();
     own.begun.push_back(schedule(step, arguments[0], own.owner));
-    while (!own.begun.empty() &&
-           (own.begun.size() > 2 * workers_.size() || scheduler_->is_done(*own.begun.front()))) {
+    while (!own.begun.empty() && (own.latest.empty() || own.begun.size() > 2 * workers_.size() ||
+                                  scheduler_->is_done(*own.begun.front()))) {
       finish_first(own);
     }
-    if (own.latest.empty()) return {Tensors()};
     return own.latest;
   }
   // All of them end, also where one has failed.
@@ -104,6 +103,14 @@ class ParameterServers : public StrategyImpl, public SchedulesSteps {
     }
     if (first) std::rethrow_exception(first);
     return own.latest;
+  }
+  void end_steps() override {
+    try {
+      finish_steps();
+    } catch (const std::exception&) {  // what ends the run says more
+    }
+    const std::lock_guard lock(mutex_);
+    ahead_.erase(std::this_thread::get_id());
   }
 
   std::shared_ptr<BatchSource> distribute(std::shared_ptr<BatchSource> source) override {
@@ -130,6 +137,10 @@ class ParameterServers : public StrategyImpl, public SchedulesSteps {
   }
   std::shared_ptr<ScheduledStep> schedule(const Function& step,
                                           const std::vector<Tensors>& arguments, uint64_t owner) {
+    check<FailedPrecondition>(!VariableBindings::active(),
+                              "{}: another thread computes this model's metrics, which the servers "
+                              "keep. Run fit and evaluate of one model one after the other.",
+                              kStrategy);
     return scheduler_->schedule({.function = step, .arguments = arguments, .owner = owner});
   }
   void finish_first(StepsAhead& steps) {

@@ -24,10 +24,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kWho = "ModelCheckpoint";
 
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 // What would fail when the first file is written.
 void check_fields(const FieldText& file, const ModelCheckpointOptions& options) {
   file.format([&](const std::string& name) -> FieldText::Value {
@@ -49,7 +45,7 @@ FieldText file_of(const ModelCheckpointOptions& options) {
   check<InvalidArgument>(!filepath.empty(), "{}: expected a filepath, got an empty one.", kWho);
   const std::string ending = options.save_weights_only ? ".weights.h5" : ".keras";
   FieldText file(kWho, filepath);
-  if (ends_with(file.after_fields(), ending)) return file;
+  if (file.after_fields().ends_with(ending)) return file;
   std::string name = file.after_fields();
   name.erase(0, name.rfind('/') + 1);  // npos + 1 is 0
   check<InvalidArgument>(name.find('.') == std::string::npos,

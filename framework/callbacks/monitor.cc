@@ -12,10 +12,6 @@
 namespace cornu::callbacks {
 namespace {
 
-bool ends_with(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 // Keras's metrics by the words that their class names end with.
 constexpr std::string_view kUp[] = {
     "Accuracy", "AUC",         "Precision", "Recall", "AtSpecificity",    "AtSensitivity",
@@ -25,7 +21,7 @@ constexpr std::string_view kDown[] = {"Error", "Hinge", "Crossentropy", "KLDiver
 template <size_t kCount>
 bool ends_with_any(std::string_view text, const std::string_view (&ends)[kCount]) {
   return std::any_of(std::begin(ends), std::end(ends),
-                     [&](std::string_view end) { return ends_with(text, end); });
+                     [&](std::string_view end) { return text.ends_with(end); });
 }
 
 }  // namespace
@@ -61,10 +57,10 @@ std::optional<double> Monitor::value(const Logs& logs) {
 
 Monitor::Direction Monitor::find_direction(const std::vector<Metric>& metrics) const {
   const std::string figure = name_.rfind("val_", 0) == 0 ? name_.substr(4) : name_;
-  if (figure == "loss" || ends_with(figure, "_loss")) return Direction::Down;
+  if (figure == "loss" || figure.ends_with("_loss")) return Direction::Down;
   for (const Metric& metric : metrics) {
     // With several outputs a metric is named after its output too: "digit_accuracy".
-    if (figure != metric.name() && !ends_with(figure, "_" + metric.name())) continue;
+    if (figure != metric.name() && !figure.ends_with("_" + metric.name())) continue;
     const std::string class_name = metric.impl().class_name();
     if (ends_with_any(class_name, kUp)) return Direction::Up;
     if (ends_with_any(class_name, kDown)) return Direction::Down;

@@ -57,6 +57,49 @@ void Error::add_place(const std::string& where) {
   cut(message_);
 }
 
+namespace {
+
+template <class Kind>
+std::exception_ptr made(Kind error, bool placed) {
+  if (placed) error.add_place("");
+  return std::make_exception_ptr(std::move(error));
+}
+
+template <class... Kinds>
+std::exception_ptr first_of(StatusCode code, const std::string& text, bool placed) {
+  std::exception_ptr error;
+  const auto add = [&]<class Kind>(Kind one) {
+    if (!error && one.code() == code) error = made(std::move(one), placed);
+  };
+  (add(Kinds(text)), ...);
+  return error ? error : made(Internal(text), placed);
+}
+
+std::exception_ptr of_kind(StatusCode code, const std::string& text, bool placed) {
+  return first_of<InvalidArgument, DeadlineExceeded, NotFound, AlreadyExists, ResourceExhausted,
+                  FailedPrecondition, Aborted, OutOfRange, Unimplemented, Unavailable, DataLoss>(
+      code, text, placed);
+}
+
+}  // namespace
+
+std::exception_ptr Error::with_text(const std::string& text) const {
+  if (dynamic_cast<const NotTraceable*>(this)) return made(NotTraceable(text), placed_);
+  if (const auto* interrupted = dynamic_cast<const Interrupted*>(this)) {
+    return made(Interrupted(interrupted->signal(), text), placed_);
+  }
+  return of_kind(code_, text, placed_);
+}
+
+StatusCode code_of(const std::exception& error) {
+  const auto* known = dynamic_cast<const Error*>(&error);
+  return known ? known->code() : StatusCode::Internal;
+}
+
+std::exception_ptr error_of(StatusCode code, const std::string& text) {
+  return of_kind(code, text, false);
+}
+
 PeerLost::PeerLost(int rank, std::string address, int64_t step)
     : Unavailable(fmt::format("Lost rank {} at {} in step {}: it stopped answering. Start it again "
                               "to let the job go on.",

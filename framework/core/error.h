@@ -42,6 +42,8 @@ class Error : public std::exception {
   void add_place(const std::string& where);
   // Puts " more" behind the message, for those who know what its thrower can't.
   void add_advice(const std::string& more) { message_ += " " + more; }
+  // An error of the same kind with another text; a place that was named stays so.
+  std::exception_ptr with_text(const std::string& text) const;
 
  private:
   StatusCode code_;
@@ -124,6 +126,11 @@ class PeerLost : public Unavailable {
   std::string address_;
   int64_t step_;
 };
+
+// The kind of any exception: Internal where it isn't one of these.
+StatusCode code_of(const std::exception& error);
+// An error of this kind; Internal for numbers that are no kind's, and for Cancelled.
+std::exception_ptr error_of(StatusCode code, const std::string& text);
 
 // Throws `Kind` with the formatted message.
 template <class Kind, class... Args>

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "framework/core/hex.h"
 #include "framework/graph/graph.h"
 
 namespace cornu {
@@ -41,11 +42,7 @@ std::string in_quotes(std::string_view text) {
 std::string tensor_text(const Tensor& tensor) {
   std::string text = "<" + type_text(type_of(tensor)) + " ";
   if (tensor.num_elements() > kMaxDecimalElements || is_half(tensor.dtype())) {
-    text += "0x";
-    for (size_t i = 0; i < tensor.bytes(); ++i) {
-      text += fmt::format("{:02x}", static_cast<unsigned>(tensor.raw()[i]));
-    }
-    return text + ">";
+    return text + "0x" + to_hex({tensor.raw(), tensor.bytes()}) + ">";
   }
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
     if (i > 0) text += ' ';

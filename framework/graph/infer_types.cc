@@ -1,23 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "framework/graph/open_axes.h"
 #include "framework/graph/trace.h"
 
 namespace cornu {
 namespace {
-
-// Two sizes to substitute for unknown axes, unlikely in any model.
-constexpr int64_t kSubstitutes[2] = {83, 89};
-
-std::vector<TensorType> substitute(const std::vector<TensorType>& types, int64_t size) {
-  std::vector<TensorType> result = types;
-  for (TensorType& type : result) {
-    for (int64_t axis = 0; axis < type.shape.rank(); ++axis) {
-      if (type.shape[axis] == kUnknown) type.shape[axis] = size;
-    }
-  }
-  return result;
-}
 
 // The error text of one substitute, for the user: numbers that differ with the other substitute
 // become None. Unchanged where the two texts don't match.
@@ -45,24 +33,6 @@ std::string with_unknowns(const std::string& text, const std::string& other) {
     j += number_of_other.size();
   }
   return i == text.size() && j == other.size() ? result : text;
-}
-
-// Whether the text already names a place, so that add_place changes nothing.
-bool names_place(Error error) {
-  const std::string text = error.what();
-  error.add_place("?");
-  return error.what() == text;
-}
-
-// Throws an error of the same kind with another text; a place that it names is kept.
-template <class... Kinds>
-void throw_alike(const Error& like, const std::string& text) {
-  auto if_it_is = [&](auto error) {
-    if (!dynamic_cast<const decltype(error)*>(&like)) return;
-    if (names_place(like)) error.add_place("");
-    throw error;
-  };
-  (if_it_is(Kinds(text)), ...);
 }
 
 class Inference;
@@ -100,7 +70,7 @@ std::vector<TensorType> infer_types(
                            [](const TensorType& type) { return type.shape.is_static(); });
   auto output_types = [&](int64_t size) {
     const Inference inference(size);
-    const TracedGraph traced = trace(substitute(inputs, size), body, options);
+    const TracedGraph traced = trace(with_sizes(inputs, size), body, options);
     std::vector<TensorType> types;
     for (ValueId id : traced.graph.outputs) types.push_back(traced.graph.type(id));
     known = known && !inference.has_unknown();
@@ -108,27 +78,20 @@ std::vector<TensorType> infer_types(
   };
   std::vector<TensorType> types;
   try {
-    types = output_types(kSubstitutes[0]);
+    types = output_types(kSubstituteSizes[0]);
     if (known) return types;
   } catch (const Error& error) {
     if (known) throw;
     std::string text = error.what();
     try {
-      output_types(kSubstitutes[1]);
+      output_types(kSubstituteSizes[1]);
     } catch (const Error& other) {
       text = with_unknowns(text, other.what());
     }
-    throw_alike<InvalidArgument, NotTraceable, FailedPrecondition, OutOfRange, NotFound,
-                Unimplemented>(error, text);
-    throw;
+    std::rethrow_exception(error.with_text(text));
   }
-  const std::vector<TensorType> others = output_types(kSubstitutes[1]);
-  for (size_t i = 0; i < types.size(); ++i) {
-    for (int64_t axis = 0; axis < types[i].shape.rank(); ++axis) {
-      if (types[i].shape[axis] != others[i].shape[axis]) types[i].shape[axis] = kUnknown;
-    }
-  }
-  return types;
+  const std::vector<TensorType> others = output_types(kSubstituteSizes[1]);
+  return open_where_different(std::move(types), others);
 }
 
 bool is_inferring_types() { return innermost != nullptr; }

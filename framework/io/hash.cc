@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "framework/core/error.h"
+#include "framework/core/hex.h"
 #include "framework/io/file_reader.h"
 
 namespace cornu {
@@ -28,9 +29,7 @@ std::string Hasher::hex_digest() {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
   unsigned length = 0;
   CORNU_ASSERT(EVP_DigestFinal_ex(context_.get(), digest.data(), &length), ==, 1);
-  std::string text;
-  for (unsigned i = 0; i < length; ++i) text += fmt::format("{:02x}", digest[i]);
-  return text;
+  return to_hex(std::as_bytes(std::span(digest).first(length)));
 }
 
 std::string hash_of(std::span<const std::byte> bytes, HashAlgorithm algorithm) {

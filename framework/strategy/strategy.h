@@ -52,13 +52,15 @@ class StrategyImpl : public VariableOwner {
                                    const std::vector<std::vector<Tensors>>& arguments) = 0;
   // As run, for one caller that runs step after step and reads results a step late: where steps run
   // elsewhere, this one may go on when it returns, and results are those of the last one that is
-  // known to have ended, or none yet. Errors are those of earlier ones, too.
+  // known to have ended; the first one is waited for. Errors are those of earlier ones, too.
   virtual std::vector<Tensors> begin_step(const Function& step,
                                           const std::vector<std::vector<Tensors>>& arguments) {
     return run(step, arguments);
   }
-  // Waits for these. What the last one that has ended since has given; empty: there is none.
+  // Waits for these. What the last one has given; empty: there is none since end_steps.
   virtual std::vector<Tensors> finish_steps() { return {}; }
+  // As finish_steps, whatever the steps throw: the caller begins no more. Their results are gone.
+  virtual void end_steps() {}
   // Makes the variables that a step makes, and gives those that it uses the values that they have
   // when it is run: worker 0's. Called by all workers, where there are several.
   virtual void prepare(const Function& step, const std::vector<std::vector<Tensors>>& arguments) {

@@ -9,6 +9,7 @@
 #include "framework/model/serialized.h"
 #include "framework/saving/run_conditions.h"
 #include "framework/saving/saved_variables.h"
+#include "framework/strategy/agreed_bits.h"
 #include "framework/train/array_source.h"
 #include "framework/train/body.h"
 #include "framework/train/model_in_training.h"
@@ -26,15 +27,6 @@ Json config_of(const Optimizer& optimizer) {
     return Json::object();
   }
 }
-
-// What one worker notices and all must act on after the same step.
-constexpr uint32_t kInterrupt = 1;
-constexpr uint32_t kTerminate = 2;
-constexpr uint32_t kStopTraining = 4;
-constexpr uint32_t kKeep = 8;     // a state, without ending
-constexpr uint32_t kUnkept = 32;  // a state couldn't be written
-constexpr uint32_t kKept = 64;    // one is written
-constexpr uint32_t kBits = kInterrupt | kTerminate | kStopTraining | kKeep | kUnkept | kKept;
 
 // The number of the batch before the first one.
 constexpr int64_t kBeginning = -1;
@@ -109,7 +101,7 @@ History Trainer::FitRun::run() {
     optimizer_config_ = config_of(trainer_.optimizer(model_));
     facts_ = facts(false);
   }
-  get_strategy().impl().agree(kBits, 0);  // nothing of an earlier run
+  get_strategy().impl().agree(agreed::kOfFit, 0);  // nothing of an earlier run
   const Json of_worker = get_strategy().impl().num_workers() > 1 ? facts(true) : Json::object();
   for (std::optional<PeerLost> lost;;) {
     if (lost) recover(*lost);
@@ -246,21 +238,24 @@ std::optional<StopSignal> Trainer::FitRun::stop_signal(Known when) {
   StrategyImpl& strategy = get_strategy().impl();
   const std::optional<StopSignal> own = signals_->received();
   if (strategy.num_workers() == 1) return own;
-  bits_ &= ~kKeep;
-  if (own) bits_ |= !own->ends ? kKeep : own->number == SIGTERM ? kTerminate : kInterrupt;
+  bits_ &= ~agreed::kKeep;
+  if (own)
+    bits_ |= !own->ends               ? agreed::kKeep
+             : own->number == SIGTERM ? agreed::kTerminate
+                                      : agreed::kInterrupt;
   if (own && own->ends) noticed_ = own;
-  uint32_t agreed = strategy.agree(kBits, bits_);
+  uint32_t agreed = strategy.agree(agreed::kOfFit, bits_);
   if (when == Known::Now) {
     for (const std::string& theirs : strategy.exchange("signals", std::to_string(bits_))) {
       agreed |= static_cast<uint32_t>(std::stoul(theirs));
     }
   }
-  if ((agreed & (kInterrupt | kTerminate)) == 0) {
-    return agreed & kKeep ? std::optional(StopSignal{.number = SIGTERM, .ends = false})
-                          : std::nullopt;
+  if ((agreed & (agreed::kInterrupt | agreed::kTerminate)) == 0) {
+    return agreed & agreed::kKeep ? std::optional(StopSignal{.number = SIGTERM, .ends = false})
+                                  : std::nullopt;
   }
   // As if it had been sent to this process, which may ignore it: the others don't.
-  const int number = agreed & kTerminate ? SIGTERM : SIGINT;
+  const int number = agreed & agreed::kTerminate ? SIGTERM : SIGINT;
   if (!noticed_ || noticed_->number != number) {
     std::raise(number);
     static_cast<void>(signals_->received());
@@ -272,8 +267,8 @@ std::optional<StopSignal> Trainer::FitRun::stop_signal(Known when) {
 bool Trainer::FitRun::stops_here() {
   StrategyImpl& strategy = get_strategy().impl();
   if (strategy.num_workers() == 1) return model_.stop_training;
-  if (model_.stop_training) bits_ |= kStopTraining;
-  if ((strategy.agree(kBits, bits_) & kStopTraining) == 0) return false;
+  if (model_.stop_training) bits_ |= agreed::kStopTraining;
+  if ((strategy.agree(agreed::kOfFit, bits_) & agreed::kStopTraining) == 0) return false;
   model_.stop_training = true;
   return true;
 }
@@ -284,15 +279,15 @@ void Trainer::FitRun::tell_of_kept_states() {
   if (!signals_ || strategy.num_workers() == 1) return;
   for (const CallbackHandle& callback : callbacks_.callbacks()) {
     if (const std::string why = callback->unkept_state(); !why.empty()) unkept_ = why;
-    if (beginning_ && callback->has_kept_state()) bits_ |= kKept;
+    if (beginning_ && callback->has_kept_state()) bits_ |= agreed::kKept;
   }
-  if (!unkept_.empty()) bits_ |= kUnkept;
-  const uint32_t agreed = strategy.agree(kBits, bits_);
-  if (agreed & kKept) beginning_.reset();
-  if ((agreed & kUnkept) == 0) return;
+  if (!unkept_.empty()) bits_ |= agreed::kUnkept;
+  const uint32_t agreed = strategy.agree(agreed::kOfFit, bits_);
+  if (agreed & agreed::kKept) beginning_.reset();
+  if ((agreed & agreed::kUnkept) == 0) return;
   const std::vector<std::string> all = strategy.exchange("why states aren't kept", unkept_);
   unkept_.clear();
-  bits_ &= ~kUnkept;
+  bits_ &= ~agreed::kUnkept;
   for (size_t worker = 0; worker < all.size(); ++worker) {
     if (all[worker].empty() || static_cast<int64_t>(worker) == strategy.worker()) continue;
     logging::warn(fmt::format(

@@ -328,7 +328,7 @@ Tensors Model::predict(const std::shared_ptr<BatchSource>& source, const Predict
 Logs Model::train_on_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& options) {
   return placed(*this, [&] { return trainer_->train_on_batch(subject(), x, y, options); });
 }
-Logs Model::test_on_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& options) {
+Logs Model::test_on_batch(const Tensors& x, const Tensors& y, const TestOnBatchOptions& options) {
   return placed(*this, [&] { return trainer_->test_on_batch(subject(), x, y, options); });
 }
 Tensors Model::predict_on_batch(const Tensors& x) {

@@ -213,6 +213,10 @@ struct TrainOnBatchOptions {
   ClassWeight class_weight = {};
 };
 
+struct TestOnBatchOptions {
+  Tensors sample_weight = {};
+};
+
 struct SummaryOptions {
   std::optional<int64_t> line_length = {};  // None: the terminal's width, at most 100 or so
   std::vector<double> positions = {};
@@ -346,7 +350,7 @@ class Model : public Layer {
 
   // One step; its results are this batch's alone: metrics are reset first, as in Keras.
   Logs train_on_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& options = {});
-  Logs test_on_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& options = {});
+  Logs test_on_batch(const Tensors& x, const Tensors& y, const TestOnBatchOptions& options = {});
   Tensors predict_on_batch(const Tensors& x);
 
   // What the instructions of the compiled step take for this one batch: of the prediction, or with

@@ -10,12 +10,12 @@
 #include "framework/core/error.h"
 #include "framework/core/json.h"
 #include "framework/core/logging.h"
+#include "framework/strategy/agreed_bits.h"
 
 namespace cornu::distribute {
 namespace {
 
 constexpr char kWho[] = "PreemptionCheckpointHandler";
-constexpr uint32_t kEnds = 16;  // what workers agree on: beside those of fit
 
 std::string folder_of(const StrategyImpl& strategy, const std::string& directory) {
   if (strategy.worker() == 0) return directory;
@@ -45,7 +45,7 @@ PreemptionCheckpointHandler::PreemptionCheckpointHandler(const Checkpoint& check
       checkpoint_(checkpoint),
       manager_(checkpoint, {.directory = folder_of(strategy_.impl(), checkpoint_dir),
                             .max_to_keep = 2}) {  // one of them all workers have
-  strategy_.impl().agree(kEnds, 0);               // nothing of an earlier one
+  strategy_.impl().agree(agreed::kPreempted, 0);  // nothing of an earlier one
   restore();
 }
 
@@ -118,7 +118,7 @@ bool PreemptionCheckpointHandler::is_told() {
 void PreemptionCheckpointHandler::end_call() {
   ++calls_;
   StrategyImpl& strategy = strategy_.impl();
-  if (strategy.agree(kEnds, is_told() ? kEnds : 0) == 0) return;
+  if (strategy.agree(agreed::kPreempted, is_told() ? agreed::kPreempted : 0) == 0) return;
   keep();
   try {  // who is done first mustn't be missed by those that have yet to keep it
     strategy.exchange("that the state is kept", "");
@@ -136,7 +136,7 @@ void PreemptionCheckpointHandler::end_call() {
   const int number = was_signal ? signal_->number : SIGTERM;
   told_ = false;
   signal_.reset();
-  strategy.agree(kEnds, 0);
+  strategy.agree(agreed::kPreempted, 0);
   if (config_.exit_fn) return config_.exit_fn();
   if (!was_signal) {  // as if it had been sent to this process
     std::raise(number);

@@ -36,11 +36,6 @@ MetricScope::~MetricScope() {
   if (!copies_) metrics_.leave();
 }
 
-BegunSteps::~BegunSteps() {
-  try {
-    get_strategy().impl().finish_steps();
-  } catch (const std::exception&) {  // what ends the run says more
-  }
-}
+BegunSteps::~BegunSteps() { get_strategy().impl().end_steps(); }
 
 }  // namespace cornu

@@ -555,10 +555,11 @@ Tensors Trainer::predict_on_batch(Model& model, const Tensors& x) {
 
 namespace {
 
-Batch one_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& options) {
+Batch one_batch(const Tensors& x, const Tensors& y, const Tensors& sample_weight,
+                const ClassWeight& class_weight = {}) {
   constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
-  const auto source = with_class_weight(
-      make_array_source(x, y, options.sample_weight, {.batch_size = kAll}), options.class_weight);
+  const auto source =
+      with_class_weight(make_array_source(x, y, sample_weight, {.batch_size = kAll}), class_weight);
   Batch batch;
   source->iterate()->next(batch);
   require_numbers_beside_x(batch);
@@ -573,15 +574,17 @@ Logs Trainer::train_on_batch(Model& model, const Tensors& x, const Tensors& y,
   const TrainingScope alone = train_alone(model);
   const MetricScope metrics = metric_scope(model);
   model.reset_metrics();  // the metrics are this batch's alone (Keras's rule)
-  return read_logs(run(model, Kind::Train, one_batch(x, y, options)).front());
+  return read_logs(
+      run(model, Kind::Train, one_batch(x, y, options.sample_weight, options.class_weight))
+          .front());
 }
 
 Logs Trainer::test_on_batch(Model& model, const Tensors& x, const Tensors& y,
-                            const TrainOnBatchOptions& options) {
+                            const TestOnBatchOptions& options) {
   require_compiled(model, "test_on_batch");
   const MetricScope metrics = metric_scope(model);
   model.reset_metrics();  // the metrics are this batch's alone (Keras's rule)
-  return read_logs(run(model, Kind::Test, one_batch(x, y, options)).front());
+  return read_logs(run(model, Kind::Test, one_batch(x, y, options.sample_weight)).front());
 }
 
 }  // namespace cornu

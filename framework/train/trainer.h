@@ -48,7 +48,7 @@ class Trainer {
   Logs train_on_batch(Model& model, const Tensors& x, const Tensors& y,
                       const TrainOnBatchOptions& options);
   Logs test_on_batch(Model& model, const Tensors& x, const Tensors& y,
-                     const TrainOnBatchOptions& options);
+                     const TestOnBatchOptions& options);
   Tensors predict_on_batch(Model& model, const Tensors& x);
 
   std::vector<CompileReport> compile_reports() const;  // see Model

@@ -414,6 +414,40 @@ TEST_CASE("a fit under parameter servers that fails says so once") {
   CHECK(model.fit(right, y, {.batch_size = 2, .verbose = 0})["loss"].size() == 1);
 }
 
+TEST_CASE("what callbacks get of each batch under parameter servers") {
+  const test::Scratch folder;
+  Job job(2, 1);
+  ParameterServerStrategy strategy({.cluster = job.resolver()});
+  const auto scope = strategy.scope();
+  Sequential model({layers::Dense({.units = 3})});
+  model.compile({.optimizer = "sgd", .loss = "mse", .metrics = {"mae"}});
+  const Tensor x = ops::ones({16, 2});
+  const Tensor y = ops::zeros({16, 3});
+  std::vector<Logs> logs;
+  std::string beside;  // of an evaluation on another thread
+  const auto on_batch = [&](int64_t, const Logs& of_batch) {
+    logs.push_back(of_batch);
+    if (!beside.empty()) return;
+    std::thread([&] {
+      const auto own = strategy.scope();
+      beside = error_of([&] { model.evaluate(x, y, {.verbose = 0}); });
+    }).join();
+  };
+  const callbacks::BackupAndRestore keeps({.backup_dir = folder.path("state"), .save_freq = 2});
+  const callbacks::LambdaCallback looks({.on_train_batch_end = on_batch});
+  model.fit(x, y, {.batch_size = 2, .verbose = 0, .callbacks = {looks, keeps}});
+  REQUIRE(logs.size() == 8);
+  for (const Logs& of_batch : logs) CHECK(of_batch.size() == 2);
+  CHECK(
+      beside ==
+      "FailedPrecondition: ParameterServerStrategy: another thread computes this model's metrics, "
+      "which the servers keep. Run fit and evaluate of one model one after the other.");
+
+  const auto empty = data::Dataset::from_tensor_slices({x, y}).take(0).batch(2);
+  CHECK(error_of([&] { model.fit(empty, {.verbose = 0}); }).find("fit got no batches") !=
+        std::string::npos);
+}
+
 TEST_CASE("a run under parameter servers is resumed") {
   const test::Scratch folder;
   const auto train = [&](int64_t epochs) {

@@ -487,7 +487,7 @@ TEST_CASE("class_weight takes the nearest class, and the largest of the last axi
     Same model;
     model.compile({.optimizer = "sgd", .loss = "mse"});
     const TrainOnBatchOptions options{.class_weight = {{0, 3.0}, {1, 5.0}}};
-    return model.test_on_batch(ops::zeros_like(y), y, options).at("loss");
+    return model.train_on_batch(ops::zeros_like(y), y, options).at("loss");
   };
   auto label = [](float value) { return ops::full({1, 1}, value); };
   CHECK(loss(label(0.9F)) == Approx(5 * 0.81));

@@ -5,19 +5,13 @@
 #include <limits>
 
 #include "framework/backends/cuda/sources.h"
+#include "framework/core/fnv.h"
 #include "framework/graph/execution_config.h"
 
 namespace cornu::cuda {
 namespace {
 
 constexpr size_t kAlignment = 256;
-
-// FNV-1a: names of kernels, on disk too, don't depend on the standard library.
-uint64_t hash_of(std::string_view text) {
-  uint64_t hash = 14695981039346656037u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return hash;
-}
 
 bool is_empty(const Dim3& grid) { return grid.x == 0 || grid.y == 0 || grid.z == 0; }
 
@@ -126,7 +120,7 @@ std::string type_name(DType dtype) {
 std::string compute_name(DType dtype) { return is_half(dtype) ? "f32" : type_name(dtype); }
 
 KernelCode kernel_code(const std::string& name, const std::string& text) {
-  const std::string entry = fmt::format("{}_{:016x}", name, hash_of(text));
+  const std::string entry = fmt::format("{}_{:016x}", name, Fnv<uint64_t>().add(text).value());
   return {entry, define("KERNEL", entry) + text};
 }
 

@@ -11,12 +11,14 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <thread>
 
 #include "framework/backends/cuda_runtime/toolkit.h"
 #include "framework/core/error.h"
+#include "framework/core/fnv.h"
 
 namespace cornu::cuda {
 namespace {
@@ -36,22 +38,12 @@ void check_nvrtc(nvrtcResult result, const char* doing) {
                   nvrtcGetErrorString(result));
 }
 
-// FNV-1a over 128 bits, which never comes to the same for two texts in practice.
-class Hash {
- public:
-  Hash& add(std::string_view text) {
-    constexpr Word kPrime = (static_cast<Word>(1) << 88) + 0x13b;
-    for (const char c : text) state_ = (state_ ^ static_cast<unsigned char>(c)) * kPrime;
-    state_ = (state_ ^ text.size()) * kPrime;
-    return *this;
-  }
-  uint64_t high() const { return static_cast<uint64_t>(state_ >> 64); }
-  uint64_t low() const { return static_cast<uint64_t>(state_); }
-
- private:
-  using Word = unsigned __int128;
-  Word state_ = (static_cast<Word>(0x6c62272e07bb0142u) << 64) + 0x62b821756295c58du;
-};
+// Of all parts, and of where each ends.
+Word128 hash_of(std::span<const std::string_view> parts) {
+  Fnv<Word128> hash;
+  for (const std::string_view part : parts) hash.add(part).add(uint64_t{part.size()});
+  return hash.value();
+}
 
 std::pair<int, int> nvrtc_version() {
   load_compiler();
@@ -101,7 +93,8 @@ struct Header {
 };
 
 uint64_t checksum_of(const std::vector<char>& image) {
-  return Hash().add({image.data(), image.size()}).low();
+  const std::string_view bytes(image.data(), image.size());
+  return low_word(hash_of({&bytes, 1}));
 }
 
 // Nothing when there is no such file, or a damaged one.
@@ -201,10 +194,12 @@ std::vector<char> compile_to_cubin(const KernelCode& code, int major, int minor)
   const std::string architecture = architecture_for(major, minor);
   const std::optional<fs::path> folder = cache_folder();
   if (!folder) return compile(code, architecture);
-  Hash hash;
-  hash.add(code.name).add(code.text).add(kPrelude).add(architecture).add(compiler_version());
-  for (const char* option : kOptions) hash.add(option);
-  const fs::path path = *folder / fmt::format("{:016x}{:016x}.bin", hash.high(), hash.low());
+  const std::string version = compiler_version();
+  std::vector<std::string_view> parts = {code.name, code.text, kPrelude, architecture, version};
+  parts.insert(parts.end(), std::begin(kOptions), std::end(kOptions));
+  const Word128 hash = hash_of(parts);
+  const fs::path path =
+      *folder / fmt::format("{:016x}{:016x}.bin", high_word(hash), low_word(hash));
   if (auto image = read_image(path)) return std::move(*image);
   std::vector<char> image = compile(code, architecture);
   write_image(path, image);

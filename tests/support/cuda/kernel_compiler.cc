@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "framework/core/error.h"
+#include "framework/core/fnv.h"
 
 extern char** environ;
 
@@ -64,14 +65,9 @@ const fs::path& cache_folder() {
   return folder;
 }
 
-// FNV-1a over 128 bits.
 std::string hash_of(const std::string& text) {
-  using Word = unsigned __int128;
-  constexpr Word kPrime = (static_cast<Word>(1) << 88) + 0x13b;
-  Word state = (static_cast<Word>(0x6c62272e07bb0142u) << 64) + 0x62b821756295c58du;
-  for (const char c : text) state = (state ^ static_cast<unsigned char>(c)) * kPrime;
-  return fmt::format("{:016x}{:016x}", static_cast<uint64_t>(state >> 64),
-                     static_cast<uint64_t>(state));
+  const Word128 hash = Fnv<Word128>().add(text).value();
+  return fmt::format("{:016x}{:016x}", high_word(hash), low_word(hash));
 }
 
 std::string text_of(const fs::path& file) {
