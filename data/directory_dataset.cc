@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "data/transforms/parallel_map.h"
+#include "data/transforms/transforms.h"
 #include "framework/core/logging.h"
 #include "framework/core/strings.h"
 
@@ -49,14 +51,7 @@ size_t edge_of(const DirectoryIndex& index, const DirectoryQuery& query) {
   return all - count;
 }
 
-}  // namespace
-
-void check_one_of(const std::string& who, const std::string& value,
-                  const std::vector<std::string>& known, const char* what) {
-  check<InvalidArgument>(std::count(known.begin(), known.end(), value) > 0,
-                         "{}: unknown {} '{}'.{}", who, what, value, did_you_mean(value, known));
-}
-
+// InvalidArgument for options that don't go together; `both`: for both subsets.
 void check_query(const DirectoryQuery& query, bool both) {
   if (query.subset) {
     check_one_of(query.who, *query.subset, {"training", "validation", "both"}, "subset");
@@ -82,6 +77,8 @@ void check_query(const DirectoryQuery& query, bool both) {
                          query.who);
 }
 
+// The files, and how many there are in the log. InvalidArgument for none, and for labels that don't
+// go with the mode.
 DirectoryIndex find_files(const std::filesystem::path& directory, const DirectoryQuery& query) {
   const bool labeled = query.has_labels();
   DirectoryIndex index =
@@ -103,6 +100,7 @@ DirectoryIndex find_files(const std::filesystem::path& directory, const Director
   return index;
 }
 
+// The files [first, second) of the subset that is asked for.
 std::pair<size_t, size_t> subset_of(const DirectoryIndex& index, const DirectoryQuery& query) {
   std::pair<size_t, size_t> range = {0, index.file_paths.size()};
   if (query.splits()) {
@@ -112,6 +110,7 @@ std::pair<size_t, size_t> subset_of(const DirectoryIndex& index, const Directory
   return range;
 }
 
+// Where the training subset ends and validation begins, for both.
 size_t subset_edge(const DirectoryIndex& index, const DirectoryQuery& query) {
   const size_t edge = edge_of(index, query);
   report_part(query, edge, "training");
@@ -119,9 +118,10 @@ size_t subset_edge(const DirectoryIndex& index, const DirectoryQuery& query) {
   return edge;
 }
 
-void take_files(LabeledFiles& files, const std::filesystem::path& directory,
-                const DirectoryIndex& index, std::pair<size_t, size_t> range,
-                const DirectoryQuery& query) {
+// The files [first, second) of an index.
+LabeledFiles files_in(const std::filesystem::path& directory, const DirectoryIndex& index,
+                      std::pair<size_t, size_t> range, const DirectoryQuery& query) {
+  LabeledFiles files;
   const auto part = [&](const auto& all) {
     const auto at = all.begin();
     return std::remove_cvref_t<decltype(all)>(at + static_cast<std::ptrdiff_t>(range.first),
@@ -130,9 +130,54 @@ void take_files(LabeledFiles& files, const std::filesystem::path& directory,
   files.directory = directory;
   files.paths = part(index.file_paths);
   files.classes = index.class_names.size();
-  if (!query.has_labels()) return;
+  files.calls = resolve_parallel_calls(query.num_parallel_calls, query.who.c_str());
+  if (!query.has_labels()) return files;
   files.labels = part(index.labels);
   files.label_mode = *query.label_mode;
+  return files;
+}
+
+FolderDataset dataset_of(const std::filesystem::path& directory, const DirectoryIndex& index,
+                         std::pair<size_t, size_t> range, bool shuffle, const DirectoryQuery& query,
+                         const DirectoryLoader& loader) {
+  const LabeledFiles files = files_in(directory, index, range, query);
+  NodePtr node = make_file_numbers(files, query.name);
+  if (shuffle) {
+    node = make_shuffle(std::move(node), std::ssize(files.paths), {.seed = query.seed});
+  }
+  node = loader.load(std::move(node), files);
+  if (query.batch_size) node = loader.batch(std::move(node), *query.batch_size);
+  return {Dataset(make_prefetch(std::move(node), kAutotune)), index.class_names, files.paths};
+}
+
+}  // namespace
+
+void check_one_of(const std::string& who, const std::string& value,
+                  const std::vector<std::string>& known, const char* what) {
+  check<InvalidArgument>(std::count(known.begin(), known.end(), value) > 0,
+                         "{}: unknown {} '{}'.{}", who, what, value, did_you_mean(value, known));
+}
+
+NodePtr DirectoryLoader::batch_of_equals(NodePtr elements, int64_t batch_size) {
+  return make_batch(std::move(elements), batch_size, {});
+}
+
+FolderDataset make_folder_dataset(const std::filesystem::path& directory,
+                                  const DirectoryQuery& query, const DirectoryLoader& loader) {
+  check_query(query, false);
+  const DirectoryIndex index = find_files(directory, query);
+  return dataset_of(directory, index, subset_of(index, query), query.shuffle, query, loader);
+}
+
+FolderDatasetSplit make_folder_dataset_split(const std::filesystem::path& directory,
+                                             const DirectoryQuery& query,
+                                             const DirectoryLoader& loader) {
+  check_query(query, true);
+  const DirectoryIndex index = find_files(directory, query);
+  const size_t all = index.file_paths.size();
+  const size_t edge = subset_edge(index, query);
+  return {dataset_of(directory, index, {0, edge}, query.shuffle, query, loader),
+          dataset_of(directory, index, {edge, all}, false, query, loader)};
 }
 
 }  // namespace cornu::data

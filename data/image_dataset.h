@@ -4,13 +4,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "data/dataset.h"
+#include "data/folder_dataset.h"
 #include "data/readers/directory_index.h"
 #include "data/readers/image/decode_image.h"
 
@@ -43,24 +42,8 @@ struct ImageDatasetOptions {
   int64_t dct_scale = 1;  // JPEGs decoded at 1/2, 1/4 or 1/8 of their size: faster, other pixels
 };
 
-// A dataset of pictures that knows where they are from.
-class ImageDataset : public Dataset {
- public:
-  ImageDataset(Dataset dataset, std::vector<std::string> class_names,
-               std::vector<std::string> file_paths)
-      : Dataset(std::move(dataset)),
-        class_names_(std::make_shared<const std::vector<std::string>>(std::move(class_names))),
-        file_paths_(std::make_shared<const std::vector<std::string>>(std::move(file_paths))) {}
-
-  // Of the labels 0, 1, …; empty where there are no labels.
-  const std::vector<std::string>& class_names() const { return *class_names_; }
-  // In the order that shuffling begins with.
-  const std::vector<std::string>& file_paths() const { return *file_paths_; }
-
- private:
-  std::shared_ptr<const std::vector<std::string>> class_names_;
-  std::shared_ptr<const std::vector<std::string>> file_paths_;
-};
+using ImageDataset = FolderDataset;
+using ImageDatasetSplit = FolderDatasetSplit;
 
 // The .bmp, .gif, .jpeg, .jpg and .png files (of animations, the first frame) in the subfolders of
 // `directory`, one a class, as float32 (height, width, channels) with values of 0 to 255, and their
@@ -79,11 +62,7 @@ class ImageDataset : public Dataset {
 ImageDataset image_dataset_from_directory(const std::filesystem::path& directory,
                                           const ImageDatasetOptions& options = {});
 
-// Both parts (Keras's subset="both"); validation isn't shuffled in each pass.
-struct ImageDatasetSplit {
-  ImageDataset training;
-  ImageDataset validation;
-};
+// Both parts (Keras's subset="both"):
 //   auto [train, validation] = data::image_dataset_split_from_directory(
 //       "flowers", {.seed = 123, .validation_split = 0.2});
 ImageDatasetSplit image_dataset_split_from_directory(const std::filesystem::path& directory,

@@ -4,13 +4,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "data/dataset.h"
+#include "data/folder_dataset.h"
 #include "data/readers/directory_index.h"
 
 namespace cornu::data {
@@ -34,24 +33,8 @@ struct TextDatasetOptions {
   std::optional<int64_t> num_parallel_calls = kAutotune;
 };
 
-// A dataset of texts that knows where they are from.
-class TextDataset : public Dataset {
- public:
-  TextDataset(Dataset dataset, std::vector<std::string> class_names,
-              std::vector<std::string> file_paths)
-      : Dataset(std::move(dataset)),
-        class_names_(std::make_shared<const std::vector<std::string>>(std::move(class_names))),
-        file_paths_(std::make_shared<const std::vector<std::string>>(std::move(file_paths))) {}
-
-  // Of the labels 0, 1, …; empty where there are no labels.
-  const std::vector<std::string>& class_names() const { return *class_names_; }
-  // In the order that shuffling begins with.
-  const std::vector<std::string>& file_paths() const { return *file_paths_; }
-
- private:
-  std::shared_ptr<const std::vector<std::string>> class_names_;
-  std::shared_ptr<const std::vector<std::string>> file_paths_;
-};
+using TextDataset = FolderDataset;
+using TextDatasetSplit = FolderDatasetSplit;
 
 // The .txt files in the subfolders of `directory`, one a class, as strings, and their labels, in
 // batches. With the same seed, file_paths() and the split are Keras's. Each pass shuffles the files
@@ -60,11 +43,7 @@ class TextDataset : public Dataset {
 TextDataset text_dataset_from_directory(const std::filesystem::path& directory,
                                         const TextDatasetOptions& options = {});
 
-// Both parts (Keras's subset="both"); validation isn't shuffled in each pass.
-struct TextDatasetSplit {
-  TextDataset training;
-  TextDataset validation;
-};
+// Both parts (Keras's subset="both").
 TextDatasetSplit text_dataset_split_from_directory(const std::filesystem::path& directory,
                                                    const TextDatasetOptions& options = {});
 

@@ -7,6 +7,7 @@
 namespace cornu::data {
 
 NodePtr read_assert_cardinality(LinkReader& link);
+NodePtr read_audio_files(LinkReader& link);
 NodePtr read_batch(LinkReader& link);
 NodePtr read_bucket(LinkReader& link);
 NodePtr read_cache(LinkReader& link);

@@ -21,6 +21,7 @@ void register_links(Registry<LinkKind>& registry) {
   source("tensor_slices", read_tensor_slices);
   source("tensors", read_tensors);
   transform("assert_cardinality", read_assert_cardinality);
+  transform("audio_files", read_audio_files);
   transform("batch", read_batch);
   transform("bucket_by_sequence_length", read_bucket);
   transform("cache", read_cache);

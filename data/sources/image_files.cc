@@ -27,53 +27,39 @@ void visit_fields(Fields& fields, ResizeImageOptions& options) {
 
 namespace {
 
-class LoadedImages : public Node {
+class LoadedImages : public LoadedFiles {
  public:
   LoadedImages(NodePtr numbers, std::shared_ptr<const ImageFiles> files)
-      : Node({std::move(numbers)}), files_(std::move(files)) {
-    spec_ = files_->spec_of_contents(
-        {DType::Float32, {files_->size.first, files_->size.second, files_->decode.channels}});
-  }
+      : LoadedFiles(
+            std::move(numbers), *files,
+            {DType::Float32, {files->size.first, files->size.second, files->decode.channels}}),
+        files_(std::move(files)) {}
 
-  const ElementSpec& spec() const override { return spec_; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     const ResizeImageOptions& resize = files_->resize;
     const int64_t scale = files_->decode.dct_scale;
-    return fmt::format("load_images(to {}, {}{}{}{})", spec_.to_string(), resize.interpolation,
+    return fmt::format("load_images(to {}, {}{}{}{})", spec().to_string(), resize.interpolation,
                        scale == 1 ? "" : fmt::format(", 1/{}", scale),
                        resize.crop_to_aspect_ratio ? ", cropped" : "",
                        resize.pad_to_aspect_ratio ? ", padded" : "");
   }
-  // By data, others' files aren't read either: files() isn't for them.
-  NodePtr worker_part(const WorkerPart& part) const override {
-    if (part.by == WorkerPart::By::Hint) return nullptr;
-    return with_inputs({make_sharded_sources(inputs().front(), part)});
-  }
   void write(LinkWriter& link) const override {
     link.kind("images")("height", files_->size.first)("width", files_->size.second)
-        .hint("num_parallel_calls", files_->calls)
         .options(files_->decode)
         .options(files_->resize);
     write_files(link, *files_);
   }
-  StreamPtr<Element> elements(Pass pass) const override {
-    const auto load = [this](const Element& row, int64_t) {
-      return loaded(files_->number_in(row));
-    };
-    return make_parallel_map(input().stream(pass), load, files_->calls, pass);
-  }
 
  private:
-  Element loaded(size_t number) const {
-    const std::string& path = files_->paths[number];
+  const LabeledFiles& labeled() const override { return *files_; }
+  Tensor load(const std::string& path) const override {
     const auto file = read_whole_file(path);
     const Tensor image = decode_image({file->data(), file->bytes()}, files_->decode, path);
-    return files_->element_of(resize_image(image, files_->size, files_->resize), number);
+    return resize_image(image, files_->size, files_->resize);
   }
 
   std::shared_ptr<const ImageFiles> files_;
-  ElementSpec spec_;
 };
 
 }  // namespace
@@ -88,7 +74,6 @@ NodePtr read_images(LinkReader& link) {
   files->size = {link.get<int64_t>("height"), link.get<int64_t>("width")};
   files->decode = link.options<DecodeImageOptions>();
   files->resize = link.options<ResizeImageOptions>();
-  files->calls = read_calls(link);
   check<InvalidArgument>(files->size.first > 0 && files->size.second > 0,
                          "expected a size of at least (1, 1), got ({}, {}).", files->size.first,
                          files->size.second);

@@ -17,7 +17,6 @@ struct ImageFiles : LabeledFiles {
   std::pair<int64_t, int64_t> size;
   DecodeImageOptions decode;
   ResizeImageOptions resize;
-  int64_t calls = 1;
 };
 
 // The picture, with its label, that each of the files' numbers stands for.

@@ -2,8 +2,10 @@
 #include "data/sources/labeled_files.h"
 
 #include <span>
-#include "data/serialization/links.h"
 
+#include "data/serialization/links.h"
+#include "data/transforms/parallel_map.h"
+#include "data/transforms/transforms.h"
 #include "framework/io/crc.h"
 
 namespace cornu::data {
@@ -85,6 +87,7 @@ size_t LabeledFiles::number_in(const Element& row) const {
 void write_files(LinkWriter& link, const LabeledFiles& files) {
   link("paths", files.paths)("labels", files.labels)("label_mode", files.label_mode)(
       "classes", static_cast<int64_t>(files.classes));
+  link.hint("num_parallel_calls", files.calls);
 }
 
 void read_files(LinkReader& link, LabeledFiles& files) {
@@ -101,6 +104,7 @@ void read_files(LinkReader& link, LabeledFiles& files) {
   check<InvalidArgument>(classes >= 0 && classes <= kMostClasses,
                          "expected up to {} classes, got {}.", kMostClasses, classes);
   files.classes = static_cast<size_t>(classes);
+  files.calls = read_calls(link);
   check<InvalidArgument>(
       !files.paths.empty() && (mode == 0 || files.labels.size() == files.paths.size()),
       "expected files, and a label for each, got {} and {}.", files.paths.size(),
@@ -109,6 +113,23 @@ void read_files(LinkReader& link, LabeledFiles& files) {
     check<InvalidArgument>(mode == 0 || (0 <= label && label < classes),
                            "expected labels in [0, {}), got {}.", classes, label);
   }
+}
+
+LoadedFiles::LoadedFiles(NodePtr numbers, const LabeledFiles& files, const TensorType& content)
+    : Node({std::move(numbers)}), spec_(files.spec_of_contents(content)) {}
+
+NodePtr LoadedFiles::worker_part(const WorkerPart& part) const {
+  if (part.by == WorkerPart::By::Hint) return nullptr;
+  return with_inputs({make_sharded_sources(inputs().front(), part)});
+}
+
+StreamPtr<Element> LoadedFiles::elements(Pass pass) const {
+  const auto loaded = [this](const Element& row, int64_t) {
+    const LabeledFiles& all = labeled();
+    const size_t number = all.number_in(row);
+    return all.element_of(load(all.paths[number]), number);
+  };
+  return make_parallel_map(input().stream(pass), loaded, labeled().calls, pass);
 }
 
 NodePtr make_file_numbers(const LabeledFiles& files, const std::string& name) {

@@ -19,6 +19,7 @@ struct LabeledFiles {
   std::vector<int64_t> labels;  // one for each, unless label_mode is empty
   std::string label_mode;       // "int", "binary", "categorical", or "" for contents alone
   size_t classes = 0;
+  int64_t calls = 1;  // how many may be read at a time
 
   // What file `number` holds, with its label.
   Element element_of(const Tensor& content, size_t number) const;
@@ -26,6 +27,25 @@ struct LabeledFiles {
   ElementSpec spec_of_contents(const TensorType& content) const;
   // The number of a file in a row of make_file_numbers. OutOfRange when there is no such file.
   size_t number_in(const Element& row) const;
+};
+
+// What each number of a file stands for, with its label.
+class LoadedFiles : public Node {
+ public:
+  const ElementSpec& spec() const override { return spec_; }
+  // By data, others' files aren't read either: files() isn't for them.
+  NodePtr worker_part(const WorkerPart& part) const override;
+  StreamPtr<Element> elements(Pass pass) const override;
+
+ protected:
+  // `files` is the subclass's, which says what their contents are.
+  LoadedFiles(NodePtr numbers, const LabeledFiles& files, const TensorType& content);
+
+ private:
+  virtual const LabeledFiles& labeled() const = 0;
+  virtual Tensor load(const std::string& path) const = 0;  // on threads
+
+  ElementSpec spec_;
 };
 
 // As a link of a dataset has them, but for the folder.

@@ -205,6 +205,30 @@ def keras_datasets(folder):
     (folder / "topics.json").write_text(json.dumps(reuters.get_label_names()))
 
 
+def keras_audio(folder):
+    """Sounds of two classes that TensorFlow writes, and what Keras's dataset gives for them."""
+    import keras
+    import tensorflow as tf
+
+    rng = np.random.default_rng(3)
+    for name, length, channels in (("low/a", 5, 1), ("low/b", 9, 1), ("high/c", 7, 1)):
+        path = folder / "sounds" / f"{name}.wav"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        samples = rng.uniform(-1.2, 1.2, (length, channels)).astype("f")
+        np.save(folder / f"{path.stem}.npy", samples)
+        path.write_bytes(tf.audio.encode_wav(samples, 8000).numpy())
+    expected = {}
+    for name, options in (("padded", {}), ("cut", {"output_sequence_length": 6})):
+        dataset = keras.utils.audio_dataset_from_directory(folder / "sounds", shuffle=False,
+                                                           batch_size=2, **options)
+        for i, (x, y) in enumerate(dataset):
+            expected[f"{name}_x{i}"], expected[f"{name}_y{i}"] = x.numpy(), y.numpy()
+    shuffled = keras.utils.audio_dataset_from_directory(folder / "sounds", seed=9, batch_size=None,
+                                                        validation_split=0.34, subset="validation")
+    expected["validation"] = next(iter(shuffled))[0].numpy()
+    np.savez(folder / "expected.npz", **expected)
+
+
 def main():
     command, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     if command == "write-numpy":
@@ -213,6 +237,8 @@ def main():
         check_numpy(folder)
     elif command == "write-pickles":
         write_pickles(folder)
+    elif command == "audio":
+        keras_audio(folder)
     else:
         write_datasets(folder)
         keras_datasets(folder)

@@ -3,6 +3,7 @@
 // keras_data.py.
 #include <doctest/doctest.h>
 
+#include "data/audio_dataset.h"
 #include "data/datasets/boston_housing.h"
 #include "data/datasets/california_housing.h"
 #include "data/datasets/cifar10.h"
@@ -13,6 +14,7 @@
 #include "data/readers/npy.h"
 #include "data/readers/npz.h"
 #include "data/readers/pickle.h"
+#include "data/readers/wav.h"
 #include "framework/core/json.h"
 #include "framework/core/rows.h"
 #include "tests/data/support.h"
@@ -79,6 +81,41 @@ TEST_CASE("NumPy reads what Cornu writes, and would have written the same bytes"
   data::savez_compressed(folder / "deflated.npz", Tensors::named(all_values()));
   data::savez(folder / "unnamed.npz", {Tensor{1, 2}, Tensor{3}});
   CHECK(python("check-numpy", folder) == 0);
+}
+
+TEST_CASE("folders of sounds as Keras gives them, and files as TensorFlow writes them") {
+  const TempFolder folder;
+  REQUIRE(python("audio", folder) == 0);
+  const Tensors expected = data::load_npz(folder / "expected.npz");
+  const fs::path sounds = folder / "sounds";
+  const auto compare = [&](const std::string& name, const data::Dataset& dataset) {
+    CAPTURE(name);
+    int64_t i = 0;
+    for (const auto& batch : dataset) {
+      CHECK(same(batch.tensor(0), expected[fmt::format("{}_x{}", name, i)]));
+      CHECK(same(batch.tensor(1), expected[fmt::format("{}_y{}", name, i)]));
+      ++i;
+    }
+    CHECK(i == 2);
+  };
+  compare("padded", data::audio_dataset_from_directory(
+                        sounds, {.batch_size = 2, .shuffle = false, .verbose = false}));
+  compare("cut",
+          data::audio_dataset_from_directory(
+              sounds,
+              {.batch_size = 2, .output_sequence_length = 6, .shuffle = false, .verbose = false}));
+  const auto validation = data::audio_dataset_from_directory(sounds, {.batch_size = std::nullopt,
+                                                                      .seed = 9,
+                                                                      .validation_split = 0.34,
+                                                                      .subset = "validation",
+                                                                      .verbose = false});
+  for (const auto& one : validation) CHECK(same(one.tensor(0), expected["validation"]));
+  for (const char* name : {"low/a", "low/b", "high/c"}) {
+    const fs::path path = sounds / (std::string(name) + ".wav");
+    data::save_wav(folder / "own.wav", data::load_npy(folder / (path.stem().string() + ".npy")),
+                   8000);
+    CHECK(read_text(folder / "own.wav") == read_text(path));
+  }
 }
 
 TEST_CASE("Cornu reads what Python pickles") {

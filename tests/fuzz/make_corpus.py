@@ -437,6 +437,19 @@ def onnx_models():
           ["N", 4, 6, 6])
 
 
+def sounds():
+    def wav(kind, bits, samples):
+        frame = 2 * bits // 8
+        form = struct.pack("<HHIIHH", kind, 2, 100, 100 * frame, frame, bits)
+        parts = b"WAVE"
+        for name, content in ((b"LIST", b"ab"), (b"fmt ", form), (b"data", samples)):
+            parts += name + struct.pack("<I", len(content)) + content
+        return b"RIFF" + struct.pack("<I", len(parts)) + parts
+
+    for kind, bits in ((1, 8), (1, 16), (1, 24), (1, 32), (3, 32), (3, 64)):
+        put("wav", f"{'float' if kind == 3 else 'int'}{bits}.wav", wav(kind, bits, b"\x3f\x80" * 24))
+
+
 def main():
     if sys.argv[1:]:
         for part in sys.argv[1:]:
@@ -456,6 +469,7 @@ def main():
     wire()
     calls()
     onnx_models()
+    sounds()
     for name, text in GRAPHS.items():
         put("graph", name + ".txt", text.encode())
 

@@ -4,6 +4,7 @@
 
 #include "applications/applications.h"
 #include "data/arrays.h"
+#include "data/audio_dataset.h"
 #include "data/csv.h"
 #include "data/dataset.h"
 #include "data/datasets/boston_housing.h"
@@ -24,6 +25,7 @@
 #include "data/readers/npy.h"
 #include "data/readers/npz.h"
 #include "data/readers/pickle.h"
+#include "data/readers/wav.h"
 #include "data/serialization.h"
 #include "data/split_dataset.h"
 #include "data/string_functions.h"
