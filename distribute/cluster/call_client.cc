@@ -14,21 +14,6 @@
 namespace cornu::distribute {
 namespace {
 
-constexpr int kSignOfLife = 10'000;  // ms between signs of life, and until one is missed
-
-grpc::ChannelArguments call_arguments() {
-  grpc::ChannelArguments arguments = channel_arguments();
-  arguments.SetMaxReceiveMessageSize(-1);
-  arguments.SetInt(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1);  // none but identity
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kSignOfLife);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kSignOfLife);
-  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  return arguments;
-}
-
 std::string trailing(const grpc::ClientContext& context, const char* key) {
   const auto& all = context.GetServerTrailingMetadata();
   const auto found = all.find(key);

@@ -15,6 +15,11 @@
 namespace cornu::distribute {
 namespace {
 
+constexpr int kSignOfLife = 10'000;  // ms between signs of life, and until one is missed
+// What gRPC calls the least backoff is how long a connection may take: a task that stands still
+// while one is made has as much time as one that has a connection.
+constexpr int kConnecting = 2 * kSignOfLife;
+
 // A channel that goes with its stream would go on a thread of gRPC's, and the last one takes these
 // threads along, which can't wait for themselves. Those that nobody uses any more go here, with the
 // next one that is made; the newest stays.
@@ -80,6 +85,19 @@ grpc::ChannelArguments channel_arguments() {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // each tries by itself, at once
+  return arguments;
+}
+
+grpc::ChannelArguments call_arguments() {
+  grpc::ChannelArguments arguments = channel_arguments();
+  arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetInt(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1);  // none but identity
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kSignOfLife);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kSignOfLife);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnecting);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   return arguments;
 }
 

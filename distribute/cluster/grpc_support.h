@@ -17,6 +17,9 @@ void silence_grpc();
 // Without proxies; each channel has connections of its own.
 grpc::ChannelArguments channel_arguments();
 
+// Of calls: who stands still is lost after 20 s, whether it is connected or is being connected to.
+grpc::ChannelArguments call_arguments();
+
 // A channel to a task, over TLS where there is an identity. It may be dropped on any thread.
 std::shared_ptr<grpc::Channel> open_channel(const std::string& address,
                                             const std::shared_ptr<const TlsIdentity>& identity,

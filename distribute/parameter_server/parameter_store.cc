@@ -36,6 +36,8 @@ CallMessage ParameterStore::handle(const std::string& method, const CallMessage&
     define(request);
   } else if (method == "update") {
     update(request);
+  } else if (method == "drop") {
+    drop(request);
   } else {
     raise<NotFound>("Parameter server: it has no call '{}'.", method);
   }
@@ -149,6 +151,19 @@ void ParameterStore::update(const CallMessage& request) {
                   .outputs = {}};
     backend_for(kHost).run({&launch, 1});
   });
+}
+
+void ParameterStore::drop(const CallMessage& request) {
+  std::vector<std::shared_ptr<Update>> updates;  // they go without the lock
+  const std::lock_guard lock(mutex_);
+  if (const Json* keys = request.json.find("keys")) {
+    for (const std::string& key : keys->as_strings()) shards_.erase(key);
+  }
+  if (const Json* numbers = request.json.find("updates")) {
+    for (const int64_t number : numbers->as_ints()) {
+      if (auto found = updates_.extract(number)) updates.push_back(std::move(found.mapped()));
+    }
+  }
 }
 
 }  // namespace cornu::distribute

@@ -26,6 +26,7 @@ class ParameterStore {
   //   rows   {"key"}, numbers of rows (int64) → these rows
   //   write  {"keys": […]}, values
   //   define {"update": n, "graph": text, "keys": [… by state]}, constants
+  //   drop   {"keys": […]} or {"updates": […]}: shards, or updates, that nobody asks for any more
   //   update {"update": n}, the graph's inputs
   CallMessage handle(const std::string& method, const CallMessage& request);
 
@@ -42,6 +43,7 @@ class ParameterStore {
   void write(const CallMessage& request);
   void define(const CallMessage& request);
   void update(const CallMessage& request);
+  void drop(const CallMessage& request);
   Variable shard(const std::string& key);
 
   SerialThread computing_;

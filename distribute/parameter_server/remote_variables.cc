@@ -19,7 +19,7 @@ std::vector<ServerCall> calls_of(const Variable& variable, const Placement& plac
                                  const Tensor& value) {
   std::vector<ServerCall> calls;
   for (size_t i = 0; i < placement.size(); ++i) {
-    const std::vector<std::string> keys = {shard_key(variable, i)};
+    const std::vector<std::string> keys = {shard_key(variable.number(), i)};
     calls.push_back(
         {placement[i].server, {Json::object({{"keys", keys}}), {rows_of(value, placement, i)}}});
   }
@@ -56,11 +56,40 @@ Placement RemoteVariables::divided(const Variable& variable) {
   return placement;
 }
 
-void RemoteVariables::add(const Variable& variable, const Tensor& value) {
+std::shared_ptr<VariableHome> RemoteVariables::add(const Variable& variable, const Tensor& value) {
+  drop_forgotten();
   const Placement placement = divided(variable);
+  auto home = std::make_shared<RemoteHome>(shared_from_this(), variable.number());
   servers_->call("create", calls_of(variable, placement, value.host()));
   const std::lock_guard lock(mutex_);
   placements_[variable.number()] = placement;
+  return home;
+}
+
+void RemoteVariables::forget(uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  if (auto known = placements_.extract(number)) forgotten_.insert(std::move(known));
+}
+
+void RemoteVariables::drop_forgotten() {
+  std::map<uint64_t, Placement> forgotten;
+  {
+    const std::lock_guard lock(mutex_);
+    forgotten.swap(forgotten_);
+  }
+  std::map<size_t, std::vector<std::string>> by_server;
+  for (const auto& [number, placement] : forgotten) {
+    for (size_t i = 0; i < placement.size(); ++i) {
+      by_server[placement[i].server].push_back(shard_key(number, i));
+    }
+  }
+  std::vector<ServerCall> calls;
+  for (const auto& [server, keys] : by_server) {
+    calls.push_back({server, {Json::object({{"keys", keys}})}});
+    const std::lock_guard lock(reading_);
+    cache_.forget(keys);
+  }
+  if (!calls.empty()) servers_->call("drop", std::move(calls));
 }
 
 Placement RemoteVariables::placement(const Variable& variable) const {
@@ -77,7 +106,7 @@ std::vector<ShardPlace> RemoteVariables::places(const Variable& variable) const 
   const Placement placement = this->placement(variable);
   std::vector<ShardPlace> places;
   for (size_t i = 0; i < placement.size(); ++i) {
-    places.push_back({placement[i].server, shard_key(variable, i)});
+    places.push_back({placement[i].server, shard_key(variable.number(), i)});
   }
   return places;
 }

@@ -2,9 +2,11 @@
 // Variables that parameter servers keep, as the coordinator's process reads and writes them.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "distribute/parameter_server/partitioners.h"
@@ -14,33 +16,59 @@
 namespace cornu::distribute {
 
 // Thread-safe.
-class RemoteVariables : public VariableHome {
+class RemoteVariables : public std::enable_shared_from_this<RemoteVariables> {
  public:
   // No partitioner: variables are kept whole.
   RemoteVariables(std::shared_ptr<ServerLinks> servers, Partitioner partitioner)
       : servers_(std::move(servers)), partitioner_(std::move(partitioner)) {}
 
-  // Gives a new variable's shards to the servers in turn. InvalidArgument for a partitioner that
-  // says less than 1.
-  void add(const Variable& variable, const Tensor& value);
+  // Gives a new variable's shards to the servers in turn, in place of those of variables that are
+  // gone; what is returned says when this one is. InvalidArgument for a partitioner that says less
+  // than 1.
+  std::shared_ptr<VariableHome> add(const Variable& variable, const Tensor& value);
   // FailedPrecondition for a variable that isn't one of these.
   Placement placement(const Variable& variable) const;
   std::vector<ShardPlace> places(const Variable& variable) const;
 
   // All shards; of several servers they may be of different moments.
-  Value read(const Variable& variable) override;
-  void write(const Variable& variable, const Tensor& value) override;
+  VariableHome::Value read(const Variable& variable);
+  void write(const Variable& variable, const Tensor& value);
 
  private:
+  friend class RemoteHome;
+
   Placement divided(const Variable& variable);
+  void forget(uint64_t number);
+  void drop_forgotten();
 
   const std::shared_ptr<ServerLinks> servers_;
   const Partitioner partitioner_;
   mutable std::mutex mutex_;  // guards all that follows
   size_t next_ = 0;           // the server that gets the next shard
   std::map<uint64_t, Placement> placements_;
+  std::map<uint64_t, Placement> forgotten_;  // which servers keep yet
   std::mutex reading_;
   ShardCache cache_{*servers_};
+};
+
+// One variable's. It goes with the variable, wherever that is: servers drop its shards later.
+class RemoteHome : public VariableHome {
+ public:
+  RemoteHome(std::shared_ptr<RemoteVariables> all, uint64_t number)
+      : all_(std::move(all)), number_(number) {}
+  ~RemoteHome() override { all_->forget(number_); }
+  RemoteHome(const RemoteHome&) = delete;
+  RemoteHome& operator=(const RemoteHome&) = delete;
+
+  const RemoteVariables& all() const { return *all_; }
+  Value read(const Variable& variable) override { return all_->read(variable); }
+  void write(const Variable& variable, const Tensor& value) override {
+    all_->write(variable, value);
+  }
+
+ private:
+  const std::shared_ptr<RemoteVariables> all_;
+  const uint64_t number_;
 };
 
 }  // namespace cornu::distribute

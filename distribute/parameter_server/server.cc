@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "distribute/cluster/calls.h"
@@ -50,7 +51,7 @@ struct Server::Impl {
             },
             credentials) {}
 
-  // What a task has of one job.
+  // What a task has of one job. Neither: the job's strategy has gone.
   struct Job {
     std::string name;
     std::unique_ptr<ParameterStore> store;
@@ -59,51 +60,87 @@ struct Server::Impl {
 
   CallMessage handle(const std::string& method, const CallMessage& request) {
     const std::string& name = request.json.at("job").as_string();
-    if (method == "begin") return begin(name, request.json.at("servers").as_strings());
-    std::shared_ptr<Job> current;
-    {
-      const std::lock_guard lock(mutex);
-      current = job;
-      if (method == "end" && !current)
-        return end();  // the job has ended before this task had begun
-      const bool is_current = current && current->name == name;
-      check<Unavailable>(is_current || current,
-                         "The {} at {} has begun anew, and knows nothing of this job.",
-                         to_string(own.task), own.cluster.task_address(own.task));
-      check<FailedPrecondition>(is_current,
-                                "The {} at {} serves another coordinator by now. A job has one.",
-                                to_string(own.task), own.cluster.task_address(own.task));
-      if (method == "end") return end();
-    }
+    if (method == "begin") return begin(name, request.json);
+    if (method == "end") return end(name, request.json.at("tasks").as_strings());
+    const std::shared_ptr<Job> current = job_of(name);
+    if (method == "leave") return leave(name);
+    check<FailedPrecondition>(current->store || current->worker,
+                              "The {} keeps nothing of this job any more: its strategy has gone.",
+                              who());
     return current->store ? current->store->handle(method, request)
                           : current->worker->handle(method, request);
   }
 
-  // With the lock held.
-  CallMessage end() {
-    ended = true;
-    changed.notify_all();
+  std::string who() const {
+    return fmt::format("{} at {}", to_string(own.task), own.cluster.task_address(own.task));
+  }
+
+  std::shared_ptr<Job> job_of(const std::string& name) {
+    const std::lock_guard lock(mutex);
+    check<Unavailable>(job != nullptr, "The {} has begun anew, and knows nothing of this job.",
+                       who());
+    check<FailedPrecondition>(job->name == name,
+                              "The {} serves another coordinator by now. A job has one.", who());
+    return job;
+  }
+
+  // Of the job that it serves; or where it has begun anew, and serves none yet, of its tasks.
+  CallMessage end(const std::string& name, const std::vector<std::string>& of_tasks) {
+    const std::lock_guard lock(mutex);
+    if (job ? job->name == name : of_tasks == tasks()) {
+      ended = true;
+      changed.notify_all();
+    }
     return {};
   }
 
-  CallMessage begin(const std::string& name, const std::vector<std::string>& servers) {
+  std::vector<std::string> tasks() const {
+    std::vector<std::string> addresses;
+    for (const char* type : {"worker", "ps"}) {
+      if (!own.cluster.has_job(type)) continue;
+      const std::vector<std::string> of_type = own.cluster.job_tasks(type);
+      addresses.insert(addresses.end(), of_type.begin(), of_type.end());
+    }
+    return addresses;
+  }
+
+  CallMessage leave(const std::string& name) {
+    auto left = std::make_shared<Job>();
+    left->name = name;
+    const std::lock_guard lock(mutex);
+    if (job->name == name) job.swap(left);
+    return {};
+  }
+
+  CallMessage begin(const std::string& name, const Json& request) {
+    const std::string& type = request.at("type").as_string();
+    check<FailedPrecondition>(type == own.task.type,
+                              "The coordinator takes the {} for a task of type {}. Give all tasks "
+                              "the same cluster.",
+                              who(), type);
     auto fresh = std::make_shared<Job>();
     fresh->name = name;
-    if (own.task.type == "ps") {
+    if (type == "ps") {
       fresh->store = std::make_unique<ParameterStore>();
     } else {
-      fresh->worker = std::make_unique<StepWorker>(servers, name, credentials);
+      fresh->worker =
+          std::make_unique<StepWorker>(request.at("servers").as_strings(), name, credentials);
     }
     const std::lock_guard lock(mutex);
-    if (!job || job->name != name) job.swap(fresh);
+    check<FailedPrecondition>(!before.contains(name),
+                              "The {} serves another coordinator by now. A job has one.", who());
+    if (job && job->name == name) return {};
+    if (job) before.insert(job->name);
+    job.swap(fresh);
     return {};
   }
 
   const OwnTask own;
   const CallCredentials credentials;
-  std::mutex mutex;  // guards the next three
+  std::mutex mutex;  // guards the next four
   std::condition_variable changed;
   std::shared_ptr<Job> job;
+  std::set<std::string> before;  // jobs that another one has taken over from
   bool ended = false;
   CallServer calls;  // ends first
 };

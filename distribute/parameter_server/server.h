@@ -30,8 +30,9 @@ struct ServerOptions {
 //     return 0;
 //   }
 //
-// A coordinator that begins anew takes over: variables, steps and datasets of the one before are
-// gone. Classes and functions that a program registers have to be registered before.
+// A strategy that begins takes over: variables, steps and datasets of the one before, of this
+// program or one that was started again, are gone, and the one before isn't served any more.
+// Classes and functions that a program registers have to be registered before.
 class Server {
  public:
   // InvalidArgument for a task that is no worker and no ps, or isn't in the cluster;
@@ -42,7 +43,8 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Returns when the job's coordinator has ended it.
+  // Returns when the coordinator's program has ended with code 0. One that failed or was killed is
+  // expected back.
   void join();
   std::string target() const;  // "grpc://host:port"
 

@@ -9,8 +9,8 @@
 
 namespace cornu::distribute {
 
-std::string shard_key(const Variable& variable, size_t shard) {
-  return fmt::format("{}/{}", variable.number(), shard);
+std::string shard_key(uint64_t variable, size_t shard) {
+  return fmt::format("{}/{}", variable, shard);
 }
 
 ServerLinks::ServerLinks(const std::vector<std::string>& addresses, std::string job,
@@ -55,6 +55,10 @@ void ServerLinks::call(const std::string& method, size_t server, CallMessage mes
   call(method, std::move(calls));
 }
 
+void ServerLinks::begin(size_t server) {
+  servers_.at(server)->call("begin", {Json::object({{"job", job_}, {"type", "ps"}})});
+}
+
 std::vector<ShardCache::Value> ShardCache::read(const std::vector<ShardPlace>& shards) {
   struct Asked {
     std::vector<std::string> keys;
@@ -90,6 +94,14 @@ std::vector<ShardCache::Value> ShardCache::read(const std::vector<ShardPlace>& s
   std::vector<Value> values;
   for (const ShardPlace& shard : shards) values.push_back(known_.at(shard.key));
   return values;
+}
+
+void ShardCache::forget(const std::vector<std::string>& keys) {
+  for (const std::string& key : keys) known_.erase(key);
+}
+
+void ShardCache::keep(const std::set<std::string>& keys) {
+  std::erase_if(known_, [&](const auto& known) { return !keys.contains(known.first); });
 }
 
 Tensor joined_rows(const std::vector<Tensor>& parts, const Shape& shape) {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,7 +21,8 @@ struct ShardPlace {
   std::string key;
 };
 
-std::string shard_key(const Variable& variable, size_t shard);
+// `variable`: its number.
+std::string shard_key(uint64_t variable, size_t shard);
 
 // A call of one server.
 struct ServerCall {
@@ -39,6 +41,8 @@ class ServerLinks {
   // The same method of several servers, at once; the answers in this order.
   std::vector<CallMessage> call(const std::string& method, std::vector<ServerCall> calls);
   void call(const std::string& method, size_t server, CallMessage message);
+  // Makes a server serve this job. TaskLost: it can't be reached yet.
+  void begin(size_t server);
 
  private:
   std::vector<std::unique_ptr<CallClient>> servers_;
@@ -57,6 +61,9 @@ class ShardCache {
   };
   // Of these shards now, in this order; of one server all of one moment.
   std::vector<Value> read(const std::vector<ShardPlace>& shards);
+  void forget(const std::vector<std::string>& keys);
+  // All but these.
+  void keep(const std::set<std::string>& keys);
 
  private:
   ServerLinks& servers_;

@@ -2,7 +2,7 @@
 #include "distribute/parameter_server/step_scheduler.h"
 
 #include <algorithm>
-#include <set>
+#include <atomic>
 #include <utility>
 
 #include "distribute/parameter_server/step_worker.h"
@@ -43,10 +43,35 @@ std::vector<Tensors> arguments_like(const Json& needs) {
 
 // A step for one signature: what workers are told of it. Servers know their part.
 struct DefinedStep {
-  std::shared_ptr<const CompiledFunction> compiled;
   std::string signature;
+  Tensors structure;  // of the results, around undefined tensors
+  bool has_key = false;
   CallMessage message;
+  std::map<size_t, std::vector<int64_t>> updates;  // of each server
+  mutable std::atomic<bool> is_gone = false;       // nobody can ask for it any more
 };
+
+// A function whose steps tasks know.
+struct KnownFunction {
+  int64_t number = 0;  // no other one has it, nor has had
+  std::vector<std::weak_ptr<const CompiledFunction>> compiled;
+  std::map<std::string, std::shared_ptr<const DefinedStep>> steps;  // by signature
+
+  // The program hasn't it any more (nor what it was compiled to), nor has a step that waits or
+  // runs.
+  static bool is_gone(const std::shared_ptr<KnownFunction>& known) {
+    return known.use_count() == 1 &&
+           std::ranges::all_of(known->compiled, [](const auto& one) { return one.expired(); });
+  }
+};
+
+void ScheduledStep::release() {
+  function = {};
+  arguments.clear();
+  dataset.reset();
+  known.reset();
+  defined.reset();
+}
 
 class StepScheduler::Worker {
  public:
@@ -76,7 +101,7 @@ class StepScheduler::Worker {
       answer = call("run", std::move(request));
     }
     const auto& defined = defined_.at(answer.json.at("signature").as_string());
-    return defined->compiled->structure.with(std::move(answer.tensors));
+    return defined->structure.with(std::move(answer.tensors));
   }
 
   // Makes the worker serve this job, anew if it was lost. Why it doesn't; "" where it does.
@@ -84,7 +109,7 @@ class StepScheduler::Worker {
     defined_.clear();
     datasets_.clear();
     try {
-      call("begin", {Json::object({{"servers", scheduler_.options_.servers}})});
+      call("begin", {Json::object({{"type", "worker"}, {"servers", scheduler_.options_.servers}})});
       return "";
     } catch (const std::exception& error) {
       return error.what();
@@ -101,14 +126,14 @@ class StepScheduler::Worker {
   CallMessage run_batch(const ScheduledStep& step, const Tensor& key) {
     require_dataset(*step.dataset);
     require(step.defined);
-    CallMessage request{Json::object({{"function", static_cast<int64_t>(step.function.number())},
-                                      {"dataset", step.dataset->number},
-                                      {"held", false}}),
-                        {key}};
+    CallMessage request{
+        Json::object(
+            {{"function", step.known->number}, {"dataset", step.dataset->number}, {"held", false}}),
+        {key}};
     CallMessage answer = call("run", request);
     const Json* needs = answer.json.find("needs");
     if (!needs) return answer;
-    require(scheduler_.defined(step.function, arguments_like(*needs)));
+    require(scheduler_.defined(step.function, arguments_like(*needs)).step);
     request.json.set("held", true);
     return call("run", request);
   }
@@ -116,17 +141,35 @@ class StepScheduler::Worker {
   // Makes the worker know a step.
   void require(const std::shared_ptr<const DefinedStep>& defined) {
     if (defined_.contains(defined->signature)) return;
+    forget_gone();
     call("define", defined->message);
     defined_.emplace(defined->signature, defined);
   }
 
   void require_dataset(const WorkerDataset& dataset) {
     if (datasets_.contains(dataset.number)) return;
+    forget_gone();
     const auto bytes = std::make_shared<const std::string>(dataset.by_worker[index_]->to_bytes());
     const Tensor wrapped =
         Tensor::wrap(bytes->data(), {static_cast<int64_t>(bytes->size())}, DType::UInt8, bytes);
     call("dataset", {Json::object({{"dataset", dataset.number}}), {wrapped}});
-    datasets_.insert(dataset.number);
+    datasets_.emplace(dataset.number, dataset.weak_from_this());
+  }
+
+  // Before the worker is told of something new.
+  void forget_gone() {
+    std::vector<std::string> signatures;
+    std::vector<int64_t> datasets;
+    for (const auto& [signature, defined] : defined_) {
+      if (defined->is_gone) signatures.push_back(signature);
+    }
+    for (const auto& [number, dataset] : datasets_) {
+      if (dataset.expired()) datasets.push_back(number);
+    }
+    if (signatures.empty() && datasets.empty()) return;
+    call("forget", {Json::object({{"signatures", signatures}, {"datasets", datasets}})});
+    for (const std::string& signature : signatures) defined_.erase(signature);
+    for (const int64_t number : datasets) datasets_.erase(number);
   }
 
   StepScheduler& scheduler_;
@@ -134,7 +177,7 @@ class StepScheduler::Worker {
   CallClient client_;
   // What it knows: the thread's own, as is the next one.
   std::map<std::string, std::shared_ptr<const DefinedStep>> defined_;
-  std::set<int64_t> datasets_;
+  std::map<int64_t, std::weak_ptr<const WorkerDataset>> datasets_;
   std::thread thread_;
 };
 
@@ -178,32 +221,67 @@ int64_t StepScheduler::new_number() {
   return ++numbers_;
 }
 
-std::shared_ptr<const DefinedStep> StepScheduler::defined(const Function& function,
-                                                          const std::vector<Tensors>& arguments) {
-  const std::string signature = step_signature(static_cast<int64_t>(function.number()), arguments);
+StepScheduler::Known StepScheduler::defined(const Function& function,
+                                            const std::vector<Tensors>& arguments) {
   const std::lock_guard lock(defining_);
-  std::shared_ptr<const DefinedStep>& known = definitions_[signature];
-  if (!known) known = define(function, arguments, signature);
-  return known;
+  std::shared_ptr<KnownFunction>& known = functions_[function.number()];
+  if (!known) {
+    known = std::make_shared<KnownFunction>();
+    known->number = new_number();
+    const std::shared_ptr<KnownFunction> stays = known;
+    drop_gone();
+  }
+  const std::string signature = step_signature(known->number, arguments);
+  auto found = known->steps.find(signature);
+  if (found == known->steps.end()) {
+    auto step = define(*known, function, arguments, signature);
+    found = known->steps.emplace(signature, std::move(step)).first;
+  }
+  return {known, found->second};
+}
+
+// What programs have no more makes room for what is new, on servers; workers are told likewise.
+void StepScheduler::drop_gone() {
+  std::map<size_t, std::vector<int64_t>> updates;
+  std::erase_if(functions_, [&](const auto& known) {
+    if (!KnownFunction::is_gone(known.second)) return false;
+    for (const auto& [signature, step] : known.second->steps) {
+      step->is_gone = true;
+      for (const auto& [server, numbers] : step->updates) {
+        updates[server].insert(updates[server].end(), numbers.begin(), numbers.end());
+      }
+    }
+    return true;
+  });
+  std::vector<ServerCall> calls;
+  for (const auto& [server, numbers] : updates) {
+    calls.push_back({server, {Json::object({{"updates", numbers}})}});
+  }
+  if (!calls.empty()) options_.links->call("drop", std::move(calls));
 }
 
 // Servers get their parts, and the worker's is made ready.
-std::shared_ptr<const DefinedStep> StepScheduler::define(const Function& function,
+std::shared_ptr<const DefinedStep> StepScheduler::define(KnownFunction& known,
+                                                         const Function& function,
                                                          const std::vector<Tensors>& arguments,
                                                          const std::string& signature) {
-  auto defined = std::make_shared<DefinedStep>();
-  defined->signature = signature;
+  std::shared_ptr<const CompiledFunction> shared;
   {
     const StrategyScope scope(options_.strategy());
     const Replica only;
     const ReplicaScope in_step(&only);
-    defined->compiled = function.compiled_for(arguments);
+    shared = function.compiled_for(arguments);
   }
-  const CompiledFunction& compiled = *defined->compiled;
+  known.compiled.push_back(shared);
+  const CompiledFunction& compiled = *shared;
+  auto defined = std::make_shared<DefinedStep>();
+  defined->signature = signature;
+  defined->structure = compiled.structure;
+  defined->has_key = compiled.has_key;
   const DividedStep divided = divide_step(compiled.graph, [&](const Variable& variable) {
     return options_.variables->placement(variable);
   });
-  const Json updates = define_updates(divided);
+  const Json updates = define_updates(divided, *defined);
   Json::Array read;
   for (const Variable& variable : divided.read) read.push_back(described(variable));
   Json::Array taken;
@@ -249,7 +327,7 @@ Json StepScheduler::described(const Variable& variable) const {
 }
 
 // Tells servers their parts; what workers are to know of these.
-Json StepScheduler::define_updates(const DividedStep& divided) {
+Json StepScheduler::define_updates(const DividedStep& divided, DefinedStep& defined) {
   Json::Array updates;
   for (const ServerUpdate& update : divided.updates) {
     check<Unimplemented>(update.chooses_by.empty() || worker_count() == 1,
@@ -260,13 +338,14 @@ Json StepScheduler::define_updates(const DividedStep& divided) {
                          update.server, update.chooses_by);
     std::vector<std::string> keys;
     for (const ShardOf& state : update.states) {
-      keys.push_back(shard_key(state.variable, state.shard));
+      keys.push_back(shard_key(state.variable.number(), state.shard));
     }
     const PortableGraph graph = to_portable(update.graph);
     options_.links->call(
         "define", update.server,
         {Json::object({{"update", ++updates_}, {"graph", graph.text}, {"keys", keys}}),
          graph.constants});
+    defined.updates[update.server].push_back(updates_);
     const std::vector<int64_t> sent(update.sent.begin(), update.sent.end());
     updates.push_back(Json::object(
         {{"server", static_cast<int64_t>(update.server)}, {"update", updates_}, {"sent", sent}}));
@@ -275,8 +354,10 @@ Json StepScheduler::define_updates(const DividedStep& divided) {
 }
 
 std::shared_ptr<ScheduledStep> StepScheduler::schedule(ScheduledStep step) {
-  step.defined = defined(step.function, step.dataset ? step.dataset->sample : step.arguments);
-  if (step.defined->compiled->has_key) step.key = next_key();
+  const Known known = defined(step.function, step.dataset ? step.dataset->sample : step.arguments);
+  step.known = known.function;
+  step.defined = known.step;
+  if (step.defined->has_key) step.key = next_key();
   auto shared = std::make_shared<ScheduledStep>(std::move(step));
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] {
@@ -347,6 +428,7 @@ void StepScheduler::work(Worker& worker) {
     } catch (...) {
       error = std::current_exception();
     }
+    if (!lost) step->release();
     lock.lock();
     --running_;
     if (lost) {
@@ -359,15 +441,19 @@ void StepScheduler::work(Worker& worker) {
   }
 }
 
-// Waits for it, with the lock let go. False: not yet.
+// Waits for it, with the lock let go. False: not yet. Where servers are gone, too, or serve another
+// coordinator, there is nothing to wait for.
 bool StepScheduler::connect(Worker& worker, std::unique_lock<std::mutex>& lock) {
   for (int tries = 1; !stops_; ++tries) {
     lock.unlock();
     const std::string why = worker.connect();
+    std::exception_ptr over;
     if (!why.empty() && tries % kSayAfter == 0) {
       logging::info(fmt::format("ParameterServerStrategy: waiting for {}. {}", worker.name(), why));
+      over = error_of_servers();
     }
     lock.lock();
+    if (over) fail_waiting(over);
     if (why.empty()) return true;
     changed_.wait_for(lock, kRetry, [&] { return stops_; });
   }
@@ -383,6 +469,29 @@ void StepScheduler::finish(ScheduledStep& step, Tensors result, std::exception_p
   if (error && counts) {
     if (step.owner == 0 && !error_) error_ = error;
     abort_waiting(step.owner, "one before it has failed");
+  }
+  changed_.notify_all();
+}
+
+std::exception_ptr StepScheduler::error_of_servers() const {
+  const std::vector<std::string> none;
+  std::vector<ServerCall> calls;
+  for (size_t i = 0; i < options_.servers.size(); ++i) {
+    calls.push_back({i, {Json::object({{"keys", none}, {"versions", std::vector<int64_t>()}})}});
+  }
+  try {
+    options_.links->call("read", std::move(calls));
+    return nullptr;
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+void StepScheduler::fail_waiting(const std::exception_ptr& error) {
+  for (const auto& step : std::exchange(waiting_, {})) {
+    step->done = true;
+    step->error = error;
+    if (step->owner == 0 && !error_) error_ = error;
   }
   changed_.notify_all();
 }

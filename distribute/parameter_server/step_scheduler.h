@@ -23,13 +23,14 @@
 namespace cornu::distribute {
 
 // A source that each worker goes over by itself.
-struct WorkerDataset {
+struct WorkerDataset : std::enable_shared_from_this<WorkerDataset> {
   int64_t number = 0;
   std::vector<std::shared_ptr<BatchSource>> by_worker;
   std::vector<Tensors> sample;  // arguments of the kind that its batches are
 };
 
 struct DefinedStep;
+struct KnownFunction;
 
 // A step that was scheduled, and what it has given.
 struct ScheduledStep {
@@ -41,6 +42,7 @@ struct ScheduledStep {
   // whose errors are thrown by the next call as well.
   uint64_t owner = 0;
   // The scheduler's.
+  std::shared_ptr<const KnownFunction> known = nullptr;
   std::shared_ptr<const DefinedStep> defined =
       nullptr;       // for its arguments, or the dataset's sample
   uint64_t key = 0;  // of random numbers
@@ -50,6 +52,9 @@ struct ScheduledStep {
   bool done = false;
   Tensors result = {};
   std::exception_ptr error = nullptr;
+
+  // Lets go of what it has been run with.
+  void release();
 };
 
 // One thread for each worker takes steps from one queue. A step whose worker is lost goes to
@@ -81,7 +86,7 @@ class StepScheduler {
   // Waits for one. Its error.
   Tensors result(ScheduledStep& step);
   bool is_done(const ScheduledStep& step);
-  int64_t new_number();  // of a dataset
+  int64_t new_number();  // of a dataset, or a function
   uint64_t new_owner();
   // Lets its threads end, when they have run what they have begun; what waits isn't run any more.
   // Not from one of these threads (is_own_thread).
@@ -91,15 +96,21 @@ class StepScheduler {
  private:
   class Worker;
 
-  std::shared_ptr<const DefinedStep> defined(const Function& function,
-                                             const std::vector<Tensors>& arguments);
-  std::shared_ptr<const DefinedStep> define(const Function& function,
+  struct Known {
+    std::shared_ptr<const KnownFunction> function;
+    std::shared_ptr<const DefinedStep> step;
+  };
+  Known defined(const Function& function, const std::vector<Tensors>& arguments);
+  std::shared_ptr<const DefinedStep> define(KnownFunction& known, const Function& function,
                                             const std::vector<Tensors>& arguments,
                                             const std::string& signature);
+  void drop_gone();
   Json described(const Variable& variable) const;
-  Json define_updates(const DividedStep& divided);
+  Json define_updates(const DividedStep& divided, DefinedStep& defined);
   void work(Worker& worker);
   bool connect(Worker& worker, std::unique_lock<std::mutex>& lock);
+  std::exception_ptr error_of_servers() const;         // null: all of them serve this job
+  void fail_waiting(const std::exception_ptr& error);  // with the lock held
   void finish(ScheduledStep& step, Tensors result, std::exception_ptr error);
   // With the lock held; of one owner, or all.
   void abort_waiting(std::optional<uint64_t> owner, const char* why);
@@ -107,7 +118,7 @@ class StepScheduler {
 
   const Options options_;
   std::mutex defining_;  // guards the next two
-  std::map<std::string, std::shared_ptr<const DefinedStep>> definitions_;
+  std::map<uint64_t, std::shared_ptr<KnownFunction>> functions_;
   int64_t updates_ = 0;
   std::mutex mutex_;  // guards all that follows
   std::condition_variable changed_;

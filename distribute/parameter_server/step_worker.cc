@@ -2,6 +2,7 @@
 #include "distribute/parameter_server/step_worker.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "distribute/parameter_server/taken_rows.h"
@@ -112,6 +113,8 @@ CallMessage StepWorker::handle(const std::string& method, const CallMessage& req
       define(request);
     } else if (method == "dataset") {
       make_dataset(request);
+    } else if (method == "forget") {
+      forget(request);
     } else {
       raise<NotFound>("Worker: it has no call '{}'.", method);
     }
@@ -209,6 +212,20 @@ void StepWorker::make_dataset(const CallMessage& request) {
       {reinterpret_cast<const char*>(bytes.raw()), static_cast<size_t>(bytes.bytes())});
   batches.iterator = batches.source->iterate();
   datasets_[request.json.at("dataset").as_int()] = std::move(batches);
+}
+
+void StepWorker::forget(const CallMessage& request) {
+  for (const int64_t number : request.json.at("datasets").as_ints()) datasets_.erase(number);
+  for (const std::string& signature : request.json.at("signatures").as_strings()) {
+    steps_.erase(signature);
+  }
+  std::set<std::string> read;
+  for (const auto& [signature, step] : steps_) {
+    for (const Step::Read& variable : step->read) {
+      for (const ShardPlace& shard : variable.shards) read.insert(shard.key);
+    }
+  }
+  shards_.keep(read);
 }
 
 CallMessage StepWorker::run(const CallMessage& request) {

@@ -18,7 +18,8 @@
 
 namespace cornu::distribute {
 
-// What a step is known by: the function's number, and each argument's names, dtypes and shapes.
+// What a step is known by: the number that the coordinator gives the function, and each argument's
+// names, dtypes and shapes.
 std::string step_signature(int64_t function, const std::vector<Tensors>& arguments);
 // The arguments of a step that is given a batch: its parts, without those that are empty.
 std::vector<Tensors> arguments_of(const Batch& batch);
@@ -41,6 +42,7 @@ class StepWorker {
   //   run     {"function": n, "dataset": n, "held": bool}, a key → the same, or
   //           {"needs": [[[name, dtype, shape], …], …]}: the step isn't defined for these
   //           arguments, which are held
+  //   forget  {"signatures", "datasets"}: nobody asks for these any more
   // OutOfRange where a dataset has ended.
   CallMessage handle(const std::string& method, const CallMessage& request);
 
@@ -54,6 +56,7 @@ class StepWorker {
 
   void define(const CallMessage& request);
   void make_dataset(const CallMessage& request);
+  void forget(const CallMessage& request);
   CallMessage run(const CallMessage& request);
   CallMessage run_batch(const CallMessage& request);
   CallMessage run_known(const std::string& signature, std::vector<Tensor> arguments,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "distribute/cluster/credentials.h"
+#include "distribute/parameter_server/job_ends.h"
 #include "distribute/parameter_server/schedules_steps.h"
 #include "distribute/parameter_server/step_scheduler.h"
 #include "framework/core/error.h"
@@ -33,20 +34,13 @@ class ParameterServers : public StrategyImpl, public SchedulesSteps {
 
   ~ParameterServers() override {
     scheduler_.reset();
-    const CallMessage end{Json::object({{"job", links_->job()}})};
-    for (const std::vector<std::string>* tasks : {&workers_, &servers_}) {
-      for (const std::string& address : *tasks) {
-        try {
-          CallClient(address, credentials_).call("end", end);
-        } catch (const Error&) {  // it is gone, or serves another job
-        }
-      }
-    }
+    leave_job(tasks());
   }
 
   // Waits for the servers, then lets the workers begin. `own`: a handle for as long as steps run.
   void begin(const std::weak_ptr<StrategyImpl>& own) {
     for (size_t i = 0; i < servers_.size(); ++i) await_server(i);
+    end_job_at_exit(tasks());
     scheduler_ = std::make_unique<StepScheduler>(
         StepScheduler::Options{.workers = workers_,
                                .servers = servers_,
@@ -60,8 +54,7 @@ class ParameterServers : public StrategyImpl, public SchedulesSteps {
   int64_t num_replicas_in_sync() const override { return 1; }
   std::vector<Device> devices() const override { return {Device{}}; }
   std::shared_ptr<VariableHome> home_of(const Variable& variable, const Tensor& value) override {
-    variables_->add(variable, value);
-    return variables_;
+    return variables_->add(variable, value);
   }
 
   // Within a step that a worker runs, the step is part of it.
@@ -149,14 +142,20 @@ class ParameterServers : public StrategyImpl, public SchedulesSteps {
     steps.latest = {scheduler_->result(*first)};
   }
 
+  JobTasks tasks() const {
+    JobTasks tasks{workers_, links_->job(), credentials_};
+    tasks.addresses.insert(tasks.addresses.end(), servers_.begin(), servers_.end());
+    return tasks;
+  }
+
   void await_server(size_t server) {
     for (int tries = 1;; ++tries) {
       try {
-        return links_->call("begin", server, {Json::object({{"servers", servers_}})});
-      } catch (const Unavailable&) {
+        return links_->begin(server);
+      } catch (const TaskLost& lost) {
         if (tries % kSayAfterTries == 0) {
-          logging::info(fmt::format("{}: waiting for parameter server {} ({}).", kStrategy, server,
-                                    servers_[server]));
+          logging::info(fmt::format("{}: waiting for parameter server {}. {}", kStrategy, server,
+                                    lost.what()));
         }
       }
       std::this_thread::sleep_for(kRetryServer);

@@ -37,8 +37,12 @@ struct ParameterServerStrategyOptions {
 // Making the strategy waits for the servers, and says for whom; workers may come later. A worker
 // that dies is replaced, when it is started again, and its step run elsewhere: it may have updated
 // variables before, which then happens twice. When a server is lost, the next call throws
-// Unavailable: the values are gone, and the job begins anew, from a checkpoint. When the strategy's
-// last handle goes, Server::join returns in all tasks.
+// Unavailable: the values are gone, and the job begins anew, from a checkpoint.
+//
+// When the strategy's last handle goes, tasks give back what they keep for it, and wait for the
+// next one: a program may have several, one after the other. When the program ends with code 0,
+// Server::join returns in all tasks. After an error, or a kill, they wait for the program to be
+// started again.
 //
 // fit has up to two steps for each worker under way: figures that callbacks get after a batch are
 // those of a step before. `run` (and with it evaluate) gives a step to a worker, and waits for it.

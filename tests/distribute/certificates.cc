@@ -8,7 +8,11 @@
 #include <openssl/x509v3.h>
 
 #include <atomic>
+#include <fstream>
 #include <functional>
+#include <map>
+#include <optional>
+#include <utility>
 
 #include "framework/core/error.h"
 
@@ -73,6 +77,28 @@ Certificate Authority::issue(const std::string& name, int days) const {
           text_of([&](BIO* bio) {
             return PEM_write_bio_PrivateKey(bio, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
           })};
+}
+
+Identity identity_of(const testing::TempFolder& folder, const std::string& certificate,
+                     const std::string& key, const std::string& authority) {
+  std::map<std::string, std::string> variables;
+  for (const auto& [name, content] :
+       {std::pair("CORNU_TLS_CERT", certificate), std::pair("CORNU_TLS_KEY", key),
+        std::pair("CORNU_TLS_CA", authority)}) {
+    if (content.empty()) continue;
+    const auto path = folder / name;
+    std::ofstream(path, std::ios::binary) << content;
+    variables[name] = path.string();
+  }
+  return distribute::TlsIdentity::of_environment([&](const std::string& name) {
+    return variables.contains(name) ? std::optional(variables[name]) : std::nullopt;
+  });
+}
+
+Identity identity_of(const Authority& authority) {
+  const testing::TempFolder folder;
+  const Certificate own = authority.issue("a task");
+  return identity_of(folder, own.certificate, own.key, authority.certificate());
 }
 
 }  // namespace cornu::test

@@ -5,6 +5,9 @@
 #include <memory>
 #include <string>
 
+#include "distribute/cluster/tls.h"
+#include "tests/support/files.h"
+
 using EVP_PKEY = struct evp_pkey_st;
 using X509 = struct x509_st;
 
@@ -28,5 +31,13 @@ class Authority {
   std::shared_ptr<X509> own_;
   std::string text_;
 };
+
+using Identity = std::shared_ptr<const distribute::TlsIdentity>;
+
+// What a task reads: files with these contents; "" stands for a variable that isn't set.
+Identity identity_of(const testing::TempFolder& folder, const std::string& certificate,
+                     const std::string& key, const std::string& authority);
+// Of a task with a certificate of this authority.
+Identity identity_of(const Authority& authority);
 
 }  // namespace cornu::test

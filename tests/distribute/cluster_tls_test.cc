@@ -20,33 +20,10 @@ using namespace cornu::distribute;
 using test::Authority;
 using test::Certificate;
 using test::error_of;
+using test::Identity;
+using test::identity_of;
 
 namespace {
-
-using Identity = std::shared_ptr<const TlsIdentity>;
-
-// What a task reads: files with these contents; "" stands for a variable that isn't set.
-Identity identity_of(const testing::TempFolder& folder, const std::string& certificate,
-                     const std::string& key, const std::string& authority) {
-  std::map<std::string, std::string> variables;
-  for (const auto& [name, content] :
-       {std::pair("CORNU_TLS_CERT", certificate), std::pair("CORNU_TLS_KEY", key),
-        std::pair("CORNU_TLS_CA", authority)}) {
-    if (content.empty()) continue;
-    const auto path = folder / name;
-    std::ofstream(path, std::ios::binary) << content;
-    variables[name] = path.string();
-  }
-  return TlsIdentity::of_environment([&](const std::string& name) {
-    return variables.contains(name) ? std::optional(variables[name]) : std::nullopt;
-  });
-}
-
-Identity identity_of(const Authority& authority) {
-  const testing::TempFolder folder;
-  const Certificate own = authority.issue("a task");
-  return identity_of(folder, own.certificate, own.key, authority.certificate());
-}
 
 std::pair<FileDescriptor, FileDescriptor> connected_sockets() {
   int ends[2];

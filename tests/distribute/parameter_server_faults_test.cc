@@ -84,9 +84,9 @@ TEST_CASE("an optimizer's slots are kept beside what they belong to") {
   });
   const Tensor ids = Tensor::from<int32_t>({3, 5});
   CHECK(coordinator.schedule(step, ids).fetch().item<float>() == 32);
-  const auto& home = dynamic_cast<const RemoteVariables&>(*weights[0].home());
+  const RemoteVariables& all = dynamic_cast<const RemoteHome&>(*weights[0].home()).all();
   const auto server_of = [&](const Variable& variable) {
-    return home.placement(variable).at(0).server;
+    return all.placement(variable).at(0).server;
   };
   size_t slots = 0;
   for (const Variable& slot : adam.variables()) {
@@ -182,10 +182,12 @@ Json with_job(Json json) {
 // A worker and a server of a job that this test coordinates by hand.
 struct Tasks {
   Tasks() {
-    const Json begin =
-        with_job(Json::object({{"servers", std::vector<std::string>{address({"ps", 0})}}}));
-    worker.call("begin", {begin});
-    server.call("begin", {begin});
+    worker.call("begin", {begin("j", "worker")});
+    server.call("begin", {begin("j", "ps")});
+  }
+  Json begin(const char* name, const char* type) {
+    return Json::object(
+        {{"job", name}, {"type", type}, {"servers", std::vector<std::string>{address({"ps", 0})}}});
   }
   std::string address(const Task& task) { return job.task(task).target().substr(7); }
 
@@ -288,4 +290,42 @@ TEST_CASE("values that aren't what was said are refused") {
   CHECK(send(ops::ones({2})) == "");
   CHECK(refused(send(ops::ones({3}))));
   CHECK(refused(send(ops::ones({2}, DType::Float64))));
+}
+
+TEST_CASE("tasks serve the coordinator that came last") {
+  Tasks tasks;
+  tasks.create(ops::ones({2}));
+  tasks.server.call("begin", {tasks.begin("next", "ps")});
+  tasks.worker.call("begin", {tasks.begin("next", "worker")});
+  const auto another = [&](CallClient& task, const std::string& method, const Json& json) {
+    return error_of([&] {
+             task.call(method, {json});
+           }).find("serves another coordinator by now. A job has one.") != std::string::npos;
+  };
+  CHECK(another(tasks.server, "read", with_job(Json::object({{"keys", Json::array()}}))));
+  // One that was thought to be dead doesn't take them back.
+  CHECK(another(tasks.server, "begin", tasks.begin("j", "ps")));
+  CHECK(another(tasks.worker, "begin", tasks.begin("j", "worker")));
+  tasks.worker.call("begin", {tasks.begin("next", "worker")});
+}
+
+TEST_CASE("a coordinator that takes a task for another one is told so") {
+  Tasks tasks;
+  CHECK(error_of([&] { tasks.worker.call("begin", {tasks.begin("k", "ps")}); }) ==
+        "FailedPrecondition: The coordinator takes the worker 0 at " +
+            tasks.address({"worker", 0}) +
+            " for a task of type ps. Give all tasks the same cluster.");
+}
+
+TEST_CASE("steps don't wait for workers where a server is gone") {
+  Job job(1, 1);
+  ParameterServerStrategy strategy({.cluster = job.resolver()});
+  ClusterCoordinator coordinator(strategy);
+  const Function step = function([](const Tensor& x) { return x + 1.0f; });
+  CHECK(coordinator.schedule(step, Tensor(1.0f)).fetch().item<float>() == 2);
+  job.stop({"worker", 0});
+  job.stop({"ps", 0});
+  const RemoteValue waits = coordinator.schedule(step, Tensor(1.0f));
+  CHECK(error_of([&] { waits.fetch(); }).starts_with("Unavailable: Parameter server 0 is lost"));
+  CHECK(error_of([&] { coordinator.join(); }).starts_with("Unavailable: Parameter server 0 is"));
 }

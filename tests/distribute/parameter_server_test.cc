@@ -353,17 +353,20 @@ TEST_CASE("a parameter server that dies ends the job's steps") {
   CHECK(error_of([&] { w.value(); }).find("Unavailable") == 0);
 }
 
-TEST_CASE("a job's end lets its tasks go, and the next one begins with nothing") {
+TEST_CASE("strategies of one program follow each other, and leave nothing behind") {
   Job job(1, 1);
-  Server& worker = job.task({"worker", 0});
-  {
+  std::optional<Variable> last;
+  for (int i = 0; i < 3; ++i) {
     ParameterServerStrategy strategy({.cluster = job.resolver()});
+    ClusterCoordinator coordinator(strategy);
     const auto scope = strategy.scope();
-    const Variable w(Tensor(1.0f), {.name = "w"});
-    CHECK(w.item<float>() == 1);
+    const Variable w(Tensor(float(i)), {.name = "w"});
+    const Function step = function([&] { return w.value() * 2.0f; });
+    CHECK(coordinator.schedule(step).fetch().item<float>() == 2 * i);
+    last = w;
   }
-  worker.join();
-  job.task({"ps", 0}).join();
+  CHECK(error_of([&] { last->value(); }).find("keeps nothing of this job any more") !=
+        std::string::npos);
 }
 
 TEST_CASE("models fit, evaluate and predict under parameter servers") {

@@ -8,6 +8,8 @@
 
 #include "distribute/cluster/call_proofs.h"
 #include "distribute/cluster/calls.h"
+#include "distribute/cluster/grpc_support.h"
+#include "tests/distribute/certificates.h"
 #include "tests/distribute/clusters.h"
 #include "tests/support/layer_conformance.h"
 
@@ -27,10 +29,10 @@ CallMessage answered(const std::string& method, const CallMessage& request) {
 }
 
 struct Answering {
-  explicit Answering(const std::string& token = kSecret)
+  explicit Answering(const CallCredentials& credentials = {kSecret})
       : address(test::free_addresses(1)[0]),
-        server(std::make_unique<CallServer>(Address::parse(address, "test"), answered,
-                                            CallCredentials{token})) {}
+        server(
+            std::make_unique<CallServer>(Address::parse(address, "test"), answered, credentials)) {}
   std::string address;
   std::unique_ptr<CallServer> server;
 };
@@ -101,6 +103,33 @@ TEST_CASE("a task that is gone is lost, and found when it is back") {
     }
   };
   while (!calls()) std::this_thread::yield();
+}
+
+TEST_CASE("a task has as long to let itself be connected to as to show that it lives") {
+  const grpc::ChannelArguments made = call_arguments();
+  const grpc_channel_args arguments = made.c_channel_args();
+  std::map<std::string, int> given;
+  for (size_t i = 0; i < arguments.num_args; ++i) {
+    const grpc_arg& argument = arguments.args[i];
+    if (argument.type == GRPC_ARG_INTEGER) given[argument.key] = argument.value.integer;
+  }
+  const int silence = given[GRPC_ARG_KEEPALIVE_TIME_MS] + given[GRPC_ARG_KEEPALIVE_TIMEOUT_MS];
+  CHECK(silence == 20'000);
+  CHECK(given[GRPC_ARG_MIN_RECONNECT_BACKOFF_MS] == silence);
+}
+
+TEST_CASE("calls over TLS are those of tasks with certificates of one authority") {
+  const test::Authority own("own"), another("another");
+  Answering task({kSecret, test::identity_of(own)});
+  const auto call = [&](const test::Identity& identity) {
+    CallClient client(task.address, {kSecret, identity});
+    return error_of([&] { client.call("echo", {}); });
+  };
+  CHECK(call(test::identity_of(own)) == "");
+  for (const test::Identity& stranger : {test::identity_of(another), test::Identity()}) {
+    CHECK(call(stranger).starts_with("Unavailable: The task at " + task.address +
+                                     " can't be reached: "));
+  }
 }
 
 TEST_CASE("who doesn't know the token neither calls nor answers") {

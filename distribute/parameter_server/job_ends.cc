@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/parameter_server/job_ends.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "framework/core/error.h"
+
+namespace cornu::distribute {
+namespace {
+
+// Those that are gone, or serve another job, needn't be told.
+void tell(const std::string& address, const JobTasks& tasks, const std::string& method) {
+  try {
+    CallClient(address, tasks.credentials)
+        .call(method, {Json::object({{"job", tasks.job}, {"tasks", tasks.addresses}})});
+  } catch (const Error&) {
+  }
+}
+
+// All at once: one that stands still lets the others wait for as long as calls take to say so.
+void tell_all(const std::map<std::string, JobTasks>& by_address, const std::string& method) {
+  std::vector<std::thread> threads;
+  for (const auto& [address, tasks] : by_address) {
+    const auto told = [&address = address, &tasks = tasks, &method] {
+      tell(address, tasks, method);
+    };
+    try {
+      threads.emplace_back(told);
+    } catch (const std::system_error&) {  // no more threads
+      told();
+    }
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// Never destroyed: they are told at the process's end.
+struct Ends {
+  const pid_t process = ::getpid();  // a fork's exit isn't this program's
+  std::mutex mutex;
+  std::map<std::string, JobTasks> by_address;
+
+  static Ends& get() {
+    static auto* const ends = new Ends;
+    return *ends;
+  }
+};
+
+void end_all_at_exit(int code, void*) {
+  Ends& ends = Ends::get();
+  if (code != 0 || ::getpid() != ends.process) return;
+  const std::lock_guard lock(ends.mutex);
+  tell_all(ends.by_address, "end");
+}
+
+}  // namespace
+
+void leave_job(const JobTasks& tasks) {
+  std::map<std::string, JobTasks> by_address;
+  for (const std::string& address : tasks.addresses) by_address.emplace(address, tasks);
+  tell_all(by_address, "leave");
+}
+
+void end_job_at_exit(const JobTasks& tasks) {
+  Ends& ends = Ends::get();
+  const std::lock_guard lock(ends.mutex);
+  for (const std::string& address : tasks.addresses)
+    ends.by_address.insert_or_assign(address, tasks);
+  static const int registered = ::on_exit(end_all_at_exit, nullptr);
+  static_cast<void>(registered);
+}
+
+}  // namespace cornu::distribute

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program with parameter servers may have several strategies; its tasks end with it when it ends
+with code 0, and wait for it to be started again when it fails, or is killed.
+
+usage: coordinator_test.py COORDINATOR
+"""
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+SECONDS = 120
+FAILED = 3
+
+
+class Job:
+    """A chief, a worker and a server, which have their ports again when they are started again."""
+
+    def __init__(self, program):
+        self.program = program
+        self.sockets = {task: socket.socket() for task in ("chief", "worker", "ps")}
+        for own in self.sockets.values():
+            own.bind(("127.0.0.1", 0))
+        self.cluster = {task: [f"127.0.0.1:{own.getsockname()[1]}"]
+                        for task, own in self.sockets.items()}
+        self.tasks = [self.start("worker"), self.start("ps")]
+
+    def start(self, task, what="strategies"):
+        listener = self.sockets[task].fileno()
+        environment = dict(os.environ, CORNU_LISTEN_FD=str(listener), OMP_NUM_THREADS="1",
+                           TF_CONFIG=json.dumps({"cluster": self.cluster,
+                                                 "task": {"type": task, "index": 0}}))
+        return subprocess.Popen([self.program, what], env=environment, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                pass_fds=[listener])
+
+    def run(self, what):
+        """The chief's exit code, and what it said."""
+        chief = self.start("chief", what)
+        said = chief.communicate(timeout=SECONDS)[0]
+        return chief.returncode, said
+
+    def close(self):
+        """The other tasks' exit codes: they end by themselves."""
+        for task in self.tasks:
+            task.communicate(timeout=SECONDS)
+        for own in self.sockets.values():
+            own.close()
+        return [task.returncode for task in self.tasks]
+
+
+def main():
+    job = Job(sys.argv[1])
+    for _ in range(2):  # the second one after a failure
+        code, said = job.run("fails")
+        assert code == FAILED, said
+    killed = job.start("chief")
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate(timeout=SECONDS)
+    assert [task.poll() for task in job.tasks] == [None, None]
+    code, said = job.run("strategies")
+    assert code == 0 and said.count("3 steps") == 3, (code, said)
+    assert job.close() == [0, 0]
+
+
+main()
