@@ -79,13 +79,13 @@ grpc::ByteBuffer to_bytes(const CallMessage& message) {
                            "Call: tasks send each other tensors of numbers, got {}.", tensor);
     types.push_back(Json::array({to_string(tensor.dtype()), tensor.shape()}));
     bytes += tensor.bytes();
-    check<ResourceExhausted>(bytes < kMostBytes,
-                             "Call: a message of {} bytes and more of tensors is too large: it may "
-                             "have 4 GiB. Use more parameter servers, or divide large variables "
-                             "among them (variable_partitioner).",
-                             bytes);
   }
   const std::string head = Json::array({message.json, types}).dump();
+  check<ResourceExhausted>(bytes + head.size() < kMostBytes,
+                           "Call: a message of {} bytes is too large: it may have 4 GiB. Use more "
+                           "parameter servers, or divide large variables among them "
+                           "(variable_partitioner).",
+                           bytes + head.size());
   std::string begin;
   for (size_t i = 0; i < kLengthBytes; ++i) begin += static_cast<char>(head.size() >> (8 * i));
   std::vector<grpc::Slice> slices = {grpc::Slice(begin + head)};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "distribute/parameter_server/rows_ahead.h"
@@ -118,6 +119,11 @@ class Division {
 
   // A state that the step updates and that a value is made of by updating nodes.
   std::optional<size_t> updated_before(ValueId value) const {
+    std::set<ValueId> seen;
+    return updated_before(value, seen);
+  }
+  std::optional<size_t> updated_before(ValueId value, std::set<ValueId>& seen) const {
+    if (!seen.insert(value).second) return std::nullopt;
     if (const auto state = state_of(value)) {
       const bool is_updated = step_.states[*state].in != step_.states[*state].out;
       return is_updated ? state : std::nullopt;
@@ -125,7 +131,7 @@ class Division {
     const Node* node = producer(value);
     if (!node || !node->updates) return std::nullopt;
     for (const ValueId input : node->inputs) {
-      if (const auto found = updated_before(input)) return found;
+      if (const auto found = updated_before(input, seen)) return found;
     }
     return std::nullopt;
   }

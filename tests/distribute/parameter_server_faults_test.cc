@@ -309,6 +309,18 @@ TEST_CASE("tasks serve the coordinator that came last") {
   tasks.worker.call("begin", {tasks.begin("next", "worker")});
 }
 
+TEST_CASE("a coordinator that comes again finds values kept, and steps forgotten") {
+  Tasks tasks;
+  CHECK(tasks.define([](Json&) {}) == "");
+  tasks.create(ops::ones({2}));
+  CHECK(tasks.run(ops::ones({2})) == "");
+  tasks.server.call("begin", {tasks.begin("j", "ps")});
+  tasks.worker.call("begin", {tasks.begin("j", "worker")});
+  CHECK(tasks.run(ops::ones({2})).starts_with("NotFound"));
+  CHECK(tasks.define([](Json&) {}) == "");
+  CHECK(tasks.run(ops::ones({2})) == "");
+}
+
 TEST_CASE("a coordinator that takes a task for another one is told so") {
   Tasks tasks;
   CHECK(error_of([&] { tasks.worker.call("begin", {tasks.begin("k", "ps")}); }) ==
