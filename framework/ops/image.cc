@@ -60,16 +60,20 @@ Tensor weights(int64_t out, int64_t in, const Kernel& kernel, bool antialias, DT
   const auto values = matrix.mutable_data<double>();
   const double ratio = static_cast<double>(in) / static_cast<double>(out);
   const double scale = antialias ? std::max(ratio, 1.0) : 1.0;
+  std::fill(values.begin(), values.end(), 0.0);
   for (int64_t row = 0; row < out; ++row) {
     const double center = (static_cast<double>(row) + 0.5) * ratio;
+    const double reach = kernel.radius * scale;
+    const auto first = std::max<int64_t>(0, static_cast<int64_t>(std::floor(center - reach - 0.5)));
+    const auto end = std::min<int64_t>(in, static_cast<int64_t>(std::ceil(center + reach + 0.5)));
     double* at = values.data() + row * in;
     double total = 0;
-    for (int64_t column = 0; column < in; ++column) {
+    for (int64_t column = first; column < end; ++column) {
       const double distance = static_cast<double>(column) + 0.5 - center;
-      at[column] = std::abs(distance) < kernel.radius * scale ? kernel.weight(distance / scale) : 0;
+      at[column] = std::abs(distance) < reach ? kernel.weight(distance / scale) : 0;
       total += at[column];
     }
-    for (int64_t column = 0; column < in; ++column) at[column] /= total;
+    for (int64_t column = first; column < end; ++column) at[column] /= total;
   }
   return cast(matrix, dtype);
 }

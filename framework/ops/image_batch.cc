@@ -67,7 +67,9 @@ Tensor weighted_axis(const Tensor& matrix, const Tensor& x, int64_t axis) {
   const Shape before = x.shape().slice(0, axis);
   const Shape after = x.shape().slice(axis + 1);
   const Tensor rows = reshape(x, {before.num_elements(), x.dim(axis), after.num_elements()});
-  return reshape(matmul(matrix, rows), before.concat({matrix.dim(0)}).concat(after));
+  const Tensor sums = call<"matmul">(
+      {matrix, rows}, {{"transpose_a", false}, {"transpose_b", false}, {"banded", true}});
+  return reshape(sums, before.concat({matrix.dim(0)}).concat(after));
 }
 
 Tensor weighted_neighbours(const Tensor& images, const Tensor& row_weights,

@@ -43,7 +43,8 @@ void require_floating_images(const Tensor& images, std::string_view who);
 Tensor as_whole(const char* name, const std::vector<Tensor>& inputs,
                 const std::function<Tensor(const std::vector<Tensor>&)>& f, int64_t first = 0);
 
-// Sums of x along an axis with the weights of a matrix (new size, size of the axis).
+// Sums of x along an axis with the weights of a matrix (new size, size of the axis), in each row of
+// which those that count lie together: a backend may pass over the others, which are 0.
 Tensor weighted_axis(const Tensor& matrix, const Tensor& x, int64_t axis);
 
 // Each channel of (batch, height, width, channels) with the products of these weights around a

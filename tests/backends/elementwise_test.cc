@@ -427,6 +427,22 @@ TEST_CASE("power has the special values of <cmath>") {
   });
 }
 
+TEST_CASE("powers by one small number for all") {
+  for_each_instruction_set([&] {
+    for (const DType dtype : {DType::Float32, DType::Float64}) {
+      std::vector<double> bases = {0, -0.0, kInfinity, -kInfinity, kNan};
+      for (int i = 0; i < 40; ++i) bases.push_back(0.37 * i - 7);
+      const Tensor a = tensor_of(bases, {static_cast<int64_t>(bases.size())}, dtype);
+      for (const double exponent : {-1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0}) {
+        std::vector<double> expected;
+        for (const double base : values_of(a)) expected.push_back(std::pow(base, exponent));
+        const Tensor b = tensor_of({exponent}, {}, dtype);
+        check_close(run1("power", {a, b}, type_of(a)), expected, 3e-7);
+      }
+    }
+  });
+}
+
 // ---- to and from bool ----
 
 TEST_CASE("comparisons of every dtype") {

@@ -142,6 +142,84 @@ TEST_CASE("matmul of many small matrices with vectors") {
   }
 }
 
+TEST_CASE("matmul of float64 and integers by copies of the operands") {
+  for_each_instruction_set([] {
+    for (const DType dtype : {DType::Float64, DType::Int32, DType::UInt32}) {
+      check_transposes({29, 400}, {400, 53}, dtype);
+      check_transposes({8, 192}, {192, 24}, dtype);
+      check_transposes({205, 193}, {193, 49}, dtype);
+      check_transposes({5, 31, 40}, {5, 40, 33}, dtype);
+      check_transposes({2, 3, 24, 40}, {3, 40, 9}, dtype);
+    }
+  });
+  const Tensor a = random_tensor({211, 300}, DType::Float64, 1);
+  const Tensor b = random_tensor({300, 47}, DType::Float64, 2);
+  const Attributes attributes = {{"transpose_a", false}, {"transpose_b", false}};
+  std::vector<std::vector<double>> found;
+  for (const int threads : {1, 2, 3}) {
+    const ComputeThreadsScope scope(threads);
+    found.push_back(
+        values_of(kernels().run("matmul", {a, b}, attributes, {{DType::Float64, {211, 47}}})[0]));
+  }
+  CHECK(found[0] == found[1]);
+  CHECK(found[0] == found[2]);
+}
+
+TEST_CASE("matmul of matrices and vectors, long ones too") {
+  for_each_instruction_set([] {
+    for (const DType dtype : {DType::Float32, DType::Float64}) {
+      check_matmul({{37, 131}, {131, 1}, false, false}, dtype);
+      check_matmul({{37, 131}, {131, 1}, false, true}, dtype);
+      check_matmul({{1, 50'001}, {50'001, 1}, true, false}, dtype);
+      check_matmul({{3, 2, 40'000}, {3, 40'000, 1}, false, false}, dtype);
+    }
+  });
+  const Tensor a = random_tensor({5, 100'003}, DType::Float32, 1);
+  const Tensor b = random_tensor({100'003, 1}, DType::Float32, 2);
+  const Attributes attributes = {{"transpose_a", false}, {"transpose_b", false}};
+  std::vector<std::vector<double>> found;
+  for (const int threads : {1, 2, 3}) {
+    const ComputeThreadsScope scope(threads);
+    found.push_back(
+        values_of(kernels().run("matmul", {a, b}, attributes, {{DType::Float32, {5, 1}}})[0]));
+  }
+  CHECK(found[0] == found[1]);
+  CHECK(found[0] == found[2]);
+}
+
+TEST_CASE("matmul with a banded matrix passes over its zeros") {
+  // Bands at both ends, within, of everything and of nothing.
+  const auto in_band = [](int64_t row, int64_t column, int64_t columns) {
+    if (row == 0) return false;
+    return row == 1 || std::abs(column - row * columns / 12) < 3;
+  };
+  for_each_instruction_set([&] {
+    for (const int64_t n : {1, 3, 16, 70}) {
+      CAPTURE(n);
+      const Case c{{12, 50}, {4, 50, n}};
+      Tensor a = random_tensor(c.a, DType::Float32, 1);
+      const auto weights = a.mutable_data<float>();
+      for (size_t i = 0; i < weights.size(); ++i) {
+        const auto at = static_cast<int64_t>(i);
+        if (!in_band(at / 50, at % 50, 50)) weights[i] = 0;
+      }
+      const Tensor b = random_tensor(c.b, DType::Float32, 2);
+      const Shape out = out_shape(c);
+      const Attributes attributes = {
+          {"transpose_a", false}, {"transpose_b", false}, {"banded", true}};
+      const auto run = [&] {
+        return kernels().run("matmul", {a, b}, attributes, {{DType::Float32, out}})[0];
+      };
+      const Tensor result = run();
+      check_close(result, reference(c, a, b, out), tolerance(DType::Float32, 50));
+      for (const int threads : {1, 3}) {
+        const ComputeThreadsScope scope(threads);
+        CHECK(values_of(run()) == values_of(result));
+      }
+    }
+  });
+}
+
 TEST_CASE("matmul serves every dtype that has products") {
   for (DType dtype : {DType::Float64, DType::Float16, DType::BFloat16, DType::Int8, DType::UInt8,
                       DType::Int32, DType::Int64, DType::UInt32, DType::UInt64}) {

@@ -2,6 +2,7 @@
 // Values are Keras's (tests/golden) or follow from what a transform is.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <numbers>
 
 #include "framework/core/threads.h"
@@ -73,6 +74,45 @@ TEST_CASE("a transform of any length is its definition, whatever rows are beside
   }
 }
 
+TEST_CASE("a transform of a long row, of large prime factors too, is its definition") {
+  // By stages, as a matrix of rows and columns, and as a convolution of either kind.
+  for (const int64_t n : {1009, 1018, 3000, 4096, 4100, 4200, 6561, 7919, 8192, 40009}) {
+    CAPTURE(n);
+    const Tensor real = random_tensor({2, n}, -1, 1, 1);
+    const Tensor imaginary = random_tensor({2, n}, -1, 1, 2);
+    const auto found = ops::fft({real, imaginary});
+    const Tensor bins = Tensor::from<int64_t>({0, 1, 2, 17, n / 3, n / 2, n - 2, n - 1});
+    const Tensor places = ops::arange(int64_t{0}, n, int64_t{1}, DType::Int64);
+    const Tensor powers = ops::cast(ops::mod(ops::outer(places, bins), n), DType::Float64);
+    const Tensor angles = powers * (-2 * std::numbers::pi / static_cast<double>(n));
+    const Tensor cosines = ops::cos(angles), sines = ops::sin(angles);
+    check_same(ops::take(found.first, bins, -1),
+               ops::matmul(real, cosines) - ops::matmul(imaginary, sines), 1e-11);
+    check_same(ops::take(found.second, bins, -1),
+               ops::matmul(real, sines) + ops::matmul(imaginary, cosines), 1e-11);
+    const auto alone = ops::fft({real.rows(1, 2), imaginary.rows(1, 2)});
+    CHECK(alone.first.to_vector<double>() == found.first.rows(1, 2).to_vector<double>());
+    const Tensor rounded = ops::cast(real, DType::Float32);
+    const auto single = ops::fft({rounded, ops::cast(imaginary, DType::Float32)});
+    const double largest = std::sqrt(static_cast<double>(n));
+    check_same(ops::cast(single.first, DType::Float64) / largest, found.first / largest, 1e-5);
+  }
+}
+
+TEST_CASE("rfft is the first half of fft, of any length") {
+  for (const int64_t n :
+       {1, 2, 3, 4, 6, 9, 30, 62, 74, 128, 1009, 1018, 2018, 3000, 12000, 16384}) {
+    CAPTURE(n);
+    const Tensor x = random_tensor({5, n}, -1, 1, 3);
+    const auto whole = ops::fft({x, ops::zeros_like(x)});
+    const auto found = ops::rfft(x);
+    check_same(found.first, ops::slice_axis(whole.first, -1, 0, n / 2 + 1), 1e-11);
+    check_same(found.second, ops::slice_axis(whole.second, -1, 0, n / 2 + 1), 1e-11);
+    const auto alone = ops::rfft(x.rows(3, 4));
+    CHECK(alone.first.to_vector<double>() == found.first.rows(3, 4).to_vector<double>());
+  }
+}
+
 TEST_CASE("transforms undo each other") {
   const Tensor real = random_tensor({3, 4, 10}, -1, 1, 5);
   const Tensor imaginary = random_tensor({3, 4, 10}, -1, 1, 6);
@@ -88,14 +128,16 @@ TEST_CASE("transforms undo each other") {
 }
 
 TEST_CASE("a transform of many rows is the same on any number of threads") {
-  const Tensor x = ops::cast(random_tensor({64, 1024}, -1, 1, 8), DType::Float32);
-  std::vector<Tensor> found;
-  for (const int threads : {1, 2, 3}) {
-    const ComputeThreadsScope scope(threads);
-    found.push_back(ops::rfft(x).second);
+  for (const Shape& shape : {Shape{64, 1024}, Shape{1, 20000}, Shape{3, 10007}}) {
+    const Tensor x = ops::cast(random_tensor(shape, -1, 1, 8), DType::Float32);
+    std::vector<Tensor> found;
+    for (const int threads : {1, 2, 3}) {
+      const ComputeThreadsScope scope(threads);
+      found.push_back(ops::rfft(x).second);
+    }
+    check_same(found[0], found[1]);
+    check_same(found[0], found[2]);
   }
-  check_same(found[0], found[1]);
-  check_same(found[0], found[2]);
 }
 
 TEST_CASE("transforms of other dtypes and of nothing") {

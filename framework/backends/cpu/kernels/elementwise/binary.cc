@@ -29,6 +29,34 @@ struct LongBinary {
   }
 };
 
+struct Squared {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Mul(x, x);
+  }
+};
+struct Cubed {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Mul(hn::Mul(x, x), x);
+  }
+};
+
+// Powers of 2 and 3 are products.
+template <class T>
+void power_tile(const TileArgs& args, size_t count) {
+  if (args.operand[1].step == 0) {
+    const T exponent = *static_cast<const T*>(args.operand[1].data);
+    if (exponent == 2) return map_tile<T, Squared, 1>(args, count);
+    if (exponent == 3) return map_tile<T, Cubed, 1>(args, count);
+  }
+  if constexpr (std::is_same_v<T, float>) {
+    map_tile<float, LongBinary<TileOp::Power>, 2>(args, count);
+  } else {
+    plain_tile(TileOp::Power, DType::Float64)(args, count);
+  }
+}
+
 template <TileOp kOp>
 struct CompareToBytes {
   template <class D, class V>
@@ -91,7 +119,7 @@ TileFn binary(TileOp op) {
     case TileOp::Minimum:
       return map_tile<T, Binary<TileOp::Minimum>, 2>;
     case TileOp::Power:
-      return std::is_same_v<T, float> ? map_tile<float, LongBinary<TileOp::Power>, 2> : nullptr;
+      return power_tile<T>;
     case TileOp::FloorDivide:
       return map_tile<T, LongBinary<TileOp::FloorDivide>, 2>;
     case TileOp::Mod:

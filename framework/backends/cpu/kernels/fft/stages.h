@@ -24,11 +24,33 @@ struct ComplexRows {
   T* imaginary;
 };
 
-// Writes `stage` of `from` to `to`: element i of row l lies at i * lanes + l. A row's bits don't
-// depend on the number of rows.
-void run_stage(const FftStage<float>& stage, int64_t lanes, const ComplexRows<const float>& from,
-               const ComplexRows<float>& to);
-void run_stage(const FftStage<double>& stage, int64_t lanes, const ComplexRows<const double>& from,
-               const ComplexRows<double>& to);
+// Loops over rows, for the CPU's instruction set.
+template <class T>
+struct FftFunctions {
+  // Writes `stage` of `from` to `to`: element i of row l lies at i * lanes + l. A row's bits don't
+  // depend on the number of rows.
+  void (*run_stage)(const FftStage<T>& stage, int64_t lanes, const ComplexRows<const T>& from,
+                    const ComplexRows<T>& to);
+  // to[j * to_step + i] = from[i * from_step + j], i < rows, j < columns.
+  void (*transpose)(const T* from, int64_t from_step, T* to, int64_t to_step, int64_t rows,
+                    int64_t columns);
+  // to[i] = a[i] * b[i].
+  void (*multiply)(const ComplexRows<const T>& a, const ComplexRows<const T>& b, int64_t count,
+                   const ComplexRows<T>& to);
+  // to[i * step + l] = from[i * lanes + l] * (by_lane[i * step + l] * by_row[i]), i < rows, l <
+  // lanes.
+  void (*multiply_tile)(const ComplexRows<const T>& from, int64_t rows, int64_t lanes,
+                        const ComplexRows<const T>& by_lane, const ComplexRows<const T>& by_row,
+                        int64_t step, const ComplexRows<T>& to);
+  // Every second number, and the others: to[i] = (from[2 * i], from[2 * i + 1]).
+  void (*pairs_of)(const T* from, int64_t count, const ComplexRows<T>& to);
+  // The bins 0 to `half` of a row of 2 * half real numbers; z: the transform of the row's pairs as
+  // complex numbers; roots: powers of the root of the row's length.
+  void (*bins_of_pairs)(const ComplexRows<const T>& z, int64_t half,
+                        const ComplexRows<const T>& roots, const ComplexRows<T>& bins);
+};
+
+template <class T>
+const FftFunctions<T>& fft_functions();
 
 }  // namespace cornu::cpu

@@ -77,6 +77,9 @@ std::unique_ptr<Kernel> make_matmul(const KernelSpec& spec) {
   if (problem.batch_size() * problem.m * problem.n == 0)
     return make_kernel([](const KernelArgs&) {});
   if (problem.k > 0) {
+    if (spec.attributes.find("banded") != nullptr) {
+      if (auto kernel = make_banded_matmul(problem)) return kernel;
+    }
     if (auto kernel = make_dots(problem)) return kernel;
     if (auto kernel = make_onednn_matmul(problem)) return kernel;
   }

@@ -35,8 +35,12 @@ struct MatmulProblem {
 // float32 and bfloat16; null for other dtypes and where oneDNN has no fast implementation.
 std::unique_ptr<Kernel> make_onednn_matmul(const MatmulProblem& problem);
 
-// Many small products of a matrix and a vector, of float32; null for others.
+// Products of a matrix and a vector, of float32 and float64; null for others.
 std::unique_ptr<Kernel> make_dots(const MatmulProblem& problem);
+
+// Products of one matrix, of which all but a band of each row is zeros, with others, of float32;
+// null for others. What a doesn't count is 0, whatever it is multiplied by.
+std::unique_ptr<Kernel> make_banded_matmul(const MatmulProblem& problem);
 
 // Any arithmetic dtype: floating-point numbers by Eigen, integers by loops.
 std::unique_ptr<Kernel> make_plain_matmul(const MatmulProblem& problem);

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "framework/backends/cpu/kernels/elementwise/memory.h"
 #include "framework/backends/cpu/kernels/matmul/matmul.h"
+#include "framework/backends/cpu/kernels/matmul/packed.h"
 #include "framework/core/threads.h"
 
 namespace cornu::cpu {
@@ -113,10 +115,80 @@ struct PlainMatmul {
   }
 };
 
+// By copies of both operands, which pay where each element is read often.
+template <class T>
+class PackedMatmul : public Kernel {
+ public:
+  explicit PackedMatmul(const MatmulProblem& problem) : problem_(problem) {
+    const auto count = problem.batch_size();
+    parts_ = static_cast<int>(count < compute_threads() ? 1 : compute_threads());
+  }
+  size_t scratch_bytes() const override {
+    return static_cast<size_t>(parts_ * panels() * columns() * problem_.k) * sizeof(T);
+  }
+
+  void run(const KernelArgs& args) override {
+    const int64_t count = problem_.batch_size();
+    parallel_parts(parts_, [&](int part) {
+      T* const memory = static_cast<T*>(args.scratch) + part * panels() * columns() * problem_.k;
+      for (int64_t i = count * part / parts_; i < count * (part + 1) / parts_; ++i) {
+        multiply(args, i, memory);
+      }
+    });
+  }
+
+ private:
+  static constexpr int64_t kBlockRows = 96;  // of a, which stay in a second-level cache
+
+  int64_t columns() const { return packed_product<T>().columns; }
+  int64_t panels() const { return (problem_.n + columns() - 1) / columns(); }
+
+  void multiply(const KernelArgs& args, int64_t index, T* panel_memory) const {
+    const auto& p = problem_;
+    const StridedMatrix<T> a{
+        static_cast<const T*>(args.in[0]) + operand_offset(index, p.batch, p.a_batch, p.m * p.k),
+        p.transpose_a ? 1 : p.k, p.transpose_a ? p.m : 1};
+    const StridedMatrix<T> b{
+        static_cast<const T*>(args.in[1]) + operand_offset(index, p.batch, p.b_batch, p.k * p.n),
+        p.transpose_b ? 1 : p.n, p.transpose_b ? p.k : 1};
+    T* const out = static_cast<T*>(args.out[0]) + index * p.m * p.n;
+    const PackedProduct<T>& loops = packed_product<T>();
+    parallel_for(panels(), std::max<int64_t>(1, 16'384 / (p.k * loops.columns)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t panel = begin; panel < end; ++panel) {
+                     loops.pack_panel(b, p.k, p.n, panel,
+                                      panel_memory + panel * loops.columns * p.k);
+                   }
+                 });
+    parallel_for(p.m, loops.rows, [&](int64_t begin, int64_t end) {
+      const int64_t most = std::min(kBlockRows, end - begin) + loops.rows;
+      auto* memory =
+          reinterpret_cast<T*>(thread_memory(static_cast<size_t>(most * kPackedDepth) * sizeof(T)));
+      for (int64_t row = begin; row < end; row += kBlockRows) {
+        loops.multiply(a, panel_memory, row, std::min(end, row + kBlockRows), p.n, p.k, memory,
+                       out);
+      }
+    });
+  }
+
+  MatmulProblem problem_;
+  int parts_;
+};
+
+bool pays_packing(const MatmulProblem& p) {
+  constexpr int64_t kLeastSize = 8, kLeastProducts = 8192;
+  return p.m >= kLeastSize && p.n >= kLeastSize && p.m * p.n * p.k >= kLeastProducts;
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_plain_matmul(const MatmulProblem& problem) {
   return dispatch_dtype(problem.dtype, [&]<class T>(T) -> std::unique_ptr<Kernel> {
+    using Packed = std::conditional_t<std::is_same_v<T, double>, double, int32_t>;
+    constexpr bool kIsWord = std::is_same_v<T, int32_t> || std::is_same_v<T, uint32_t>;
+    if constexpr (std::is_same_v<T, double> || kIsWord) {
+      if (pays_packing(problem)) return std::make_unique<PackedMatmul<Packed>>(problem);
+    }
     if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
       return make_kernel(PlainMatmul<T>{problem});
     } else {

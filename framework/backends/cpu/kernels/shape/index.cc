@@ -52,26 +52,45 @@ class IndexReader {
     dispatch_dtype(dtype_, [&]<class T>(T) {
       if constexpr (std::is_integral_v<T>) {
         const T* values = static_cast<const T*>(indices);
-        const auto size = static_cast<uint64_t>(view_.size);
-        std::atomic<bool> valid = true;
-        parallel_for(count_, kIndexGrain, [&](int64_t begin, int64_t end) {
-          bool all = true;
-          for (int64_t i = begin; i < end; ++i) {
-            const auto index = static_cast<int64_t>(values[i]);
-            out[i] = std::is_signed_v<T> && index < 0 ? index + view_.size : index;
-            all &= static_cast<uint64_t>(out[i]) < size;
-          }
-          if (!all) valid = false;
-        });
-        if (valid) return;
-        const auto outside = [&](int64_t index) { return static_cast<uint64_t>(index) >= size; };
-        fail(fmt::to_string(values[std::find_if(out, out + count_, outside) - out]));
+        checked(values, [&](int64_t i) { return out[i] = place(values[i]); });
       }
     });
     return out;
   }
 
+  // Calls visit(values) with the indices, which have been checked: place(value) is what each means.
+  template <class Visit>
+  void visit(const void* indices, Visit visit) const {
+    dispatch_dtype(dtype_, [&]<class T>(T) {
+      if constexpr (std::is_integral_v<T>) {
+        const T* values = static_cast<const T*>(indices);
+        checked(values, [&](int64_t i) { return place(values[i]); });
+        visit(values);
+      }
+    });
+  }
+  template <class T>
+  int64_t place(T value) const {
+    const auto index = static_cast<int64_t>(value);
+    return std::is_signed_v<T> && index < 0 ? index + view_.size : index;
+  }
+
  private:
+  // Refuses the first of `values` that place_of(i) says is outside of the axis.
+  template <class T, class PlaceOf>
+  void checked(const T* values, PlaceOf place_of) const {
+    const auto size = static_cast<uint64_t>(view_.size);
+    std::atomic<bool> valid = true;
+    parallel_for(count_, kIndexGrain, [&](int64_t begin, int64_t end) {
+      bool all = true;
+      for (int64_t i = begin; i < end; ++i) all &= static_cast<uint64_t>(place_of(i)) < size;
+      if (!all) valid = false;
+    });
+    if (valid) return;
+    const auto outside = [&](T value) { return static_cast<uint64_t>(place(value)) >= size; };
+    fail(fmt::to_string(*std::find_if(values, values + count_, outside)));
+  }
+
   [[noreturn]] void fail(const std::string& index) const {
     refuse_index(op_, index, view_.axis, view_.shape);
   }
@@ -108,6 +127,10 @@ auto row_copier(size_t bytes) {
       return copy_rows<4>;
     case 8:
       return copy_rows<8>;
+    case 12:  // pixels
+      return copy_rows<12>;
+    case 16:
+      return copy_rows<16>;
     default:
       return copy_long_rows;
   }
@@ -223,24 +246,29 @@ std::unique_ptr<Kernel> make_take_along_axis_of(const KernelSpec& spec) {
   const AxisView from(spec.inputs[0].shape, axis);
   const AxisView to(spec.outputs[0].shape, axis);
   const IndexReader reader(spec, spec.inputs[1], from);
-  auto run = [from, to, reader](const KernelArgs& args) {
-    const int64_t* index = reader.read(args.in[1], args.scratch);
+  return make_kernel([from, to, reader](const KernelArgs& args) {
     const T* x = static_cast<const T*>(args.in[0]);
     T* out = static_cast<T*>(args.out[0]);
-    parallel_for(to.outer, kGatherGrainBytes / std::max<int64_t>(1, to.size * to.inner),
-                 [&](int64_t begin, int64_t end) {
-                   int64_t i = begin * to.size * to.inner;
-                   for (int64_t outer = begin; outer < end; ++outer) {
-                     const T* block = x + outer * from.size * from.inner;
-                     for (int64_t row = 0; row < to.size; ++row) {
-                       for (int64_t j = 0; j < to.inner; ++j, ++i) {
-                         out[i] = block[index[i] * from.inner + j];
+    const int64_t block = to.size * to.inner;
+    reader.visit(args.in[1], [&](const auto* index) {
+      parallel_for(to.outer, kGatherGrainBytes / std::max<int64_t>(1, block),
+                   [&](int64_t begin, int64_t end) {
+                     int64_t i = begin * block;
+                     for (int64_t outer = begin; outer < end; ++outer) {
+                       const T* rows = x + outer * from.size * from.inner;
+                       if (to.inner == 1) {
+                         for (; i < (outer + 1) * block; ++i) out[i] = rows[reader.place(index[i])];
+                         continue;
+                       }
+                       for (int64_t row = 0; row < to.size; ++row) {
+                         for (int64_t j = 0; j < to.inner; ++j, ++i) {
+                           out[i] = rows[reader.place(index[i]) * from.inner + j];
+                         }
                        }
                      }
-                   }
-                 });
-  };
-  return make_kernel(run, reader.bytes());
+                   });
+    });
+  });
 }
 
 template <class T>
