@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 constexpr size_t kCachedBytes = size_t{64} << 20;  // the most that is kept for reuse
-constexpr size_t kLargestCached = size_t{16} << 20;
+constexpr size_t kLargestCached = size_t{32} << 20;
 constexpr size_t kHugePage = size_t{2} << 20;
 
 thread_local size_t most_bytes = std::numeric_limits<size_t>::max();  // see AllocationLimit

@@ -443,6 +443,24 @@ TEST_CASE("powers by one small number for all") {
   });
 }
 
+TEST_CASE("the inverse error function of float32 is rounded once, up to its ends") {
+  std::vector<double> values = {-0.0, 1e-40, 1e-20, -3e-5};
+  for (int i = 1; i <= 2000; ++i) values.push_back(1 - 0x1p-24 * i * i);
+  const Tensor x = tensor_of(values, {static_cast<int64_t>(values.size())}, DType::Float32);
+  for_each_instruction_set([&] {
+    const std::vector<double> found = values_of(run1("erf_inv", {x}, type_of(x)));
+    const std::vector<double> rounded = values_of(x);
+    CHECK(std::signbit(found[0]));
+    for (size_t i = 0; i < found.size(); ++i) {
+      const double size = std::abs(rounded[i]);
+      const double expected = std::copysign(reference_erf_inv(size), rounded[i]);
+      const float next = std::nextafter(static_cast<float>(std::abs(expected)), 100.0f);
+      const double ulp = next - static_cast<double>(static_cast<float>(std::abs(expected)));
+      CHECK(std::abs(found[i] - expected) <= 0.55 * ulp);
+    }
+  });
+}
+
 // ---- to and from bool ----
 
 TEST_CASE("comparisons of every dtype") {

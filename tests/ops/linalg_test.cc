@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "framework/autodiff/gradient_tape.h"
+#include "framework/core/threads.h"
 #include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
 
@@ -115,6 +116,53 @@ TEST_CASE("gradients of norms") {
   }
   check_smooth([](const Inputs& in) { return ops::norm(in[0]); }, {x});
   check_smooth([](const Inputs& in) { return ops::norm(in[0], {.name = "nuc"}); }, {x});
+}
+
+TEST_CASE("triangles are solved for few right sides and for many") {
+  for (const int64_t n : {1, 5, 70}) {
+    for (const int64_t count : {1, 3, 16, 17, 40}) {
+      CAPTURE(n);
+      CAPTURE(count);
+      const Tensor whole =
+          random_tensor({2, n, n}, -0.3, 0.3, 1) + ops::eye(n, DType::Float64) * 2.0;
+      const Tensor b = random_tensor({2, n, count}, -1, 1, 2);
+      const Tensor upper = ops::triu(whole), lower = ops::tril(whole);
+      check_same(ops::matmul(lower, ops::solve_triangular(whole, b, true)), b, 1e-10);
+      check_same(ops::matmul(upper, ops::solve_triangular(whole, b, false)), b, 1e-10);
+      // Those of the gradient are transposed.
+      const Tensor ones = ops::ones_like(b);
+      for (const bool is_lower : {false, true}) {
+        GradientTape tape;
+        tape.watch(b);
+        const Tensor gradient =
+            tape.gradient(ops::sum(ops::solve_triangular(whole, b, is_lower)), b);
+        check_same(ops::matmul(transposed(is_lower ? lower : upper), gradient), ones, 1e-10);
+      }
+    }
+  }
+}
+
+TEST_CASE("lu of matrices of one block and of several") {
+  for (const int64_t n : {1, 2, 31, 32, 33, 64, 100, 150}) {
+    CAPTURE(n);
+    const Tensor x = random_tensor({2, n, n}, -1, 1, 3);
+    std::vector<std::vector<double>> found;
+    for (const int threads : {1, 2, 3}) {
+      const ComputeThreadsScope scope(threads);
+      const auto [packed, rows] = ops::lu_factor(x);
+      found.push_back(packed.to_vector<double>());
+      const Tensor l = ops::tril(packed, -1) + ops::eye(n, DType::Float64);
+      CHECK(ops::all(ops::abs(l) <= 1).item<bool>());
+      const Tensor places = ops::broadcast_to(ops::expand_dims(rows, -1), {2, n, n});
+      check_same(ops::take_along_axis(ops::matmul(l, ops::triu(packed)), places, 1), x, 1e-10);
+    }
+    CHECK(found[0] == found[1]);
+    CHECK(found[0] == found[2]);
+  }
+  // A column of zeros: the determinant is 0, and nothing is divided by it.
+  Tensor singular = random_tensor({40, 40}, -1, 1, 4);
+  singular = singular * ops::cast(ops::arange(40) != 7, DType::Float64);
+  check_same(ops::det(singular), Tensor::scalar(0.0));
 }
 
 TEST_CASE("factors multiply to what was factored, float32 and 16 bits too") {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// lu, cholesky and triangular_solve.
+// cholesky and triangular_solve, and the registration of lu and qr.
 #include "framework/backends/cpu/kernels/linalg/matrices.h"
 
 #include <Eigen/Cholesky>
-#include <Eigen/LU>
 #include <atomic>
 #include <vector>
 
@@ -25,35 +24,6 @@ class FirstFailure {
   static constexpr int64_t kNone = INT64_MAX;
   std::atomic<int64_t> first_{kNone};
 };
-
-struct Lu {
-  Doubles packed;
-  std::vector<int32_t> rows;
-};
-
-Lu lu_of(const Doubles& x) {
-  const Eigen::PartialPivLU<Doubles> lu(x);
-  Lu result{lu.matrixLU(), std::vector<int32_t>(static_cast<size_t>(x.rows()))};
-  // Eigen's permutation maps each row to its new position.
-  const auto& place = lu.permutationP().indices();
-  for (int64_t row = 0; row < x.rows(); ++row) {
-    result.rows[static_cast<size_t>(place[row])] = static_cast<int32_t>(row);
-  }
-  return result;
-}
-
-template <class T>
-std::unique_ptr<Kernel> make_lu_of(const Batch& batch) {
-  return make_kernel([batch](const KernelArgs& args) {
-    if (batch.size() == 0) return;
-    batch.each([&](int64_t i) {
-      const Lu lu = lu_of(read_matrix<T>(args.in[0], i, batch));
-      write_matrix<T>(lu.packed, args.out[0], i, batch);
-      std::copy(lu.rows.begin(), lu.rows.end(),
-                static_cast<int32_t*>(args.out[1]) + i * batch.rows);
-    });
-  });
-}
 
 // Replaces x by its lower factor; false when x isn't positive definite.
 bool factor_cholesky(Doubles& x) {
@@ -104,6 +74,33 @@ bool solve_triangle(Doubles& a, Doubles& b, const Triangle& triangle) {
   return true;
 }
 
+constexpr int64_t kFewRightSides = 16;  // with more, blocks of matrices are multiplied sooner
+
+// The same for a few right sides, x (n x count), of a triangle that is read where it is, by rows.
+template <class T>
+bool solve_few(const T* a, int64_t n, double* x, int64_t count, const Triangle& triangle) {
+  // Of a transposed triangle, row i has the factors of x[i] in the equations of others.
+  const bool forward = triangle.lower != triangle.transposed;
+  for (int64_t step = 0; step < n; ++step) {
+    const int64_t i = forward ? step : n - 1 - step;
+    const T* row = a + i * n;
+    double* const solved = x + i * count;
+    const int64_t begin = triangle.lower ? 0 : i + 1;
+    const int64_t end = triangle.lower ? i : n;
+    double sums[kFewRightSides] = {};
+    for (int64_t j = begin; !triangle.transposed && j < end; ++j) {
+      for (int64_t c = 0; c < count; ++c) sums[c] += row[j] * x[j * count + c];
+    }
+    const double pivot = triangle.unit ? 1.0 : static_cast<double>(row[i]);
+    if (pivot == 0) return false;
+    for (int64_t c = 0; c < count; ++c) solved[c] = sums[c] = (solved[c] - sums[c]) / pivot;
+    for (int64_t j = begin; triangle.transposed && j < end; ++j) {
+      for (int64_t c = 0; c < count; ++c) x[j * count + c] -= row[j] * sums[c];
+    }
+  }
+  return true;
+}
+
 template <class T>
 std::unique_ptr<Kernel> make_triangular_solve_of(const KernelSpec& spec) {
   const Batch a_batch(spec.inputs[0].shape);
@@ -115,6 +112,15 @@ std::unique_ptr<Kernel> make_triangular_solve_of(const KernelSpec& spec) {
     if (b_batch.size() == 0) return;
     FirstFailure failure;
     a_batch.each([&](int64_t i) {
+      if (b_batch.columns <= kFewRightSides) {
+        const T* const right = static_cast<const T*>(args.in[1]) + i * b_batch.size();
+        std::vector<double> x(right, right + b_batch.size());
+        const T* const a = static_cast<const T*>(args.in[0]) + i * a_batch.size();
+        if (!solve_few(a, a_batch.rows, x.data(), b_batch.columns, triangle)) failure.note(i);
+        T* const out = static_cast<T*>(args.out[0]) + i * b_batch.size();
+        std::transform(x.begin(), x.end(), out, [](double value) { return static_cast<T>(value); });
+        return;
+      }
       Doubles a = read_matrix<T>(args.in[0], i, a_batch);
       Doubles b = read_matrix<T>(args.in[1], i, b_batch);
       if (!solve_triangle(a, b, triangle)) failure.note(i);
@@ -127,10 +133,6 @@ std::unique_ptr<Kernel> make_triangular_solve_of(const KernelSpec& spec) {
   });
 }
 
-std::unique_ptr<Kernel> make_lu(const KernelSpec& spec) {
-  return by_real(
-      spec, [&]<class T>(T) { return make_lu_of<T>(Batch(spec.inputs[0].shape)); }, make_lu);
-}
 std::unique_ptr<Kernel> make_cholesky(const KernelSpec& spec) {
   return by_real(
       spec, [&]<class T>(T) { return make_cholesky_of<T>(Batch(spec.inputs[0].shape)); },

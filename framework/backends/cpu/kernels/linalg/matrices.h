@@ -38,25 +38,39 @@ struct Batch {
   }
 };
 
+// Calls visit(row, column) for all elements of a matrix, in blocks whose cache lines stay in a
+// cache both by rows and by columns.
+template <class Visit>
+void each_element(const Batch& batch, Visit visit) {
+  constexpr int64_t kBlock = 16;
+  for (int64_t first_row = 0; first_row < batch.rows; first_row += kBlock) {
+    const int64_t last_row = std::min(first_row + kBlock, batch.rows);
+    for (int64_t first = 0; first < batch.columns; first += kBlock) {
+      const int64_t last = std::min(first + kBlock, batch.columns);
+      for (int64_t column = first; column < last; ++column) {
+        for (int64_t row = first_row; row < last_row; ++row) visit(row, column);
+      }
+    }
+  }
+}
+
 // Matrix `index` of a batch with elements of type T.
 template <class T>
 Doubles read_matrix(const void* from, int64_t index, const Batch& batch) {
   const T* in = static_cast<const T*>(from) + index * batch.size();
   Doubles matrix(batch.rows, batch.columns);
-  for (int64_t row = 0; row < batch.rows; ++row) {
-    for (int64_t column = 0; column < batch.columns; ++column) matrix(row, column) = *in++;
-  }
+  each_element(batch, [&](int64_t row, int64_t column) {
+    matrix(row, column) = in[row * batch.columns + column];
+  });
   return matrix;
 }
 
 template <class T>
 void write_matrix(const Doubles& matrix, void* to, int64_t index, const Batch& batch) {
   T* out = static_cast<T*>(to) + index * batch.size();
-  for (int64_t row = 0; row < batch.rows; ++row) {
-    for (int64_t column = 0; column < batch.columns; ++column) {
-      *out++ = static_cast<T>(matrix(row, column));
-    }
-  }
+  each_element(batch, [&](int64_t row, int64_t column) {
+    out[row * batch.columns + column] = static_cast<T>(matrix(row, column));
+  });
 }
 
 template <class T>
@@ -79,6 +93,7 @@ std::unique_ptr<Kernel> by_real(const KernelSpec& spec, Make make, const KernelF
 }
 
 // In files of their own, so that each compiles in seconds.
+std::unique_ptr<Kernel> make_lu(const KernelSpec& spec);
 std::unique_ptr<Kernel> make_qr(const KernelSpec& spec);
 std::unique_ptr<Kernel> make_svd(const KernelSpec& spec);
 

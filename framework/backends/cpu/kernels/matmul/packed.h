@@ -13,17 +13,26 @@ struct StridedMatrix {
   int64_t row, column;
 };
 
-// The loops of a product of a (m x k) and b (k x n). Operands are copied to where the innermost
-// loop reads them one after the other: b to panels of `columns` columns, a's blocks to strips of
-// `rows`.
+// Rows [begin, end) of a product of a (m x k) and b (k x n).
+template <class T>
+struct PackedRows {
+  StridedMatrix<T> a;
+  const T* panels;  // of b
+  int64_t begin, end, n, k;
+  T* memory;  // kPackedDepth (or k, if it is less) times the rows, in whole strips
+  T* out;
+  int64_t step;       // from a row of `out` to the next
+  bool adds = false;  // to what is in `out`
+};
+
+// The loops of a product. Operands are copied to where the innermost loop reads them one after the
+// other: b to panels of `columns` columns, a's blocks to strips of `rows`.
 template <class T>
 struct PackedProduct {
   int64_t rows, columns;  // of what the innermost loop computes
   // Panel number `panel` of b.
   void (*pack_panel)(const StridedMatrix<T>& b, int64_t k, int64_t n, int64_t panel, T* to);
-  // Rows [begin, end) of the product; memory: kPackedDepth * the rows, in whole strips.
-  void (*multiply)(const StridedMatrix<T>& a, const T* panels, int64_t begin, int64_t end,
-                   int64_t n, int64_t k, T* memory, T* out);
+  void (*multiply)(const PackedRows<T>& rows);
 };
 
 constexpr int64_t kPackedDepth = 192;  // so that a panel's part stays in a first-level cache

@@ -101,22 +101,22 @@ void pack_strips(const StridedMatrix<T>& a, int64_t begin, int64_t end, int64_t 
 }
 
 template <class T>
-void multiply_rows(const StridedMatrix<T>& a, const T* panels, int64_t begin, int64_t end,
-                   int64_t n, int64_t k, T* memory, T* out) {
-  for (int64_t first = 0; first < k; first += kPackedDepth) {
-    const int64_t depth = std::min(kPackedDepth, k - first);
-    const bool adds = first > 0;
-    pack_strips(a, begin, end, first, depth, memory);
-    for (int64_t column = 0; column < n; column += kPanelColumns<T>) {
-      const T* panel = panels + column * k + first * kPanelColumns<T>;
-      const int64_t columns = std::min(kPanelColumns<T>, n - column);
-      for (int64_t row = begin; row < end; row += kStripRows) {
-        const T* strip = memory + (row - begin) * depth;
-        T* to = out + row * n + column;
-        if (row + kStripRows <= end && columns == kPanelColumns<T>) {
-          multiply_strip(strip, panel, depth, adds, to, n);
+void multiply_rows(const PackedRows<T>& p) {
+  for (int64_t first = 0; first < p.k; first += kPackedDepth) {
+    const int64_t depth = std::min(kPackedDepth, p.k - first);
+    const bool adds = p.adds || first > 0;
+    pack_strips(p.a, p.begin, p.end, first, depth, p.memory);
+    for (int64_t column = 0; column < p.n; column += kPanelColumns<T>) {
+      const T* panel = p.panels + column * p.k + first * kPanelColumns<T>;
+      const int64_t columns = std::min(kPanelColumns<T>, p.n - column);
+      for (int64_t row = p.begin; row < p.end; row += kStripRows) {
+        const T* strip = p.memory + (row - p.begin) * depth;
+        T* to = p.out + row * p.step + column;
+        const int64_t rows = std::min(kStripRows, p.end - row);
+        if (rows == kStripRows && columns == kPanelColumns<T>) {
+          multiply_strip(strip, panel, depth, adds, to, p.step);
         } else {
-          multiply_edge(strip, panel, depth, adds, to, n, std::min(kStripRows, end - row), columns);
+          multiply_edge(strip, panel, depth, adds, to, p.step, rows, columns);
         }
       }
     }

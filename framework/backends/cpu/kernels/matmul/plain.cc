@@ -165,8 +165,15 @@ class PackedMatmul : public Kernel {
       auto* memory =
           reinterpret_cast<T*>(thread_memory(static_cast<size_t>(most * kPackedDepth) * sizeof(T)));
       for (int64_t row = begin; row < end; row += kBlockRows) {
-        loops.multiply(a, panel_memory, row, std::min(end, row + kBlockRows), p.n, p.k, memory,
-                       out);
+        loops.multiply({.a = a,
+                        .panels = panel_memory,
+                        .begin = row,
+                        .end = std::min(end, row + kBlockRows),
+                        .n = p.n,
+                        .k = p.k,
+                        .memory = memory,
+                        .out = out,
+                        .step = p.n});
       }
     });
   }
