@@ -11,6 +11,7 @@
 #include "framework/core/random.h"
 #include "framework/core/zeros.h"
 #include "framework/graph/portable.h"
+#include "framework/strategy/scheduled_step.h"
 
 namespace cornu::distribute {
 namespace {
@@ -270,6 +271,7 @@ std::shared_ptr<const DefinedStep> StepScheduler::define(KnownFunction& known,
     const StrategyScope scope(options_.strategy());
     const Replica only;
     const ReplicaScope in_step(&only);
+    const ScheduledStepScope scheduled;
     shared = function.compiled_for(arguments);
   }
   known.compiled.push_back(shared);

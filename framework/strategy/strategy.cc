@@ -11,6 +11,7 @@
 #include "framework/graph/dispatch.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/exchange_tensors.h"
+#include "framework/strategy/scheduled_step.h"
 
 namespace cornu {
 namespace {
@@ -222,13 +223,14 @@ distribute::PerReplica Strategy::run(const Function& step, const Tensors& argume
              distribute::PerReplica(std::vector<Tensors>(impl_->devices().size(), arguments)));
 }
 
-// Within a merge_call there is this replica's value, and the others' are elsewhere.
+// Within a merge_call, or a scheduled step, there is this replica's value; others' are elsewhere.
 bool Strategy::is_merging(const char* call, const char* within_step,
                           const distribute::PerReplica& values) const {
-  check<FailedPrecondition>(!current_replica() || distribute::in_cross_replica_context(),
-                            "Strategy '{}': {} was called within a step that each replica runs. "
-                            "Use distribute::get_replica_context().{} there.",
-                            name(), call, within_step);
+  check<FailedPrecondition>(
+      !current_replica() || distribute::in_cross_replica_context() || ScheduledStepScope::is_open(),
+      "Strategy '{}': {} was called within a step that each replica runs. "
+      "Use distribute::get_replica_context().{} there.",
+      name(), call, within_step);
   check<InvalidArgument>(values.size() > 0,
                          "Strategy '{}': {} expected the values of replicas, what Strategy::run "
                          "returned, got an empty PerReplica.",

@@ -353,6 +353,19 @@ TEST_CASE("a parameter server that dies ends the job's steps") {
   CHECK(error_of([&] { w.value(); }).find("Unavailable") == 0);
 }
 
+TEST_CASE("a scheduled step runs another one, and reduces what that gives") {
+  Job job(1, 1);
+  ParameterServerStrategy strategy({.cluster = job.resolver()});
+  ClusterCoordinator coordinator(strategy);
+  const Function on_replica = function([](const Tensor& x) { return ops::sum(x); });
+  const Function step = function([&](const Tensor& x) {
+    const PerReplica sums = strategy.run(on_replica, Tensors(x));
+    return strategy.reduce(ReduceOp::Sum, sums) + strategy.reduce(ReduceOp::Mean, sums) +
+           ops::sum(strategy.gather(PerReplica({Tensors(x)}), 0));
+  });
+  CHECK(coordinator.schedule(step, ops::ones({3})).fetch().item<float>() == 9);
+}
+
 TEST_CASE("strategies of one program follow each other, and leave nothing behind") {
   Job job(1, 1);
   std::optional<Variable> last;
