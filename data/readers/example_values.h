@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "framework/core/dtype.h"
-#include "framework/io/proto_wire.h"
+#include "framework/core/proto_wire.h"
 
 namespace cornu::data {
 

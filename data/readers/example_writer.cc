@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "data/example.h"
-#include "framework/io/proto_wire.h"
+#include "framework/core/proto_wire.h"
 
 namespace cornu::data {
 namespace {

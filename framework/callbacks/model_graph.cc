@@ -7,7 +7,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "framework/io/proto_wire.h"
+#include "framework/core/proto_wire.h"
 
 namespace cornu::callbacks {
 namespace {

@@ -7,11 +7,11 @@
 
 #include "framework/core/error.h"
 #include "framework/core/json.h"
+#include "framework/core/proto_wire.h"
 #include "framework/core/strings.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/event_file.h"
 #include "framework/io/gzip.h"
-#include "framework/io/proto_wire.h"
 
 namespace cornu::callbacks {
 namespace {

@@ -6,8 +6,8 @@
 #include <limits>
 #include <string_view>
 
+#include "framework/core/proto_wire.h"
 #include "framework/io/png.h"
-#include "framework/io/proto_wire.h"
 #include "framework/ops/math.h"
 #include "framework/ops/shape.h"
 

@@ -42,9 +42,6 @@ class Attributes {
   const Graph& get_graph(std::string_view name) const {
     return *get<std::shared_ptr<const Graph>>(name);
   }
-  const std::shared_ptr<const Graph>& get_graph_ptr(std::string_view name) const {
-    return get<std::shared_ptr<const Graph>>(name);
-  }
 
   const AttributeValue* find(std::string_view name) const;
   void set(std::string_view name, AttributeValue value);

@@ -63,6 +63,8 @@ class Backend {
   // Copies a tensor from the host, or from another device of this backend, to `device`.
   // (Buffer::copy_to_host copies back.)
   virtual Tensor to_device(const Tensor& tensor, const Device& device) = 0;
+  // The same from wherever the tensor lies: through the host from devices of other backends.
+  Tensor copy(const Tensor& tensor, const Device& device);
   // Brings several to `device`, at once where that costs less.
   virtual void bring(std::span<Tensor> tensors, const Device& device);
   virtual int device_count() const = 0;  // of the machine

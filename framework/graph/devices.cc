@@ -105,9 +105,14 @@ void Backend::split_device(int, std::span<const size_t>) {
       "set_logical_device_configuration: devices of the backend '{}' can't be split.", name());
 }
 
+Tensor Backend::copy(const Tensor& tensor, const Device& device) {
+  const bool is_own = tensor.on_host() || tensor.device().type == device.type;
+  return to_device(is_own ? tensor : tensor.host(), device);
+}
+
 void Backend::bring(std::span<Tensor> tensors, const Device& device) {
   for (Tensor& tensor : tensors) {
-    if (!is_there(tensor, device)) tensor = to_device(tensor, device);
+    if (!is_there(tensor, device)) tensor = copy(tensor, device);
   }
 }
 

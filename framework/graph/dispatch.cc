@@ -84,7 +84,7 @@ std::vector<Tensor> execute_on(const Device& device, const OpDef& op,
   if (all_there) return backend.execute(op, inputs, attributes, outputs, device);
   std::vector<Tensor> copied;
   for (const Tensor& input : inputs) {
-    copied.push_back(is_there(input, device) ? input : backend.to_device(input, device));
+    copied.push_back(is_there(input, device) ? input : backend.copy(input, device));
   }
   return backend.execute(op, copied, attributes, outputs, device);
 }
@@ -182,13 +182,7 @@ Tensor Tensor::to(const Device& device) const {
   check<InvalidArgument>(dtype() != DType::String,
                          "Tensor::to: strings stay on the host, {} was asked for.", device);
   Backend& backend = backend_for(device);
-  Tensor copy;
-  if (device.type == DeviceType::Cpu) {
-    copy = host();
-  } else {
-    const bool same_backend = on_host() || this->device().type == device.type;
-    copy = backend.to_device(same_backend ? *this : host(), device);
-  }
+  Tensor copy = device.type == DeviceType::Cpu ? host() : backend.copy(*this, device);
   copy = copy.strong();
   copy.bind();
   if (const Tensor own_mask = mask(); own_mask.defined()) {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "framework/core/at_end.h"
 #include "framework/core/logging.h"
 #include "framework/core/random.h"
 #include "framework/core/strings.h"
@@ -227,7 +228,7 @@ Tensors Function::State::call_body(const std::vector<Tensors>& arguments) const 
       "tensor's value.",
       options.name, depth);
   ++depth;
-  const std::shared_ptr<void> ended(nullptr, [](void*) { --depth; });
+  const AtEnd ended([] { --depth; });
   return body(arguments);
 }
 

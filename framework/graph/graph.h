@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,6 +73,8 @@ class Graph {
 
   // The text form (see parse_graph); parsing it gives an equal graph.
   std::string to_string() const;
+  // The same, where tensors of more than `largest` bytes, in bodies, too, are appended to `apart`.
+  std::string to_string(size_t largest, std::vector<Tensor>& apart) const;
 };
 
 // Reads the text form:
@@ -80,7 +83,8 @@ class Graph {
 //     %3 = sum(%2) {axes=[0], keepdims=false} : float32[3]
 //     return %2
 //   }
-// InvalidArgument with the line number when it can't be read. Large constants are written as hex.
-Graph parse_graph(std::string_view text);
+// InvalidArgument with the line number when it can't be read. Large constants are written as hex,
+// or as their numbers among those that are kept apart: <float32[512,512] #0>.
+Graph parse_graph(std::string_view text, std::span<const Tensor> apart = {});
 
 }  // namespace cornu

@@ -68,9 +68,17 @@ std::string indent_lines(const std::string& text) {
   return result;
 }
 
-std::string attribute_text(const AttributeValue& value) {
+// Where tensors go that are too large for a text.
+struct Apart {
+  size_t largest;  // bytes within it
+  std::vector<Tensor>& tensors;
+};
+
+std::string graph_text(const Graph& graph, Apart* apart);
+
+std::string attribute_text(const AttributeValue& value, Apart* apart) {
   return std::visit(
-      [](const auto& typed) -> std::string {
+      [apart](const auto& typed) -> std::string {
         using T = std::decay_t<decltype(typed)>;
         if constexpr (std::is_same_v<T, bool>) {
           return typed ? "true" : "false";
@@ -89,9 +97,11 @@ std::string attribute_text(const AttributeValue& value) {
         } else if constexpr (std::is_same_v<T, DType>) {
           return to_string(typed);
         } else if constexpr (std::is_same_v<T, Tensor>) {
-          return tensor_text(typed);
+          if (!apart || typed.bytes() <= apart->largest) return tensor_text(typed);
+          apart->tensors.push_back(typed);
+          return fmt::format("<{} #{}>", type_text(type_of(typed)), apart->tensors.size() - 1);
         } else {
-          return indent_lines(typed->to_string());
+          return indent_lines(graph_text(*typed, apart));
         }
       },
       value);
@@ -103,9 +113,38 @@ std::string ids_text(const std::vector<ValueId>& ids) {
   return text;
 }
 
+std::string graph_text(const Graph& graph, Apart* apart) {
+  std::string text = "graph(";
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    text += fmt::format("{}%{}: {}", i > 0 ? ", " : "", graph.inputs[i],
+                        type_text(graph.type(graph.inputs[i])));
+  }
+  text += ")";
+  for (const StateBinding& state : graph.states) {
+    text += fmt::format("\n  state(%{} {}: {} -> %{})", state.in, in_quotes(state.name),
+                        type_text(graph.type(state.in)), state.out);
+  }
+  text += " {\n";
+  for (const Node& node : graph.nodes) {
+    text +=
+        fmt::format("  {} = {}({})", ids_text(node.outputs), node.op->name, ids_text(node.inputs));
+    const char* separator = " {";
+    for (const auto& [name, value] : node.attributes.entries()) {
+      text += fmt::format("{}{}={}", separator, name, attribute_text(value, apart));
+      separator = ", ";
+    }
+    text += node.attributes.empty() ? " :" : "} :";
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      text += (i > 0 ? ", " : " ") + type_text(graph.type(node.outputs[i]));
+    }
+    text += '\n';
+  }
+  return text + "  return " + ids_text(graph.outputs) + "\n}";
+}
+
 class Parser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  Parser(std::string_view text, std::span<const Tensor> apart) : text_(text), apart_(apart) {}
 
   Graph graph() {
     constexpr int kMaxDepth = 64;
@@ -301,6 +340,7 @@ class Parser {
   Tensor tensor() {
     expect('<');
     const TensorType stated = type();
+    if (accept('#')) return tensor_apart(stated);
     if (!stated.shape.is_static() || stated.bytes() > text_.size())
       fail("a shape as large as the data");
     Tensor tensor = Tensor::empty(stated.shape, stated.dtype);
@@ -334,7 +374,17 @@ class Parser {
     return tensor;
   }
 
+  Tensor tensor_apart(const TensorType& stated) {
+    const auto index = number<size_t>();
+    const bool fits =
+        index < apart_.size() && apart_[index].defined() && type_of(apart_[index]) == stated;
+    if (!fits) fail("the number of a tensor of this type that is kept apart");
+    expect('>');
+    return apart_[index];
+  }
+
   std::string_view text_;
+  std::span<const Tensor> apart_;
   size_t at_ = 0;
   size_t entries_ = 0;  // in the tables of types
   int depth_ = 0;
@@ -342,36 +392,15 @@ class Parser {
 
 }  // namespace
 
-std::string Graph::to_string() const {
-  std::string text = "graph(";
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    text += fmt::format("{}%{}: {}", i > 0 ? ", " : "", inputs[i], type_text(type(inputs[i])));
-  }
-  text += ")";
-  for (const StateBinding& state : states) {
-    text += fmt::format("\n  state(%{} {}: {} -> %{})", state.in, in_quotes(state.name),
-                        type_text(type(state.in)), state.out);
-  }
-  text += " {\n";
-  for (const Node& node : nodes) {
-    text +=
-        fmt::format("  {} = {}({})", ids_text(node.outputs), node.op->name, ids_text(node.inputs));
-    const char* separator = " {";
-    for (const auto& [name, value] : node.attributes.entries()) {
-      text += fmt::format("{}{}={}", separator, name, attribute_text(value));
-      separator = ", ";
-    }
-    text += node.attributes.empty() ? " :" : "} :";
-    for (size_t i = 0; i < node.outputs.size(); ++i) {
-      text += (i > 0 ? ", " : " ") + type_text(type(node.outputs[i]));
-    }
-    text += '\n';
-  }
-  return text + "  return " + ids_text(outputs) + "\n}";
+std::string Graph::to_string() const { return graph_text(*this, nullptr); }
+
+std::string Graph::to_string(size_t largest, std::vector<Tensor>& apart) const {
+  Apart large{largest, apart};
+  return graph_text(*this, &large);
 }
 
-Graph parse_graph(std::string_view text) {
-  Parser parser(text);
+Graph parse_graph(std::string_view text, std::span<const Tensor> apart) {
+  Parser parser(text, apart);
   Graph graph = parser.graph();
   parser.end();
   return graph;

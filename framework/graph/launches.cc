@@ -7,6 +7,10 @@
 #include "framework/core/replica_threads.h"
 
 namespace cornu {
+namespace {
+
+// The first error other than Aborted, which only follows from an error of another replica; else the
+// first one. Null: no errors.
 std::exception_ptr first_cause(const std::vector<std::exception_ptr>& errors) {
   std::exception_ptr cause;
   for (const std::exception_ptr& error : errors) {
@@ -22,8 +26,10 @@ std::exception_ptr first_cause(const std::vector<std::exception_ptr>& errors) {
   return cause;
 }
 
+}  // namespace
+
 LaunchRun::LaunchRun(std::span<Launch> launches,
-                     FunctionRef<bool(const Executable&, size_t)> writes)
+                     FunctionRef<bool(const Executable&, size_t)> writes, States states)
     : launches_(launches) {
   size_t count = 0;
   for (const Launch& launch : launches_) {
@@ -39,6 +45,7 @@ LaunchRun::LaunchRun(std::span<Launch> launches,
     }
   }
   access_.acquire();
+  if (states == States::Tensors) return;
   states_.reserve(count);
   for (const Launch& launch : launches_) {
     for (size_t i = 0; i < launch.variables.size(); ++i) {
@@ -74,6 +81,22 @@ void LaunchRun::operator()(FunctionRef<void(size_t index, bool& touched)> body) 
   if (!cause) return;
   if (std::find(touched.begin(), touched.end(), true) != touched.end()) poison(cause);
   std::rethrow_exception(cause);
+}
+
+void LaunchRun::together(FunctionRef<void(bool& touched)> body) {
+  bool touched = true;
+  try {
+    body(touched);
+  } catch (const std::exception& error) {
+    for (const Launch& launch : launches_) {
+      if (launch.group) launch.group->abort(error.what());
+    }
+    if (touched) poison(std::current_exception());
+    throw;
+  }
+  for (const Launch& launch : launches_) {
+    if (launch.group) launch.group->end_step();
+  }
 }
 
 // Some replicas have written their variables and others haven't: none are valid any more.

@@ -10,7 +10,7 @@
 namespace cornu {
 
 // A graph's text, in which values are numbered as they come, and the constants that are too large
-// for it (over 64 KiB), which are its last inputs there.
+// for it (over 64 KiB), also those of bodies, which stand there by their numbers.
 struct PortableGraph {
   std::string text;
   std::vector<Tensor> constants;

@@ -22,4 +22,8 @@ void refuse_index(const std::string& op, const std::string& index, int64_t axis,
       op, index, -shape[axis], shape[axis], axis, shape);
 }
 
+void refuse_segment(int64_t id, int64_t segments) {
+  raise<OutOfRange>("segment_reduce: index {} is outside of [0, {}), the segments.", id, segments);
+}
+
 }  // namespace cornu

@@ -16,4 +16,7 @@ namespace cornu {
 [[noreturn]] void refuse_index(const std::string& op, const std::string& index, int64_t axis,
                                const Shape& shape);
 
+// OutOfRange: a segment's number of a segment_reduce is none of `segments`.
+[[noreturn]] void refuse_segment(int64_t id, int64_t segments);
+
 }  // namespace cornu

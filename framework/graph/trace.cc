@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "framework/core/at_end.h"
 #include "framework/core/zeros.h"
 #include "framework/graph/passes/pass.h"
 #include "framework/graph/remat_region.h"
@@ -492,7 +493,7 @@ TracedGraph trace(const std::vector<TensorType>& inputs,
                   const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& body,
                   const TraceOptions& options) {
   auto tracer = std::make_shared<Trace>(options);
-  const std::shared_ptr<void> closer(nullptr, [&](void*) { tracer->close(); });
+  const AtEnd ended([&] { tracer->close(); });
   std::vector<Tensor> symbols;
   for (const TensorType& type : inputs) symbols.push_back(tracer->add_input(type));
   TracerScope tracer_scope(tracer.get());

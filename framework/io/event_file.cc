@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "framework/core/error.h"
+#include "framework/core/proto_wire.h"
 #include "framework/io/atomic_file.h"
-#include "framework/io/proto_wire.h"
 #include "framework/io/tf_record.h"
 
 namespace cornu {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <typeinfo>
 
+#include "framework/core/at_end.h"
 #include "framework/core/strings.h"
 #include "framework/graph/dispatch.h"
 #include "framework/graph/trace.h"
@@ -337,7 +338,7 @@ void Layer::build_once(const std::vector<Shape>& input_shapes, std::vector<std::
   internal::BuildUndo undo(*state_);
   state_->building = true;
   state_->built_names = std::move(names);
-  const std::shared_ptr<void> ended(nullptr, [&](void*) { state_->building = false; });
+  const AtEnd ended([&] { state_->building = false; });
   internal::outside_of_traces([&] {
     build_list(input_shapes);
     return 0;

@@ -6,7 +6,7 @@
 #include "data/node.h"
 #include "data/tf_record.h"
 #include "framework/core/hex.h"
-#include "framework/io/proto_wire.h"
+#include "framework/core/proto_wire.h"
 #include "tests/data/support.h"
 #include "tests/golden/golden.h"
 

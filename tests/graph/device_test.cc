@@ -12,6 +12,7 @@
 #include "framework/graph/backend.h"
 #include "framework/graph/devices.h"
 #include "tests/support/device/guarded_device.h"
+#include "tests/support/device/two_backends.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;
@@ -394,4 +395,11 @@ TEST_CASE("the CPU is split into logical devices, each with a share of the threa
   CHECK(error_of([&] { config::set_logical_device_configuration(cpu[0], Limits{{0}}); }) ==
         "InvalidArgument: set_logical_device_configuration: expected a memory_limit of at least 1 "
         "MiB, got 0.");
+}
+
+TEST_CASE("what another backend's device holds comes through the host") {
+  test::register_guarded_devices();
+  test::register_guarded_devices(2, DeviceType::Tpu);
+  test::check_copies_between("GPU:0", "TPU:0");
+  test::check_copies_between("TPU:1", "GPU:1");
 }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "framework/graph/graph.h"
+#include "framework/graph/portable.h"
 #include "framework/graph/trace.h"
 
 using namespace cornu;
@@ -26,6 +27,36 @@ TEST_CASE("constants of all kinds survive the text form") {
   });
   const std::string text = traced.graph.to_string();
   CHECK(parse_graph(text).to_string() == text);
+}
+
+TEST_CASE("large constants travel apart, those of branches and bodies, too") {
+  const Tensor large = ops::reshape(ops::arange(20'000, DType::Float32), {20'000});
+  const TracedGraph traced =
+      trace({{DType::Float32, {20'000}}}, [&](const std::vector<Tensor>& in) {
+        const Tensor chosen = ops::cond(
+            ops::sum(in[0]) > 0, [&] { return in[0] + large; }, [&] { return large * 3 + in[0]; });
+        const auto turned = ops::fori_loop(0, 3,
+                                           [&](const Tensor&, const std::vector<Tensor>& vars) {
+                                             return std::vector<Tensor>{vars[0] * (large + 1)};
+                                           },
+                                           {chosen});
+        return std::vector<Tensor>{turned[0] - large};
+      });
+  const PortableGraph portable = to_portable(traced.graph);
+  CHECK(portable.text.size() < 4096);
+  CHECK(portable.constants.size() == 4);
+  const Graph again = from_portable(portable);
+  CHECK(to_portable(again).text == portable.text);
+  const Tensor x = Tensor::from(std::vector<float>(20'000, 2.0f), {20'000});
+  CHECK(replay(again, {x})[0].to_vector<float>() ==
+        replay(traced.graph, {x})[0].to_vector<float>());
+  // Another type, and too few.
+  PortableGraph damaged = portable;
+  damaged.constants[1] = Tensor::from({1, 2});
+  CHECK_THROWS_AS(from_portable(damaged), InvalidArgument);
+  damaged = portable;
+  damaged.constants.pop_back();
+  CHECK_THROWS_AS(from_portable(damaged), InvalidArgument);
 }
 
 TEST_CASE("text that is no graph is refused with its line") {

@@ -7,7 +7,7 @@
 #include <csignal>
 #include <regex>
 
-#include "framework/io/proto_wire.h"
+#include "framework/core/proto_wire.h"
 #include "tests/support/events.h"
 #include "tests/support/processes.h"
 #include "tests/support/scratch.h"

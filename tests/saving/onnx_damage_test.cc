@@ -7,8 +7,8 @@
 #include <limits>
 #include <random>
 
+#include "framework/core/proto_wire.h"
 #include "framework/core/strings.h"
-#include "framework/io/proto_wire.h"
 #include "framework/ops/ops.h"
 #include "framework/saving/onnx/onnx_proto.h"
 #include "framework/train/model.h"

@@ -99,7 +99,10 @@ TEST_CASE("gradients compute a region's values once more, from what is kept") {
 
 TEST_CASE("training with a RematScope: the same, but for sums' rounding, with less memory") {
   const Trained plain = train(std::nullopt, 6);
-  for (const char* mode : {"full", "activations", "larger_than"}) {
+  // Not all backends tell what memory their programs take.
+  const bool tells = plain.workspace > 0;
+  CHECK((tells || default_device().type != DeviceType::Cpu));
+  for (const std::string mode : {"full", "activations", "larger_than"}) {
     CAPTURE(mode);
     const Trained trained = train(mode, 6);
     REQUIRE(trained.losses.size() == plain.losses.size());
@@ -110,8 +113,9 @@ TEST_CASE("training with a RematScope: the same, but for sums' rounding, with le
     for (size_t i = 0; i < plain.weights.size(); ++i) {
       CHECK(ops::max(ops::abs(trained.weights[i] - plain.weights[i])).item<float>() <= 1e-6f);
     }
+    if (!tells) continue;
     CHECK(trained.workspace < plain.workspace);
-    if (std::string(mode) != "activations") CHECK(trained.workspace * 2 < plain.workspace);
+    if (mode != "activations") CHECK(trained.workspace * 2 < plain.workspace);
   }
 }
 

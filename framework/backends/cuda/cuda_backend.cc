@@ -101,7 +101,7 @@ class CudaBackend : public Backend {
       if (tensor.on_host()) {
         from_host.push_back(&tensor);
       } else {
-        tensor = to_device(tensor, device);
+        tensor = copy(tensor, device);
       }
     }
     gpu.upload(from_host);

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "framework/core/error.h"
+#include "framework/core/proto_wire.h"
 
 namespace cornu::xla {
 namespace {
@@ -46,42 +47,27 @@ int element_type(DType dtype) {
   raise<Internal>("The XLA backend was given strings.");
 }
 
-// ---- protocol buffers by hand ----
-
-void put_varint(std::string& to, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) to += static_cast<char>(value | 0x80);
-  to += static_cast<char>(value);
-}
-void put_number(std::string& to, int field, uint64_t value) {
-  put_varint(to, static_cast<uint64_t>(field) << 3);
-  put_varint(to, value);
-}
-void put_bytes(std::string& to, int field, std::string_view bytes) {
-  put_varint(to, static_cast<uint64_t>(field) << 3 | 2);
-  put_varint(to, bytes.size());
-  to += bytes;
-}
-
 }  // namespace
 
 // CompileOptionsProto { 3: executable_build_options }, ExecutableBuildOptionsProto
 // { 4: num_replicas, 5: num_partitions, 9: device_assignment }, DeviceAssignmentProto
 // { 1: replica_count, 2: computation_count, 3: computation_devices { 1: replica_device_ids } }.
 std::string compile_options(std::span<const int64_t> device_ids) {
+  const auto devices = static_cast<int64_t>(device_ids.size());
   std::string ids;
-  for (const int64_t id : device_ids) put_varint(ids, static_cast<uint64_t>(id));
+  for (const int64_t id : device_ids) wire::put_varint(ids, static_cast<uint64_t>(id));
   std::string computation;
-  put_bytes(computation, 1, ids);
+  wire::put_bytes(computation, 1, ids);
   std::string assignment;
-  put_number(assignment, 1, device_ids.size());
-  put_number(assignment, 2, 1);
-  put_bytes(assignment, 3, computation);
+  wire::put_int(assignment, 1, devices);
+  wire::put_int(assignment, 2, 1);
+  wire::put_bytes(assignment, 3, computation);
   std::string build;
-  put_number(build, 4, device_ids.size());
-  put_number(build, 5, 1);
-  put_bytes(build, 9, assignment);
+  wire::put_int(build, 4, devices);
+  wire::put_int(build, 5, 1);
+  wire::put_bytes(build, 9, assignment);
   std::string options;
-  put_bytes(options, 3, build);
+  wire::put_bytes(options, 3, build);
   return options;
 }
 
@@ -194,7 +180,7 @@ std::vector<std::vector<ArrayPtr>> LoadedProgram::run(
           std::make_shared<DeviceArray>(client_, out[i][k], outputs_[k], devices_[i]));
     }
   }
-  for (pjrt::Event* event : done) client_.plugin().await(event, "XLA: a program failed");
+  client_.plugin().await(done, "XLA: a program failed");
   return results;
 }
 
@@ -265,7 +251,7 @@ ArrayPtr Client::upload(const std::byte* from, const TensorType& type, int index
   upload.device = device(index);
   plugin_->call(upload, "XLA: copying to the device failed");
   auto array = std::make_shared<DeviceArray>(*this, upload.buffer, type, index);
-  plugin_->await(upload.done, "XLA: copying to the device failed");
+  plugin_->await({&upload.done, 1}, "XLA: copying to the device failed");
   return array;
 }
 
@@ -283,7 +269,7 @@ void Client::read(const DeviceArray& array, std::span<std::byte> to) const {
   read.to = to.data();
   read.bytes = to.size();
   plugin_->call(read, "XLA: reading an array failed");
-  plugin_->await(read.done, "XLA: reading an array failed");
+  plugin_->await({&read.done, 1}, "XLA: reading an array failed");
 }
 
 ArrayPtr Client::copy(const DeviceArray& array, int index) {

@@ -7,8 +7,6 @@
 #include <utility>
 
 #include "framework/core/error.h"
-#include "framework/core/replica_threads.h"
-#include "framework/core/variable_access.h"
 #include "framework/graph/launches.h"
 #include "framework/graph/passes/pass.h"
 
@@ -27,47 +25,27 @@ ArrayPtr part_of(const ArrayPtr& array, int64_t begin, const TensorType& type, C
   return program->run(arguments, {}, false).front().front();
 }
 
-// One run: the variables of its launches, their arrays, and what they become.
+// One run: arrays of its launches' variables, and what they become.
 class Run {
  public:
-  Run(std::span<Launch> launches, Client& client) : launches_(launches), client_(client) {
-    for (const Launch& launch : launches_) {
-      first_state_.push_back(states_);
-      for (size_t i = 0; i < launch.variables.size(); ++i, ++states_) {
-        access_.add(launch.variables[i], code(launch).writes(i));
-      }
-    }
-    access_.acquire();
-  }
+  Run(std::span<Launch> launches, Client& client)
+      : launches_(launches),
+        client_(client),
+        run_(
+            launches,
+            [](const Executable& executable, size_t state) {
+              return static_cast<const XlaExecutable&>(executable).writes(state);
+            },
+            LaunchRun::States::Tensors),
+        results_(launches.size()) {}
 
   void operator()() {
-    results_.resize(launches_.size());
     if (!communicates()) {
-      for (size_t i = 0; i < launches_.size(); ++i) run_alone(i);
+      run_([&](size_t index, bool& touched) { run_alone(index, touched); });
     } else if (are_one_program()) {
-      run_together();
+      run_.together([&](bool& touched) { run_together(touched); });
     } else {
-      return run_segments();
-    }
-    std::exception_ptr refused;
-    for (size_t i = 0; i < launches_.size(); ++i) {
-      const std::exception_ptr one = take_refused(text(i), results_[i]);
-      if (!refused) refused = one;
-    }
-    // Of several replicas, others have gone on.
-    if (refused && launches_.size() > 1) std::rethrow_exception(refused);
-    for (size_t i = 0; i < launches_.size(); ++i) finish(i);
-    started_ = false;
-    if (refused) std::rethrow_exception(refused);
-  }
-
-  // What was overwritten, or may have been.
-  void poison(const std::string& why) const {
-    if (!started_) return;
-    for (const Launch& launch : launches_) {
-      for (size_t i = 0; i < launch.variables.size(); ++i) {
-        if (code(launch).writes(i)) launch.variables[i].poison(why);
-      }
+      run_segments();
     }
   }
 
@@ -107,7 +85,7 @@ class Run {
     std::vector<ArrayPtr> arrays;
     for (const Tensor& input : launch.inputs) arrays.push_back(array_of(input, client_));
     for (size_t i = 0; i < launch.variables.size(); ++i) {
-      const Tensor& value = access_.current(first_state_[index] + i, launch.device);
+      const Tensor& value = run_.current(index, i);
       ArrayPtr array = array_of(value, client_);
       // Held by the variable's buffer, and here.
       const bool only_ours = value.is_unique() && array.use_count() == 2;
@@ -117,16 +95,25 @@ class Run {
     return arrays;
   }
 
-  void run_alone(size_t index) {
+  // A program that refuses something gives its variables the values that they had.
+  void run_alone(size_t index, bool& touched) {
+    touched = false;
     std::vector<int64_t> kept;
     const std::vector<ArrayPtr> arrays[] = {arguments(index, kept)};
     const LoadedProgram& program =
         code(launches_[index]).program_for({launches_[index].device.index});
-    started_ = true;
+    touched = true;
     results_[index] = std::move(program.run(arrays, kept, false).front());
+    const std::exception_ptr refused = take_refused(text(index), results_[index]);
+    finish(index);
+    if (!refused) return;
+    touched = false;
+    std::rethrow_exception(refused);
   }
 
-  void run_together() {
+  // Here others have gone on with what one refuses.
+  void run_together(bool& touched) {
+    touched = false;
     std::vector<int64_t> kept;
     std::vector<std::vector<ArrayPtr>> arrays;
     std::vector<int> devices;
@@ -137,31 +124,24 @@ class Run {
     std::ranges::sort(kept);
     kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
     const LoadedProgram& program = code(launches_.front()).program_for(devices);
-    started_ = true;
+    touched = true;
     results_ = program.run(arrays, kept, true);
+    for (size_t i = 0; i < launches_.size(); ++i) {
+      if (const auto refused = take_refused(text(i), results_[i])) std::rethrow_exception(refused);
+    }
+    for (size_t i = 0; i < launches_.size(); ++i) finish(i);
   }
 
   // Nothing is overwritten; variables are replaced when all replicas have done well.
   void run_segments() {
-    std::vector<std::exception_ptr> errors(launches_.size());
-    std::vector<std::vector<ArrayPtr>> arrays;
-    for (size_t i = 0; i < launches_.size(); ++i) {
-      std::vector<int64_t> kept;
-      arrays.push_back(arguments(i, kept));
-    }
-    run_replicas(static_cast<int>(launches_.size()), [&](int replica) {
-      const auto index = static_cast<size_t>(replica);
+    run_([&](size_t index, bool& touched) {
+      touched = false;
       const Launch& launch = launches_[index];
-      try {
-        CORNU_ASSERT(launch.group != nullptr, ==, true);
-        results_[index] =
-            code(launch).segments().run(arrays[index], launch.device.index, *launch.group);
-      } catch (const std::exception& error) {
-        errors[index] = std::current_exception();
-        if (launch.group) launch.group->abort(error.what());
-      }
+      CORNU_ASSERT(launch.group != nullptr, ==, true);
+      std::vector<int64_t> kept;
+      results_[index] =
+          code(launch).segments().run(arguments(index, kept), launch.device.index, *launch.group);
     });
-    if (const std::exception_ptr cause = first_cause(errors)) std::rethrow_exception(cause);
     for (size_t i = 0; i < launches_.size(); ++i) finish(i);
   }
 
@@ -173,18 +153,15 @@ class Run {
     for (size_t i = 0; i < outputs; ++i) launch.outputs.push_back(tensor_of(results[i]));
     const std::vector<size_t>& written = text(index).written;
     for (size_t i = 0; i < written.size(); ++i) {
-      access_.replace(first_state_[index] + written[i],
-                      tensor_of(std::exchange(results_[index][outputs + i], nullptr)));
+      run_.replace(index, written[i],
+                   tensor_of(std::exchange(results_[index][outputs + i], nullptr)));
     }
   }
 
   std::span<Launch> launches_;
   Client& client_;
-  VariableAccess access_;
-  std::vector<size_t> first_state_;  // by launch
-  size_t states_ = 0;
-  size_t replicas_ = 1;  // of one program
-  bool started_ = false;
+  LaunchRun run_;
+  size_t replicas_ = 1;                         // of one program
   std::vector<std::vector<ArrayPtr>> results_;  // by launch
 };
 
@@ -260,18 +237,7 @@ std::vector<Tensor> run_op(XlaExecutable& executable, std::span<const Tensor> in
 
 void run_launches(std::span<Launch> launches, Client& client) {
   Run run(launches, client);
-  try {
-    run();
-  } catch (const std::exception& error) {
-    run.poison(error.what());
-    for (const Launch& launch : launches) {
-      if (launch.group) launch.group->abort(error.what());
-    }
-    throw;
-  }
-  for (const Launch& launch : launches) {
-    if (launch.group) launch.group->end_step();
-  }
+  run();
 }
 
 }  // namespace cornu::xla

@@ -36,6 +36,9 @@ const LoweringTable& lowering_table();
 // those that states which it writes have at its end. Its own outputs are `outputs`.
 Values lower_graph(const Graph& graph, std::span<const Value> inputs, Writer& to);
 
+// Joins, by this op, what the replicas that run a program have; for more than one.
+Value reduce_replicas(Writer& to, std::string_view op, const Value& x);
+
 // A module whose function "main" makes `results` of `parameters`, by what was written. Attributes
 // of parameters: by their number.
 std::string module_text(const Writer& to, const Values& parameters, const Values& results,

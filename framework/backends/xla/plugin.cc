@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <exception>
 
 #include "framework/core/error.h"
 
@@ -80,15 +81,24 @@ void Plugin::fail(pjrt::Error* error, const char* what) const {
   throw_status(code.code, text);
 }
 
-void Plugin::await(pjrt::Event* event, const char* what) const {
-  if (event == nullptr) return;
-  auto wait = sized<pjrt::EventAwait>();
-  wait.event = event;
-  pjrt::Error* error = function(pjrt::EventAwait::kFunction)(&wait);
-  auto destroy = sized<pjrt::EventDestroy>();
-  destroy.event = event;
-  finish(destroy);
-  if (error) fail(error, what);
+void Plugin::await(std::span<pjrt::Event* const> events, const char* what) const {
+  std::exception_ptr first;
+  for (pjrt::Event* event : events) {
+    if (event == nullptr) continue;
+    auto wait = sized<pjrt::EventAwait>();
+    wait.event = event;
+    pjrt::Error* error = function(pjrt::EventAwait::kFunction)(&wait);
+    auto destroy = sized<pjrt::EventDestroy>();
+    destroy.event = event;
+    finish(destroy);
+    if (!error) continue;
+    try {
+      fail(error, what);
+    } catch (const Error&) {
+      if (!first) first = std::current_exception();
+    }
+  }
+  if (first) std::rethrow_exception(first);
 }
 
 std::unique_ptr<Plugin> find_plugin(std::string& why) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -40,8 +41,9 @@ class Plugin {
     function(Arguments::kFunction)(&arguments);
   }
 
-  // Waits for an event, and destroys it.
-  void await(pjrt::Event* event, const char* what) const;
+  // Waits for these events, of which some may be null, and destroys them; then throws the first
+  // error among them.
+  void await(std::span<pjrt::Event* const> events, const char* what) const;
 
  private:
   pjrt::Function function(size_t index) const { return api_->functions[index]; }

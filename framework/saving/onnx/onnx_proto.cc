@@ -3,9 +3,9 @@
 
 #include <utility>
 
+#include "framework/core/proto_wire.h"
 #include "framework/core/strings.h"
 #include "framework/core/utf8.h"
-#include "framework/io/proto_wire.h"
 
 namespace cornu::onnx {
 namespace {

@@ -53,6 +53,19 @@ TEST_CASE("what is refused is the last result, and states keep their values then
         0);
 }
 
+TEST_CASE("what is computed once more stands behind a barrier") {
+  const ProgramText program = lowered(
+      "graph(%0: float32[4]) {\n"
+      "  %1 = exp(%0) : float32[4]\n"
+      "  %2 = optimization_barrier(%0) : float32[4]\n"
+      "  %3 = exp(%2) : float32[4]\n"
+      "  %4 = add(%1, %3) : float32[4]\n"
+      "  return %4\n"
+      "}");
+  CHECK(program.text.find("\"stablehlo.optimization_barrier\"(%0) : (tensor<4xf32>) -> "
+                          "tensor<4xf32>") != std::string::npos);
+}
+
 TEST_CASE("replicas reduce by one all_reduce, one replica by none") {
   const std::string graph =
       "graph(%0: float32[2]) {\n"

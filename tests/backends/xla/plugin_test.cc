@@ -2,10 +2,13 @@
 // What the loader says of files that are no plugin, and of none at all.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cstdlib>
 #include <fstream>
+#include <vector>
 
 #include "framework/backends/xla/plugin.h"
+#include "tests/backends/xla/fake_event.h"
 #include "tests/support/errors.h"
 #include "tests/support/scratch.h"
 
@@ -36,6 +39,23 @@ TEST_CASE("a plugin of another version is refused before any function is called"
         CORNU_TEST_OLD_PLUGIN
         ": expected a PJRT API of version 0.x with 71 functions or more, got version 7.3 with 8. "
         "Install another version of the plugin.");
+}
+
+TEST_CASE("all events are awaited and destroyed, then the first error is thrown") {
+  const Plugin plugin(CORNU_TEST_FAKE_PLUGIN);
+  std::array<test::FakeEvent, 4> fakes;
+  fakes[1].code = static_cast<int>(StatusCode::OutOfRange);
+  fakes[2].code = static_cast<int>(StatusCode::NotFound);
+  std::vector<pjrt::Event*> events = {nullptr};
+  for (test::FakeEvent& fake : fakes) events.push_back(reinterpret_cast<pjrt::Event*>(&fake));
+  CHECK(message_of<OutOfRange>([&] { plugin.await(events, "XLA: a program failed"); }) ==
+        "XLA: a program failed: it is lost");
+  for (const test::FakeEvent& fake : fakes) {
+    CHECK(fake.awaited == 1);
+    CHECK(fake.destroyed == 1);
+    CHECK(fake.errors == 0);
+  }
+  plugin.await(std::span(events).first(2), "XLA: nothing failed");
 }
 
 TEST_CASE("the environment names the plugin; what was looked for is told") {

@@ -196,6 +196,7 @@ class GuardedBackend : public Backend {
   }
 
   Tensor to_device(const Tensor& tensor, const Device& device) override {
+    CORNU_ASSERT((tensor.on_host() || tensor.device().type == device.type), ==, true);
     const auto [copy, open] = new_tensor(type_of(tensor), device);
     tensor.copy_to_host(open);
     return copy;
@@ -216,9 +217,9 @@ Backend& guarded_backend() {
   return *backend;
 }
 
-void register_guarded_devices(int count) {
+void register_guarded_devices(int count, DeviceType type) {
   devices = count;
-  register_backend(DeviceType::Gpu, guarded_backend());
+  register_backend(type, guarded_backend());
 }
 
 void use_guarded_device(const std::string& name) {

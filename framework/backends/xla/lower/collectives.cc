@@ -33,8 +33,7 @@ Values lower_all_reduce(const KernelSpec& spec, std::span<const Value> in, Write
   for (const Value& x : in) {
     const DType wide = is_half(x.dtype()) ? DType::Float32 : x.dtype();
     const Value operand = convert(to, x, wide);
-    Value sum = to.op("stablehlo.all_reduce", {operand}, operand.type,
-                      "replica_groups = " + all_replicas(to.replicas), to.reducer(joins(op), wide));
+    Value sum = reduce_replicas(to, joins(op), operand);
     if (op == ReduceOp::Mean) sum = divide(to, sum, splat_int(to, to.replicas, sum.type));
     results.push_back(convert(to, sum, x.dtype()));
   }
@@ -42,6 +41,11 @@ Values lower_all_reduce(const KernelSpec& spec, std::span<const Value> in, Write
 }
 
 }  // namespace
+
+Value reduce_replicas(Writer& to, std::string_view op, const Value& x) {
+  return to.op("stablehlo.all_reduce", {x}, x.type, "replica_groups = " + all_replicas(to.replicas),
+               to.reducer(op, x.dtype()));
+}
 
 void register_collectives(LoweringTable& table) { table.add("all_reduce", lower_all_reduce); }
 

@@ -3,13 +3,50 @@
 #include <algorithm>
 
 #include "framework/backends/xla/lowering.h"
+#include "framework/core/error.h"
 
 namespace cornu::xla {
 namespace {
 
-bool checks_values(const Graph& graph) {
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                     [](const Node& node) { return node.traits().checks_values; });
+bool communicates(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes,
+                             [](const Node& node) { return node.traits().collective; });
+}
+
+// Whether a graph may refuse something: values, or, where several replicas run it, that these go
+// different ways to what communicates.
+bool refuses(const Graph& graph, const Writer& to) {
+  return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+    const OpTraits traits = node.traits();
+    const bool runs_collectives = traits.collective && !node.op->traits.collective;
+    return traits.checks_values || (to.replicas > 1 && runs_collectives);
+  });
+}
+
+// On how many replicas a predicate holds.
+Value count_holding(const Value& predicate, Writer& to) {
+  return reduce_replicas(to, "add", convert(to, predicate, DType::Int32));
+}
+
+Value holds_anywhere(const Value& predicate, Writer& to) {
+  const Value count = count_holding(predicate, to);
+  return compare(to, "GT", count, like(to, 0, count));
+}
+
+// What decides over collectives: if it differs, replicas would wait for each other for ever. So all
+// go the way where it holds, and that is refused.
+Value agreed(const std::string& op, const Value& predicate, Writer& to) {
+  const Value count = count_holding(predicate, to);
+  const Value some = compare(to, "GT", count, like(to, 0, count));
+  const Value not_all = compare(to, "LT", count, splat_int(to, to.replicas, count.type));
+  to.refuse(both(to, some, not_all), count, [op, replicas = to.replicas](int64_t holding, int64_t) {
+    raise<FailedPrecondition>(
+        "{}: every rank must make the same calls in the same order, but its predicate holds on {} "
+        "of {} replicas, and what it decides over communicates. What replicas do may not depend on "
+        "their data: let them reduce it before, for example with all_reduce.",
+        op, holding, replicas);
+  });
+  return some;
 }
 
 // The status is there, if it will be carried.
@@ -26,7 +63,11 @@ Value pop(Values& values) {
 Values lower_cond(const KernelSpec& spec, std::span<const Value> in, Writer& to) {
   const Graph& then = spec.attributes.get_graph("then");
   const Graph& otherwise = spec.attributes.get_graph("else");
-  const bool checks = checks_values(then) || checks_values(otherwise);
+  const bool checks = refuses(then, to) || refuses(otherwise, to);
+  Value predicate = reshape(to, in[0], {});
+  if (to.replicas > 1 && (communicates(then) || communicates(otherwise))) {
+    predicate = agreed(spec.op.name, predicate, to);
+  }
   require_status(checks, to);
   const Value before = to.status();
   std::vector<TensorType> types(spec.outputs.begin(), spec.outputs.end());
@@ -40,8 +81,7 @@ Values lower_cond(const KernelSpec& spec, std::span<const Value> in, Writer& to)
     });
   };
   const std::string regions = branch(then) + ", " + branch(otherwise);
-  const Value predicate[] = {reshape(to, in[0], {})};
-  Values results = to.ops("stablehlo.if", predicate, types, {}, regions);
+  Values results = to.ops("stablehlo.if", {&predicate, 1}, types, {}, regions);
   to.set_status(checks ? pop(results) : before);
   return results;
 }
@@ -53,6 +93,7 @@ struct Loop {
   Values xs;
   Values captures;
   int64_t slots;  // of the stacks
+  bool agrees;    // replicas do, on each turn
   bool checks;
 
   size_t stacks() const { return body.outputs.size() - carries.size(); }
@@ -117,16 +158,19 @@ Values next_values(const Loop& loop, const LoopValues& now, const Value& place, 
 }
 
 // Runs turns while `goes_on`, each with the slices at `place`; returns what the loop carries.
-Values write_loop(const Loop& loop, FunctionRef<Value(const LoopValues&)> goes_on,
+Values write_loop(const std::string& who, const Loop& loop,
+                  FunctionRef<Value(const LoopValues&)> goes_on,
                   FunctionRef<Value(const LoopValues&)> place, Writer& to) {
   require_status(loop.checks, to);
   const Value before = to.status();
   const auto condition = [&](std::span<const Value> values) {
-    return goes_on(LoopValues(loop, values));
+    const Value holds = goes_on(LoopValues(loop, values));
+    return loop.agrees ? holds_anywhere(holds, to) : holds;
   };
   const auto turn = [&](std::span<const Value> values) -> Values {
     const LoopValues now(loop, values);
     if (loop.checks) to.set_status(now.status());
+    if (loop.agrees) agreed(who, goes_on(now), to);
     return next_values(loop, now, place(now), to);
   };
   Values results = while_loop(to, initial_values(loop, to), condition, turn);
@@ -152,6 +196,7 @@ Values lower_scan(const KernelSpec& spec, std::span<const Value> in, Writer& to)
     return results;
   }
   const TensorType number{DType::Int64, {}};
+  const bool agrees = counted && to.replicas > 1 && communicates(body);
   Value count = splat_int(to, length, number);
   if (counted) {
     const Value given = reshape(to, in.back(), {});
@@ -162,7 +207,8 @@ Values lower_scan(const KernelSpec& spec, std::span<const Value> in, Writer& to)
             part(in, carries, carries + xs),
             part(in, carries + xs, captures),
             length,
-            checks_values(body)};
+            agrees,
+            agrees || refuses(body, to)};
   loop.captures.push_back(count);
   const auto goes_on = [&](const LoopValues& now) {
     return compare(to, "LT", now.turn(), now.captures().back());
@@ -172,7 +218,7 @@ Values lower_scan(const KernelSpec& spec, std::span<const Value> in, Writer& to)
     const Value last = subtract(to, now.captures().back(), splat_int(to, 1, number));
     return subtract(to, last, now.turn());
   };
-  const Values results = write_loop(loop, goes_on, place, to);
+  const Values results = write_loop(spec.op.name, loop, goes_on, place, to);
   return part(results, 1, 1 + body.outputs.size());
 }
 
@@ -182,13 +228,15 @@ Values lower_while(const KernelSpec& spec, std::span<const Value> in, Writer& to
   const auto carries = static_cast<size_t>(spec.attributes.get_int("carries"));
   const int64_t maximum = spec.attributes.get_int("maximum");
   // What a condition refuses isn't carried.
-  if (checks_values(condition)) return {};
+  if (refuses(condition, to)) return {};
+  const bool agrees = to.replicas > 1 && communicates(body);
   const Loop loop{body,
                   part(in, 0, carries),
                   {},
                   part(in, carries, in.size()),
                   std::max<int64_t>(maximum, 0),
-                  checks_values(body)};
+                  agrees,
+                  agrees || refuses(body, to)};
   const auto goes_on = [&](const LoopValues& now) {
     Values inputs(now.carries().begin(), now.carries().end());
     append(inputs, now.captures());
@@ -204,7 +252,7 @@ Values lower_while(const KernelSpec& spec, std::span<const Value> in, Writer& to
     }
     return results;
   }
-  const Values all = write_loop(loop, goes_on, place, to);
+  const Values all = write_loop(spec.op.name, loop, goes_on, place, to);
   Values results = part(all, 1, 1 + carries);
   results.push_back(reshape(to, all[0], spec.outputs[carries].shape));
   append(results, std::span(all).subspan(1 + carries, loop.stacks()));

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "framework/backends/xla/lowering.h"
-#include "framework/core/error.h"
+#include "framework/graph/refusals.h"
 
 namespace cornu::xla {
 namespace {
@@ -24,10 +24,7 @@ Value checked_indices(const KernelSpec& spec, const Value& indices, const Shape&
   to.refuse(bad, wide, [=](int64_t value, int64_t) {
     const std::string index =
         is_unsigned ? fmt::to_string(static_cast<uint64_t>(value)) : fmt::to_string(value);
-    raise<OutOfRange>(
-        "{}: index {} is outside of [{}, {}), axis {} of shape {}. Negative indices count from the "
-        "end.",
-        op, index, -size, size, axis, shape);
+    refuse_index(op, index, axis, shape);
   });
   const Value from_end = add(to, wide, splat_int(to, size, wide.type));
   return select(to, compare(to, "LT", wide, like(to, 0, wide)), from_end, wide);
@@ -161,9 +158,7 @@ Values lower_segment_reduce(const KernelSpec& spec, std::span<const Value> in, W
   const Value ids = convert(to, in[0], DType::Int64);
   const Value bad = either(to, compare(to, "LT", ids, like(to, 0, ids)),
                            compare(to, "GE", ids, splat_int(to, count, ids.type)));
-  to.refuse(bad, ids, [count](int64_t id, int64_t) {
-    raise<OutOfRange>("segment_reduce: index {} is outside of [0, {}), the segments.", id, count);
-  });
+  to.refuse(bad, ids, [count](int64_t id, int64_t) { refuse_segment(id, count); });
   const DType wide = is_half(type.dtype) ? DType::Float32 : type.dtype;
   const TensorType result{wide, type.shape};
   const bool is_product = reduction == "prod";

@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
+#include "framework/core/proto_wire.h"
 #include "framework/core/strings.h"
 #include "framework/io/file_reader.h"
-#include "framework/io/proto_wire.h"
 #include "framework/saving/onnx/reading/onnx_file.h"
 #include "framework/saving/onnx/reading/wire_numbers.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/io/proto_wire.h"
+#include "framework/core/proto_wire.h"
 
 namespace cornu::onnx::reading {
 

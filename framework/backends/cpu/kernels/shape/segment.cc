@@ -7,6 +7,7 @@
 #include "framework/backends/cpu/kernel.h"
 #include "framework/backends/cpu/kernels/through_float32.h"
 #include "framework/core/threads.h"
+#include "framework/graph/refusals.h"
 
 namespace cornu::cpu {
 namespace {
@@ -63,8 +64,7 @@ std::unique_ptr<Kernel> make_typed(const SegmentSizes& sizes) {
     const auto* ids = static_cast<const I*>(args.in[0]);
     for (int64_t i = 0; i < sizes.slices; ++i) {
       if (static_cast<uint64_t>(ids[i]) >= static_cast<uint64_t>(sizes.segments)) {
-        raise<OutOfRange>("segment_reduce: index {} is outside of [0, {}), the segments.", ids[i],
-                          sizes.segments);
+        refuse_segment(ids[i], sizes.segments);
       }
     }
     const auto* data = static_cast<const T*>(args.in[1]);

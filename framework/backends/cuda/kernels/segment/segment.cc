@@ -7,7 +7,7 @@
 #include "framework/backends/cuda/kernels/scan/sort.h"
 #include "framework/backends/cuda/lowering.h"
 #include "framework/backends/cuda/sources.h"
-#include "framework/core/error.h"
+#include "framework/graph/refusals.h"
 
 namespace cornu::cuda {
 namespace {
@@ -20,10 +20,8 @@ bool lower_segment_reduce(const KernelSpec& spec, Lowering& lowering) {
   const int64_t segments = spec.attributes.get_int("count");
   const int64_t slices = spec.inputs[0].shape.num_elements();
   const int64_t inner = spec.inputs[1].shape.slice(1).num_elements();
-  const int64_t check = lowering.add_check([segments](int64_t id) {
-    raise<OutOfRange>("segment_reduce: index {} is outside of [0, {}), the segments.", id,
-                      segments);
-  });
+  const int64_t check =
+      lowering.add_check([segments](int64_t id) { refuse_segment(id, segments); });
   Slot order = in(0);  // unused where there are no slices
   Slot keys = in(0);
   if (slices > 0) {
