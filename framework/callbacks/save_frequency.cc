@@ -4,13 +4,13 @@
 #include <cstring>
 
 #include "framework/core/error.h"
+#include "framework/core/strings.h"
 
 namespace cornu::callbacks {
 
 SaveFrequency::SaveFrequency(const char* text) {
-  check<InvalidArgument>(text && std::strcmp(text, "epoch") == 0,
-                         "save_freq: expected \"epoch\" or a number of batches, got \"{}\".",
-                         text ? text : "");
+  check<InvalidArgument>(std::strcmp(given_text(text, "save_freq"), "epoch") == 0,
+                         "save_freq: expected \"epoch\" or a number of batches, got \"{}\".", text);
 }
 
 SaveFrequency::SaveFrequency(int64_t batches) : batches_(batches) {

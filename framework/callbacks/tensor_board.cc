@@ -16,6 +16,7 @@
 #include "framework/callbacks/step_traces.h"
 #include "framework/callbacks/summaries.h"
 #include "framework/core/logging.h"
+#include "framework/core/strings.h"
 #include "framework/io/event_file.h"
 #include "framework/strategy/strategy.h"
 
@@ -323,7 +324,7 @@ ProfiledBatches::ProfiledBatches(int64_t first, int64_t last) : first_(first), l
 }
 
 UpdateFrequency::UpdateFrequency(const char* text) {
-  const std::string_view name = text ? text : "";
+  const std::string_view name = given_text(text, "update_freq");
   check<InvalidArgument>(name == "epoch" || name == "batch",
                          "update_freq: expected \"epoch\", \"batch\" or a number of batches, got "
                          "\"{}\".",

@@ -91,6 +91,12 @@ DType dtype_from_string(std::string_view name) {
   raise<InvalidArgument>("Unknown dtype '{}'.{}", name, did_you_mean(name, known));
 }
 
+DType dtype_from_string(const char* name) {
+  return dtype_from_string(std::string_view(given_text(name, "dtype")));
+}
+
+DTypeName::DTypeName(const char* name) : std::string(given_text(name, "dtype")) {}
+
 size_t size_of(DType dtype) { return info(dtype).size; }
 bool is_floating(DType dtype) { return info(dtype).floating; }
 bool is_half(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }

@@ -51,6 +51,7 @@ struct bfloat16 {
 const char* to_string(DType dtype);
 // Throws InvalidArgument with the nearest known name.
 DType dtype_from_string(std::string_view name);
+DType dtype_from_string(const char* name);  // InvalidArgument for a null pointer, too
 
 std::ostream& operator<<(std::ostream& out, DType dtype);
 
@@ -74,7 +75,7 @@ class DTypeName : public std::string {
  public:
   DTypeName() = default;                                         // the default policy
   DTypeName(DType dtype) : std::string(to_string(dtype)) {}      // NOLINT: implicit on purpose
-  DTypeName(const char* name) : std::string(name) {}             // NOLINT
+  DTypeName(const char* name);                                   // NOLINT
   DTypeName(std::string name) : std::string(std::move(name)) {}  // NOLINT
 };
 

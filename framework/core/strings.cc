@@ -8,6 +8,8 @@
 #include <iterator>
 #include <numeric>
 
+#include "framework/core/error.h"
+
 namespace cornu {
 namespace {
 
@@ -135,6 +137,14 @@ std::string printable(std::string_view text, size_t most) {
     }
   }
   return result;
+}
+
+const char* given_text(const char* text, std::string_view argument) {
+  check<InvalidArgument>(text != nullptr,
+                         "{}: expected a text, got a null pointer. Where the option may be left "
+                         "out, leave it out or write {{}}.",
+                         argument);
+  return text;
 }
 
 std::string join(std::span<const std::string> parts, std::string_view separator) {

@@ -32,6 +32,10 @@ std::string lower_case(std::string_view text);
 // longer than `most` bytes is cut, with "…" at the end.
 std::string printable(std::string_view text, size_t most = 100);
 
+// What a C string says: the text that `argument` ("activation") was given. InvalidArgument, which
+// names it, for a null pointer.
+const char* given_text(const char* text, std::string_view argument);
+
 std::string join(std::span<const std::string> parts, std::string_view separator);
 
 }  // namespace cornu

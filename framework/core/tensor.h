@@ -294,6 +294,7 @@ class Tensor {
     std::shared_ptr<const Impl> logits;
     const char* activation = "";         // of logits
     std::shared_ptr<const Impl> origin;  // what this differs from in mask, weakness or place alone
+    std::weak_ptr<void> variable;        // whose value this is, not something computed of it
     mutable HostCopy host_copy;
   };
   friend class Variable;

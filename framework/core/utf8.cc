@@ -13,22 +13,39 @@ constexpr char32_t kReplacement = 0xFFFD;
 
 bool goes_on(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
+struct Piece {
+  size_t length = 1;
+  bool whole = false;
+};
+
+// The character that a text begins with; or the longest part of one that ends early, which
+// becomes one U+FFFD (Unicode 3.9: table 3-7 and "U+FFFD substitution of maximal subparts").
+Piece first_piece(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text.front());
+  if (first < 0x80) return {1, true};
+  if (first < 0xC2 || first > 0xF4) return {1, false};
+  const size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  unsigned least = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;  // of the second byte
+  unsigned most = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+  for (size_t i = 1; i < size; ++i) {
+    const unsigned byte = i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
+    if (byte < least || byte > most) return {i, false};
+    least = 0x80;
+    most = 0xBF;
+  }
+  return {size, true};
+}
+
 // The next character, which is taken away.
 char32_t take(std::string_view& text) {
-  const auto first = static_cast<unsigned char>(text.front());
-  text.remove_prefix(1);
-  if (first < 0x80) return first;
-  const size_t more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1;
-  if (first < 0xC2 || first > 0xF4) return kReplacement;
-  char32_t value = first & (0x3Fu >> more);
-  for (size_t i = 0; i < more; ++i) {
-    if (text.empty() || !goes_on(text.front())) return kReplacement;
-    value = value << 6 | (static_cast<unsigned char>(text.front()) & 0x3Fu);
-    text.remove_prefix(1);
-  }
-  constexpr char32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
-  const bool surrogate = value >= 0xD800 && value < 0xE000;
-  return value < kLeast[more] || value > 0x10FFFF || surrogate ? kReplacement : value;
+  const auto [length, whole] = first_piece(text);
+  const std::string_view bytes = text.substr(0, length);
+  text.remove_prefix(length);
+  if (!whole) return kReplacement;
+  char32_t value = static_cast<unsigned char>(bytes[0]);
+  if (length > 1) value &= 0x7Fu >> length;
+  for (const char c : bytes.substr(1)) value = value << 6 | (static_cast<unsigned char>(c) & 0x3Fu);
+  return value;
 }
 
 void put(std::string& text, char32_t value) {
@@ -58,10 +75,21 @@ locale_t unicode() {
 
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
-    const bool says_so = text.starts_with("\xEF\xBF\xBD");  // U+FFFD itself
-    if (take(text) == kReplacement && !says_so) return false;
+    const Piece piece = first_piece(text);
+    if (!piece.whole) return false;
+    text.remove_prefix(piece.length);
   }
   return true;
+}
+
+std::vector<std::string> utf8_characters(std::string_view text) {
+  std::vector<std::string> characters;
+  while (!text.empty()) {
+    const Piece piece = first_piece(text);
+    characters.emplace_back(piece.whole ? text.substr(0, piece.length) : "\xEF\xBF\xBD");
+    text.remove_prefix(piece.length);
+  }
+  return characters;
 }
 
 int64_t utf8_length(std::string_view text) {

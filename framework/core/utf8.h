@@ -5,11 +5,15 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cornu {
 
 // Is it nothing but whole characters?
 bool is_utf8(std::string_view text);
+// Its characters, one after another. What is no UTF-8 becomes U+FFFD: each byte, or the bytes that
+// a character begins with where it ends early (as ICU, and TensorFlow's unicode_split).
+std::vector<std::string> utf8_characters(std::string_view text);
 // The characters: bytes but those that go on with one, so that any bytes have a length.
 int64_t utf8_length(std::string_view text);
 // Where character `number` begins; the end of the text where there are no more.

@@ -44,7 +44,15 @@ Variable::Variable(const Tensor& initial_value, const VariableOptions& options)
 // The value on the variable's device, by a handle of its own: tapes go by identity.
 Tensor Variable::own_handle(const Tensor& value) const {
   const bool is_there = value.is_bound() && value.device().shares_memory_with(impl().device);
-  return (is_there ? value : value.to(impl().device)).with_shape(impl().shape);
+  Tensor own = (is_there ? value : value.to(impl().device)).with_shape(impl().shape);
+  const_cast<Tensor::Impl&>(*own.impl_).variable = impl_;  // no other handle has it yet
+  return own;
+}
+
+Variable Variable::of_value(const Tensor& value) {
+  Variable variable;
+  variable.impl_ = std::static_pointer_cast<Impl>(value.impl().variable.lock());
+  return variable;
 }
 
 Tensor Variable::value() const {

@@ -140,6 +140,9 @@ class Variable {
 
   // ---- for backends, traces and checkpoints ----
 
+  // The variable that this is a value of, as value() gave it outside of traces; undefined for what
+  // was computed, and where the variable is gone.
+  static Variable of_value(const Tensor& value);
   // The stored value, past hooks and observers. FailedPrecondition when poisoned.
   Tensor stored() const;
   // Replaces the stored value, past the hooks; unpoisons.

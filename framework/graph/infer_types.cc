@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cctype>
 
 #include "framework/graph/open_axes.h"
 #include "framework/graph/trace.h"
@@ -8,7 +9,7 @@ namespace cornu {
 namespace {
 
 // The error text of one substitute, for the user: numbers that differ with the other substitute
-// become None. Unchanged where the two texts don't match.
+// become None, but for those of names ("dense_1"). Unchanged where the two texts don't match.
 std::string with_unknowns(const std::string& text, const std::string& other) {
   auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   auto number_at = [&](const std::string& from, size_t i) {
@@ -28,7 +29,10 @@ std::string with_unknowns(const std::string& text, const std::string& other) {
       result += text[i++];
       continue;
     }
-    result += number == number_of_other ? number : "None";
+    const bool in_name =
+        !result.empty() &&
+        (result.back() == '_' || std::isalnum(static_cast<unsigned char>(result.back())));
+    result += in_name || number == number_of_other ? number : "None";
     i += number.size();
     j += number_of_other.size();
   }

@@ -157,7 +157,7 @@ Json LossImpl::get_config() const {
   return config;
 }
 
-Loss::Loss(const char* name) : Loss(std::string(name)) {}
+Loss::Loss(const char* name) : Loss(std::string(given_text(name, "loss"))) {}
 
 Loss::Loss(const std::string& name) : generic_(name) {
   if (is_generic(name)) return;

@@ -66,6 +66,7 @@ class Loss : public Handle<const LossImpl> {
  public:
   using Function = std::function<Tensor(const Tensor& y_true, const Tensor& y_pred)>;
   Loss() = default;               // None
+  Loss(std::nullptr_t) {}         // NOLINT: implicit on purpose
   Loss(const char* name);         // NOLINT: implicit on purpose
   Loss(const std::string& name);  // NOLINT
   template <class F>

@@ -117,7 +117,7 @@ void MetricImpl::add_to(const Variable& variable, const Tensor& values) {
   variable.assign(ops::cast(variable.value() + values, variable.dtype()));
 }
 
-Metric::Metric(const char* name) : Metric(std::string(name)) {}
+Metric::Metric(const char* name) : Metric(std::string(given_text(name, "metric"))) {}
 
 Metric::Metric(const std::string& name) : spelling_(name) {
   const std::string lower = lower_case(name);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/graph/dispatch.h"
+#include "framework/model/copied_by_itself.h"
 #include "framework/model/layer.h"
 
 namespace cornu {
@@ -77,29 +78,36 @@ class InputLayer : public Layer {
 };
 
 // An op in a functional graph without a layer around it: in Keras that is no layer.
-class GraphOp : public Layer {
+class GraphOp : public Layer, public CopiedByItself {
  public:
-  // Constant operands stand at their places; undefined tensors are where inputs go.
-  explicit GraphOp(std::vector<Tensor> constants) : constants_(std::move(constants)) {}
+  // Operands that are no placeholders stand at their places; undefined tensors are where inputs go.
+  // A variable's value stands for the variable, which each call reads.
+  explicit GraphOp(const std::vector<Tensor>& constants);
   void build_list(const std::vector<Shape>&) override {}
   bool autocast() const override { return false; }              // an op, which has no policy
   void rename(std::string name) { set_name(std::move(name)); }  // as a file has it
-  virtual std::shared_ptr<GraphOp> copy() const = 0;            // of the same name
-  const std::vector<Tensor>& constants() const { return constants_; }
+  std::vector<Tensor> constants() const;  // with the values that variables have now
 
  protected:
   std::vector<Tensor> operands(const Tensors& inputs) const;
+  void add_constant(const Tensor& constant);
+  size_t operand_count() const { return constants_.size(); }
 
-  std::vector<Tensor> constants_;
+ private:
+  struct Constant {
+    Tensor value;  // undefined for an input, and for a variable
+    Variable variable;
+  };
+  std::vector<Constant> constants_;
 };
 
 // An op that was applied to placeholders (`x + y`).
 class OpLayer : public GraphOp {
  public:
-  OpLayer(const OpDef& op, Attributes attributes, std::vector<Tensor> constants);
+  OpLayer(const OpDef& op, Attributes attributes, const std::vector<Tensor>& constants);
   Tensors call_list(const Tensors& inputs, const CallArgs& args) override;
   std::string class_name() const override;
-  std::shared_ptr<GraphOp> copy() const override;
+  std::shared_ptr<Layer> copy() const override;
   const OpDef& op() const { return op_; }
   const Attributes& attributes() const { return attributes_; }
 

@@ -37,7 +37,8 @@ std::shared_ptr<const ConstraintImpl> Constraint::from_name(const std::string& n
   return make_from_serialized(constraint_registry(), name).impl_;
 }
 
-Activation::Activation(const char* name) : Activation(std::string(name)) {}
+Activation::Activation(const char* name)
+    : Activation(std::string(given_text(name, "activation"))) {}
 Activation::Activation(const std::string& name) {
   const auto& registry = activation_registry();
   const std::string& resolved = registry.resolve(name);

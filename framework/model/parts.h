@@ -11,6 +11,7 @@
 #include "framework/core/handle.h"
 #include "framework/core/json.h"
 #include "framework/core/registry.h"
+#include "framework/core/strings.h"
 #include "framework/core/tensor.h"
 
 namespace cornu {
@@ -26,18 +27,21 @@ class Configurable {
 // Makes a variable's first value. Runs eagerly, never under a trace.
 class InitializerImpl : public Configurable {
  public:
+  static constexpr const char* kKind = "initializer";
   virtual Tensor operator()(const Shape& shape, DType dtype) const = 0;
 };
 
 // A penalty on a weight or an activity: a scalar of the tensor's dtype. Written in ops.
 class RegularizerImpl : public Configurable {
  public:
+  static constexpr const char* kKind = "regularizer";
   virtual Tensor operator()(const Tensor& x) const = 0;
 };
 
 // Projects a weight onto an allowed set after each update. Written in ops.
 class ConstraintImpl : public Configurable {
  public:
+  static constexpr const char* kKind = "constraint";
   virtual Tensor operator()(const Tensor& weight) const = 0;
 };
 
@@ -54,17 +58,17 @@ concept PartFunction =
     std::is_invocable_r_v<Tensor, F, Arguments...> && !std::is_base_of_v<Configurable, F>;
 
 // The value of an option: built from a name (resolved at once, InvalidArgument with the nearest
-// known one), from an object, from a user's function (which can't be saved), or None ({} or
-// nullptr). A cheap handle: copies share.
+// known one; so is a null `const char*`), from an object, from a user's function (which can't be
+// saved), or None ({} or nullptr). A cheap handle: copies share.
 template <class Impl, class... Arguments>
 class Part : public Handle<const Impl> {
   using Base = Handle<const Impl>;
 
  public:
   Part() = default;
-  Part(std::nullptr_t) {}                                   // NOLINT: implicit on purpose
-  Part(const char* name) : Part(std::string(name)) {}       // NOLINT
-  Part(const std::string& name) : Base(from_name(name)) {}  // NOLINT
+  Part(std::nullptr_t) {}  // NOLINT: implicit on purpose
+  Part(const char* name) : Part(std::string(given_text(name, Impl::kKind))) {}  // NOLINT
+  Part(const std::string& name) : Base(from_name(name)) {}                      // NOLINT
   template <class T>
   requires std::is_base_of_v<Impl, T> Part(T object)  // NOLINT
       : Base(std::make_shared<const T>(std::move(object))) {}

@@ -41,7 +41,7 @@ std::vector<int64_t> Sizes::spread(int64_t count, std::string_view who, std::str
   return result;
 }
 
-Padding::Padding(const char* name) : Padding(std::string(name)) {}
+Padding::Padding(const char* name) : Padding(std::string(given_text(name, "padding"))) {}
 
 Padding::Padding(const std::string& name) : kind_(name == "same" ? Kind::Same : Kind::Valid) {
   const std::array<std::string, 2> known = {"valid", "same"};

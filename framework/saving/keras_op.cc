@@ -115,8 +115,8 @@ KerasOp::KerasOp(const Json& entry, const Json& call, const Resolve& resolve,
                         {"kwargs", numbered(call.at("kwargs"), resolve, inputs)}});
 }
 
-KerasOp::KerasOp(Json entry, Json call, std::vector<Tensor> constants)
-    : GraphOp(std::move(constants)), entry_(std::move(entry)), call_(std::move(call)) {}
+KerasOp::KerasOp(Json entry, Json call, const std::vector<Tensor>& constants)
+    : GraphOp(constants), entry_(std::move(entry)), call_(std::move(call)) {}
 
 std::shared_ptr<KerasOp> KerasOp::of(Json entry, const std::vector<Tensor>& operands) {
   Json::Array args;
@@ -126,15 +126,15 @@ std::shared_ptr<KerasOp> KerasOp::of(Json entry, const std::vector<Tensor>& oper
     constants.push_back(is_placeholder(operand) ? Tensor() : operand);
   }
   Json call = Json::object({{"args", std::move(args)}, {"kwargs", Json::object()}});
-  return std::make_shared<KerasOp>(std::move(entry), std::move(call), std::move(constants));
+  return std::make_shared<KerasOp>(std::move(entry), std::move(call), constants);
 }
 
 Json KerasOp::numbered(const Json& value, const Resolve& resolve, std::vector<Tensor>& inputs) {
   const Tensor input = resolve(value);
   if (input.defined() || is_constant(value)) {
     if (input.defined()) inputs.push_back(input);
-    constants_.push_back(input.defined() ? Tensor() : parse_constant(value));
-    return Json::object({{kOperand, static_cast<int64_t>(constants_.size()) - 1}});
+    add_constant(input.defined() ? Tensor() : parse_constant(value));
+    return Json::object({{kOperand, static_cast<int64_t>(operand_count()) - 1}});
   }
   if (value.is_array()) {
     Json::Array list;
@@ -158,8 +158,8 @@ Tensors KerasOp::call_list(const Tensors& inputs, const CallArgs&) {
   return composed_ops().find(class_name())->second(OpCall(entry_.at("config"), call_, all));
 }
 
-std::shared_ptr<GraphOp> KerasOp::copy() const {
-  auto result = std::make_shared<KerasOp>(entry_, call_, constants_);
+std::shared_ptr<Layer> KerasOp::copy() const {
+  auto result = std::make_shared<KerasOp>(entry_, call_, constants());
   result->rename(name());
   return result;
 }
@@ -175,12 +175,13 @@ Json KerasOp::entry() const {
 }
 
 Json KerasOp::written_call(const Reference& reference) const {
-  std::vector<size_t> input_of(constants_.size());
-  for (size_t i = 0, next = 0; i < constants_.size(); ++i) {
-    if (!constants_[i].defined()) input_of[i] = next++;
+  const std::vector<Tensor> constants = this->constants();
+  std::vector<size_t> input_of(constants.size());
+  for (size_t i = 0, next = 0; i < constants.size(); ++i) {
+    if (!constants[i].defined()) input_of[i] = next++;
   }
   return as_written(call_, [&](size_t i) {
-    return constants_[i].defined() ? serialize_constant(constants_[i]) : reference(input_of[i]);
+    return constants[i].defined() ? serialize_constant(constants[i]) : reference(input_of[i]);
   });
 }
 

@@ -56,13 +56,13 @@ class KerasOp : public GraphOp {
   using Resolve = std::function<Tensor(const Json& value)>;
   // `entry` and `call`: as in a file. Appends the placeholders that the call reads to `inputs`.
   KerasOp(const Json& entry, const Json& call, const Resolve& resolve, std::vector<Tensor>& inputs);
-  KerasOp(Json entry, Json call, std::vector<Tensor> constants);
+  KerasOp(Json entry, Json call, const std::vector<Tensor>& constants);
   // Of operands that are its arguments, in order; those that are placeholders are left to its call.
   static std::shared_ptr<KerasOp> of(Json entry, const std::vector<Tensor>& operands);
 
   Tensors call_list(const Tensors& inputs, const CallArgs& args) override;
   std::string class_name() const override { return entry_.at("class_name").as_string(); }
-  std::shared_ptr<GraphOp> copy() const override;
+  std::shared_ptr<Layer> copy() const override;
 
   Json entry() const;  // of a layer's form, for a file
   // Its call, {"args", "kwargs"}; `reference` gives what stands for input i.

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models with layers in place of another model's.
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <unordered_map>
 
+#include "framework/model/copied_by_itself.h"
 #include "framework/model/functional.h"
 #include "framework/model/input.h"
 #include "framework/model/layer_registry.h"
@@ -12,6 +15,33 @@
 
 namespace cornu {
 namespace {
+
+// The calls, each after those whose results it reads, and those of one layer as they were made:
+// files number them so.
+std::vector<std::shared_ptr<KerasNode>> in_call_order(const FunctionalGraph& graph) {
+  std::map<const Layer*, std::set<int64_t>> left;
+  for (const auto& node : graph.nodes()) left[node->layer().get()].insert(node->index());
+  std::set<const KerasNode*> called;
+  const auto is_known = [&](const Tensor& x) { return called.contains(keras_node(x).get()); };
+  std::vector<std::shared_ptr<KerasNode>> order;
+  std::vector<std::shared_ptr<KerasNode>> pending = graph.nodes();
+  while (!pending.empty()) {
+    std::vector<std::shared_ptr<KerasNode>> later;
+    for (const auto& node : pending) {
+      std::set<int64_t>& calls = left[node->layer().get()];
+      if (*calls.begin() != node->index() || !std::ranges::all_of(node->operands(), is_known)) {
+        later.push_back(node);
+        continue;
+      }
+      calls.erase(calls.begin());
+      called.insert(node.get());
+      order.push_back(node);
+    }
+    CORNU_ASSERT(later.size(), <, pending.size());
+    pending = std::move(later);
+  }
+  return order;
+}
 
 class Cloner {
  public:
@@ -22,8 +52,7 @@ class Cloner {
     const auto* sequential = dynamic_cast<const SequentialBody*>(model.body());
     Model result = sequential ? clone_list(model, *sequential, input_tensors)
                               : clone_graph(model, input_tensors);
-    const Json config = serialize_model(model);
-    const Json& arguments = config.at("compile_config");
+    const Json arguments = compile_config_or_none(model);
     if (arguments.size() > 0) result.compile(compile_options_from_json(arguments));
     return result;
   }
@@ -36,12 +65,15 @@ class Cloner {
   }
 
   LayerHandle new_layer(const std::shared_ptr<Layer>& layer) {
-    if (const auto* op = dynamic_cast<const GraphOp*>(layer.get())) return LayerHandle(op->copy());
+    const auto* copied = dynamic_cast<const CopiedByItself*>(layer.get());
+    if (dynamic_cast<const GraphOp*>(layer.get())) return LayerHandle(copied->copy());
     const auto* inner = dynamic_cast<const Model*>(layer.get());
-    if (options_.recursive && inner && inner->body()) {
+    if ((options_.recursive || !options_.clone_function) && inner && inner->body()) {
       return LayerHandle(std::make_shared<Model>(clone(*inner, {})));
     }
-    if (!options_.clone_function) return layer_from_json(serialize_part(*layer));
+    if (!options_.clone_function) {
+      return copied ? LayerHandle(copied->copy()) : layer_from_json(serialize_part(*layer));
+    }
     LayerHandle made = options_.clone_function(LayerHandle(layer));
     check<InvalidArgument>(static_cast<bool>(made),
                            "clone_model: expected clone_function to give a layer for {} '{}', got "
@@ -65,6 +97,7 @@ class Cloner {
       result.add(input_like(body.input()));
     }
     for (const auto& layer : body.layers()) result.add(layer_for(layer));
+    if (given.empty() && model.built()) result.ensure_built(model.built_shapes());
     return result;
   }
 
@@ -91,14 +124,15 @@ class Cloner {
       for (const Tensor& tensor : tensors) result.push_back(value_of(tensor));
       return tensors.with(std::move(result));
     };
-    for (const auto& node : graph.nodes()) {
+    for (const auto& node : in_call_order(graph)) {
       if (node->inputs().empty()) continue;
       const LayerHandle layer = layer_for(node->layer());
       CallOptions call = node->options();
       call.mask = values_of(call.mask);
       const Tensors x = values_of(node->inputs());
-      values[node.get()] =
-          options_.call_function ? options_.call_function(layer, x, call) : layer(x, call);
+      const bool by_function =
+          options_.call_function && (options_.recursive || model.body() == outermost_);
+      values[node.get()] = by_function ? options_.call_function(layer, x, call) : layer(x, call);
     }
     return Model(old.with(std::move(inputs)), values_of(graph.outputs()),
                  {.name = model.name(), .trainable = model.trainable()});
@@ -129,9 +163,6 @@ Model clone_model(const Model& model, const CloneOptions& options) {
                          "clone_model: '{}' is an object of the class {}, which can't be cloned. "
                          "Make another one with make_layer<{}>(…).",
                          model.name(), model.class_name(), model.class_name());
-  const bool plain = options.input_tensors.empty() && !options.clone_function &&
-                     !options.call_function && !options.recursive;
-  if (plain) return model_from_config(serialize_model(model), true);
   return Cloner(options, model).clone(model, options.input_tensors);
 }
 

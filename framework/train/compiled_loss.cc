@@ -121,7 +121,8 @@ void CompiledLoss::match(const std::string& who, const OutputNames& outputs) {
 Tensor CompiledLoss::call(const std::string& who, const OutputNames& outputs, const Tensors& y,
                           const Tensors& y_pred, const Tensors& sample_weight) {
   match(who, outputs);
-  const std::vector<Tensor> targets = in_order(who, "a target", y, outputs.list);
+  const std::vector<Tensor> targets =
+      in_order(who, "a target", with_targets(who, outputs, y), outputs.list);
   const std::vector<Tensor> sample_weights = weights_in_order(who, sample_weight, outputs.list);
   Tensor total;
   std::vector<Metric> trackers;
@@ -145,6 +146,19 @@ Tensor CompiledLoss::call(const std::string& who, const OutputNames& outputs, co
   const std::vector<Tensor> whole = sum_over_replicas(tracked);
   for (size_t i = 0; i < trackers.size(); ++i) trackers[i].update_state(whole[i]);
   return total;
+}
+
+Tensors CompiledLoss::with_targets(const std::string& who, const OutputNames& outputs,
+                                   const Tensors& y) {
+  if (y.empty() || y.has_names() || y.size() == outputs.list.size()) return y;
+  match(who, outputs);
+  const auto with_loss = static_cast<size_t>(
+      std::ranges::count_if(entries_, [](const Entry& entry) { return bool{entry.loss}; }));
+  if (y.size() != with_loss) return y;
+  std::vector<Tensor> targets;
+  size_t next = 0;
+  for (const Entry& entry : entries_) targets.push_back(entry.loss ? y[next++] : Tensor());
+  return targets;
 }
 
 std::vector<Metric> CompiledLoss::trackers() const {

@@ -33,6 +33,9 @@ class CompiledLoss {
   // targets are missing or too many.
   Tensor call(const std::string& who, const OutputNames& outputs, const Tensors& y,
               const Tensors& y_pred, const Tensors& sample_weight);
+  // Targets by output, where only as many are given, without names, as outputs have a loss: Keras
+  // takes them in that order. All others are as they are.
+  Tensors with_targets(const std::string& who, const OutputNames& outputs, const Tensors& y);
   // One for each of several losses: the mean over batches, each of which counts once.
   std::vector<Metric> trackers() const;
 

@@ -135,15 +135,19 @@ Json serialize_architecture(const Model& model) {
 
 Json serialize_model(const Model& model) {
   Json json = serialize_architecture(model);
+  json.set("compile_config", compile_config_or_none(model));
+  return json;
+}
+
+Json compile_config_or_none(const Model& model) {
   try {
-    json.set("compile_config", compile_config(model));
+    return compile_config(model);
   } catch (const InvalidArgument& error) {  // a function: no reason to lose the weights
     logging::warn(fmt::format(
         "{} '{}': saved without its compile arguments, to be given again after loading. {}",
         model.class_name(), model.name(), error.what()));
-    json.set("compile_config", Json::object());
+    return Json::object();
   }
-  return json;
 }
 
 Json compile_argument(const CompileOptions& options, std::string_view name) {

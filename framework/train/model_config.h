@@ -20,6 +20,8 @@ Json serialize_model(const Model& model);
 Json serialize_architecture(const Model& model);
 // The compile arguments, as Keras's compile_config has them, and back.
 Json compile_config(const Model& model);
+// The same where it can be written; {} elsewhere, with a warning.
+Json compile_config_or_none(const Model& model);
 // One of them by its name there. InvalidArgument for a function, which has no form in files.
 Json compile_argument(const CompileOptions& options, std::string_view name);
 CompileOptions compile_options_from_json(const Json& json);

@@ -8,6 +8,7 @@
 
 #include "framework/core/logging.h"
 #include "framework/core/placed_with.h"
+#include "framework/core/strings.h"
 #include "framework/graph/dispatch.h"
 #include "framework/graph/replica.h"
 #include "framework/model/initializers.h"
@@ -439,7 +440,7 @@ void set_from_config(const Json& json, LearningRate& learning_rate) {
       json.is_number() ? LearningRate(json.as_double()) : make_from_file(schedule_registry(), json);
 }
 
-Optimizer::Optimizer(const char* name) : Optimizer(std::string(name)) {}
+Optimizer::Optimizer(const char* name) : Optimizer(std::string(given_text(name, "optimizer"))) {}
 Optimizer::Optimizer(const std::string& name)
     : Optimizer(make_from_serialized(optimizer_registry(), name)) {
   named_ = std::make_shared<Named>();

@@ -2,13 +2,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "framework/core/strings.h"
 #include "framework/train/array_source.h"
 #include "framework/train/model.h"
 
 namespace cornu {
 
 Verbose::Verbose(const char* text) {
-  check<InvalidArgument>(std::strcmp(text, "auto") == 0,
+  check<InvalidArgument>(std::strcmp(given_text(text, "verbose"), "auto") == 0,
                          "verbose: expected 0, 1, 2 or \"auto\", got '{}'.", text);
 }
 

@@ -132,7 +132,9 @@ Tensor Trainer::compiled_loss(Model& model, const Tensors& y, const Tensors& y_p
 
 void Trainer::update_metrics(Model& model, const Tensors& y, const Tensors& y_pred,
                              const Tensors& sample_weight) {
-  metrics_->update(title_of(model), output_names(model, y_pred), y, y_pred, sample_weight);
+  const std::string who = title_of(model);
+  const OutputNames outputs = output_names(model, y_pred);
+  metrics_->update(who, outputs, loss_->with_targets(who, outputs, y), y_pred, sample_weight);
 }
 
 std::vector<Metric> Trainer::metrics() const {

@@ -88,6 +88,8 @@ class ScoredAttention : public KerasLayerOf<Options> {
 
   // (…, Tq, Tv) of query (…, Tq, dim) and key (…, Tv, dim).
   virtual Tensor scores(const Tensor& query, const Tensor& key) const = 0;
+  // InvalidArgument for a query of other features than the weights were made for.
+  virtual void check_features(const Shape&) const {}
   // The output by a kernel that never holds all scores; undefined where there is none.
   virtual Tensor fused(const Tensor& /*query*/, const Tensor& /*key*/, const Tensor& /*value*/,
                        bool /*causal*/) const {
@@ -102,6 +104,10 @@ class ScoredAttention : public KerasLayerOf<Options> {
         .with_mask(mask);
   }
 
+  static bool may_be_equal(int64_t a, int64_t b) {
+    return a == b || a == kUnknown || b == kUnknown;
+  }
+
   void check_inputs(const std::vector<Shape>& shapes) const {
     this->require(shapes.size() == 2 || shapes.size() == 3,
                   "expected inputs {{query, value}} or {{query, value, key}}, got {} of them.",
@@ -109,6 +115,13 @@ class ScoredAttention : public KerasLayerOf<Options> {
     for (const Shape& shape : shapes) {
       this->require(shape.rank() >= 2, "expected inputs (batch, time, features), got {}.", shape);
     }
+    const Shape& key = shapes.size() > 2 ? shapes[2] : shapes[1];
+    this->require(may_be_equal(shapes[0].back(), key.back()),
+                  "expected a query and a key of as many features, got {} and {}.", shapes[0], key);
+    this->require(may_be_equal(shapes[1][-2], key[-2]),
+                  "expected a value and a key of as many time steps, got {} and {}.", shapes[1],
+                  key);
+    this->check_features(shapes[0]);
   }
 
   // A score that is masked keeps its gradient, as in Keras; it is only far below all others.
@@ -182,6 +195,9 @@ class AdditiveAttentionLayer : public ScoredAttention<AdditiveAttentionOptions> 
   }
 
  protected:
+  void check_features(const Shape& query) const override {
+    if (scale_.defined()) require_axis(query, -1, scale_.dim(0));
+  }
   Tensor scores(const Tensor& query, const Tensor& key) const override {
     const Tensor squashed = ops::tanh(sums_of_pairs(query, key));
     return ops::sum(scale_.defined() ? compute(scale_) * squashed : squashed, -1);

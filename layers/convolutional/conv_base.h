@@ -86,6 +86,8 @@ class ConvBase : public KerasLayerOf<Options> {
     return channels_;
   }
 
+  int64_t channels() const { return channels_; }  // kUnknown before it is built
+
   Shape kernel_shape(int64_t inputs, int64_t outputs) const {
     return Shape(options_.kernel_size.values()).concat({inputs, outputs});
   }

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "framework/core/strings.h"
+#include "framework/model/copied_by_itself.h"
 #include "framework/saving/constants.h"
 #include "layers/keras_layer.h"
 
@@ -22,7 +23,7 @@ constexpr char kHowToRegister[] =
     "layers::Lambda that name; in Python keras.saving.register_keras_serializable(\"package\") "
     "registers it.";
 
-class LambdaLayer : public KerasLayerOf<LambdaOptions> {
+class LambdaLayer : public KerasLayerOf<LambdaOptions>, public CopiedByItself {
  public:
   LambdaLayer(LambdaFunction function, const LambdaOptions& options)
       : KerasLayerOf("Lambda", options), function_(std::move(function)) {}
@@ -30,6 +31,13 @@ class LambdaLayer : public KerasLayerOf<LambdaOptions> {
   void build_list(const std::vector<Shape>&) override {}
   Tensors call_list(const Tensors& inputs, const CallArgs& args) override {
     return function_.call()(inputs, args, options_.arguments);
+  }
+
+  std::shared_ptr<Layer> copy() const override {
+    LambdaOptions options = options_;
+    options.name = name();
+    options.trainable = trainable();
+    return std::make_shared<LambdaLayer>(function_, options);
   }
 
   bool supports_masking() const override { return options_.mask.given(); }

@@ -10,6 +10,7 @@
 
 #include "framework/core/json.h"
 #include "framework/core/registry.h"
+#include "framework/core/strings.h"
 #include "framework/model/layer.h"
 
 namespace cornu::layers {
@@ -26,8 +27,9 @@ Registry<LambdaCall>& lambda_registry();
 // Tensors; or the name of one of lambda_registry() or keras.activations.
 class LambdaFunction {
  public:
-  LambdaFunction(const char* name) : LambdaFunction(std::string(name)) {}  // NOLINT: implicit
-  LambdaFunction(const std::string& name);                                 // NOLINT
+  LambdaFunction(const char* name)  // NOLINT: implicit
+      : LambdaFunction(std::string(given_text(name, "function"))) {}
+  LambdaFunction(const std::string& name);  // NOLINT
   template <class F>
   requires std::is_invocable_v<F, const Tensors&, const CallArgs&, const Json&> LambdaFunction(
       F function)  // NOLINT

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/core/strings.h"
 #include "framework/model/layer.h"
 #include "framework/strategy/batch_source.h"
 #include "layers/argument_types.h"
@@ -21,8 +22,8 @@ namespace cornu::layers {
 // space that it is in, or what a maker of FeatureSpace gives.
 class Feature {
  public:
-  Feature(const char* type) : type_(type) {}             // NOLINT: implicit on purpose
-  Feature(std::string type) : type_(std::move(type)) {}  // NOLINT
+  Feature(const char* type) : type_(given_text(type, "feature")) {}  // NOLINT: implicit on purpose
+  Feature(std::string type) : type_(std::move(type)) {}              // NOLINT
   // A layer of one's own. `dtype`: of the inputs. `output_mode`: "float" (as the layer gives it),
   // "int" (the same) or "one_hot" (of the layer's class numbers). InvalidArgument for another mode,
   // or no layer.

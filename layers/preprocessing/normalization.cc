@@ -105,11 +105,12 @@ class NormalizationLayer : public KerasLayerOf<NormalizationOptions>, public Ada
 
   Tensor call(const Tensor& input, const CallArgs&) override {
     const Tensor x = ops::cast(input, compute_dtype());
-    const Tensor mean = given_mean_.defined() ? given_mean_ : in_place(mean_);
-    const Tensor variance = given_mean_.defined() ? given_variance_ : in_place(variance_);
-    const Tensor deviation = ops::maximum(ops::sqrt(variance), kLeastDeviation);
-    return options_.invert ? mean + x * deviation : (x - mean) / deviation;
+    const Tensor deviation = ops::maximum(ops::sqrt(variance()), kLeastDeviation);
+    return options_.invert ? mean() + x * deviation : (x - mean()) / deviation;
   }
+
+  Tensor mean() const { return given_or_learned(given_mean_, mean_); }
+  Tensor variance() const { return given_or_learned(given_variance_, variance_); }
 
   void adapt(const AdaptData& data, const AdaptOptions& options) override {
     check<FailedPrecondition>(
@@ -150,9 +151,14 @@ class NormalizationLayer : public KerasLayerOf<NormalizationOptions>, public Ada
   }
 
  private:
-  // A weight along the input's axes.
-  Tensor in_place(const Variable& weight) const {
-    return ops::reshape(compute(weight), broadcast_);
+  // Along the input's axes.
+  Tensor given_or_learned(const Tensor& given, const Variable& weight) const {
+    check<FailedPrecondition>(
+        built(),
+        "{}: it has neither mean nor variance before it is built. Call adapt, "
+        "or the layer, first.",
+        label());
+    return given.defined() ? given : ops::reshape(compute(weight), broadcast_);
   }
   // Numbers that were given, for all elements of the axes.
   Tensor spread(const Tensor& numbers, const Shape& shape) const {
@@ -185,5 +191,9 @@ Normalization Normalization::from_config(const Json& config) {
 void Normalization::adapt(const AdaptData& data, const AdaptOptions& options) const {
   layer_of<NormalizationLayer>(*this).adapt(data, options);
 }
+
+Tensor Normalization::mean() const { return layer_of<NormalizationLayer>(*this).mean(); }
+
+Tensor Normalization::variance() const { return layer_of<NormalizationLayer>(*this).variance(); }
 
 }  // namespace cornu::layers

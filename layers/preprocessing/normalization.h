@@ -37,6 +37,11 @@ class Normalization : public LayerHandle {
   // values, also where they were compiled before. FailedPrecondition where mean and variance were
   // given. Not while another thread calls the layer.
   void adapt(const AdaptData& data, const AdaptOptions& options = {}) const;
+
+  // What is subtracted and divided by the root of, along the input's axes (1 where not in `axis`).
+  // FailedPrecondition before the layer is built.
+  Tensor mean() const;
+  Tensor variance() const;
 };
 
 }  // namespace cornu::layers

@@ -8,29 +8,6 @@ namespace {
 
 constexpr std::string_view kWhiteSpace = " \t\n\v\f\r";
 constexpr std::string_view kPunctuation = "!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~'";
-constexpr char kReplacement[] = "\xef\xbf\xbd";
-
-// Bytes of the character that begins the text; 0 where none does (Unicode, table 3-7).
-size_t character_length(std::string_view text) {
-  const auto byte = [&](size_t i) -> unsigned {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-  };
-  const auto goes_on = [&](size_t i, unsigned least = 0x80, unsigned most = 0xbf) {
-    return byte(i) >= least && byte(i) <= most;
-  };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xc2 && first <= 0xdf) return goes_on(1) ? 2 : 0;
-  if (first >= 0xe0 && first <= 0xef) {
-    const bool second = goes_on(1, first == 0xe0 ? 0xa0 : 0x80, first == 0xed ? 0x9f : 0xbf);
-    return second && goes_on(2) ? 3 : 0;
-  }
-  if (first >= 0xf0 && first <= 0xf4) {
-    const bool second = goes_on(1, first == 0xf0 ? 0x90 : 0x80, first == 0xf4 ? 0x8f : 0xbf);
-    return second && goes_on(2) && goes_on(3) ? 4 : 0;
-  }
-  return 0;
-}
 
 }  // namespace
 
@@ -54,16 +31,6 @@ TokenRow words_of(std::string_view text) {
     words.emplace_back(text.substr(at, end - at));
     at = end;
   }
-}
-
-TokenRow characters_of(std::string_view text) {
-  TokenRow characters;
-  while (!text.empty()) {
-    const size_t length = character_length(text);
-    characters.emplace_back(length > 0 ? text.substr(0, length) : kReplacement);
-    text.remove_prefix(std::max<size_t>(length, 1));
-  }
-  return characters;
 }
 
 TokenRow ngrams_of(const TokenRow& tokens, const std::vector<int64_t>& widths) {

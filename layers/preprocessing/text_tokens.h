@@ -17,8 +17,6 @@ std::string standardized(std::string text, bool lower, bool strip_punctuation);
 using TokenRow = std::vector<std::string>;
 // Parts between white space, without empty ones.
 TokenRow words_of(std::string_view text);
-// The characters of UTF-8; bytes that are none become U+FFFD.
-TokenRow characters_of(std::string_view text);
 // Each run of `width` tokens, joined by spaces: for all of the first width, then of the next.
 TokenRow ngrams_of(const TokenRow& tokens, const std::vector<int64_t>& widths);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "framework/core/utf8.h"
 #include "framework/graph/trace.h"
 #include "framework/model/input_dtype.h"
 #include "framework/ops/ops.h"
@@ -174,7 +175,7 @@ class TextVectorizationLayer : public KerasLayer,
     } else if (split.given()) {
       const bool words = split.name() == "whitespace";
       for (const std::string& text : texts.data<std::string>()) {
-        rows.push_back(words ? words_of(text) : characters_of(text));
+        rows.push_back(words ? words_of(text) : utf8_characters(text));
       }
     } else {
       require(texts.rank() > 0, "expected tokens to make ngrams of, got a single text.");

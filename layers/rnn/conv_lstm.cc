@@ -82,6 +82,7 @@ class ConvLSTMCell : public ConvBase<ConvLSTMOptions<kAxes>, kAxes>, public Step
   }
 
   std::vector<int64_t> state_size() const override { return {options_.filters, options_.filters}; }
+  int64_t features() const override { return this->channels(); }
 
   std::vector<Tensor> get_initial_state(const Tensor& step_input) const override {
     const Tensor zeros = ops::zeros(state_shape(step_input.shape()), step_input.dtype());

@@ -92,6 +92,7 @@ class RecurrentCell : public KerasLayerOf<Options>, public SteppedCell {
     return this->step(inputs, args);
   }
   std::vector<int64_t> state_size() const override { return {options_.units}; }
+  int64_t features() const override { return features_; }
 
   StepConstants prepare(const Tensor& step_input, const CallArgs& args) override {
     StepConstants constants;

@@ -26,6 +26,8 @@ void RecurrentLayer::check_input(const Shape& shape) const {
     require(shape.rank() == rank_, "expected sequences of {} axes, (batch, time, …), got {}.",
             rank_, shape);
   }
+  const auto* cell = dynamic_cast<const SteppedCell*>(&cell_.get());
+  if (cell && cell->features() != kUnknown) require_axis(shape, -1, cell->features());
 }
 
 namespace {
@@ -80,10 +82,9 @@ std::vector<Tensor> RecurrentLayer::first_states(const Tensors& inputs, const Te
   require(given.size() == states.size(), "expected {} initial states, got {}.", states.size(),
           given.size());
   for (size_t i = 0; i < states.size(); ++i) {
-    require(given[i].shape() == states[i].shape(),
-            "expected state {} of shape {}, got {}. A stateful layer keeps the batch size that it "
-            "was built for.",
-            i, states[i].shape(), given[i].shape());
+    require(given[i].shape() == states[i].shape(), "expected state {} of shape {}, got {}.{}", i,
+            states[i].shape(), given[i].shape(),
+            states_.empty() ? "" : " A stateful layer keeps the batch size that it was built for.");
     states[i] = ops::cast(given[i], compute_dtype());
   }
   return states;

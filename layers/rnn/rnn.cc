@@ -66,6 +66,10 @@ class StackedRNNCellsLayer : public KerasLayer, public SteppedCell {
     return sizes;
   }
   int64_t output_size() const override { return as_cell(cells_.back(), label()).output_size(); }
+  int64_t features() const override {
+    const auto* first = dynamic_cast<const SteppedCell*>(&cells_.front().get());
+    return first ? first->features() : kUnknown;
+  }
 
   std::vector<Tensor> get_initial_state(const Tensor& step_input) const override {
     std::vector<Tensor> states;

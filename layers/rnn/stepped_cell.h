@@ -25,6 +25,8 @@ struct StepConstants {
 // A cell part of whose work for a sequence is done at once: advance(project(x)) is a step.
 class SteppedCell : public RNNCell {
  public:
+  // The size of a step's last axis that the weights were made for; kUnknown before, or for any.
+  virtual int64_t features() const { return kUnknown; }
   // Draws masks in training, and casts weights. step_input: (batch, …), whose values aren't used.
   virtual StepConstants prepare(const Tensor& step_input, const CallArgs& args) = 0;
   // Of inputs (time, batch, …) of any number of steps, what depends on no state.

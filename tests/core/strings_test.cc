@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include "framework/core/error.h"
+#include "framework/core/dtype.h"
+#include "framework/core/utf8.h"
+#include "tests/support/errors.h"
 
 using namespace cornu;
 
@@ -38,4 +40,41 @@ TEST_CASE("a message without end is cut in its middle") {
   CHECK(text.size() < 8'100);
   CHECK(text.starts_with("begin xxx"));
   CHECK(text.ends_with("xxx end"));
+}
+
+// The values are those of TensorFlow's unicode_split and lower.
+TEST_CASE("characters of UTF-8, whole and torn") {
+  using Characters = std::vector<std::string>;
+  const std::string bad = "\xEF\xBF\xBD";
+  CHECK(utf8_characters("").empty());
+  CHECK(utf8_characters("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80") ==
+        Characters{"a", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80"});
+  CHECK(utf8_characters("ab\xC3") == Characters{"a", "b", bad});
+  CHECK(utf8_characters("\xE2\x82") == Characters{bad});
+  CHECK(utf8_characters("\xE2\x82"
+                        "a") == Characters{bad, "a"});
+  CHECK(utf8_characters("\xF0\x9F\x98") == Characters{bad});
+  CHECK(utf8_characters("a\xFF\xC3\xA9") == Characters{"a", bad, "\xC3\xA9"});
+  CHECK(utf8_characters("\xC3\xC3\xA9") == Characters{bad, "\xC3\xA9"});
+  CHECK(utf8_characters("\xED\xA0\x80") == Characters{bad, bad, bad});  // a surrogate
+  CHECK(utf8_characters("\xC0\xAF") == Characters{bad, bad});           // too long a form
+  CHECK(utf8_characters("\xF4\x90\x80\x80") == Characters{bad, bad, bad, bad});
+  CHECK(utf8_characters("\xE2\x28\xA1") == Characters{bad, "(", bad});
+  CHECK(is_utf8(bad));
+  CHECK_FALSE(is_utf8("ab\xC3"));
+  CHECK_FALSE(is_utf8("\xED\xA0\x80"));
+  CHECK(utf8_case("\xE2\x82"
+                  "A\xC3\x89",
+                  false) == bad + "a\xC3\xA9");
+  CHECK(utf8_case("\xED\xA0\x80", true) == bad + bad + bad);
+}
+
+TEST_CASE("a C string that is a null pointer") {
+  CHECK(test::message_of([] { given_text(nullptr, "activation"); }) ==
+        "activation: expected a text, got a null pointer. Where the option may be left out, leave "
+        "it out or write {}.");
+  CHECK(std::string(given_text("relu", "activation")) == "relu");
+  const char* none = nullptr;
+  CHECK(test::message_of([&] { DTypeLike{none}; }).starts_with("dtype: expected a text"));
+  CHECK(test::message_of([&] { DTypeName{none}; }).starts_with("dtype: expected a text"));
 }

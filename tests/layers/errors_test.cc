@@ -302,7 +302,20 @@ class LayerInCall : public Layer {
   }
 };
 
+class UntrackedInCall : public Layer {
+ public:
+  Tensor call(const Tensor& x, const CallArgs&) override { return layers::Dense({.units = 2})(x); }
+};
+
 }  // namespace
+
+TEST_CASE("a name keeps its number where sizes aren't known") {
+  clear_session();
+  layers::Dense({.units = 1});
+  CHECK(error_of([] {
+          make_layer<UntrackedInCall>()(Input({.shape = {2}}));
+        }).find("Dense 'dense_1' was made within its call") != std::string::npos);
+}
 
 TEST_CASE("weights and layers that are made in call") {
   clear_session();

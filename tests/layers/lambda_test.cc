@@ -137,3 +137,20 @@ TEST_CASE("what users are told of Lambda layers") {
   CHECK(from_function("3") != "");
   CHECK(from_function("null") != "");
 }
+
+TEST_CASE("a model with a function without a name is cloned, alone and within another") {
+  const Tensor x = Input({.shape = {3}});
+  const Tensor doubled =
+      layers::Lambda([](const Tensor& x) { return x * 2; }, {.name = "twice"})(x);
+  Model inner(x, layers::Dense({.units = 2})(doubled));
+  Sequential outer(
+      {Input({.shape = {3}}), inner, layers::Lambda([](const Tensor& x) { return x + 1; })});
+  outer.compile({.optimizer = "sgd", .loss = "mse"});
+  Model clone = clone_model(outer);
+  CHECK(clone.compiled());
+  const Tensor values = some_values({4, 3});
+  CHECK(distance(clone(values), outer(values)) > 0);  // weights of its own
+  clone.set_weights(outer.get_weights());
+  CHECK(distance(clone(values), outer(values)) == 0);
+  CHECK(clone_model(inner).get_layer("twice").name() == "twice");
+}

@@ -113,6 +113,21 @@ TEST_CASE("a compiled function sees what Normalization has adapted to since") {
   CHECK(test::distance(call(kRows), Tensor::from<float>({-1, -1, 1, 1}, {2, 2})) < 1e-6);
 }
 
+TEST_CASE("Normalization tells its mean and variance along the input's axes") {
+  const layers::Normalization learned;
+  CHECK(error_of([&] {
+          learned.mean();
+        }).starts_with("FailedPrecondition: Normalization 'normalization"));
+  learned.adapt(Tensor::from(std::vector<float>{1, 2, 3, 6}, {2, 2}));
+  CHECK(learned.mean().shape() == Shape{1, 2});
+  CHECK(learned.mean().to_vector<float>() == std::vector<float>{2, 4});
+  CHECK(learned.variance().to_vector<float>() == std::vector<float>{1, 4});
+  const layers::Normalization given({.mean = {3.0}, .variance = {2.0}});
+  given(ops::zeros({1, 4, 2}));
+  CHECK(given.mean().shape() == Shape{1, 1, 2});
+  CHECK(given.variance().to_vector<float>() == std::vector<float>{2, 2});
+}
+
 TEST_CASE("Normalization in a model") {
   const layers::Normalization layer;
   layer.adapt(data::Dataset::from_tensor_slices({kRows, Tensor::from({0, 1})}).batch(1));

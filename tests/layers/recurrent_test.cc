@@ -327,3 +327,35 @@ TEST_CASE("what users are told of ConvLSTM") {
         }).find("expected spatial axes of at least (3, 3), the window, got (2, 2, 5, 3).") !=
         std::string::npos);
 }
+
+TEST_CASE("sequences of other features than the weights were made for") {
+  const Tensor five = some_values({2, 4, 5});
+  const Tensor seven = some_values({2, 4, 7});
+  const auto check_refused = [&](const LayerHandle& layer, const std::string& who) {
+    layer(five);
+    const std::string begin = "InvalidArgument: " + who +
+                              ": expected 5 elements on axis -1, as when the layer was built, got ";
+    CHECK(error_of([&] { layer(seven); }) ==
+          begin + "(2, 4, 7). Another size needs another layer.");
+    CHECK(error_of([&] {
+            layer(Input({.shape = {kUnknown, 7}}));
+          }) == begin + "(None, None, 7). Another size needs another layer.");
+    layer(Input({.shape = {kUnknown, 5}}));
+  };
+  check_refused(layers::LSTM({.units = 3, .name = "a"}), "LSTM 'a'");
+  check_refused(layers::GRU({.units = 3, .name = "b"}), "GRU 'b'");
+  check_refused(layers::SimpleRNN({.units = 3, .name = "c"}), "SimpleRNN 'c'");
+  check_refused(layers::RNN(layers::GRUCell({.units = 3}), {.name = "d"}), "RNN 'd'");
+  check_refused(layers::RNN(layers::StackedRNNCells(
+                                {layers::LSTMCell({.units = 3}), layers::GRUCell({.units = 2})}),
+                            {.name = "e"}),
+                "RNN 'e'");
+  check_refused(layers::Bidirectional(layers::LSTM({.units = 3, .name = "f"})), "LSTM 'forward_f'");
+  const layers::ConvLSTM2D conv({.filters = 2, .kernel_size = 3, .name = "g"});
+  conv(some_values({1, 2, 6, 6, 3}));
+  CHECK(error_of([&] {
+          conv(some_values({1, 2, 6, 6, 4}));
+        }) ==
+        "InvalidArgument: ConvLSTM2D 'g': expected 3 elements on axis -1, as when the layer was "
+        "built, got (1, 2, 6, 6, 4). Another size needs another layer.");
+}

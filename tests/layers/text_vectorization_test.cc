@@ -160,3 +160,13 @@ TEST_CASE("what TextVectorization refuses") {
       error_of([&] { layers::TextVectorization::of(layers::Identity({.name = "i"})); }) ==
       "InvalidArgument: TextVectorization::of: expected a layer of this class, got Identity 'i'.");
 }
+
+TEST_CASE("a character that ends early is one, as in Keras") {
+  const layers::TextVectorization vectorize(
+      {.standardize = nullptr, .split = "character", .vocabulary = Tokens{"a", "\xEF\xBF\xBD"}});
+  const Tensor torn = Tensor::from({"a\xE2\x82",
+                                    "\xF0\x9F\x98"
+                                    "a",
+                                    "\xC3"});
+  CHECK(ints(vectorize(torn)) == std::vector<int64_t>{2, 3, 3, 2, 3, 0});
+}

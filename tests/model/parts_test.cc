@@ -226,3 +226,12 @@ TEST_CASE("an object of one kind is none of another") {
   CHECK(serialize(regularizers::L1()).at("class_name").as_string() == "L1");
   CHECK(serialize(constraints::MaxNorm()).at("class_name").as_string() == "MaxNorm");
 }
+
+TEST_CASE("a name that is a null pointer") {
+  const char* none = nullptr;
+  CHECK(begins_with(message_of([&] { Activation{none}; }),
+                    "activation: expected a text, got a null"));
+  CHECK(begins_with(message_of([&] { Initializer{none}; }), "initializer: expected a text"));
+  CHECK(begins_with(message_of([&] { Regularizer{none}; }), "regularizer: expected a text"));
+  CHECK(begins_with(message_of([&] { Constraint{none}; }), "constraint: expected a text"));
+}

@@ -3,6 +3,7 @@
 // constants or the same twice, placeholders that become inputs.
 #include <doctest/doctest.h>
 
+#include "framework/autodiff/gradient_tape.h"
 #include "framework/ops/ops.h"
 #include "framework/train/model.h"
 #include "layers/layers.h"
@@ -177,4 +178,80 @@ TEST_CASE("an axis that varies may turn out to be what it is broadcast to") {
   CHECK(found.shape() == Shape{2, 3, 4});
   CHECK(found(1, 2, 3).item<float>() == 7);
   CHECK_THROWS_AS(model.predict(ops::zeros({3, 1, 4}), {.verbose = 0}), InvalidArgument);
+}
+
+TEST_CASE("a variable that is an operand is read with each call, as in Keras") {
+  const Variable scale(Tensor::from(std::vector<float>{1, 2, 3}), {.name = "scale"});
+  const Tensor x = Input({.shape = {3}, .name = "x"});
+  Model model(x, x * scale);
+  CHECK(predicted(model, rows()) == std::vector<std::vector<float>>{{1, 4, 9, 4, 10, 18}});
+  scale.assign(Tensor::from(std::vector<float>{2, 2, 2}));
+  check_predictions(model, rows(), {floats(rows() * 2.0F)});
+  CHECK(floats(model(rows())) == floats(rows() * 2.0F));
+  CHECK(model.weights().empty());
+
+  GradientTape tape;
+  const Tensor loss = ops::sum(Tensor(model(rows())));
+  CHECK(floats(tape.gradient(loss, scale)) == std::vector<float>{5, 7, 9});
+
+  // A clone reads it too; a file has the value that it had.
+  Model clone = clone_model(model);
+  const Scratch scratch;
+  model.save(scratch.path("m.keras"));
+  scale.assign(ops::zeros({3}));
+  CHECK(predicted(clone, rows()) == std::vector<std::vector<float>>{{0, 0, 0, 0, 0, 0}});
+  Model loaded = load_model(scratch.path("m.keras"));
+  CHECK(predicted(loaded, rows()) == std::vector<std::vector<float>>{floats(rows() * 2.0F)});
+}
+
+TEST_CASE("a variable that fit's step changes beside the model") {
+  const Variable scale(Tensor::from(std::vector<float>{1, 1, 1}), {.name = "scale"});
+  const Tensor x = Input({.shape = {3}, .name = "x"});
+  Model model(x, layers::Dense({.units = 1, .kernel_initializer = "ones"})(x * scale));
+  model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.0}), .loss = "mse"});
+  const Tensor y = ops::zeros({2, 1});
+  const double before = model.evaluate(rows(), y, {.verbose = 0}).at("loss");
+  scale.assign(Tensor::from(std::vector<float>{2, 2, 2}));
+  CHECK(model.evaluate(rows(), y, {.verbose = 0}).at("loss") == doctest::Approx(4 * before));
+  CHECK(model.fit(rows(), y, {.verbose = 0}).at("loss")[0] == doctest::Approx(4 * before));
+}
+
+TEST_CASE("targets for those outputs alone that have a loss, as in Keras") {
+  const Tensor x = Input({.shape = {3}, .name = "x"});
+  const Tensor hidden = layers::Dense({.units = 2, .kernel_initializer = "ones"})(x);
+  const Tensor out =
+      layers::Dense({.units = 1, .kernel_initializer = "ones", .name = "out"})(hidden);
+  Model model(x, {hidden, out});
+  const Tensor y = ops::ones({2, 1});
+  Model single(x, out);
+  single.compile({.optimizer = "sgd", .loss = "mse", .metrics = {"mae"}});
+  const Logs expected = single.evaluate(rows(), y, {.verbose = 0});
+  for (const PerOutput<Loss>& losses :
+       {PerOutput<Loss>{{}, "mse"}, PerOutput<Loss>{nullptr, "mse"}}) {
+    model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.0}),
+                   .loss = losses,
+                   .metrics = {{}, {"mae"}}});
+    const Logs logs = model.evaluate(rows(), y, {.verbose = 0});
+    CHECK(logs.at("loss") == doctest::Approx(expected.at("loss")));
+    CHECK(logs.at("out_mae") == doctest::Approx(expected.at("mae")));
+    CHECK(model.fit(rows(), y, {.verbose = 0}).at("loss")[0] >= 0);
+  }
+  CHECK(contains(message_of([&] {
+                   model.fit(rows(), {y, y, y}, {.verbose = 0});
+                 }),
+                 "expected a target for each of its outputs"));
+}
+
+TEST_CASE("names that are null pointers") {
+  const char* none = nullptr;
+  Sequential model({layers::Dense({.units = 1})});
+  const auto refusal = [&](const CompileOptions& options) {
+    return message_of([&] { model.compile(options); });
+  };
+  CHECK(contains(message_of([&] { Loss{none}; }), "loss: expected a text, got a null pointer."));
+  CHECK(contains(message_of([&] { Metric{none}; }), "metric: expected a text"));
+  CHECK(contains(message_of([&] { Optimizer{none}; }), "optimizer: expected a text"));
+  CHECK(contains(message_of([&] { Verbose{none}; }), "verbose: expected a text"));
+  CHECK(contains(message_of([&] { Padding{none}; }), "padding: expected a text"));
+  CHECK(refusal({.optimizer = "sgd", .loss = nullptr}) == "nothing thrown");
 }
