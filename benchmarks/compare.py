@@ -31,6 +31,8 @@ that is fastest), which read the same files.
 "distribute": workers of several processes: their all-reduce beside gloo's; training by two of them
 beside two processes that train alone, and TensorFlow's workers.
 
+"parameter_servers": steps of two workers with parameter servers, beside TensorFlow's.
+
 "compile": the training steps of large networks: nodes, seconds and memory; the peers' memory.
 
 With --device GPU:0: training steps on that GPU, beside PyTorch on the same card: eager, by
@@ -54,7 +56,7 @@ import time
 
 import gpu
 from contenders import columns, faster, need, spread, start, try_form
-from workers import distribute
+from workers import distribute, parameter_servers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORKS = {
@@ -415,7 +417,8 @@ def main():
              "runstate": (runstate, "bench_runstate"), "files": (files, "bench_files"),
              "data": (pipelines, "bench_pipelines"),
              "compile": (compiling, "bench_compile"),
-             "distribute": (distribute, "bench_distribute")}
+             "distribute": (distribute, "bench_distribute"),
+             "parameter_servers": (parameter_servers, "bench_parameter_servers")}
     works = [*WORKS, *alone]
     parser.add_argument("works", nargs="*", help=f"of: {', '.join(works)}; with --device of: "
                                                  f"{', '.join(gpu.WORKS)}. All, unless named")

@@ -2,11 +2,13 @@
 """What compare.py measures of jobs of several processes: their all-reduce beside gloo's, and what
 training by two of them gives beside two that know nothing of each other.
 """
+import json
 import os
 import statistics
+import subprocess
 import sys
 
-from contenders import need, spread, start_job
+from contenders import Contender, free_ports, need, spread, start_job
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIZES = [4 << 10, 1 << 20, 16 << 20, 100 << 20]  # of all-reduces
@@ -14,11 +16,56 @@ TRAININGS = {  # batch of one process, steps of a round
     "cnn": ("MNIST CNN (conv 32, pool, dense 64, dense 10), SGD", 64, 150),
     "mobilenet": ("MobileNetV2 of 96x96 images, Adam", 16, 8),
 }
+SERVED = {  # steps of a round
+    "mlp": ("dense 784-128-10, SGD, batch 64", 500),
+    "embedding": ("8 of 100000 rows of 64, dense 10, SGD, batch 64", 200),
+}
 EPOCH = 60_000  # images, as many as MNIST has
 
 
 def peer(script):
     return [sys.executable, os.path.join(HERE, "peers", script)]
+
+
+class ServedJob:
+    """Two workers, `servers` parameter servers, and the chief, which measures."""
+
+    def __init__(self, name, command, servers):
+        addresses = [f"127.0.0.1:{port}" for port in free_ports(3 + servers)]
+        cluster = {"chief": addresses[:1], "worker": addresses[1:3], "ps": addresses[3:]}
+        settings = lambda task, index: {
+            "OMP_NUM_THREADS": "1", "GOMP_SPINCOUNT": "0",
+            "TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": task, "index": index}})}
+        self.others = [subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                        env={**os.environ, **settings(task, index)})
+                       for task in ("ps", "worker") for index in range(len(cluster[task]))]
+        self.chief = Contender(name, command, settings("chief", 0))
+
+    def close(self):
+        self.chief.close()
+        for task in self.others:  # TensorFlow's don't end by themselves
+            task.kill()
+            task.wait()
+
+
+def parameter_servers(program, rounds):
+    """Steps that two workers run for a coordinator, beside TensorFlow's."""
+    print("Steps of two workers with parameter servers, one thread each: steps/s of both together")
+    print("| step | servers | Cornu | TensorFlow | Cornu / TensorFlow |")
+    print("|---|---|---|---|---|")
+    for work, (title, count) in SERVED.items():
+        for servers in (1, 2):
+            commands = [("Cornu", [program, work, str(count)]),
+                        ("TensorFlow", [*peer("tf_parameter_servers.py"), work, str(count)])]
+            jobs = [ServedJob(name, command, servers) for name, command in commands]
+            own, *others = [job.chief for job in jobs if job.chief.ready()] or [None]
+            need(own, program)
+            rates = [[1e3 / each.round() for each in (own, *others)] for _ in range(rounds)]
+            cells = [spread(rate, 0) for rate in zip(*rates)]
+            ratio = spread([each[0] / each[1] for each in rates]) if others else "-"
+            print(f"| {title} | {servers} | {' | '.join((cells + ['-'])[:2])} | {ratio} |", flush=True)
+            for job in jobs:
+                job.close()
 
 
 def calls_of(size):

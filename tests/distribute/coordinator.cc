@@ -40,5 +40,6 @@ int main(int, char** arguments) {
     return 0;
   }
   if (std::string(arguments[1]) == "fails") return fail();
-  for (int i = 0; i < 3; ++i) fmt::print("{} steps\n", train(distribute::ParameterServerStrategy()));
+  for (int i = 0; i < 3; ++i)
+    fmt::print("{} steps\n", train(distribute::ParameterServerStrategy()));
 }
