@@ -45,9 +45,9 @@ Graph fuse_elementwise(const Graph& graph, const FusionChoices& choices = {});
 const OpDef& fused_op();
 
 // Of regions (RematRegion), gradients keep the values that others read, too, and compute what else
-// they read once more, right before they read it, from kept values behind an "optimization_barrier":
-// what was computed of a value isn't merged with what is computed behind that. Same values, less
-// memory. Every trace ends with it.
+// they read once more, right before they read it, from kept values behind an
+// "optimization_barrier": what was computed of a value isn't merged with what is computed behind
+// that. Same values, less memory. Every trace ends with it.
 Graph rematerialize(Graph graph);
 
 // Moves factors of output channels into weights where both are made of variables that the graph
