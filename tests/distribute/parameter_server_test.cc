@@ -454,10 +454,10 @@ TEST_CASE("what callbacks get of each batch under parameter servers") {
   model.fit(x, y, {.batch_size = 2, .verbose = 0, .callbacks = {looks, keeps}});
   REQUIRE(logs.size() == 8);
   for (const Logs& of_batch : logs) CHECK(of_batch.size() == 2);
-  CHECK(
-      beside ==
-      "FailedPrecondition: ParameterServerStrategy: another thread computes this model's metrics, "
-      "which the servers keep. Run fit and evaluate of one model one after the other.");
+  CHECK(beside.find(
+            "ParameterServerStrategy: another thread computes this model's metrics, which the "
+            "servers keep. Run fit and evaluate of one model one after the other.") !=
+        std::string::npos);
 
   const auto empty = data::Dataset::from_tensor_slices({x, y}).take(0).batch(2);
   CHECK(error_of([&] { model.fit(empty, {.verbose = 0}); }).find("fit got no batches") !=
