@@ -37,6 +37,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -196,13 +197,20 @@ class FillsDisk : public Callback {
  public:
   explicit FillsDisk(int64_t steps) : steps_(steps) {}
   void on_train_batch_end(int64_t, const Logs&) override {
-    if (++done_ != steps_) return;
+    ++done_;
+    if (done_ == steps_ + 1) said_.wait(false);  // the state of the batch before is being written
+    if (done_ != steps_) return;
+    logging::set_line_end([] {
+      said_ = true;
+      said_.notify_all();
+    });
     std::signal(SIGXFSZ, SIG_IGN);
     const rlimit none{.rlim_cur = 64, .rlim_max = RLIM_INFINITY};
     if (::setrlimit(RLIMIT_FSIZE, &none) != 0) std::_Exit(3);
   }
 
  private:
+  static inline std::atomic<bool> said_ = false;  // that it can't be written
   int64_t steps_;
   int64_t done_ = 0;
 };
