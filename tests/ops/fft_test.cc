@@ -221,5 +221,20 @@ TEST_CASE("choices, orders and divisors") {
         "got 2 and 3. Exchange them, or take mode full.");
 }
 
+TEST_CASE("the transform of large numbers overflows only where the result does") {
+  for (const int64_t length : {3, 4, 8, 100}) {
+    CAPTURE(length);
+    const auto check_kept = [&]<class T>(T large) {
+      std::vector<T> numbers(static_cast<size_t>(length), 0);
+      numbers[0] = large;
+      const auto [real, imaginary] = ops::rfft(Tensor::from(numbers, {length}));
+      for (const T bin : real.template to_vector<T>()) CHECK(bin == large);
+      for (const T bin : imaginary.template to_vector<T>()) CHECK(bin == 0);
+    };
+    check_kept(3e38f);
+    check_kept(1.5e308);
+  }
+}
+
 }  // namespace
 }  // namespace cornu::testing

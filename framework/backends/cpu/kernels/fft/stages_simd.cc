@@ -296,16 +296,18 @@ void bins_of_pairs(const ComplexRows<const T>& z, int64_t half, const ComplexRow
   each_vector<T>(half - 1, [&](auto d, int64_t i) HWY_ATTR {
     const int64_t place = i + 1;
     const int64_t mirrored = half - i - static_cast<int64_t>(hn::Lanes(d));
-    const auto a = load(d, z.real + place, z.imaginary + place);
-    const decltype(a) b = {hn::Reverse(d, hn::LoadU(d, z.real + mirrored)),
-                           hn::Neg(hn::Reverse(d, hn::LoadU(d, z.imaginary + mirrored)))};
+    // Halved before they are added, so that no sum is larger than what it is a part of.
+    const auto half_of = [&](const auto& x) HWY_ATTR { return scaled(x, hn::Set(d, T(0.5))); };
+    const auto a = half_of(load(d, z.real + place, z.imaginary + place));
+    const decltype(a) mirror = {hn::Reverse(d, hn::LoadU(d, z.real + mirrored)),
+                                hn::Neg(hn::Reverse(d, hn::LoadU(d, z.imaginary + mirrored)))};
+    const auto b = half_of(mirror);
     // The transforms of the even and of the odd numbers.
     const auto even = a + b;
     const auto difference = a - b;
     const decltype(a) odd = {difference.im, hn::Neg(difference.re)};
     const auto root = load(d, roots.real + place, roots.imaginary + place);
-    store(d, scaled(plus_product(even, odd, root), hn::Set(d, T(0.5))), bins.real + place,
-          bins.imaginary + place);
+    store(d, plus_product(even, odd, root), bins.real + place, bins.imaginary + place);
   });
 }
 
