@@ -13,8 +13,14 @@ namespace {
 
 struct Context {
   Tracer* tracer = nullptr;
-  std::vector<OpObserver*> observers;
-  bool recording_stopped = false;
+  struct Observer {
+    OpObserver* observer;
+    int stops;  // that there were when it was added: later ones hide ops from it
+  };
+  std::vector<Observer> observers;
+  int stops = 0;  // StopRecordingScopes
+
+  bool sees(const Observer& one) const { return one.stops >= stops; }
   std::string scope;
   std::optional<Device> device;
   int whole = 0;  // compute threads outside all scopes of a split CPU; 0: not in one
@@ -129,9 +135,8 @@ const OpDef& copy_op() {
 
 void observe(const OpDef& op, const std::vector<Tensor>& inputs, const Attributes& attributes,
              const std::vector<Tensor>& outputs) {
-  if (context.recording_stopped) return;
-  for (OpObserver* observer : context.observers) {
-    observer->on_apply(op, inputs, attributes, outputs);
+  for (const Context::Observer& one : context.observers) {
+    if (context.sees(one)) one.observer->on_apply(op, inputs, attributes, outputs);
   }
 }
 
@@ -212,21 +217,25 @@ Tracer* current_tracer() { return context.tracer; }
 TracerScope::TracerScope(Tracer* tracer) : previous_(context.tracer) { context.tracer = tracer; }
 TracerScope::~TracerScope() { context.tracer = previous_; }
 
-void add_op_observer(OpObserver* observer) { context.observers.push_back(observer); }
-void remove_op_observer(OpObserver* observer) { std::erase(context.observers, observer); }
+void add_op_observer(OpObserver* observer) {
+  context.observers.push_back({observer, context.stops});
+}
+void remove_op_observer(OpObserver* observer) {
+  std::erase_if(context.observers, [&](const auto& one) { return one.observer == observer; });
+}
 
-bool has_op_observers() { return !context.recording_stopped && !context.observers.empty(); }
+bool has_op_observers() {
+  return std::ranges::any_of(context.observers, [](const auto& one) { return context.sees(one); });
+}
 
 bool is_followed(std::span<const Tensor> tensors, std::span<const Variable> variables) {
-  return has_op_observers() &&
-         std::any_of(context.observers.begin(), context.observers.end(),
-                     [&](const OpObserver* one) { return one->follows(tensors, variables); });
+  return std::ranges::any_of(context.observers, [&](const auto& one) {
+    return context.sees(one) && one.observer->follows(tensors, variables);
+  });
 }
 
-StopRecordingScope::StopRecordingScope() : previous_(context.recording_stopped) {
-  context.recording_stopped = true;
-}
-StopRecordingScope::~StopRecordingScope() { context.recording_stopped = previous_; }
+StopRecordingScope::StopRecordingScope() { ++context.stops; }
+StopRecordingScope::~StopRecordingScope() { --context.stops; }
 
 NameScope::NameScope(const std::string& name) : previous_length_(context.scope.size()) {
   if (!context.scope.empty()) context.scope += '/';

@@ -61,16 +61,14 @@ void remove_op_observer(OpObserver* observer);
 // Whether there are any on this thread, and whether one of them follows these.
 bool has_op_observers();
 bool is_followed(std::span<const Tensor> tensors, std::span<const Variable> variables);
-// Hides ops on this thread from all observers until the guard ends.
+// Hides ops on this thread from the observers that there are, until the guard ends; those that are
+// added meanwhile see them.
 class [[nodiscard]] StopRecordingScope {
  public:
   StopRecordingScope();
   ~StopRecordingScope();
   StopRecordingScope(const StopRecordingScope&) = delete;
   StopRecordingScope& operator=(const StopRecordingScope&) = delete;
-
- private:
-  bool previous_;
 };
 
 // The scope name of nodes created until the guard ends (nested names are joined with '/').

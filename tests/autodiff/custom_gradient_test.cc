@@ -120,5 +120,25 @@ TEST_CASE("mistakes of custom gradients") {
         }).starts_with("custom_gradient: its function reads the trainable variable '"));
 }
 
+TEST_CASE("a custom gradient may have a tape of its own") {
+  const auto cube = ops::custom_gradient([](const Tensor& x) {
+    return std::pair{x * x * x, [x](const Tensor& upstream) {
+                       GradientTape again;
+                       again.watch(x);
+                       const Tensor y = x * x * x;
+                       return again.gradient(ops::sum(y * upstream), x);
+                     }};
+  });
+  const auto slope = [&](const Tensor& a) {
+    GradientTape tape;
+    tape.watch(a);
+    const Tensor y = ops::sum(cube(a));
+    return tape.gradient(y, a);
+  };
+  const Tensor a = ops::full({3}, 2.0);
+  CHECK(slope(a).to_vector<float>() == std::vector<float>{12, 12, 12});
+  CHECK(function(slope)(a).single().to_vector<float>() == std::vector<float>{12, 12, 12});
+}
+
 }  // namespace
 }  // namespace cornu::testing

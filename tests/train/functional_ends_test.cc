@@ -255,3 +255,24 @@ TEST_CASE("names that are null pointers") {
   CHECK(contains(message_of([&] { Padding{none}; }), "padding: expected a text"));
   CHECK(refusal({.optimizer = "sgd", .loss = nullptr}) == "nothing thrown");
 }
+
+namespace {
+
+// Gives a gradient of its own.
+class Slope : public Layer {
+ public:
+  Tensor call(const Tensor& x, const CallArgs&) override {
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor y = ops::sum(x * x);
+    return tape.gradient(y, x);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a layer with a tape of its own may be called on placeholders") {
+  const Tensors x = Input({.shape = {3}});
+  Model model(x, make_layer<Slope>()(x));
+  CHECK(predicted(model, rows()) == std::vector<std::vector<float>>{{2, 4, 6, 8, 10, 12}});
+}
