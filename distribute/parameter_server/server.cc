@@ -118,13 +118,6 @@ struct Server::Impl {
                               "The coordinator takes the {} for a task of type {}. Give all tasks "
                               "the same cluster.",
                               who(), type);
-    // A parameter server goes on with what it keeps. A worker begins anew: the coordinator has
-    // forgotten what it told it.
-    const auto goes_on = [&] { return type == "ps" && job && job->name == name; };
-    {
-      const std::lock_guard lock(mutex);
-      if (goes_on()) return {};
-    }
     auto fresh = std::make_shared<Job>();
     fresh->name = name;
     if (type == "ps") {
@@ -136,7 +129,9 @@ struct Server::Impl {
     const std::lock_guard lock(mutex);
     check<FailedPrecondition>(!before.contains(name),
                               "The {} serves another coordinator by now. A job has one.", who());
-    if (goes_on()) return {};
+    // A parameter server goes on with what it keeps. A worker begins anew: the coordinator has
+    // forgotten what it told it.
+    if (type == "ps" && job && job->name == name) return {};
     if (job && job->name != name) before.insert(job->name);
     job.swap(fresh);
     return {};

@@ -19,11 +19,11 @@ struct Context {
   };
   std::vector<Observer> observers;
   int stops = 0;  // StopRecordingScopes
-
-  bool sees(const Observer& one) const { return one.stops >= stops; }
   std::string scope;
   std::optional<Device> device;
   int whole = 0;  // compute threads outside all scopes of a split CPU; 0: not in one
+
+  bool sees(const Observer& one) const { return one.stops >= stops; }
 };
 
 thread_local Context context;

@@ -8,6 +8,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "framework/backends/cpu/kernels/shape/transpose.inc"
+
 HWY_BEFORE_NAMESPACE();
 namespace cornu::cpu {
 namespace HWY_NAMESPACE {
@@ -191,22 +193,8 @@ void run_stage(const FftStage<T>& stage, int64_t lanes, const ComplexRows<const 
   run(stage, lanes, from, to);
 }
 
-// to[j * to_step + i] = from[i * from_step + j], of 4 x 4 elements of four bytes.
 HWY_INLINE void transpose_square(const float* from, int64_t from_step, float* to, int64_t to_step) {
-  const hn::FixedTag<float, 4> d;
-  const hn::FixedTag<double, 2> pairs;
-  const auto r0 = hn::LoadU(d, from);
-  const auto r1 = hn::LoadU(d, from + from_step);
-  const auto r2 = hn::LoadU(d, from + 2 * from_step);
-  const auto r3 = hn::LoadU(d, from + 3 * from_step);
-  const auto a = hn::BitCast(pairs, hn::InterleaveLower(d, r0, r1));
-  const auto b = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3));
-  const auto c = hn::BitCast(pairs, hn::InterleaveUpper(d, r0, r1));
-  const auto e = hn::BitCast(pairs, hn::InterleaveUpper(d, r2, r3));
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, a, b)), d, to);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, a, b)), d, to + to_step);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, c, e)), d, to + 2 * to_step);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, c, e)), d, to + 3 * to_step);
+  transpose_4x4(from, from_step, to, to_step);
 }
 // The same of 2 x 2 elements of eight bytes.
 HWY_INLINE void transpose_square(const double* from, int64_t from_step, double* to,

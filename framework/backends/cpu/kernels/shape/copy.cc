@@ -11,35 +11,10 @@
 // Uses four-lane code only, which every supported CPU runs.
 #include <hwy/highway.h>
 
+#include "framework/backends/cpu/kernels/shape/transpose.inc"
+
 HWY_BEFORE_NAMESPACE();
 namespace cornu::cpu {
-namespace HWY_NAMESPACE {
-namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
-
-// to[j][i] = from[i][j] for 4 x 4 elements of four bytes.
-HWY_INLINE void transpose_4x4(const uint32_t* from, int64_t from_step, uint32_t* to,
-                              int64_t to_step) {
-  const hn::FixedTag<uint32_t, 4> d;
-  const hn::FixedTag<uint64_t, 2> wide;
-  const auto r0 = hn::LoadU(d, from);
-  const auto r1 = hn::LoadU(d, from + from_step);
-  const auto r2 = hn::LoadU(d, from + 2 * from_step);
-  const auto r3 = hn::LoadU(d, from + 3 * from_step);
-  const auto a = hn::BitCast(wide, hn::InterleaveLower(d, r0, r1));
-  const auto b = hn::BitCast(wide, hn::InterleaveLower(d, r2, r3));
-  const auto c = hn::BitCast(wide, hn::InterleaveUpper(d, r0, r1));
-  const auto e = hn::BitCast(wide, hn::InterleaveUpper(d, r2, r3));
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, a, b)), d, to);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, a, b)), d, to + to_step);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, c, e)), d, to + 2 * to_step);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, c, e)), d, to + 3 * to_step);
-}
-
-}  // namespace
-}  // namespace HWY_NAMESPACE
-
 namespace {
 
 constexpr int64_t kCopyTile = 16;           // rows and columns of a tile
