@@ -269,9 +269,11 @@ __device__ __forceinline__ Complex split(const C* re, const C* im, u32 column, u
                                          u32 n) {
   const u32 at = padded((j == n ? 0 : j) * tile + column);
   const u32 mirror = padded((j == 0 ? 0 : n - j) * tile + column);
-  const Complex a = complex(re[at], im[at]), b = complex(re[mirror], -im[mirror]);
-  const Complex even = a + b, odd = times_minus_i(a - b) * root<i32>((i32)j, (i32)(2 * n));
-  return complex((C)0.5 * (even.re + odd.re), (C)0.5 * (even.im + odd.im));
+  // Halved before they are added, so that no sum is larger than what it is a part of.
+  const C half = (C)0.5;
+  const Complex a = complex(half * re[at], half * im[at]);
+  const Complex b = complex(half * re[mirror], -half * im[mirror]);
+  return a + b + times_minus_i(a - b) * root<i32>((i32)j, (i32)(2 * n));
 }
 
 // Multiplies row k of `points` numbers in shared memory by factor k. `width` is a power of two.
