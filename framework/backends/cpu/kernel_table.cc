@@ -66,6 +66,7 @@ const KernelTable& kernel_table() {
     register_recurrent_kernels(*made);
     register_shape_kernels(*made);
     register_index_kernels(*made);
+    register_row_kernels(*made);
     register_segment_kernels(*made);
     register_factorization_kernels(*made);
     register_spectral_kernels(*made);

@@ -31,6 +31,7 @@ class Passes {
     set("fold_scales", passes::fold_scales(graph_));
     set("fuse_kernels", fuse_kernels(graph_));
     set("simplify", passes::simplify(graph_, evaluate));
+    set("update_rows", update_rows(graph_));
   }
 
   void fuse() {

@@ -49,14 +49,25 @@ Types infer_conv_pool_filter_grad(TypeSpan inputs, const Attributes& attributes)
   return {{inputs[1].dtype, filter}, {inputs[1].dtype, Shape{filter.back()}}};
 }
 
+Types infer_sum_rows(TypeSpan inputs, const Attributes& attributes) {
+  const Shape count = {inputs[0].shape.num_elements()};
+  return {{DType::Int64, count},
+          {inputs[1].dtype, count.concat(attributes.get_shape("shape").slice(1))}};
+}
+
 void register_all(OpRegistry& registry) {
-  auto add = [&](const char* name, InferFunction infer) {
-    registry.add({.name = name, .infer = std::move(infer), .vjp = {}, .traits = {}});
+  auto add = [&](const char* name, InferFunction infer, OpTraits traits = {}) {
+    registry.add({.name = name, .infer = std::move(infer), .vjp = {}, .traits = traits});
   };
   add("max_pool_with_index", infer_max_pool_with_index);
   add("max_pool_scatter", infer_max_pool_scatter);
   add("conv_pool", infer_conv_pool);
   add("conv_pool_filter_grad", infer_conv_pool_filter_grad);
+  add("sum_rows", infer_sum_rows, {.checks_values = true});
+  add("gather_rows", [](TypeSpan inputs, const Attributes& attributes) {
+    return infer_as("gather", inputs, attributes);
+  });
+  add("put_rows", [](TypeSpan inputs, const Attributes&) { return Types{inputs[0]}; });
 }
 
 }  // namespace

@@ -7,6 +7,11 @@
 //   conv_pool(x, filter, bias) {conv's attributes, activation, window, pool_strides, pool_padding}
 //       -> y, index (uint8)
 //   conv_pool_filter_grad(x, dy, index) {as conv_pool, filter_shape} -> filter's gradient, bias's
+//   sum_rows(indices, updates) {shape} -> rows (int64), sums: scatter_add along the first axis of
+//       that shape, for the rows that are added to alone: their numbers, in the order in which they
+//       first occur, then -1; and their sums, then zeros. As many as there are indices
+//   gather_rows(x, rows) {axis: 0}: gather for numbers that are known to be some of x's, or -1
+//   put_rows(x, rows, values): x with other rows; of numbers that aren't -1, none occurs twice
 //
 // `activation` is "" or "relu", applied last. `index` is the position of a window's first maximum
 // within the window, row-major. They have no vjp: passes run after differentiation.

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Updates of the rows that a gradient names, against those of whole tables.
+#include <cornu/cornu.h>
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <random>
+
+#include "framework/backends/cpu/passes/passes.h"
+#include "framework/core/threads.h"
+#include "framework/graph/backend.h"
+#include "framework/graph/program_recorder.h"
+#include "tests/graph/count.h"
+#include "tests/support/errors.h"
+
+using namespace cornu;
+using test::count;
+
+namespace {
+
+// A step over a table of `rows` and, by Adagrad, what it has accumulated.
+struct Step {
+  int64_t rows = 20;
+  int64_t width = 3;
+  std::string update;  // of the table %0 and accumulated %1 from the gradient %5 and the rate %4
+  std::string ends;    // of %0 and %1
+  std::string returned = "%4";
+  std::string dtype = "float32";
+
+  std::string text(int64_t indices) const {
+    const std::string table = fmt::format("{}[{},{}]", dtype, rows, width);
+    std::string filled = fmt::format(
+        "graph(%2: int32[{2}], %3: {0}[{2},{3}], %4: {0}[]) state(%0 \"table\": {1} -> {4})"
+        " state(%1 \"accumulated\": {1} -> {5}) {{\n"
+        "  %5 = scatter_add(%2, %3) {{axis=0, shape=[{6},{3}]}} : {1}\n",
+        dtype, table, indices, width, ends.substr(0, ends.find(' ')),
+        ends.substr(ends.find(' ') + 1), rows);
+    std::string lines = update;
+    for (size_t at = lines.find("TABLE"); at != std::string::npos; at = lines.find("TABLE")) {
+      lines.replace(at, 5, table);
+    }
+    return filled + lines + "  return " + returned + "\n}";
+  }
+};
+
+const Step kSgd = {.update =
+                       "  %6 = multiply(%4, %5) : TABLE\n"
+                       "  %7 = subtract(%0, %6) : TABLE\n",
+                   .ends = "%7 %1"};
+const Step kAdagrad = {.update =
+                           "  %6 = square(%5) : TABLE\n"
+                           "  %7 = add(%1, %6) : TABLE\n"
+                           "  %8 = sqrt(%7) : TABLE\n"
+                           "  %9 = multiply(%5, %4) : TABLE\n"
+                           "  %10 = divide(%9, %8) : TABLE\n"
+                           "  %11 = subtract(%0, %10) : TABLE\n",
+                       .ends = "%11 %7"};
+
+Graph rewritten(const Step& step, int64_t indices) {
+  Graph graph = cpu::update_rows(parse_graph(step.text(indices)));
+  graph.validate();
+  return graph;
+}
+
+// Runs a graph so often, over variables; what it returns the last time.
+Tensor run_graph(const std::string& text, bool optimize, const std::vector<Tensor>& inputs,
+                 const std::vector<Variable>& variables, int times = 1) {
+  const auto executable = cpu_backend().compile(parse_graph(text), {.optimize = optimize});
+  Launch launch;
+  launch.executable = executable.get();
+  launch.inputs = inputs;
+  launch.variables = variables;
+  for (int i = 0; i < times; ++i) cpu_backend().run({&launch, 1});
+  return launch.outputs.at(0);
+}
+
+struct Run {
+  std::vector<Variable> variables;
+  Tensor returned;
+};
+
+Run run(const Step& step, const Tensor& indices, bool optimize) {
+  const auto dtype = dtype_from_string(step.dtype);
+  const auto noise = [&](const Shape& shape, int seed) {
+    return ops::cast(random::uniform(shape, {.minval = 0.5, .maxval = 2, .seed = seed}), dtype);
+  };
+  const int64_t count = indices.shape()[0];
+  Run result = {.variables = {Variable(noise({step.rows, step.width}, 1)),
+                              Variable(noise({step.rows, step.width}, 2))},
+                .returned = {}};
+  result.returned =
+      run_graph(step.text(count), optimize, {indices, noise({count, step.width}, 3), noise({}, 4)},
+                result.variables, 2);
+  return result;
+}
+
+void check_same_bits(const Tensor& a, const Tensor& b) {
+  REQUIRE(type_of(a) == type_of(b));
+  CHECK(std::memcmp(a.raw(), b.raw(), type_of(a).bytes()) == 0);
+}
+
+void check_like_whole(const Step& step, const Tensor& indices) {
+  const Run rows = run(step, indices, true);
+  Step plain = step;
+  const bool half = is_half(dtype_from_string(step.dtype));
+  if (half) plain.returned = "%5";  // fused all the same: rounded as seldom
+  const Run whole = run(plain, indices, half);
+  for (size_t i = 0; i < 2; ++i) {
+    check_same_bits(rows.variables[i].value(), whole.variables[i].value());
+  }
+  if (!half) check_same_bits(rows.returned, whole.returned);
+}
+
+Tensor numbers(std::vector<int32_t> values) {
+  const auto count = static_cast<int64_t>(values.size());
+  return Tensor::from(values, {count});
+}
+
+}  // namespace
+
+TEST_CASE("SGD and Adagrad touch the rows that a gradient names") {
+  for (const Step* step : {&kSgd, &kAdagrad}) {
+    const Graph graph = rewritten(*step, 7);
+    CHECK(count(graph, "scatter_add") == 0);
+    CHECK(count(graph, "put_rows") == (step == &kSgd ? 1 : 2));
+    for (const Node& node : graph.nodes) {
+      const Shape& shape = graph.type(node.outputs.back()).shape;
+      if (!node.is("put_rows")) CHECK(shape[0] == 7);
+    }
+    for (const std::string dtype : {"float32", "float64", "bfloat16", "float16"}) {
+      Step typed = *step;
+      typed.dtype = dtype;
+      CAPTURE(dtype);
+      check_like_whole(typed, numbers({3, 19, 3, 0, -1, 7, 3}));  // -1 is 19
+      check_like_whole(typed, numbers({4, 4, 4, 4, 4, 4, 4, 4, 4, 4}));
+      check_like_whole(typed, numbers({9}));
+    }
+  }
+}
+
+TEST_CASE("rows of any width, many of them, on any number of threads") {
+  std::mt19937 random(1);
+  for (const int64_t width : {1, 2, 17, 300}) {
+    Step step = kAdagrad;
+    step.rows = 4001;
+    step.width = width;
+    std::vector<int32_t> named(2000);
+    for (int32_t& row : named) row = static_cast<int32_t>(random() % 4001) - 2000;
+    for (const int threads : {1, 2, 3}) {
+      const ComputeThreadsScope scope(threads);
+      CAPTURE(width);
+      CAPTURE(threads);
+      check_like_whole(step, numbers(named));
+    }
+  }
+}
+
+TEST_CASE("an index outside of the table is refused before anything is written") {
+  const Variable table(ops::ones({20, 3}));
+  const Variable accumulated(ops::ones({20, 3}));
+  CHECK(test::message_of<OutOfRange>([&] {
+          run_graph(kSgd.text(2), true, {numbers({1, 20}), ops::ones({2, 3}), Tensor(1.0f)},
+                    {table, accumulated});
+        }) ==
+        "scatter_add: index 20 is outside of [-20, 20), axis 0 of shape (20, 3). Negative indices "
+        "count from the end.");
+  check_same_bits(table.value(), ops::ones({20, 3}));
+}
+
+TEST_CASE("what an update needs of other rows keeps it whole") {
+  const auto stays = [](const Step& step, int64_t indices = 7) {
+    const Graph graph = rewritten(step, indices);
+    CHECK(count(graph, "scatter_add") == 1);
+    CHECK(count(graph, "put_rows") == 0);
+    check_like_whole(step, numbers(std::vector<int32_t>(static_cast<size_t>(indices), 2)));
+  };
+  stays(kSgd, 11);  // more than half of the rows
+  Step step = kSgd;
+  step.returned = "%5";
+  stays(step);  // the gradient is read elsewhere
+  step.returned = "%6";
+  stays(step);
+  step.update = "  %6 = multiply(%0, %4) : TABLE\n  %7 = subtract(%6, %5) : TABLE\n";
+  step.returned = "%4";
+  stays(step);  // weights decay
+  step.update =
+      "  %6 = multiply(%1, %4) : TABLE\n  %8 = subtract(%6, %5) : TABLE\n"
+      "  %7 = add(%0, %8) : TABLE\n";
+  step.ends = "%7 %8";
+  stays(step);  // a velocity goes on without gradients
+  step.update = "  %6 = divide(%4, %5) : TABLE\n  %7 = subtract(%0, %6) : TABLE\n";
+  step.ends = "%7 %1";
+  stays(step);  // zero is divided by
+  step.update = "  %6 = subtract(%5, %0) : TABLE\n  %7 = add(%6, %0) : TABLE\n";
+  stays(step);
+}
+
+TEST_CASE("values that are read from elsewhere are there whole") {
+  Step step = kAdagrad;
+  step.returned = "%11";  // what the table becomes
+  CHECK(count(rewritten(step, 7), "put_rows") == 2);
+  check_like_whole(step, numbers({3, 19, 3, 0, -1, 7, 3}));
+  step.returned = "%8";  // made of all that is accumulated; its rows are read by the update
+  CHECK(count(rewritten(step, 7), "put_rows") == 2);
+  check_like_whole(step, numbers({3, 19, 3, 0, -1, 7, 3}));
+  step = kSgd;
+  step.returned = "%8";  // the table from before, read after the update
+  step.update += "  %8 = square(%0) : TABLE\n";
+  CHECK(count(rewritten(step, 7), "put_rows") == 1);
+  check_like_whole(step, numbers({3, 19, 3, 0, -1, 7, 3}));
+  step = kSgd;
+  step.ends = "%0 %7";  // another variable becomes what the table would
+  check_like_whole(step, numbers({3, 19, 3, 0, -1, 7, 3}));
+  step.ends = "%7 %7";
+  check_like_whole(step, numbers({3, 19, 3, 0, -1, 7, 3}));
+}
+
+TEST_CASE("lookups of one table are summed up together") {
+  const std::string text =
+      "graph(%1: int32[3], %2: float32[3,2], %3: int64[2,2], %4: float32[2,2,2])"
+      " state(%0 \"table\": float32[16,2] -> %7) {\n"
+      "  %5 = scatter_add(%1, %2) {axis=0, shape=[16,2]} : float32[16,2]\n"
+      "  %6 = scatter_add(%3, %4) {axis=0, shape=[16,2]} : float32[16,2]\n"
+      "  %8 = add(%5, %6) : float32[16,2]\n"
+      "  %7 = subtract(%0, %8) : float32[16,2]\n"
+      "  return %1\n"
+      "}";
+  const Graph graph = cpu::update_rows(parse_graph(text));
+  graph.validate();
+  CHECK(count(graph, "scatter_add") == 0);
+  CHECK(test::only(graph, "sum_rows").attributes.get_ints("shape") == std::vector<int64_t>{16, 2});
+  const Variable table(ops::zeros({16, 2}));
+  run_graph(text, true,
+            {numbers({5, 6, 5}), Tensor::from<float>({1, 2, 3, 4, 5, 6}, {3, 2}),
+             Tensor::from<int64_t>({6, 7, -1, 5}, {2, 2}),
+             Tensor::from<float>({1, 1, 2, 2, 3, 3, 4, 4}, {2, 2, 2})},
+            {table});
+  const auto values = table.value().to_vector<float>();
+  CHECK(std::vector<float>(values.begin() + 10, values.begin() + 16) ==
+        std::vector<float>{-10, -12, -4, -5, -2, -2});
+  CHECK(std::vector<float>(values.end() - 2, values.end()) == std::vector<float>{-3, -3});
+}
+
+TEST_CASE("embeddings are trained by rows, with the weights of a step that is run op by op") {
+  const auto train = [](const char* optimizer, bool eagerly, size_t* by_rows) {
+    set_random_seed(3);
+    Sequential model({layers::Embedding({.input_dim = 50, .output_dim = 4}), layers::Flatten(),
+                      layers::Dense({.units = 1})});
+    model.compile({.optimizer = optimizer, .loss = "mse", .run_eagerly = eagerly});
+    const Tensor x = Tensor::from<int32_t>({1, 7, 7, 3, 49, 1, 0, 2, 2, 2}, {5, 2});
+    const Tensor y = ops::ones({5, 1});
+    ProgramRecorder recorder;
+    recorder.start();
+    model.fit(x, y, {.batch_size = 5, .epochs = 3, .verbose = 0});
+    recorder.stop();
+    for (const ProgramRun& run : recorder.take()) {
+      for (const auto& instruction : run.program->instructions) {
+        *by_rows += instruction.op == "put_rows" ? 1 : 0;
+      }
+    }
+    return model.get_weights();
+  };
+  for (const char* optimizer : {"sgd", "adagrad", "adam"}) {
+    CAPTURE(optimizer);
+    size_t by_rows = 0;
+    size_t eager_rows = 0;
+    const std::vector<Tensor> compiled = train(optimizer, false, &by_rows);
+    const std::vector<Tensor> eager = train(optimizer, true, &eager_rows);
+    const size_t variables = std::string_view(optimizer) == "sgd" ? 1 : 2;
+    CHECK(by_rows == (std::string_view(optimizer) == "adam" ? 0 : 3 * variables));
+    CHECK(eager_rows == 0);
+    check_same_bits(compiled[0], eager[0]);
+  }
+}
