@@ -276,9 +276,9 @@ class ServerPart {
     }
     if (node && node->is("constant") && !part.rows) return computed(*node, part);
     if (!division_.is_made_of_less(part.value)) return received(part);
-    const Part whole{part.value, std::nullopt, true};
-    if (part.rows) return add_slice(update_.graph, value(whole), *part.rows);
-    return part.as_read ? computed(*node, part) : value(whole);
+    if (!part.as_read) return value({part.value, part.rows, true});
+    if (!part.rows || is_elementwise_along_rows(*node)) return computed(*node, part);
+    return add_slice(update_.graph, value({part.value, std::nullopt, true}), *part.rows);
   }
 
   ValueId computed(const Node& node, const Part& part) {

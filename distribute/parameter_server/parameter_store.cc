@@ -84,7 +84,9 @@ CallMessage ParameterStore::read(const CallMessage& request) {
 }
 
 CallMessage ParameterStore::rows(const CallMessage& request) {
-  const Tensor value = shard(request.json.at("key").as_string()).stored();
+  const Variable table = shard(request.json.at("key").as_string());
+  const std::lock_guard no_update(updating_);
+  const Tensor value = table.stored();
   check<InvalidArgument>(
       value.rank() > 0 && request.tensors.size() == 1,
       "Parameter server: expected numbers of rows of an array, got {} tensors for one of shape {}.",
@@ -149,6 +151,7 @@ void ParameterStore::update(const CallMessage& request) {
                   .inputs = request.tensors,
                   .variables = update->states,
                   .outputs = {}};
+    const std::lock_guard no_reader(updating_);
     backend_for(kHost).run({&launch, 1});
   });
 }

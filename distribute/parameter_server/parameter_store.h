@@ -47,6 +47,8 @@ class ParameterStore {
   Variable shard(const std::string& key);
 
   SerialThread computing_;
+  // Rows are copied while no update runs: one would copy the whole table before it writes to it.
+  std::mutex updating_;
   std::mutex mutex_;  // guards all that follows
   std::map<std::string, Variable> shards_;
   std::map<int64_t, std::shared_ptr<Update>> updates_;

@@ -233,9 +233,9 @@ TEST_CASE("a step is divided among a worker and servers") {
     const Tensor gradient = ops::sum(rows * w.value(), 0);
     const UpdateScope updates;
     w.assign(w.value() - rate.value() * gradient);
-    table.assign_add(apply(OpRegistry::global().at("scatter_add"), {in[0], rows},
-                           {{"shape", table.shape().dims()}, {"axis", int64_t{0}}})
-                         .front());
+    table.assign_add(rate.value() * apply(OpRegistry::global().at("scatter_add"), {in[0], rows},
+                                          {{"shape", table.shape().dims()}, {"axis", int64_t{0}}})
+                                        .front());
     return std::vector<Tensor>{ops::sum(gradient)};
   });
   const DividedStep divided = divide_step(traced.graph, [&](const Variable& variable) {
@@ -248,12 +248,16 @@ TEST_CASE("a step is divided among a worker and servers") {
   CHECK(divided.taken[0].variable.id() == table.id());
   CHECK(divided.ahead.outputs == divided.ahead.inputs);
   REQUIRE(divided.updates.size() == 2);
-  // Server 0 gets numbers of rows and the rows; server 1 those, and the rate times the gradient.
+  // Server 0 gets numbers of rows and the rows; server 1 those, the rate, and the rate times the
+  // gradient. Both take their rows before they multiply.
   for (const ServerUpdate& update : divided.updates) {
     size_t bytes = 0;
     for (const ValueId input : update.graph.inputs) bytes += update.graph.type(input).bytes();
-    CHECK(bytes == (update.server == 0 ? 24 : 32));
-    CHECK(update.states.size() == (update.server == 0 ? 1 : 2));
+    CHECK(bytes == (update.server == 0 ? 24 : 36));
+    for (const Node& node : update.graph.nodes) {
+      if (node.is("multiply")) CHECK(update.graph.type(node.outputs[0]).shape == Shape{3, 2});
+    }
+    CHECK(update.states.size() == 2);  // rows of the table, and the rate or w
     update.graph.validate();
   }
   divided.worker.validate();

@@ -241,6 +241,62 @@ TEST_CASE("lookups of one table are summed up together") {
   CHECK(std::vector<float>(values.end() - 2, values.end()) == std::vector<float>{-3, -3});
 }
 
+TEST_CASE("rows that are slices of the sums are updated by themselves") {
+  const std::string text =
+      "graph(%1: int32[4], %2: float32[4,2])"
+      " state(%0 \"first\": float32[10,2] -> %6) state(%3 \"second\": float32[14,2] -> %8) {\n"
+      "  %4 = scatter_add(%1, %2) {axis=0, shape=[24,2]} : float32[24,2]\n"
+      "  %5 = slice(%4) {begin=[0,0], size=[10,2], strides=[1,1]} : float32[10,2]\n"
+      "  %6 = subtract(%0, %5) : float32[10,2]\n"
+      "  %7 = slice(%4) {begin=[10,0], size=[14,2], strides=[1,1]} : float32[14,2]\n"
+      "  %8 = subtract(%3, %7) : float32[14,2]\n"
+      "  return %1\n"
+      "}";
+  const Graph graph = cpu::update_rows(parse_graph(text));
+  graph.validate();
+  CHECK(count(graph, "scatter_add") == 0);
+  CHECK(count(graph, "sum_rows") == 2);
+  for (const auto& named : {numbers({9, 10, 23, 9}), numbers({-1, -15, 0, 0}),
+                            numbers({3, 3, 3, 3}), numbers({11, 12, 13, 12})}) {
+    const auto run_both = [&](bool optimize) {
+      const std::vector<Variable> tables = {Variable(ops::ones({10, 2})),
+                                            Variable(ops::ones({14, 2}))};
+      run_graph(text, optimize, {named, Tensor::from<float>({1, 2, 3, 4, 5, 6, 7, 8}, {4, 2})},
+                tables);
+      return tables;
+    };
+    const std::vector<Variable> rows = run_both(true);
+    const std::vector<Variable> whole = run_both(false);
+    for (size_t i = 0; i < 2; ++i) check_same_bits(rows[i].value(), whole[i].value());
+  }
+  CHECK(test::message_of<OutOfRange>([&] {
+          run_graph(text, true, {numbers({0, 24, 0, 0}), ops::ones({4, 2})},
+                    {Variable(ops::ones({10, 2})), Variable(ops::ones({14, 2}))});
+        }) ==
+        "scatter_add: index 24 is outside of [-24, 24), axis 0 of shape (24, 2). Negative indices "
+        "count from the end.");
+}
+
+TEST_CASE("a slice of the sums in another direction, or of columns, keeps them whole") {
+  for (const char* slice : {"{begin=[0,0], size=[12,2], strides=[2,1]} : float32[12,2]",
+                            "{begin=[0,1], size=[24,1], strides=[1,1]} : float32[24,1]"}) {
+    std::string type = slice;
+    type = type.substr(type.find(':') + 2);
+    const Graph graph = cpu::update_rows(
+        parse_graph("graph(%1: int32[4], %2: float32[4,2]) state(%0 \"table\": " + type +
+                    " -> %6) {\n"
+                    "  %4 = scatter_add(%1, %2) {axis=0, shape=[24,2]} : float32[24,2]\n"
+                    "  %5 = slice(%4) " +
+                    slice + "\n  %6 = subtract(%0, %5) : " + type +
+                    "\n"
+                    "  return %1\n"
+                    "}"));
+    graph.validate();
+    CHECK(count(graph, "scatter_add") == 1);
+    CHECK(count(graph, "put_rows") == 0);
+  }
+}
+
 TEST_CASE("embeddings are trained by rows, with the weights of a step that is run op by op") {
   const auto train = [](const char* optimizer, bool eagerly, size_t* by_rows) {
     set_random_seed(3);

@@ -26,9 +26,7 @@ class RowUpdates {
   Graph run() {
     for (const int index : graph_.order()) join_sums(index);
     for (const int index : graph_.order()) {
-      if (graph_.node(index).is("scatter_add") && adds_to_few_rows(graph_.node(index))) {
-        update_rows(index);
-      }
+      if (const auto sums = sums_of(index)) update_rows(*sums);
     }
     return graph_.finish();
   }
@@ -36,17 +34,43 @@ class RowUpdates {
  private:
   using Kind = UntouchedRow::Kind;
 
+  // What a scatter_add gives, or the rows of it that a slice takes: a parameter server's.
+  struct Sums {
+    ValueId value = kNoValue;
+    int place = 0;  // of the scatter_add: before it has checked all indices, nothing is written
+    const Node* scatter = nullptr;
+    int64_t begin = 0;
+  };
+
   ValueId insert(int place, std::string_view op, std::vector<ValueId> inputs,
                  Attributes attributes) {
     return graph_.insert(place, OpRegistry::global().at(op), std::move(inputs),
                          std::move(attributes))[0];
   }
 
-  bool adds_to_few_rows(const Node& node) const {
-    const TensorType& table = graph_.type(node.outputs[0]);
-    const int64_t count = graph_.shape(node.inputs[0]).num_elements();
-    return node.attributes.get_int("axis") == 0 && is_floating(table.dtype) && count > 0 &&
-           count <= table.shape[0] / kFewRows;
+  // Whether so many rows of it are few, of `rows`.
+  bool adds_to_few(const Node& scatter, int64_t rows) const {
+    const int64_t count = graph_.shape(scatter.inputs[0]).num_elements();
+    return scatter.attributes.get_int("axis") == 0 && count > 0 && count <= rows / kFewRows &&
+           is_floating(graph_.type(scatter.outputs[0]).dtype);
+  }
+
+  std::optional<Sums> sums_of(int index) const {
+    if (graph_.removed(index)) return std::nullopt;
+    const Node& node = graph_.node(index);
+    if (!node.is("scatter_add") && !node.is("slice")) return std::nullopt;
+    Sums sums = {.value = node.outputs[0], .place = index, .scatter = &node, .begin = 0};
+    const Shape& shape = graph_.shape(sums.value);
+    if (node.is("slice")) {
+      sums.scatter = graph_.producer(node.inputs[0], "scatter_add");
+      if (!sums.scatter || graph_.shape(node.inputs[0]).slice(1) != shape.slice(1) ||
+          node.attributes.get_ints("strides")[0] != 1) {
+        return std::nullopt;
+      }
+      sums.place = graph_.producer_number(node.inputs[0]);
+      sums.begin = node.attributes.get_ints("begin")[0];
+    }
+    return adds_to_few(*sums.scatter, shape[0]) ? std::optional(sums) : std::nullopt;
   }
 
   // The sum of what two lookups in one table add to it.
@@ -61,7 +85,9 @@ class RowUpdates {
     std::vector<ValueId> indices;
     std::vector<ValueId> updates;
     for (const Node* node : nodes) {
-      if (!adds_to_few_rows(*node) || graph_.uses(node->outputs[0]) != 1) return;
+      if (!adds_to_few(*node, graph_.shape(sums[0])[0]) || graph_.uses(node->outputs[0]) != 1) {
+        return;
+      }
       const ValueId given[] = {node->inputs[0], node->inputs[1]};
       const Shape count = {graph_.shape(given[0]).num_elements()};
       const ValueId wide = insert(index, "cast", {given[0]}, {{"dtype", DType::Int64}});
@@ -148,20 +174,22 @@ class RowUpdates {
 
   // ---- computing them ----
 
-  void update_rows(int scatter) {
-    const ValueId sums = graph_.node(scatter).outputs[0];
+  void update_rows(const Sums& sums) {
     std::map<ValueId, UntouchedRow> untouched_rows;
-    const std::vector<int> nodes = dependents(sums, untouched_rows);
-    const std::set<int> chosen = rowwise(sums, nodes, untouched_rows);
+    const std::vector<int> nodes = dependents(sums.value, untouched_rows);
+    const std::set<int> chosen = rowwise(sums.value, nodes, untouched_rows);
     if (chosen.empty()) return;
+    const Shape table = graph_.shape(sums.value);
     const std::vector<ValueId> summed =
-        graph_.insert(scatter, internal_op("sum_rows"), graph_.node(scatter).inputs,
-                      {{"shape", graph_.shape(sums).dims()}});
-    std::map<ValueId, ValueId> rows_of = {{sums, summed[1]}};
+        graph_.insert(sums.place, internal_op("sum_rows"), sums.scatter->inputs,
+                      {{"shape", sums.scatter->attributes.get_ints("shape")},
+                       {"begin", sums.begin},
+                       {"size", table[0]}});
+    std::map<ValueId, ValueId> rows_of = {{sums.value, summed[1]}};
     std::map<ValueId, ValueId> updated;
     for (const int index : chosen) {
       std::vector<ValueId> inputs = graph_.node(index).inputs;
-      for (ValueId& id : inputs) id = rows(index, id, summed[0], graph_.shape(sums), rows_of);
+      for (ValueId& id : inputs) id = rows(index, id, summed[0], table, rows_of);
       const Node& node = graph_.node(index);
       const ValueId out = node.outputs[0];
       rows_of[out] = graph_.insert(index, *node.op, std::move(inputs), node.attributes)[0];

@@ -19,14 +19,18 @@ class DistinctIndices {
 
   size_t bytes() const { return (size_t{1} << bits_) * sizeof(int64_t); }
 
-  // `distinct`: what they are, then -1. `number[i]`: the number of index[i], which may be the same
-  // array. Returns how many there are. `table`: bytes() of memory.
-  int64_t find(const int64_t* index, int64_t* distinct, int64_t* number, int64_t* table) const {
+  // In place of each index in [begin, begin + size) its number, -1 for others. `distinct`: what
+  // they are, counted from `begin`, then -1. Returns how many there are. `table`: bytes() of
+  // memory.
+  int64_t number(int64_t* index, int64_t begin, int64_t size, int64_t* distinct,
+                 int64_t* table) const {
     const uint64_t mask = (uint64_t{1} << bits_) - 1;
     std::fill_n(table, mask + 1, -1);
     int64_t found = 0;
     for (int64_t i = 0; i < count_; ++i) {
-      const int64_t wanted = index[i];
+      const int64_t wanted = index[i] - begin;
+      index[i] = -1;
+      if (wanted < 0 || wanted >= size) continue;
       // Fibonacci hashing: Knuth, The Art of Computer Programming, 6.4.
       uint64_t place = (static_cast<uint64_t>(wanted) * 0x9E3779B97F4A7C15u) >> (64 - bits_);
       while (table[place] >= 0 && distinct[table[place]] != wanted) place = (place + 1) & mask;
@@ -34,7 +38,7 @@ class DistinctIndices {
         distinct[found] = wanted;
         table[place] = found++;
       }
-      number[i] = table[place];
+      index[i] = table[place];
     }
     std::fill(distinct + found, distinct + count_, -1);
     return found;
@@ -48,16 +52,18 @@ class DistinctIndices {
 // Threads divide the sums; each reads the numbers of all indices, in order.
 template <class T>
 std::unique_ptr<Kernel> make_sum_rows_of(const KernelSpec& spec) {
-  const AxisView view(Shape(spec.attributes.get_ints("shape")), 0);
+  const AxisView view(spec.attributes.get_shape("shape"), 0);
   const IndexReader reader(spec, spec.inputs[0], view);
   const DistinctIndices distinct(reader.count());
   const int64_t count = reader.count();
   const int64_t inner = view.inner;
+  const int64_t first = spec.attributes.get_int("begin");
+  const int64_t size = spec.attributes.get_int("size");
   auto run = [=](const KernelArgs& args) {
     auto* const number = static_cast<int64_t*>(args.scratch);
-    const int64_t* const index = reader.read(args.in[0], number);
+    reader.read(args.in[0], number);
     const int64_t found =
-        distinct.find(index, static_cast<int64_t*>(args.out[0]), number, number + count);
+        distinct.number(number, first, size, static_cast<int64_t*>(args.out[0]), number + count);
     const T* const updates = static_cast<const T*>(args.in[1]);
     T* const sums = static_cast<T*>(args.out[1]);
     const int64_t bytes = (found + count) * inner * static_cast<int64_t>(sizeof(T));
