@@ -93,6 +93,10 @@ class BatchSource {
   // InvalidArgument unless parts >= 1.
   virtual std::shared_ptr<BatchSource> divide(int64_t parts) const = 0;
 
+  // The same batches in another order in each pass, for sources whose order is fit's `shuffle`'s to
+  // choose; null: it is their own.
+  virtual std::shared_ptr<BatchSource> shuffled() const { return nullptr; }
+
   // What another process makes the same source of (read_batch_source). FailedPrecondition, with the
   // reason, for what can't travel: by default, anything.
   virtual std::string to_bytes() const;

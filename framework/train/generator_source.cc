@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/train/generator_source.h"
 
-#include <exception>
-#include <new>
-
-#include "framework/core/error.h"
+#include "framework/core/placed_errors.h"
 #include "framework/strategy/pass_counter.h"
 #include "framework/strategy/source_position.h"
 #include "framework/strategy/streams.h"
@@ -24,19 +21,8 @@ class GeneratedBatches : public BatchStream {
 
   bool next(Batch& batch) override {
     if (ended_) return false;
-    std::optional<Batch> made;
-    try {
-      made = next_();
-    } catch (Error& error) {
-      error.add_place(fmt::format("generator, batch {}", count_));
-      throw;
-    } catch (const std::bad_alloc&) {
-      throw;
-    } catch (const std::exception& error) {
-      InvalidArgument typed(error.what());
-      typed.add_place(fmt::format("generator, batch {}", count_));
-      std::throw_with_nested(typed);
-    }
+    std::optional<Batch> made =
+        with_place([&] { return fmt::format("generator, batch {}", count_); }, next_);
     ended_ = !made;
     if (ended_) return false;
     check<InvalidArgument>(!made->x.empty(),

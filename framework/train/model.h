@@ -183,7 +183,7 @@ struct FitOptions {
   Callbacks callbacks = {};
   double validation_split = 0;  // of arrays: the last part, before shuffling
   ValidationData validation_data = {};
-  bool shuffle = true;  // arrays, before each epoch
+  bool shuffle = true;  // arrays, and a PyDataset's batches, before each epoch
   ClassWeight class_weight = {};
   Tensors sample_weight = {};  // one number an example, for all outputs or by output
   int64_t initial_epoch = 0;

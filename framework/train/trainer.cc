@@ -347,6 +347,7 @@ History Trainer::fit(Model& model, std::shared_ptr<BatchSource> source, const Fi
   JointCall call("fit", model, keeps_state(options));
   const bool is_joined = begin_call(call, [&] { check_fit(model, options); });
   if (!is_joined) return skip_run(options.callbacks, call);
+  if (const auto shuffled = options.shuffle ? source->shuffled() : nullptr) source = shuffled;
   return fit_source(model, std::move(source), options, call);
 }
 

@@ -20,6 +20,7 @@
 #include "data/datasets/tf_flowers.h"
 #include "data/example.h"
 #include "data/image_dataset.h"
+#include "data/py_dataset.h"
 #include "data/readers/image/image_files.h"
 #include "data/readers/image/resize_image.h"
 #include "data/readers/npy.h"

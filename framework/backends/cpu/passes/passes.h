@@ -18,10 +18,10 @@ Graph simplify_convs(const Graph& graph);
 Graph fuse_kernels(const Graph& graph);
 
 // Where an optimizer's update leaves the rows of a variable as they are that no index of a gradient
-// names (of an embedding by SGD without momentum, or Adagrad), only the others are read and written:
-// the gradient is never as large as the table. The same bits, but for the sum of several lookups in
-// one table, which is rounded otherwise; numbers that aren't finite (a learning rate) spoil those
-// rows alone. For gradients with at most half as many rows as the table.
+// names (of an embedding by SGD without momentum, or Adagrad), only the others are read and
+// written: the gradient is never as large as the table. The same bits, but for the sum of several
+// lookups in one table, which is rounded otherwise; numbers that aren't finite (a learning rate)
+// spoil those rows alone. For gradients with at most half as many rows as the table.
 Graph update_rows(const Graph& graph);
 
 }  // namespace cornu::cpu
