@@ -12,6 +12,7 @@
 
 #include "framework/core/checked.h"
 #include "framework/core/tensor.h"
+#include "framework/graph/at_once.h"
 #include "framework/graph/dispatch.h"
 #include "framework/graph/op.h"
 
@@ -40,6 +41,20 @@ const OpDef& op() {
 template <OpName kName>
 Tensor call(const std::vector<Tensor>& inputs, const Attributes& attributes = {}) {
   return apply(op<kName>(), inputs, attributes).front();
+}
+
+// A composite of several ops (compute_at_once): what `body` makes of `inputs`. `attributes` are the
+// numbers that it depends on besides.
+template <OpName kName, class Body>
+Tensor at_once(const std::vector<Tensor>& inputs, const Attributes& attributes, Body body) {
+  static const auto* composite =
+      new OpDef{.name = kName.text, .infer = {}, .vjp = {}, .traits = {}};
+  return compute_at_once(*composite, inputs, attributes, body);
+}
+// Of one operand, without numbers.
+template <OpName kName, class Body>
+Tensor at_once(const Tensor& x, Body body) {
+  return at_once<kName>({x}, {}, [&](const std::vector<Tensor>& in) { return body(in[0]); });
 }
 
 // ---- dtypes of operands ----

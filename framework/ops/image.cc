@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "framework/core/convert_number.h"
@@ -54,44 +56,97 @@ Kernel kernel_of(const std::string& interpolation) {
   return interpolation == "lanczos3" ? Kernel{3, lanczos<3>} : Kernel{5, lanczos<5>};
 }
 
-// How much each of `in` pixels counts in each of `out`: (out, in), rows that sum to 1.
-Tensor weights(int64_t out, int64_t in, const Kernel& kernel, bool antialias, DType dtype) {
-  Tensor matrix = Tensor::empty({out, in}, DType::Float64);
-  const auto values = matrix.mutable_data<double>();
+// How much the pixels from `first` on count in one of the result; they sum to 1.
+struct Band {
+  int64_t first;
+  std::vector<double> weights;
+};
+
+std::vector<Band> bands_of(int64_t out, int64_t in, const Kernel& kernel, bool antialias) {
+  std::vector<Band> bands;
   const double ratio = static_cast<double>(in) / static_cast<double>(out);
   const double scale = antialias ? std::max(ratio, 1.0) : 1.0;
-  std::fill(values.begin(), values.end(), 0.0);
   for (int64_t row = 0; row < out; ++row) {
     const double center = (static_cast<double>(row) + 0.5) * ratio;
     const double reach = kernel.radius * scale;
     const auto first = std::max<int64_t>(0, static_cast<int64_t>(std::floor(center - reach - 0.5)));
     const auto end = std::min<int64_t>(in, static_cast<int64_t>(std::ceil(center + reach + 0.5)));
-    double* at = values.data() + row * in;
+    Band band{first, {}};
     double total = 0;
     for (int64_t column = first; column < end; ++column) {
       const double distance = static_cast<double>(column) + 0.5 - center;
-      at[column] = std::abs(distance) < reach ? kernel.weight(distance / scale) : 0;
-      total += at[column];
+      band.weights.push_back(std::abs(distance) < reach ? kernel.weight(distance / scale) : 0);
+      total += band.weights.back();
     }
-    for (int64_t column = first; column < end; ++column) at[column] /= total;
+    for (double& weight : band.weights) weight /= total;
+    bands.push_back(std::move(band));
   }
-  return cast(matrix, dtype);
+  return bands;
 }
 
-Tensor resized_axis(const Tensor& x, int64_t axis, int64_t size, const ResizeOptions& options) {
-  if (options.interpolation == "nearest") {
-    require_table(size);
-    std::vector<int64_t> from;
-    for (int64_t i = 0; i < size; ++i) {
-      const double center = (static_cast<double>(i) + 0.5) * static_cast<double>(x.dim(axis)) /
-                            static_cast<double>(size);
-      from.push_back(std::min(static_cast<int64_t>(center), x.dim(axis) - 1));
+// An axis that is brought to another size by sums of weighted pixels.
+class WeightedAxis {
+ public:
+  WeightedAxis(const Tensor& x, int64_t axis, int64_t size, const ResizeOptions& options)
+      : axis_(axis), in_(x.dim(axis)), dtype_(x.dtype()) {
+    constexpr int64_t kLeast = 16;  // numbers that a band takes, with what they lie in
+    require_table(Checked(size, "resize") * std::max(in_, kLeast));
+    bands_ = bands_of(size, in_, kernel_of(options.interpolation), options.antialias);
+    std::vector<bool> counts(static_cast<size_t>(in_), false);
+    for (const Band& band : bands_) {
+      for (size_t i = 0; i < band.weights.size(); ++i) {
+        if (band.weights[i] != 0) counts[static_cast<size_t>(band.first) + i] = true;
+      }
     }
-    return take(x, Tensor::from(from), axis);
+    for (int64_t i = 0; i < in_; ++i) {
+      if (counts[static_cast<size_t>(i)]) used_.push_back(i);
+    }
+    if (2 * static_cast<int64_t>(used_.size()) > in_) {
+      used_.resize(static_cast<size_t>(in_));
+      std::iota(used_.begin(), used_.end(), 0);
+    }
   }
-  const Tensor matrix =
-      weights(size, x.dim(axis), kernel_of(options.interpolation), options.antialias, x.dtype());
-  return weighted_axis(matrix, x, axis);
+
+  // Without the pixels that count nowhere, where these are most: a large picture's.
+  Tensor shortened(const Tensor& x) const {
+    return static_cast<int64_t>(used_.size()) < in_ ? take(x, Tensor::from(used_), axis_) : x;
+  }
+
+  // The weighted sums of what shortened() gave.
+  Tensor resized(const Tensor& x) const {
+    const auto columns = static_cast<int64_t>(used_.size());
+    Tensor matrix = Tensor::empty({static_cast<int64_t>(bands_.size()), columns}, DType::Float64);
+    const auto values = matrix.mutable_data<double>();
+    std::fill(values.begin(), values.end(), 0.0);
+    double* row = values.data();
+    for (const Band& band : bands_) {
+      const auto end = band.first + static_cast<int64_t>(band.weights.size());
+      auto place = std::lower_bound(used_.begin(), used_.end(), band.first);
+      for (; place != used_.end() && *place < end; ++place) {
+        row[place - used_.begin()] = band.weights[static_cast<size_t>(*place - band.first)];
+      }
+      row += columns;
+    }
+    return weighted_axis(cast(matrix, dtype_), x, axis_);
+  }
+
+ private:
+  int64_t axis_, in_;
+  DType dtype_;
+  std::vector<Band> bands_;
+  std::vector<int64_t> used_;
+};
+
+// The pixels nearest to those of an axis of another size.
+Tensor nearest_along(const Tensor& x, int64_t axis, int64_t size) {
+  require_table(size);
+  std::vector<int64_t> from;
+  for (int64_t i = 0; i < size; ++i) {
+    const double center = (static_cast<double>(i) + 0.5) * static_cast<double>(x.dim(axis)) /
+                          static_cast<double>(size);
+    from.push_back(std::min(static_cast<int64_t>(center), x.dim(axis) - 1));
+  }
+  return take(x, Tensor::from(from), axis);
 }
 
 // What the first of two sides has to be for the ratio of two others, cut as TensorFlow does.
@@ -129,7 +184,12 @@ Tensor resized(const Tensor& images, std::pair<int64_t, int64_t> size,
   if (options.interpolation != "nearest") x = to_floating(x);
   if (options.crop_to_aspect_ratio) x = cropped(x, height, width);
   if (options.pad_to_aspect_ratio) x = padded(x, height, width, options.fill_value);
-  return batch.restored(resized_axis(resized_axis(x, 1, height, options), 2, width, options));
+  if (options.interpolation == "nearest") {
+    return batch.restored(nearest_along(nearest_along(x, 1, height), 2, width));
+  }
+  const WeightedAxis rows(x, 1, height, options), columns(x, 2, width, options);
+  const Tensor used = columns.shortened(rows.shortened(x));
+  return batch.restored(columns.resized(rows.resized(used)));
 }
 
 // What is said of an axis of images: how many pixels to put before and after it (or to take away),

@@ -191,50 +191,91 @@ Tensor sigmoid(const Tensor& x) {
 }
 Tensor exponential(const Tensor& x) { return exp(x); }
 // Beyond both bounds, and at them, the gradient is 0.
-Tensor relu6(const Tensor& x) { return where(x >= 6, constant_like(x, 6), relu(x)); }
-Tensor leaky_relu(const Tensor& x, double negative_slope) {
-  return where(x > 0, x, x * negative_slope);
+Tensor relu6(const Tensor& x) {
+  return at_once<"relu6">(
+      x, [](const Tensor& v) { return where(v >= 6, constant_like(v, 6), relu(v)); });
 }
-Tensor elu(const Tensor& x, double alpha) { return where(x > 0, x, expm1(minimum(x, 0)) * alpha); }
+Tensor leaky_relu(const Tensor& x, double negative_slope) {
+  return at_once<"leaky_relu">({x}, {{"negative_slope", negative_slope}}, [=](const auto& in) {
+    return where(in[0] > 0, in[0], in[0] * negative_slope);
+  });
+}
+Tensor elu(const Tensor& x, double alpha) {
+  return at_once<"elu">({x}, {{"alpha", alpha}}, [=](const auto& in) {
+    return where(in[0] > 0, in[0], expm1(minimum(in[0], 0)) * alpha);
+  });
+}
 Tensor selu(const Tensor& x) {
   constexpr double kAlpha = 1.6732632423543772848170429916717;
   constexpr double kScale = 1.0507009873554804934193349852946;
-  return where(x >= 0, x, expm1(minimum(x, 0)) * kAlpha) * kScale;
+  return at_once<"selu">(
+      x, [](const Tensor& v) { return where(v >= 0, v, expm1(minimum(v, 0)) * kAlpha) * kScale; });
 }
 Tensor celu(const Tensor& x, double alpha) {
-  return maximum(x, 0) + expm1(minimum(x, 0) / alpha) * alpha;
+  return at_once<"celu">({x}, {{"alpha", alpha}}, [=](const auto& in) {
+    return maximum(in[0], 0) + expm1(minimum(in[0], 0) / alpha) * alpha;
+  });
 }
 Tensor gelu(const Tensor& x, bool approximate) {
   if (approximate) {
-    const double factor = std::sqrt(2 / std::numbers::pi);
-    return x * 0.5 * (1 + tanh((x + x * x * x * 0.044715) * factor));
+    return at_once<"gelu_by_tanh">(x, [](const Tensor& v) {
+      const double factor = std::sqrt(2 / std::numbers::pi);
+      return v * 0.5 * (1 + tanh((v + v * v * v * 0.044715) * factor));
+    });
   }
-  return x * 0.5 * (1 + erf(x * (1 / std::numbers::sqrt2)));
+  return at_once<"gelu">(
+      x, [](const Tensor& v) { return v * 0.5 * (1 + erf(v * (1 / std::numbers::sqrt2))); });
 }
 Tensor swish(const Tensor& x) { return silu(x); }
 Tensor hard_swish(const Tensor& x) { return hard_silu(x); }
-Tensor silu(const Tensor& x) { return x * sigmoid(x); }
-Tensor mish(const Tensor& x) { return x * tanh(softplus(x)); }
-Tensor softplus(const Tensor& x) { return relu(x) + log1p_exp_minus_abs(x); }
-Tensor softsign(const Tensor& x) { return x / (abs(x) + 1); }
-Tensor log_sigmoid(const Tensor& x) { return -softplus(-x); }
-Tensor hard_sigmoid(const Tensor& x) { return relu6(x + 3) / 6; }
-Tensor hard_silu(const Tensor& x) { return x * hard_sigmoid(x); }
+Tensor silu(const Tensor& x) {
+  return at_once<"silu">(x, [](const Tensor& v) { return v * sigmoid(v); });
+}
+Tensor mish(const Tensor& x) {
+  return at_once<"mish">(x, [](const Tensor& v) { return v * tanh(softplus(v)); });
+}
+Tensor softplus(const Tensor& x) {
+  return at_once<"softplus">(x, [](const Tensor& v) { return relu(v) + log1p_exp_minus_abs(v); });
+}
+Tensor softsign(const Tensor& x) {
+  return at_once<"softsign">(x, [](const Tensor& v) { return v / (abs(v) + 1); });
+}
+Tensor log_sigmoid(const Tensor& x) {
+  return at_once<"log_sigmoid">(x, [](const Tensor& v) { return -softplus(-v); });
+}
+Tensor hard_sigmoid(const Tensor& x) {
+  return at_once<"hard_sigmoid">(x, [](const Tensor& v) { return relu6(v + 3) / 6; });
+}
+Tensor hard_silu(const Tensor& x) {
+  return at_once<"hard_silu">(x, [](const Tensor& v) { return v * hard_sigmoid(v); });
+}
 Tensor hard_tanh(const Tensor& x) { return clip(x, -1, 1); }
 Tensor hard_shrink(const Tensor& x, double threshold) {
   return where(abs(x) > threshold, x, constant_like(x, 0));
 }
 Tensor soft_shrink(const Tensor& x, double threshold) {
-  return where(x > threshold, x - threshold,
-               where(x < -threshold, x + threshold, constant_like(x, 0)));
+  return at_once<"soft_shrink">({x}, {{"threshold", threshold}}, [=](const auto& in) {
+    const Tensor zero = constant_like(in[0], 0);
+    return where(in[0] > threshold, in[0] - threshold,
+                 where(in[0] < -threshold, in[0] + threshold, zero));
+  });
 }
-Tensor tanh_shrink(const Tensor& x) { return x - tanh(x); }
-Tensor squareplus(const Tensor& x, double b) { return (x + sqrt(square(x) + b)) * 0.5; }
+Tensor tanh_shrink(const Tensor& x) {
+  return at_once<"tanh_shrink">(x, [](const Tensor& v) { return v - tanh(v); });
+}
+Tensor squareplus(const Tensor& x, double b) {
+  return at_once<"squareplus">(
+      {x}, {{"b", b}}, [=](const auto& in) { return (in[0] + sqrt(square(in[0]) + b)) * 0.5; });
+}
 Tensor sparse_plus(const Tensor& x) {
-  return where(x <= -1, constant_like(x, 0), where(x < 1, square(x + 1) * 0.25, x));
+  return at_once<"sparse_plus">(x, [](const Tensor& v) {
+    return where(v <= -1, constant_like(v, 0), where(v < 1, square(v + 1) * 0.25, v));
+  });
 }
 Tensor sparse_sigmoid(const Tensor& x) {
-  return where(x <= -1, constant_like(x, 0), where(x >= 1, constant_like(x, 1), (x + 1) * 0.5));
+  return at_once<"sparse_sigmoid">(x, [](const Tensor& v) {
+    return where(v <= -1, constant_like(v, 0), where(v >= 1, constant_like(v, 1), (v + 1) * 0.5));
+  });
 }
 Tensor threshold(const Tensor& x, double threshold, double default_value) {
   return where(x > threshold, x, constant_like(x, default_value));

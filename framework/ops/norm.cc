@@ -29,6 +29,23 @@ Tensor over_axes(const Tensor& weight, const Tensor& x, const std::vector<int64_
   return reshape(weight, shape);
 }
 
+// What f(x, scale, shift) gives in float32, at once; weights that aren't defined stay so.
+template <OpName kName, class F>
+Tensor with_weights(const Tensor& x, const Tensor& scale, const Tensor& shift,
+                    Attributes attributes, F f) {
+  std::vector<Tensor> inputs = {x};
+  attributes.set("has_scale", scale.defined());
+  attributes.set("has_shift", shift.defined());
+  if (scale.defined()) inputs.push_back(scale);
+  if (shift.defined()) inputs.push_back(shift);
+  return in_float32(x, [&](const Tensor& v) {
+    inputs[0] = v;
+    return at_once<kName>(inputs, attributes, [&](const std::vector<Tensor>& in) {
+      return f(in[0], scale.defined() ? in[1] : scale, shift.defined() ? in.back() : shift);
+    });
+  });
+}
+
 }  // namespace
 
 std::pair<Tensor, Tensor> moments(const Tensor& x, const Axes& axes, bool keepdims) {
@@ -66,21 +83,25 @@ Tensor batch_normalization(const Tensor& x, const Tensor& mean, const Tensor& va
 
 Tensor layer_normalization(const Tensor& x, const LayerNormalizationOptions& options) {
   const auto axes = options.axis.normalized(x.shape(), "layer_normalization");
-  return in_float32(x, [&](const Tensor& v) {
-    const auto [mean, variance] = moments(v, axes, true);
-    Tensor result = (v - mean) * rsqrt(variance + options.epsilon);
-    if (options.gamma.defined()) result = result * over_axes(options.gamma, v, axes);
-    if (options.beta.defined()) result = result + over_axes(options.beta, v, axes);
-    return result;
-  });
+  return with_weights<"layer_normalization">(
+      x, options.gamma, options.beta, {{"axes", axes}, {"epsilon", options.epsilon}},
+      [&](const Tensor& v, const Tensor& scale, const Tensor& shift) {
+        const auto [mean, variance] = moments(v, axes, true);
+        Tensor result = (v - mean) * rsqrt(variance + options.epsilon);
+        if (scale.defined()) result = result * over_axes(scale, v, axes);
+        if (shift.defined()) result = result + over_axes(shift, v, axes);
+        return result;
+      });
 }
 
 Tensor rms_normalization(const Tensor& x, const RmsNormalizationOptions& options) {
   const auto axes = options.axis.normalized(x.shape(), "rms_normalization");
-  return in_float32(x, [&](const Tensor& v) {
-    const Tensor result = v * rsqrt(mean(square(v), axes, true) + options.epsilon);
-    return options.scale.defined() ? result * over_axes(options.scale, v, axes) : result;
-  });
+  return with_weights<"rms_normalization">(
+      x, options.scale, {}, {{"axes", axes}, {"epsilon", options.epsilon}},
+      [&](const Tensor& v, const Tensor& scale, const Tensor&) {
+        const Tensor result = v * rsqrt(mean(square(v), axes, true) + options.epsilon);
+        return scale.defined() ? result * over_axes(scale, v, axes) : result;
+      });
 }
 
 Tensor normalize(const Tensor& x, const NormalizeOptions& options) {

@@ -178,7 +178,7 @@ std::pair<Tensor, Tensor> top_k(const Tensor& x, int64_t k) {
                          "top_k: expected k in [0, {}], the size of the last axis of shape {}, got "
                          "{}.",
                          x.shape()[last], x.shape(), k);
-  const Tensor places = slice_axis(argsort(x, -1, true), -1, 0, k);
+  const Tensor places = call<"argsort">({x}, {{"axis", last}, {"descending", true}, {"first", k}});
   return {take_along_axis(x, places, -1), places};
 }
 

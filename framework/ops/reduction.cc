@@ -126,11 +126,20 @@ Tensor vjp_cumsum(const Context& context) {
                  .reverse = !context.attributes.get_bool("reverse")});
 }
 
+// All places, or the `first` ones of each row.
 Types infer_argsort(TypeSpan inputs, const Attributes& attributes) {
   require_inputs(inputs, 1, "argsort");
-  checked_axis(attributes, inputs[0].shape, "argsort");
+  Shape shape = inputs[0].shape;
+  const int64_t axis = checked_axis(attributes, shape, "argsort");
   attributes.get_bool("descending");
-  return {{DType::Int32, inputs[0].shape}};
+  if (attributes.find("first")) {
+    const int64_t first = attributes.get_int("first");
+    check<InvalidArgument>(first >= 0 && (shape[axis] == kUnknown || first <= shape[axis]),
+                           "argsort: expected the first of at most {} places, got {}.", shape[axis],
+                           first);
+    shape[axis] = first;
+  }
+  return {{DType::Int32, shape}};
 }
 
 }  // namespace

@@ -104,7 +104,7 @@ Tensor quantile_of(const Tensor& x, const Tensor& q, const QuantileOptions& opti
 }
 
 // Products of all elements up to each one along an axis, by doubling.
-Tensor running_products(const Tensor& x, int64_t axis) {
+Tensor products_by_doubling(const Tensor& x, int64_t axis) {
   const int64_t size = x.dim(axis);
   std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(x.rank()), {0, 0});
   Tensor products = x;
@@ -114,6 +114,55 @@ Tensor running_products(const Tensor& x, int64_t axis) {
     products = products * before;
   }
   return products;
+}
+
+// The same: of pairs first, which gives every second product (Brent and Kung 1982). Each step has
+// half as much to do as the one before, where doubling goes over everything each time.
+Tensor running_products(const Tensor& x, int64_t axis) {
+  constexpr int64_t kFew = 16;
+  const int64_t size = x.dim(axis);
+  if (size <= kFew) return products_by_doubling(x, axis);
+  std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(x.rank()), {0, 0});
+  auto widened = [&](const Tensor& t, int64_t before, int64_t behind) {
+    widths[static_cast<size_t>(axis)] = {before, behind};
+    return before + behind == 0 ? t : pad(t, widths, 1);
+  };
+  const int64_t pairs = (size + 1) / 2;
+  Shape whole = x.shape();
+  whole[axis] = Checked(pairs, "cumprod") * 2;
+  const Shape in_pairs = x.shape().slice(0, axis).concat({pairs, 2}).concat(whole.slice(axis + 1));
+  const auto both = unstack(reshape(widened(x, 0, size % 2), in_pairs), axis + 1);
+  const Tensor ends = running_products(both[0] * both[1], axis);  // of pairs
+  const Tensor others = widened(slice_axis(ends, axis, 0, pairs - 1), 1, 0) * both[0];
+  return slice_axis(reshape(stack({others, ends}, axis + 1), whole), axis, 0, size);
+}
+
+constexpr int64_t kFewFeatures = 16;
+
+// The squares of distances as a sum over features, each of which takes the results' memory alone.
+Tensor squared_distances(const Tensor& a, const Tensor& b) {
+  const std::vector<Tensor> of_a = unstack(a, -1), of_b = unstack(b, -1);
+  Tensor total;
+  for (size_t i = 0; i < of_a.size(); ++i) {
+    const Tensor square_of_one = square(expand_dims(of_a[i], -1) - expand_dims(of_b[i], -2));
+    total = total.defined() ? total + square_of_one : square_of_one;
+  }
+  return total;
+}
+
+// The same a few features at a time, each time by one program.
+Tensor squared_distances_in_parts(const Tensor& a, const Tensor& b) {
+  Tensor total;
+  for (int64_t first = 0; first < a.dim(-1); first += kFewFeatures) {
+    const int64_t end = std::min(first + kFewFeatures, a.dim(-1));
+    std::vector<Tensor> operands = {slice_axis(a, -1, first, end), slice_axis(b, -1, first, end)};
+    if (total.defined()) operands.push_back(total);
+    total = at_once<"squared_distances">(operands, {}, [](const std::vector<Tensor>& in) {
+      const Tensor part = squared_distances(in[0], in[1]);
+      return in.size() == 3 ? in[2] + part : part;
+    });
+  }
+  return total;
 }
 
 Tensor without_nan(const Tensor& x, double value) {
@@ -230,6 +279,9 @@ Tensor cdist(const Tensor& x, const Tensor& y) {
   check<InvalidArgument>(a.rank() >= 2 && b.rank() >= 2 && a.shape().back() == b.shape().back(),
                          "cdist: expected (..., m, size) and (..., n, size), got {} and {}.",
                          a.shape(), b.shape());
+  const int64_t features = a.shape().back();
+  if (features > 0 && goes_at_once({a, b})) return sqrt(squared_distances_in_parts(a, b));
+  if (features > 0 && features <= kFewFeatures) return sqrt(squared_distances(a, b));
   return sqrt(sum(square(expand_dims(a, -2) - expand_dims(b, -3)), -1));
 }
 
@@ -256,12 +308,12 @@ Tensor bincount(const Tensor& x, const Tensor& weights, int64_t minlength) {
                          "bincount: expected a vector of integers, got {} of shape {}.", x.dtype(),
                          x.shape());
   require_value(x, "bincount", "Use ops::segment_sum with a fixed number of segments instead.");
-  const Tensor places = cast(x, DType::Int64);
+  const Tensor places = to_numbers(x);
   int64_t size = std::max<int64_t>(minlength, 0);
   if (x.dim(0) > 0) {
-    const auto least = min(places).item<int64_t>();
+    const auto least = cast(min(places), DType::Int64).item<int64_t>();
     check<InvalidArgument>(least >= 0, "bincount: expected integers >= 0, got {}.", least);
-    const auto most = max(places).item<int64_t>();
+    const auto most = cast(max(places), DType::Int64).item<int64_t>();
     check<InvalidArgument>(most < kMostBins,
                            "bincount: expected integers below 2^48, as there is a bin for each "
                            "number from 0, got {}.",

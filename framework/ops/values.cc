@@ -46,6 +46,7 @@ std::vector<Tensor> indices_of_true(const Tensor& x, std::string_view who) {
 
 // The order that sorts the rows of a matrix, by their first column first; stable.
 Tensor row_order(const Tensor& rows) {
+  if (rows.dim(1) == 1) return argsort(squeeze(rows, 1));
   Tensor order = arange(rows.dim(0));
   for (int64_t column = rows.dim(1); column-- > 0;) {
     const Tensor keys = take(squeeze(slice_axis(rows, 1, column, column + 1), 1), order);
@@ -112,19 +113,25 @@ UniqueResult unique(const Tensor& x, const UniqueOptions& options) {
   const Tensor rows = reshape(slices, {total, width});
   const Tensor order = row_order(rows);
   const Tensor first = total == 0 ? zeros({0}, DType::Bool) : begins_group(take(rows, order, 0));
-  const Tensor group_of_sorted = cumsum(cast(first, DType::Int32)) - 1;
   const Tensor count = sum(cast(first, DType::Int32));
   const int64_t size = options.size ? *options.size : count.item<int64_t>();
-  // The sorted places at which groups begin come first, in order.
-  const Tensor begins = argsort(cast(logical_not(first), DType::Int32));
+  // The sorted places at which groups begin, in order; of a fixed size, others come behind them.
+  const Tensor begins =
+      options.size ? argsort(cast(logical_not(first), DType::Int32)) : places_of(first);
   Tensor index = take(order, begins);  // of each group's first element: the order is stable
-  Tensor rank = arange(total);         // of a group among the results
+  Tensor appearance;                   // the groups in the order of their first elements
   if (!options.sorted) {
-    const Tensor appearance = argsort(where(arange(total) < count, index, total));
+    appearance = argsort(where(arange(begins.dim(0)) < count, index, total));
     index = take(index, appearance);
-    rank = argsort(appearance);
   }
-  const Tensor inverse = total == 0 ? order : take(take(rank, group_of_sorted), argsort(order));
+  Tensor inverse;
+  if (options.return_inverse || options.return_counts) {
+    Tensor group_of_sorted = cumsum(cast(first, DType::Int32)) - 1;
+    if (appearance.defined() && total > 0) {
+      group_of_sorted = take(argsort(appearance), group_of_sorted);
+    }
+    inverse = segment_sum(group_of_sorted, order, total);  // each is alone in its segment
+  }
   UniqueResult result;
   result.values =
       sized(take(slices, index, 0), size, count, cast(Tensor(options.fill_value), x.dtype()));

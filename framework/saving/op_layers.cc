@@ -140,6 +140,7 @@ bool set_special(const OpLayer& layer, Json& config) {
     return true;
   }
   if (op == "cumsum" || op == "argsort") {
+    if (attributes.find("first")) raise_unsaved(layer);
     for (const char* flag : {"exclusive", "reverse", "descending"}) {
       if (attributes.find(flag) && attributes.get_bool(flag)) raise_unsaved(layer);
     }

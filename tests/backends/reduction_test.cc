@@ -444,6 +444,52 @@ TEST_CASE("argsort of long rows: zeros of both signs are equal, NaN comes behind
   }
 }
 
+// The first places are those of the whole order, however few: rows of which they are selected, and
+// shorter ones; elements in falling and rising order, of which all are candidates, and equal ones.
+TEST_CASE("the first places of an order are its beginning") {
+  constexpr double kValues[] = {kNan, 0.0, -0.0, -kInfinity, kInfinity, -1e-40, 2, -2};
+  for (int d = 0; d < kNumDTypes; ++d) {
+    const auto dtype = static_cast<DType>(d);
+    std::vector<Tensor> arrays;
+    for (const int64_t count : {7, 8, 9, 63, 1000, 1001}) {
+      arrays.push_back(random_tensor({3, count}, dtype, 43));
+      arrays.push_back(random_tensor({2, count, 3}, dtype, 44));
+      std::vector<double> rising, special;
+      for (int64_t i = 0; i < 2 * count; ++i) {
+        rising.push_back(static_cast<double>(i % count / 9));
+        special.push_back(is_floating(dtype) ? kValues[i * i % 11 % 8] : double(i % 2));
+      }
+      arrays.push_back(tensor_of(rising, {2, count}, dtype));
+      arrays.push_back(tensor_of(special, {2, count}, dtype));
+    }
+    for (const Tensor& x : arrays) {
+      for (const bool descending : {false, true}) {
+        const Attributes attributes{{"axis", int64_t{1}}, {"descending", descending}};
+        const Tensor order =
+            kernels().run("argsort", {x}, attributes, {{DType::Int32, x.shape()}})[0];
+        const std::vector<double> all = values_of(order);
+        for (const int64_t first :
+             {int64_t{0}, int64_t{1}, int64_t{5}, int64_t{100}, x.shape()[1]}) {
+          if (first > x.shape()[1]) continue;
+          CAPTURE(fmt::format("{} {} of {}", first, dtype, x.shape()));
+          Shape shape = x.shape();
+          shape[1] = first;
+          std::vector<double> expected;
+          const auto inner = static_cast<size_t>(x.shape().slice(2).num_elements());
+          const auto block = static_cast<size_t>(x.shape()[1]) * inner;
+          for (size_t at = 0; at < all.size(); at += block) {
+            const auto* begin = all.data() + at;
+            expected.insert(expected.end(), begin, begin + static_cast<size_t>(first) * inner);
+          }
+          Attributes some = attributes;
+          some.set("first", first);
+          check_close(kernels().run("argsort", {x}, some, {{DType::Int32, shape}})[0], expected, 0);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("scans have the same bits on any number of threads") {
   const Tensor x = random_tensor({30, 70, 20}, DType::Float32, 51);
   const Attributes sum{{"axis", int64_t{1}}, {"exclusive", false}, {"reverse", false}};
@@ -456,6 +502,9 @@ TEST_CASE("scans have the same bits on any number of threads") {
                            {{DType::Int32, {30, 20}}});
   check_thread_independent(kernels(), "argsort", {x}, {{"axis", int64_t{2}}, {"descending", false}},
                            {{DType::Int32, x.shape()}});
+  check_thread_independent(kernels(), "argsort", {random_tensor({40, 1000}, DType::Float32, 53)},
+                           {{"axis", int64_t{1}}, {"descending", true}, {"first", int64_t{9}}},
+                           {{DType::Int32, {40, 9}}});
 }
 
 }  // namespace

@@ -169,6 +169,39 @@ std::string refused(F f) {
   return message_of<InvalidArgument>(f);
 }
 
+// Most pixels of a large picture count nowhere, and aren't looked at.
+TEST_CASE("a large picture is resized by the pixels that count") {
+  const Tensor x = random_tensor({1, 41, 30, 2}, -2, 2, 6);
+  const std::vector<double> values = to_doubles(x);
+  std::vector<double> expected;
+  const auto part = [](int64_t size, int64_t in, int64_t i) {
+    const double place =
+        (static_cast<double>(i) + 0.5) * static_cast<double>(in) / static_cast<double>(size) - 0.5;
+    return std::pair(static_cast<int64_t>(place), place - std::floor(place));
+  };
+  for (int64_t row = 0; row < 4; ++row) {
+    for (int64_t column = 0; column < 5; ++column) {
+      for (int64_t channel = 0; channel < 2; ++channel) {
+        const auto [top, down] = part(4, 41, row);
+        const auto [left, right] = part(5, 30, column);
+        const auto at = [&, top = top, left = left](int64_t i, int64_t j) {
+          return values[static_cast<size_t>(((top + i) * 30 + left + j) * 2 + channel)];
+        };
+        expected.push_back((at(0, 0) * (1 - right) + at(0, 1) * right) * (1 - down) +
+                           (at(1, 0) * (1 - right) + at(1, 1) * right) * down);
+      }
+    }
+  }
+  check_values(ops::image::resize(x, {4, 5}), {1, 4, 5, 2}, expected);
+  for (const char* kind : {"bilinear", "bicubic", "lanczos3"}) {
+    check_gradients(
+        [&](const Inputs& in) {
+          return ops::image::resize(in[0], {2, 3}, {.interpolation = kind});
+        },
+        {random_tensor({1, 33, 7, 1}, -2, 2, 7)}, {.second_order = false});
+  }
+}
+
 TEST_CASE("a resized picture of bytes is one of bytes") {
   const Tensor bytes = Tensor::from(std::vector<uint8_t>{0, 255, 0, 10}, {2, 2, 1});
   const Tensor numbers = ops::cast(bytes, DType::Float32);

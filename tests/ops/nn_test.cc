@@ -81,6 +81,72 @@ TEST_CASE("activations: value, gradient, second-order gradient") {
   }
 }
 
+// Without a tape, what has come a few times is computed by one program.
+TEST_CASE("activations: the same bits again and again, and one by one under a tape") {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const ActivationCase& activation : kActivations) {
+    INFO(activation.name);
+    for (const DType dtype : {DType::Float32, DType::Float64, DType::BFloat16}) {
+      for (const int64_t size : {0, 1, 7, 100, 5000}) {
+        Tensor x = ops::cast(random_tensor({size}, -8, 8, 5), dtype);
+        if (size == 100) {
+          x = ops::concatenate(
+              {x,
+               ops::cast(Tensor::from({kInfinity, -kInfinity, 0.0, -0.0, std::nan("")}), dtype)});
+        }
+        Tensor one_by_one;
+        {
+          GradientTape tape;
+          tape.watch(x);
+          one_by_one = activation.op(x);
+        }
+        for (int call = 0; call < 4; ++call) {
+          const Tensor y = activation.op(x);
+          CHECK(y.dtype() == dtype);
+          CHECK(to_doubles(y).size() == static_cast<size_t>(x.num_elements()));
+          check_same(y, one_by_one);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("composites of one name are told apart by their numbers, and keep to a device") {
+  const Tensor x = Tensor::from(std::vector<float>{-1, 2});
+  for (int call = 0; call < 4; ++call) {
+    for (const double slope : {0.5, 0.25}) {
+      check_values(ops::leaky_relu(x, slope), {2}, {-slope, 2});
+      CHECK(ops::leaky_relu(x.to("CPU:0"), slope).is_bound());
+      CHECK_FALSE(ops::leaky_relu(x, slope).is_bound());
+    }
+  }
+}
+
+TEST_CASE("normalizations: the same again and again, with and without weights") {
+  const Tensor x = random_tensor({6, 5}, -2, 2, 3);
+  const Tensor scale = random_tensor({5}, 1, 2, 4), shift = random_tensor({5}, -1, 1, 5);
+  for (const Tensor& gamma : {Tensor(), scale}) {
+    for (const Tensor& beta : {Tensor(), shift}) {
+      std::vector<double> expected = to_doubles(x);
+      for (size_t row = 0; row < 6; ++row) {
+        double mean = 0, variance = 0;
+        for (size_t i = 0; i < 5; ++i) mean += expected[row * 5 + i] / 5;
+        for (size_t i = 0; i < 5; ++i) variance += std::pow(expected[row * 5 + i] - mean, 2) / 5;
+        for (size_t i = 0; i < 5; ++i) {
+          double& at = expected[row * 5 + i];
+          at = (at - mean) / std::sqrt(variance + 1e-3);
+          if (gamma.defined()) at *= to_doubles(gamma)[i];
+          if (beta.defined()) at += to_doubles(beta)[i];
+        }
+      }
+      for (int call = 0; call < 4; ++call) {
+        check_values(ops::layer_normalization(x, {.gamma = gamma, .beta = beta, .epsilon = 1e-3}),
+                     {6, 5}, expected);
+      }
+    }
+  }
+}
+
 TEST_CASE("activations: finite values and gradients far from 0") {
   const Tensor x = Tensor::from(std::vector<float>{-1e4f, -100, -30, 30, 100, 1e4f});
   for (const ActivationCase& c : kActivations) {

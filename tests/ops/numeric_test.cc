@@ -145,6 +145,65 @@ TEST_CASE("gradients of rearrangements and sums along axes") {
                {random_tensor({1, 2, 3, 8})});
 }
 
+TEST_CASE("running products of any length, along any axis") {
+  for (const int64_t size : {0, 1, 2, 15, 16, 17, 18, 33, 100}) {
+    CAPTURE(size);
+    const Tensor x = random_tensor({2, size, 3}, 0.5, 1.5, 6);
+    std::vector<double> expected = to_doubles(x);
+    const auto length = static_cast<size_t>(size);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      if (i / 3 % length > 0) expected[i] *= expected[i - 3];
+    }
+    check_values(ops::cumprod(x, 1), x.shape(), expected);
+    check_values(ops::transpose(ops::cumprod(ops::transpose(x, {1, 0, 2}), 0), {1, 0, 2}),
+                 x.shape(), expected);
+  }
+  const Tensor with_zero = Tensor::from(std::vector<int64_t>(20, 2), {20});
+  const Tensor powers = ops::cumprod(ops::where(ops::arange(20) == 18, 0, with_zero));
+  CHECK(powers.dtype() == DType::Int64);
+  CHECK(powers.rows(16, 20).to_vector<int64_t>() == std::vector<int64_t>{1 << 17, 1 << 18, 0, 0});
+  check_smooth([](const Inputs& in) { return ops::cumprod(in[0], 0); },
+               {random_tensor({19, 2}, 0.5, 1.5, 7)});
+}
+
+TEST_CASE("distances by any number of features, in batches, again and again") {
+  for (const int64_t features : {0, 1, 3, 16, 17, 40}) {
+    CAPTURE(features);
+    const Tensor a = random_tensor({2, 5, features}, -2, 2, 8);
+    const Tensor b = random_tensor({7, features}, -2, 2, 9);
+    const std::vector<double> x = to_doubles(a), y = to_doubles(b);
+    const auto size = static_cast<size_t>(features);
+    std::vector<double> expected;
+    for (size_t i = 0; i < 10; ++i) {
+      for (size_t j = 0; j < 7; ++j) {
+        double sum = 0;
+        for (size_t k = 0; k < size; ++k) sum += std::pow(x[i * size + k] - y[j * size + k], 2);
+        expected.push_back(std::sqrt(sum));
+      }
+    }
+    for (int call = 0; call < 4; ++call) check_values(ops::cdist(a, b), {2, 5, 7}, expected);
+    if (features > 0) {
+      check_smooth([](const Inputs& in) { return ops::cdist(in[0], in[1]); },
+                   {a, random_tensor({7, features}, 3, 4, 9)});
+    }
+  }
+  check_values(ops::cdist(ops::ones({0, 3}), ops::ones({2, 3})), {0, 2}, {});
+  check_values(ops::cdist(Tensor::from<int>({1, 2}, {1, 2}), Tensor::from<int>({4, 6}, {1, 2})),
+               {1, 1}, {5});
+}
+
+TEST_CASE("bins of every kind of integers") {
+  for (const DType dtype : {DType::UInt8, DType::Int8, DType::Int32, DType::Int64, DType::UInt32,
+                            DType::UInt64, DType::Bool}) {
+    CAPTURE(dtype);
+    check_values(ops::bincount(ops::cast(Tensor::from<int>({1, 0, 1}, {3}), dtype)), {2}, {1, 2});
+    check_values(ops::bincount(ops::cast(Tensor::from<int>({}, {0}), dtype), {}, 2), {2}, {0, 0});
+  }
+  check_values(
+      ops::bincount(Tensor::from<int>({1, 3}, {2}), Tensor::from(std::vector<float>{0.5, 2})), {4},
+      {0, 0.5, 0, 2});
+}
+
 TEST_CASE("empty and odd sizes") {
   const Tensor none = ops::zeros({0, 3});
   check_values(ops::diagonal(none), {0}, {});

@@ -167,6 +167,19 @@ TEST_CASE("nonzero, where, boolean_mask, unique of values") {
                   {random_tensor({2, 3})});
   check_values(ops::unique(x), {3}, {0, 3, 5});
   check_values(ops::unique(ops::zeros({0})), {0}, {});
+  const Tensor many = ints({7, 3, 7, 1, 3, 7}, {2, 3});
+  for (const bool sorted : {true, false}) {
+    const auto found = ops::unique(
+        many,
+        {.sorted = sorted, .return_index = true, .return_inverse = true, .return_counts = true});
+    CAPTURE(sorted);
+    using Values = std::vector<double>;
+    check_values(found.values, {3}, sorted ? Values{1, 3, 7} : Values{7, 3, 1});
+    check_values(found.index, {3}, sorted ? Values{3, 1, 0} : Values{0, 1, 3});
+    check_values(found.inverse, {2, 3},
+                 sorted ? Values{2, 1, 2, 0, 1, 2} : Values{0, 1, 0, 2, 1, 0});
+    check_values(found.counts, {3}, sorted ? Values{1, 2, 3} : Values{3, 2, 1});
+  }
   CHECK(message_of<InvalidArgument>([&] { ops::boolean_mask(x, ops::ones({3}, DType::Bool)); }) ==
         "boolean_mask: expected a bool mask of the leading axes of (2, 3), got bool of shape "
         "(3,).");

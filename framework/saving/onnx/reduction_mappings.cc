@@ -32,12 +32,12 @@ void write_cumsum(NodeWriter& n) {
                integer("exclusive", n.flag("exclusive")) + integer("reverse", n.flag("reverse"))));
 }
 
-// The largest (or smallest) elements of an axis are all of them, in order; of equal ones ONNX too
-// takes the first first.
+// The largest (or smallest) elements of an axis, all of them or the first ones, in order; of equal
+// ones ONNX too takes the first first.
 void write_argsort(NodeWriter& n) {
   const int64_t axis = n.integer("axis");
   const Names sorted = n.add_many(
-      "TopK", {n.in(), n.sizes({n.shape()[static_cast<size_t>(axis)]})},
+      "TopK", {n.in(), n.sizes({n.out_shape()[static_cast<size_t>(axis)]})},
       integer("axis", axis) + integer("largest", n.flag("descending")) + integer("sorted", 1), 2);
   n.give(n.cast(sorted[1], DType::Int64, n.out_dtype()));
 }

@@ -185,6 +185,8 @@ TEST_CASE("CUDA: places of extremes, running sums and orders") {
         Attributes sort = attributes;
         sort.set("descending", descending);
         check_like_cpu("argsort", {tensor}, sort);
+        sort.set("first", int64_t{2});
+        check_like_cpu("argsort", {tensor}, sort);
       }
       for (const bool reverse : {false, true}) {
         Attributes sum = attributes;
@@ -202,6 +204,8 @@ TEST_CASE("CUDA: orders of NaN, of several runs, and of many rows") {
   attributes.set("descending", false);
   check_like_cpu("argsort", {tensor_of({3, NAN, 1, NAN, -1, 3}, {6}, DType::Float32)}, attributes);
   check_like_cpu("argsort", {random_tensor({2'000}, DType::Int8, 8)}, attributes);
+  check_like_cpu("argsort", {random_tensor({1'025, 2}, DType::Float64, 8)}, attributes);
+  attributes.set("first", int64_t{1'000});
   check_like_cpu("argsort", {random_tensor({1'025, 2}, DType::Float64, 8)}, attributes);
   for (const char* op : {"argmax", "argmin"}) {
     check_like_cpu(op, {tensor_of({3, NAN, 1, NAN, -1, 3}, {6}, DType::Float32)}, attributes);

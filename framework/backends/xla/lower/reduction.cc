@@ -102,8 +102,11 @@ Values lower_argsort(const KernelSpec& spec, std::span<const Value> in, Writer& 
   });
   const Value operands[] = {keys, iota(to, places, axis)};
   const TensorType types[] = {keys.type, places};
-  return {to.ops("stablehlo.sort", operands, types,
-                 fmt::format("dimension = {} : i64, is_stable = true", axis), order)[1]};
+  const Value sorted =
+      to.ops("stablehlo.sort", operands, types,
+             fmt::format("dimension = {} : i64, is_stable = true", axis), order)[1];
+  const int64_t wanted = spec.outputs[0].shape[axis];
+  return {wanted == keys.shape()[axis] ? sorted : slice_axis(to, sorted, axis, 0, wanted)};
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // argsort: along one axis, by the digits of keys whose unsigned order is that of the elements.
+// Where few places are wanted, these are selected first.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -15,9 +16,13 @@
 namespace cornu::cpu {
 namespace {
 
-constexpr int64_t kSortGrain = 1024;  // elements per thread, at least
-constexpr int64_t kShortRow = 64;     // which comparisons sort sooner than digits
-constexpr size_t kDigits = 256;       // values of a digit, which is a byte
+constexpr int64_t kSortGrain = 1024;     // elements per thread, at least
+constexpr int64_t kShortRow = 64;        // which comparisons sort sooner than digits
+constexpr int64_t kSelectGrain = 16384;  // elements per thread, at least
+constexpr int64_t kFewest = 8;           // of so many, one is wanted, where places are selected
+constexpr int64_t kCandidates = 128;     // for which there is room, besides as many as are wanted
+constexpr int64_t kInserted = 16;        // places that are kept in order while they are selected
+constexpr size_t kDigits = 256;          // values of a digit, which is a byte
 
 template <size_t kBytes>
 using Unsigned = std::conditional_t<
@@ -67,42 +72,139 @@ Item<Bits>* sort_by_digits(Item<Bits>* items, Item<Bits>* other, int64_t count) 
 }
 
 // Comparing indices makes it stable: std::stable_sort would allocate.
-template <class Bits>
-void sort_short(Item<Bits>* items, int64_t count) {
-  std::sort(items, items + count, [](const Item<Bits>& a, const Item<Bits>& b) {
-    return a.key < b.key || (a.key == b.key && a.index < b.index);
-  });
-}
+constexpr auto precedes = [](const auto& a, const auto& b) {
+  return a.key < b.key || (a.key == b.key && a.index < b.index);
+};
+
+// The order of the rows of an array [outer, count, inner], or the first places of it.
+struct RowOrder {
+  int64_t count, inner, rows, first;
+  bool descending;
+
+  explicit RowOrder(const KernelSpec& spec) {
+    const Shape& shape = spec.inputs[0].shape;
+    const int64_t axis = spec.attributes.get_int("axis");
+    count = shape[axis];
+    inner = shape.slice(axis + 1).num_elements();
+    rows = shape.num_elements() / count;
+    first = spec.outputs[0].shape[axis];
+    descending = spec.attributes.get_bool("descending");
+  }
+  // Looking for few places takes one comparison for most elements.
+  bool is_selection() const { return first <= count / kFewest; }
+  size_t items() const {
+    return static_cast<size_t>(is_selection() ? 2 * first + kCandidates : 2 * count);
+  }
+  int64_t grain() const { return (is_selection() ? kSelectGrain : kSortGrain) / count; }
+};
+
+template <class T>
+class RowSorter {
+ public:
+  using Bits = Unsigned<sizeof(T)>;
+
+  RowSorter(const RowOrder& order, Item<Bits>* items)
+      : order_(order),
+        items_(items),
+        flipped_(order.descending ? std::numeric_limits<Bits>::max() : Bits{0}) {}
+
+  // The items of the row that begins at `in`, as many as are wanted, in order.
+  const Item<Bits>* sorted(const T* in) const {
+    if (order_.is_selection()) {
+      if (order_.descending) {
+        select<true>(in);
+      } else {
+        select<false>(in);
+      }
+      return items_;
+    }
+    for (int64_t i = 0; i < order_.count; ++i) items_[i] = item(in, i);
+    if (order_.count < kShortRow) {
+      std::sort(items_, items_ + order_.count, precedes);
+      return items_;
+    }
+    return sort_by_digits(items_, items_ + order_.count, order_.count);
+  }
+
+ private:
+  Item<Bits> item(const T* in, int64_t i) const {
+    return {static_cast<Bits>(key_of(in[i * order_.inner]) ^ flipped_), static_cast<int32_t>(i)};
+  }
+
+  // False where `value` surely doesn't come before `bound`.
+  template <bool kDescending>
+  static bool may_precede(T value, T bound) {
+    if constexpr (!std::is_arithmetic_v<T>) return true;
+    if constexpr (kDescending) return !(value <= bound);
+    return !(value >= bound);
+  }
+
+  // Takes the row's first items, in order; then gives `insert` each later one that precedes the
+  // last of those wanted so far, which `insert` returns. What comes behind that isn't wanted any
+  // more; nor is what equals it, since its index is higher.
+  template <bool kDescending, class Insert>
+  void select(const T* in, Insert insert) const {
+    for (int64_t i = 0; i < order_.first; ++i) items_[i] = item(in, i);
+    std::sort(items_, items_ + order_.first, precedes);
+    Item<Bits> last = items_[order_.first - 1];
+    T bound = in[last.index * order_.inner];
+    for (int64_t i = order_.first; i < order_.count; ++i) {
+      if (!may_precede<kDescending>(in[i * order_.inner], bound)) [[likely]]
+        continue;
+      const Item<Bits> next = item(in, i);
+      if (next.key >= last.key) continue;
+      last = insert(next);
+      bound = in[last.index * order_.inner];
+    }
+  }
+
+  template <bool kDescending>
+  void select(const T* in) const {
+    const int64_t first = order_.first, room = static_cast<int64_t>(order_.items());
+    if (first <= kInserted) {
+      return select<kDescending>(in, [&](const Item<Bits>& next) {
+        int64_t place = first - 1;
+        for (; place > 0 && items_[place - 1].key > next.key; --place) {
+          items_[place] = items_[place - 1];
+        }
+        items_[place] = next;
+        return items_[first - 1];
+      });
+    }
+    // Candidates are gathered, of which the first ones stay whenever there is no room for more.
+    int64_t candidates = first;
+    select<kDescending>(in, [&](const Item<Bits>& next) {
+      items_[candidates++] = next;
+      if (candidates == room) {
+        std::nth_element(items_, items_ + first - 1, items_ + candidates, precedes);
+        candidates = first;
+      }
+      return items_[first - 1];
+    });
+    std::sort(items_, items_ + candidates, precedes);
+  }
+
+  const RowOrder& order_;
+  Item<Bits>* items_;
+  Bits flipped_;
+};
 
 template <class T>
 std::unique_ptr<Kernel> make_argsort(const KernelSpec& spec) {
   using Bits = Unsigned<sizeof(T)>;
-  const Shape& shape = spec.inputs[0].shape;
-  if (shape.num_elements() == 0) return make_kernel([](const KernelArgs&) {});
-  const int64_t axis = spec.attributes.get_int("axis");
-  const int64_t count = shape[axis];
-  const int64_t inner = shape.slice(axis + 1).num_elements();
-  const int64_t rows = shape.num_elements() / count;
-  const Bits flipped =
-      spec.attributes.get_bool("descending") ? std::numeric_limits<Bits>::max() : Bits{0};
-  return make_kernel([=](const KernelArgs& args) {
-    parallel_for(rows, kSortGrain / count, [&](int64_t begin, int64_t end) {
-      const auto size = static_cast<size_t>(count);
-      auto* items = reinterpret_cast<Item<Bits>*>(thread_memory(2 * size * sizeof(Item<Bits>)));
+  if (spec.outputs[0].shape.num_elements() == 0) return make_kernel([](const KernelArgs&) {});
+  const RowOrder order(spec);
+  return make_kernel([order](const KernelArgs& args) {
+    parallel_for(order.rows, order.grain(), [&](int64_t begin, int64_t end) {
+      const RowSorter<T> sorter(
+          order, reinterpret_cast<Item<Bits>*>(thread_memory(order.items() * sizeof(Item<Bits>))));
       for (int64_t row = begin; row < end; ++row) {
-        const int64_t offset = row / inner * count * inner + row % inner;
-        const T* in = static_cast<const T*>(args.in[0]) + offset;
-        auto* out = static_cast<int32_t*>(args.out[0]) + offset;
-        for (int64_t i = 0; i < count; ++i) {
-          items[i] = {static_cast<Bits>(key_of(in[i * inner]) ^ flipped), static_cast<int32_t>(i)};
-        }
-        const Item<Bits>* sorted = items;
-        if (count < kShortRow) {
-          sort_short(items, count);
-        } else {
-          sorted = sort_by_digits(items, items + count, count);
-        }
-        for (int64_t i = 0; i < count; ++i) out[i * inner] = sorted[i].index;
+        const int64_t outer = row / order.inner, column = row % order.inner;
+        const int64_t block = outer * order.inner;
+        const auto* sorted =
+            sorter.sorted(static_cast<const T*>(args.in[0]) + block * order.count + column);
+        auto* out = static_cast<int32_t*>(args.out[0]) + block * order.first + column;
+        for (int64_t i = 0; i < order.first; ++i) out[i * order.inner] = sorted[i].index;
       }
     });
   });

@@ -60,13 +60,13 @@ Slot sort_rows(const std::string& name, const RowSort& sort, const Slot& from, c
                        blocks_for((sort.rows + rows_of_block - 1) / rows_of_block * runs, 1),
                        {kSortBlock},
                        {from, half.keys, is_merged ? half.indices : order, sort.rows, sort.count,
-                        sort.inner, size, int64_t{is_merged ? 0 : 1}, keeps});
+                        sort.inner, sort.first, size, int64_t{is_merged ? 0 : 1}, keeps});
   for (int64_t run = kSortedRun; run < sort.count; run *= 2) {
     const bool last = 2 * run >= sort.count;
-    lowering.launch_text(name + "_merge", sort_text(sort, "MERGE"),
-                         blocks_for(elements, kSortBlock), {kSortBlock},
-                         {half.keys, half.indices, other.keys, last ? order : other.indices,
-                          sort.rows, sort.count, sort.inner, run, int64_t{last ? 1 : 0}, keeps});
+    lowering.launch_text(
+        name + "_merge", sort_text(sort, "MERGE"), blocks_for(elements, kSortBlock), {kSortBlock},
+        {half.keys, half.indices, other.keys, last ? order : other.indices, sort.rows, sort.count,
+         sort.inner, sort.first, run, int64_t{last ? 1 : 0}, keeps});
     std::swap(half, other);
   }
   return half.keys;

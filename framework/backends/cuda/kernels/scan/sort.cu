@@ -3,7 +3,7 @@
 // their order. A merge sort of keys (key.cu) with their indices. RUNS sorts runs in shared memory;
 // MERGE merges neighbouring runs of `run`: an element's place is its own among those of its run
 // plus how many of the other run precede it. Keys and indices lie as [row, count] until `last`,
-// which puts indices to where they belong, and keys nowhere unless `keeps`.
+// which puts the `wanted` first indices to where they belong, and keys nowhere unless `keeps`.
 #define RUN 1024
 
 #if STEP == RUNS
@@ -12,7 +12,7 @@
 // of one row. A bitonic sort, in which places beyond a row's end come last.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const T* __restrict__ in, K* __restrict__ keys_out, i32* __restrict__ out, i64 rows,
-           i64 count, i64 inner, i64 size, i64 last, i64 keeps) {
+           i64 count, i64 inner, i64 wanted, i64 size, i64 last, i64 keeps) {
   __shared__ K keys[RUN];
   __shared__ i32 indices[RUN];
   const i64 runs = (count + RUN - 1) / RUN;  // of a row; 1 where a block has several rows
@@ -63,8 +63,12 @@ extern "C" __global__ void __launch_bounds__(256)
     if (row >= rows || first + place >= count) continue;
     const int at = own * (int)size + place;
     const i64 gathered = row * count + first + place;
-    const i64 begin = row / inner * count * inner + row % inner;
-    out[last ? begin + (first + place) * inner : gathered] = indices[at];
+    const i64 begin = row / inner * wanted * inner + row % inner;
+    if (!last) {
+      out[gathered] = indices[at];
+    } else if (first + place < wanted) {
+      out[begin + (first + place) * inner] = indices[at];
+    }
     if (!last || keeps) keys_out[gathered] = keys[at];
   }
 }
@@ -74,7 +78,8 @@ extern "C" __global__ void __launch_bounds__(256)
 // A thread for each element.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const K* __restrict__ keys, const i32* __restrict__ indices, K* __restrict__ keys_out,
-           i32* __restrict__ out, i64 rows, i64 count, i64 inner, i64 run, i64 last, i64 keeps) {
+           i32* __restrict__ out, i64 rows, i64 count, i64 inner, i64 wanted, i64 run, i64 last,
+           i64 keeps) {
   const i64 number = thread_number();
   if (number >= rows * count) return;
   const i64 row = number / count;
@@ -98,8 +103,11 @@ extern "C" __global__ void __launch_bounds__(256)
   }
   const i64 result = place - (is_left ? 0 : run) + (low - begin);
   const i64 gathered = row * count + result;
-  const i64 placed = row / inner * count * inner + row % inner + result * inner;
-  out[last ? placed : gathered] = indices[number];
+  if (!last) {
+    out[gathered] = indices[number];
+  } else if (result < wanted) {
+    out[row / inner * wanted * inner + row % inner + result * inner] = indices[number];
+  }
   if (!last || keeps) keys_out[gathered] = key;
 }
 

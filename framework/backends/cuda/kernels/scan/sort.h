@@ -19,12 +19,14 @@ struct RowSort {
   int64_t rows;
   int64_t count;
   int64_t inner;
+  int64_t first;  // how many places of each row's order are wanted
   bool descending = false;
   bool keeps_keys = false;
 };
 
-// Writes the order of each row, as indices (int32), to `order`, an array like `from`. With
-// keeps_keys, the result is the place of the sorted keys, as [rows, count].
+// Writes the order of each row, as indices (int32), to `order`, an array like `from` but for
+// `first` along `count`. With keeps_keys, the result is the place of the sorted keys, as [rows,
+// count].
 Slot sort_rows(const std::string& name, const RowSort& sort, const Slot& from, const Slot& order,
                Lowering& lowering);
 

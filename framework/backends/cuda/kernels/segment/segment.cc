@@ -26,9 +26,10 @@ bool lower_segment_reduce(const KernelSpec& spec, Lowering& lowering) {
   Slot keys = in(0);
   if (slices > 0) {
     order = lowering.scratch(static_cast<size_t>(slices) * sizeof(int32_t));
-    keys = sort_rows("segment_sort",
-                     {.dtype = ids, .rows = 1, .count = slices, .inner = 1, .keeps_keys = true},
-                     in(0), order, lowering);
+    keys = sort_rows(
+        "segment_sort",
+        {.dtype = ids, .rows = 1, .count = slices, .inner = 1, .first = slices, .keeps_keys = true},
+        in(0), order, lowering);
   }
   const int64_t of_segment = slices / std::max<int64_t>(segments, 1);  // about as many slices
   const Groups groups(segments, std::max<int64_t>(of_segment, 1), inner);

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/graph/at_once.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "framework/graph/backend.h"
+#include "framework/graph/op_cache.h"
+#include "framework/graph/trace.h"
+
+namespace cornu {
+namespace {
+
+constexpr size_t kPrograms = 128;  // kept per thread
+constexpr int kCallsOneByOne = 2;  // of the same types: compiling takes as long as dozens of ops
+
+struct Program {
+  int calls = 0;
+  std::unique_ptr<Executable> executable;
+};
+
+bool is_plain(const Tensor& x) {
+  return x.defined() && !x.is_symbolic() && !x.is_weak() && x.on_host() &&
+         x.dtype() != DType::String && !is_half(x.dtype());
+}
+
+std::unique_ptr<Executable> compile(const OpDef& composite, const std::vector<TensorType>& types,
+                                    FunctionRef<Tensor(const std::vector<Tensor>&)> body) {
+  TracedGraph traced = trace(
+      types, [&](const std::vector<Tensor>& symbols) { return std::vector<Tensor>{body(symbols)}; },
+      {.name = composite.name});
+  return backend_for(default_device())
+      .compile(std::move(traced.graph), {.name = composite.name, .device = default_device()});
+}
+
+}  // namespace
+
+bool goes_at_once(const std::vector<Tensor>& inputs) {
+  return !current_tracer() && default_device().type == DeviceType::Cpu &&
+         std::ranges::all_of(inputs, is_plain) && !(has_op_observers() && is_followed(inputs, {}));
+}
+
+Tensor compute_at_once(const OpDef& composite, const std::vector<Tensor>& inputs,
+                       const Attributes& attributes,
+                       FunctionRef<Tensor(const std::vector<Tensor>&)> body) {
+  if (!goes_at_once(inputs)) return body(inputs);
+  std::vector<TensorType> types;
+  for (const Tensor& input : inputs) types.push_back(type_of(input));
+  // One per thread, as kernels are: nothing here waits for another thread's trace.
+  static thread_local OpCache<Program> cache(kPrograms);
+  Program& program = cache.get({composite, attributes, types, {}}, compute_threads(),
+                               [] { return std::make_unique<Program>(); });
+  if (program.calls < kCallsOneByOne) {
+    ++program.calls;
+    return body(inputs);
+  }
+  if (!program.executable) program.executable = compile(composite, types, body);
+  Launch launch{.executable = program.executable.get(),
+                .device = default_device(),
+                .inputs = inputs,
+                .variables = {},
+                .outputs = {}};
+  backend_for(launch.device).run({&launch, 1});
+  Tensor result = std::move(launch.outputs.front());
+  if (std::ranges::any_of(inputs, [](const Tensor& input) { return input.is_bound(); })) {
+    result.bind();
+  }
+  return result;
+}
+
+}  // namespace cornu
