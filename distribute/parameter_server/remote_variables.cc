@@ -9,6 +9,8 @@
 namespace cornu::distribute {
 namespace {
 
+constexpr size_t kMostRead = size_t{1} << 30;  // bytes of an answer; messages have up to 4 GiB
+
 Tensor rows_of(const Tensor& value, const Placement& placement, size_t shard) {
   if (!is_divided(placement)) return value;
   return value.rows(placement[shard].rows.begin, placement[shard].rows.end);
@@ -111,16 +113,42 @@ std::vector<ShardPlace> RemoteVariables::places(const Variable& variable) const 
   return places;
 }
 
-VariableHome::Value RemoteVariables::read(const Variable& variable) {
-  const std::vector<ShardPlace> places = this->places(variable);
-  const std::lock_guard lock(reading_);
-  std::vector<Tensor> parts;
-  uint64_t version = 0;
-  for (const ShardCache::Value& shard : cache_.read(places)) {
-    parts.push_back(shard.value);
-    version += static_cast<uint64_t>(shard.version);
+std::vector<VariableHome::Value> RemoteVariables::read(std::span<const Variable* const> variables) {
+  std::vector<VariableHome::Value> values;
+  while (values.size() < variables.size()) {
+    size_t count = 0;
+    size_t bytes = 0;
+    for (const Variable* variable : variables.subspan(values.size())) {
+      bytes += variable->shape().num_bytes(size_of(variable->dtype()));
+      if (count > 0 && bytes > kMostRead) break;
+      ++count;
+    }
+    read(variables.subspan(values.size(), count), values);
   }
-  return {joined_rows(parts, variable.shape()), version};
+  return values;
+}
+
+void RemoteVariables::read(std::span<const Variable* const> variables,
+                           std::vector<VariableHome::Value>& values) {
+  std::vector<ShardPlace> places;
+  std::vector<size_t> counts;
+  for (const Variable* variable : variables) {
+    const std::vector<ShardPlace> own = this->places(*variable);
+    places.insert(places.end(), own.begin(), own.end());
+    counts.push_back(own.size());
+  }
+  const std::lock_guard lock(reading_);
+  const std::vector<ShardCache::Value> shards = cache_.read(places);
+  auto shard = shards.begin();
+  for (size_t i = 0; i < variables.size(); ++i) {
+    std::vector<Tensor> parts;
+    uint64_t version = 0;
+    for (size_t part = 0; part < counts[i]; ++part, ++shard) {
+      parts.push_back(shard->value);
+      version += static_cast<uint64_t>(shard->version);
+    }
+    values.push_back({joined_rows(parts, variables[i]->shape()), version});
+  }
 }
 
 void RemoteVariables::write(const Variable& variable, const Tensor& value) {

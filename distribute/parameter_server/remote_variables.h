@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -30,13 +31,15 @@ class RemoteVariables : public std::enable_shared_from_this<RemoteVariables> {
   Placement placement(const Variable& variable) const;
   std::vector<ShardPlace> places(const Variable& variable) const;
 
-  // All shards; of several servers they may be of different moments.
-  VariableHome::Value read(const Variable& variable);
+  // All their shards, by one call for each server where they aren't very large; of several servers
+  // they may be of different moments.
+  std::vector<VariableHome::Value> read(std::span<const Variable* const> variables);
   void write(const Variable& variable, const Tensor& value);
 
  private:
   friend class RemoteHome;
 
+  void read(std::span<const Variable* const> variables, std::vector<VariableHome::Value>& values);
   Placement divided(const Variable& variable);
   void forget(uint64_t number);
   void drop_forgotten();
@@ -61,7 +64,10 @@ class RemoteHome : public VariableHome {
   RemoteHome& operator=(const RemoteHome&) = delete;
 
   const RemoteVariables& all() const { return *all_; }
-  Value read(const Variable& variable) override { return all_->read(variable); }
+  const void* keeper() const override { return all_.get(); }
+  std::vector<Value> read(std::span<const Variable* const> variables) override {
+    return all_->read(variables);
+  }
   void write(const Variable& variable, const Tensor& value) override {
     all_->write(variable, value);
   }

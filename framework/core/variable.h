@@ -63,8 +63,10 @@ class VariableHome {
     uint64_t version = 0;
   };
   virtual ~VariableHome() = default;
-  // Errors of whoever keeps it: Unavailable, say.
-  virtual Value read(const Variable& variable) = 0;
+  // Tells those apart that keep variables: of one, several are read at once.
+  virtual const void* keeper() const = 0;
+  // Of variables with this keeper. Errors of whoever it is: Unavailable, say.
+  virtual std::vector<Value> read(std::span<const Variable* const> variables) = 0;
   virtual void write(const Variable& variable, const Tensor& value) = 0;
 };
 

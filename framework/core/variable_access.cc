@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <utility>
 
@@ -39,7 +40,10 @@ Traffic& traffic() {
 // ---- single reads and writes, outside of runs ----
 
 Tensor Variable::stored() const {
-  if (home()) return home()->read(*this).value;
+  if (home()) {
+    const Variable* const self = this;
+    return home()->read({&self, 1}).front().value;
+  }
   if (is_on_read()) return combined(replica_values());
   Impl& state = impl();
   std::unique_lock lock(traffic().mutex);
@@ -98,22 +102,34 @@ bool VariableAccess::is_served() const {
   });
 }
 
-// What another process has: nobody here waits for it.
-void VariableAccess::fetch(Use& use) {
-  const Variable& variable = *use.variable;
-  use.elsewhere = variable.home() != nullptr;
-  if (!use.elsewhere) return;
-  check<FailedPrecondition>(!use.writes,
-                            "Variable '{}': parameter servers keep it, and this step, which writes "
-                            "it, was called here. Give it to ClusterCoordinator::schedule.",
-                            variable.path());
-  const VariableHome::Value found = variable.home()->read(variable);
-  use.value = variable.own_handle(found.value);
-  use.version = found.version;
+// What other processes have: nobody here waits for it. Each of them is asked once.
+void VariableAccess::fetch() {
+  std::map<const void*, std::vector<Use*>> by_keeper;
+  for (Use& use : uses_) {
+    const Variable& variable = *use.variable;
+    use.elsewhere = variable.home() != nullptr;
+    if (!use.elsewhere) continue;
+    check<FailedPrecondition>(
+        !use.writes,
+        "Variable '{}': parameter servers keep it, and this step, which "
+        "writes it, was called here. Give it to ClusterCoordinator::schedule.",
+        variable.path());
+    by_keeper[variable.home()->keeper()].push_back(&use);
+  }
+  for (const auto& [keeper, uses] : by_keeper) {
+    std::vector<const Variable*> variables;
+    for (const Use* use : uses) variables.push_back(use->variable);
+    const std::vector<VariableHome::Value> found = variables[0]->home()->read(variables);
+    CORNU_ASSERT(found.size(), ==, uses.size());
+    for (size_t i = 0; i < uses.size(); ++i) {
+      uses[i]->value = variables[i]->own_handle(found[i].value);
+      uses[i]->version = found[i].version;
+    }
+  }
 }
 
 void VariableAccess::acquire() {
-  for (Use& use : uses_) fetch(use);
+  fetch();
   std::unique_lock lock(traffic().mutex);
   for (Use& use : uses_) {
     if (use.elsewhere) continue;

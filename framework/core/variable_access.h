@@ -66,7 +66,7 @@ class VariableAccess {
     std::string poisoned;     // why it has no value, where it has none
   };
   bool is_served() const;
-  static void fetch(Use& use);
+  void fetch();
   void look_at(Use& use) const;
   static void bring_up_to_date(Use& use);
   void require_usable(size_t index, const Device& device) const;

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -234,4 +236,52 @@ TEST_CASE("an update that fails leaves the variable as it was, free for others")
   w += 1;
   CHECK(w.to_vector<float>() == std::vector<float>{2, 2});
   CHECK(w.version() == 1);
+}
+
+TEST_CASE("a step asks each keeper of variables once for all that it reads") {
+  // Keeps what is assigned to variables made in its scope.
+  struct Keeper : VariableOwner {
+    struct Home : VariableHome {
+      explicit Home(Keeper* own) : kept(own) {}
+      const void* keeper() const override { return kept; }
+      std::vector<Value> read(std::span<const Variable* const> variables) override {
+        kept->asked.push_back(variables.size());
+        std::vector<Value> found;
+        for (const Variable* variable : variables)
+          found.push_back(kept->values[variable->number()]);
+        return found;
+      }
+      void write(const Variable& variable, const Tensor& value) override {
+        VariableHome::Value& own = kept->values[variable.number()];
+        own = {value, own.version + 1};
+      }
+      Keeper* kept;
+    };
+    std::shared_ptr<VariableHome> home_of(const Variable& variable, const Tensor& value) override {
+      values[variable.number()] = {value.host(), 1};
+      return std::make_shared<Home>(this);
+    }
+    std::map<uint64_t, VariableHome::Value> values;
+    std::vector<size_t> asked;
+  };
+  const auto made = [](Keeper& keeper, float value) {
+    const VariableOwnerScope scope(1, &keeper);
+    return Variable(Tensor::scalar(value));
+  };
+  Keeper first;
+  Keeper second;
+  const Variable a = made(first, 1);
+  const Variable b = made(first, 2);
+  const Variable c = made(second, 3);
+  const Variable here(Tensor::scalar(4.0f));
+  const Function sum = function([&](const Tensor& x) { return x + a + b * 10 + c * 100 + here; });
+  CHECK(sum(Tensor::scalar(0.5f)).single().item<float>() == 325.5f);
+  first.asked.clear();
+  second.asked.clear();
+  b.assign(5.0f);
+  CHECK(sum(Tensor::scalar(0.5f)).single().item<float>() == 355.5f);
+  CHECK(first.asked == std::vector<size_t>{2});
+  CHECK(second.asked == std::vector<size_t>{1});
+  CHECK(a.value().item<float>() == 1);
+  CHECK(first.asked == std::vector<size_t>{2, 1});
 }
