@@ -55,6 +55,7 @@ class Pixels {
       : count_(images.dim(0)),
         height_(images.dim(1)),
         width_(images.dim(2)),
+        index_(index_dtype(images.num_elements())),
         rows_(reshape(images, {count_ * height_ * width_, images.dim(3)})),
         fill_value_(cast(Tensor(fill_value), images.dtype())) {}
 
@@ -63,9 +64,9 @@ class Pixels {
     const auto bottom = static_cast<double>(height_ - 1);
     const auto right = static_cast<double>(width_ - 1);
     const Tensor inside = (y >= 0) & (y <= bottom) & (x >= 0) & (x <= right);
-    const Tensor image = reshape(arange(0, count_, 1, DType::Int64), {count_, 1, 1});
-    const Tensor row = cast(where(inside, y, 0), DType::Int64);
-    const Tensor column = cast(where(inside, x, 0), DType::Int64);
+    const Tensor image = reshape(arange(0, count_, 1, index_), {count_, 1, 1});
+    const Tensor row = cast(where(inside, y, 0), index_);
+    const Tensor column = cast(where(inside, x, 0), index_);
     const Tensor found = take(rows_, (image * height_ + row) * width_ + column, 0);
     return where(expand_dims(inside, 3), found, fill_value_);
   }
@@ -75,6 +76,7 @@ class Pixels {
   int64_t count_;
   int64_t height_;
   int64_t width_;
+  DType index_;
   Tensor rows_;
   Tensor fill_value_;
 };
@@ -131,8 +133,15 @@ Tensor affine_transform(const Tensor& images, const Tensor& transform,
     const Tensor& x = batch.images();
     check_arguments(x, in[1], options);
     if (x.num_elements() == 0) return in[0].strong();
+    const Tensor numbers = reshape(in[1], {in[1].num_elements() / 8, 8});
     return batch.restored(
-        transformed_pixels(x, reshape(in[1], {in[1].num_elements() / 8, 8}), options));
+        at_once<"affine_transform">({x, numbers},
+                                    {{"interpolation", options.interpolation},
+                                     {"fill_mode", options.fill_mode},
+                                     {"fill_value", static_cast<double>(options.fill_value)}},
+                                    [&](const std::vector<Tensor>& now) {
+                                      return transformed_pixels(now[0], now[1], options);
+                                    }));
   });
 }
 

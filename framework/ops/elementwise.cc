@@ -92,6 +92,7 @@ const UnaryOp kUnaryOps[] = {
     {"ceil", Domain::Reals, nullptr},
     {"round", Domain::Reals, nullptr},
     {"exp", Domain::Reals, [](const Unary& u) { return u.dy * u.y; }},
+    {"exp2", Domain::Reals, [](const Unary& u) { return u.dy * (u.y * std::numbers::ln2); }},
     {"expm1", Domain::Reals, [](const Unary& u) { return u.dy * (u.y + 1); }},
     {"log", Domain::Reals, [](const Unary& u) { return u.dy / u.x; }},
     {"log1p", Domain::Reals, [](const Unary& u) { return u.dy / (u.x + 1); }},

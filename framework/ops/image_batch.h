@@ -38,6 +38,9 @@ class ImageBatch {
 // InvalidArgument, naming `who`, unless the tensor has a floating-point dtype.
 void require_floating_images(const Tensor& images, std::string_view who);
 
+// What places among so many elements are counted in.
+DType index_dtype(int64_t elements);
+
 // f(inputs), as one op of a functional model where a placeholder among them has an axis from
 // `first` on whose size isn't known.
 Tensor as_whole(const char* name, const std::vector<Tensor>& inputs,

@@ -30,13 +30,13 @@ const std::vector<std::string> kFillModes = {"constant", "nearest", "wrap", "mir
 
 // Places along one axis, whole numbers in [0, size), and how much what is there counts.
 struct Place {
-  Tensor index;   // int64
+  Tensor index;   // of index_dtype()
   Tensor inside;  // bool; undefined: everywhere
   Tensor weight;  // undefined: 1
 };
 
 // Of whole numbers, which may lie outside.
-Place place_at(const Tensor& at, int64_t size, const std::string& fill_mode) {
+Place place_at(const Tensor& at, int64_t size, const std::string& fill_mode, DType dtype) {
   const auto length = static_cast<double>(size);
   const auto turned = [&](double period) { return at - floor(at / period) * period; };
   Tensor within = at;
@@ -54,16 +54,16 @@ Place place_at(const Tensor& at, int64_t size, const std::string& fill_mode) {
   }
   // Nothing but a number that is an index is cast to one.
   const Tensor safe = where(isfinite(within), within, 0);
-  place.index = cast(clip(safe, 0, length - 1), DType::Int64);
+  place.index = cast(clip(safe, 0, length - 1), dtype);
   return place;
 }
 
 std::vector<Place> places_at(const Tensor& coordinate, int64_t size, int64_t order,
-                             const std::string& fill_mode) {
-  if (order == 0) return {place_at(round(coordinate), size, fill_mode)};
+                             const std::string& fill_mode, DType dtype) {
+  if (order == 0) return {place_at(round(coordinate), size, fill_mode, dtype)};
   const Tensor below = floor(coordinate);
-  std::vector<Place> places = {place_at(below, size, fill_mode),
-                               place_at(below + 1, size, fill_mode)};
+  std::vector<Place> places = {place_at(below, size, fill_mode, dtype),
+                               place_at(below + 1, size, fill_mode, dtype)};
   places[1].weight = coordinate - below;
   places[0].weight = 1 - places[1].weight;
   return places;
@@ -118,8 +118,8 @@ Tensor mapped(const Tensor& inputs, const Tensor& coordinates, int64_t order,
   std::vector<std::vector<Place>> axes;
   for (int64_t axis = 0; axis < inputs.rank(); ++axis) {
     elements.sizes.push_back(inputs.dim(axis));
-    axes.push_back(
-        places_at(numbers[static_cast<size_t>(axis)], inputs.dim(axis), order, options.fill_mode));
+    axes.push_back(places_at(numbers[static_cast<size_t>(axis)], inputs.dim(axis), order,
+                             options.fill_mode, index_dtype(inputs.num_elements())));
   }
   const Tensor result = mixed(elements, axes, dtype, constant_like(inputs, options.fill_value));
   const bool rounds = order == 1 && is_integer(inputs.dtype());
@@ -150,14 +150,15 @@ Tensor displaced(const Tensor& images, const ElasticNoise& noise,
     return reshape(arange(0.0, static_cast<double>(size), 1.0, dtype), shape);
   };
   const int64_t order = options.interpolation == "nearest" ? 0 : 1;
-  const Tensor first = reshape(arange(0, batch, 1, DType::Int64), {batch, 1, 1});
+  const DType counted = index_dtype(images.num_elements());
+  const Tensor first = reshape(arange(0, batch, 1, counted), {batch, 1, 1});
   const Tensor rows = reshape(images, {batch * height * width, images.dim(3)});
-  const Tensor result = mixed(
-      {rows, {height, width}, first},
-      {places_at(line(height, {1, height, 1}) + shift(noise.down), height, order,
-                 options.fill_mode),
-       places_at(line(width, {1, 1, width}) + shift(noise.right), width, order, options.fill_mode)},
-      dtype, constant_like(images, options.fill_value));
+  const Tensor result = mixed({rows, {height, width}, first},
+                              {places_at(line(height, {1, height, 1}) + shift(noise.down), height,
+                                         order, options.fill_mode, counted),
+                               places_at(line(width, {1, 1, width}) + shift(noise.right), width,
+                                         order, options.fill_mode, counted)},
+                              dtype, constant_like(images, options.fill_value));
   return cast(result, images.dtype());
 }
 
@@ -313,10 +314,15 @@ Tensor map_coordinates(const Tensor& inputs, const Tensor& coordinates, int64_t 
   check<InvalidArgument>(inputs.rank() <= 8,
                          "map_coordinates: expected inputs of at most 8 axes, got shape {}.",
                          inputs.shape());
-  return as_whole("map_coordinates", {inputs, coordinates},
-                  [order, options](const std::vector<Tensor>& in) {
-                    return mapped(in[0], in[1], order, options);
-                  });
+  return as_whole(
+      "map_coordinates", {inputs, coordinates}, [order, options](const std::vector<Tensor>& in) {
+        return at_once<"map_coordinates">(
+            in,
+            {{"order", order},
+             {"fill_mode", options.fill_mode},
+             {"fill_value", static_cast<double>(options.fill_value)}},
+            [&](const std::vector<Tensor>& now) { return mapped(now[0], now[1], order, options); });
+      });
 }
 
 Tensor elastic_transform(const Tensor& images, const ElasticTransformOptions& options) {

@@ -37,6 +37,7 @@ const std::map<std::string, KerasName, std::less<>>& keras_ops() {
       {"erf", {"math", "Erf"}},
       {"erf_inv", {"math", "Erfinv"}},
       {"exp", {"numpy", "Exp"}},
+      {"exp2", {"numpy", "Exp2"}},
       {"expm1", {"numpy", "Expm1"}},
       {"floor", {"numpy", "Floor"}},
       {"floor_divide", {"numpy", "FloorDivide"}},

@@ -48,6 +48,7 @@ const UnaryCase kUnary[] = {
     {"abs", [](double x) { return std::abs(x); }, -9, 9, 0},
     {"sign", [](double x) { return std::isnan(x) ? x : double((x > 0) - (x < 0)); }, -9, 9, 0},
     {"exp", [](double x) { return std::exp(x); }, -80, 80, 1},
+    {"exp2", [](double x) { return std::exp2(x); }, -120, 120, 1},
     {"expm1", [](double x) { return std::expm1(x); }, -20, 20, 2},
     {"expm1", [](double x) { return std::expm1(x); }, -0.5, 0.5, 2},
     {"log", [](double x) { return std::log(x); }, 0, 50, 1},
@@ -131,6 +132,9 @@ struct SpecialCase {
 
 const SpecialCase kSpecial[] = {
     {"exp", {kNan, kInfinity, -kInfinity, 0, 1000, -1000}, {kNan, kInfinity, 0, 1, kInfinity, 0}},
+    {"exp2",
+     {kNan, kInfinity, -kInfinity, 0, 3, -14, 2000, -2000},
+     {kNan, kInfinity, 0, 1, 8, 0x1p-14, kInfinity, 0}},
     {"expm1", {kNan, kInfinity, -kInfinity, 1000, -1000}, {kNan, kInfinity, -1, kInfinity, -1}},
     {"log", {kNan, kInfinity, -kInfinity, 0, -1, 1}, {kNan, kInfinity, kNan, -kInfinity, kNan, 0}},
     {"log1p",
@@ -179,6 +183,13 @@ TEST_CASE("results near the ends of the range") {
     CHECK((exp[i] == std::exp(in[i]) || std::abs(exp[i] / std::exp(in[i]) - 1) < 1e-5));
     CHECK((sinh[i] == std::sinh(in[i]) || std::abs(sinh[i] / std::sinh(in[i]) - 1) < 1e-6));
     CHECK((cosh[i] == std::cosh(in[i]) || std::abs(cosh[i] / std::cosh(in[i]) - 1) < 1e-6));
+  }
+  const Tensor powers =
+      tensor_of({-151, -150.5, -149, -140.3, -126.5, 127, 127.9, 128}, {8}, DType::Float32);
+  const auto exp2 = run1("exp2", {powers}, type_of(powers)).to_vector<float>();
+  for (size_t i = 0; i < exp2.size(); ++i) {
+    const float expected = std::exp2(powers.data<float>()[i]);
+    CHECK((exp2[i] == expected || std::abs(exp2[i] - expected) <= std::abs(expected) * 3e-7f));
   }
   const Tensor far = tensor_of({1e5, -3e7, 1e30, 4e4}, {4}, DType::Float32);
   const auto sin = run1("sin", {far}, type_of(far)).to_vector<float>();

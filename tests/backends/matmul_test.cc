@@ -225,7 +225,7 @@ TEST_CASE("matmul serves every dtype that has products") {
                       DType::Int32, DType::Int64, DType::UInt32, DType::UInt64}) {
     check_transposes({9, 3}, {3, 7}, dtype);
   }
-  for (DType dtype : {DType::Float64, DType::BFloat16, DType::Int32}) {
+  for (DType dtype : {DType::Float64, DType::BFloat16, DType::Int32, DType::Int64, DType::UInt64}) {
     check_transposes({70, 33}, {33, 65}, dtype);
   }
 }

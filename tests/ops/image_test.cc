@@ -169,6 +169,29 @@ std::string refused(F f) {
   return message_of<InvalidArgument>(f);
 }
 
+TEST_CASE("places of pixels are the same again and again") {
+  const Tensor image = random_tensor({9, 7}, -2, 2, 5);
+  const Tensor places = random_tensor({2, 40}, -2, 9, 6);
+  const Tensor transform = Tensor::from<double>({0.9, 0.2, -0.5, -0.1, 1.1, 0.3, 0.01, 0});
+  for (const char* mode : {"constant", "nearest", "wrap", "reflect"}) {
+    const auto mapped = [&](double fill_value) {
+      return ops::image::map_coordinates(image, places, 1,
+                                         {.fill_mode = mode, .fill_value = fill_value});
+    };
+    const auto turned = [&](const char* interpolation) {
+      return ops::image::affine_transform(ops::expand_dims(image, -1), transform,
+                                          {.interpolation = interpolation, .fill_mode = mode});
+    };
+    const std::vector<Tensor> first = {mapped(0), mapped(1), turned("bilinear"), turned("nearest")};
+    for (int call = 0; call < 4; ++call) {
+      check_same(mapped(0), first[0]);
+      check_same(mapped(1), first[1]);
+      check_same(turned("bilinear"), first[2]);
+      check_same(turned("nearest"), first[3]);
+    }
+  }
+}
+
 // Most pixels of a large picture count nowhere, and aren't looked at.
 TEST_CASE("a large picture is resized by the pixels that count") {
   const Tensor x = random_tensor({1, 41, 30, 2}, -2, 2, 6);

@@ -122,6 +122,18 @@ TEST_CASE("composites of one name are told apart by their numbers, and keep to a
   }
 }
 
+TEST_CASE("a tape that follows a weight alone sees the ops of a normalization") {
+  const Variable scale(random_tensor({5}, 1, 2, 4));
+  const Tensor x = random_tensor({6, 5}, -2, 2, 3);
+  for (int call = 0; call < 4; ++call) {
+    ops::layer_normalization(x, {.gamma = scale.value()});
+    GradientTape tape;
+    const Tensor y = ops::layer_normalization(x, {.gamma = scale.value()});
+    const Tensor gradient = tape.gradient(ops::sum(y), scale);
+    check_same(gradient, ops::sum(ops::layer_normalization(x), 0), 1e-12);
+  }
+}
+
 TEST_CASE("normalizations: the same again and again, with and without weights") {
   const Tensor x = random_tensor({6, 5}, -2, 2, 3);
   const Tensor scale = random_tensor({5}, 1, 2, 4), shift = random_tensor({5}, -1, 1, 5);

@@ -5,6 +5,7 @@
 namespace cornu::onnx {
 namespace {
 
+void write_exp2(NodeWriter& n) { n.give(n.add("Pow", {n.scalar(2), n.in()})); }
 void write_expm1(NodeWriter& n) { n.give(n.add("Sub", {n.add("Exp", {n.in()}), n.scalar(1)})); }
 
 void write_log1p(NodeWriter& n) { n.give(n.add("Log", {n.add("Add", {n.in(), n.scalar(1)})})); }
@@ -84,6 +85,7 @@ const Mapping kMappings[] = {
     {"erf", "Erf"},
     {"erfc", nullptr, write_erfc},
     {"exp", "Exp"},
+    {"exp2", nullptr, write_exp2},
     {"expm1", nullptr, write_expm1},
     {"floor", "Floor"},
     {"identity", nullptr, write_identity},

@@ -60,6 +60,8 @@ const UnaryEntry kUnary[] = {
     {"ceil", [](Writer& to, const Value& x) { return unary(to, "ceil", x); }},
     {"round", [](Writer& to, const Value& x) { return unary(to, "round_nearest_even", x); }},
     {"exp", [](Writer& to, const Value& x) { return unary(to, "exponential", x); }},
+    {"exp2",
+     [](Writer& to, const Value& x) { return binary(to, "power", splat(to, 2, x.type), x); }},
     {"expm1", [](Writer& to, const Value& x) { return unary(to, "exponential_minus_one", x); }},
     {"log", [](Writer& to, const Value& x) { return unary(to, "log", x); }},
     {"log1p", [](Writer& to, const Value& x) { return unary(to, "log_plus_one", x); }},

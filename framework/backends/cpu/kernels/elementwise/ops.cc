@@ -19,6 +19,7 @@ constexpr Named kNames[] = {
     {"abs", TileOp::Abs},
     {"sign", TileOp::Sign},
     {"exp", TileOp::Exp},
+    {"exp2", TileOp::Exp2},
     {"expm1", TileOp::Expm1},
     {"log", TileOp::Log},
     {"log1p", TileOp::Log1p},
@@ -121,6 +122,7 @@ double tile_cost(TileOp op, DType dtype) {
       return 0.15 * width;
     case TileOp::Rsqrt:
     case TileOp::Exp:
+    case TileOp::Exp2:
     case TileOp::Expm1:
     case TileOp::Log:
     case TileOp::Sigmoid:

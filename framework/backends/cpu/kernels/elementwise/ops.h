@@ -19,6 +19,7 @@ enum class TileOp : uint8_t {
   Abs,
   Sign,
   Exp,
+  Exp2,
   Expm1,
   Log,
   Log1p,

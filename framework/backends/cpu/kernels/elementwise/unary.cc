@@ -31,6 +31,7 @@ struct Unary {
       return hn::IfThenElse(hn::Gt(x, zero), one, hn::IfThenElse(hn::Lt(x, zero), hn::Neg(one), x));
     }
     if constexpr (kOp == TileOp::Exp) return vec_exp(d, x);
+    if constexpr (kOp == TileOp::Exp2) return vec_exp2(d, x);
     if constexpr (kOp == TileOp::Expm1) return vec_expm1(d, x);
     if constexpr (kOp == TileOp::Log) return vec_log(d, x);
     if constexpr (kOp == TileOp::Log1p) return vec_log1p(d, x);

@@ -74,6 +74,19 @@ bool solve_triangle(Doubles& a, Doubles& b, const Triangle& triangle) {
   return true;
 }
 
+// Several sums at once, since each waits for the one before it.
+template <class T>
+double dot(const T* a, const double* b, int64_t count) {
+  constexpr int64_t kSums = 8;
+  double sums[kSums] = {};
+  int64_t i = 0;
+  for (; i + kSums <= count; i += kSums) {
+    for (int64_t s = 0; s < kSums; ++s) sums[s] += a[i + s] * b[i + s];
+  }
+  for (; i < count; ++i) sums[i % kSums] += a[i] * b[i];
+  return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
+}
+
 constexpr int64_t kFewRightSides = 16;  // with more, blocks of matrices are multiplied sooner
 
 // The same for a few right sides, x (n x count), of a triangle that is read where it is, by rows.
@@ -88,7 +101,9 @@ bool solve_few(const T* a, int64_t n, double* x, int64_t count, const Triangle& 
     const int64_t begin = triangle.lower ? 0 : i + 1;
     const int64_t end = triangle.lower ? i : n;
     double sums[kFewRightSides] = {};
-    for (int64_t j = begin; !triangle.transposed && j < end; ++j) {
+    const bool is_dot = !triangle.transposed && count == 1;
+    if (is_dot) sums[0] = dot(row + begin, x + begin, end - begin);
+    for (int64_t j = begin; !triangle.transposed && !is_dot && j < end; ++j) {
       for (int64_t c = 0; c < count; ++c) sums[c] += row[j] * x[j * count + c];
     }
     const double pivot = triangle.unit ? 1.0 : static_cast<double>(row[i]);

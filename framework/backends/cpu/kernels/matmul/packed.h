@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of large matrices of float64 and int32, which oneDNN lacks.
+// Products of large matrices of float64 and integers, which oneDNN lacks.
 #pragma once
 
 #include <cstdint>

@@ -129,6 +129,7 @@ constexpr PackedProduct<T> kPacked = {kStripRows, kPanelColumns<T>, pack_panel<T
 
 const PackedProduct<double>* packed_float64() { return &kPacked<double>; }
 const PackedProduct<int32_t>* packed_int32() { return &kPacked<int32_t>; }
+const PackedProduct<int64_t>* packed_int64() { return &kPacked<int64_t>; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -140,6 +141,7 @@ namespace cornu::cpu {
 
 HWY_EXPORT(packed_float64);
 HWY_EXPORT(packed_int32);
+HWY_EXPORT(packed_int64);
 
 template <>
 const PackedProduct<double>& packed_product() {
@@ -148,6 +150,10 @@ const PackedProduct<double>& packed_product() {
 template <>
 const PackedProduct<int32_t>& packed_product() {
   return *HWY_DYNAMIC_DISPATCH(packed_int32)();
+}
+template <>
+const PackedProduct<int64_t>& packed_product() {
+  return *HWY_DYNAMIC_DISPATCH(packed_int64)();
 }
 
 }  // namespace cornu::cpu

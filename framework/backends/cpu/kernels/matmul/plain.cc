@@ -191,8 +191,9 @@ bool pays_packing(const MatmulProblem& p) {
 
 std::unique_ptr<Kernel> make_plain_matmul(const MatmulProblem& problem) {
   return dispatch_dtype(problem.dtype, [&]<class T>(T) -> std::unique_ptr<Kernel> {
-    using Packed = std::conditional_t<std::is_same_v<T, double>, double, int32_t>;
-    constexpr bool kIsWord = std::is_same_v<T, int32_t> || std::is_same_v<T, uint32_t>;
+    using Integer = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
+    using Packed = std::conditional_t<std::is_same_v<T, double>, double, Integer>;
+    constexpr bool kIsWord = std::is_integral_v<T> && sizeof(T) >= 4;
     if constexpr (std::is_same_v<T, double> || kIsWord) {
       if (pays_packing(problem)) return std::make_unique<PackedMatmul<Packed>>(problem);
     }

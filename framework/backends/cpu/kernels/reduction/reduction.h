@@ -30,7 +30,7 @@ struct ReduceFunctions {
 // functions are null for others.
 ReduceFunctions reduce_functions(Reduction reduction, DType dtype);
 
-// float32, float64 and int32, compiled for several instruction sets.
+// float32, float64, int32 and int64, compiled for several instruction sets.
 ReduceFunctions vector_reduce_functions(Reduction reduction, DType dtype);
 
 // argmax, argmin and cumsum.

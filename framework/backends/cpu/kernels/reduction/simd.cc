@@ -179,6 +179,8 @@ ReduceFunctions find_functions(Reduction reduction, DType dtype) {
       return functions<double>(reduction);
     case DType::Int32:
       return functions<int32_t>(reduction);
+    case DType::Int64:
+      return functions<int64_t>(reduction);
     default:
       return {};
   }

@@ -21,6 +21,7 @@ constexpr OpFunction kFunctions[] = {
     {"stop_gradient", Operands::All},
     {"cast", Operands::All},
     {"exp", Operands::Floats},
+    {"exp2", Operands::Floats},
     {"expm1", Operands::Floats},
     {"log", Operands::Floats},
     {"log1p", Operands::Floats},

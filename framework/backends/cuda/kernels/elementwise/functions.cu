@@ -18,6 +18,7 @@ __device__ __forceinline__ bool is_signed() {
   __device__ __forceinline__ f64 op_##NAME(f64 x) { return OF_F64; }
 
 CORNU_FLOAT_UNARY(exp, expf(x), exp(x))
+CORNU_FLOAT_UNARY(exp2, exp2f(x), exp2(x))
 CORNU_FLOAT_UNARY(expm1, expm1f(x), expm1(x))
 CORNU_FLOAT_UNARY(log, logf(x), log(x))
 CORNU_FLOAT_UNARY(log1p, log1pf(x), log1p(x))
