@@ -274,8 +274,8 @@ class ServerPart {
       if (!state) return computed(*node, part);
       return update_.graph.states[kept(*state, *kept_shard(*state, part.rows))].in;
     }
-    if (node && node->is("constant") && !part.rows) return computed(*node, part);
-    if (!division_.is_made_of_less(part.value)) return received(part);
+    const bool is_constant = node && node->is("constant");
+    if (!is_constant && !division_.is_made_of_less(part.value)) return received(part);
     if (!part.as_read) return value({part.value, part.rows, true});
     if (!part.rows || is_elementwise_along_rows(*node)) return computed(*node, part);
     return add_slice(update_.graph, value({part.value, std::nullopt, true}), *part.rows);

@@ -58,6 +58,8 @@ struct OpTraits {
   // Runs the graphs among its attributes: a node communicates, checks values and has effects where
   // their nodes do (Node::traits).
   bool runs_graphs = false;
+  // Passes make it of others: it checks nothing, and no graph that comes from elsewhere has it.
+  bool of_passes = false;
 };
 
 // The implementation of a composite op in other ops. Only functional models keep such an op as a

@@ -29,6 +29,20 @@ Graph numbered_in_order(const Graph& graph) {
   return result;
 }
 
+void require_portable(const Graph& graph) {
+  for (const Node& node : graph.nodes) {
+    check<InvalidArgument>(!node.op->traits.of_passes,
+                           "A graph that travels has ops that programs apply, got '{}', which "
+                           "compiling makes of such.",
+                           node.op->name);
+    for (const auto& [name, value] : node.attributes.entries()) {
+      if (const auto* body = std::get_if<std::shared_ptr<const Graph>>(&value)) {
+        require_portable(**body);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 PortableGraph to_portable(const Graph& graph) {
@@ -38,7 +52,9 @@ PortableGraph to_portable(const Graph& graph) {
 }
 
 Graph from_portable(const PortableGraph& portable) {
-  return parse_graph(portable.text, portable.constants);
+  Graph graph = parse_graph(portable.text, portable.constants);
+  require_portable(graph);
+  return graph;
 }
 
 }  // namespace cornu

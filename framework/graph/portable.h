@@ -19,7 +19,7 @@ struct PortableGraph {
 PortableGraph to_portable(const Graph& graph);
 
 // The graph again; its states have names, and no variables. InvalidArgument for a text that is no
-// graph's, or for constants of other types than it has for them.
+// graph's, for ops that passes alone make, or for constants of other types than it has for them.
 Graph from_portable(const PortableGraph& portable);
 
 }  // namespace cornu

@@ -14,7 +14,7 @@ void register_bias_ops(OpRegistry& registry) {
                         return OpRegistry::global().at(like).infer(inputs.first(2), attributes);
                       },
                   .vjp = {},
-                  .traits = {}});
+                  .traits = {.of_passes = true}});
   };
   add("matmul_bias_act", "matmul");
   add("conv_bias_act", "conv");

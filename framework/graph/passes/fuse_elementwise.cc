@@ -233,8 +233,8 @@ class Fuser {
 
 // Registered on first use: no program calls it.
 const OpDef& fused_op() {
-  static const OpDef& op =
-      OpRegistry::global().add({.name = "fused", .infer = infer_body, .vjp = {}, .traits = {}});
+  static const OpDef& op = OpRegistry::global().add(
+      {.name = "fused", .infer = infer_body, .vjp = {}, .traits = {.of_passes = true}});
   return op;
 }
 

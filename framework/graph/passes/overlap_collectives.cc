@@ -20,16 +20,17 @@ std::vector<TensorType> infer_await(std::span<const TensorType> inputs, const At
 
 // Registered on first use: no program calls them.
 const OpDef& start_op() {
-  static const OpDef& op = OpRegistry::global().add({.name = "all_reduce_start",
-                                                     .infer = infer_start,
-                                                     .vjp = {},
-                                                     .traits = {.collective = true}});
+  static const OpDef& op =
+      OpRegistry::global().add({.name = "all_reduce_start",
+                                .infer = infer_start,
+                                .vjp = {},
+                                .traits = {.collective = true, .of_passes = true}});
   return op;
 }
 
 const OpDef& await_op() {
   static const OpDef& op = OpRegistry::global().add(
-      {.name = "all_reduce_await", .infer = infer_await, .vjp = {}, .traits = {}});
+      {.name = "all_reduce_await", .infer = infer_await, .vjp = {}, .traits = {.of_passes = true}});
   return op;
 }
 

@@ -57,6 +57,7 @@ Types infer_sum_rows(TypeSpan inputs, const Attributes& attributes) {
 
 void register_all(OpRegistry& registry) {
   auto add = [&](const char* name, InferFunction infer, OpTraits traits = {}) {
+    traits.of_passes = true;
     registry.add({.name = name, .infer = std::move(infer), .vjp = {}, .traits = traits});
   };
   add("max_pool_with_index", infer_max_pool_with_index);

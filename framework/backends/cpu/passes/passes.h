@@ -19,9 +19,13 @@ Graph fuse_kernels(const Graph& graph);
 
 // Where an optimizer's update leaves the rows of a variable as they are that no index of a gradient
 // names (of an embedding by SGD without momentum, or Adagrad), only the others are read and
-// written: the gradient is never as large as the table. The same bits, but for the sum of several
-// lookups in one table, which is rounded otherwise; numbers that aren't finite (a learning rate)
-// spoil those rows alone. For gradients with at most half as many rows as the table.
+// written: the gradient is never as large as the table. For gradients of few rows.
+//
+// The same bits, but for these. The sum of several lookups in one table is rounded otherwise. Zero
+// times, or over, what there is counts as zero, so that what isn't finite (a learning rate, 0 / 0
+// where nothing was accumulated yet) spoils the named rows alone; and -0 stays -0. What else reads
+// the new table isn't fused with its update: 16-bit tables are rounded before, sums of them are
+// added up in the order of unfused ones.
 Graph update_rows(const Graph& graph);
 
 }  // namespace cornu::cpu

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -10,7 +11,10 @@
 namespace cornu::cpu {
 namespace {
 
-constexpr int64_t kFewRows = 2;  // a table has this many times the rows that are added to, at least
+// What a row costs besides its bytes where it is updated by itself, in bytes of one that is updated
+// with all others; and how many times as much each byte costs, at least.
+constexpr int64_t kRowOverhead = 64;
+constexpr int64_t kByteOverhead = 2;
 
 // What a row is made of that nothing was added to.
 struct UntouchedRow {
@@ -21,11 +25,14 @@ struct UntouchedRow {
 
 class RowUpdates {
  public:
-  explicit RowUpdates(const Graph& graph) : graph_(graph) {}
+  explicit RowUpdates(const Graph& graph) : graph_(graph) {
+    for (const StateBinding& state : graph.states) ends_[state.in] = state.out;
+  }
 
   Graph run() {
-    for (const int index : graph_.order()) join_sums(index);
     for (const int index : graph_.order()) {
+      if (graph_.removed(index)) continue;
+      if (adds_scatters(graph_.node(index))) of_scatters_.insert(graph_.node(index).outputs[0]);
       if (const auto sums = sums_of(index)) update_rows(*sums);
     }
     return graph_.finish();
@@ -34,75 +41,63 @@ class RowUpdates {
  private:
   using Kind = UntouchedRow::Kind;
 
-  // What a scatter_add gives, or the rows of it that a slice takes: a parameter server's.
+  // What a scatter_add gives, or several of them together (of lookups in one table), or the rows of
+  // it that a slice takes (a parameter server's).
   struct Sums {
     ValueId value = kNoValue;
-    int place = 0;  // of the scatter_add: before it has checked all indices, nothing is written
-    const Node* scatter = nullptr;
+    int place = 0;  // of the whole sums: before all indices are checked, nothing is written
+    std::vector<const Node*> scatters = {};
     int64_t begin = 0;
   };
 
-  ValueId insert(int place, std::string_view op, std::vector<ValueId> inputs,
-                 Attributes attributes) {
-    return graph_.insert(place, OpRegistry::global().at(op), std::move(inputs),
-                         std::move(attributes))[0];
+  // Whether a node is a scatter_add of rows, or the sum of such that nothing else reads. Their
+  // indices are of one dtype, to be joined as they are.
+  bool adds_scatters(const Node& node) const {
+    if (node.is("scatter_add")) {
+      return node.attributes.get_int("axis") == 0 && is_floating(graph_.type(node.outputs[0]).dtype);
+    }
+    return node.is("add") && std::ranges::all_of(node.inputs, [&](ValueId operand) {
+      return of_scatters_.contains(operand) && graph_.uses(operand) == 1 &&
+             graph_.type(operand) == graph_.type(node.outputs[0]) &&
+             index_dtype(operand) == index_dtype(node.inputs[0]);
+    });
   }
 
-  // Whether so many rows of it are few, of `rows`.
-  bool adds_to_few(const Node& scatter, int64_t rows) const {
-    const int64_t count = graph_.shape(scatter.inputs[0]).num_elements();
-    return scatter.attributes.get_int("axis") == 0 && count > 0 && count <= rows / kFewRows &&
-           is_floating(graph_.type(scatter.outputs[0]).dtype);
+  DType index_dtype(ValueId sums) const {
+    const Node* node = graph_.producer(sums);
+    while (!node->is("scatter_add")) node = graph_.producer(node->inputs[0]);
+    return graph_.type(node->inputs[0]).dtype;
+  }
+
+  void find_scatters(ValueId sums, std::vector<const Node*>& found) const {
+    const Node* node = graph_.producer(sums);
+    if (node->is("scatter_add")) return found.push_back(node);
+    for (const ValueId operand : node->inputs) find_scatters(operand, found);
   }
 
   std::optional<Sums> sums_of(int index) const {
-    if (graph_.removed(index)) return std::nullopt;
     const Node& node = graph_.node(index);
-    if (!node.is("scatter_add") && !node.is("slice")) return std::nullopt;
-    Sums sums = {.value = node.outputs[0], .place = index, .scatter = &node, .begin = 0};
-    const Shape& shape = graph_.shape(sums.value);
-    if (node.is("slice")) {
-      sums.scatter = graph_.producer(node.inputs[0], "scatter_add");
-      if (!sums.scatter || graph_.shape(node.inputs[0]).slice(1) != shape.slice(1) ||
-          node.attributes.get_ints("strides")[0] != 1) {
-        return std::nullopt;
-      }
-      sums.place = graph_.producer_number(node.inputs[0]);
+    const bool is_slice = node.is("slice");
+    const ValueId whole = is_slice ? node.inputs[0] : node.outputs[0];
+    if (!of_scatters_.contains(whole)) return std::nullopt;
+    Sums sums = {.value = node.outputs[0], .place = graph_.producer_number(whole)};
+    const Shape& table = graph_.shape(sums.value);
+    if (is_slice) {
+      if (graph_.shape(whole).slice(1) != table.slice(1)) return std::nullopt;
+      if (node.attributes.get_ints("strides")[0] != 1) return std::nullopt;
       sums.begin = node.attributes.get_ints("begin")[0];
     }
-    return adds_to_few(*sums.scatter, shape[0]) ? std::optional(sums) : std::nullopt;
+    find_scatters(whole, sums.scatters);
+    int64_t count = 0;
+    for (const Node* scatter : sums.scatters) count += count_of(*scatter);
+    const int64_t row = table.slice(1).num_elements() *
+                        static_cast<int64_t>(size_of(graph_.type(sums.value).dtype));
+    const bool few = count > 0 && count <= table[0] * row / (kByteOverhead * (row + kRowOverhead));
+    return few ? std::optional(sums) : std::nullopt;
   }
 
-  // The sum of what two lookups in one table add to it.
-  void join_sums(int index) {
-    if (graph_.removed(index) || !graph_.node(index).is("add")) return;
-    const std::vector<ValueId> sums = graph_.node(index).inputs;
-    const Node* const nodes[] = {graph_.producer(sums[0], "scatter_add"),
-                                 graph_.producer(sums[1], "scatter_add")};
-    if (!nodes[0] || !nodes[1] || nodes[0] == nodes[1]) return;
-    if (graph_.type(sums[0]) != graph_.type(sums[1])) return;
-    const Shape row = graph_.shape(sums[0]).slice(1);
-    std::vector<ValueId> indices;
-    std::vector<ValueId> updates;
-    for (const Node* node : nodes) {
-      if (!adds_to_few(*node, graph_.shape(sums[0])[0]) || graph_.uses(node->outputs[0]) != 1) {
-        return;
-      }
-      const ValueId given[] = {node->inputs[0], node->inputs[1]};
-      const Shape count = {graph_.shape(given[0]).num_elements()};
-      const ValueId wide = insert(index, "cast", {given[0]}, {{"dtype", DType::Int64}});
-      indices.push_back(insert(index, "reshape", {wide}, {{"shape", count.dims()}}));
-      updates.push_back(
-          insert(index, "reshape", {given[1]}, {{"shape", count.concat(row).dims()}}));
-    }
-    const Attributes first_axis = {{"axis", int64_t{0}}};
-    const ValueId joined = insert(index, "scatter_add",
-                                  {insert(index, "concatenate", indices, first_axis),
-                                   insert(index, "concatenate", updates, first_axis)},
-                                  nodes[0]->attributes);
-    const ValueId sum = graph_.node(index).outputs[0];
-    graph_.replace(sum, joined);
-    graph_.remove_unused(sum);
+  int64_t count_of(const Node& scatter) const {
+    return graph_.shape(scatter.inputs[0]).num_elements();
   }
 
   // ---- which nodes are computed of rows ----
@@ -149,12 +144,17 @@ class RowUpdates {
     return found;
   }
 
-  bool is_same(int index, const std::map<ValueId, UntouchedRow>& rows) const {
-    return rows.at(graph_.node(index).outputs[0]).kind == Kind::Same;
+  // Whether a node gives a variable's next value, which is the last one in all other rows.
+  bool is_update(int index, const std::map<ValueId, UntouchedRow>& rows) const {
+    const ValueId out = graph_.node(index).outputs[0];
+    const UntouchedRow& row = rows.at(out);
+    if (row.kind != Kind::Same) return false;
+    const auto end = ends_.find(row.same);
+    return end != ends_.end() && end->second == out;
   }
 
   // Those of `nodes` that need no row but those of the sums: values which are read from elsewhere,
-  // too, equal a variable in all other rows. Empty where the sums themselves are needed whole.
+  // too, are updates. Empty where the sums themselves are needed whole.
   std::set<int> rowwise(ValueId sums, const std::vector<int>& nodes,
                         const std::map<ValueId, UntouchedRow>& rows) const {
     std::set<int> chosen;
@@ -165,14 +165,20 @@ class RowUpdates {
     };
     bool updates = false;
     for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
-      if (!is_same(*it, rows) && !read_within(graph_.node(*it).outputs[0])) continue;
+      if (!is_update(*it, rows) && !read_within(graph_.node(*it).outputs[0])) continue;
       chosen.insert(*it);
-      updates |= is_same(*it, rows);
+      updates |= is_update(*it, rows);
     }
     return updates && read_within(sums) ? chosen : std::set<int>{};
   }
 
   // ---- computing them ----
+
+  ValueId insert(int place, std::string_view op, std::vector<ValueId> inputs,
+                 Attributes attributes) {
+    return graph_.insert(place, OpRegistry::global().at(op), std::move(inputs),
+                         std::move(attributes))[0];
+  }
 
   void update_rows(const Sums& sums) {
     std::map<ValueId, UntouchedRow> untouched_rows;
@@ -181,8 +187,8 @@ class RowUpdates {
     if (chosen.empty()) return;
     const Shape table = graph_.shape(sums.value);
     const std::vector<ValueId> summed =
-        graph_.insert(sums.place, internal_op("sum_rows"), sums.scatter->inputs,
-                      {{"shape", sums.scatter->attributes.get_ints("shape")},
+        graph_.insert(sums.place, internal_op("sum_rows"), joined(sums),
+                      {{"shape", sums.scatters[0]->attributes.get_ints("shape")},
                        {"begin", sums.begin},
                        {"size", table[0]}});
     std::map<ValueId, ValueId> rows_of = {{sums.value, summed[1]}};
@@ -193,7 +199,7 @@ class RowUpdates {
       const Node& node = graph_.node(index);
       const ValueId out = node.outputs[0];
       rows_of[out] = graph_.insert(index, *node.op, std::move(inputs), node.attributes)[0];
-      if (!is_same(index, untouched_rows)) continue;
+      if (!is_update(index, untouched_rows)) continue;
       const std::vector<ValueId> put = {untouched_rows.at(out).same, summed[0], rows_of[out]};
       updated[out] = graph_.insert(index, internal_op("put_rows"), put, {})[0];
     }
@@ -201,6 +207,24 @@ class RowUpdates {
       graph_.replace(whole, replacement);
       graph_.remove_unused(whole);
     }
+  }
+
+  // The indices and updates of all scatter_adds.
+  std::vector<ValueId> joined(const Sums& sums) {
+    if (sums.scatters.size() == 1) return sums.scatters[0]->inputs;
+    const Shape row = graph_.shape(sums.value).slice(1);
+    std::vector<ValueId> indices;
+    std::vector<ValueId> updates;
+    for (const Node* scatter : sums.scatters) {
+      const Shape count = {count_of(*scatter)};
+      const ValueId given[] = {scatter->inputs[0], scatter->inputs[1]};
+      indices.push_back(insert(sums.place, "reshape", {given[0]}, {{"shape", count.dims()}}));
+      updates.push_back(
+          insert(sums.place, "reshape", {given[1]}, {{"shape", count.concat(row).dims()}}));
+    }
+    const Attributes first_axis = {{"axis", int64_t{0}}};
+    return {insert(sums.place, "concatenate", indices, first_axis),
+            insert(sums.place, "concatenate", updates, first_axis)};
   }
 
   // Those rows of an operand that are numbered by `numbers`; itself where it has one for all.
@@ -215,6 +239,8 @@ class RowUpdates {
   }
 
   passes::Rewriter graph_;
+  std::set<ValueId> of_scatters_;    // sums that adds_scatters() has found
+  std::map<ValueId, ValueId> ends_;  // by a variable's value at the beginning, that at the end
 };
 
 }  // namespace

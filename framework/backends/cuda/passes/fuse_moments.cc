@@ -18,7 +18,7 @@ std::vector<TensorType> infer_moments(std::span<const TensorType> inputs,
 
 const OpDef& moments_op() {
   static const OpDef& op = OpRegistry::global().add(
-      {.name = "column_moments", .infer = infer_moments, .vjp = {}, .traits = {}});
+      {.name = "column_moments", .infer = infer_moments, .vjp = {}, .traits = {.of_passes = true}});
   return op;
 }
 

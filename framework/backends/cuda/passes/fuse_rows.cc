@@ -22,7 +22,7 @@ constexpr size_t kUnbounded = std::numeric_limits<size_t>::max();
 
 const OpDef& rows_op() {
   static const OpDef& op = OpRegistry::global().add(
-      {.name = "fused_rows", .infer = passes::infer_body, .vjp = {}, .traits = {}});
+      {.name = "fused_rows", .infer = passes::infer_body, .vjp = {}, .traits = {.of_passes = true}});
   return op;
 }
 

@@ -20,7 +20,7 @@ std::vector<TensorType> infer_group(std::span<const TensorType>, const Attribute
 
 const OpDef& group_op() {
   static const OpDef& op = OpRegistry::global().add(
-      {.name = "fused_group", .infer = infer_group, .vjp = {}, .traits = {}});
+      {.name = "fused_group", .infer = infer_group, .vjp = {}, .traits = {.of_passes = true}});
   return op;
 }
 
