@@ -301,7 +301,6 @@ constexpr const char* kMade =
 // What to do without an argument, by its name, or by "Class" for all of one class.
 const Reasons& argument_reasons() {
   static const Reasons table = {
-      {"quantization_config", "a file with one is refused"},
       {"gptq_unpacked_column_size", "it belongs to `quantization_config`"},
       {"sparse", "there are no sparse tensors"},
       {"ragged", "there are no ragged tensors"},
