@@ -32,7 +32,7 @@ Learned learn() {
   model.fit(x, y, options);
   model.quantize("int8");
   model.fit(x, y, options);
-  Learned learned{.predictions = model.predict(x, {.batch_size = 12, .verbose = 0}).front(),
+  Learned learned{.predictions = model.predict(x, {.batch_size = 12, .verbose = 0})[0],
                   .weights = model.get_weights()};
   for (const Variable& weight : model.weights()) {
     learned.is_int8 = learned.is_int8 || weight.dtype() == DType::Int8;
@@ -68,9 +68,9 @@ TEST_CASE("a model that was made in a strategy's scope is quantized there") {
     model->compile({.optimizer = "sgd", .loss = "mse"});
   }
   const Tensor x = random::normal({4, 3}, {.seed = 8});
-  const Tensor before = model->predict(x, {.verbose = 0}).front();
+  const Tensor before = model->predict(x, {.verbose = 0})[0];
   model->quantize("int8");
-  CHECK(distance(model->predict(x, {.verbose = 0}).front(), before) < 0.05);
+  CHECK(distance(model->predict(x, {.verbose = 0})[0], before) < 0.05);
   model->fit(x, random::normal({4, 2}, {.seed = 9}), {.verbose = 0});
   CHECK(model->get_layer("dense").weight("kernel").dtype() == DType::Int8);
 }
