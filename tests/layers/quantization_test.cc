@@ -5,6 +5,7 @@
 #include "framework/autodiff/gradient_tape.h"
 #include "framework/core/strings.h"
 #include "framework/graph/function.h"
+#include "framework/model/regularizers.h"
 #include "framework/ops/ops.h"
 #include "framework/train/checkpoint.h"
 #include "framework/train/model.h"
@@ -54,7 +55,7 @@ TEST_CASE("a product of int8 is int32, whatever its axes are") {
     return ops::cast(ops::round(numbers(shape) * 127), DType::Int8);
   };
   const auto wide = [](const Tensor& x) { return ops::cast(x, DType::Int32); };
-  for (const auto& [a_shape, b_shape] : std::vector<std::pair<Shape, Shape>>{
+  for (const auto& shapes : std::vector<std::pair<Shape, Shape>>{
            {{3, 4}, {4, 5}},
            {{1, 7}, {7, 1}},
            {{2, 3, 70}, {70, 33}},
@@ -64,8 +65,8 @@ TEST_CASE("a product of int8 is int32, whatever its axes are") {
            {{0, 4}, {4, 5}},
            {{3, 0}, {0, 2}},
        }) {
-    CAPTURE(a_shape);
-    const Tensor a = int8(a_shape), b = int8(b_shape);
+    CAPTURE(shapes.first);
+    const Tensor a = int8(shapes.first), b = int8(shapes.second);
     const Tensor product = ops::matmul(a, b);
     CHECK(product.dtype() == DType::Int32);
     const Tensor expected = ops::matmul(wide(a), wide(b));
@@ -130,14 +131,15 @@ TEST_CASE("the gradient of a product is that of the weights as they are dequanti
 
 TEST_CASE("an EinsumDense whose axes are elided is quantized, too") {
   const Tensor x = numbers({2, 3, 4, 5});
-  for (const auto& [equation, axes] : std::vector<std::pair<std::string, std::string>>{
-           {"...x,xy->...y", "y"}, {"ab...,bc->ac...", "c"}, {"...xy,yx->...x", "x"}}) {
+  for (const std::pair<std::string, std::string> made :
+       {std::pair{"...x,xy->...y", "y"}, {"ab...,bc->ac...", "c"}, {"...xy,yx->...x", "x"}}) {
+    const std::string& equation = made.first;
     CAPTURE(equation);
     const Shape shape = equation[0] == 'a'       ? Shape{6}
                         : equation.back() == 'x' ? Shape{4}
                                                  : Shape{6};
     const layers::EinsumDense dense(
-        {.equation = equation, .output_shape = shape, .bias_axes = axes});
+        {.equation = equation, .output_shape = shape, .bias_axes = made.second});
     const Tensor before = dense(x);
     dense.quantize("int8");
     CHECK(distance(dense(x), before) < 0.03);
@@ -238,6 +240,10 @@ TEST_CASE("quantized models in files") {
   CHECK(distance(back.predict(x, {.verbose = 0}), expected) == 0);
   CHECK(back.get_layer("first").weight("kernel").dtype() == DType::Int8);
   CHECK(back.compiled());
+
+  model.save(scratch.path("model.h5"));
+  Model legacy = load_model(scratch.path("model.h5"));
+  CHECK(distance(legacy.predict(x, {.verbose = 0}), expected) == 0);
 
   model.save_weights(scratch.path("model.weights.h5"));
   Model clone = clone_model(model);
