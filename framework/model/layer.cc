@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
+#include <string_view>
 #include <typeinfo>
 
 #include "framework/core/at_end.h"
@@ -19,10 +20,13 @@
 #include "framework/model/layer_registry.h"
 #include "framework/model/layer_state.h"
 #include "framework/model/remat_call.h"
+#include "framework/model/serialized.h"
 #include "framework/ops/ops.h"
 
 namespace cornu {
 namespace {
+
+constexpr std::string_view kFromPolicy = "_from_";  // of "int8_from_float32"
 
 std::string demangled(const std::type_info& type) {
   int status = 0;
@@ -55,8 +59,33 @@ MaskTypes mask_types_of(const Tensors& tensors) {
 
 }  // namespace
 
+namespace {
+
+// The policy of "int8_from_float32" and the like.
+DTypePolicy parse_quantized(const std::string& name, size_t from) {
+  const std::string mode = name.substr(0, from);
+  check<Unimplemented>(
+      mode == "int8",
+      "Dtype policy '{}': expected int8, such as int8_from_float32: other modes of "
+      "quantization aren't available here.",
+      printable(name));
+  DTypePolicy policy = DTypePolicy::parse(name.substr(from + kFromPolicy.size()));
+  check<InvalidArgument>(policy.quantization_mode.empty() && is_floating(policy.compute) &&
+                             policy.compute != DType::Float16,
+                         "Dtype policy '{}': int8 doesn't go with this policy. Take "
+                         "int8_from_float32 or int8_from_mixed_bfloat16.",
+                         printable(name));
+  policy.quantization_mode = mode;
+  return policy;
+}
+
+}  // namespace
+
 DTypePolicy DTypePolicy::parse(const std::string& name) {
   if (name.empty()) return cornu::dtype_policy();
+  if (const size_t from = name.find(kFromPolicy); from != std::string::npos) {
+    return parse_quantized(name, from);
+  }
   if (name == "mixed_bfloat16") return {DType::BFloat16, DType::Float32};
   if (name == "mixed_float16") return {DType::Float16, DType::Float32};
   const DType dtype = dtype_from_string(name);
@@ -64,7 +93,10 @@ DTypePolicy DTypePolicy::parse(const std::string& name) {
 }
 
 std::string DTypePolicy::name() const {
-  return compute == variable ? to_string(compute) : std::string("mixed_") + to_string(compute);
+  const std::string source =
+      compute == variable ? to_string(compute) : std::string("mixed_") + to_string(compute);
+  return quantization_mode.empty() ? source
+                                   : fmt::format("{}{}{}", quantization_mode, kFromPolicy, source);
 }
 
 namespace {
@@ -88,11 +120,12 @@ DTypePolicy dtype_policy() {
 
 void set_dtype_policy(const std::string& name) {
   const DTypePolicy policy = DTypePolicy::parse(name);
-  check<InvalidArgument>(!name.empty() && is_floating(policy.variable),
-                         "set_dtype_policy: expected a policy of floating-point weights, got '{}'. "
-                         "Known: float32, float64, float16, bfloat16, mixed_float16, "
-                         "mixed_bfloat16.",
-                         name);
+  check<InvalidArgument>(
+      !name.empty() && is_floating(policy.variable) && policy.quantization_mode.empty(),
+      "set_dtype_policy: expected a policy of floating-point weights, got '{}'. "
+      "Known: float32, float64, float16, bfloat16, mixed_float16, "
+      "mixed_bfloat16.",
+      name);
   const std::lock_guard lock(program_policy().mutex);
   program_policy().policy = policy;
 }
@@ -144,12 +177,24 @@ std::string Layer::class_name() const { return demangled(typeid(*this)); }
 
 Json Layer::module() const { return nullptr; }
 
+namespace {
+
+Json policy_to_json(const DTypePolicy& policy) {
+  if (policy.quantization_mode.empty()) {
+    return serialized_form("keras", "DTypePolicy", Json::object({{"name", policy.name()}}));
+  }
+  DTypePolicy source = policy;
+  source.quantization_mode.clear();
+  return serialized_form(
+      "keras.dtype_policies", "QuantizedDTypePolicy",
+      Json::object({{"mode", policy.quantization_mode}, {"source_name", source.name()}}));
+}
+
+}  // namespace
+
 Json Layer::get_config() const {
   Json config = Json::object({{"name", name()}, {"trainable", trainable()}});
-  config.set("dtype", Json::object({{"module", "keras"},
-                                    {"class_name", "DTypePolicy"},
-                                    {"config", Json::object({{"name", dtype_policy().name()}})},
-                                    {"registered_name", nullptr}}));
+  config.set("dtype", policy_to_json(dtype_policy()));
   if (activity_regularizer()) {
     config.set("activity_regularizer", serialize(activity_regularizer()));
   }
@@ -334,6 +379,11 @@ void Layer::build_once(const std::vector<Shape>& input_shapes, std::vector<std::
   internal::CallFrame frame(*this, internal::CallFrame::Phase::Call);
   const auto lock = tracing_lock();
   if (built()) return;
+  check<Unimplemented>(
+      dtype_policy().quantization_mode.empty() || dynamic_cast<Quantizable*>(this),
+      "{} '{}': its dtype policy {} is for layers with weights that can be quantized: Dense, "
+      "EinsumDense, Embedding and ReversibleEmbedding.",
+      class_name(), name(), dtype_policy().name());
   const size_t made_before = own_weights().size();
   internal::BuildUndo undo(*state_);
   state_->building = true;

@@ -19,6 +19,7 @@
 #include "framework/core/tensors.h"
 #include "framework/core/variable.h"
 #include "framework/model/parts.h"
+#include "framework/model/quantization.h"
 
 namespace cornu {
 
@@ -83,18 +84,20 @@ struct LayerOptions {
   Regularizer activity_regularizer = {};
 
   // Those that Layer::get_config() wrote, or Keras's; the defaults for what isn't there.
-  // Unimplemented for the policy of a quantized layer.
   static LayerOptions from_config(const Json& config);
 };
 
 // Dtypes and shapes of masks, by tensor; none for one without a mask.
 using MaskTypes = std::vector<std::optional<std::pair<DType, Shape>>>;
 
-// Compute and variable dtypes ("mixed_bfloat16" computes in bfloat16 on float32 variables).
+// Compute and variable dtypes ("mixed_bfloat16" computes in bfloat16 on float32 variables), and how
+// weights are quantized ("int8_from_mixed_bfloat16").
 struct DTypePolicy {
   DType compute = DType::Float32;
   DType variable = DType::Float32;
-  // InvalidArgument with the nearest known name.
+  std::string quantization_mode = {};  // "int8"; empty: not at all
+  // InvalidArgument with the nearest known name, and for int8 from a policy that computes in
+  // float16; Unimplemented for Keras's other modes of quantization.
   static DTypePolicy parse(const std::string& name);
   std::string name() const;
 };
@@ -202,6 +205,18 @@ class Layer : public std::enable_shared_from_this<Layer> {
   void set_weights(const std::vector<Tensor>& values);
   int64_t count_params() const;
 
+  // Replaces weights by int8 ones with scales, and the dtype policy by "int8_from_…", as
+  // keras.Layer.quantize does: of Dense, EinsumDense, Embedding and ReversibleEmbedding; a Model
+  // does it with all such layers. These weights aren't trained; LoRA may adapt them. What was
+  // traced before goes on with the weights that it has. FailedPrecondition before it is built, and
+  // where that was done already; Unimplemented for other layers and modes than "int8";
+  // InvalidArgument for a layer that computes in float16.
+  virtual void quantize(const QuantizeOptions& options);
+  template <std::convertible_to<std::string> T>
+  void quantize(const T& mode) {
+    quantize(QuantizeOptions{.mode = mode});
+  }
+
   // Losses added in this thread's last call (add_loss, activity regularizers, divided by the batch
   // size) and by weight regularizers, sub-layers' included.
   std::vector<Tensor> losses() const;
@@ -250,6 +265,10 @@ class Layer : public std::enable_shared_from_this<Layer> {
   T track(const std::string& attribute, T&& thing);
 
   void set_name(std::string name);
+  // For layers whose weights change after they are built: takes one away, with its regularizer, and
+  // says how those that took its place are quantized.
+  void remove_weight(const Variable& weight);
+  void set_quantization_mode(const std::string& mode);
   // For models whose layers change: what they were built for, or none.
   void set_built(bool built = true, std::vector<Shape> input_shapes = {});
   // Whether build or build_list runs, on this thread.
@@ -410,6 +429,12 @@ class LayerHandle : public Handle<Layer> {
   std::vector<Tensor> get_weights() const { return get().get_weights(); }
   void set_weights(const std::vector<Tensor>& values) const { get().set_weights(values); }
   int64_t count_params() const { return get().count_params(); }
+  // See Layer::quantize.
+  void quantize(const QuantizeOptions& options) const { get().quantize(options); }
+  template <std::convertible_to<std::string> T>
+  void quantize(const T& mode) const {
+    get().quantize(mode);
+  }
   Json get_config() const { return get().get_config(); }
   std::vector<Tensor> losses() const { return get().losses(); }
 };

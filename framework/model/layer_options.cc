@@ -3,6 +3,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/json.h"
+#include "framework/model/dtype_policy.h"
 #include "framework/model/layer.h"
 #include "framework/model/parts.h"
 #include "framework/model/serialized.h"
@@ -14,14 +15,17 @@ namespace {
 std::string dtype_from_config(const Json& json) {
   if (json.is_null()) return {};
   if (json.is_string()) return json.as_string();
-  const Json* name = json.at("config").find("name");
-  check<Unimplemented>(
-      name != nullptr,
-      "Config: expected a dtype policy with a name, such as float32, got {}: there "
-      "are no quantized layers here. Save the model in Keras before quantize() is "
-      "called.",
-      json.excerpt());
-  return name->as_string();
+  const Json& config = json.at("config");
+  if (const Json* name = config.find("name")) return name->as_string();
+  const Json* mode = config.find("mode");
+  check<Unimplemented>(mode != nullptr,
+                       "Config: expected a dtype policy with a name, such as float32, or with a "
+                       "mode of quantization, got {}: maps of policies aren't available here.",
+                       json.excerpt());
+  const Json* source = config.find("source_name");
+  const bool given = source && !source->is_null();
+  return fmt::format("{}_from_{}", mode->as_string(),
+                     given ? source->as_string() : dtype_policy().name());
 }
 
 }  // namespace

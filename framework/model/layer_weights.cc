@@ -77,6 +77,18 @@ Variable Layer::add_weight(const WeightOptions& options) {
   return variable;
 }
 
+void Layer::remove_weight(const Variable& weight) {
+  internal::require_unbuilt(*this, "remove_weight", weight.name());
+  const auto is_it = [&](const Variable& other) { return other.id() == weight.id(); };
+  std::erase_if(state_->own_weights, is_it);
+  std::erase_if(state_->regularizers, [&](const auto& of) { return is_it(of.variable); });
+  state_->made_frozen.erase(weight.number());
+}
+
+void Layer::set_quantization_mode(const std::string& mode) {
+  state_->policy.quantization_mode = mode;
+}
+
 Variable Layer::add_state(const std::string& state_name, const Tensor& initial_value,
                           VariableSynchronization synchronization) {
   Variable variable(initial_value,

@@ -36,6 +36,10 @@ template <>
 std::shared_ptr<const ConstraintImpl> Constraint::from_name(const std::string& name) {
   return make_from_serialized(constraint_registry(), name).impl_;
 }
+template <>
+std::shared_ptr<const QuantizerImpl> Quantizer::from_name(const std::string& name) {
+  return make_from_serialized(quantizer_registry(), name).impl_;
+}
 
 Activation::Activation(const char* name)
     : Activation(std::string(given_text(name, "activation"))) {}
@@ -52,6 +56,7 @@ Json serialize(const Regularizer& regularizer) {
   return serialize_part("regularizer", regularizer);
 }
 Json serialize(const Constraint& constraint) { return serialize_part("constraint", constraint); }
+Json serialize(const Quantizer& quantizer) { return serialize_part("quantizer", quantizer); }
 
 Json serialize(const Activation& activation) {
   const std::string name = activation.name();
@@ -75,6 +80,9 @@ Regularizer regularizer_from_json(const Json& json) {
 }
 Constraint constraint_from_json(const Json& json) {
   return part_from_json<Constraint>(constraint_registry(), json);
+}
+Quantizer quantizer_from_json(const Json& json) {
+  return part_from_json<Quantizer>(quantizer_registry(), json);
 }
 
 Activation activation_from_json(const Json& json) {

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The interfaces of what an option like `.kernel_initializer = "he_normal"` names. The classes are
-// in initializers.h, regularizers.h, constraints.h and activations.h.
+// in initializers.h, regularizers.h, constraints.h, quantizers.h and activations.h.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "framework/core/handle.h"
 #include "framework/core/json.h"
+#include "framework/core/optional_list.h"
 #include "framework/core/registry.h"
 #include "framework/core/strings.h"
 #include "framework/core/tensor.h"
@@ -52,10 +55,24 @@ class ActivationImpl {
   std::function<Tensor(const Tensor&)> function;
 };
 
+// What a quantizer makes of a tensor x, which is about values / scale.
+struct Quantized {
+  Tensor values;  // integers, of x's shape
+  Tensor scale;   // of x's dtype; 1 along the axes whose elements share it
+};
+
+// Turns numbers into integers with scales. Written in ops.
+class QuantizerImpl : public Configurable {
+ public:
+  static constexpr const char* kKind = "quantizer";
+  // `axis`: the axes whose elements share a scale; None: the quantizer's own.
+  virtual Quantized operator()(const Tensor& x, const OptionalList<int64_t>& axis) const = 0;
+};
+
 // A function of the user's own, where an object of another kind isn't meant.
-template <class F, class... Arguments>
+template <class F, class Result, class... Arguments>
 concept PartFunction =
-    std::is_invocable_r_v<Tensor, F, Arguments...> && !std::is_base_of_v<Configurable, F>;
+    std::is_invocable_r_v<Result, F, Arguments...> && !std::is_base_of_v<Configurable, F>;
 
 // The value of an option: built from a name (resolved at once, InvalidArgument with the nearest
 // known one; so is a null `const char*`), from an object, from a user's function (which can't be
@@ -63,6 +80,7 @@ concept PartFunction =
 template <class Impl, class... Arguments>
 class Part : public Handle<const Impl> {
   using Base = Handle<const Impl>;
+  using Result = std::invoke_result_t<const Impl&, Arguments...>;
 
  public:
   Part() = default;
@@ -73,7 +91,7 @@ class Part : public Handle<const Impl> {
   requires std::is_base_of_v<Impl, T> Part(T object)  // NOLINT
       : Base(std::make_shared<const T>(std::move(object))) {}
   template <class F>
-  requires PartFunction<F, Arguments...> Part(F function)  // NOLINT
+  requires PartFunction<F, Result, Arguments...> Part(F function)  // NOLINT
       : Base(std::make_shared<const OfFunction>(std::move(function))) {}
   explicit Part(std::shared_ptr<const Impl> impl) : Base(std::move(impl)) {}
 
@@ -83,13 +101,13 @@ class Part : public Handle<const Impl> {
  private:
   class OfFunction : public Impl {
    public:
-    explicit OfFunction(std::function<Tensor(Arguments...)> function)
+    explicit OfFunction(std::function<Result(Arguments...)> function)
         : function_(std::move(function)) {}
-    Tensor operator()(Arguments... arguments) const override { return function_(arguments...); }
+    Result operator()(Arguments... arguments) const override { return function_(arguments...); }
     std::string class_name() const override { return ""; }
 
    private:
-    std::function<Tensor(Arguments...)> function_;
+    std::function<Result(Arguments...)> function_;
   };
   static std::shared_ptr<const Impl> from_name(const std::string& name);
 };
@@ -97,12 +115,15 @@ class Part : public Handle<const Impl> {
 using Initializer = Part<InitializerImpl, const Shape&, DType>;
 using Regularizer = Part<RegularizerImpl, const Tensor&>;
 using Constraint = Part<ConstraintImpl, const Tensor&>;
+using Quantizer = Part<QuantizerImpl, const Tensor&, const OptionalList<int64_t>&>;
 template <>
 std::shared_ptr<const InitializerImpl> Initializer::from_name(const std::string& name);
 template <>
 std::shared_ptr<const RegularizerImpl> Regularizer::from_name(const std::string& name);
 template <>
 std::shared_ptr<const ConstraintImpl> Constraint::from_name(const std::string& name);
+template <>
+std::shared_ptr<const QuantizerImpl> Quantizer::from_name(const std::string& name);
 
 class Activation : public Handle<const ActivationImpl> {
  public:
@@ -111,7 +132,7 @@ class Activation : public Handle<const ActivationImpl> {
   Activation(const char* name);         // NOLINT
   Activation(const std::string& name);  // NOLINT
   template <class F>
-  requires(PartFunction<F, const Tensor&> && !std::is_same_v<F, Activation>)
+  requires(PartFunction<F, Tensor, const Tensor&> && !std::is_same_v<F, Activation>)
       Activation(F function)  // NOLINT
       : Handle(std::make_shared<const ActivationImpl>(ActivationImpl{"", std::move(function)})) {}
   explicit Activation(std::shared_ptr<const ActivationImpl> impl) : Handle(std::move(impl)) {}
@@ -128,10 +149,12 @@ class Activation : public Handle<const ActivationImpl> {
 Json serialize(const Initializer& initializer);
 Json serialize(const Regularizer& regularizer);
 Json serialize(const Constraint& constraint);
+Json serialize(const Quantizer& quantizer);
 Json serialize(const Activation& activation);
 Initializer initializer_from_json(const Json& json);
 Regularizer regularizer_from_json(const Json& json);
 Constraint constraint_from_json(const Json& json);
+Quantizer quantizer_from_json(const Json& json);
 Activation activation_from_json(const Json& json);
 
 // What names resolve to: Keras's classes, and what users add under "package>Name". Factories make
@@ -139,10 +162,12 @@ Activation activation_from_json(const Json& json);
 using InitializerFactory = std::function<Initializer(const Json& config)>;
 using RegularizerFactory = std::function<Regularizer(const Json& config)>;
 using ConstraintFactory = std::function<Constraint(const Json& config)>;
+using QuantizerFactory = std::function<Quantizer(const Json& config)>;
 using ActivationFunction = std::function<Tensor(const Tensor&)>;
 Registry<InitializerFactory>& initializer_registry();
 Registry<RegularizerFactory>& regularizer_registry();
 Registry<ConstraintFactory>& constraint_registry();
+Registry<QuantizerFactory>& quantizer_registry();
 Registry<ActivationFunction>& activation_registry();
 
 }  // namespace cornu

@@ -18,6 +18,11 @@ Registry<ConstraintFactory>& constraint_registry() {
   return registry;
 }
 
+Registry<QuantizerFactory>& quantizer_registry() {
+  static auto& registry = make_registry<QuantizerFactory>("quantizer", register_builtins);
+  return registry;
+}
+
 Registry<ActivationFunction>& activation_registry() {
   static auto& registry = make_registry<ActivationFunction>("activation", register_builtins);
   return registry;

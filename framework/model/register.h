@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes initializers, regularizers, constraints and activations known by name.
+// Makes initializers, regularizers, constraints, quantizers and activations known by name.
 #pragma once
 
 #include "framework/model/layer_registry.h"
@@ -11,6 +11,7 @@ namespace cornu {
 void register_builtins(Registry<InitializerFactory>& registry);
 void register_builtins(Registry<RegularizerFactory>& registry);
 void register_builtins(Registry<ConstraintFactory>& registry);
+void register_builtins(Registry<QuantizerFactory>& registry);
 void register_builtins(Registry<ActivationFunction>& registry);
 void register_builtins(Registry<LayerFactory>& registry);
 
@@ -23,6 +24,9 @@ void register_all(Registry<RegularizerFactory>& registry);
 }
 namespace constraints {
 void register_all(Registry<ConstraintFactory>& registry);
+}
+namespace quantizers {
+void register_all(Registry<QuantizerFactory>& registry);
 }
 namespace activations {
 void register_all(Registry<ActivationFunction>& registry);

@@ -20,9 +20,9 @@ class SavedParts {
 
   virtual ~SavedParts() = default;
 
-  // Whether files have this weight of the layer, and what they have of it. Loading gives the value
-  // back to the weight, and says so when all weights are there.
-  virtual bool is_saved(const Variable&) const { return true; }
+  // Those of the layer's own weights that files have, in the files' order, and what they have of
+  // each. Loading gives the value back to the weight, and says so when all weights are there.
+  virtual std::vector<Variable> saved_weights(std::vector<Variable> own) const { return own; }
   virtual Tensor saved_value(const Variable& weight) const { return weight.stored(); }
   virtual void weights_loaded() {}
   // Values under names of their own ("idf_weights") beside the numbers of weights. A file must have

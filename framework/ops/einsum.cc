@@ -233,9 +233,7 @@ Tensor einsum(std::string_view subscripts, const std::vector<Tensor>& tensors) {
          tensors.size());
   DType dtype = tensors[0].dtype();
   for (const Tensor& tensor : tensors) dtype = promote(dtype, tensor.dtype());
-  const bool widens = std::ranges::all_of(
-      tensors, [](const Tensor& tensor) { return tensor.dtype() == DType::Int8; });
-  if (dtype == DType::Bool || widens) dtype = DType::Int32;
+  if (dtype == DType::Bool) dtype = DType::Int32;
   int64_t most = 0;  // axes of the longest ellipsis
   for (size_t i = 0; i < tensors.size(); ++i) {
     const std::string& term = notation.inputs[i];
@@ -270,7 +268,8 @@ Tensor einsum(std::string_view subscripts, const std::vector<Tensor>& tensors) {
     sum_unneeded(operands[i], i == 0 ? needed : needed + result.labels);
     result = i == 0 ? operands[0] : join(std::move(result), std::move(operands[i]), needed);
   }
-  return cast(arranged(result, output), dtype);  // sums of small integers are wider
+  // Sums of small integers are wider; those of int8, and products of it, are int32, as in Keras.
+  return cast(arranged(result, output), dtype == DType::Int8 ? DType::Int32 : dtype);
 }
 
 }  // namespace cornu::ops

@@ -38,7 +38,8 @@ Types infer_matmul(TypeSpan inputs, const Attributes& attributes) {
                          a, ta ? " (transposed)" : "", b, tb ? " (transposed)" : "", k, k2);
   const Shape batch =
       broadcast_shapes(a.slice(0, a.rank() - 2), b.slice(0, b.rank() - 2), "matmul");
-  return {{inputs[0].dtype, batch.concat({m, n})}};
+  const DType dtype = inputs[0].dtype == DType::Int8 ? DType::Int32 : inputs[0].dtype;
+  return {{dtype, batch.concat({m, n})}};
 }
 
 // The gradient of a matrix that every batch entry of `a` is multiplied by, as one product.
@@ -79,13 +80,10 @@ void register_matmul(OpRegistry& registry) {
 }
 
 Tensor matmul(const Tensor& left, const Tensor& right, const MatmulOptions& options) {
-  const DType common = promote(left.dtype(), right.dtype());
-  if (common == DType::Bool) {  // is there a pair of trues?
+  const DType dtype = promote(left.dtype(), right.dtype());
+  if (dtype == DType::Bool) {  // is there a pair of trues?
     return cast(matmul(cast(left, DType::Int32), right, options), DType::Bool);
   }
-  // Products of int8 are int32, as in Keras.
-  const bool widens = left.dtype() == DType::Int8 && right.dtype() == DType::Int8;
-  const DType dtype = widens ? DType::Int32 : common;
   Tensor a = cast(left, dtype);
   Tensor b = cast(right, dtype);
   check<InvalidArgument>(a.rank() >= 1 && b.rank() >= 1,

@@ -32,6 +32,8 @@ void register_builtins(Registry<ConstraintFactory>& registry) {
   constraints::register_all(registry);
 }
 
+void register_builtins(Registry<QuantizerFactory>& registry) { quantizers::register_all(registry); }
+
 void register_builtins(Registry<ActivationFunction>& registry) {
   activations::register_all(registry);
 }

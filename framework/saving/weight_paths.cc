@@ -26,8 +26,7 @@ class Walk {
     SavedLayer saved{path, &layer, layer.own_weights_in_order(),
                      groups_beyond(layer, path.empty() ? "" : path + "/")};
     if (const auto parts = saved_parts_of(layer)) {
-      std::erase_if(saved.weights,
-                    [&](const Variable& weight) { return !parts->is_saved(weight); });
+      saved.weights = parts->saved_weights(std::move(saved.weights));
     }
     found_.push_back(std::move(saved));
     visit_children(layer, path.empty() ? "" : path + "/");

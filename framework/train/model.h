@@ -414,6 +414,12 @@ class Model : public Layer {
   // Keras's to_json: architecture and compile arguments, without weights.
   std::string to_json() const;
 
+  // Layer::quantize of all layers within that have such weights, no layers of their own, and names
+  // that `filters` takes; others stay as they are. Nothing is changed where one of these can't be
+  // quantized. Compiled models stay compiled. Reference: keras.Model.quantize.
+  void quantize(const QuantizeOptions& options) override;
+  using Layer::quantize;
+
   // Keras's .keras archive: architecture, weights, compile arguments and optimizer state; the same
   // of a functional or Sequential model in the form of Keras 2, which Keras calls legacy, where the
   // path ends in .h5 or .hdf5. Written atomically. InvalidArgument for a path that ends otherwise

@@ -18,6 +18,9 @@ void register_models(Registry<LayerFactory>& registry);
 Json serialize_model(const Model& model);
 // The same without the compile arguments.
 Json serialize_architecture(const Model& model);
+// Unimplemented where a layer is quantized whose config isn't part of `config`, as within a
+// MultiHeadAttention: a model that is made of it would be another one.
+void require_quantization_in_config(const Model& model, const Json& config);
 // The compile arguments, as Keras's compile_config has them, and back.
 Json compile_config(const Model& model);
 // The same where it can be written; {} elsewhere, with a warning.

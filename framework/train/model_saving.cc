@@ -140,12 +140,14 @@ void Model::save(const std::string& path, const SaveOptions& options) {
   check_overwrite(*this, path, options.overwrite);
   build_if_known(*this);
   require_built("save");
+  const bool whole = !legacy || options.include_optimizer;
+  const Json config = whole ? serialize_model(*this) : serialize_architecture(*this);
+  require_quantization_in_config(subject(), config);
+  const OptimizerState optimizer = whole ? optimizer_state(*this) : OptimizerState();
   if (!legacy) {
-    write_keras_archive(path, serialize_model(*this), *this, optimizer_state(*this));
+    write_keras_archive(path, config, *this, optimizer);
   } else if (get_strategy().is_chief()) {
-    const bool whole = options.include_optimizer;
-    save_legacy_model(path, whole ? serialize_model(*this) : serialize_architecture(*this), *this,
-                      whole ? optimizer_state(*this) : OptimizerState());
+    save_legacy_model(path, config, *this, optimizer);
   }
 }
 

@@ -2,7 +2,7 @@
 #include "layers/core/dense.h"
 
 #include "framework/ops/ops.h"
-#include "layers/core/lora.h"
+#include "layers/core/int8_weight.h"
 
 namespace cornu::layers {
 
@@ -17,15 +17,15 @@ void visit_fields(Fields& fields, DenseOptions& options) {
   fields("bias_regularizer", options.bias_regularizer);
   fields("kernel_constraint", options.kernel_constraint);
   fields("bias_constraint", options.bias_constraint);
-  absent_field(fields, "quantization_config", nullptr);
+  fields("quantization_config", options.quantization_config);
   visit_lora_fields(fields, options);
 }
 
 namespace {
 
-class DenseLayer : public WithLora<KerasLayerOf<DenseOptions>> {
+class DenseLayer : public WithInt8<KerasLayerOf<DenseOptions>> {
  public:
-  explicit DenseLayer(const DenseOptions& options) : WithLora("Dense", options) {
+  explicit DenseLayer(const DenseOptions& options) : WithInt8("Dense", options) {
     require(options.units > 0,
             "expected units > 0, got {}. Say how many: layers::Dense({{.units = 64}}).",
             options.units);
@@ -33,11 +33,13 @@ class DenseLayer : public WithLora<KerasLayerOf<DenseOptions>> {
   bool supports_masking() const override { return true; }
 
   void build(const Shape& input_shape) override {
-    const Variable kernel = add_weight({.shape = {known_axis(input_shape, -1), options_.units},
-                                        .initializer = options_.kernel_initializer,
-                                        .regularizer = options_.kernel_regularizer,
-                                        .constraint = options_.kernel_constraint,
-                                        .name = "kernel"});
+    const Variable kernel =
+        add_quantizable({.shape = {known_axis(input_shape, -1), options_.units},
+                         .initializer = options_.kernel_initializer,
+                         .regularizer = options_.kernel_regularizer,
+                         .constraint = options_.kernel_constraint,
+                         .name = "kernel"},
+                        {.summed = {0}, .order = {0}, .shape = {options_.units}});
     if (options_.use_bias) {
       bias_ = add_weight({.shape = {options_.units},
                           .initializer = options_.bias_initializer,
@@ -49,7 +51,8 @@ class DenseLayer : public WithLora<KerasLayerOf<DenseOptions>> {
   }
 
   Tensor call(const Tensor& x, const CallArgs&) override {
-    Tensor y = ops::matmul(ops::cast(x, compute_dtype()), adapted());
+    const Tensor inputs = ops::cast(x, compute_dtype());
+    Tensor y = int8() ? int8_product(inputs) : ops::matmul(inputs, adapted());
     if (bias_.defined()) y = ops::add(y, compute(bias_));
     return options_.activation(y);
   }
@@ -64,6 +67,13 @@ class DenseLayer : public WithLora<KerasLayerOf<DenseOptions>> {
   }
 
  private:
+  Tensor int8_product(const Tensor& x) const {
+    const Tensor y = int8()->product(x, activation_quantizer(), Int8Product::of_rows());
+    if (!lora()) return y;
+    const Tensor low = ops::matmul(ops::matmul(x, compute(lora()->a())), compute(lora()->b()));
+    return ops::add(y, low * lora()->scale());
+  }
+
   Variable bias_;
 };
 

@@ -23,6 +23,7 @@ struct DenseOptions {
   Constraint bias_constraint = {};
   std::optional<int64_t> lora_rank = {};  // LoRA from the beginning: see LoraOptions
   std::optional<double> lora_alpha = {};  // taken for lora_rank, as in Keras 3.15; see enable_lora
+  QuantizationConfig quantization_config = {};  // of a layer of an int8 dtype; None: the default
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -31,7 +32,8 @@ struct DenseOptions {
 // keras.layers.Dense: activation(inputs * kernel + bias).
 //
 // (batch, …, n) -> (batch, …, units). Integer inputs are cast to the layer's compute dtype.
-// Weights: kernel (n, units), bias (units,).
+// Weights: kernel (n, units), bias (units,). Quantized, or with the dtype "int8_from_float32":
+// kernel of int8, bias, kernel_scale (units,).
 class Dense : public LayerHandle {
  public:
   explicit Dense(const DenseOptions& options = {});

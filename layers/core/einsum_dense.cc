@@ -6,7 +6,7 @@
 
 #include "framework/model/initializers.h"
 #include "framework/ops/ops.h"
-#include "layers/core/lora.h"
+#include "layers/core/int8_weight.h"
 
 namespace cornu::layers {
 
@@ -23,7 +23,7 @@ void visit_fields(Fields& fields, EinsumDenseOptions& options) {
   fields("activity_regularizer", options.activity_regularizer);
   fields("kernel_constraint", options.kernel_constraint);
   fields("bias_constraint", options.bias_constraint);
-  absent_field(fields, "quantization_config", nullptr);
+  fields("quantization_config", options.quantization_config);
   visit_lora_fields(fields, options);
 }
 
@@ -40,6 +40,39 @@ struct Equation {
   bool has_rank(int64_t rank) const {
     const auto letters = static_cast<int64_t>(input.size());
     return left ? rank > letters : right ? rank >= letters : rank == letters;
+  }
+  // The input's or the output's letters as they are in the equation.
+  std::string term(const std::string& letters) const {
+    return (left ? "..." : "") + letters + (right ? "..." : "");
+  }
+  // The same with a character for each axis, for an input of this rank.
+  std::string labels(const std::string& letters, int64_t input_rank) const {
+    std::string elided;
+    for (auto axis = static_cast<int64_t>(input.size()); axis < input_rank; ++axis) {
+      elided += static_cast<char>('0' + elided.size());
+    }
+    return left ? elided + letters : letters + elided;
+  }
+  // Where the scales of an operand of this shape, with these labels, lie along the output's axes.
+  ScaleLayout scale_layout(const std::string& operand, const Shape& shape,
+                           int64_t input_rank) const {
+    ScaleLayout layout;
+    std::string kept;
+    const std::string result = labels(output, input_rank);
+    for (size_t i = 0; i < operand.size(); ++i) {
+      if (result.find(operand[i]) == std::string::npos) {
+        layout.summed.push_back(static_cast<int64_t>(i));
+      } else {
+        kept += operand[i];
+      }
+    }
+    for (const char label : result) {
+      const size_t place = kept.find(label);
+      const bool is_there = place != std::string::npos;
+      if (is_there) layout.order.push_back(static_cast<int64_t>(place));
+      layout.shape.push_back(is_there ? shape[static_cast<int64_t>(operand.find(label))] : 1);
+    }
+    return layout;
   }
 };
 
@@ -72,10 +105,10 @@ Initializer with_axes(const Initializer& initializer, const std::vector<int64_t>
   return initializer_from_json(json);
 }
 
-class EinsumDenseLayer : public WithLora<KerasLayerOf<EinsumDenseOptions>> {
+class EinsumDenseLayer : public WithInt8<KerasLayerOf<EinsumDenseOptions>> {
  public:
   explicit EinsumDenseLayer(const EinsumDenseOptions& options)
-      : WithLora("EinsumDense", options), equation_(parse_equation(label(), options.equation)) {
+      : WithInt8("EinsumDense", options), equation_(parse_equation(label(), options.equation)) {
     const auto letters = static_cast<int64_t>(equation_.output.size()) - (equation_.left ? 0 : 1);
     require(options.output_shape.rank() == letters,
             "expected an output_shape of {} sizes for equation \"{}\" (the batch's is left out), "
@@ -115,17 +148,19 @@ class EinsumDenseLayer : public WithLora<KerasLayerOf<EinsumDenseOptions>> {
                                 : known_axis(input_shape, input_axis(letter, input_shape.rank())));
     }
     const Variable kernel =
-        add_weight({.shape = shape,
-                    .initializer = with_axes(options_.kernel_initializer, inputs, outputs),
-                    .regularizer = options_.kernel_regularizer,
-                    .constraint = options_.kernel_constraint,
-                    .name = "kernel"});
+        add_quantizable({.shape = shape,
+                         .initializer = with_axes(options_.kernel_initializer, inputs, outputs),
+                         .regularizer = options_.kernel_regularizer,
+                         .constraint = options_.kernel_constraint,
+                         .name = "kernel"},
+                        equation_.scale_layout(equation_.kernel, shape, input_shape.rank()));
     if (options_.bias_axes) add_bias(output);
     adapt(kernel, options_.kernel_regularizer, options_.kernel_constraint, options_.lora_alpha);
   }
 
   Tensor call(const Tensor& x, const CallArgs&) override {
-    Tensor y = ops::einsum(options_.equation, ops::cast(x, compute_dtype()), adapted());
+    const Tensor inputs = ops::cast(x, compute_dtype());
+    Tensor y = int8() ? int8_product(inputs) : ops::einsum(options_.equation, inputs, adapted());
     if (bias_.defined()) y = ops::add(y, compute(bias_));
     return options_.activation(y);
   }
@@ -137,6 +172,10 @@ class EinsumDenseLayer : public WithLora<KerasLayerOf<EinsumDenseOptions>> {
             equation_.input.size() + (equation_.left ? 1 : 0),
             equation_.left || equation_.right ? " or more" : "", options_.equation, shape);
     if (!adaptable().defined()) return;
+    require(!int8() || built_shapes().empty() || shape.rank() == built_shapes()[0].rank(),
+            "expected an input of {} axes, as it was built for, since its scales lie along the "
+            "output's axes, got {}.",
+            built_shapes().empty() ? 0 : built_shapes()[0].rank(), shape);
     for (size_t i = 0; i < equation_.kernel.size(); ++i) {
       if (!has(equation_.input, equation_.kernel[i])) continue;
       require_axis(shape, input_axis(equation_.kernel[i], shape.rank()),
@@ -205,6 +244,34 @@ class EinsumDenseLayer : public WithLora<KerasLayerOf<EinsumDenseOptions>> {
                         .regularizer = options_.bias_regularizer,
                         .constraint = options_.bias_constraint,
                         .name = "bias"});
+  }
+
+  Tensor int8_product(const Tensor& x) const {
+    const Equation& e = equation_;
+    const std::string gradient =
+        fmt::format("{},{}->{}", e.term(e.output), e.kernel, e.term(e.input));
+    const ScaleLayout layout = e.scale_layout(e.labels(e.input, x.rank()), x.shape(), x.rank());
+    const Int8Product how{
+        .multiply =
+            [&](const Tensor& inputs, const Tensor& kernel) {
+              return ops::einsum(options_.equation, inputs, kernel);
+            },
+        .gradient = [&](const Tensor& upstream,
+                        const Tensor& kernel) { return ops::einsum(gradient, upstream, kernel); },
+        .summed = layout.summed,
+        .aligned = [&](const Tensor& scale) { return layout.from_quantizer(scale); }};
+    const Tensor y = int8()->product(x, activation_quantizer(), how);
+    return lora() ? ops::add(y, lora_product(x)) : y;
+  }
+
+  // What LoRA adds: by its small matrices, where the last axis of the kernel is the output's.
+  Tensor lora_product(const Tensor& x) const {
+    const char last = equation_.kernel.back();
+    if (equation_.right || equation_.output.back() != last || has(equation_.input, last)) {
+      return ops::einsum(options_.equation, x, ops::cast(lora()->added(), compute_dtype()));
+    }
+    const Tensor low = ops::einsum(options_.equation, x, compute(lora()->a()));
+    return ops::matmul(low, compute(lora()->b())) * lora()->scale();
   }
 
   Equation equation_;

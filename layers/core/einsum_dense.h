@@ -22,8 +22,9 @@ struct EinsumDenseOptions {
   Regularizer bias_regularizer = {};
   Constraint kernel_constraint = {};
   Constraint bias_constraint = {};
-  std::optional<int64_t> lora_rank = {};  // LoRA from the beginning: see LoraOptions
-  std::optional<double> lora_alpha = {};  // None: as lora_rank
+  std::optional<int64_t> lora_rank = {};        // LoRA from the beginning: see LoraOptions
+  std::optional<double> lora_alpha = {};        // None: as lora_rank
+  QuantizationConfig quantization_config = {};  // of a layer of an int8 dtype; None: the default
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -36,7 +37,9 @@ struct EinsumDenseOptions {
 //
 // Integer inputs are cast to the layer's compute dtype.
 // Weights: kernel, of the sizes of its letters; bias, of the output's axes from the first one of
-// bias_axes on, with 1 for those that it lacks.
+// bias_axes on, with 1 for those that it lacks. Quantized, or with the dtype "int8_from_float32":
+// the kernel is of int8, and kernel_scale has the output's axes, with 1 for those that the kernel
+// lacks.
 class EinsumDense : public LayerHandle {
  public:
   explicit EinsumDense(const EinsumDenseOptions& options = {});

@@ -19,6 +19,7 @@ struct EmbeddingOptions {
   bool mask_zero = false;                 // index 0 is padding: a mask rides on the output
   std::optional<int64_t> lora_rank = {};  // LoRA from the beginning: see LoraOptions
   std::optional<double> lora_alpha = {};  // taken for lora_rank, as in Keras 3.15; see enable_lora
+  QuantizationConfig quantization_config = {};  // of a layer of an int8 dtype; None: the default
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -29,7 +30,8 @@ struct EmbeddingOptions {
 //
 // Indices of any shape (…) -> (…, output_dim). Floats are truncated to integers, as in Keras.
 // OutOfRange for an index that isn't in [0, input_dim).
-// Weight: embeddings (input_dim, output_dim).
+// Weight: embeddings (input_dim, output_dim). Quantized, or with the dtype "int8_from_float32": of
+// int8, and embeddings_scale (input_dim,).
 class Embedding : public LayerHandle {
  public:
   explicit Embedding(const EmbeddingOptions& options = {});

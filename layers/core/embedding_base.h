@@ -5,7 +5,7 @@
 #include <string>
 
 #include "framework/ops/ops.h"
-#include "layers/core/lora.h"
+#include "layers/core/int8_weight.h"
 #include "layers/keras_layer.h"
 
 namespace cornu::layers {
@@ -19,27 +19,29 @@ void visit_embedding_fields(Fields& fields, Options& options) {
   fields("activity_regularizer", options.activity_regularizer);
   fields("embeddings_constraint", options.embeddings_constraint);
   fields("mask_zero", options.mask_zero);
-  absent_field(fields, "quantization_config", nullptr);
+  fields("quantization_config", options.quantization_config);
   visit_lora_fields(fields, options);
 }
 
 // A layer whose options have the sizes of a table, what its rows are made with, and how it is
-// adapted.
+// adapted and quantized.
 template <class Options>
-class EmbeddingBase : public WithLora<KerasLayerOf<Options>> {
-  using Base = WithLora<KerasLayerOf<Options>>;
+class EmbeddingBase : public WithInt8<KerasLayerOf<Options>> {
+  using Base = WithInt8<KerasLayerOf<Options>>;
 
  public:
   bool supports_masking() const override { return options_.mask_zero; }
   bool autocast() const override { return false; }  // large indices don't fit a small float
 
   void build(const Shape&) override {
-    embeddings_ = this->add_weight({.shape = {options_.input_dim, options_.output_dim},
-                                    .initializer = options_.embeddings_initializer,
-                                    .regularizer = options_.embeddings_regularizer,
-                                    .constraint = options_.embeddings_constraint,
-                                    .name = "embeddings"});
-    this->adapt(embeddings_, options_.embeddings_regularizer, options_.embeddings_constraint, {});
+    const Variable embeddings =
+        this->add_quantizable({.shape = {options_.input_dim, options_.output_dim},
+                               .initializer = options_.embeddings_initializer,
+                               .regularizer = options_.embeddings_regularizer,
+                               .constraint = options_.embeddings_constraint,
+                               .name = "embeddings"},
+                              {.summed = {1}, .order = {0}, .shape = {options_.input_dim}});
+    this->adapt(embeddings, options_.embeddings_regularizer, options_.embeddings_constraint, {});
   }
 
  protected:
@@ -52,18 +54,21 @@ class EmbeddingBase : public WithLora<KerasLayerOf<Options>> {
 
   Tensor look_up(const Tensor& x) const {
     const Tensor indices = is_integer(x.dtype()) ? x : ops::cast(x, DType::Int32);
-    const Lora* lora = this->lora();
-    return ops::cast(lora ? lora->rows_at(indices) : ops::take(embeddings_, indices, 0),
-                     this->compute_dtype());
+    const auto& lora = this->lora();
+    Tensor rows;
+    if (this->int8()) {
+      rows = this->int8()->rows_at(indices);
+      if (lora) rows = rows + lora->added_rows(indices);
+    } else {
+      rows = lora ? lora->rows_at(indices) : ops::take(this->adaptable(), indices, 0);
+    }
+    return ops::cast(rows, this->compute_dtype());
   }
 
   // What indices are no padding; undefined without mask_zero.
   Tensor mask_of(const Tensor& indices) const {
     return options_.mask_zero ? ops::not_equal(indices, 0) : Tensor();
   }
-
- private:
-  Variable embeddings_;
 };
 
 }  // namespace cornu::layers

@@ -4,25 +4,34 @@
 namespace cornu::layers {
 namespace {
 
-Tensor low_rank_sum(const Tensor& x, const Tensor& a, const Tensor& b, double scale) {
-  return x + ops::cast(ops::matmul(a, b) * scale, x.dtype());
-}
+Tensor sum_of(const Tensor& x, const Tensor& added) { return x + ops::cast(added, x.dtype()); }
 
 }  // namespace
 
-Tensor Lora::sum() const { return low_rank_sum(weight_, a_, b_, scale_); }
+Tensor Lora::added() const { return ops::matmul(a_, b_) * scale_; }
 
-Tensor Lora::rows_at(const Tensor& indices) const {
-  return low_rank_sum(ops::take(weight_, indices, 0), ops::take(a_, indices, 0), b_, scale_);
+Tensor Lora::added_rows(const Tensor& indices) const {
+  return ops::matmul(ops::take(a_, indices, 0), b_) * scale_;
 }
 
-bool Lora::is_saved(const Variable& weight) const {
-  return weight.id() != a_.id() && weight.id() != b_.id();
+Tensor Lora::sum() const { return sum_of(weight_, added()); }
+
+Tensor Lora::rows_at(const Tensor& indices) const {
+  return sum_of(ops::take(weight_, indices, 0), added_rows(indices));
+}
+
+Tensor Lora::added_in_file() const { return ops::matmul(a_.stored(), b_.stored()) * scale_; }
+
+std::vector<Variable> Lora::saved_weights(std::vector<Variable> own) const {
+  std::erase_if(own, [&](const Variable& weight) {
+    return weight.id() == a_.id() || weight.id() == b_.id();
+  });
+  return own;
 }
 
 Tensor Lora::saved_value(const Variable& weight) const {
   if (weight.id() != weight_.id()) return weight.stored();
-  return low_rank_sum(weight_.stored(), a_.stored(), b_.stored(), scale_);
+  return sum_of(weight_.stored(), added_in_file());
 }
 
 void Lora::weights_loaded() {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/core/at_end.h"
 #include "framework/model/saved_parts.h"
 #include "framework/model/weight_limit.h"
 #include "framework/ops/ops.h"
@@ -22,6 +23,12 @@ void visit_lora_fields(Fields& fields, Options& options) {
   fields.unless_default("lora_alpha", options.lora_alpha, std::optional<double>());
 }
 
+// Of a weight that is made after the layer was built: as if it had been made with `other`.
+inline void set_path_beside(const Variable& made, const Variable& other) {
+  const std::string& path = other.path();
+  made.set_path(path.substr(0, path.rfind('/') + 1) + made.name());
+}
+
 // A weight that stays as it is, and the two that are trained in its stead. Files have their sum in
 // the weight's place, and give it back to that: the two begin anew, as zeros.
 class Lora : public SavedParts {
@@ -29,10 +36,19 @@ class Lora : public SavedParts {
   Lora(const Variable& weight, const Variable& a, const Variable& b, double scale)
       : weight_(weight), a_(a), b_(b), scale_(scale) {}
 
-  Tensor sum() const;                           // weight + scale * a * b, in weight's dtype
-  Tensor rows_at(const Tensor& indices) const;  // of the sum, without the others
+  Tensor added() const;                            // scale * a * b, in float32
+  Tensor added_rows(const Tensor& indices) const;  // of it, without the others
+  Tensor sum() const;                              // weight + added, in weight's dtype
+  Tensor rows_at(const Tensor& indices) const;
 
-  bool is_saved(const Variable& weight) const override;
+  const Variable& a() const { return a_; }
+  const Variable& b() const { return b_; }
+  double scale() const { return scale_; }
+  Tensor added_in_file() const;  // as the variables are stored
+  // Another weight takes the place of the one that was adapted.
+  void set_weight(const Variable& weight) { weight_ = weight; }
+
+  std::vector<Variable> saved_weights(std::vector<Variable> own) const override;
   Tensor saved_value(const Variable& weight) const override;
   void weights_loaded() override;
 
@@ -63,15 +79,7 @@ class WithLora : public Base, public TakesLora, public HasSavedParts {
     check<FailedPrecondition>(lora_ == nullptr,
                               "{}: LoRA is enabled already, which is done once for a layer.",
                               this->label());
-    const std::vector<Shape> shapes = this->built_shapes();
-    this->set_built(false);  // a layer that is built takes no more weights
-    try {
-      add_lora(options);
-    } catch (...) {
-      this->set_built(true, shapes);
-      throw;
-    }
-    this->set_built(true, shapes);
+    reopened([&] { add_lora(options); });
   }
 
  protected:
@@ -94,8 +102,21 @@ class WithLora : public Base, public TakesLora, public HasSavedParts {
       add_lora({.rank = *this->options_.lora_rank, .lora_alpha = alpha});
   }
 
+  // Runs what changes the weights of a layer that is built, which takes no more otherwise.
+  template <class F>
+  void reopened(F f) {
+    const std::vector<Shape> shapes = this->built_shapes();
+    this->set_built(false);
+    const AtEnd closed([&] { this->set_built(true, shapes); });
+    f();
+  }
+
   const Variable& adaptable() const { return weight_; }
-  const Lora* lora() const { return lora_.get(); }
+  void set_adaptable(const Variable& weight) {
+    weight_ = weight;
+    if (lora_) lora_->set_weight(weight);
+  }
+  const std::shared_ptr<Lora>& lora() const { return lora_; }
   // The weight as the layer computes with it.
   Tensor adapted() const {
     return ops::cast(lora_ ? lora_->sum() : weight_.value(), this->compute_dtype());
@@ -120,8 +141,7 @@ class WithLora : public Base, public TakesLora, public HasSavedParts {
                                                   .dtype = DType::Float32,
                                                   .regularizer = regularizer_,
                                                   .name = name});
-      const std::string& path = weight_.path();
-      variable.set_path(path.substr(0, path.rfind('/') + 1) + name);
+      set_path_beside(variable, weight_);
       return variable;
     };
     const Variable a = made("a", shape.slice(0, -1).concat({options.rank}), options.a_initializer);

@@ -34,9 +34,10 @@ class ReversibleEmbeddingLayer : public EmbeddingBase<ReversibleEmbeddingOptions
   void build(const Shape& input_shape) override {
     EmbeddingBase::build(input_shape);
     if (options_.tie_weights) return;
-    reverse_ = add_weight({.shape = {options_.output_dim, options_.input_dim},
-                           .initializer = options_.embeddings_initializer,
-                           .name = "reverse_embeddings"});
+    add_quantizable({.shape = {options_.output_dim, options_.input_dim},
+                     .initializer = options_.embeddings_initializer,
+                     .name = "reverse_embeddings"},
+                    {.summed = {0}, .order = {0}, .shape = {options_.input_dim}});
   }
 
   Tensor call(const Tensor& x, const CallArgs& args) override {
@@ -52,15 +53,28 @@ class ReversibleEmbeddingLayer : public EmbeddingBase<ReversibleEmbeddingOptions
   Tensor logits_of(const Tensor& rows) const {
     require(rows.rank() >= 1 && rows.shape().back() == options_.output_dim,
             "expected rows (…, {}) to go back from, got {}.", options_.output_dim, rows.shape());
-    const DType dtype = options_.reverse_dtype.empty() ? compute_dtype()
-                                                       : dtype_from_string(options_.reverse_dtype);
-    const Tensor kernel = options_.tie_weights ? ops::transpose(adapted()) : compute(reverse_);
-    const Tensor logits = ops::matmul(ops::cast(rows, dtype), ops::cast(kernel, dtype));
+    const Tensor logits = int8() ? int8_product(rows) : product(rows);
     if (!options_.logit_soft_cap) return logits;
     return ops::tanh(logits / *options_.logit_soft_cap) * *options_.logit_soft_cap;
   }
 
-  Variable reverse_;
+  Tensor product(const Tensor& rows) const {
+    const DType dtype = options_.reverse_dtype.empty() ? compute_dtype()
+                                                       : dtype_from_string(options_.reverse_dtype);
+    const Tensor kernel =
+        options_.tie_weights ? ops::transpose(adapted()) : compute(quantizable(kReverse));
+    return ops::matmul(ops::cast(rows, dtype), ops::cast(kernel, dtype));
+  }
+
+  // Without what LoRA adds to the table, and in the compute dtype, as in Keras.
+  Tensor int8_product(const Tensor& rows) const {
+    const Tensor x = ops::cast(rows, compute_dtype());
+    return options_.tie_weights
+               ? int8()->product(x, activation_quantizer(), Int8Product::of_rows(true))
+               : int8(kReverse)->product(x, activation_quantizer(), Int8Product::of_rows());
+  }
+
+  static constexpr size_t kReverse = 1;  // the place of the way back's own weight
 };
 
 }  // namespace

@@ -17,11 +17,12 @@ struct ReversibleEmbeddingOptions {
   Initializer embeddings_initializer = "uniform";
   Regularizer embeddings_regularizer = {};
   Constraint embeddings_constraint = {};
-  bool mask_zero = false;                     // index 0 is padding: a mask rides on the output
-  DTypeName reverse_dtype = {};               // of the way back; None: the compute dtype
-  std::optional<double> logit_soft_cap = {};  // logits become tanh(logits / cap) * cap
-  std::optional<int64_t> lora_rank = {};      // LoRA from the beginning: see LoraOptions
-  std::optional<double> lora_alpha = {};      // taken for lora_rank, as Embedding does it
+  bool mask_zero = false;                       // index 0 is padding: a mask rides on the output
+  DTypeName reverse_dtype = {};                 // of the way back; None: the compute dtype
+  std::optional<double> logit_soft_cap = {};    // logits become tanh(logits / cap) * cap
+  std::optional<int64_t> lora_rank = {};        // LoRA from the beginning: see LoraOptions
+  std::optional<double> lora_alpha = {};        // taken for lora_rank, as Embedding does it
+  QuantizationConfig quantization_config = {};  // of a layer of an int8 dtype; None: the default
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -39,7 +40,9 @@ struct ReversibleEmbeddingOptions {
 // LoRA adapts the table, and so the way back where that is tied to it.
 // OutOfRange for an index that isn't in [0, input_dim).
 // Weights: embeddings (input_dim, output_dim); without tie_weights reverse_embeddings (output_dim,
-// input_dim).
+// input_dim). Quantized, or with the dtype "int8_from_float32", these are int8, and each has a
+// scale behind it, embeddings_scale and reverse_embeddings_scale (input_dim,). The way back is a
+// product of int8 numbers then, in the compute dtype, without what LoRA adds, as in Keras.
 class ReversibleEmbedding : public LayerHandle {
  public:
   explicit ReversibleEmbedding(const ReversibleEmbeddingOptions& options = {});

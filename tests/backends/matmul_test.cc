@@ -97,7 +97,8 @@ void check_matmul(const Case& c, DType dtype) {
   const Tensor b = random_tensor(stored(c.b, c.transpose_b), dtype, 2);
   const Shape out = out_shape(c);
   const Attributes attributes = {{"transpose_a", c.transpose_a}, {"transpose_b", c.transpose_b}};
-  const Tensor result = kernels().run("matmul", {a, b}, attributes, {{dtype, out}})[0];
+  const DType sums = dtype == DType::Int8 ? DType::Int32 : dtype;
+  const Tensor result = kernels().run("matmul", {a, b}, attributes, {{sums, out}})[0];
   check_close(result, reference(c, a, b, out), tolerance(dtype, c.a.back()));
 }
 
@@ -122,7 +123,7 @@ TEST_CASE("matmul serves the products of a small network and their gradients") {
 }
 
 TEST_CASE("matmul broadcasts batch axes") {
-  for (DType dtype : {DType::Float32, DType::Float64, DType::Int32}) {
+  for (DType dtype : {DType::Float32, DType::Float64, DType::Int32, DType::Int8}) {
     check_transposes({3, 4, 5}, {3, 5, 6}, dtype);
     check_transposes({3, 4, 5}, {5, 6}, dtype);
     check_transposes({4, 5}, {3, 5, 6}, dtype);
@@ -225,13 +226,14 @@ TEST_CASE("matmul serves every dtype that has products") {
                       DType::Int32, DType::Int64, DType::UInt32, DType::UInt64}) {
     check_transposes({9, 3}, {3, 7}, dtype);
   }
-  for (DType dtype : {DType::Float64, DType::BFloat16, DType::Int32, DType::Int64, DType::UInt64}) {
+  for (DType dtype :
+       {DType::Float64, DType::BFloat16, DType::Int8, DType::Int32, DType::Int64, DType::UInt64}) {
     check_transposes({70, 33}, {33, 65}, dtype);
   }
 }
 
 TEST_CASE("matmul of an empty axis") {
-  for (DType dtype : {DType::Float32, DType::Float64, DType::BFloat16}) {
+  for (DType dtype : {DType::Float32, DType::Float64, DType::BFloat16, DType::Int8}) {
     check_matmul({{0, 4}, {4, 3}}, dtype);
     check_matmul({{2, 4}, {4, 0}}, dtype);
     check_matmul({{2, 0}, {0, 3}}, dtype);

@@ -7,6 +7,7 @@ import golden_breadth
 import golden_constrained
 import golden_core
 import golden_lora
+import golden_quantization
 import golden_recurrent
 import keras
 import numpy as np
@@ -385,6 +386,12 @@ def make_inputs(rng, spec):
 
 def randomize(rng, layer):
     for weight in layer.weights:
+        if weight.dtype == "int8":
+            weight.assign(rng.integers(-127, 128, weight.shape).astype("int8"))
+            continue
+        if weight.name.endswith("_scale"):  # of such a one
+            weight.assign(common.uniform(rng, weight.shape, 50, 200))
+            continue
         if weight.dtype != "float32" or "Normalization" == type(layer).__name__:
             continue
         if "variance" in weight.name or "stddev" in weight.name:
@@ -495,6 +502,7 @@ def make():
         lambda: golden_attention.cases(case),
         lambda: golden_core.cases(case),
         lambda: golden_lora.cases(case),
+        lambda: golden_quantization.cases(case),
         lambda: golden_breadth.cases(case),
         lambda: golden_constrained.cases(case),
     ]

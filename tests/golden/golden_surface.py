@@ -7,8 +7,8 @@ import inspect
 import keras
 
 MODULES = ["layers", "losses", "metrics", "optimizers", "optimizers.schedules", "initializers",
-           "regularizers", "constraints", "activations", "callbacks", "applications", "random",
-           "ops", "ops.image"]
+           "regularizers", "constraints", "quantizers", "activations", "callbacks", "applications",
+           "random", "ops", "ops.image"]
 HELPERS = {"get", "serialize", "deserialize"}
 
 

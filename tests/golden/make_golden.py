@@ -14,6 +14,7 @@ import common
 GROUPS = {
     "layers": "golden_layers",
     "policies": "golden_policies",
+    "quantization": "golden_quantization",
     "losses": "golden_losses",
     "metrics": "golden_metrics",
     "optimizers": "golden_optimizers",

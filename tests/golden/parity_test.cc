@@ -60,6 +60,7 @@ const std::vector<std::string>& folders_of(const std::string& module) {
       {"keras.initializers", {"framework/model"}},
       {"keras.regularizers", {"framework/model"}},
       {"keras.constraints", {"framework/model"}},
+      {"keras.quantizers", {"framework/model"}},
       {"keras.callbacks", {"framework/callbacks"}},
   };
   return table.at(module);
@@ -91,6 +92,7 @@ std::map<std::string, Names> names_here() {
       {"keras.initializers", registered(initializer_registry())},
       {"keras.regularizers", registered(regularizer_registry())},
       {"keras.constraints", registered(constraint_registry())},
+      {"keras.quantizers", registered(quantizer_registry())},
       {"keras.callbacks", {}},
   };
   // Base classes, and those that no file holds.
@@ -106,6 +108,7 @@ std::map<std::string, Names> names_here() {
 const Reasons& reasons() {
   static const std::string other = "of another framework";
   static const std::string complex = "there are no complex dtypes";
+  static const std::string int8 = "int8 alone is available";
   static const std::string python = "of Python: functions of functions are templates";
   static const Reasons table = {
       {"FlaxLayer", other},
@@ -113,6 +116,10 @@ const Reasons& reasons() {
       {"TFSMLayer", other},
       {"TorchModuleWrapper", other},
       {"OrbaxCheckpoint", other},
+      {"AWQConfig", int8},
+      {"Float8QuantizationConfig", int8},
+      {"GPTQConfig", int8},
+      {"Int4QuantizationConfig", int8},
       {"InputSpec", "layers check their inputs themselves (check_input)"},
       {"LearningRateSchedule", "ScheduleImpl in framework/train/optimizer.h"},
       {"keras.activations.threshold", "ops::threshold: it takes arguments, which a name can't"},
@@ -167,6 +174,9 @@ std::vector<std::set<Class>> cases_by_classes() {
       collect_classes(item.at("object"), cases.emplace_back());
     }
   }
+  for (const Json& item : test::golden_cases("quantization").as_array()) {
+    collect_classes(item, cases.emplace_back());
+  }
   for (const Json& item : test::golden_cases("activations").as_array()) {
     cases.push_back({{"keras.activations", item.at("activation").as_string()}});
   }
@@ -187,6 +197,8 @@ const Reasons& few_cases() {
       {"keras.initializers.Initializer", base},
       {"keras.regularizers.Regularizer", base},
       {"keras.constraints.Constraint", base},
+      {"keras.quantizers.Quantizer", base},
+      {"keras.quantizers.QuantizationConfig", base},
   };
   return table;
 }
@@ -301,7 +313,6 @@ constexpr const char* kMade =
 // What to do without an argument, by its name, or by "Class" for all of one class.
 const Reasons& argument_reasons() {
   static const Reasons table = {
-      {"quantization_config", "a file with one is refused"},
       {"gptq_unpacked_column_size", "it belongs to `quantization_config`"},
       {"sparse", "there are no sparse tensors"},
       {"ragged", "there are no ragged tensors"},
@@ -311,6 +322,8 @@ const Reasons& argument_reasons() {
       {"flash_attention", "`docs/from_keras.md` says when a fused kernel is taken"},
       {"vocabulary_dtype", "a vocabulary is of int64"},
       {"fn", "it is called `function`"},
+      {"QuantizationConfig", "its kinds have them"},
+      {"Quantizer", "what one gives says it"},
       {"CallbackList", "`fit` adds what it needs"},
       {"InputLayer", "`Input` makes it"},
       {"Metric", "it is an argument of `MetricImpl`, from which one's own metrics derive"},
@@ -475,7 +488,7 @@ TEST_CASE("what is no function of ours isn't among what is here") {
 
 TEST_CASE("the documents of what is here of Keras are true") {
   const std::vector<Module> all = modules();
-  REQUIRE(all.size() == 14);
+  REQUIRE(all.size() == 15);
   int classes = 0;
   for (const Module& module : all) {
     CHECK(!module.present.empty());

@@ -364,25 +364,45 @@ TEST_CASE("Keras opens models that Cornu saved, and Cornu those that Keras saved
   CHECK(test::distance(test::predictions(others, x), test::predictions(branches, x)) < 1e-5);
 }
 
-TEST_CASE("of models that Keras quantizes, those load that aren't quantized") {
+// An input, and Keras's prediction.
+std::pair<Tensor, Tensor> values_of(const std::string& path) {
+  const Hdf5Reader file = Hdf5Reader::open(path);
+  const auto read = [&](const char* name) {
+    const auto [shape, dtype] = file.describe(name);
+    return file.read(name, shape, dtype);
+  };
+  return {read("x/0"), read("y/0")};
+}
+
+TEST_CASE("models that Keras quantizes load, and those that are quantized here load there") {
   const Scratch scratch;
-  REQUIRE(test::run_python(CORNU_KERAS_QUANTIZED_SCRIPT, fmt::format("'{}'", scratch.path())) == 0);
-  for (const std::string name : {"dense", "einsum_dense", "embedding", "reversible_embedding"}) {
+  const std::string folder = fmt::format("'{}'", scratch.path());
+  REQUIRE(test::run_python(CORNU_KERAS_QUANTIZED_SCRIPT, folder) == 0);
+  for (const std::string name :
+       {"dense", "einsum_dense", "embedding", "reversible_embedding", "deep"}) {
     CAPTURE(name);
     const auto path = [&](const char* kind) {
-      return scratch.path(fmt::format("{}.{}.keras", name, kind));
+      return scratch.path(fmt::format("{}.{}", name, kind));
     };
-    Model model = load_model(path("none"));
-    CHECK(model.layers()[0].get_config().at("quantization_config").is_null());
-    for (const char* kind : {"quantized", "config"}) {
-      const std::string error = test::message_of<Unimplemented>([&] { load_model(path(kind)); });
-      CHECK(
-          test::contains(error, "'quantization_config' isn't available here: expected null, got"));
-      CHECK(test::contains(error, "Make the layer without it in Keras, and save that."));
+    for (const std::string kind : {"none", "quantized", "config", "policy"}) {
+      CAPTURE(kind);
+      Model model = load_model(path((kind + ".keras").c_str()));
+      const auto [x, y] = values_of(path((kind + ".values.h5").c_str()));
+      CHECK(test::distance(test::predictions(model, x), y) < 1e-4);
+      // What it is without being quantized there becomes the same here.
+      const bool is_quantized = kind == "quantized";
+      if (is_quantized) model = load_model(path("none.keras"));
+      if (is_quantized) model.quantize("int8");
+      CHECK(test::distance(test::predictions(model, x), y) < 1e-4);
+      model.save(path((kind + ".back.keras").c_str()));
+      if (!is_quantized) continue;
+      model.save_weights(path("quantized.back.weights.h5"));
+      Model clone = clone_model(model);
+      clone.load_weights(path("quantized.weights.h5"));
+      CHECK(test::distance(test::predictions(clone, x), y) < 1e-4);
     }
-    CHECK(test::contains(test::message_of<Unimplemented>([&] { load_model(path("policy")); }),
-                         "expected a dtype policy with a name, such as float32, got"));
   }
+  CHECK(test::run_python(CORNU_KERAS_QUANTIZED_SCRIPT, folder + " back") == 0);
 }
 
 Json json_of(const Tensor& tensor) {

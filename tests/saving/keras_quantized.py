@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes models of one layer each, as real Keras saves them: without quantization, quantized, with a
-quantization_config, and with a dtype policy that quantizes."""
+"""Models that are quantized, from real Keras and back.
+
+`keras_quantized.py FOLDER` writes, for each NAME, NAME.none.keras, NAME.quantized.keras (the same
+model quantized), NAME.quantized.weights.h5, NAME.config.keras (with a quantization_config alone),
+NAME.policy.keras (int8 from the beginning), and beside each KIND.keras KIND.values.h5 with an input
+x/0 and the prediction y/0. With a second argument it reads what Cornu wrote of these instead: each
+NAME.KIND.back.keras must predict NAME.KIND.values.h5, and so must the weights of
+NAME.quantized.back.weights.h5.
+"""
 import os
 import pathlib
 import sys
@@ -8,35 +15,88 @@ import sys
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 
+import h5py  # noqa: E402
 import keras  # noqa: E402
+import numpy as np  # noqa: E402
 from keras import layers  # noqa: E402
-from keras.quantizers import Int8QuantizationConfig  # noqa: E402
+from keras.quantizers import AbsMaxQuantizer, Int8QuantizationConfig  # noqa: E402
 
 folder = pathlib.Path(sys.argv[1])
+KINDS = ["none", "quantized", "config", "policy"]
+INDICES = lambda: keras.Input((2,), dtype="int32")
 
 
-def dense(**options):
-    return keras.Input((4,)), layers.Dense(3, **options)
+def one(layer, start=lambda: keras.Input((4,))):
+    return lambda **options: keras.Sequential([start(), layer(**options)])
 
 
-def einsum_dense(**options):
-    return keras.Input((4,)), layers.EinsumDense("ab,bc->ac", (3,), **options)
+def deep(**options):
+    """Layers within a model within one, and one of them adapted."""
+    inner = keras.Sequential(
+        [keras.Input((4,)), layers.Dense(5, activation="relu", **options)], name="inner")
+    x = keras.Input((2,), dtype="int32", name="x")
+    y = layers.Embedding(7, 4, **options)(x)
+    y = layers.EinsumDense("abc,cde->abde", (None, 2, 2), bias_axes="de", **options)(y)
+    y = layers.Reshape((2, 4))(y)
+    y = layers.GlobalAveragePooling1D()(y)
+    return keras.Model(x, layers.Dense(3, lora_rank=2, **options)(inner(y)))
 
 
-def embedding(**options):
-    return keras.Input((2,), dtype="int32"), layers.Embedding(5, 3, **options)
+MODELS = {
+    "dense": one(lambda **o: layers.Dense(3, **o)),
+    "einsum_dense": one(lambda **o: layers.EinsumDense("ab,bc->ac", (3,), bias_axes="c", **o)),
+    "embedding": one(lambda **o: layers.Embedding(5, 3, **o), INDICES),
+    "reversible_embedding": one(
+        lambda **o: layers.ReversibleEmbedding(5, 3, tie_weights=False, **o), INDICES),
+    "deep": deep,
+}
 
 
-def reversible_embedding(**options):
-    return keras.Input((2,), dtype="int32"), layers.ReversibleEmbedding(5, 3, **options)
+def predict(model, x):
+    return model.predict(x, verbose=0)
 
 
-for make in [dense, einsum_dense, embedding, reversible_embedding]:
-    path = folder / make.__name__
-    model = keras.Sequential(make(quantization_config=None))
-    model.save(f"{path}.none.keras")
+def write(model, name, kind, rng):
+    shape = model.input_shape[1:]
+    integers = model.inputs[0].dtype == "int32"
+    x = rng.integers(0, 5, (6, *shape)).astype("int32") if integers else rng.normal(size=(6, *shape))
+    model.save(folder / f"{name}.{kind}.keras")
+    with h5py.File(folder / f"{name}.{kind}.values.h5", "w") as values:
+        values["x/0"] = x if integers else x.astype("float32")
+        values["y/0"] = predict(model, x)
+
+
+def make(name, build):
+    config = Int8QuantizationConfig(None, AbsMaxQuantizer(value_range=(-100, 100)))
+    model = build(quantization_config=None)
+    for weight in model.trainable_weights:
+        if "lora_kernel_b" in weight.name:  # files have no sum of it and the kernel
+            continue
+        weight.assign(np.random.default_rng(1).normal(size=weight.shape))
+    write(model, name, "none", np.random.default_rng(2))
     model.quantize("int8")
-    model.save(f"{path}.quantized.keras")
-    config = Int8QuantizationConfig()
-    keras.Sequential(make(quantization_config=config)).save(f"{path}.config.keras")
-    keras.Sequential(make(dtype="int8_from_float32")).save(f"{path}.policy.keras")
+    write(model, name, "quantized", np.random.default_rng(2))
+    model.save_weights(folder / f"{name}.quantized.weights.h5")
+    write(build(quantization_config=config), name, "config", np.random.default_rng(2))
+    write(build(dtype="int8_from_float32"), name, "policy", np.random.default_rng(2))
+
+
+def check(name, kind):
+    model = keras.models.load_model(folder / f"{name}.{kind}.back.keras")
+    with h5py.File(folder / f"{name}.{kind}.values.h5") as values:
+        x, expected = values["x/0"][()], values["y/0"][()]
+    np.testing.assert_allclose(predict(model, x), expected, rtol=1e-4, atol=1e-5)
+    if kind == "quantized":
+        model = keras.models.load_model(folder / f"{name}.quantized.keras")
+        for weight in model.weights:
+            weight.assign(weight * 0)
+        model.load_weights(folder / f"{name}.quantized.back.weights.h5")
+        np.testing.assert_allclose(predict(model, x), expected, rtol=1e-4, atol=1e-5)
+
+
+for name, build in MODELS.items():
+    if len(sys.argv) == 2:
+        make(name, build)
+    else:
+        for kind in KINDS:
+            check(name, kind)

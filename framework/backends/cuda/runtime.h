@@ -42,6 +42,7 @@ struct Dim3 {
 // op(a) is (m, k) and op(b) is (k, n). Operands: a, b, out, [bias: (n)].
 struct MatmulSpec {
   DType dtype = DType::Float32;  // of all operands
+  bool int8 = false;             // but of a and b, which are int8, where dtype is int32
   int64_t batch = 1;
   int64_t m = 0;
   int64_t n = 0;

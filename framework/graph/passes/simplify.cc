@@ -86,7 +86,10 @@ class Simplifier {
     if (node.outputs.size() != 1) return std::nullopt;
     const ValueId out = node.outputs[0];
     const std::string& name = node.op->name;
-    if (name == "identity" || name == "stop_gradient") return node.inputs[0];
+    // A gradient of its own is there already where one was asked for.
+    if (name == "identity" || name == "stop_gradient" || name == "custom_gradient") {
+      return node.inputs[0];
+    }
     const bool keeps_type = !node.inputs.empty() && graph_.type(node.inputs[0]) == graph_.type(out);
     if (!keeps_type) return std::nullopt;
     const ValueId in = node.inputs[0];

@@ -77,6 +77,8 @@
 #include "framework/model/input.h"
 #include "framework/model/layer.h"
 #include "framework/model/layer_registry.h"
+#include "framework/model/quantization.h"
+#include "framework/model/quantizers.h"
 #include "framework/model/regularizers.h"
 #include "framework/model/remat.h"
 #include "framework/model/stft_initializer.h"

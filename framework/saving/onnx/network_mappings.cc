@@ -23,8 +23,9 @@ std::string matrix(NodeWriter& n, size_t i, bool is_transposed) {
 }
 
 void write_matmul(NodeWriter& n) {
-  n.give(
-      n.add("MatMul", {matrix(n, 0, n.flag("transpose_a")), matrix(n, 1, n.flag("transpose_b"))}));
+  const bool is_int8 = n.dtype(0) == DType::Int8;  // to int32
+  n.give(n.add(is_int8 ? "MatMulInteger" : "MatMul",
+               {matrix(n, 0, n.flag("transpose_a")), matrix(n, 1, n.flag("transpose_b"))}));
 }
 
 void write_softmax(NodeWriter& n) {

@@ -44,6 +44,15 @@ void read_matmul(NodeReader& n) {
   n.give(dense(n, x, y, bias));
 }
 
+// Of int8, without zero points: a product of int8 is int32 here, too.
+void read_matmul_integer(NodeReader& n) {
+  const Tensor x = n.in(0), y = n.in(1);
+  if (n.has(2) || n.has(3) || x.dtype() != DType::Int8 || y.dtype() != DType::Int8) {
+    n.refuse("expected int8 without zero points");
+  }
+  n.give(multiplied(n, x, y));
+}
+
 Tensor scaled(const Tensor& x, double factor) { return factor == 1 ? x : ops::multiply(x, factor); }
 
 void read_gemm(NodeReader& n) {
@@ -80,6 +89,7 @@ const Rule kRulesOfProducts[] = {
     {"Einsum", read_einsum},
     {"Gemm", read_gemm},
     {"MatMul", read_matmul},
+    {"MatMulInteger", read_matmul_integer},
 };
 
 }  // namespace

@@ -91,6 +91,14 @@ struct FloatToInt32 {
     return hn::IfThenElse(hn::RebindMask(di, too_large), hn::Set(di, 2147483647), truncated);
   }
 };
+// The same.
+template <class To>
+struct FloatToBytes {
+  template <class D, class V>
+  HWY_INLINE auto operator()(D d, V x) const {
+    return hn::DemoteTo(hn::Rebind<To, D>(), FloatToInt32()(d, x));
+  }
+};
 struct FloatToBool {
   template <class D, class V>
   HWY_INLINE auto operator()(D d, V x) const {
@@ -115,6 +123,10 @@ TileFn find_cast(DType from, DType to) {
     switch (to) {
       case DType::Bool:
         return narrow_tile<float, uint8_t, FloatToBool>;
+      case DType::Int8:
+        return narrow_tile<float, int8_t, FloatToBytes<int8_t>>;
+      case DType::UInt8:
+        return narrow_tile<float, uint8_t, FloatToBytes<uint8_t>>;
       case DType::Int32:
         return narrow_tile<float, int32_t, FloatToInt32>;
       case DType::Float64:

@@ -95,6 +95,7 @@ MatmulProblem::MatmulProblem(const KernelSpec& spec) {
   const Shape& b = spec.inputs[1].shape;
   const Shape& out = spec.outputs[0].shape;
   dtype = spec.outputs[0].dtype;
+  is_int8 = spec.inputs[0].dtype == DType::Int8;
   transpose_a = spec.attributes.get_bool("transpose_a");
   transpose_b = spec.attributes.get_bool("transpose_b");
   m = out[out.rank() - 2];

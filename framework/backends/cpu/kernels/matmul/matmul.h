@@ -15,7 +15,8 @@ struct MatmulProblem {
   MatmulProblem() = default;
   explicit MatmulProblem(const KernelSpec& spec);
 
-  DType dtype = DType::Float32;
+  DType dtype = DType::Float32;  // of the result
+  bool is_int8 = false;          // operands of int8, a result of int32; else they have its dtype
   int64_t m = 0;
   int64_t n = 0;
   int64_t k = 0;
@@ -32,7 +33,7 @@ struct MatmulProblem {
   int64_t batch_size() const;
 };
 
-// float32 and bfloat16; null for other dtypes and where oneDNN has no fast implementation.
+// float32, bfloat16 and int8; null for other dtypes and where oneDNN has no fast implementation.
 std::unique_ptr<Kernel> make_onednn_matmul(const MatmulProblem& problem);
 
 // Products of a matrix and a vector, of float32 and float64; null for others.

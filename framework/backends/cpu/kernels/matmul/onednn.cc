@@ -16,6 +16,12 @@ namespace {
 
 using namespace onednn;
 
+// Of the operands, and of the product and its bias.
+struct OperandTypes {
+  Type in;
+  Type out;
+};
+
 // A plain array of matrices (rows x columns), or of their transposes.
 Desc matrix_desc(const std::vector<int64_t>& batch, int64_t rows, int64_t columns, bool transposed,
                  Type type) {
@@ -102,9 +108,10 @@ int64_t widest_tile(const MatmulProblem& problem) {
 
 class TiledMatmul : public Kernel {
  public:
-  TiledMatmul(const MatmulProblem& problem, Type type)
+  TiledMatmul(const MatmulProblem& problem, OperandTypes types)
       : problem_(problem),
-        type_(type),
+        types_(types),
+        in_element_(problem.is_int8 ? 1 : size_of(problem.dtype)),
         element_(size_of(problem.dtype)),
         rectify_(simd_rectify(problem.dtype, problem.activation)) {
     const Grid grid = choose_grid(problem, compute_threads());
@@ -162,12 +169,11 @@ class TiledMatmul : public Kernel {
   }
 
   void add_tile(Part& part, int64_t row, int64_t rows, int64_t column, int64_t columns) {
-    const auto& [dtype, m, n, k, transpose_a, transpose_b, batch, a_batch, b_batch, bias,
-                 activation] = problem_;
-    const Desc a({rows, k}, type_, transpose_a ? Dims{1, m} : Dims{k, 1});
-    const Desc b({k, columns}, type_, transpose_b ? Dims{1, k} : Dims{n, 1});
-    const Desc out({rows, columns}, type_, Dims{n, 1});
-    const Desc bias_row = bias ? bias_desc(2, columns, type_) : Desc();
+    const MatmulProblem& p = problem_;
+    const Desc a({rows, p.k}, types_.in, p.transpose_a ? Dims{1, p.m} : Dims{p.k, 1});
+    const Desc b({p.k, columns}, types_.in, p.transpose_b ? Dims{1, p.k} : Dims{p.n, 1});
+    const Desc out({rows, columns}, types_.out, Dims{p.n, 1});
+    const Desc bias_row = p.bias ? bias_desc(2, columns, types_.out) : Desc();
     const auto chosen = matmul_desc(a, b, bias_row, out);
     complete_ = static_cast<bool>(chosen);
     if (!complete_) return;
@@ -176,62 +182,62 @@ class TiledMatmul : public Kernel {
     tile.step.add(DNNL_ARG_WEIGHTS, b);
     tile.step.add(DNNL_ARG_DST, out);
     tile.step.add(DNNL_ARG_SCRATCHPAD, chosen.scratchpad_desc());
-    if (bias) tile.step.add(DNNL_ARG_BIAS, bias_row);
+    if (p.bias) tile.step.add(DNNL_ARG_BIAS, bias_row);
     part.scratch = std::max(part.scratch, chosen.scratchpad_desc().get_size());
     part.tiles.push_back(std::move(tile));
   }
 
-  const std::byte* at(const void* base, int64_t element) const {
-    return static_cast<const std::byte*>(base) + element * static_cast<int64_t>(element_);
+  static const std::byte* at(const void* base, int64_t element, size_t bytes) {
+    return static_cast<const std::byte*>(base) + element * static_cast<int64_t>(bytes);
   }
 
   bool run_tile(Tile& tile, const KernelArgs& args, void* scratch) const {
     const MatmulProblem& p = problem_;
     auto* out = static_cast<std::byte*>(args.out[0]) +
                 (tile.row * p.n + tile.column) * static_cast<int64_t>(element_);
-    tile.step.bind(0, at(args.in[0], tile.row * (p.transpose_a ? 1 : p.k)));
-    tile.step.bind(1, at(args.in[1], tile.column * (p.transpose_b ? p.k : 1)));
+    tile.step.bind(0, at(args.in[0], tile.row * (p.transpose_a ? 1 : p.k), in_element_));
+    tile.step.bind(1, at(args.in[1], tile.column * (p.transpose_b ? p.k : 1), in_element_));
     tile.step.bind(2, out);
     tile.step.bind(3, scratch);
-    if (p.bias) tile.step.bind(4, at(args.in[2], tile.column));
+    if (p.bias) tile.step.bind(4, at(args.in[2], tile.column, element_));
     const bool ok = tile.step.try_run();
     if (ok && rectify_) rectify_(out, tile.rows, tile.columns, p.n);
     return ok;
   }
 
   MatmulProblem problem_;
-  Type type_;
-  size_t element_;
+  OperandTypes types_;
+  size_t in_element_;
+  size_t element_;  // of the result
   Rectify rectify_;
   std::vector<Part> parts_;
   size_t part_scratch_ = 0;
   bool complete_ = true;
 };
 
-std::unique_ptr<Kernel> make_batched(const MatmulProblem& problem, Type type) {
-  const auto& [dtype, m, n, k, transpose_a, transpose_b, batch, a_batch, b_batch, with_bias,
-               activation] = problem;
-  const Desc a = matrix_desc(a_batch, m, k, transpose_a, type);
-  const Desc b = matrix_desc(b_batch, k, n, transpose_b, type);
-  const Desc out = matrix_desc(batch, m, n, false, type);
-  const Desc bias = with_bias ? bias_desc(batch.size() + 2, n, type) : Desc();
+std::unique_ptr<Kernel> make_batched(const MatmulProblem& p, OperandTypes types) {
+  const Desc a = matrix_desc(p.a_batch, p.m, p.k, p.transpose_a, types.in);
+  const Desc b = matrix_desc(p.b_batch, p.k, p.n, p.transpose_b, types.in);
+  const Desc out = matrix_desc(p.batch, p.m, p.n, false, types.out);
+  const Desc bias = p.bias ? bias_desc(p.batch.size() + 2, p.n, types.out) : Desc();
   const auto chosen = matmul_desc(a, b, bias, out);
   if (!chosen) return nullptr;
   std::vector<Operand> operands = {{DNNL_ARG_SRC, false, 0, a, a},
                                    {DNNL_ARG_WEIGHTS, false, 1, b, b},
                                    {DNNL_ARG_DST, true, 0, out, out}};
-  if (with_bias) operands.push_back({DNNL_ARG_BIAS, false, 2, bias, bias});
+  if (p.bias) operands.push_back({DNNL_ARG_BIAS, false, 2, bias, bias});
   auto kernel = make_kernel(dnnl::matmul(chosen), chosen.scratchpad_desc(), operands);
-  return rectified(std::move(kernel), dtype, activation, problem.batch_size() * m * n);
+  return rectified(std::move(kernel), p.dtype, p.activation, p.batch_size() * p.m * p.n);
 }
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_onednn_matmul(const MatmulProblem& problem) {
-  const auto type = compute_type(problem.dtype);
+  const auto type = problem.is_int8 ? Type::s8 : compute_type(problem.dtype);
   if (!type) return nullptr;
-  if (!problem.batch.empty()) return make_batched(problem, *type);
-  auto kernel = std::make_unique<TiledMatmul>(problem, *type);
+  const OperandTypes types{*type, problem.is_int8 ? Type::s32 : *type};
+  if (!problem.batch.empty()) return make_batched(problem, types);
+  auto kernel = std::make_unique<TiledMatmul>(problem, types);
   if (!kernel->complete()) return nullptr;
   return kernel;
 }

@@ -3,6 +3,7 @@
 #include <Eigen/Core>
 
 #include <algorithm>
+#include <tuple>
 #include <type_traits>
 
 #include "framework/backends/cpu/kernels/elementwise/memory.h"
@@ -81,11 +82,12 @@ struct PlainMatmul {
 
   // Rows [begin, end) of product `index`.
   void rows(const KernelArgs& args, int64_t index, int64_t begin, int64_t end) const {
-    const auto& [dtype, m, n, k, transpose_a, transpose_b, batch, a_batch, b_batch, bias,
-                 activation] = problem;
-    const int64_t a_row = transpose_a ? 1 : k;
-    const T* a = static_cast<const T*>(args.in[0]) + operand_offset(index, batch, a_batch, m * k);
-    const T* b = static_cast<const T*>(args.in[1]) + operand_offset(index, batch, b_batch, k * n);
+    const auto& [m, n, k] = std::tie(problem.m, problem.n, problem.k);
+    const int64_t a_row = problem.transpose_a ? 1 : k;
+    const T* a = static_cast<const T*>(args.in[0]) +
+                 operand_offset(index, problem.batch, problem.a_batch, m * k);
+    const T* b = static_cast<const T*>(args.in[1]) +
+                 operand_offset(index, problem.batch, problem.b_batch, k * n);
     const RowsProduct<T> product{.a = a + begin * a_row,
                                  .b = b,
                                  .out = static_cast<T*>(args.out[0]) + (index * m + begin) * n,
@@ -93,8 +95,8 @@ struct PlainMatmul {
                                  .n = n,
                                  .k = k,
                                  .a_row = a_row,
-                                 .a_column = transpose_a ? m : 1,
-                                 .transpose_b = transpose_b};
+                                 .a_column = problem.transpose_a ? m : 1,
+                                 .transpose_b = problem.transpose_b};
     if constexpr (std::is_integral_v<T>) {
       multiply_integers(product);
     } else {

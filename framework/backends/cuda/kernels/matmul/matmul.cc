@@ -18,6 +18,9 @@ struct BatchedProduct {
   std::vector<size_t> out_offsets;
 };
 
+// The bytes of an element of a and b.
+size_t element_of(const MatmulSpec& spec) { return spec.int8 ? 1 : size_of(spec.dtype); }
+
 Shape batch_of(const Shape& shape) { return shape.slice(0, shape.rank() - 2); }
 
 // By leading axis of the result: how many elements further the operand's next matrix is.
@@ -34,7 +37,8 @@ std::vector<int64_t> batch_strides(const Shape& operand, int64_t axes) {
 
 // Fixes one index for each run over the axes before `inner`.
 void add_runs(BatchedProduct& product, const Shape& batch, int64_t inner,
-              const std::vector<int64_t>& a, const std::vector<int64_t>& b, size_t element) {
+              const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+  const size_t element = element_of(product.spec);
   const Shape outer = batch.slice(0, inner);
   const int64_t runs = outer.num_elements();
   const int64_t out_stride = product.spec.batch * product.spec.m * product.spec.n;
@@ -47,7 +51,8 @@ void add_runs(BatchedProduct& product, const Shape& batch, int64_t inner,
     }
     product.a_offsets.push_back(static_cast<size_t>(a_at) * element);
     product.b_offsets.push_back(static_cast<size_t>(b_at) * element);
-    product.out_offsets.push_back(static_cast<size_t>(run * out_stride) * element);
+    product.out_offsets.push_back(static_cast<size_t>(run * out_stride) *
+                                  size_of(product.spec.dtype));
   }
 }
 
@@ -58,12 +63,12 @@ BatchedProduct batched_product(const KernelSpec& spec) {
   BatchedProduct product;
   MatmulSpec& one = product.spec;
   one.dtype = spec.outputs[0].dtype;
+  one.int8 = spec.inputs[0].dtype == DType::Int8;
   one.transpose_a = spec.attributes.get_bool("transpose_a");
   one.transpose_b = spec.attributes.get_bool("transpose_b");
   one.m = out[-2];
   one.n = out[-1];
   one.k = one.transpose_a ? a[-2] : a[-1];
-  const size_t element = size_of(one.dtype);
   Shape batch = batch_of(out);
   // One matrix b for all: the rows of all a are those of one matrix.
   if (!one.transpose_a && batch_of(b).num_elements() == 1 &&
@@ -84,7 +89,7 @@ BatchedProduct batched_product(const KernelSpec& spec) {
     if (one.batch == 1) one.a_stride = a_strides[axis], one.b_stride = b_strides[axis];
     one.batch *= size;
   }
-  add_runs(product, batch, inner, a_strides, b_strides, element);
+  add_runs(product, batch, inner, a_strides, b_strides);
   return product;
 }
 
@@ -94,20 +99,22 @@ void add_tiles(const MatmulSpec& one, const ProductOperands& operands, const Epi
   const int64_t a_width = one.transpose_a ? one.m : one.k;
   const int64_t b_width = one.transpose_b ? one.k : one.n;
   constexpr int64_t kMostMatrices = 65535;  // in a grid's z axis
-  const auto element = static_cast<int64_t>(size_of(one.dtype));
+  const size_t element = element_of(one);
+  const size_t out_element = size_of(one.dtype);
   const std::string text = epilogue.text() + define("T", type_name(one.dtype)) +
+                           define("IN", type_name(one.int8 ? DType::Int8 : one.dtype)) +
                            define("C", compute_name(one.dtype)) +
                            std::string(source("kernels/matmul/matmul.cu"));
   for (int64_t first = 0; first < one.batch; first += kMostMatrices) {
-    const auto place = [&](Slot slot, int64_t stride) {
-      slot.offset += static_cast<size_t>(first * stride * element);
+    const auto place = [&](Slot slot, int64_t stride, size_t bytes) {
+      slot.offset += static_cast<size_t>(first * stride) * bytes;
       return slot;
     };
-    std::vector<Argument> arguments = {place(operands.a, one.a_stride),
-                                       place(operands.b, one.b_stride),
-                                       place(operands.out, one.m * one.n)};
+    std::vector<Argument> arguments = {place(operands.a, one.a_stride, element),
+                                       place(operands.b, one.b_stride, element),
+                                       place(operands.out, one.m * one.n, out_element)};
     Epilogue part = epilogue;
-    if (part.residual) part.residual = place(*part.residual, one.m * one.n);
+    if (part.residual) part.residual = place(*part.residual, one.m * one.n, out_element);
     for (const Argument& argument : part.arguments(operands.a)) arguments.push_back(argument);
     for (const int64_t size :
          {tiles(one.n), one.m, one.n, one.k, one.transpose_a ? int64_t{1} : a_width,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices for dtypes that no library has: out = act(op(a) op(b) + bias), a block for
-// each tile of 16 x 16 elements (`across` of them side by side) and each matrix of the batch.
+// each tile of 16 x 16 elements (`across` of them side by side) and each matrix of the batch. a and
+// b are of the type IN, sums of C.
 extern "C" __global__ void __launch_bounds__(256)
-    KERNEL(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ out,
+    KERNEL(const IN* __restrict__ a, const IN* __restrict__ b, T* __restrict__ out,
            const T* __restrict__ bias, const T* __restrict__ residual, i64 across, i64 m, i64 n,
            i64 k, i64 a_row, i64 a_column, i64 b_row, i64 b_column, i64 a_stride, i64 b_stride) {
   __shared__ C of_a[16][17];

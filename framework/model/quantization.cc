@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/model/quantization.h"
+
+#include <algorithm>
+#include <array>
+#include <regex>
+
+#include "framework/core/strings.h"
+#include "framework/model/layer.h"
+
+namespace cornu {
+namespace {
+
+constexpr std::array<const char*, 5> kModes = {"int8", "float8", "int4", "gptq", "awq"};
+
+std::string layer_title(const Layer& layer) {
+  return fmt::format("{} '{}'", layer.class_name(), layer.name());
+}
+
+}  // namespace
+
+LayerFilter::LayerFilter(const std::vector<std::string>& patterns) {
+  std::vector<std::regex> compiled;
+  for (const std::string& pattern : patterns) {
+    try {
+      compiled.emplace_back(pattern);
+    } catch (const std::regex_error& error) {
+      raise<InvalidArgument>("filters: expected a regular expression, got \"{}\": {}.",
+                             printable(pattern), error.what());
+    }
+  }
+  takes_ = [compiled = std::move(compiled)](const LayerHandle& layer) {
+    return std::any_of(compiled.begin(), compiled.end(), [&](const std::regex& pattern) {
+      return std::regex_search(layer.name(), pattern);
+    });
+  };
+}
+
+quantizers::Int8QuantizationConfig internal::resolved_config(const QuantizeOptions& options,
+                                                             const std::string& who) {
+  check<InvalidArgument>(!options.mode.empty() || options.config,
+                         "{}: quantize expected a mode or a config, got none. Call "
+                         "quantize(\"int8\").",
+                         who);
+  if (!options.mode.empty() && options.mode != kModes[0]) {
+    const std::vector<std::string> known(kModes.begin(), kModes.end());
+    check<InvalidArgument>(std::find(known.begin(), known.end(), options.mode) != known.end(),
+                           "{}: quantize expected the mode \"int8\", got \"{}\".{}", who,
+                           printable(options.mode), did_you_mean(options.mode, known));
+    raise<Unimplemented>(
+        "{}: quantize expected the mode \"int8\", which alone is available here, got \"{}\".", who,
+        options.mode);
+  }
+  return options.config.value_or(quantizers::Int8QuantizationConfig());
+}
+
+Quantizable& internal::require_quantizable(Layer& layer) {
+  check<FailedPrecondition>(layer.built(),
+                            "{}: quantize needs its weights. Call the layer first, or build it for "
+                            "the shape of its input.",
+                            layer_title(layer));
+  check<FailedPrecondition>(layer.dtype_policy().quantization_mode.empty(),
+                            "{}: it is quantized already, its dtype policy is {}. That is done "
+                            "once.",
+                            layer_title(layer), layer.dtype_policy().name());
+  auto* weights = dynamic_cast<Quantizable*>(&layer);
+  check<Unimplemented>(weights != nullptr,
+                       "{}: it has no weights that can be quantized. Dense, EinsumDense, Embedding "
+                       "and ReversibleEmbedding have some.",
+                       layer_title(layer));
+  check<InvalidArgument>(layer.compute_dtype() != DType::Float16,
+                         "{}: int8 doesn't go with layers that compute in float16. Make it with "
+                         "another dtype policy, such as mixed_bfloat16.",
+                         layer_title(layer));
+  return *weights;
+}
+
+void Layer::quantize(const QuantizeOptions& options) {
+  const auto config = internal::resolved_config(options, layer_title(*this));
+  check<InvalidArgument>(!options.filters.given(),
+                         "{}: filters choose among a model's layers. Leave them out for a layer.",
+                         layer_title(*this));
+  internal::require_quantizable(*this).quantize_weights(config);
+}
+
+}  // namespace cornu

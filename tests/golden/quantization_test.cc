@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers that are quantized against real Keras: their weights, what files have of these, configs
+// and outputs; and what quantizers give.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "framework/model/layer_registry.h"
+#include "framework/model/quantizers.h"
+#include "framework/model/saved_parts.h"
+#include "framework/model/serialized.h"
+#include "framework/ops/ops.h"
+#include "layers/core/lora.h"
+#include "layers/layers.h"
+#include "tests/golden/layer_case.h"
+
+using namespace cornu;
+using cornu::test::difference;
+using cornu::test::golden_tensors;
+
+namespace {
+
+constexpr test::Tolerance kClose = {.relative = 2e-5, .absolute = 2e-6};
+// A scale that is rounded to bfloat16 moves the integers with it.
+constexpr test::Tolerance kHalf = {.relative = 0.03, .absolute = 0.03};
+
+void check_variables(const std::vector<Variable>& weights, const Json& expected) {
+  REQUIRE(weights.size() == expected.size());
+  for (size_t i = 0; i < weights.size(); ++i) {
+    CAPTURE(weights[i].path());
+    CHECK(weights[i].path() == expected[i].at("path").as_string());
+    CHECK(weights[i].trainable() == expected[i].at("trainable").as_bool());
+    CHECK(difference(weights[i].value(), expected[i], kClose) == "");
+  }
+}
+
+void check_file(const LayerHandle& layer, const Json& expected) {
+  const auto parts = saved_parts_of(layer.get());
+  const auto saved = parts->saved_weights(layer.get().own_weights_in_order());
+  REQUIRE(saved.size() == expected.size());
+  for (size_t i = 0; i < saved.size(); ++i) {
+    CAPTURE(saved[i].path());
+    CHECK(difference(parts->saved_value(saved[i]), expected[i], kClose) == "");
+  }
+}
+
+void enable_lora(const LayerHandle& layer, const Json& lora) {
+  layers::LoraOptions options{.rank = lora.at("rank").as_int()};
+  if (const Json* alpha = lora.find("lora_alpha")) options.lora_alpha = alpha->as_double();
+  layers::enable_lora(layer, options);
+}
+
+void check_layer(const Json& item) {
+  const std::vector<Tensor> inputs = golden_tensors(item.at("inputs"));
+  const LayerHandle layer = layer_from_json(item.at("object"));
+  layer.get().ensure_built({inputs[0].shape()});
+  layer.set_weights(golden_tensors(item.at("weights")));
+  QuantizationConfig config;
+  set_from_config(item.at("config"), config);
+  layer.quantize({.mode = "int8", .config = config});
+  check_variables(layer.weights(), item.at("quantized"));
+  if (!item.at("lora").is_null()) {
+    enable_lora(layer, item.at("lora"));
+    layer.set_weights(golden_tensors(item.at("adapted")));
+  }
+  check_variables(layer.weights(), item.at("adapted"));
+  CHECK(difference(serialize_layer(layer.get()), item.at("quantized_object")) == "");
+  check_file(layer, item.at("saved"));
+  CallOptions options;
+  if (const Json* settings = item.at("call_arguments").find("settings")) {
+    options.settings = *settings;
+  }
+  const auto check_call = [&](const LayerHandle& called) {
+    const DType computed = called.get().compute_dtype();
+    const Tensor output = called(inputs[0], options);
+    CHECK(output.dtype() == computed);
+    check_outputs(std::vector<Tensor>{ops::cast(output, DType::Float32)}, item.at("outputs"),
+                  computed == DType::BFloat16 ? kHalf : kClose);
+  };
+  check_call(layer);
+  if (!item.at("lora").is_null()) return;  // what is made of a config has another lora_alpha
+  // One that is made of its config has such weights from the beginning.
+  const LayerHandle again = layer_from_json(item.at("quantized_object"));
+  again.get().ensure_built({inputs[0].shape()});
+  again.set_weights(golden_tensors(item.at("adapted")));
+  check_call(again);
+}
+
+void check_quantizer(const Json& item) {
+  const Quantizer quantizer = quantizer_from_json(item.at("quantizer"));
+  CHECK(difference(serialize(quantizer), item.at("quantizer")) == "");
+  const Quantized made = (*quantizer)(golden_tensors(item.at("inputs"))[0], {});
+  check_outputs(std::vector<Tensor>{made.values, made.scale}, item.at("outputs"), kClose);
+}
+
+}  // namespace
+
+TEST_CASE("quantized layers have Keras's weights, files, configs and outputs") {
+  int layers_checked = 0, quantizers_checked = 0;
+  for (const Json& item : test::golden_cases("quantization").as_array()) {
+    CAPTURE(item.at("name").as_string());
+    if (item.find("quantizer")) {
+      check_quantizer(item);
+      ++quantizers_checked;
+    } else {
+      check_layer(item);
+      ++layers_checked;
+    }
+  }
+  CHECK(layers_checked >= 17);
+  CHECK(quantizers_checked >= 4);
+}
