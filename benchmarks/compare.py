@@ -63,6 +63,7 @@ WORKS = {
     "cnn": ("MNIST CNN (conv 32, pool, dense 64, dense 10), SGD, batch 64", 64, 150),
     "mlp": ("MLP 784-512-10, Adam, batch 128", 128, 200),
     "cifar": ("CIFAR CNN (32-32-pool-64-64-pool-512-10), Adam, batch 64", 64, 20),
+    "embedding": ("8 of 100000 rows of 64, dense 64, dense 10, SGD, batch 256", 256, 100),
     "lstm": ("LSTM 128 on 50 steps of 64 features, Adam, batch 64", 64, 20),
     "gru": ("GRU 128 on 50 steps of 64 features, Adam, batch 64", 64, 20),
     "transformer": ("transformer block, 8 heads of 64, feed-forward 2048 on (128, 512), Adam, batch 16",
@@ -79,7 +80,7 @@ WORKS = {
 FORMS = {
     "Keras": ("keras_steps.py", [[], ["xla"]]),
     "PyTorch": ("torch_steps.py", [[], ["channels_last"], ["compile"],
-                                   ["channels_last", "compile"]]),
+                                   ["channels_last", "compile"], ["sparse"]]),
     "PyTorch C++": ("libtorch", [[], ["channels_last"], ["optim"], ["channels_last", "optim"]]),
 }
 SIZES = [4 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20]  # of all-reduces
@@ -137,7 +138,9 @@ def fastest_form(peer, work, build):
         return None
     best = None
     for arguments in forms:
-        if work == "mlp" and "channels_last" in arguments:
+        if work in ("mlp", "embedding") and "channels_last" in arguments:
+            continue
+        if work != "embedding" and "sparse" in arguments:
             continue
         best = faster(best, try_form(" ".join([peer] + arguments),
                                      command + [work, str(batch), str(steps)] + arguments))

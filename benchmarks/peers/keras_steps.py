@@ -14,6 +14,7 @@ import numpy as np
 from keras import layers
 
 VOCABULARY = 65  # characters, of the GPT
+IDS = {"gpt": VOCABULARY, "embedding": 100_000}  # works whose inputs are no numbers
 
 
 class PositionEmbedding(layers.Layer):
@@ -61,6 +62,10 @@ def make_work(name):
         body = [conv(32, "same"), conv(32, "valid"), layers.MaxPooling2D(),
                 conv(64, "same"), conv(64, "valid"), layers.MaxPooling2D(), layers.Flatten(),
                 layers.Dense(512, activation="relu"), layers.Dropout(0.5), layers.Dense(10)]
+    elif name == "embedding":
+        shape, optimizer = (8,), keras.optimizers.SGD(1e-3)
+        body = [layers.Embedding(IDS[name], 64), layers.Flatten(),
+                layers.Dense(64, activation="relu"), layers.Dense(10)]
     elif name in ("lstm", "gru"):
         shape, optimizer = (50, 64), keras.optimizers.Adam(1e-3)
         body = [(layers.LSTM if name == "lstm" else layers.GRU)(128), layers.Dense(10)]
@@ -74,14 +79,15 @@ def make_work(name):
                     "densenet": ("DenseNet121", 64, sgd),
                     "efficientnet": ("EfficientNetB0", 64, adam)}
         if name not in networks:
-            sys.exit("expected mlp, cnn, cifar, lstm, gru, transformer, gpt, mobilenet, resnet, "
+            sys.exit("expected mlp, cnn, cifar, embedding, lstm, gru, transformer, gpt, mobilenet, resnet, "
                      f"densenet or efficientnet, got {name}")
         network, side, optimizer = networks[name]
         shape = (side, side, 3)
         model = getattr(keras.applications, network)(
             input_shape=shape, weights=None, classes=10, classifier_activation=None)
         return model, shape, optimizer(1e-3)
-    return keras.Sequential([keras.Input(shape)] + body), shape, optimizer
+    inputs = keras.Input(shape, dtype="int32" if name in IDS else None)
+    return keras.Sequential([inputs] + body), shape, optimizer
 
 
 def main():
@@ -92,11 +98,9 @@ def main():
     model, shape, optimizer = make_work(name)
     random = np.random.default_rng(0)
     rows = batch_size * steps
-    if name == "gpt":
-        x, y = (random.integers(0, VOCABULARY, (rows, *shape), dtype="int32") for _ in range(2))
-    else:
-        x = random.random((rows, *shape), dtype=np.float32)
-        y = random.integers(0, 10, (rows,))
+    ids = lambda: random.integers(0, IDS[name], (rows, *shape), dtype="int32")
+    x = ids() if name in IDS else random.random((rows, *shape), dtype=np.float32)
+    y = ids() if name == "gpt" else random.integers(0, 10, (rows,))
     model.compile(optimizer=optimizer,
                   loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
                   metrics=["accuracy"], jit_compile="xla" in sys.argv)

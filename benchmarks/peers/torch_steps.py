@@ -4,7 +4,9 @@
 Does what fit does and no more: shuffles, keeps the mean loss and the accuracy, reads them once an
 epoch. With "_bf16" behind WORK, the forward pass and its gradients are in bfloat16 where autocast
 takes it. usage: torch_steps.py WORK BATCH_SIZE STEPS [GPU:0] [side=PIXELS] [tf32] [channels_last]
-[compile | reduce-overhead] [graph]
+[sparse] [compile | reduce-overhead] [graph]
+
+sparse: the embedding's gradient has its rows alone, which no fused optimizer takes.
 
 compile, reduce-overhead: the model by torch.compile, the latter with the CUDA graphs of that mode.
 graph: the whole step, optimizer and metrics too, is one CUDA graph, captured by hand.
@@ -22,6 +24,7 @@ from torch_networks import densenet121, efficientnet_b0, mobilenet_v2, resnet
 from torch_transformers import GPT, VOCABULARY, encoder
 
 RESIDENT = 4  # batches in a GPU's memory
+IDS = {"gpt": VOCABULARY, "embedding": 100_000}  # works whose inputs are no numbers
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", os.cpu_count())))
 
 
@@ -36,8 +39,11 @@ class LastOutput(nn.Module):
         return self.layer(x)[0][:, -1]
 
 
-def make_model(name, side):
+def make_model(name, side, sparse):
     """A work's model, an example's shape, and whether Adam or else SGD trains it."""
+    if name == "embedding":
+        return nn.Sequential(nn.Embedding(IDS[name], 64, sparse=sparse), nn.Flatten(),
+                             nn.Linear(512, 64), nn.ReLU(), nn.Linear(64, 10)), (8,), False
     if name == "mlp":
         return nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 10)), (784,), True
     if name == "cnn":
@@ -62,15 +68,15 @@ def make_model(name, side):
     networks = {"mobilenet": (mobilenet_v2, 96, True), "efficientnet": (efficientnet_b0, 64, True),
                 "resnet": (resnet, 64, False), "densenet": (densenet121, 64, False)}
     if name not in networks:
-        sys.exit("expected mlp, cnn, cifar, lstm, gru, transformer, encoder, gpt, mobilenet, resnet, "
-                 f"densenet or efficientnet, got {name}")
+        sys.exit("expected mlp, cnn, cifar, embedding, lstm, gru, transformer, encoder, gpt, mobilenet, "
+                 f"resnet, densenet or efficientnet, got {name}")
     network, own_side, adam = networks[name]
     return network(), (3, side or own_side, side or own_side), adam
 
 
 class Options:
     def __init__(self, words):
-        known = ("tf32", "channels_last", "compile", "reduce-overhead", "graph")
+        known = ("tf32", "channels_last", "sparse", "compile", "reduce-overhead", "graph")
         sides = [word[5:] for word in words if word.startswith("side=")]
         places = [word for word in words if word.startswith("GPU:")]
         unknown = [word for word in words
@@ -80,7 +86,7 @@ class Options:
         self.side = int(sides[0]) if sides else None
         self.on_gpu = bool(places)
         self.device = torch.device("cuda", int(places[0][4:])) if places else torch.device("cpu")
-        self.tf32, self.channels_last, compiled, overhead, self.graph = (
+        self.tf32, self.channels_last, self.sparse, compiled, overhead, self.graph = (
             word in words for word in known)
         self.mode = "reduce-overhead" if overhead else "default" if compiled else None
         if self.graph and not self.on_gpu:
@@ -110,7 +116,7 @@ class Training:
         self.name = name.removesuffix("_bf16")
         self.device = options.device
         self.channels_last = options.channels_last
-        self.model, self.shape, adam = make_model(self.name, options.side)
+        self.model, self.shape, adam = make_model(self.name, options.side, options.sparse)
         if self.channels_last:
             self.model = self.model.to(memory_format=torch.channels_last)
         self.model = self.model.to(self.device)
@@ -118,17 +124,16 @@ class Training:
             self.optimizer = torch.optim.Adam(self.model.parameters(), 1e-3, fused=True,
                                               capturable=options.graph)
         else:
-            self.optimizer = torch.optim.SGD(self.model.parameters(), 1e-3, fused=True)
+            self.optimizer = torch.optim.SGD(self.model.parameters(), 1e-3, fused=not options.sparse)
         self.forward = torch.compile(self.model, mode=options.mode) if options.mode else self.model
         self.loss_function = nn.CrossEntropyLoss()
         self.total = torch.zeros((), device=self.device)
         self.correct = torch.zeros((), dtype=torch.long, device=self.device)
 
     def examples(self, rows):
-        if self.name == "gpt":
-            x, y = (torch.randint(0, VOCABULARY, (rows, *self.shape)) for _ in range(2))
-        else:
-            x, y = torch.rand(rows, *self.shape), torch.randint(0, 10, (rows,))
+        ids = lambda: torch.randint(0, IDS[self.name], (rows, *self.shape))
+        x = ids() if self.name in IDS else torch.rand(rows, *self.shape)
+        y = ids() if self.name == "gpt" else torch.randint(0, 10, (rows,))
         if self.channels_last:
             x = x.contiguous(memory_format=torch.channels_last)
         return x.to(self.device), y.to(self.device)

@@ -29,16 +29,18 @@ using namespace cornu;
 namespace {
 
 constexpr const char* kWorks =
-    "mlp, cnn, cifar, lstm, gru, transformer, encoder, gpt, mobilenet, resnet, densenet or "
-    "efficientnet";
+    "mlp, cnn, cifar, embedding, lstm, gru, transformer, encoder, gpt, mobilenet, resnet, densenet "
+    "or efficientnet";
 constexpr int kSkipped = 77;
 constexpr int64_t kResident = 4;  // batches in a GPU's memory
+constexpr int64_t kTableRows = 100'000;
 
 struct Work {
   Model model;
   Shape example;
   Optimizer optimizer;
-  bool characters = false;  // in and out, in place of numbers and one of ten classes
+  int64_t ids = 0;          // inputs are of so many different ids; 0: they are numbers
+  bool tells_next = false;  // an id of each, in place of one of ten classes
 };
 
 struct Options {
@@ -96,7 +98,20 @@ Work make_work(const std::string& name, int64_t side) {
     return {benchmarks::encoder(6, 512), {512, 512}, optimizers::Adam({.learning_rate = 1e-3})};
   }
   if (name == "gpt") {
-    return {benchmarks::gpt(), {256}, optimizers::Adam({.learning_rate = 1e-3}), true};
+    return {benchmarks::gpt(),
+            {256},
+            optimizers::Adam({.learning_rate = 1e-3}),
+            benchmarks::kVocabulary,
+            true};
+  }
+  if (name == "embedding") {
+    return {Sequential(
+                Input({.shape = {8}, .dtype = DType::Int32}),
+                {layers::Embedding({.input_dim = kTableRows, .output_dim = 64}), layers::Flatten(),
+                 layers::Dense({.units = 64, .activation = "relu"}), layers::Dense({.units = 10})}),
+            {8},
+            optimizers::SGD({.learning_rate = 1e-3}),
+            kTableRows};
   }
   if (name == "lstm" || name == "gru") {
     const LayerHandle recurrent = name == "lstm" ? LayerHandle(layers::LSTM({.units = 128}))
@@ -134,12 +149,10 @@ using Examples = std::pair<Tensor, Tensor>;
 
 Examples make_examples(const Work& work, int64_t rows) {
   const Shape shape = Shape{rows}.concat(work.example);
-  const int64_t characters = benchmarks::kVocabulary;
-  if (work.characters) {
-    return {random::randint(shape, 0, characters, {.seed = 1}),
-            random::randint(shape, 0, characters, {.seed = 2})};
-  }
-  return {random::uniform(shape, {.seed = 1}), random::randint({rows}, 0, 10, {.seed = 2})};
+  return {work.ids > 0 ? random::randint(shape, 0, work.ids, {.seed = 1})
+                       : random::uniform(shape, {.seed = 1}),
+          work.tells_next ? random::randint(shape, 0, work.ids, {.seed = 2})
+                          : random::randint({rows}, 0, 10, {.seed = 2})};
 }
 
 // What trains one epoch.
