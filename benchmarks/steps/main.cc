@@ -50,6 +50,16 @@ struct Options {
   bool on_gpu() const { return where.starts_with("GPU"); }
 };
 
+Work make_embedding() {
+  return {Sequential(
+              Input({.shape = {8}, .dtype = DType::Int32}),
+              {layers::Embedding({.input_dim = kTableRows, .output_dim = 64}), layers::Flatten(),
+               layers::Dense({.units = 64, .activation = "relu"}), layers::Dense({.units = 10})}),
+          {8},
+          optimizers::SGD({.learning_rate = 1e-3}),
+          kTableRows};
+}
+
 Work make_work(const std::string& name, int64_t side) {
   if (name == "mlp") {
     return {
@@ -104,15 +114,7 @@ Work make_work(const std::string& name, int64_t side) {
             benchmarks::kVocabulary,
             true};
   }
-  if (name == "embedding") {
-    return {Sequential(
-                Input({.shape = {8}, .dtype = DType::Int32}),
-                {layers::Embedding({.input_dim = kTableRows, .output_dim = 64}), layers::Flatten(),
-                 layers::Dense({.units = 64, .activation = "relu"}), layers::Dense({.units = 10})}),
-            {8},
-            optimizers::SGD({.learning_rate = 1e-3}),
-            kTableRows};
-  }
+  if (name == "embedding") return make_embedding();
   if (name == "lstm" || name == "gru") {
     const LayerHandle recurrent = name == "lstm" ? LayerHandle(layers::LSTM({.units = 128}))
                                                  : LayerHandle(layers::GRU({.units = 128}));

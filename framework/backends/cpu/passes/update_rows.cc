@@ -54,13 +54,14 @@ class RowUpdates {
   // indices are of one dtype, to be joined as they are.
   bool adds_scatters(const Node& node) const {
     if (node.is("scatter_add")) {
-      return node.attributes.get_int("axis") == 0 && is_floating(graph_.type(node.outputs[0]).dtype);
+      return node.attributes.get_int("axis") == 0 &&
+             is_floating(graph_.type(node.outputs[0]).dtype);
     }
     return node.is("add") && std::ranges::all_of(node.inputs, [&](ValueId operand) {
-      return of_scatters_.contains(operand) && graph_.uses(operand) == 1 &&
-             graph_.type(operand) == graph_.type(node.outputs[0]) &&
-             index_dtype(operand) == index_dtype(node.inputs[0]);
-    });
+             return of_scatters_.contains(operand) && graph_.uses(operand) == 1 &&
+                    graph_.type(operand) == graph_.type(node.outputs[0]) &&
+                    index_dtype(operand) == index_dtype(node.inputs[0]);
+           });
   }
 
   DType index_dtype(ValueId sums) const {

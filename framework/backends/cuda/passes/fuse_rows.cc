@@ -21,8 +21,10 @@ constexpr size_t kMostRowsRepeated = 24;  // values that one is computed of agai
 constexpr size_t kUnbounded = std::numeric_limits<size_t>::max();
 
 const OpDef& rows_op() {
-  static const OpDef& op = OpRegistry::global().add(
-      {.name = "fused_rows", .infer = passes::infer_body, .vjp = {}, .traits = {.of_passes = true}});
+  static const OpDef& op = OpRegistry::global().add({.name = "fused_rows",
+                                                     .infer = passes::infer_body,
+                                                     .vjp = {},
+                                                     .traits = {.of_passes = true}});
   return op;
 }
 
