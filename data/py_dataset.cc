@@ -5,6 +5,7 @@
 
 #include "data/dataset.h"
 #include "data/dataset_source.h"
+#include "framework/core/at_end.h"
 #include "framework/core/placed_errors.h"
 
 namespace cornu::data {
@@ -101,8 +102,13 @@ std::shared_ptr<BatchSource> PyDataset::source(bool shuffled) const {
                             "std::make_shared makes it, got another one.");
   const Owner owner = std::const_pointer_cast<PyDataset>(shared);
   const std::lock_guard lock(mutex_);
+  check<FailedPrecondition>(!learning_,
+                            "PyDataset: num_batches() or get_item(0) asked for the dataset's own "
+                            "batches, of which these tell what they are.");
   std::shared_ptr<BatchSource>& batches = batches_[shuffled];
   if (!batches) {
+    learning_ = true;
+    const AtEnd learned([&] { learning_ = false; });
     const int64_t count = num_batches();
     check<InvalidArgument>(count >= 0 || count == kInfiniteCardinality,
                            "PyDataset: expected num_batches() >= 0, or kInfiniteCardinality, got "

@@ -67,8 +67,10 @@ class PyDataset : public BatchSource, public std::enable_shared_from_this<PyData
   std::shared_ptr<BatchSource> source(bool shuffled) const;
 
   PyDatasetOptions options_;
-  mutable std::mutex mutex_;  // guards what follows, which is made when it is first asked for
-  mutable std::shared_ptr<BatchSource> batches_[2];  // in order, and shuffled; these don't keep it
+  mutable std::recursive_mutex mutex_;  // guards what follows
+  mutable bool learning_ = false;       // a thread finds out what the batches are
+  // In order, and shuffled; made when they are first asked for. They don't keep this.
+  mutable std::shared_ptr<BatchSource> batches_[2];
 };
 
 }  // namespace cornu::data

@@ -14,9 +14,11 @@ namespace {
 
 constexpr size_t kPrograms = 128;  // kept per thread
 constexpr int kCallsOneByOne = 2;  // of the same types: compiling takes as long as dozens of ops
+constexpr size_t kMostMemory = size_t{32} << 20;  // for intermediate values, which are kept ready
 
 struct Program {
   int calls = 0;
+  bool is_large = false;  // needs more memory than that: its ops are applied one by one
   std::unique_ptr<Executable> executable;
 };
 
@@ -51,11 +53,19 @@ Tensor compute_at_once(const OpDef& composite, const std::vector<Tensor>& inputs
   static thread_local OpCache<Program> cache(kPrograms);
   Program& program = cache.get({composite, attributes, types, {}}, compute_threads(),
                                [] { return std::make_unique<Program>(); });
-  if (program.calls < kCallsOneByOne) {
+  // Sums are added up in another order than by ops, so that the first call has to be like others.
+  if (program.is_large || (composite.traits.elementwise && program.calls < kCallsOneByOne)) {
     ++program.calls;
     return body(inputs);
   }
-  if (!program.executable) program.executable = compile(composite, types, body);
+  if (!program.executable) {
+    program.executable = compile(composite, types, body);
+    program.is_large = program.executable->workspace_bytes() > kMostMemory;
+    if (program.is_large) {
+      program.executable.reset();
+      return body(inputs);
+    }
+  }
   Launch launch{.executable = program.executable.get(),
                 .device = default_device(),
                 .inputs = inputs,

@@ -15,9 +15,10 @@ namespace cornu {
 bool goes_at_once(const std::vector<Tensor>& inputs);
 
 // What `body` makes of `inputs` by ops alone. Where goes_at_once() says so, it is compiled as a
-// function would be, when the same types have come a few times, and kept by this thread:
-// intermediate values then stay in the cache. Otherwise its ops are applied one by one. `composite`
-// (its name) and `attributes` tell bodies apart.
+// function would be, and kept by this thread: intermediate values then stay in the cache. That is
+// done when the same types have come a few times, or at once where `composite` isn't elementwise,
+// whose bits may depend on it; never where intermediate values take much memory. Otherwise its ops
+// are applied one by one. `composite` (its name) and `attributes` tell bodies apart.
 Tensor compute_at_once(const OpDef& composite, const std::vector<Tensor>& inputs,
                        const Attributes& attributes,
                        FunctionRef<Tensor(const std::vector<Tensor>&)> body);

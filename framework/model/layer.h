@@ -208,9 +208,10 @@ class Layer : public std::enable_shared_from_this<Layer> {
   // Replaces weights by int8 ones with scales, and the dtype policy by "int8_from_…", as
   // keras.Layer.quantize does: of Dense, EinsumDense, Embedding and ReversibleEmbedding; a Model
   // does it with all such layers. These weights aren't trained; LoRA may adapt them. What was
-  // traced before goes on with the weights that it has. FailedPrecondition before it is built, and
-  // where that was done already; Unimplemented for other layers and modes than "int8";
-  // InvalidArgument for a layer that computes in float16.
+  // traced before goes on with the weights that it has. Not while other threads call the layer.
+  // FailedPrecondition before it is built, in a traced function, and where that was done already;
+  // Unimplemented for other layers and modes than "int8"; InvalidArgument for a layer that computes
+  // in float16.
   virtual void quantize(const QuantizeOptions& options);
   template <std::convertible_to<std::string> T>
   void quantize(const T& mode) {

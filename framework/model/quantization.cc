@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/model/quantization.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <array>
-#include <regex>
 
 #include "framework/core/strings.h"
+#include "framework/graph/dispatch.h"
 #include "framework/model/layer.h"
 
 namespace cornu {
@@ -20,18 +22,16 @@ std::string layer_title(const Layer& layer) {
 }  // namespace
 
 LayerFilter::LayerFilter(const std::vector<std::string>& patterns) {
-  std::vector<std::regex> compiled;
+  std::vector<std::shared_ptr<const re2::RE2>> compiled;
   for (const std::string& pattern : patterns) {
-    try {
-      compiled.emplace_back(pattern);
-    } catch (const std::regex_error& error) {
-      raise<InvalidArgument>("filters: expected a regular expression, got \"{}\": {}.",
-                             printable(pattern), error.what());
-    }
+    compiled.push_back(std::make_shared<const re2::RE2>(pattern, re2::RE2::Quiet));
+    check<InvalidArgument>(compiled.back()->ok(),
+                           "filters: expected a regular expression, got \"{}\": {}.",
+                           printable(pattern), compiled.back()->error());
   }
   takes_ = [compiled = std::move(compiled)](const LayerHandle& layer) {
-    return std::any_of(compiled.begin(), compiled.end(), [&](const std::regex& pattern) {
-      return std::regex_search(layer.name(), pattern);
+    return std::ranges::any_of(compiled, [&](const auto& pattern) {
+      return re2::RE2::PartialMatch(layer.name(), *pattern);
     });
   };
 }
@@ -55,6 +55,10 @@ quantizers::Int8QuantizationConfig internal::resolved_config(const QuantizeOptio
 }
 
 Quantizable& internal::require_quantizable(Layer& layer) {
+  check<FailedPrecondition>(current_tracer() == nullptr,
+                            "{}: quantize replaces weights, which a function that is traced can't. "
+                            "Call it outside.",
+                            layer_title(layer));
   check<FailedPrecondition>(layer.built(),
                             "{}: quantize needs its weights. Call the layer first, or build it for "
                             "the shape of its input.",
@@ -80,7 +84,7 @@ void Layer::quantize(const QuantizeOptions& options) {
   check<InvalidArgument>(!options.filters.given(),
                          "{}: filters choose among a model's layers. Leave them out for a layer.",
                          layer_title(*this));
-  internal::require_quantizable(*this).quantize_weights(config);
+  internal::require_quantizable(*this).quantized(config)();
 }
 
 }  // namespace cornu

@@ -16,7 +16,8 @@ class Layer;
 class LayerHandle;
 
 // Keras's `filters` of Model.quantize: which layers are quantized. Regular expressions
-// (ECMAScript), one of which is found in a layer's name; or a function that says so. None: all.
+// (RE2's, which are Python's but for references and looks around), one of which is found in a
+// layer's name; or a function that says so. None: all.
 class LayerFilter {
  public:
   LayerFilter() = default;
@@ -49,8 +50,9 @@ struct QuantizeOptions {
 class Quantizable {
  public:
   virtual ~Quantizable() = default;
-  // Replaces the weights by int8 ones. The layer is built, and wasn't quantized before.
-  virtual void quantize_weights(const quantizers::Int8QuantizationConfig& config) = 0;
+  // Makes int8 weights, and gives what puts them in the place of the layer's. The layer is built,
+  // wasn't quantized before, and outlives that.
+  virtual std::function<void()> quantized(const quantizers::Int8QuantizationConfig& config) = 0;
 };
 
 namespace internal {

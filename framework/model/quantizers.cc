@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/model/quantizers.h"
 
+#include <tuple>
 #include <vector>
 
 #include "framework/core/error.h"
@@ -23,10 +24,13 @@ void check_range(const AbsMaxQuantizerOptions& options) {
                          "AbsMaxQuantizer: expected a value_range (low, high) with low < high and "
                          "high > 0, got ({}, {}).",
                          low, high);
-  check<InvalidArgument>(dtype != DType::Int8 || (low >= -128 && high <= 127),
-                         "AbsMaxQuantizer: expected a value_range within (-128, 127) for int8, got "
-                         "({}, {}).",
-                         low, high);
+  for (const auto& [small, least, most] :
+       {std::tuple(DType::Int8, -128, 127), std::tuple(DType::UInt8, 0, 255)}) {
+    check<InvalidArgument>(dtype != small || (low >= least && high <= most),
+                           "AbsMaxQuantizer: expected a value_range within ({}, {}) for {}, got "
+                           "({}, {}).",
+                           least, most, small, low, high);
+  }
 }
 
 }  // namespace

@@ -44,11 +44,12 @@ Tensor call(const std::vector<Tensor>& inputs, const Attributes& attributes = {}
 }
 
 // A composite of several ops (compute_at_once): what `body` makes of `inputs`. `attributes` are the
-// numbers that it depends on besides.
-template <OpName kName, class Body>
+// numbers that it depends on besides. kHasSums: it isn't made of elementwise ops and rearrangements
+// alone.
+template <OpName kName, bool kHasSums = false, class Body>
 Tensor at_once(const std::vector<Tensor>& inputs, const Attributes& attributes, Body body) {
   static const auto* composite =
-      new OpDef{.name = kName.text, .infer = {}, .vjp = {}, .traits = {}};
+      new OpDef{.name = kName.text, .infer = {}, .vjp = {}, .traits = {.elementwise = !kHasSums}};
   return compute_at_once(*composite, inputs, attributes, body);
 }
 // Of one operand, without numbers.

@@ -91,6 +91,8 @@ class WeightedAxis {
       : axis_(axis), in_(x.dim(axis)), dtype_(x.dtype()) {
     constexpr int64_t kLeast = 16;  // numbers that a band takes, with what they lie in
     require_table(Checked(size, "resize") * std::max(in_, kLeast));
+    Tensor::empty({size, kLeast},
+                  DType::Float64);  // refused here where there is no memory for that
     bands_ = bands_of(size, in_, kernel_of(options.interpolation), options.antialias);
     std::vector<bool> counts(static_cast<size_t>(in_), false);
     for (const Band& band : bands_) {
@@ -140,13 +142,14 @@ class WeightedAxis {
 // The pixels nearest to those of an axis of another size.
 Tensor nearest_along(const Tensor& x, int64_t axis, int64_t size) {
   require_table(size);
-  std::vector<int64_t> from;
+  Tensor from = Tensor::empty({size}, DType::Int64);
+  const auto places = from.mutable_data<int64_t>();
   for (int64_t i = 0; i < size; ++i) {
     const double center = (static_cast<double>(i) + 0.5) * static_cast<double>(x.dim(axis)) /
                           static_cast<double>(size);
-    from.push_back(std::min(static_cast<int64_t>(center), x.dim(axis) - 1));
+    places[static_cast<size_t>(i)] = std::min(static_cast<int64_t>(center), x.dim(axis) - 1);
   }
-  return take(x, Tensor::from(from), axis);
+  return take(x, from, axis);
 }
 
 // What the first of two sides has to be for the ratio of two others, cut as TensorFlow does.

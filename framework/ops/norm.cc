@@ -40,7 +40,7 @@ Tensor with_weights(const Tensor& x, const Tensor& scale, const Tensor& shift,
   if (shift.defined()) inputs.push_back(shift);
   return in_float32(x, [&](const Tensor& v) {
     inputs[0] = v;
-    return at_once<kName>(inputs, attributes, [&](const std::vector<Tensor>& in) {
+    return at_once<kName, true>(inputs, attributes, [&](const std::vector<Tensor>& in) {
       return f(in[0], scale.defined() ? in[1] : scale, shift.defined() ? in.back() : shift);
     });
   });

@@ -137,7 +137,8 @@ Tensor running_products(const Tensor& x, int64_t axis) {
   return slice_axis(reshape(stack({others, ends}, axis + 1), whole), axis, 0, size);
 }
 
-constexpr int64_t kFewFeatures = 16;
+constexpr int64_t kFewFeatures = 16;   // of a program
+constexpr int64_t kMostFeatures = 64;  // more are better added up by a reduction
 
 // The squares of distances as a sum over features, each of which takes the results' memory alone.
 Tensor squared_distances(const Tensor& a, const Tensor& b) {
@@ -280,8 +281,9 @@ Tensor cdist(const Tensor& x, const Tensor& y) {
                          "cdist: expected (..., m, size) and (..., n, size), got {} and {}.",
                          a.shape(), b.shape());
   const int64_t features = a.shape().back();
-  if (features > 0 && goes_at_once({a, b})) return sqrt(squared_distances_in_parts(a, b));
-  if (features > 0 && features <= kFewFeatures) return sqrt(squared_distances(a, b));
+  if (features > 0 && features <= kMostFeatures && goes_at_once({a, b})) {
+    return sqrt(squared_distances_in_parts(a, b));
+  }
   return sqrt(sum(square(expand_dims(a, -2) - expand_dims(b, -3)), -1));
 }
 
@@ -314,10 +316,10 @@ Tensor bincount(const Tensor& x, const Tensor& weights, int64_t minlength) {
     const auto least = cast(min(places), DType::Int64).item<int64_t>();
     check<InvalidArgument>(least >= 0, "bincount: expected integers >= 0, got {}.", least);
     const auto most = cast(max(places), DType::Int64).item<int64_t>();
-    check<InvalidArgument>(most < kMostBins,
+    check<InvalidArgument>(most >= 0 && most < kMostBins,
                            "bincount: expected integers below 2^48, as there is a bin for each "
                            "number from 0, got {}.",
-                           most);
+                           static_cast<uint64_t>(most));
     size = std::max(size, most + 1);
   }
   const Tensor amounts = weights.defined() ? to_numbers(weights) : ones_like(places, DType::Int32);

@@ -307,23 +307,33 @@ NamedValues<Tensor> Model::get_metrics_result() const {
   return results;
 }
 
+namespace {
+const std::shared_ptr<BatchSource>& given(const std::shared_ptr<BatchSource>& source,
+                                          const Model& model) {
+  check<InvalidArgument>(source != nullptr, "{} '{}': expected batches, got a null pointer.",
+                         model.class_name(), model.name());
+  return source;
+}
+}  // namespace
+
 History Model::fit(const Tensors& x, const Tensors& y, const FitOptions& options) {
   return trained(*this, [&] { return trainer_->fit(subject(), x, y, options); });
 }
 History Model::fit(const std::shared_ptr<BatchSource>& source, const FitOptions& options) {
-  return trained(*this, [&] { return trainer_->fit(subject(), source, options); });
+  return trained(*this, [&] { return trainer_->fit(subject(), given(source, *this), options); });
 }
 Logs Model::evaluate(const Tensors& x, const Tensors& y, const EvaluateOptions& options) {
   return placed(*this, [&] { return trainer_->evaluate(subject(), x, y, options); });
 }
 Logs Model::evaluate(const std::shared_ptr<BatchSource>& source, const EvaluateOptions& options) {
-  return placed(*this, [&] { return trainer_->evaluate(subject(), source, options); });
+  return placed(*this,
+                [&] { return trainer_->evaluate(subject(), given(source, *this), options); });
 }
 Tensors Model::predict(const Tensors& x, const PredictOptions& options) {
   return placed(*this, [&] { return trainer_->predict(subject(), x, options); });
 }
 Tensors Model::predict(const std::shared_ptr<BatchSource>& source, const PredictOptions& options) {
-  return placed(*this, [&] { return trainer_->predict(subject(), source, options); });
+  return placed(*this, [&] { return trainer_->predict(subject(), given(source, *this), options); });
 }
 Logs Model::train_on_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& options) {
   return placed(*this, [&] { return trainer_->train_on_batch(subject(), x, y, options); });

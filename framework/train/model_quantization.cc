@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models whose layers are quantized.
+#include <functional>
 #include <string>
 #include <unordered_set>
 
@@ -83,7 +84,9 @@ void Model::quantize(const QuantizeOptions& options) {
                     who, options.filters.given() ? "that filters take has" : "has"));
   }
   const StrategyScope scope(trainer_->strategy());
-  for (Quantizable* layer : chosen) layer->quantize_weights(config);
+  std::vector<std::function<void()>> replacements;  // made before anything is replaced
+  for (Quantizable* layer : chosen) replacements.push_back(layer->quantized(config));
+  for (const auto& replace : replacements) replace();
   trainer_->forget_steps();
 }
 

@@ -20,9 +20,9 @@ class JointCall;
 struct TrainedVariables;
 struct TracedGraph;
 
-// What the handles of one model share. Thread-safe but for compile: several threads may predict and
-// evaluate, beside one that trains. A step (forward, loss, backward, all-reduce, update,
-// metrics) is one traced function; its metrics come back as named scalars.
+// What the handles of one model share. Thread-safe but for compile and quantize: several threads
+// may predict and evaluate, beside one that trains. A step (forward, loss, backward, all-reduce,
+// update, metrics) is one traced function; its metrics come back as named scalars.
 class Trainer {
  public:
   Trainer();

@@ -248,16 +248,27 @@ class EinsumDenseLayer : public WithInt8<KerasLayerOf<EinsumDenseOptions>> {
 
   Tensor int8_product(const Tensor& x) const {
     const Equation& e = equation_;
-    const std::string gradient =
-        fmt::format("{},{}->{}", e.term(e.output), e.kernel, e.term(e.input));
+    // Axes that the product sums over though the kernel hasn't them have one gradient each.
+    std::string kept;
+    std::vector<int64_t> summed;
+    for (const char letter : e.input) {
+      const bool is_known = has(e.kernel, letter) || has(e.output, letter);
+      if (is_known) kept += letter;
+      if (!is_known) summed.push_back(input_axis(letter, x.rank()));
+    }
+    const std::string gradient = fmt::format("{},{}->{}", e.term(e.output), e.kernel, e.term(kept));
     const ScaleLayout layout = e.scale_layout(e.labels(e.input, x.rank()), x.shape(), x.rank());
     const Int8Product how{
         .multiply =
             [&](const Tensor& inputs, const Tensor& kernel) {
               return ops::einsum(options_.equation, inputs, kernel);
             },
-        .gradient = [&](const Tensor& upstream,
-                        const Tensor& kernel) { return ops::einsum(gradient, upstream, kernel); },
+        .gradient =
+            [&](const Tensor& upstream, const Tensor& kernel) {
+              Tensor dx = ops::einsum(gradient, upstream, kernel);
+              for (const int64_t axis : summed) dx = ops::expand_dims(dx, axis);
+              return summed.empty() ? dx : ops::add(dx, ops::zeros_like(x));
+            },
         .summed = layout.summed,
         .aligned = [&](const Tensor& scale) { return layout.from_quantizer(scale); }};
     const Tensor y = int8()->product(x, activation_quantizer(), how);

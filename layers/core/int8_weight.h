@@ -88,25 +88,13 @@ class WithInt8 : public WithLora<Base>, public Quantizable {
     return std::make_shared<Int8Parts>(*int8(), this->lora());
   }
 
-  void quantize_weights(const quantizers::Int8QuantizationConfig& config) override {
+  std::function<void()> quantized(const quantizers::Int8QuantizationConfig& config) override {
     std::vector<Quantized> quantized;
     for (const Part& part : parts_) {
       quantized.push_back(quantized_weight(part.weight.stored(), config.weight_quantizer,
                                            part.layout, this->label()));
     }
-    this->reopened([&] {
-      for (const Part& part : parts_) this->remove_weight(part.weight);
-      for (size_t i = 0; i < parts_.size(); ++i) {
-        const Variable before = parts_[i].weight;
-        make_int8(parts_[i], before.name(), before.shape());
-        set_path_beside(parts_[i].weight, before);
-        set_path_beside(parts_[i].int8->scale(), before);
-        parts_[i].int8->store(quantized[i]);
-      }
-    });
-    this->set_adaptable(parts_[0].weight);
-    this->options_.quantization_config = config;
-    this->set_quantization_mode("int8");
+    return [this, config, quantized] { replace_weights(config, quantized); };
   }
 
  protected:
@@ -143,6 +131,23 @@ class WithInt8 : public WithLora<Base>, public Quantizable {
     ScaleLayout layout = {};
     std::shared_ptr<Int8Weight> int8 = {};
   };
+
+  void replace_weights(const quantizers::Int8QuantizationConfig& config,
+                       const std::vector<Quantized>& quantized) {
+    this->reopened([&] {
+      for (const Part& part : parts_) this->remove_weight(part.weight);
+      for (size_t i = 0; i < parts_.size(); ++i) {
+        const Variable before = parts_[i].weight;
+        make_int8(parts_[i], before.name(), before.shape());
+        set_path_beside(parts_[i].weight, before);
+        set_path_beside(parts_[i].int8->scale(), before);
+        parts_[i].int8->store(quantized[i]);
+      }
+    });
+    this->set_adaptable(parts_[0].weight);
+    this->options_.quantization_config = config;
+    this->set_quantization_mode("int8");
+  }
 
   void make_int8(Part& part, const std::string& name, const Shape& shape) {
     part.weight = this->add_weight({.shape = shape,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "framework/core/at_end.h"
+#include "framework/graph/trace.h"
 #include "framework/model/saved_parts.h"
 #include "framework/model/weight_limit.h"
 #include "framework/ops/ops.h"
@@ -102,9 +103,11 @@ class WithLora : public Base, public TakesLora, public HasSavedParts {
       add_lora({.rank = *this->options_.lora_rank, .lora_alpha = alpha});
   }
 
-  // Runs what changes the weights of a layer that is built, which takes no more otherwise.
+  // Runs what changes the weights of a layer that is built, which takes no more otherwise. Nobody
+  // builds or traces layers meanwhile.
   template <class F>
   void reopened(F f) {
+    const auto lock = tracing_lock();
     const std::vector<Shape> shapes = this->built_shapes();
     this->set_built(false);
     const AtEnd closed([&] { this->set_built(true, shapes); });

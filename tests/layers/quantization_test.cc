@@ -153,6 +153,59 @@ TEST_CASE("an EinsumDense whose axes are elided is quantized, too") {
   }
 }
 
+TEST_CASE("an EinsumDense may sum over an axis that its kernel hasn't") {
+  const layers::EinsumDense layer({.equation = "abc,cd->ad", .output_shape = {3}});
+  const Tensor x = numbers({2, 5, 4});
+  const Tensor plain = layer(x);
+  const auto gradient = [&] {
+    GradientTape tape;
+    tape.watch(x);
+    return tape.gradient(ops::sum(ops::square(layer(x))), x);
+  };
+  const Tensor expected = gradient();
+  layer.quantize("int8");
+  CHECK(distance(layer(x), plain) < 0.1);
+  REQUIRE(gradient().shape() == x.shape());
+  CHECK(distance(gradient(), expected) < 0.5);
+  CHECK(function([&](const Tensor& in) { return layer(in); })(x).single().shape() == Shape{2, 3});
+}
+
+TEST_CASE("a model whose layers can't all be quantized stays as it is") {
+  const auto model = [] {
+    return Sequential(Input({.shape = {3, 4}}),
+                      {layers::Dense({.units = 4}),
+                       layers::EinsumDense({.equation = "abc,cd->ad", .output_shape = {3}}),
+                       layers::EinsumDense({.equation = "ab,cb->ac", .output_shape = {2}})});
+  };
+  Sequential kept = model();
+  const Tensor x = numbers({2, 3, 4});
+  const Tensor before = kept(x);
+  // Along this axis the scales of the last kernel would lie elsewhere.
+  CHECK(contains(error_of([&] {
+                   kept.quantize({.config = Int8QuantizationConfig{
+                                      .weight_quantizer = AbsMaxQuantizer({.axis = {0}})}});
+                 }),
+                 "expected a weight_quantizer that gives scales of shape"));
+  CHECK(distance(kept(x), before) == 0);
+  for (const Variable& weight : kept.weights()) CHECK(weight.dtype() == DType::Float32);
+  kept.quantize("int8");
+  CHECK(distance(kept.predict(x, {.verbose = 0}).single(), kept(x)) < 1e-5);
+}
+
+TEST_CASE("weights aren't replaced within a trace") {
+  const layers::Dense dense({.units = 2});
+  const Tensor x = numbers({3, 4});
+  const Tensor before = dense(x);
+  CHECK(contains(error_of([&] {
+                   function([&](const Tensor& in) {
+                     dense.quantize("int8");
+                     return dense(in);
+                   })(x);
+                 }),
+                 "quantize replaces weights, which a function that is traced can't"));
+  CHECK(distance(dense(x), before) == 0);
+}
+
 TEST_CASE("a model's quantize: which layers, and what it goes on with") {
   const Tensor x = numbers({4, 6});
   Sequential model = dense_model();
@@ -380,6 +433,11 @@ TEST_CASE("what can't be quantized, and how, is said") {
                  }),
                  "its dtype policy int8_from_float32 is for layers with weights that can be"));
   CHECK(contains(error_of([] { LayerFilter("("); }), "filters: expected a regular expression"));
+  const layers::Dense long_name({.units = 2, .name = std::string(200'000, 'a')});
+  CHECK_FALSE(LayerFilter("^(a|b)*c").takes(long_name));
+  CHECK(LayerFilter({"no", "a{3}"}).takes(long_name));
+  CHECK(contains(error_of([] { AbsMaxQuantizer({.output_dtype = "uint8"}); }),
+                 "expected a value_range within (0, 255) for uint8, got (-127, 127)"));
 
   Sequential model({layers::Dense({.units = 2})}, {.name = "model"});
   CHECK(contains(error_of([&] { model.quantize("int8"); }),

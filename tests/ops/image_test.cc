@@ -351,5 +351,14 @@ TEST_CASE("what operations on images refuse: filters and places") {
         }).starts_with("scale_and_translate: unknown method 'lanczos'."));
 }
 
+TEST_CASE("sizes that no memory has room for are refused") {
+  for (const char* interpolation : {"bilinear", "bicubic", "lanczos3", "nearest"}) {
+    const std::string text = message_of<ResourceExhausted>([&] {
+      resize(ops::ones({4, 4, 1}), {int64_t{1} << 45, 4}, {.interpolation = interpolation});
+    });
+    CHECK(text.find("Out of memory") != std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace cornu::testing

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <thread>
 
 #include "framework/autodiff/gradient_tape.h"
 #include "framework/ops/ops.h"
@@ -458,6 +459,32 @@ TEST_CASE("normalizations of 16-bit floats keep their dtype") {
   CHECK(ops::moments(x, 0).second.dtype() == DType::Float16);
   const auto [mean, variance] = ops::moments(ops::cast(x, DType::Float32), 0);
   CHECK(ops::batch_normalization(x, mean, variance).dtype() == DType::Float16);
+}
+
+TEST_CASE("normalizations have the same bits with each call, on any thread") {
+  for (const int64_t axis : {0, 1}) {
+    const Tensor x = random_tensor({64, 129}, -3, 3, 4);
+    const auto normalized = [&] { return ops::layer_normalization(x, {.axis = {axis}}); };
+    const Tensor first = normalized();
+    for (int call = 0; call < 4; ++call) check_same(normalized(), first);
+    std::thread([&] { check_same(normalized(), first); }).join();
+  }
+}
+
+TEST_CASE("numbers that programs depend on are told apart by their bits") {
+  const Tensor x = Tensor::from(std::vector<float>{-2, -0.5F, 0, 3});
+  const double nan = std::nan("");
+  for (const double alpha : {0.0, -0.0, nan, 0.5}) {
+    Tensor under_tape;
+    {
+      GradientTape tape;
+      tape.watch(x);
+      under_tape = ops::celu(x, alpha);
+    }
+    for (int call = 0; call < 4; ++call) check_same(ops::celu(x, alpha), under_tape);
+  }
+  CHECK(Attributes{{"alpha", nan}} == Attributes{{"alpha", nan}});
+  CHECK_FALSE(Attributes{{"alpha", 0.0}} == Attributes{{"alpha", -0.0}});
 }
 
 }  // namespace

@@ -367,6 +367,11 @@ TEST_CASE("mistakes say what was expected") {
   CHECK(message_of<InvalidArgument>([&] {
           ops::bincount(Tensor::from(std::vector<int32_t>{1, -2}));
         }) == "bincount: expected integers >= 0, got -2.");
+  CHECK(message_of<InvalidArgument>([&] {
+          ops::bincount(Tensor::from(std::vector<uint64_t>{1, ~uint64_t{0}}));
+        }) ==
+        "bincount: expected integers below 2^48, as there is a bin for each number from 0, got "
+        "18446744073709551615.");
   CHECK(message_of<InvalidArgument>([&] { ops::searchsorted(x, x); }) ==
         "searchsorted: expected a sorted vector, got shape (3, 4). Use ops::vectorized_map for "
         "several.");

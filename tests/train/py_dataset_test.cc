@@ -211,6 +211,29 @@ TEST_CASE("errors of a PyDataset name the batch") {
                        "got (float32 (4,), float32 (4, 1))."));
 }
 
+TEST_CASE("a PyDataset whose functions ask for its own batches says so") {
+  class Nested : public Counted {
+   public:
+    Nested() : Counted(3) {}
+    Batch get_item(int64_t index) override {
+      if (index == 0) cardinality();
+      return counted(index);
+    }
+  };
+  const auto nested = std::make_shared<Nested>();
+  for (int i = 0; i < 2; ++i) {
+    CHECK(test::contains(message_of<FailedPrecondition>([&] { nested->iterate(); }),
+                         "PyDataset: num_batches() or get_item(0) asked for the dataset's own "
+                         "batches"));
+  }
+  Sequential model = linear();
+  const std::shared_ptr<PyDataset> none;
+  CHECK(
+      test::contains(message_of([&] { model.fit(none); }), "expected batches, got a null pointer"));
+  CHECK(test::contains(message_of([&] { model.predict(none); }),
+                       "expected batches, got a null pointer"));
+}
+
 TEST_CASE("a run over a PyDataset is resumed with the same bits") {
   const auto run = [](const std::string& folder, int64_t stop_after) {
     set_random_seed(3);

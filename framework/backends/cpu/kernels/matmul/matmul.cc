@@ -72,6 +72,47 @@ std::unique_ptr<Kernel> make_empty_sum(const MatmulProblem& problem) {
   });
 }
 
+// Products of int8 as products of int32.
+class WidenedMatmul : public Kernel {
+ public:
+  WidenedMatmul(const MatmulProblem& problem, const KernelSpec& spec)
+      : counts_{spec.inputs[0].shape.num_elements(), spec.inputs[1].shape.num_elements()} {
+    MatmulProblem wide = problem;
+    wide.is_int8 = false;
+    inner_ = make_plain_matmul(wide);
+    operand_bytes_ = aligned(counts_[0]) + aligned(counts_[1]);
+  }
+
+  size_t scratch_bytes() const override { return operand_bytes_ + inner_->scratch_bytes(); }
+
+  void run(const KernelArgs& args) override {
+    auto* const memory = static_cast<std::byte*>(args.scratch);
+    const void* const wide[] = {memory, memory + aligned(counts_[0])};
+    for (const size_t operand : {0, 1}) {
+      const auto* from = static_cast<const int8_t*>(args.in[operand]);
+      auto* to = static_cast<int32_t*>(const_cast<void*>(wide[operand]));
+      parallel_for(counts_[operand], kWidenGrain, [&](int64_t begin, int64_t end) {
+        std::copy(from + begin, from + end, to + begin);
+      });
+    }
+    KernelArgs own = args;
+    own.in = wide;
+    own.scratch = memory + operand_bytes_;
+    inner_->run(own);
+  }
+
+ private:
+  static constexpr int64_t kWidenGrain = 16384;  // elements
+
+  static size_t aligned(int64_t count) {
+    return (static_cast<size_t>(count) * sizeof(int32_t) + 63) / 64 * 64;
+  }
+
+  int64_t counts_[2];
+  size_t operand_bytes_;
+  std::unique_ptr<Kernel> inner_;
+};
+
 std::unique_ptr<Kernel> make_matmul(const KernelSpec& spec) {
   const MatmulProblem problem(spec);
   if (problem.batch_size() * problem.m * problem.n == 0)
@@ -85,7 +126,9 @@ std::unique_ptr<Kernel> make_matmul(const KernelSpec& spec) {
   }
   if (auto kernel = through_float32(spec, make_matmul)) return kernel;
   if (problem.bias && problem.dtype != DType::Float32) return nullptr;
-  return problem.k == 0 ? make_empty_sum(problem) : make_plain_matmul(problem);
+  if (problem.k == 0) return make_empty_sum(problem);
+  if (problem.is_int8) return std::make_unique<WidenedMatmul>(problem, spec);
+  return make_plain_matmul(problem);
 }
 
 }  // namespace

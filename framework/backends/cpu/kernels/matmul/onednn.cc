@@ -230,9 +230,17 @@ std::unique_ptr<Kernel> make_batched(const MatmulProblem& p, OperandTypes types)
   return rectified(std::move(kernel), p.dtype, p.activation, p.batch_size() * p.m * p.n);
 }
 
+// Without VNNI, pairs of products of int8 are added up in 16 bits, which saturate.
+bool multiplies_int8() {
+  constexpr unsigned kVnni = (dnnl_cpu_isa_avx2_vnni & ~dnnl_cpu_isa_avx2) |
+                             (dnnl_cpu_isa_avx512_core_vnni & ~dnnl_cpu_isa_avx512_core);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kVnni) != 0;
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_onednn_matmul(const MatmulProblem& problem) {
+  if (problem.is_int8 && !multiplies_int8()) return nullptr;
   const auto type = problem.is_int8 ? Type::s8 : compute_type(problem.dtype);
   if (!type) return nullptr;
   const OperandTypes types{*type, problem.is_int8 ? Type::s32 : *type};
