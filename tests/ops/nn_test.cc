@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "framework/autodiff/gradient_tape.h"
+#include "framework/graph/attributes.h"
 #include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
 

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "framework/backends/cpu/kernels/through_float32.h"
+#include "framework/core/threads.h"
 
 namespace cornu::cpu {
 namespace {
