@@ -7,6 +7,7 @@
 #include "data/dataset_source.h"
 #include "framework/core/at_end.h"
 #include "framework/core/placed_errors.h"
+#include "framework/strategy/source_over.h"
 
 namespace cornu::data {
 namespace {
@@ -14,28 +15,21 @@ namespace {
 using Owner = std::shared_ptr<PyDataset>;
 
 // The passes over a dataset's batches, or over a worker's part of them, and who makes these.
-class OwnedSource : public BatchSource {
+class OwnedSource : public SourceOver {
  public:
   OwnedSource(Owner owner, std::shared_ptr<BatchSource> batches)
-      : owner_(std::move(owner)), batches_(std::move(batches)) {}
+      : SourceOver(std::move(batches)), owner_(std::move(owner)) {}
 
   std::unique_ptr<BatchIterator> iterate() const override;
-  std::optional<int64_t> cardinality() const override { return batches_->cardinality(); }
-  Json facts() const override { return batches_->facts(); }
-  std::vector<uint64_t> order_keys() const override { return batches_->order_keys(); }
-  void set_order_keys(const std::vector<uint64_t>& keys) const override {
-    batches_->set_order_keys(keys);
-  }
   std::shared_ptr<BatchSource> shard(int64_t count, int64_t index) const override {
-    return std::make_shared<OwnedSource>(owner_, batches_->shard(count, index));
+    return std::make_shared<OwnedSource>(owner_, source()->shard(count, index));
   }
   std::shared_ptr<BatchSource> divide(int64_t parts) const override {
-    return std::make_shared<OwnedSource>(owner_, batches_->divide(parts));
+    return std::make_shared<OwnedSource>(owner_, source()->divide(parts));
   }
 
  private:
   Owner owner_;
-  std::shared_ptr<BatchSource> batches_;
 };
 
 // Nothing is made ahead before the owner has been told that a pass begins.
@@ -69,7 +63,7 @@ class OwnedIterator : public BatchIterator {
 };
 
 std::unique_ptr<BatchIterator> OwnedSource::iterate() const {
-  return std::make_unique<OwnedIterator>(owner_, batches_);
+  return std::make_unique<OwnedIterator>(owner_, source());
 }
 
 Element element_of(const Batch& batch) {

@@ -17,7 +17,7 @@ constexpr int kCallsOneByOne = 2;  // of the same types: compiling takes as long
 constexpr size_t kMostMemory = size_t{32} << 20;  // for intermediate values, which are kept ready
 
 struct Program {
-  int calls = 0;
+  int64_t calls = 0;
   bool is_large = false;  // needs more memory than that: its ops are applied one by one
   std::unique_ptr<Executable> executable;
 };
@@ -54,18 +54,13 @@ Tensor compute_at_once(const OpDef& composite, const std::vector<Tensor>& inputs
   Program& program = cache.get({composite, attributes, types, {}}, compute_threads(),
                                [] { return std::make_unique<Program>(); });
   // Sums are added up in another order than by ops, so that the first call has to be like others.
-  if (program.is_large || (composite.traits.elementwise && program.calls < kCallsOneByOne)) {
-    ++program.calls;
-    return body(inputs);
+  const bool is_due = !composite.traits.elementwise || program.calls++ >= kCallsOneByOne;
+  if (!program.executable && !program.is_large && is_due) {
+    auto executable = compile(composite, types, body);
+    program.is_large = executable->workspace_bytes() > kMostMemory;
+    if (!program.is_large) program.executable = std::move(executable);
   }
-  if (!program.executable) {
-    program.executable = compile(composite, types, body);
-    program.is_large = program.executable->workspace_bytes() > kMostMemory;
-    if (program.is_large) {
-      program.executable.reset();
-      return body(inputs);
-    }
-  }
+  if (!program.executable) return body(inputs);
   Launch launch{.executable = program.executable.get(),
                 .device = default_device(),
                 .inputs = inputs,

@@ -57,10 +57,6 @@ MaskTypes mask_types_of(const Tensors& tensors) {
   return types;
 }
 
-}  // namespace
-
-namespace {
-
 // The policy of "int8_from_float32" and the like.
 DTypePolicy parse_quantized(const std::string& name, size_t from) {
   const std::string mode = name.substr(0, from);

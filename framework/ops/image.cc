@@ -91,8 +91,8 @@ class WeightedAxis {
       : axis_(axis), in_(x.dim(axis)), dtype_(x.dtype()) {
     constexpr int64_t kLeast = 16;  // numbers that a band takes, with what they lie in
     require_table(Checked(size, "resize") * std::max(in_, kLeast));
-    Tensor::empty({size, kLeast},
-                  DType::Float64);  // refused here where there is no memory for that
+    // Refused here where there is no memory for the bands.
+    Tensor::empty({size, kLeast}, DType::Float64);
     bands_ = bands_of(size, in_, kernel_of(options.interpolation), options.antialias);
     std::vector<bool> counts(static_cast<size_t>(in_), false);
     for (const Band& band : bands_) {

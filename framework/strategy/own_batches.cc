@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "framework/strategy/replica_batches.h"
+#include "framework/strategy/source_over.h"
 #include "framework/strategy/strategy.h"
 
 namespace cornu::distribute {
@@ -28,35 +29,29 @@ class OwnBatchesIterator : public BatchIterator {
   ReplicaBatches batches_;
 };
 
-class OwnBatches : public BatchSource {
+class OwnBatches : public SourceOver {
  public:
   OwnBatches(std::shared_ptr<StrategyImpl> strategy, std::shared_ptr<BatchSource> source)
-      : strategy_(std::move(strategy)), source_(std::move(source)) {}
+      : SourceOver(std::move(source)), strategy_(std::move(strategy)) {}
 
   std::unique_ptr<BatchIterator> iterate() const override {
     return std::make_unique<OwnBatchesIterator>(
-        ReplicaBatches(strategy_, source_->iterate(), is_endless(), 1));
+        ReplicaBatches(strategy_, source()->iterate(), is_endless(), 1));
   }
   std::optional<int64_t> cardinality() const override {
     return is_endless() ? std::optional(kInfiniteCardinality) : std::nullopt;
   }
-  Json facts() const override { return source_->facts(); }
-  std::vector<uint64_t> order_keys() const override { return source_->order_keys(); }
-  void set_order_keys(const std::vector<uint64_t>& keys) const override {
-    source_->set_order_keys(keys);
-  }
   std::shared_ptr<BatchSource> shard(int64_t count, int64_t index) const override {
-    return make_own_batches(strategy_, source_->shard(count, index));
+    return make_own_batches(strategy_, source()->shard(count, index));
   }
   std::shared_ptr<BatchSource> divide(int64_t parts) const override {
-    return make_own_batches(strategy_, source_->divide(parts));
+    return make_own_batches(strategy_, source()->divide(parts));
   }
 
  private:
-  bool is_endless() const { return source_->cardinality() == kInfiniteCardinality; }
+  bool is_endless() const { return source()->cardinality() == kInfiniteCardinality; }
 
   std::shared_ptr<StrategyImpl> strategy_;
-  std::shared_ptr<BatchSource> source_;
 };
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "framework/model/input.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/pass_counter.h"
+#include "framework/strategy/source_over.h"
 #include "framework/strategy/source_position.h"
 #include "framework/strategy/streams.h"
 
@@ -223,25 +224,19 @@ Batching batches_of(const std::shared_ptr<const Arrays>& arrays, int64_t batch_s
           .part = ""};
 }
 
-class ClassWeightSource : public BatchSource {
+class ClassWeightSource : public SourceOver {
  public:
   ClassWeightSource(std::shared_ptr<BatchSource> source, std::map<int64_t, double> weights)
-      : source_(std::move(source)), weights_(std::move(weights)) {}
+      : SourceOver(std::move(source)), weights_(std::move(weights)) {}
 
   std::unique_ptr<BatchIterator> iterate() const override {
-    return std::make_unique<Iterator>(source_->iterate(), weights_);
-  }
-  std::optional<int64_t> cardinality() const override { return source_->cardinality(); }
-  Json facts() const override { return source_->facts(); }
-  std::vector<uint64_t> order_keys() const override { return source_->order_keys(); }
-  void set_order_keys(const std::vector<uint64_t>& keys) const override {
-    source_->set_order_keys(keys);
+    return std::make_unique<Iterator>(source()->iterate(), weights_);
   }
   std::shared_ptr<BatchSource> shard(int64_t count, int64_t index) const override {
-    return std::make_shared<ClassWeightSource>(source_->shard(count, index), weights_);
+    return std::make_shared<ClassWeightSource>(source()->shard(count, index), weights_);
   }
   std::shared_ptr<BatchSource> divide(int64_t parts) const override {
-    return std::make_shared<ClassWeightSource>(source_->divide(parts), weights_);
+    return std::make_shared<ClassWeightSource>(source()->divide(parts), weights_);
   }
 
  private:
@@ -298,7 +293,6 @@ class ClassWeightSource : public BatchSource {
     std::map<int64_t, double> weights_;
   };
 
-  std::shared_ptr<BatchSource> source_;
   std::map<int64_t, double> weights_;
 };
 
