@@ -14,8 +14,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SIZES = [4 << 10, 1 << 20, 16 << 20, 100 << 20]  # of all-reduces
 TRAININGS = {  # batch of one process, steps of a round
     "cnn": ("MNIST CNN (conv 32, pool, dense 64, dense 10), SGD", 64, 150),
+    "embedding": ("8 of 100000 rows of 64, dense 64, dense 10, SGD", 64, 200),
     "mobilenet": ("MobileNetV2 of 96x96 images, Adam", 16, 8),
 }
+OF_TENSORFLOW = ("cnn", "embedding")  # trainings that tf_workers.py has
 SERVED = {  # steps of a round
     "mlp": ("dense 784-128-10, SGD, batch 64", 500),
     "embedding": ("8 of 100000 rows of 64, dense 10, SGD, batch 64", 200),
@@ -114,9 +116,9 @@ def distribute(program, rounds):
         rows = settings("Cornu", lambda size, *how, work=work, count=count: [
             steps, work, str(size), str(count), *how], batch)
         need(rows or None, steps)
-        if work == "cnn":
-            rows += settings("TensorFlow", lambda size, *_, count=count: [
-                *peer("tf_workers.py"), str(size), str(count)], batch)
+        if work in OF_TENSORFLOW:
+            rows += settings("TensorFlow", lambda size, *_, work=work, count=count: [
+                *peer("tf_workers.py"), work, str(size), str(count)], batch)
         for _ in range(rounds):
             for row in rows:
                 row.measure()

@@ -35,6 +35,7 @@ Variable::Variable(const Tensor& initial_value, const VariableOptions& options)
   impl_->trainable = options.trainable;
   impl_->synchronization = options.synchronization;
   impl_->aggregation = options.aggregation;
+  impl_->sparse_gradients = options.sparse_gradients;
   impl_->owner = current_number;
   impl_->device = home_of(initial_value);
   if (current_owner) impl_->home = current_owner->home_of(*this, initial_value);

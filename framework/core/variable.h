@@ -31,6 +31,10 @@ struct VariableOptions {
   bool trainable = true;
   VariableSynchronization synchronization = VariableSynchronization::Auto;
   VariableAggregation aggregation = VariableAggregation::None;
+  // Whether its gradients are zero but for the rows that a batch looks up, as an embedding's are:
+  // replicas exchange those, where they are few (tf.IndexedSlices). A hint: results don't depend on
+  // it, but for how sums are rounded.
+  bool sparse_gradients = false;
 };
 
 class Variable;
@@ -133,6 +137,7 @@ class Variable {
   void set_trainable(bool trainable) const { impl().trainable = trainable; }
   VariableSynchronization synchronization() const { return impl().synchronization; }
   VariableAggregation aggregation() const { return impl().aggregation; }
+  bool sparse_gradients() const { return impl().sparse_gradients; }
 
   // Projects a new value onto the allowed set after each optimizer update; may be empty.
   const std::function<Tensor(const Tensor&)>& constraint() const { return impl().constraint; }
@@ -195,6 +200,7 @@ class Variable {
     bool trainable = true;
     VariableSynchronization synchronization = VariableSynchronization::Auto;
     VariableAggregation aggregation = VariableAggregation::None;
+    bool sparse_gradients = false;
     std::function<Tensor(const Tensor&)> constraint;
     std::shared_ptr<VariableHome> home;
     Tensor value;  // none where another process has it

@@ -27,7 +27,8 @@ const Variable* VariableBindings::copy_of(const Variable& variable) {
                        VariableOptions{.name = variable.name(),
                                        .trainable = variable.trainable(),
                                        .synchronization = variable.synchronization(),
-                                       .aggregation = variable.aggregation()});
+                                       .aggregation = variable.aggregation(),
+                                       .sparse_gradients = variable.sparse_gradients()});
     has_new_ = true;
   }
   return it->second ? &*it->second : nullptr;

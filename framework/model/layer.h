@@ -73,6 +73,7 @@ struct WeightOptions {
   Regularizer regularizer = {};
   Constraint constraint = {};
   VariableAggregation aggregation = VariableAggregation::None;
+  bool sparse_gradients = false;  // as in VariableOptions
   std::string name = "variable";
 };
 

@@ -62,9 +62,11 @@ Variable Layer::add_weight(const WeightOptions& options) {
     return make_weight(initializer, shape, dtype);
   };
   const bool waits = WeightLimit::defers(bytes);
-  Variable variable(
-      waits ? Tensor::empty(options.shape, dtype) : initial_value(),
-      {.name = options.name, .trainable = options.trainable, .aggregation = options.aggregation});
+  Variable variable(waits ? Tensor::empty(options.shape, dtype) : initial_value(),
+                    {.name = options.name,
+                     .trainable = options.trainable,
+                     .aggregation = options.aggregation,
+                     .sparse_gradients = options.sparse_gradients});
   if (waits) WeightLimit::defer(variable, initial_value);
   const std::string& scope = NameScope::current();
   variable.set_path((scope.empty() ? name() : scope) + "/" + options.name);

@@ -58,6 +58,11 @@ Tensor all_reduce(const Tensor& x, std::string_view reduce) {
   return all_reduce(std::vector<Tensor>{x}, reduce).front();
 }
 
+std::vector<Tensor> all_reduce_sparse(const std::vector<Tensor>& xs) {
+  if (xs.empty()) return {};
+  return cornu::apply(op<"all_reduce">(), xs, {{"reduce", std::string("sum")}, {"sparse", true}});
+}
+
 Tensor sum_of_parts(const Tensor& part) {
   return cornu::apply(op<"all_reduce">(), {part},
                       {{"reduce", std::string("sum")}, {"local_gradient", true}})

@@ -14,6 +14,10 @@ namespace cornu::ops {
 std::vector<Tensor> all_reduce(const std::vector<Tensor>& xs, std::string_view reduce = "sum");
 Tensor all_reduce(const Tensor& x, std::string_view reduce = "sum");
 
+// The sum over all replicas, in one transfer, of tensors that are zero but for a few rows
+// (attribute "sparse"): of those that take 64 KiB or more, the rows may travel in their place.
+std::vector<Tensor> all_reduce_sparse(const std::vector<Tensor>& xs);
+
 // The sum of all replicas' parts, whose gradient is that of this replica's part: for a loss whose
 // gradients are summed over the replicas later.
 Tensor sum_of_parts(const Tensor& part);

@@ -55,6 +55,10 @@ std::vector<Tensor> sum_over_replicas(const std::vector<Tensor>& values) {
   return replicas_in_sync() == 1 ? values : ops::all_reduce(values, "sum");
 }
 
+std::vector<Tensor> sum_sparse_over_replicas(const std::vector<Tensor>& values) {
+  return replicas_in_sync() == 1 ? values : ops::all_reduce_sparse(values);
+}
+
 Tensor sum_of_parts(const Tensor& part) {
   return replicas_in_sync() == 1 ? part : ops::sum_of_parts(part);
 }

@@ -88,6 +88,8 @@ Tensor operand_of_reduction(ReduceOp op, const Tensor& value);
 // The sum over all replicas of a step; the value itself with one replica.
 Tensor sum_over_replicas(const Tensor& value);
 std::vector<Tensor> sum_over_replicas(const std::vector<Tensor>& values);
+// The same of tensors that are zero but for a few rows.
+std::vector<Tensor> sum_sparse_over_replicas(const std::vector<Tensor>& values);
 // A value that is the sum of all replicas' parts, but whose gradient is that of this replica's
 // part: gradients are summed over replicas later.
 Tensor sum_of_parts(const Tensor& part);

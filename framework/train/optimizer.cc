@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <ranges>
 #include <utility>
 
 #include "framework/core/logging.h"
@@ -250,29 +251,51 @@ void OptimizerImpl::update(Pairs pairs) {
 
 void OptimizerImpl::count_step() { iterations_.assign(iterations_.value() + 1); }
 
+namespace {
+
+// A replica's gradient as it travels.
+Tensor summand(const Tensor& gradient) {
+  // What is computed of no examples may be NaN.
+  const Tensor own =
+      current_replica()->examples > 0 ? gradient : ops::zeros(gradient.shape(), gradient.dtype());
+  if (own.dtype() != DType::Float32) return own;
+  return ops::cast(own, get_strategy().impl().gradient_dtype().value_or(DType::Float32));
+}
+
+}  // namespace
+
 // Over all replicas, in buckets of a few MB. The backward pass makes the last layers' gradients
-// first: buckets begin there, so that they can travel while it goes on.
-void OptimizerImpl::sum_gradients(Pairs& pairs) {
+// first: buckets begin there, so that they can travel while it goes on. Sparse ones are made at its
+// end, most often, and are small.
+void OptimizerImpl::sum_gradients(Pairs& pairs) const {
   if (replicas_in_sync() == 1) return;
-  const StrategyImpl& strategy = get_strategy().impl();
-  const size_t bucket_bytes = strategy.bytes_per_pack();
-  const DType rounded = strategy.gradient_dtype().value_or(DType::Float32);
-  for (size_t end = pairs.size(); end > 0;) {
-    size_t begin = end;
-    size_t bytes = 0;
-    std::vector<Tensor> bucket;
-    while (begin > 0 && (bucket.empty() || bytes < bucket_bytes)) {
-      Tensor own = pairs[--begin].first;
-      if (own.dtype() == DType::Float32) own = ops::cast(own, rounded);
-      bytes += own.bytes();
-      // What is computed of no examples may be NaN.
-      const bool has_examples = current_replica()->examples > 0;
-      bucket.push_back(has_examples ? own : ops::zeros(own.shape(), own.dtype()));
-    }
-    bucket = sum_over_replicas(bucket);
-    for (size_t i = begin; i < end; ++i) pairs[i].first = bucket[end - 1 - i];
-    end = begin;
+  std::vector<Tensor*> gradients;  // of a bucket
+  std::vector<Tensor> own;
+  size_t bytes = 0;
+  const auto add = [&](Tensor& gradient) {
+    gradients.push_back(&gradient);
+    own.push_back(summand(gradient));
+    bytes += own.back().bytes();
+  };
+  const auto sum_up = [&](const auto& sum) {
+    const std::vector<Tensor> sums = sum(own);
+    for (size_t i = 0; i < sums.size(); ++i) *gradients[i] = sums[i];
+    gradients.clear();
+    own.clear();
+    bytes = 0;
+  };
+  const auto is_sparse = [&](const auto& pair) { return trained_[pair.second].sparse_gradients(); };
+  const auto sum_dense = [](const auto& values) { return sum_over_replicas(values); };
+  const size_t bucket_bytes = get_strategy().impl().bytes_per_pack();
+  for (auto& pair : pairs | std::views::reverse) {
+    if (!is_sparse(pair)) add(pair.first);
+    if (bytes >= bucket_bytes) sum_up(sum_dense);
   }
+  sum_up(sum_dense);
+  for (auto& pair : pairs) {
+    if (is_sparse(pair)) add(pair.first);
+  }
+  sum_up(sum_sparse_over_replicas);
 }
 
 void OptimizerImpl::step(Pairs pairs) {

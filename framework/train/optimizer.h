@@ -191,7 +191,7 @@ class OptimizerImpl {
  private:
   void make_slots(const std::vector<Variable>& variables);
   Pairs known_pairs(const std::vector<Tensor>& gradients, const std::vector<Variable>& variables);
-  static void sum_gradients(Pairs& pairs);
+  void sum_gradients(Pairs& pairs) const;
   void step(Pairs pairs);
   void accumulate(const Pairs& pairs);
   void clip(Pairs& pairs) const;

@@ -39,6 +39,7 @@ class EmbeddingBase : public WithInt8<KerasLayerOf<Options>> {
                                .initializer = options_.embeddings_initializer,
                                .regularizer = options_.embeddings_regularizer,
                                .constraint = options_.embeddings_constraint,
+                               .sparse_gradients = is_only_looked_up(),
                                .name = "embeddings"},
                               {.summed = {1}, .order = {0}, .shape = {options_.input_dim}});
     this->adapt(embeddings, options_.embeddings_regularizer, options_.embeddings_constraint, {});
@@ -50,6 +51,11 @@ class EmbeddingBase : public WithInt8<KerasLayerOf<Options>> {
   EmbeddingBase(const std::string& class_name, const Options& options) : Base(class_name, options) {
     this->require(options.input_dim > 0, "expected input_dim > 0, got {}.", options.input_dim);
     this->require(options.output_dim > 0, "expected output_dim > 0, got {}.", options.output_dim);
+  }
+
+  bool is_only_looked_up() const {
+    if constexpr (requires { options_.tie_weights; }) return !options_.tie_weights;
+    return true;
   }
 
   Tensor look_up(const Tensor& x) const {

@@ -82,14 +82,15 @@ void register_recurrent_kernels(KernelTable& table);  // lstm
 void register_fft_kernels(KernelTable& table);        // fft, rfft
 void register_shape_kernels(KernelTable& table);      // reshape, transpose, concat, slice, pad, …
 void register_index_kernels(KernelTable& table);      // gather, scatter_add, one_hot, iota
-void register_row_kernels(KernelTable& table);        // sum_rows, put_rows
+void register_row_kernels(KernelTable& table);        // sum_rows
 void register_segment_kernels(KernelTable& table);    // segment_reduce
 void register_factorization_kernels(KernelTable& table);  // lu, cholesky, qr, triangular_solve
 void register_spectral_kernels(KernelTable& table);       // eigh, svd
 void register_random_kernels(KernelTable& table);
 void register_distribution_kernels(KernelTable& table);  // random_gamma, random_binomial
 void register_collective_kernels(KernelTable& table);
-void register_control_kernels(KernelTable& table);  // cond, scan, while
+void register_reduce_rows_kernels(KernelTable& table);  // all_reduce_rows
+void register_control_kernels(KernelTable& table);      // cond, scan, while, update_rows
 
 // A kernel from a callable, for kernels too simple for a class.
 template <class F>

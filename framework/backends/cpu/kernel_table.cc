@@ -73,6 +73,7 @@ const KernelTable& kernel_table() {
     register_random_kernels(*made);
     register_distribution_kernels(*made);
     register_collective_kernels(*made);
+    register_reduce_rows_kernels(*made);
     register_control_kernels(*made);
     return made;
   }();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of "scan" and "while": a program for the body, run once per iteration on operands in
-// place.
+// Kernels that run a program once per iteration on operands in place: those of "scan" and "while",
+// and of "update_rows".
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,7 @@ LoopCounts loop_counts();
 // The program of a graph among a node's attributes.
 std::unique_ptr<Program> make_program(const Attributes& attributes, std::string_view name);
 
-void register_loop_kernels(KernelTable& table);  // scan, while
+void register_loop_kernels(KernelTable& table);    // scan, while
+void register_update_kernels(KernelTable& table);  // update_rows
 
 }  // namespace cornu::cpu

@@ -55,6 +55,22 @@ Types infer_sum_rows(TypeSpan inputs, const Attributes& attributes) {
           {inputs[1].dtype, count.concat(attributes.get_shape("shape").slice(1))}};
 }
 
+Types infer_all_reduce_rows(TypeSpan, const Attributes& attributes) {
+  const std::vector<int64_t>& shapes = attributes.get_ints("shapes");
+  const std::vector<int64_t>& whole = attributes.get_ints("whole");
+  Types types;
+  for (size_t i = 0; i < whole.size(); ++i) {
+    if (!whole[i]) types.push_back({DType::Int64, Shape{shapes[2 * i]}});
+    types.push_back({DType::Float32, Shape{shapes[2 * i], shapes[2 * i + 1]}});
+  }
+  return types;
+}
+
+Types infer_update_rows(TypeSpan inputs, const Attributes& attributes) {
+  const TypeSpan tables = inputs.subspan(2, static_cast<size_t>(attributes.get_int("tables")));
+  return {tables.begin(), tables.end()};
+}
+
 void register_all(OpRegistry& registry) {
   auto add = [&](const char* name, InferFunction infer, OpTraits traits = {}) {
     traits.of_passes = true;
@@ -68,7 +84,8 @@ void register_all(OpRegistry& registry) {
   add("gather_rows", [](TypeSpan inputs, const Attributes& attributes) {
     return infer_as("gather", inputs, attributes);
   });
-  add("put_rows", [](TypeSpan inputs, const Attributes&) { return Types{inputs[0]}; });
+  add("all_reduce_rows", infer_all_reduce_rows, {.collective = true});
+  add("update_rows", infer_update_rows);
 }
 
 }  // namespace

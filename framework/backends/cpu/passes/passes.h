@@ -19,7 +19,8 @@ Graph fuse_kernels(const Graph& graph);
 
 // Where an optimizer's update leaves the rows of a variable as they are that no index of a gradient
 // names (of an embedding by SGD without momentum, or Adagrad), only the others are read and
-// written: the gradient is never as large as the table. For gradients of few rows.
+// written: the gradient is never as large as the table. For gradients of few rows. Of sums over
+// replicas that are said to be sparse (all_reduce_sparse), rows travel in place of tables.
 //
 // The same bits, but for these. The sum of several lookups in one table is rounded otherwise. Zero
 // times, or over, what there is counts as zero, so that what isn't finite (a learning rate, 0 / 0

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
 
 #include "framework/backends/cpu/passes/internal_ops.h"
 #include "framework/backends/cpu/passes/passes.h"
-#include "framework/graph/passes/rewriter.h"
+#include "framework/backends/cpu/passes/row_body.h"
 
 namespace cornu::cpu {
 namespace {
@@ -16,31 +15,34 @@ namespace {
 constexpr int64_t kRowOverhead = 64;
 constexpr int64_t kByteOverhead = 2;
 
-// What a row is made of that nothing was added to.
-struct UntouchedRow {
-  enum class Kind : uint8_t { Zero, Same, Unknown };
-  Kind kind = Kind::Unknown;
-  ValueId same = kNoValue;  // the variable whose row it equals
-};
+// Rows that are updated at a time, in bytes: where their number is known, and where it isn't, so
+// that rows which there aren't cost something.
+constexpr int64_t kBlockBytes = int64_t{1} << 20;
+constexpr int64_t kUnknownBlockBytes = int64_t{1} << 17;
+constexpr int64_t kLeastBlock = 16;  // rows
+
+// Sums over replicas whose rows travel: large enough for an exchange of their numbers.
+constexpr size_t kLeastSparse = size_t{64} << 10;  // bytes
 
 class RowUpdates {
  public:
-  explicit RowUpdates(const Graph& graph) : graph_(graph) {
-    for (const StateBinding& state : graph.states) ends_[state.in] = state.out;
-  }
+  explicit RowUpdates(const Graph& graph) : graph_(graph), updates_(graph_, graph.states) {}
 
   Graph run() {
     for (const int index : graph_.order()) {
       if (graph_.removed(index)) continue;
-      if (adds_scatters(graph_.node(index))) of_scatters_.insert(graph_.node(index).outputs[0]);
-      if (const auto sums = sums_of(index)) update_rows(*sums);
+      const Node& node = graph_.node(index);
+      if (adds_scatters(node)) of_scatters_.insert(node.outputs[0]);
+      if (node.is("all_reduce") && node.attributes.find("sparse")) {
+        reduce_rows(index);
+      } else if (const auto sums = sums_of(index)) {
+        update_rows(*sums);
+      }
     }
     return graph_.finish();
   }
 
  private:
-  using Kind = UntouchedRow::Kind;
-
   // What a scatter_add gives, or several of them together (of lookups in one table), or the rows of
   // it that a slice takes (a parameter server's).
   struct Sums {
@@ -91,8 +93,7 @@ class RowUpdates {
     find_scatters(whole, sums.scatters);
     int64_t count = 0;
     for (const Node* scatter : sums.scatters) count += count_of(*scatter);
-    const int64_t row = table.slice(1).num_elements() *
-                        static_cast<int64_t>(size_of(graph_.type(sums.value).dtype));
+    const int64_t row = bytes_of_row(sums.value);
     const bool few = count > 0 && count <= table[0] * row / (kByteOverhead * (row + kRowOverhead));
     return few ? std::optional(sums) : std::nullopt;
   }
@@ -100,114 +101,26 @@ class RowUpdates {
   int64_t count_of(const Node& scatter) const {
     return graph_.shape(scatter.inputs[0]).num_elements();
   }
-
-  // ---- which nodes are computed of rows ----
-
-  // What node `node` makes of a row that nothing was added to, where `rows` knows its operands that
-  // depend on the sums.
-  UntouchedRow untouched(const Node& node, const std::map<ValueId, UntouchedRow>& rows) const {
-    const auto of = [&](size_t operand) -> UntouchedRow {
-      const ValueId id = node.inputs[operand];
-      const auto found = rows.find(id);
-      if (found != rows.end()) return found->second;
-      const bool variable = !graph_.producer(id) && graph_.type(id) == graph_.type(node.outputs[0]);
-      return variable ? UntouchedRow{Kind::Same, id} : UntouchedRow{};
-    };
-    const auto zero = [&](size_t operand) { return of(operand).kind == Kind::Zero; };
-    const UntouchedRow none = {Kind::Zero, kNoValue};
-    if (node.is("multiply")) return zero(0) || zero(1) ? none : UntouchedRow{};
-    if (node.is("divide")) return zero(0) && !zero(1) ? none : UntouchedRow{};
-    if (node.is("add") && zero(0)) return of(1);
-    if ((node.is("add") || node.is("subtract")) && zero(1)) return of(0);
-    for (const char* op : {"negate", "square", "abs", "sqrt", "sign", "cast"}) {
-      if (node.is(op) && zero(0)) return none;
-    }
-    return {};
+  int64_t bytes_of_row(ValueId table) const {
+    return graph_.shape(table).slice(1).num_elements() *
+           static_cast<int64_t>(size_of(graph_.type(table).dtype));
   }
 
-  // The elementwise nodes over the table that depend on `sums`, in order, with what they make of an
-  // untouched row.
-  std::vector<int> dependents(ValueId sums, std::map<ValueId, UntouchedRow>& rows) const {
-    rows[sums] = {Kind::Zero, kNoValue};
-    std::vector<int> found;
-    const std::vector<int> first = graph_.readers(sums);
-    for (std::set<int> next(first.begin(), first.end()); !next.empty();) {
-      const int index = *next.begin();
-      next.erase(next.begin());
-      const Node& node = graph_.node(index);
-      if (!node.op->traits.elementwise || node.outputs.size() != 1) continue;
-      if (graph_.shape(node.outputs[0]) != graph_.shape(sums)) continue;
-      rows[node.outputs[0]] = untouched(node, rows);
-      found.push_back(index);
-      const std::vector<int> readers = graph_.readers(node.outputs[0]);
-      next.insert(readers.begin(), readers.end());
-    }
-    return found;
-  }
-
-  // Whether a node gives a variable's next value, which is the last one in all other rows.
-  bool is_update(int index, const std::map<ValueId, UntouchedRow>& rows) const {
-    const ValueId out = graph_.node(index).outputs[0];
-    const UntouchedRow& row = rows.at(out);
-    if (row.kind != Kind::Same) return false;
-    const auto end = ends_.find(row.same);
-    return end != ends_.end() && end->second == out;
-  }
-
-  // Those of `nodes` that need no row but those of the sums: values which are read from elsewhere,
-  // too, are updates. Empty where the sums themselves are needed whole.
-  std::set<int> rowwise(ValueId sums, const std::vector<int>& nodes,
-                        const std::map<ValueId, UntouchedRow>& rows) const {
-    std::set<int> chosen;
-    const auto read_within = [&](ValueId id) {
-      return !graph_.leaves(id) && std::ranges::all_of(graph_.readers(id), [&](int reader) {
-        return chosen.contains(reader);
-      });
-    };
-    bool updates = false;
-    for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
-      if (!is_update(*it, rows) && !read_within(graph_.node(*it).outputs[0])) continue;
-      chosen.insert(*it);
-      updates |= is_update(*it, rows);
-    }
-    return updates && read_within(sums) ? chosen : std::set<int>{};
-  }
-
-  // ---- computing them ----
-
-  ValueId insert(int place, std::string_view op, std::vector<ValueId> inputs,
-                 Attributes attributes) {
-    return graph_.insert(place, OpRegistry::global().at(op), std::move(inputs),
-                         std::move(attributes))[0];
-  }
+  // ---- this replica's ----
 
   void update_rows(const Sums& sums) {
-    std::map<ValueId, UntouchedRow> untouched_rows;
-    const std::vector<int> nodes = dependents(sums.value, untouched_rows);
-    const std::set<int> chosen = rowwise(sums.value, nodes, untouched_rows);
-    if (chosen.empty()) return;
-    const Shape table = graph_.shape(sums.value);
-    const std::vector<ValueId> summed =
-        graph_.insert(sums.place, internal_op("sum_rows"), joined(sums),
-                      {{"shape", sums.scatters[0]->attributes.get_ints("shape")},
-                       {"begin", sums.begin},
-                       {"size", table[0]}});
-    std::map<ValueId, ValueId> rows_of = {{sums.value, summed[1]}};
-    std::map<ValueId, ValueId> updated;
-    for (const int index : chosen) {
-      std::vector<ValueId> inputs = graph_.node(index).inputs;
-      for (ValueId& id : inputs) id = rows(index, id, summed[0], table, rows_of);
-      const Node& node = graph_.node(index);
-      const ValueId out = node.outputs[0];
-      rows_of[out] = graph_.insert(index, *node.op, std::move(inputs), node.attributes)[0];
-      if (!is_update(index, untouched_rows)) continue;
-      const std::vector<ValueId> put = {untouched_rows.at(out).same, summed[0], rows_of[out]};
-      updated[out] = graph_.insert(index, internal_op("put_rows"), put, {})[0];
-    }
-    for (const auto& [whole, replacement] : updated) {
-      graph_.replace(whole, replacement);
-      graph_.remove_unused(whole);
-    }
+    const RowwiseUpdate update = updates_.of(sums.value);
+    if (update.nodes.empty()) return;
+    const RowsOfSums rows = sum_rows(sums);
+    replace(sums.value, update, rows, block_of(sums.value, rows, kBlockBytes));
+  }
+
+  RowsOfSums sum_rows(const Sums& sums) {
+    const auto made = graph_.insert(sums.place, internal_op("sum_rows"), joined(sums),
+                                    {{"shape", sums.scatters[0]->attributes.get_ints("shape")},
+                                     {"begin", sums.begin},
+                                     {"size", graph_.shape(sums.value)[0]}});
+    return {.numbers = made[0], .values = made[1]};
   }
 
   // The indices and updates of all scatter_adds.
@@ -228,20 +141,104 @@ class RowUpdates {
             insert(sums.place, "concatenate", updates, first_axis)};
   }
 
-  // Those rows of an operand that are numbered by `numbers`; itself where it has one for all.
-  ValueId rows(int place, ValueId id, ValueId numbers, const Shape& table,
-               std::map<ValueId, ValueId>& rows_of) {
-    const auto found = rows_of.find(id);
-    if (found != rows_of.end()) return found->second;
-    const Shape& shape = graph_.shape(id);
-    if (shape.rank() != table.rank() || shape[0] != table[0]) return id;
-    return rows_of[id] = graph_.insert(place, internal_op("gather_rows"), {id, numbers},
-                                       {{"axis", int64_t{0}}})[0];
+  int64_t block_of(ValueId table, const RowsOfSums& rows, int64_t bytes) const {
+    const int64_t most = std::max(kLeastBlock, bytes / std::max<int64_t>(1, bytes_of_row(table)));
+    return std::min(most, graph_.shape(rows.numbers)[0]);
+  }
+
+  // Updates tables by rows, right before the last node of the update, which then isn't needed.
+  void replace(ValueId sums, const RowwiseUpdate& update, const RowsOfSums& rows, int64_t block) {
+    const int place = *update.nodes.rbegin();
+    const auto made = insert_row_update(graph_, place, sums, update, rows, block);
+    size_t i = 0;
+    for (const auto& [next, table] : update.tables) {
+      graph_.replace(next, made[i++]);
+      graph_.remove_unused(next);
+    }
+  }
+
+  // ---- all replicas' ----
+
+  // Whether an operand's rows are exchanged: what every replica must decide alike, whatever it has.
+  bool is_exchanged(const TensorType& type) const {
+    return type.dtype == DType::Float32 && type.shape.rank() >= 2 && type.bytes() >= kLeastSparse;
+  }
+
+  bool is_zero(ValueId id) const {
+    const Node* node = graph_.producer(id);
+    if (node && node->is("broadcast_to")) node = graph_.producer(node->inputs[0]);
+    return node && graph_.is_number(node->outputs[0], 0);
+  }
+
+  // Splits the reduction: tables are exchanged by rows, and stay so where they are updated by rows.
+  void reduce_rows(int index) {
+    const Node& node = graph_.node(index);
+    std::vector<size_t> tables;
+    std::vector<size_t> others;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      (is_exchanged(graph_.type(node.inputs[i])) ? tables : others).push_back(i);
+    }
+    if (tables.empty()) return;
+    if (!others.empty()) reduce_others(index, others);
+    std::vector<RowwiseUpdate> updates;
+    std::vector<ValueId> operands;
+    std::vector<int64_t> has, shapes, whole;
+    for (const size_t i : tables) {
+      const ValueId own = node.inputs[i];
+      const size_t before = operands.size();
+      add_operands(own, operands);
+      has.push_back(static_cast<int64_t>(operands.size() - before));
+      const int64_t rows = graph_.shape(own)[0];
+      shapes.insert(shapes.end(), {rows, graph_.shape(own).num_elements() / rows});
+      updates.push_back(updates_.of(node.outputs[i]));
+      whole.push_back(updates.back().nodes.empty() ? 1 : 0);
+    }
+    const std::vector<ValueId> made =
+        graph_.insert(index, internal_op("all_reduce_rows"), operands,
+                      {{"operands", has}, {"shapes", shapes}, {"whole", whole}});
+    size_t next = 0;
+    for (size_t k = 0; k < tables.size(); ++k) {
+      const ValueId sums = node.outputs[tables[k]];
+      const ValueId numbers = whole[k] ? kNoValue : made[next++];
+      const ValueId values =
+          insert(index, "reshape", {made[next++]}, {{"shape", graph_.shape(sums).dims()}});
+      if (whole[k]) {
+        graph_.replace(sums, values);
+        continue;
+      }
+      const RowsOfSums rows = {.numbers = numbers, .values = values};
+      replace(sums, updates[k], rows, block_of(sums, rows, kUnknownBlockBytes));
+    }
+    graph_.remove(index);
+  }
+
+  void reduce_others(int index, const std::vector<size_t>& others) {
+    const Node& node = graph_.node(index);
+    std::vector<ValueId> operands;
+    for (const size_t i : others) operands.push_back(node.inputs[i]);
+    const auto sums = graph_.insert(index, *node.op, operands, node.attributes);
+    for (size_t i = 0; i < others.size(); ++i) graph_.replace(node.outputs[others[i]], sums[i]);
+  }
+
+  // This replica's part of a table's sums: no operand where it is zero, numbers and rows, or all.
+  void add_operands(ValueId own, std::vector<ValueId>& operands) {
+    if (is_zero(own)) return;
+    const int producer = graph_.producer_number(own);
+    const auto sums = producer >= 0 && graph_.uses(own) == 1 ? sums_of(producer) : std::nullopt;
+    if (!sums) return operands.push_back(own);
+    const RowsOfSums rows = sum_rows(*sums);
+    operands.insert(operands.end(), {rows.numbers, rows.values});
+  }
+
+  ValueId insert(int place, std::string_view op, std::vector<ValueId> inputs,
+                 Attributes attributes) {
+    return graph_.insert(place, OpRegistry::global().at(op), std::move(inputs),
+                         std::move(attributes))[0];
   }
 
   passes::Rewriter graph_;
-  std::set<ValueId> of_scatters_;    // sums that adds_scatters() has found
-  std::map<ValueId, ValueId> ends_;  // by a variable's value at the beginning, that at the end
+  RowwiseUpdates updates_;
+  std::set<ValueId> of_scatters_;  // sums that adds_scatters() has found
 };
 
 }  // namespace

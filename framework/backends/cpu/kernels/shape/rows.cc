@@ -1,53 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// sum_rows and put_rows: the rows of a table that are added to.
+// sum_rows: the rows of a table that are added to.
 #include <algorithm>
-#include <bit>
-#include <cstring>
 
 #include "framework/backends/cpu/kernel.h"
+#include "framework/backends/cpu/kernels/shape/distinct.h"
 #include "framework/backends/cpu/kernels/shape/index.h"
 #include "framework/backends/cpu/kernels/through_float32.h"
 
 namespace cornu::cpu {
 namespace {
-
-// Numbers the different ones of `count` indices, in the order in which they first occur.
-class DistinctIndices {
- public:
-  explicit DistinctIndices(int64_t count)
-      : count_(count), bits_(std::bit_width(static_cast<uint64_t>(2 * count))) {}
-
-  size_t bytes() const { return (size_t{1} << bits_) * sizeof(int64_t); }
-
-  // In place of each index in [begin, begin + size) its number, -1 for others. `distinct`: what
-  // they are, counted from `begin`, then -1. Returns how many there are. `table`: bytes() of
-  // memory.
-  int64_t number(int64_t* index, int64_t begin, int64_t size, int64_t* distinct,
-                 int64_t* table) const {
-    const uint64_t mask = (uint64_t{1} << bits_) - 1;
-    std::fill_n(table, mask + 1, -1);
-    int64_t found = 0;
-    for (int64_t i = 0; i < count_; ++i) {
-      const int64_t wanted = index[i] - begin;
-      index[i] = -1;
-      if (wanted < 0 || wanted >= size) continue;
-      // Fibonacci hashing: Knuth, The Art of Computer Programming, 6.4.
-      uint64_t place = (static_cast<uint64_t>(wanted) * 0x9E3779B97F4A7C15u) >> (64 - bits_);
-      while (table[place] >= 0 && distinct[table[place]] != wanted) place = (place + 1) & mask;
-      if (table[place] < 0) {
-        distinct[found] = wanted;
-        table[place] = found++;
-      }
-      index[i] = table[place];
-    }
-    std::fill(distinct + found, distinct + count_, -1);
-    return found;
-  }
-
- private:
-  int64_t count_;
-  int bits_;
-};
 
 // Threads divide the sums; each reads the numbers of all indices, in order.
 template <class T>
@@ -62,8 +23,9 @@ std::unique_ptr<Kernel> make_sum_rows_of(const KernelSpec& spec) {
   auto run = [=](const KernelArgs& args) {
     auto* const number = static_cast<int64_t*>(args.scratch);
     reader.read(args.in[0], number);
-    const int64_t found =
-        distinct.number(number, first, size, static_cast<int64_t*>(args.out[0]), number + count);
+    auto* const rows = static_cast<int64_t*>(args.out[0]);
+    const int64_t found = distinct.number(number, first, size, rows, number + count);
+    if (found < count) rows[found] = -1;
     const T* const updates = static_cast<const T*>(args.in[1]);
     T* const sums = static_cast<T*>(args.out[1]);
     const int64_t bytes = (found + count) * inner * static_cast<int64_t>(sizeof(T));
@@ -75,7 +37,6 @@ std::unique_ptr<Kernel> make_sum_rows_of(const KernelSpec& spec) {
         add_row(updates + i * inner, sums + number[i] * inner, inner);
       }
     });
-    std::fill(sums + found * inner, sums + count * inner, T{});
   };
   return make_kernel(run, reader.bytes() + distinct.bytes());
 }
@@ -91,31 +52,8 @@ std::unique_ptr<Kernel> make_sum_rows(const KernelSpec& spec) {
   }
 }
 
-std::unique_ptr<Kernel> make_put_rows(const KernelSpec& spec) {
-  const size_t bytes = spec.inputs[0].bytes();
-  const int64_t count = spec.inputs[1].shape[0];
-  const size_t row = bytes / static_cast<size_t>(spec.inputs[0].shape[0]);
-  auto run = [=](const KernelArgs& args) {
-    auto* const out = static_cast<std::byte*>(args.out[0]);
-    if (out != args.in[0]) std::memcpy(out, args.in[0], bytes);
-    const auto* const place = static_cast<const int64_t*>(args.in[1]);
-    const auto* const values = static_cast<const std::byte*>(args.in[2]);
-    const int64_t grain = kGatherGrainBytes / static_cast<int64_t>(std::max<size_t>(1, row));
-    parallel_for(count, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end && place[i] >= 0; ++i) {
-        std::memcpy(out + static_cast<size_t>(place[i]) * row,
-                    values + static_cast<size_t>(i) * row, row);
-      }
-    });
-  };
-  return make_kernel(run);
-}
-
 }  // namespace
 
-void register_row_kernels(KernelTable& table) {
-  table.add("sum_rows", make_sum_rows);
-  table.add("put_rows", make_put_rows, {{0, 0}});
-}
+void register_row_kernels(KernelTable& table) { table.add("sum_rows", make_sum_rows); }
 
 }  // namespace cornu::cpu

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// all_reduce_rows: sums over replicas of tables that are zero but for some rows.
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "framework/backends/cpu/kernel.h"
+#include "framework/backends/cpu/kernels/shape/distinct.h"
+#include "framework/backends/cpu/kernels/shape/index.h"
+
+namespace cornu::cpu {
+namespace {
+
+// How many times as much a byte of a row costs as one of a table, at least: it is gathered from
+// everybody, found by its number and added.
+constexpr int64_t kGatherOverhead = 2;
+
+int64_t length(const int64_t* numbers, int64_t most) {
+  return std::find(numbers, numbers + most, int64_t{-1}) - numbers;
+}
+
+// Ranks tell each other how many rows they have. That decides, on all of them alike, whether a
+// table's rows are gathered by everybody, who adds them up in the order of ranks, or the tables
+// themselves are reduced.
+class AllReduceRows : public Kernel {
+ public:
+  explicit AllReduceRows(const KernelSpec& spec) {
+    const auto& shapes = spec.attributes.get_ints("shapes");
+    const auto& operands = spec.attributes.get_ints("operands");
+    const auto& whole = spec.attributes.get_ints("whole");
+    size_t operand = 0;
+    size_t result = 0;
+    for (size_t i = 0; i < whole.size(); ++i) {
+      Table table = {.rows = shapes[2 * i],
+                     .width = shapes[2 * i + 1],
+                     .own = static_cast<Own>(operands[i]),
+                     .operand = operand,
+                     .whole = whole[i] != 0,
+                     .result = result};
+      if (table.own == Own::Rows) table.most = spec.inputs[operand].shape[0];
+      operand += static_cast<size_t>(operands[i]);
+      result += table.whole ? 1 : 2;
+      tables_.push_back(table);
+    }
+  }
+
+  void run(const KernelArgs& args) override {
+    exchange_counts(args);
+    gather_rows(args);
+    std::vector<Segment> others;
+    for (size_t i = 0; i < tables_.size(); ++i) {
+      const Table& table = tables_[i];
+      if (table.is_gathered) {
+        table.whole ? add_up(args, i) : add_up_rows(args, i);
+      } else {
+        others.push_back(spread(args, table));
+      }
+    }
+    if (!others.empty() && args.group) {
+      args.group->all_reduce(others, DType::Float32, ReduceOp::Sum);
+    }
+  }
+
+ private:
+  enum class Own : uint8_t { Nothing, Whole, Rows };  // by the number of operands
+
+  struct Table {
+    int64_t rows = 0;
+    int64_t width = 0;
+    Own own = Own::Nothing;
+    size_t operand = 0;
+    bool whole = false;
+    size_t result = 0;
+    int64_t most = 0;  // rows that this rank may have
+    bool is_gathered = false;
+  };
+  // The rows of a table that a rank has.
+  struct Part {
+    const int64_t* numbers;
+    const float* values;
+    int64_t count;
+  };
+
+  size_t ranks() const { return counts_.size() / tables_.size(); }
+  int64_t count(size_t rank, size_t table) const { return counts_[rank * tables_.size() + table]; }
+
+  static void gather(const KernelArgs& args, const void* own, void* all, size_t bytes) {
+    if (bytes == 0) return;
+    if (args.group) return args.group->all_gather(own, all, bytes);
+    std::memcpy(all, own, bytes);
+  }
+
+  static Part own_rows(const KernelArgs& args, const Table& table) {
+    const auto* const numbers = static_cast<const int64_t*>(args.in[table.operand]);
+    return {numbers, static_cast<const float*>(args.in[table.operand + 1]),
+            length(numbers, table.most)};
+  }
+
+  // A rank with a table of its own has all rows.
+  void exchange_counts(const KernelArgs& args) {
+    std::vector<int64_t> own;
+    for (const Table& table : tables_) {
+      own.push_back(table.own == Own::Nothing ? 0
+                    : table.own == Own::Whole ? table.rows
+                                              : own_rows(args, table).count);
+    }
+    counts_.resize(own.size() * static_cast<size_t>(args.group ? args.group->size() : 1));
+    gather(args, own.data(), counts_.data(), own.size() * sizeof(int64_t));
+    for (size_t i = 0; i < tables_.size(); ++i) {
+      Table& table = tables_[i];
+      int64_t most = 0;
+      for (size_t rank = 0; rank < ranks(); ++rank) most = std::max(most, count(rank, i));
+      const int64_t row = table.width * static_cast<int64_t>(sizeof(float));
+      const int64_t gathered =
+          static_cast<int64_t>(ranks()) * most * (row + static_cast<int64_t>(sizeof(int64_t)));
+      table.is_gathered = kGatherOverhead * gathered <= table.rows * row;
+    }
+  }
+
+  // A rank's rows of all tables that are gathered: the numbers of all of them, then the values.
+  void gather_rows(const KernelArgs& args) {
+    bytes_per_rank_ = 0;
+    for (size_t rank = 0; rank < ranks(); ++rank) {
+      size_t bytes = 0;
+      for (size_t i = 0; i < tables_.size(); ++i)
+        bytes += numbers_bytes(rank, i) + bytes_of(rank, i);
+      bytes_per_rank_ = std::max(bytes_per_rank_, (bytes + 63) / 64 * 64);
+    }
+    own_.resize(bytes_per_rank_);
+    gathered_.resize(bytes_per_rank_ * ranks());
+    std::byte* to = own_.data();
+    const auto append = [&](const void* from, int64_t bytes) {
+      if (bytes > 0) std::memcpy(to, from, static_cast<size_t>(bytes));
+      to += bytes;
+    };
+    constexpr auto kNumber = static_cast<int64_t>(sizeof(int64_t));
+    constexpr auto kValue = static_cast<int64_t>(sizeof(float));
+    const auto has_rows = [](const Table& table) {
+      return table.is_gathered && table.own == Own::Rows;
+    };
+    for (const Table& table : tables_) {
+      if (!has_rows(table)) continue;
+      const Part own = own_rows(args, table);
+      append(own.numbers, own.count * kNumber);
+    }
+    for (const Table& table : tables_) {
+      if (!has_rows(table)) continue;
+      const Part own = own_rows(args, table);
+      append(own.values, own.count * table.width * kValue);
+    }
+    gather(args, own_.data(), gathered_.data(), bytes_per_rank_);
+  }
+
+  size_t numbers_bytes(size_t rank, size_t i) const {
+    return tables_[i].is_gathered ? static_cast<size_t>(count(rank, i)) * sizeof(int64_t) : 0;
+  }
+  size_t bytes_of(size_t rank, size_t i) const {
+    if (!tables_[i].is_gathered) return 0;
+    return static_cast<size_t>(count(rank, i) * tables_[i].width) * sizeof(float);
+  }
+
+  Part part(size_t rank, size_t table) const {
+    const std::byte* numbers = gathered_.data() + rank * bytes_per_rank_;
+    const std::byte* values = numbers;
+    for (size_t i = 0; i < tables_.size(); ++i) {
+      values += numbers_bytes(rank, i);
+      if (i < table) numbers += numbers_bytes(rank, i);
+      if (i < table) values += bytes_of(rank, i);
+    }
+    return {reinterpret_cast<const int64_t*>(numbers), reinterpret_cast<const float*>(values),
+            count(rank, table)};
+  }
+
+  static int64_t grain(const Table& table) {
+    const int64_t row = table.width * static_cast<int64_t>(sizeof(float));
+    return std::max<int64_t>(1, kGatherGrainBytes / std::max<int64_t>(1, row));
+  }
+
+  static void fill_rows(const Table& table, float* values, int64_t rows) {
+    parallel_for(rows, grain(table), [&](int64_t begin, int64_t end) {
+      std::fill(values + begin * table.width, values + end * table.width, 0.0F);
+    });
+  }
+
+  // Adds a rank's rows, of which each is another one of the table's, to those of these places.
+  static void add_rows(const Table& table, const Part& part, const int64_t* places, float* to) {
+    parallel_for(part.count, grain(table), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        add_row(part.values + i * table.width, to + places[i] * table.width, table.width);
+      }
+    });
+  }
+
+  void add_up(const KernelArgs& args, size_t i) const {
+    const Table& table = tables_[i];
+    auto* const sums = static_cast<float*>(args.out[table.result]);
+    fill_rows(table, sums, table.rows);
+    for (size_t rank = 0; rank < ranks(); ++rank) {
+      const Part rows = part(rank, i);
+      add_rows(table, rows, rows.numbers, sums);
+    }
+  }
+
+  void add_up_rows(const KernelArgs& args, size_t i) {
+    const Table& table = tables_[i];
+    auto* const numbers = static_cast<int64_t*>(args.out[table.result]);
+    auto* const sums = static_cast<float*>(args.out[table.result + 1]);
+    places_.clear();
+    for (size_t rank = 0; rank < ranks(); ++rank) {
+      const Part rows = part(rank, i);
+      places_.insert(places_.end(), rows.numbers, rows.numbers + rows.count);
+    }
+    const DistinctIndices distinct(static_cast<int64_t>(places_.size()));
+    hashed_.resize(distinct.bytes() / sizeof(int64_t));
+    const int64_t found = distinct.number(places_.data(), 0, table.rows, numbers, hashed_.data());
+    if (found < table.rows) numbers[found] = -1;
+    fill_rows(table, sums, found);
+    const int64_t* places = places_.data();
+    for (size_t rank = 0; rank < ranks(); ++rank) {
+      const Part rows = part(rank, i);
+      add_rows(table, rows, places, sums);
+      places += rows.count;
+    }
+  }
+
+  // A table that is reduced whole.
+  static Segment spread(const KernelArgs& args, const Table& table) {
+    const size_t result = table.whole ? table.result : table.result + 1;
+    auto* const sums = static_cast<float*>(args.out[result]);
+    Segment segment = {.in = sums, .out = sums, .count = table.rows * table.width};
+    if (!table.whole) {
+      auto* const numbers = static_cast<int64_t*>(args.out[table.result]);
+      std::iota(numbers, numbers + table.rows, int64_t{0});
+    }
+    if (table.own == Own::Whole) {
+      segment.in = args.in[table.operand];
+      if (!args.group) {
+        std::memcpy(sums, segment.in, static_cast<size_t>(segment.count) * sizeof(float));
+      }
+      return segment;
+    }
+    fill_rows(table, sums, table.rows);
+    if (table.own == Own::Rows) {
+      const Part rows = own_rows(args, table);
+      add_rows(table, rows, rows.numbers, sums);
+    }
+    return segment;
+  }
+
+  std::vector<Table> tables_;
+  // Of the run under way:
+  std::vector<int64_t> counts_;  // by rank and table
+  size_t bytes_per_rank_ = 0;
+  std::vector<std::byte> own_;
+  std::vector<std::byte> gathered_;  // by rank
+  std::vector<int64_t> places_;      // of all ranks' rows among those that differ
+  std::vector<int64_t> hashed_;
+};
+
+}  // namespace
+
+void register_reduce_rows_kernels(KernelTable& table) {
+  table.add("all_reduce_rows",
+            [](const KernelSpec& spec) { return std::make_unique<AllReduceRows>(spec); });
+}
+
+}  // namespace cornu::cpu

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums over replicas of tables that are zero but for some rows: exchanged by rows, and whole.
+#include <cornu/cornu.h>
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <random>
+
+#include "framework/backends/cpu/passes/passes.h"
+#include "framework/graph/backend.h"
+#include "framework/strategy/in_process_group.h"
+#include "tests/graph/count.h"
+#include "tests/support/errors.h"
+#include "tests/support/files.h"
+
+using namespace cornu;
+using test::count;
+
+namespace {
+
+// What a rank has of a table's gradient.
+enum class Has { Nothing, Rows, Whole };
+
+// A step on two tables, one of them of rank 3, and a small one. Gradients are numbers without a
+// fraction, of which all sums are exact.
+struct Step {
+  Has first = Has::Rows;
+  Has second = Has::Rows;
+  bool decays = false;  // whether the second table's update needs all of its rows
+  int64_t indices = 7;
+
+  std::string text() const {
+    const std::string flat = "float32[2000,24]";
+    const std::string deep = "float32[2000,4,6]";
+    const auto own = [](Has part, const char* shape, const char* updates, const char* whole) {
+      if (part == Has::Nothing) return fmt::format("broadcast_to(%9) {{shape={}}}", shape);
+      if (part == Has::Whole) return fmt::format("negate({})", whole);
+      return fmt::format("scatter_add(%3, {}) {{axis=0, shape={}}}", updates, shape);
+    };
+    return fmt::format(
+        "graph(%3: int32[{0}], %4: float32[{0},24], %5: float32[{0},4,6], %6: {1}, %7: {2},"
+        " %8: float32[5,2]) state(%0 \"first\": {1} -> %20) state(%1 \"second\": {2} -> %22)"
+        " state(%2 \"accumulated\": {1} -> %18) {{\n"
+        "  %9 = constant() {{value=<float32[] 0.0>}} : float32[]\n"
+        "  %10 = {3} : {1}\n"
+        "  %11 = {4} : {2}\n"
+        "  %12, %13, %14 = all_reduce(%10, %11, %8) {{reduce=\"sum\", sparse=true}} : {1}, {2}, "
+        "float32[5,2]\n"
+        "  %17 = square(%12) : {1}\n"
+        "  %18 = add(%2, %17) : {1}\n"
+        "  %19 = multiply(%12, %12) : {1}\n"
+        "  %20 = subtract(%0, %19) : {1}\n"
+        "  %21 = square(%1) : {2}\n"
+        "  %22 = subtract({5}, %13) : {2}\n"
+        "  return %14\n}}",
+        indices, flat, deep, own(first, "[2000,24]", "%4", "%6"),
+        own(second, "[2000,4,6]", "%5", "%7"), decays ? "%21" : "%1");
+  }
+};
+
+Graph rewritten(const Step& step) {
+  Graph graph = cpu::update_rows(parse_graph(step.text()));
+  graph.validate();
+  return graph;
+}
+
+// What each rank has in the end: its variables, and what its step returns.
+using Results = std::vector<std::vector<Tensor>>;
+
+Tensor whole_numbers(const Shape& shape, int64_t seed) {
+  return ops::floor(random::uniform(shape, {.minval = -4, .maxval = 5, .seed = seed}));
+}
+
+// Runs each rank's step twice, on gradients of its own.
+Results run_ranks(const std::vector<Step>& steps, bool optimize) {
+  const auto group = make_in_process_group(static_cast<int>(steps.size()));
+  std::vector<std::unique_ptr<Executable>> executables;
+  std::vector<std::vector<Tensor>> inputs;
+  std::vector<std::vector<Variable>> variables;
+  std::vector<Launch> launches(steps.size());
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const int64_t n = steps[i].indices;
+    const auto seed = static_cast<int64_t>(10 * i);
+    executables.push_back(
+        cpu_backend().compile(parse_graph(steps[i].text()), {.optimize = optimize}));
+    // Some rows are named by several ranks, and twice by one.
+    const Tensor named = random::randint({n}, 0, n + 3, {.seed = seed});
+    inputs.push_back({ops::cast(ops::mod(named * 37 - 5, 2000), "int32"),
+                      whole_numbers({n, 24}, seed + 1), whole_numbers({n, 4, 6}, seed + 2),
+                      whole_numbers({2000, 24}, seed + 3), whole_numbers({2000, 4, 6}, seed + 4),
+                      whole_numbers({5, 2}, seed + 5)});
+    variables.push_back({Variable(whole_numbers({2000, 24}, 100)),
+                         Variable(whole_numbers({2000, 4, 6}, 101)),
+                         Variable(ops::ones({2000, 24}))});
+  }
+  for (size_t i = 0; i < steps.size(); ++i) {
+    launches[i].executable = executables[i].get();
+    launches[i].device = Device{DeviceType::Cpu, static_cast<int>(i)};
+    launches[i].inputs = inputs[i];
+    launches[i].variables = variables[i];
+    launches[i].group = group[i].get();
+  }
+  Results results(steps.size());
+  for (int run = 0; run < 2; ++run) {
+    for (Launch& launch : launches) launch.outputs.clear();
+    cpu_backend().run(launches);
+  }
+  for (size_t i = 0; i < steps.size(); ++i) {
+    for (const Variable& variable : variables[i]) results[i].push_back(variable.value());
+    results[i].push_back(launches[i].outputs.at(0));
+  }
+  return results;
+}
+
+void check_same_bits(const Results& a, const Results& b) {
+  for (size_t rank = 0; rank < a.size(); ++rank) {
+    for (size_t i = 0; i < a[rank].size(); ++i) {
+      CAPTURE(rank);
+      CAPTURE(i);
+      REQUIRE(type_of(a[rank][i]) == type_of(b[rank][i]));
+      CHECK(std::memcmp(a[rank][i].raw(), b[rank][i].raw(), type_of(a[rank][i]).bytes()) == 0);
+    }
+  }
+}
+
+void check_like_whole(const std::vector<Step>& steps) {
+  const Results rows = run_ranks(steps, true);
+  check_same_bits(rows, run_ranks(steps, false));
+  check_same_bits(rows, Results(rows.size(), rows[0]));  // replicas stay alike
+}
+
+}  // namespace
+
+TEST_CASE("of sparse sums over replicas, rows travel, and rows are updated") {
+  const Graph graph = rewritten({});
+  CHECK(count(graph, "scatter_add") == 0);
+  CHECK(count(graph, "sum_rows") == 2);
+  CHECK(test::only(graph, "all_reduce").inputs.size() == 1);  // what is small
+  const Node& reduction = test::only(graph, "all_reduce_rows");
+  CHECK(reduction.attributes.get_ints("whole") == std::vector<int64_t>{0, 0});
+  CHECK(count(graph, "update_rows") == 2);
+
+  // What is exchanged doesn't depend on what a replica has, nor on its updates.
+  for (const Step& step : {Step{.first = Has::Nothing, .second = Has::Whole},
+                           Step{.first = Has::Whole, .decays = true}, Step{.indices = 900}}) {
+    const Graph other = rewritten(step);
+    CHECK(test::only(other, "all_reduce").inputs.size() == 1);
+    CHECK(test::only(other, "all_reduce_rows").attributes.get_ints("shapes") ==
+          reduction.attributes.get_ints("shapes"));
+    CHECK(count(other, "update_rows") == (step.decays ? 1 : 2));
+  }
+}
+
+TEST_CASE("replicas with rows get the bits of whole tables") {
+  for (const size_t ranks : {1, 2, 3, 5}) {
+    for (const bool decays : {false, true}) {
+      CAPTURE(ranks);
+      CAPTURE(decays);
+      check_like_whole(std::vector<Step>(ranks, {.decays = decays}));
+      // More than they exchange, and more than are updated at a time.
+      check_like_whole(std::vector<Step>(ranks, {.decays = decays, .indices = 1200}));
+      check_like_whole(std::vector<Step>(ranks, {.decays = decays, .indices = 400}));
+    }
+  }
+}
+
+TEST_CASE("replicas with nothing, few rows, many and all of them") {
+  const Step few;
+  const Step none = {.first = Has::Nothing, .second = Has::Nothing};
+  const Step all = {.first = Has::Whole, .second = Has::Whole};
+  for (const bool decays : {false, true}) {
+    const auto with = [&](std::vector<Step> steps) {
+      for (Step& step : steps) step.decays = decays;
+      check_like_whole(steps);
+    };
+    with({few, none});
+    with({none, few, none});
+    with({none, none});
+    with({few, all});
+    with({all, none, few});
+    with({few, {.indices = 1}, {.indices = 90}});
+    with({few, {.indices = 1999}});
+    with({few, {.indices = 0}});
+    with({{.first = Has::Whole}, {.second = Has::Nothing}, {.second = Has::Whole}});
+    with({{.second = Has::Nothing}, {.first = Has::Nothing}});
+  }
+}
+
+TEST_CASE("a replica that names a row which there isn't ends all of them") {
+  const std::vector<Step> steps(2);
+  const auto group = make_in_process_group(2);
+  std::vector<std::unique_ptr<Executable>> executables;
+  std::vector<std::vector<Tensor>> inputs;
+  std::vector<std::vector<Variable>> variables;
+  std::vector<Launch> launches(2);
+  for (size_t i = 0; i < 2; ++i) {
+    executables.push_back(cpu_backend().compile(parse_graph(steps[i].text()), {}));
+    inputs.push_back({ops::full({7}, i == 1 ? 2000 : 3, DType::Int32), ops::ones({7, 24}),
+                      ops::ones({7, 4, 6}), ops::ones({2000, 24}), ops::ones({2000, 4, 6}),
+                      ops::ones({5, 2})});
+    variables.push_back({Variable(ops::ones({2000, 24})), Variable(ops::ones({2000, 4, 6})),
+                         Variable(ops::ones({2000, 24}))});
+    launches[i] = {.executable = executables[i].get(),
+                   .device = Device{DeviceType::Cpu, static_cast<int>(i)},
+                   .inputs = inputs[i],
+                   .variables = variables[i],
+                   .outputs = {},
+                   .group = group[i].get()};
+  }
+  CHECK(testing::contains(test::message_of<OutOfRange>([&] { cpu_backend().run(launches); }),
+                          "scatter_add: index 2000 is outside of [-2000, 2000)"));
+  CHECK(ops::all(ops::equal(variables[0][0].value(), 1.0)).item<bool>());
+}
