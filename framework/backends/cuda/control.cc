@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "framework/backends/cuda/connected_group.h"
 #include "framework/graph/iterated_body.h"
 
 namespace cornu::cuda {
@@ -10,13 +11,15 @@ namespace {
 
 constexpr size_t kBodyAlignment = 256;
 
-// A number that lies on the GPU, when all that was enqueued before is done.
+// A number that lies on the GPU, when all that was enqueued before is done. Where another replica
+// has failed it may be rubbish: a loop by it might never end.
 template <class T>
 T value_at(const void* place, RunContext& context) {
   T value = {};
   GpuDevice& device = context.device;
   device.runtime().copy_to_host(device.stream(), &value, place, sizeof(value));
   device.runtime().synchronize(device.stream());
+  if (auto* connected = dynamic_cast<ConnectedGroup*>(context.group)) connected->check_state();
   return value;
 }
 

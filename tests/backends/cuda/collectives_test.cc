@@ -315,7 +315,16 @@ void check_failing(const std::vector<std::string>& devices) {
     total.assign_add(ops::sum(many));
     return many;
   });
-  for (const Function& fails : {looks, looks, writes}) {
+  const Function turns = function([&](const Tensor& x) {
+    using Inputs = std::vector<Tensor>;
+    return ops::while_loop(
+        [](const Inputs& y) { return ops::not_equal(y[1], 0); },
+        [](const Inputs& y) {
+          return Inputs{y[0] + 1.0f, y[1]};
+        },
+        Inputs{large(x), summed(ops::cast(ops::sum(x) * 0.0f, DType::Int32))})[0];
+  });
+  for (const Function& fails : {looks, looks, turns, writes}) {
     const auto before = strategy.run(step, Tensors(ones(8)));
     CHECK(error_of([&] {
             strategy.run(fails, Tensors(ones(64)));

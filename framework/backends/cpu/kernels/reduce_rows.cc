@@ -47,17 +47,17 @@ class AllReduceRows : public Kernel {
   void run(const KernelArgs& args) override {
     exchange_counts(args);
     gather_rows(args);
-    std::vector<Segment> others;
+    others_.clear();
     for (size_t i = 0; i < tables_.size(); ++i) {
       const Table& table = tables_[i];
       if (table.is_gathered) {
         table.whole ? add_up(args, i) : add_up_rows(args, i);
       } else {
-        others.push_back(spread(args, table));
+        others_.push_back(spread(args, table));
       }
     }
-    if (!others.empty() && args.group) {
-      args.group->all_reduce(others, DType::Float32, ReduceOp::Sum);
+    if (!others_.empty() && args.group) {
+      args.group->all_reduce(others_, DType::Float32, ReduceOp::Sum);
     }
   }
 
@@ -98,14 +98,14 @@ class AllReduceRows : public Kernel {
 
   // A rank with a table of its own has all rows.
   void exchange_counts(const KernelArgs& args) {
-    std::vector<int64_t> own;
+    own_counts_.clear();
     for (const Table& table : tables_) {
-      own.push_back(table.own == Own::Nothing ? 0
-                    : table.own == Own::Whole ? table.rows
-                                              : own_rows(args, table).count);
+      own_counts_.push_back(table.own == Own::Nothing ? 0
+                            : table.own == Own::Whole ? table.rows
+                                                      : own_rows(args, table).count);
     }
-    counts_.resize(own.size() * static_cast<size_t>(args.group ? args.group->size() : 1));
-    gather(args, own.data(), counts_.data(), own.size() * sizeof(int64_t));
+    counts_.resize(tables_.size() * static_cast<size_t>(args.group ? args.group->size() : 1));
+    gather(args, own_counts_.data(), counts_.data(), tables_.size() * sizeof(int64_t));
     for (size_t i = 0; i < tables_.size(); ++i) {
       Table& table = tables_[i];
       int64_t most = 0;
@@ -248,13 +248,15 @@ class AllReduceRows : public Kernel {
   }
 
   std::vector<Table> tables_;
-  // Of the run under way:
+  // Of the run under way; they grow with what ranks have.
+  std::vector<int64_t> own_counts_;
   std::vector<int64_t> counts_;  // by rank and table
   size_t bytes_per_rank_ = 0;
   std::vector<std::byte> own_;
   std::vector<std::byte> gathered_;  // by rank
   std::vector<int64_t> places_;      // of all ranks' rows among those that differ
   std::vector<int64_t> hashed_;
+  std::vector<Segment> others_;
 };
 
 }  // namespace
