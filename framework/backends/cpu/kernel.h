@@ -82,7 +82,7 @@ void register_recurrent_kernels(KernelTable& table);  // lstm
 void register_fft_kernels(KernelTable& table);        // fft, rfft
 void register_shape_kernels(KernelTable& table);      // reshape, transpose, concat, slice, pad, …
 void register_index_kernels(KernelTable& table);      // gather, scatter_add, one_hot, iota
-void register_row_kernels(KernelTable& table);        // sum_rows
+void register_row_kernels(KernelTable& table);        // sum_rows, put_rows
 void register_segment_kernels(KernelTable& table);    // segment_reduce
 void register_factorization_kernels(KernelTable& table);  // lu, cholesky, qr, triangular_solve
 void register_spectral_kernels(KernelTable& table);       // eigh, svd

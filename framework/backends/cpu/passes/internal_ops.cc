@@ -85,6 +85,7 @@ void register_all(OpRegistry& registry) {
     return infer_as("gather", inputs, attributes);
   });
   add("all_reduce_rows", infer_all_reduce_rows, {.collective = true});
+  add("put_rows", [](TypeSpan inputs, const Attributes&) { return Types{inputs[0]}; });
   add("update_rows", infer_update_rows);
 }
 

@@ -17,10 +17,12 @@
 //       rows, for as many as the table has. This replica's part is 0, 1 or 2 `operands`: zeros, a
 //       table, or rows as sum_rows gives them
 //   gather_rows(x, rows) {axis: 0}: gather for numbers that are known to be some of x's, or -1
+//   put_rows(x, rows, values): x with other rows; of numbers before the first -1, none occurs twice
 //   update_rows(numbers, values, operands...) {tables, body: Graph} -> the first `tables` operands,
-//       with other rows: those with these numbers, of which none occurs twice. The body takes some
-//       numbers and values, as many as its inputs have room for (-1 and zeros behind the last), and
-//       the operands; it returns the new rows
+//       with other rows: those with these numbers, of which none occurs twice. The body takes as
+//       many numbers and values as its inputs have room for (-1 and anything behind the last), and
+//       the operands, and puts the new rows into tables, which are the same memory: it reads no
+//       row behind writing it
 //
 // `activation` is "" or "relu", applied last. `index` is the position of a window's first maximum
 // within the window, row-major. They have no vjp: passes run after differentiation.

@@ -24,7 +24,8 @@ class RowBody {
   // An operand of the node, whole, as an input.
   ValueId operand(ValueId id);
   void add(const Node& node);
-  void add_output(ValueId id) { body_->outputs.push_back(inner_.at(id)); }
+  // The table whose rows such a value's become.
+  void put(ValueId table, ValueId rows);
 
   const std::vector<ValueId>& operands() const { return operands_; }  // after numbers and values
   std::shared_ptr<const Graph> finish() { return std::move(body_); }
@@ -86,6 +87,11 @@ void RowBody::add(const Node& node) {
   inner_[node.outputs[0]] = body_->add_node(*node.op, std::move(inputs), node.attributes)[0];
 }
 
+void RowBody::put(ValueId table, ValueId rows) {
+  body_->outputs.push_back(
+      body_->add_node(internal_op("put_rows"), {operand(table), numbers_, inner_.at(rows)})[0]);
+}
+
 }  // namespace
 
 std::vector<ValueId> insert_row_update(passes::Rewriter& graph, int place, ValueId sums,
@@ -94,7 +100,7 @@ std::vector<ValueId> insert_row_update(passes::Rewriter& graph, int place, Value
   RowBody body(graph, sums, block);
   for (const auto& [next, table] : update.tables) body.operand(table);
   for (const int index : update.nodes) body.add(graph.node(index));
-  for (const auto& [next, table] : update.tables) body.add_output(next);
+  for (const auto& [next, table] : update.tables) body.put(table, next);
   std::vector<ValueId> inputs = {rows.numbers, rows.values};
   inputs.insert(inputs.end(), body.operands().begin(), body.operands().end());
   Attributes attributes = {{"tables", static_cast<int64_t>(update.tables.size())}};

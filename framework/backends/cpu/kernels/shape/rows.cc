@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// sum_rows: the rows of a table that are added to.
+// sum_rows and put_rows: the rows of a table that are added to.
 #include <algorithm>
+#include <cstring>
 
 #include "framework/backends/cpu/kernel.h"
 #include "framework/backends/cpu/kernels/shape/distinct.h"
@@ -52,8 +53,31 @@ std::unique_ptr<Kernel> make_sum_rows(const KernelSpec& spec) {
   }
 }
 
+std::unique_ptr<Kernel> make_put_rows(const KernelSpec& spec) {
+  const size_t bytes = spec.inputs[0].bytes();
+  const int64_t count = spec.inputs[1].shape[0];
+  const size_t row = bytes / static_cast<size_t>(spec.inputs[0].shape[0]);
+  auto run = [=](const KernelArgs& args) {
+    auto* const out = static_cast<std::byte*>(args.out[0]);
+    if (out != args.in[0]) std::memcpy(out, args.in[0], bytes);
+    const auto* const place = static_cast<const int64_t*>(args.in[1]);
+    const auto* const values = static_cast<const std::byte*>(args.in[2]);
+    const int64_t grain = kGatherGrainBytes / static_cast<int64_t>(std::max<size_t>(1, row));
+    parallel_for(count, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end && place[i] >= 0; ++i) {
+        std::memcpy(out + static_cast<size_t>(place[i]) * row,
+                    values + static_cast<size_t>(i) * row, row);
+      }
+    });
+  };
+  return make_kernel(run);
+}
+
 }  // namespace
 
-void register_row_kernels(KernelTable& table) { table.add("sum_rows", make_sum_rows); }
+void register_row_kernels(KernelTable& table) {
+  table.add("sum_rows", make_sum_rows);
+  table.add("put_rows", make_put_rows, {{0, 0}});
+}
 
 }  // namespace cornu::cpu
