@@ -113,6 +113,14 @@ const std::byte* Tensor::host_copy() const {
 }
 
 Tensor Tensor::host() const {
+  if (!impl().buffer || !on_host()) return unplaced();
+  auto state = variant();
+  state->origin = nullptr;  // another value to tapes
+  state->bound = false;
+  return Tensor(std::move(state));
+}
+
+Tensor Tensor::unplaced() const {
   require_value();
   if (impl_->buffer->on_host()) {
     if (!impl_->bound) return *this;

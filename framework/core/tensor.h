@@ -173,6 +173,8 @@ class Tensor {
   // The same value on the host, bound to no device; shares memory where it is there already.
   // FailedPrecondition on a symbolic tensor. Gradients stop here.
   Tensor host() const;
+  // The same, but to tapes the value that it is, where that lies on the host: for traces.
+  Tensor unplaced() const;
   int64_t rank(const char* who = __builtin_FUNCTION()) const { return impl(who).shape.rank(); }
   int64_t dim(int64_t axis, const char* who = __builtin_FUNCTION()) const {
     return impl(who).shape[axis];

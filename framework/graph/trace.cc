@@ -381,7 +381,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     if (const auto it = constants_.find(value.id()); it != constants_.end()) return it->second;
     static const OpDef& op = OpRegistry::global().at("constant");
     // Graphs hold constants on the host: backends take them from there.
-    const ValueId id = graph_.add_node(op, {}, {{"value", value.host().strong()}}).front();
+    const ValueId id = graph_.add_node(op, {}, {{"value", value.unplaced().strong()}}).front();
     kept_.push_back(value);  // so that its id isn't reused
     return constants_[value.id()] = id;
   }

@@ -64,6 +64,33 @@ Tensor categorical_crossentropy(const Tensor& y_true, const Tensor& y_pred, bool
                                        {.from_logits = from_logits, .axis = axis});
 }
 
+Tensor ClassWeighting::for_classes(const Tensor& x, int64_t axis) const {
+  if (!of_each_) return Tensor(weights_[0]);
+  const int64_t along = x.shape().normalize_axis(axis, "categorical_focal_crossentropy");
+  const auto count = static_cast<int64_t>(weights_.size());
+  check<InvalidArgument>(x.dim(along) == count || x.dim(along) == kUnknown,
+                         "alpha: expected a weight for all classes or one for each of {}, got {} "
+                         "weights.",
+                         x.dim(along), count);
+  std::vector<int64_t> shape(static_cast<size_t>(x.rank()), 1);
+  shape[static_cast<size_t>(along)] = count;
+  return ops::cast(Tensor::from(weights_, Shape(shape)), x.dtype());
+}
+
+Json ClassWeighting::to_json() const {
+  return of_each_ ? Json(cornu::config_value(weights_)) : Json(weights_[0]);
+}
+
+void set_from_config(const Json& json, ClassWeighting& weighting) {
+  std::vector<double> weights;
+  if (json.is_array()) {
+    cornu::set_from_config(json, weights);
+    weighting = std::move(weights);
+  } else {
+    weighting = json.as_double();
+  }
+}
+
 Tensor categorical_focal_crossentropy(const Tensor& y_true, const Tensor& y_pred,
                                       const CategoricalFocalArguments& arguments) {
   const auto [labels, pred] = operands(y_true, y_pred, kOneHotMend);
@@ -73,7 +100,8 @@ Tensor categorical_focal_crossentropy(const Tensor& y_true, const Tensor& y_pred
   const Tensor p = arguments.from_logits ? ops::softmax(pred, axis) : pred;
   const Tensor sum = ops::sum(p, axis, true);
   const Tensor output = ops::clip(p / sum, kEpsilon, 1.0 - kEpsilon);
-  const Tensor weight = ops::power(1.0 - output, arguments.gamma) * arguments.alpha;
+  const Tensor weight =
+      ops::power(1.0 - output, arguments.gamma) * arguments.alpha.for_classes(output, axis);
   return -ops::sum(weight * truth * ops::log(output), axis);
 }
 

@@ -3,12 +3,36 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "framework/losses/loss.h"
 
 namespace cornu::losses {
+
+// Keras's `alpha`: a weight of all classes, or one for each of them.
+class ClassWeighting {
+ public:
+  ClassWeighting(double weight) : weights_({weight}) {}  // NOLINT: implicit on purpose
+  ClassWeighting(std::vector<double> weights)            // NOLINT
+      : weights_(std::move(weights)), of_each_(true) {}
+  ClassWeighting(std::initializer_list<double> weights)
+      : ClassWeighting(std::vector<double>(weights)) {}
+
+  // What the classes along an axis of x are multiplied with. InvalidArgument for another number of
+  // classes.
+  Tensor for_classes(const Tensor& x, int64_t axis) const;
+  Json to_json() const;
+
+ private:
+  std::vector<double> weights_;
+  bool of_each_ = false;
+};
+inline Json config_value(const ClassWeighting& weighting) { return weighting.to_json(); }
+void set_from_config(const Json& json, ClassWeighting& weighting);
 
 // ---- unreduced ----
 
@@ -35,7 +59,7 @@ Tensor categorical_crossentropy(const Tensor& y_true, const Tensor& y_pred,
                                 int64_t axis = -1);
 
 struct CategoricalFocalArguments {
-  double alpha = 0.25;
+  ClassWeighting alpha = 0.25;
   double gamma = 2.0;
   bool from_logits = false;
   double label_smoothing = 0.0;
@@ -106,7 +130,7 @@ class CategoricalCrossentropy : public Loss {
 };
 
 struct CategoricalFocalCrossentropyOptions {
-  double alpha = 0.25;
+  ClassWeighting alpha = 0.25;
   double gamma = 2.0;
   bool from_logits = false;
   double label_smoothing = 0.0;

@@ -234,7 +234,8 @@ Metric metric_from_json(const Json& json) {
   if (json.is_null()) return {};
   const Json* name = json.is_string() ? &json : name_of_function(json);
   if (name) {
-    check<Unimplemented>(name->as_string() != "cosine_similarity",
+    // As a name it is the class; as a function in a file it has the loss's sign.
+    check<Unimplemented>(json.is_string() || name->as_string() != "cosine_similarity",
                          "The function keras.losses.cosine_similarity isn't here as a metric. "
                          "Compile the model with keras.metrics.CosineSimilarity, which has the "
                          "other sign.");

@@ -2,7 +2,6 @@
 #include "framework/saving/functional_config.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -454,41 +453,44 @@ class GraphReader {
     return part.layer(Tensors::named(std::move(inputs)), options);
   }
 
+  // A node, as in Keras: models' layers are in an order that counts nodes. An op that is made of
+  // several here, or of none, is one of its own.
   Tensors call_op(const Part& part, const Json& call) {
     const AllocationLimit limit(kMostConstant);
     require_moderate_numbers(part.entry->at("config"));
-    const std::string& op = part.entry->at("class_name").as_string();
-    if (is_composed_op(op)) return call_composed_op(part, call);
-    Json config = part.entry->at("config");
-    Operands operands;
-    const Json& arguments = call.at("args");
-    const bool numbers = arguments.size() > 1 && arguments[1].is_array() && op == "Take";
-    if (op == "GetItem") {
-      const Json& kwargs = call.at("kwargs");
-      config.set("key", arguments.size() > 1 ? arguments[1] : kwargs.at("key"));
-      collect(arguments[0], operands);
-    } else if (numbers) {
-      collect(arguments[0], operands);
-      operands.list.push_back(Tensor::from(arguments[1].as_ints()));
-    } else {
-      collect(arguments, operands);
-      for (const auto& [key, value] : call.at("kwargs").as_object()) collect(value, operands);
-    }
-    Tensors result = apply_keras_op(op, config, operands.list);
-    name_nodes(part.name, result, operands.list);
-    return result;
-  }
-
-  Tensors call_composed_op(const Part& part, const Json& call) {
     std::vector<Tensor> inputs;
     const KerasOp::Resolve resolve = [&](const Json& value) {
       const Json* history = history_of(value);
       return history ? output(*history, (*history)[1].as_int()) : Tensor();
     };
-    auto layer = std::make_shared<KerasOp>(*part.entry, call, resolve, inputs);
+    auto op = std::make_shared<KerasOp>(*part.entry, call, resolve, inputs);
     check<Unimplemented>(!inputs.empty(), "Functional: its op '{}' has no inputs.", part.name);
-    layer->rename(unique_name(part.name));
-    return LayerHandle(std::move(layer))(Tensors(std::move(inputs)));
+    if (!is_composed_op(op->class_name())) {
+      const Tensors result = op->call_list(Tensors(inputs), {});
+      if (is_one_op(result, inputs)) {
+        dynamic_cast<OpLayer&>(*keras_node(result[0])->layer()).rename(unique_name(part.name));
+        return result;
+      }
+    }
+    op->rename(unique_name(part.name));
+    return LayerHandle(std::move(op))(Tensors(std::move(inputs)));
+  }
+
+  // Whether these are all that one op gives, of these inputs.
+  static bool is_one_op(const Tensors& result, const std::vector<Tensor>& inputs) {
+    std::set<const KerasNode*> before;
+    for (const Tensor& input : inputs) before.insert(keras_node(input).get());
+    const auto node = keras_node(result[0]);
+    const auto is_before = [&](const Tensor& x) { return before.contains(keras_node(x).get()); };
+    if (!dynamic_cast<const OpLayer*>(node->layer().get()) || before.contains(node.get()) ||
+        !std::ranges::all_of(node->operands(), is_before)) {
+      return false;
+    }
+    int64_t number = 0;
+    return result.size() == node->output_types().size() &&
+           std::ranges::all_of(result, [&](const Tensor& x) {
+             return keras_node(x) == node && x.symbol_id() == number++;
+           });
   }
 
   // A name of the file, the first time; then names that nothing in the file has.
@@ -500,25 +502,6 @@ class GraphReader {
       ++number;
     } while (unique != name && index_.contains(unique));
     return unique;
-  }
-
-  // The op that gives the result has the file's name; those it is made of, and those of further
-  // calls, get names from that.
-  void name_nodes(const std::string& name, const Tensors& result,
-                  const std::vector<Tensor>& operands) {
-    std::set<const KerasNode*> known;
-    for (const Tensor& operand : operands) {
-      if (is_placeholder(operand)) known.insert(keras_node(operand).get());
-    }
-    const std::function<void(const Tensor&)> visit = [&](const Tensor& tensor) {
-      const auto node = keras_node(tensor);
-      if (!known.insert(node.get()).second) return;
-      auto* layer = dynamic_cast<OpLayer*>(node->layer().get());
-      if (!layer) return;
-      layer->rename(unique_name(name));
-      for (const Tensor& input : node->inputs()) visit(input);
-    };
-    for (const Tensor& tensor : result) visit(tensor);
   }
 
   std::vector<Part> parts_;

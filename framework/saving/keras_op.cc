@@ -59,10 +59,21 @@ std::vector<std::string> composed_op_names() {
 
 // ---- OpCall ----
 
-const Json* OpCall::value(size_t place, const char* name) const {
+const Json* OpCall::find_argument(size_t place, const char* name) const {
   const Json& args = call_.at("args");
-  const Json* found = place < args.size() ? &args[place] : call_.at("kwargs").find(name);
+  return place < args.size() ? &args[place] : call_.at("kwargs").find(name);
+}
+
+const Json* OpCall::value(size_t place, const char* name) const {
+  const Json* found = find_argument(place, name);
   return found && !found->is_null() ? found : nullptr;
+}
+
+const Json& OpCall::argument(size_t place, const char* name) const {
+  const Json* found = find_argument(place, name);
+  check<InvalidArgument>(found != nullptr, "expected an argument '{}' (number {}), got none.", name,
+                         place);
+  return *found;
 }
 
 Tensor OpCall::tensor(const Json& argument) const {
@@ -76,10 +87,10 @@ Tensor OpCall::optional(size_t place, const char* name) const {
 }
 
 Tensor OpCall::operand(size_t place, const char* name) const {
-  const Json* found = value(place, name);
-  check<InvalidArgument>(found != nullptr, "expected an argument '{}' (number {}), got none.", name,
+  const Json& found = argument(place, name);
+  check<InvalidArgument>(!found.is_null(), "expected an argument '{}' (number {}), got none.", name,
                          place);
-  return tensor(*found);
+  return tensor(found);
 }
 
 std::vector<Tensor> OpCall::list(size_t place, const char* name) const {
@@ -95,6 +106,23 @@ std::vector<Tensor> OpCall::all() const {
   std::vector<Tensor> result;
   for (const Json& argument : call_.at("args").as_array()) result.push_back(tensor(argument));
   return result;
+}
+
+std::vector<Tensor> OpCall::flat() const {
+  std::vector<Tensor> result;
+  flatten(call_.at("args"), result);
+  for (const auto& [name, argument] : call_.at("kwargs").as_object()) flatten(argument, result);
+  return result;
+}
+
+void OpCall::flatten(const Json& argument, std::vector<Tensor>& result) const {
+  if (operand_number(argument) || argument.is_bool() || argument.is_number()) {
+    result.push_back(tensor(argument));
+  } else if (argument.is_array()) {
+    for (const Json& element : argument.as_array()) flatten(element, result);
+  } else if (argument.is_object()) {
+    for (const auto& [name, member] : argument.as_object()) flatten(member, result);
+  }
 }
 
 std::map<std::string, int64_t> OpCall::lengths() const {
@@ -155,7 +183,10 @@ Json KerasOp::numbered(const Json& value, const Resolve& resolve, std::vector<Te
 
 Tensors KerasOp::call_list(const Tensors& inputs, const CallArgs&) {
   const std::vector<Tensor> all = operands(inputs);
-  return composed_ops().find(class_name())->second(OpCall(entry_.at("config"), call_, all));
+  const OpCall call(entry_.at("config"), call_, all);
+  const auto composed = composed_ops().find(class_name());
+  return composed != composed_ops().end() ? composed->second(call)
+                                          : apply_keras_op(class_name(), call);
 }
 
 std::shared_ptr<Layer> KerasOp::copy() const {

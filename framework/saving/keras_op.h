@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops of Keras's that are made of several here. In functional models of files they stay what they
-// are: one node, which is written as it was read.
+// Ops of Keras's in functional models of files. Those that are made of several ops here stay what
+// they are: one node, which is written as it was read.
 #pragma once
 
 #include <functional>
@@ -21,16 +21,22 @@ class OpCall : public OpConfig {
   OpCall(const Json& config, const Json& call, const std::vector<Tensor>& operands)
       : OpConfig(config), call_(call), operands_(operands) {}
 
-  // The argument at this place, or of this name. InvalidArgument where it isn't there.
+  // The argument at this place, or of this name. InvalidArgument where it isn't there, or is None
+  // in the place of an operand.
   Tensor operand(size_t place, const char* name) const;
+  const Json& argument(size_t place, const char* name) const;
   Tensor optional(size_t place, const char* name) const;  // undefined where it is None
   std::vector<Tensor> list(size_t place, const char* name) const;
-  std::vector<Tensor> all() const;                          // each argument an operand
+  std::vector<Tensor> all() const;  // each argument an operand
+  // Operands, values and scalars in the order in which they stand, those in lists, too.
+  std::vector<Tensor> flat() const;
   const Json* value(size_t place, const char* name) const;  // null where it is None
   std::map<std::string, int64_t> lengths() const;           // arguments by name that are numbers
 
  private:
+  const Json* find_argument(size_t place, const char* name) const;
   Tensor tensor(const Json& argument) const;
+  void flatten(const Json& argument, std::vector<Tensor>& result) const;
 
   const Json& call_;  // {"args", "kwargs"}, with operands' numbers in the operands' places
   const std::vector<Tensor>& operands_;
@@ -47,6 +53,8 @@ void add_to(ComposedOps& table);
 }
 
 bool is_composed_op(const std::string& class_name);
+// Applies one of the other ops. Unimplemented, naming it, for one that isn't here.
+Tensors apply_keras_op(const std::string& class_name, const OpCall& call);
 std::vector<std::string> composed_op_names();
 
 // The node of such an op.

@@ -254,7 +254,6 @@ const std::map<std::string, WithConfig, std::less<>>& arranging_ops() {
        [](X x, C c) -> Tensors { return ops::concatenate(x.list, c.integer("axis", 0)); }},
       {"ExpandDims", [](X x, C c) -> Tensors { return ops::expand_dims(x.at(0), c.axes()); }},
       {"Flip", [](X x, C c) -> Tensors { return ops::flip(x.at(0), c.axes()); }},
-      {"GetItem", [](X x, C c) -> Tensors { return get_item(x.at(0), c.json.at("key")); }},
       {"Moveaxis",
        [](X x, C c) -> Tensors {
          return ops::moveaxis(x.at(0), integers_of(c.json.at("source")),
@@ -300,11 +299,17 @@ std::vector<std::string> keras_op_names() {
   for (const auto& entry : binary_ops()) names.push_back(entry.first);
   for (const auto& entry : configured_ops()) names.push_back(entry.first);
   for (const auto& entry : arranging_ops()) names.push_back(entry.first);
+  names.push_back("GetItem");
   return names;
 }
 
-Tensors apply_keras_op(const std::string& class_name, const Json& config,
-                       const std::vector<Tensor>& list) {
+Tensors apply_keras_op(const std::string& class_name, const OpCall& call) {
+  if (class_name == "GetItem") return get_item(call.operand(0, "x"), call.argument(1, "key"));
+  const Json* indices = class_name == "Take" ? call.value(1, "indices") : nullptr;
+  const bool numbers = indices && indices->is_array();
+  const std::vector<Tensor> list =
+      numbers ? std::vector<Tensor>{call.operand(0, "x"), Tensor::from(indices->as_ints())}
+              : call.flat();
   const Operands operands{class_name, list};
   if (const auto it = unary_ops().find(class_name); it != unary_ops().end()) {
     require_operands(operands, 1);
@@ -316,7 +321,7 @@ Tensors apply_keras_op(const std::string& class_name, const Json& config,
   }
   for (const auto* table : {&configured_ops(), &arranging_ops()}) {
     const auto it = table->find(class_name);
-    if (it != table->end()) return it->second(operands, OpConfig(config));
+    if (it != table->end()) return it->second(operands, call);
   }
   raise<Unimplemented>("The op '{}' isn't implemented for models in files.{}", class_name,
                        did_you_mean(class_name, keras_op_names()));

@@ -19,10 +19,4 @@ Json::Array op_arguments(const OpLayer& layer, Json::Array operands);
 // The ops that are read, by Keras's class names.
 std::vector<std::string> keras_op_names();
 
-// Applies the op that such an entry describes; `operands` are placeholders, values and scalars, in
-// the order of Keras's arguments; the key of x[key] is in the config. Unimplemented, naming it, for
-// one that isn't here.
-Tensors apply_keras_op(const std::string& class_name, const Json& config,
-                       const std::vector<Tensor>& operands);
-
 }  // namespace cornu

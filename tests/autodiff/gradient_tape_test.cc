@@ -116,6 +116,17 @@ TEST_CASE("a tape is used up by its gradient unless it is persistent") {
   check_values(tape.gradient(ops::sum(w * 4), w), {2}, {4, 4});
 }
 
+TEST_CASE("gradients stop where a value is taken to the host, also if it is there") {
+  const Tensor x = Tensor::from(std::vector<double>{1.5, -2});
+  GradientTape tape({.persistent = true});
+  tape.watch(x);
+  const Tensor y = x * x;
+  check_values(tape.gradient(y - y.host(), x), {2}, {3, -4});
+  check_values(tape.gradient(x.host() * x, x), {2}, {1.5, -2});
+  CHECK_FALSE(tape.gradient(y.host(), x).defined());
+  CHECK(y.host().data<double>().data() == y.data<double>().data());
+}
+
 TEST_CASE("stop_recording, stop_gradient and ops without a gradient") {
   const Tensor x = Tensor::from(std::vector<double>{1.5, -2});
   GradientTape tape({.persistent = true});

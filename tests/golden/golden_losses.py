@@ -241,6 +241,8 @@ def focal_cases(rng):
     yield case("categorical_focal_crossentropy_options", focal, image,
                common.normal(rng, image.shape, 2.0), **every)
     one_hot = np.eye(3, dtype="float32")
+    yield case("categorical_focal_crossentropy_alphas", focal, np.moveaxis(image, 1, -1),
+               common.normal(rng, (2, 2, 4, 3), 2.0), alpha=[0.1, 0.25, 0.9], from_logits=True)
     yield case("categorical_focal_crossentropy_extreme", focal, one_hot[[0, 1, 2]],
                np.float32([[1, 0, 0], [1, 0, 0], [0, 0.5, 0.5]]))
     generalized = losses.CategoricalGeneralizedCrossEntropy

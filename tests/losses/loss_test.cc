@@ -259,6 +259,26 @@ TEST_CASE("a traced loss does nothing that isn't needed") {
         "sparse_softmax_cross_entropy reduce_sum multiply");
 }
 
+TEST_CASE("a focal loss's alpha is a weight of all classes, or one for each") {
+  const Tensor truth = Tensor::from<float>({1, 0, 0, 1}, {2, 2});
+  const Tensor pred = Tensor::from<float>({0.75, 0.25, 0.75, 0.25}, {2, 2});
+  const auto values = [&](const losses::ClassWeighting& alpha) {
+    return losses::categorical_focal_crossentropy(truth, pred, {.alpha = alpha}).to_vector<float>();
+  };
+  const std::vector<float> one = values(1.0);
+  const std::vector<float> each = values({0.5, 2.0});
+  CHECK(each[0] == doctest::Approx(0.5 * one[0]));
+  CHECK(each[1] == doctest::Approx(2 * one[1]));
+  CHECK(test::message_of<InvalidArgument>([&] {
+          values({0.5, 2.0, 1.0});
+        }) == "alpha: expected a weight for all classes or one for each of 2, got 3 weights.");
+  const Loss loss = losses::CategoricalFocalCrossentropy({.alpha = {0.5, 2.0}});
+  CHECK(serialize(loss).at("config").at("alpha").dump() == "[0.5, 2.0]");
+  CHECK(loss_from_json(serialize(loss))(truth, pred).item<float>() ==
+        doctest::Approx((each[0] + each[1]) / 2));
+  CHECK(serialize(losses::CategoricalFocalCrossentropy()).at("config").at("alpha") == Json(0.25));
+}
+
 TEST_CASE("axes of overlaps are written as lists; none are all") {
   const Tensor truth = Tensor::from<float>({1, 0, 1, 1, 0, 0, 1, 0}, {2, 2, 2});
   const Tensor pred = Tensor::from<float>({1, 1, 0, 1, 0, 1, 1, 0}, {2, 2, 2});

@@ -567,6 +567,7 @@ TEST_CASE("losses and metrics that are functions of Keras's in a file") {
   CHECK_THROWS_WITH_AS(loss_from_json(function("mean_square_error")),
                        doctest::Contains("Did you mean 'mean_squared_error'"), InvalidArgument);
   CHECK_THROWS_AS(metric_from_json(function("cosine_similarity")), Unimplemented);
+  CHECK(metric_from_json(Json("cosine_similarity")).impl().class_name() == "CosineSimilarity");
 }
 
 }  // namespace
