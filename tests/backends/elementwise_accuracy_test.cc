@@ -127,5 +127,91 @@ TEST_CASE("the error function, its complement and its inverse, over all of their
   });
 }
 
+// ---- two operands ----
+
+template <class T>
+std::vector<T> apply(const std::string& op, const std::vector<T>& x, const std::vector<T>& y) {
+  const Tensor a = Tensor::from(x), b = Tensor::from(y);
+  return kernels().run(op, {a, b}, {}, {type_of(a)})[0].template to_vector<T>();
+}
+
+// Both of 2^-bits to 2^bits, y of both signs; x of both where `signs`.
+template <class T>
+void check_binary(const std::string& op, Real (*reference)(Real, Real), double x_bits,
+                  double y_bits, bool signs) {
+  CAPTURE(op);
+  CAPTURE(dtype_of<T>);
+  PhiloxEngine engine(11);
+  auto draw = [&](double bits, bool both) {
+    const double size = std::exp2(bits * (2 * engine.uniform() - 1));
+    return static_cast<T>(both && engine.uniform() < 0.5 ? -size : size);
+  };
+  std::vector<T> x, y;
+  for (int i = 0; i < 30'011; ++i) {
+    x.push_back(draw(x_bits, signs));
+    y.push_back(draw(y_bits, true));
+  }
+  const std::vector<T> found = apply<T>(op, x, y);
+  for (size_t i = 0; i < x.size(); ++i) {
+    CAPTURE(x[i]);
+    CAPTURE(y[i]);
+    REQUIRE(units_off(found[i], reference(Real{x[i]}, Real{y[i]})) <= 1.25);
+  }
+}
+
+template <class T>
+void check_power_and_angle() {
+  const auto power = [](Real a, Real b) { return std::pow(a, b); };
+  const auto angle = [](Real a, Real b) { return std::atan2(a, b); };
+  const double widest = std::is_same_v<T, double> ? 1074 : 149;
+  for (const double bits : {0.001, 1.0, 20.0, widest}) {
+    check_binary<T>("power", power, bits, std::log2(900 / bits), false);
+    check_binary<T>("atan2", angle, bits, bits, true);
+  }
+  check_binary<T>("atan2", angle, 1, widest, true);
+}
+
+TEST_CASE("powers and angles are accurate over all of their range") {
+  for_each_instruction_set([] {
+    check_power_and_angle<float>();
+    check_power_and_angle<double>();
+  });
+}
+
+// atan2 and power, by every two of these.
+template <class T>
+void check_special_pairs() {
+  using Limits = std::numeric_limits<T>;
+  std::vector<T> sizes = {0, Limits::denorm_min(), Limits::min(),     T{0.5}, 1,
+                          3, Limits::max(),        Limits::infinity()};
+  std::vector<T> values = of_both_signs(sizes);
+  values.push_back(Limits::quiet_NaN());
+  std::vector<T> a, b;
+  for (const T first : values) {
+    for (const T second : values) {
+      a.push_back(first);
+      b.push_back(second);
+    }
+  }
+  const std::vector<T> angle = apply<T>("atan2", a, b), power = apply<T>("power", a, b);
+  auto same = [](T result, T expected) {
+    if (std::isnan(expected)) return std::isnan(result);
+    return std::signbit(result) == std::signbit(expected) && units_off(result, expected) <= 1.25;
+  };
+  for (size_t i = 0; i < a.size(); ++i) {
+    CAPTURE(a[i]);
+    CAPTURE(b[i]);
+    REQUIRE(same(angle[i], std::atan2(a[i], b[i])));
+    REQUIRE(same(power[i], std::pow(a[i], b[i])));
+  }
+}
+
+TEST_CASE("powers and angles of zeros, denormal, largest and infinite numbers") {
+  for_each_instruction_set([] {
+    check_special_pairs<float>();
+    check_special_pairs<double>();
+  });
+}
+
 }  // namespace
 }  // namespace cornu::cpu::testing

@@ -144,7 +144,7 @@ double tile_cost(TileOp op, DType dtype) {
       return 1.3;
     case TileOp::Power:
     case TileOp::Atan2:
-      return dtype == DType::Float32 ? 2 : 20;
+      return 2;
     case TileOp::Mod:
     case TileOp::FloorDivide:
       return is_floating(dtype) ? 0.5 * width : 2;
