@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 
 #include "framework/backends/cpu/kernels/elementwise/arithmetic.inc"
+#include "framework/backends/cpu/kernels/elementwise/extended.inc"
 #include "framework/backends/cpu/kernels/elementwise/math.inc"
 #include "framework/backends/cpu/kernels/elementwise/simd.inc"
 
@@ -22,10 +23,14 @@ struct LongBinary {
   static constexpr bool kLong = true;
   template <class D, class V>
   HWY_INLINE V operator()(D d, V a, V b) const {
-    if constexpr (kOp == TileOp::Power) return vec_power_float32(d, a, b);
+    if constexpr (kOp == TileOp::Power && is_float32<D>) return vec_power_float32(d, a, b);
     if constexpr (kOp == TileOp::FloorDivide) return vec_floor_divide(d, a, b);
     if constexpr (kOp == TileOp::Mod) return vec_mod(d, a, b);
-    if constexpr (kOp == TileOp::Atan2) return vec_atan2_float32(d, a, b);
+    if constexpr (kOp == TileOp::Atan2 && is_float32<D>) return vec_atan2_float32(d, a, b);
+#if HWY_NATIVE_FMA
+    if constexpr (kOp == TileOp::Power && !is_float32<D>) return vec_power_float64(d, a, b);
+    if constexpr (kOp == TileOp::Atan2 && !is_float32<D>) return vec_atan2_float64(d, a, b);
+#endif
   }
 };
 
@@ -42,6 +47,10 @@ struct Cubed {
   }
 };
 
+// Without fused multiply-adds the C library's functions of float64 are as fast as vectors.
+template <class T>
+inline constexpr bool has_power_and_angle = HWY_NATIVE_FMA || std::is_same_v<T, float>;
+
 // Powers of 2 and 3 are products.
 template <class T>
 void power_tile(const TileArgs& args, size_t count) {
@@ -50,8 +59,8 @@ void power_tile(const TileArgs& args, size_t count) {
     if (exponent == 2) return map_tile<T, Squared, 1>(args, count);
     if (exponent == 3) return map_tile<T, Cubed, 1>(args, count);
   }
-  if constexpr (std::is_same_v<T, float>) {
-    map_tile<float, LongBinary<TileOp::Power>, 2>(args, count);
+  if constexpr (has_power_and_angle<T>) {
+    map_tile<T, LongBinary<TileOp::Power>, 2>(args, count);
   } else {
     plain_tile(TileOp::Power, DType::Float64)(args, count);
   }
@@ -125,7 +134,8 @@ TileFn binary(TileOp op) {
     case TileOp::Mod:
       return map_tile<T, LongBinary<TileOp::Mod>, 2>;
     case TileOp::Atan2:
-      return std::is_same_v<T, float> ? map_tile<float, LongBinary<TileOp::Atan2>, 2> : nullptr;
+      if constexpr (has_power_and_angle<T>) return map_tile<T, LongBinary<TileOp::Atan2>, 2>;
+      return nullptr;
     case TileOp::Equal:
       return compare_tile<T, TileOp::Equal>;
     case TileOp::NotEqual:

@@ -131,21 +131,20 @@ double tile_cost(TileOp op, DType dtype) {
     case TileOp::Asin:
     case TileOp::Acos:
     case TileOp::Atan:
+    case TileOp::Erf:
       return 0.3 * width;
     case TileOp::Log1p:
     case TileOp::Tan:
     case TileOp::Sinh:
     case TileOp::Cosh:
     case TileOp::Tanh:
-    case TileOp::Erf:
       return 0.5 * width;
-    case TileOp::ErfInv:
-      return dtype == DType::Float32 ? 5 : 200;
     case TileOp::Erfc:
-      return 20;
+    case TileOp::ErfInv:
+      return 1.3;
     case TileOp::Power:
     case TileOp::Atan2:
-      return dtype == DType::Float32 ? 2 : 20;
+      return 2;
     case TileOp::Mod:
     case TileOp::FloorDivide:
       return is_floating(dtype) ? 0.5 * width : 2;

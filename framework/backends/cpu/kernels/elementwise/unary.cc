@@ -8,6 +8,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "framework/backends/cpu/kernels/elementwise/erf.inc"
 #include "framework/backends/cpu/kernels/elementwise/math.inc"
 #include "framework/backends/cpu/kernels/elementwise/simd.inc"
 
@@ -49,20 +50,14 @@ struct Unary {
     if constexpr (kOp == TileOp::Cosh) return vec_cosh(d, x);
     if constexpr (kOp == TileOp::Tanh) return vec_tanh(d, x);
     if constexpr (kOp == TileOp::Erf) return vec_erf(d, x);
+    if constexpr (kOp == TileOp::Erfc) return vec_erfc(d, x);
+    if constexpr (kOp == TileOp::ErfInv) return vec_erf_inverse(d, x);
     if constexpr (kOp == TileOp::Floor) return hn::Floor(x);
     if constexpr (kOp == TileOp::Ceil) return hn::Ceil(x);
     if constexpr (kOp == TileOp::Round) return hn::Round(x);
     if constexpr (kOp == TileOp::Relu) return hn::IfThenElse(hn::Lt(x, zero), zero, x);
     if constexpr (kOp == TileOp::Sigmoid) return vec_sigmoid(d, x);
     return x;  // Copy
-  }
-};
-
-struct ErfInverseFloat32 {
-  static constexpr bool kLong = true;
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const {
-    return vec_erf_inverse_float32(d, x);
   }
 };
 
@@ -99,10 +94,9 @@ TileFn unary(TileOp op) {
   if (op == TileOp::IsNan) return classify_tile<T, TileOp::IsNan>;
   if (op == TileOp::IsInf) return classify_tile<T, TileOp::IsInf>;
   if (op == TileOp::IsFinite) return classify_tile<T, TileOp::IsFinite>;
-  if (op == TileOp::Erfc) return nullptr;
-  if (op == TileOp::ErfInv) {
-    return std::is_same_v<T, float> ? map_tile<float, ErfInverseFloat32, 1> : nullptr;
-  }
+#if !HWY_NATIVE_FMA
+  if (op == TileOp::Erfc && std::is_same_v<T, double>) return nullptr;  // the C library's
+#endif
   return find<T, TileOp::Sigmoid>(op);
 }
 
