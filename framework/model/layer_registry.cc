@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "framework/core/strings.h"
+#include "framework/model/layer_sharing.h"
 #include "framework/model/registration_advice.h"
 
 namespace cornu {
@@ -36,7 +37,9 @@ Json named_shapes(const Layer& layer) {
 
 }  // namespace
 
-Json serialize_layer(const Layer& layer) {
+namespace {
+
+Json serialized(const Layer& layer) {
   const Json module = layer.module();
   // Classes that Keras exports under a name need no other.
   const bool exported = !module.is_null() && !module.as_string().starts_with("keras.src.");
@@ -59,7 +62,7 @@ Json serialize_layer(const Layer& layer) {
   return json;
 }
 
-LayerHandle layer_from_json(const Json& json) {
+LayerHandle made_from(const Json& json) {
   const Json* registered = json.find("registered_name");
   const std::string& class_name = json.at("class_name").as_string();
   // "package>Name" of a program's own class, which one of Keras's may be called like.
@@ -72,6 +75,16 @@ LayerHandle layer_from_json(const Json& json) {
                          "register_serializable before loading.",
                          printable(name), did_you_mean(name, layer_registry().names()));
   return naming_class(name, [&] { return (*make)(json.at("config")); });
+}
+
+}  // namespace
+
+Json serialize_layer(const Layer& layer) {
+  return internal::serialize_with_sharing(layer, [&] { return serialized(layer); });
+}
+
+LayerHandle layer_from_json(const Json& json) {
+  return internal::layer_with_sharing(json, [&] { return made_from(json); });
 }
 
 }  // namespace cornu

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/saving/constants.h"
 
+#include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "framework/ops/math.h"
@@ -74,9 +76,11 @@ Tensor literal_tensor(const Json& json) {
   const Json* first = &json;
   while (first->is_array() && first->size() > 0) first = &(*first)[0];
   if (!first->is_int()) return tensor_of(json, first->is_bool() ? DType::Bool : DType::Float32);
-  const Tensor whole = tensor_of(json, DType::Int64);
-  const Tensor narrow = ops::cast(whole, DType::Int32);
-  return ops::all(ops::equal(ops::cast(narrow, DType::Int64), whole)).item<bool>() ? narrow : whole;
+  bool is_narrow = true;
+  collect(json, [&](const Json& value) {
+    is_narrow = is_narrow && (!value.is_int() || std::in_range<int32_t>(value.as_int()));
+  });
+  return tensor_of(json, is_narrow ? DType::Int32 : DType::Int64);
 }
 
 }  // namespace cornu

@@ -122,6 +122,7 @@ class Loading {
       parts->weights_loaded();
       if (!values.empty()) parts->load_values(values);
     }
+    warn_of_places();
     if (skipped_.empty()) return;
     std::vector<std::string> titles;
     for (const auto& [title, why] : skipped_) titles.push_back(title);
@@ -186,8 +187,38 @@ class Loading {
     for (size_t i = 0; i < weights.size(); ++i) {
       plan_.add(saved.weights[i], *weights[i].file, weights[i].path);
     }
+    if (!weights.empty()) layers_.push_back({&layer, name_in(*weights[0].file, group)});
     if (auto parts = saved_parts_of(layer)) {
       parts_.emplace_back(std::move(parts), std::move(values));
+    }
+  }
+
+  // What the layer was called when it was saved; empty where the file doesn't say.
+  static std::string name_in(const Hdf5Reader& file, const std::string& group) {
+    try {
+      return file.string_attribute(group, "name").value_or("");
+    } catch (const InvalidArgument&) {
+      return "";
+    }
+  }
+
+  // Files number layers of a class, by Keras's order of the graph. Where another one of the model
+  // has the name that a layer had, the models may not be the same.
+  void warn_of_places() const {
+    std::map<std::string, const Layer*> by_name;
+    for (const auto& [layer, name] : layers_) by_name.emplace(layer->name(), layer);
+    for (const auto& [layer, name] : layers_) {
+      const auto other = by_name.find(name);
+      if (name == layer->name() || other == by_name.end() ||
+          other->second->class_name() != layer->class_name()) {
+        continue;
+      }
+      return logging::warn(fmt::format(
+          "{}: weights that a layer '{}' had go to {} '{}', as the order of the model's layers has "
+          "it, though the model has a layer '{}'. Layers come in the order of their distance from "
+          "the outputs, where one of ops:: may count as several: if the models differ in that, "
+          "load the whole one (load_model), or put the op into a layer.",
+          source_.name(), printable(name), layer->class_name(), layer->name(), printable(name)));
     }
   }
 
@@ -235,6 +266,7 @@ class Loading {
   ReadPlan plan_;
   std::vector<std::pair<std::shared_ptr<SavedParts>, SavedParts::Values>> parts_;
   std::vector<std::pair<std::string, std::string>> skipped_;  // objects, and why
+  std::vector<std::pair<const Layer*, std::string>> layers_;  // with their names in the file
 };
 
 // Divides groups over files: an item goes to the next one where it would make a file's items larger

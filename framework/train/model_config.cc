@@ -5,6 +5,7 @@
 
 #include "framework/core/logging.h"
 #include "framework/model/functional.h"
+#include "framework/model/layer_sharing.h"
 #include "framework/saving/functional_config.h"
 #include "framework/saving/keras_op.h"
 #include "framework/saving/op_layers.h"
@@ -121,7 +122,9 @@ Json serialize_part(const Layer& layer) {
   return serialize_layer(layer);
 }
 
-Json serialize_architecture(const Model& model) {
+namespace {
+
+Json serialized_architecture(const Model& model) {
   const Json module = model.module();
   const bool sequential = model.class_name() == "Sequential" && !module.is_null();
   Json json =
@@ -133,10 +136,18 @@ Json serialize_architecture(const Model& model) {
   return json;
 }
 
+}  // namespace
+
+Json serialize_architecture(const Model& model) {
+  return internal::serialize_with_sharing(model, [&] { return serialized_architecture(model); });
+}
+
 Json serialize_model(const Model& model) {
-  Json json = serialize_architecture(model);
-  json.set("compile_config", compile_config_or_none(model));
-  return json;
+  return internal::serialize_with_sharing(model, [&] {
+    Json json = serialized_architecture(model);
+    json.set("compile_config", compile_config_or_none(model));
+    return json;
+  });
 }
 
 Json compile_config_or_none(const Model& model) {

@@ -41,6 +41,16 @@ Case ops_and_shared_layers() {
   return {test::op_model(), {numbers({5, 3}), numbers({5, 3}, -0.5F)}};
 }
 
+// A model that is a part of the whole, and of another part.
+Case shared_between() {
+  const Tensor a = Input({.shape = {4}});
+  Model inner(a, layers::Dense({.units = 4, .activation = "tanh"})(a));
+  const Tensor x = Input({.shape = {4}});
+  Model outer(x, inner(x));
+  Model model(x, layers::Add()({inner(x), outer(x)}));
+  return {model, {numbers({5, 4})}};
+}
+
 Case nested() {
   const Sequential inner(Input({.shape = {4}}),
                          {layers::Dense({.units = 3, .activation = "relu"}),
@@ -321,6 +331,7 @@ TEST_CASE("Keras opens models that Cornu saved, and Cornu those that Keras saved
   cases.emplace("cnn", trained_cnn());
   cases.emplace("ops", ops_and_shared_layers());
   cases.emplace("nested", nested());
+  cases.emplace("shared_between", shared_between());
   cases.emplace("masked", masked());
   cases.emplace("parts", parts());
   cases.emplace("pictures", pictures());
