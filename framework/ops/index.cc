@@ -170,11 +170,11 @@ Tensor segment_sum(const Tensor& data, const Tensor& segment_ids, int64_t num_se
   }
   const Shape shape = Shape{num_segments}.concat(data.shape().slice(1));
   // Ids don't count from the end: a negative one is as wrong as one too large.
-  if (is_signed(segment_ids.dtype())) {
-    const Tensor ids = where(segment_ids < 0, num_segments, segment_ids);
-    return call<"scatter_add">({ids, data}, {{"shape", shape.dims()}, {"axis", int64_t{0}}});
-  }
-  return call<"scatter_add">({segment_ids, data}, {{"shape", shape.dims()}, {"axis", int64_t{0}}});
+  const Tensor ids = is_signed(segment_ids.dtype())
+                         ? where(segment_ids < 0, segment_ids - num_segments, segment_ids)
+                         : segment_ids;
+  return call<"scatter_add">({ids, data},
+                             {{"shape", shape.dims()}, {"axis", int64_t{0}}, {"segments", true}});
 }
 
 Tensor in_top_k(const Tensor& targets, const Tensor& predictions, int64_t k) {
