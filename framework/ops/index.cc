@@ -169,6 +169,12 @@ Tensor segment_sum(const Tensor& data, const Tensor& segment_ids, int64_t num_se
     return segment_sum(data, cast(segment_ids, DType::Int64), num_segments);  // holds any number
   }
   const Shape shape = Shape{num_segments}.concat(data.shape().slice(1));
+  if (!shape.is_static() && is_open(data)) {
+    const Json config = Json::object({{"num_segments", num_segments}, {"sorted", false}});
+    return whole_of(
+        "segment_sum", std::vector<Tensor>{data, segment_ids}, {"math", "SegmentSum", config},
+        [=](const std::vector<Tensor>& in) { return segment_sum(in[0], in[1], num_segments); });
+  }
   // Ids don't count from the end: a negative one is as wrong as one too large.
   const Tensor ids = is_signed(segment_ids.dtype())
                          ? where(segment_ids < 0, segment_ids - num_segments, segment_ids)

@@ -432,6 +432,12 @@ TEST_CASE("what can't be said of unknown axes is said so") {
       [&] { ops::unstack(x, 1); },
       [&] { ops::slice_axis(x, 1, -3, 2); },
       [&] {
+        ops::inv(recorder->input({kBatch, 3, 3}));
+      },
+      [&] {
+        ops::istft({x, x}, 4, 2, 4);
+      },
+      [&] {
         ops::cond(
             ops::any(x), [&] { return x; }, [&] { return x; });
       },

@@ -149,10 +149,6 @@ inline std::vector<OpenCase> slicing_cases() {
 // Those that compute.
 inline std::vector<OpenCase> computing_cases() {
   using T = const Tensor&;
-  using Inputs = const std::vector<Tensor>&;
-  const Tensor kernel = ops::cos(ops::reshape(ops::arange(48.0), {2, 2, 3, 4}));
-  const Tensor filter = ops::reshape(kernel, {2, 2, 4, 3});
-  const Tensor matrix = ops::reshape(ops::sin(ops::arange(12.0)), {4, 3});
   return {
       open_case(
           "diff", [](T x) { return ops::diff(x, 1, 1); }, kSequences, kSequences),
@@ -170,6 +166,17 @@ inline std::vector<OpenCase> computing_cases() {
                 kSequences, {kAny, 4}),
       open_case(
           "sparsemax", [](T x) { return ops::sparsemax(x, 1); }, kSequences, kSequences),
+  };
+}
+
+// Products, sums of windows and of segments.
+inline std::vector<OpenCase> summing_cases() {
+  using T = const Tensor&;
+  using Inputs = const std::vector<Tensor>&;
+  const Tensor kernel = ops::cos(ops::reshape(ops::arange(48.0), {2, 2, 3, 4}));
+  const Tensor filter = ops::reshape(kernel, {2, 2, 4, 3});
+  const Tensor matrix = ops::reshape(ops::sin(ops::arange(12.0)), {4, 3});
+  return {
       open_case("tensordot", [=](T x) { return ops::tensordot(x, matrix, 1); }, kPictures,
                 {kAny, kAny, kAny, 3}),
       {"outer_dot",
@@ -194,6 +201,13 @@ inline std::vector<OpenCase> computing_cases() {
        },
        {kSequences, kSequences},
        {kAny, kAny}},
+      {"segment_sum",
+       [](Inputs x) {
+         const Tensor ids = ops::cast(x[1](Slice(), 0) > 0, DType::Int32);
+         return ops::segment_sum(x[0], ids, 2);
+       },
+       {kSequences, {kAny, 1}},
+       {2, kAny, 4}},
       open_case("cdist", [](T x) { return ops::cdist(x, x * 0.5 + 1); }, kSequences,
                 {kAny, kAny, kAny}),
       open_case("conv",
@@ -227,7 +241,7 @@ inline std::vector<OpenCase> computing_cases() {
 
 inline std::vector<OpenCase> open_cases() {
   std::vector<OpenCase> all = rearranging_cases();
-  for (const auto& more : {cutting_cases(), slicing_cases(), computing_cases()}) {
+  for (const auto& more : {cutting_cases(), slicing_cases(), computing_cases(), summing_cases()}) {
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;
