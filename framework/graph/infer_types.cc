@@ -39,6 +39,12 @@ std::string with_unknowns(const std::string& text, const std::string& other) {
   return i == text.size() && j == other.size() ? result : text;
 }
 
+// The first one is the batch's, which nothing divides.
+bool has_open_axis_behind_first(const TensorType& type) {
+  return std::find(type.shape.begin() + std::min<int64_t>(type.shape.rank(), 1), type.shape.end(),
+                   kUnknown) != type.shape.end();
+}
+
 class Inference;
 thread_local const Inference* innermost = nullptr;
 
@@ -94,8 +100,13 @@ std::vector<TensorType> infer_types(
     }
     std::rethrow_exception(error.with_text(text));
   }
-  const std::vector<TensorType> others = output_types(kSubstituteSizes[1]);
-  return open_where_different(std::move(types), others);
+  types = open_where_different(std::move(types), output_types(kSubstituteSizes[1]));
+  if (std::ranges::none_of(inputs, has_open_axis_behind_first)) return types;
+  try {
+    return open_where_different(types, output_types(kDistantSize));
+  } catch (const Error&) {
+    return types;
+  }
 }
 
 bool is_inferring_types() { return innermost != nullptr; }

@@ -12,6 +12,9 @@ namespace cornu {
 
 // Sizes to take for unknown axes, unlikely in any model.
 inline constexpr std::array<int64_t, 2> kSubstituteSizes = {83, 89};
+// One that differs from these when it is divided by 64, too (a picture's, by strides). What holds a
+// limited number may not take it.
+inline constexpr int64_t kDistantSize = 179;
 
 // The types with sizes for their unknown axes: `size`, and `step` more for each further one.
 std::vector<TensorType> with_sizes(std::vector<TensorType> types, int64_t size, int64_t step = 0);

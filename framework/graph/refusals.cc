@@ -14,8 +14,21 @@ void refuse_label(const std::string& label, int64_t row, const Shape& logits) {
       logits);
 }
 
+std::string indexing_name(const KernelSpec& spec) {
+  const std::string& name = spec.op.name;
+  if (name == "gather" || name == "gather_rows") return "take";
+  if (name == "scatter_add" && spec.attributes.find("segments")) return "segment_sum";
+  return name == "sum_rows" ? "scatter_add" : name;
+}
+
 void refuse_index(const std::string& op, const std::string& index, int64_t axis,
                   const Shape& shape) {
+  if (op == "segment_sum") {
+    const bool is_negative = index.starts_with('-');
+    raise<OutOfRange>("segment_sum: id {} is outside of [0, {}), the segments.",
+                      is_negative ? std::to_string(std::stoll(index) + shape[axis]) : index,
+                      shape[axis]);
+  }
   raise<OutOfRange>(
       "{}: index {} is outside of [{}, {}), axis {} of shape {}. Negative indices count from the "
       "end.",

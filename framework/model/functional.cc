@@ -140,60 +140,6 @@ Json InputLayer::get_config() const {
                        {"optional", false}});
 }
 
-GraphOp::GraphOp(const std::vector<Tensor>& constants) {
-  for (const Tensor& constant : constants) add_constant(constant);
-}
-
-void GraphOp::add_constant(const Tensor& constant) {
-  const Variable variable = constant.defined() ? Variable::of_value(constant) : Variable();
-  constants_.push_back({variable.defined() ? Tensor() : constant, variable});
-}
-
-std::vector<Tensor> GraphOp::constants() const {
-  std::vector<Tensor> result;
-  for (const auto& [value, variable] : constants_) {
-    result.push_back(variable.defined() ? variable.value() : value);
-  }
-  return result;
-}
-
-std::vector<Tensor> GraphOp::operands(const Tensors& inputs) const {
-  std::vector<Tensor> result = constants();
-  size_t next = 0;
-  for (Tensor& operand : result) {
-    if (!operand.defined()) operand = inputs[next++];
-  }
-  return result;
-}
-
-OpLayer::OpLayer(const OpDef& op, Attributes attributes, const std::vector<Tensor>& constants)
-    : GraphOp(constants), op_(op), attributes_(std::move(attributes)) {}
-
-std::string OpLayer::class_name() const {
-  if (op_.name == "divide") return "TrueDivide";
-  std::string name;
-  bool upper = true;
-  for (char c : op_.name) {
-    if (c == '_') {
-      upper = true;
-    } else {
-      name += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
-      upper = false;
-    }
-  }
-  return name;
-}
-
-std::shared_ptr<Layer> OpLayer::copy() const {
-  auto result = std::make_shared<OpLayer>(op_, attributes_, constants());
-  result->rename(name());
-  return result;
-}
-
-Tensors OpLayer::call_list(const Tensors& inputs, const CallArgs&) {
-  return Tensors(cornu::apply(op_, operands(inputs), attributes_));
-}
-
 namespace {
 
 // Keras's order of a graph: nodes and layers by their distance from the outputs, farthest first.

@@ -110,6 +110,8 @@ class OpLayer : public GraphOp {
   std::shared_ptr<Layer> copy() const override;
   const OpDef& op() const { return op_; }
   const Attributes& attributes() const { return attributes_; }
+  // Its entry in a file, of a layer's form, where the op says what Keras calls it; else null.
+  Json keras_entry() const;
 
  private:
   const OpDef& op_;

@@ -8,6 +8,7 @@
 #include "framework/ops/index.h"
 #include "framework/ops/math.h"
 #include "framework/ops/shape.h"
+#include "framework/ops/whole_op.h"
 
 namespace cornu::ops::image {
 

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 
+#include "framework/graph/trace.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/limits.h"
 #include "framework/ops/math.h"
 #include "framework/ops/shape.h"
+#include "framework/ops/whole_op.h"
 
 namespace cornu::ops {
 
@@ -26,13 +28,11 @@ Tensor roll_axis(const Tensor& x, int64_t shift, int64_t axis) {
 
 // x with axes of size 1 put before (or after) its own until it has `rank` of them.
 Tensor at_least(const Tensor& x, int64_t rank) {
-  Shape shape = x.shape();
-  if (rank == 3 && shape.rank() < 3) {  // dstack's rule: (n) -> (1, n, 1), (m, n) -> (m, n, 1)
-    while (shape.rank() < 2) shape = Shape{1}.concat(shape);
-    return reshape(x.strong(), shape.concat({1}));
-  }
-  while (shape.rank() < rank) shape = Shape{1}.concat(shape);
-  return reshape(x.strong(), shape);
+  Tensor result = x.strong();
+  // dstack's rule: (n) -> (1, n, 1), (m, n) -> (m, n, 1)
+  while (result.rank() < std::min<int64_t>(rank, 2)) result = expand_dims(result, 0);
+  while (result.rank() < rank) result = expand_dims(result, -1);
+  return result;
 }
 
 std::vector<Tensor> all_at_least(const std::vector<Tensor>& xs, int64_t rank) {
@@ -51,8 +51,8 @@ int64_t horizontal_axis(const Tensor& x, std::string_view who) {
   return x.rank() == 1 ? 0 : 1;
 }
 
-// Sizes of (batch, height, width, channels).
-Shape image_shape(const Tensor& x, int64_t block_size, std::string_view who) {
+// (batch, height, width, channels), where their sizes are known.
+void require_blocks(const Tensor& x, int64_t block_size, std::string_view who) {
   constexpr int64_t kLargest = 1 << 20;  // whose square is a number
   check<InvalidArgument>(block_size <= kLargest, "{}: expected a block_size of at most {}, got {}.",
                          who, kLargest, block_size);
@@ -60,14 +60,22 @@ Shape image_shape(const Tensor& x, int64_t block_size, std::string_view who) {
                          "{}: expected (batch, height, width, channels) and a block_size >= 1, got "
                          "shape {} and {}.",
                          who, x.shape(), block_size);
-  require_static(x, who);
-  return x.shape();
+}
+
+KerasForm form_of_blocks(const char* class_name, int64_t block_size) {
+  return {"nn", class_name,
+          Json::object({{"block_size", block_size}, {"data_format", "channels_last"}})};
 }
 
 }  // namespace
 
 Tensor roll(const Tensor& x, const Axes& shift, const Axes& axis) {
-  require_static(x, "roll");
+  if (is_open(x)) {
+    const Json config = Json::object({{"shift", one_or_list(shift.values())},
+                                      {"axis", axis.all() ? Json() : one_or_list(axis.values())}});
+    return whole_of("roll", x, {"numpy", "Roll", config},
+                    [=](const Tensor& in) { return roll(in, shift, axis); });
+  }
   const Ints shifts = shift.values();
   check<InvalidArgument>(!shifts.empty(), "roll: expected a shift, got none.");
   if (axis.all()) {
@@ -147,9 +155,14 @@ Tensor vstack(const std::vector<Tensor>& xs) { return concatenate(all_at_least(x
 Tensor dstack(const std::vector<Tensor>& xs) { return concatenate(all_at_least(xs, 3), 2); }
 
 std::vector<Tensor> array_split(const Tensor& x, int64_t sections, int64_t axis) {
-  require_static(x, "array_split");
   check<InvalidArgument>(sections >= 1, "array_split: expected at least 1 part, got {}.", sections);
   require_few(sections, "parts", "array_split");
+  if (is_open(x, axis)) {
+    const Json config = Json::object({{"indices_or_sections", sections}, {"axis", axis}});
+    return apply_whole(
+        "array_split", {x}, {"numpy", "ArraySplit", config},
+        [=](const std::vector<Tensor>& in) { return array_split(in[0], sections, axis); });
+  }
   const int64_t size = x.dim(axis);
   Ints indices;
   for (int64_t i = 1; i < sections; ++i) {
@@ -202,7 +215,12 @@ std::vector<Tensor> unravel_index(const Tensor& indices, const Shape& shape) {
 }
 
 Tensor depth_to_space(const Tensor& x, int64_t block_size) {
-  const Shape shape = image_shape(x, block_size, "depth_to_space");
+  require_blocks(x, block_size, "depth_to_space");
+  if (is_open(x)) {
+    return whole_of("depth_to_space", x, form_of_blocks("DepthToSpace", block_size),
+                    [=](const Tensor& in) { return depth_to_space(in, block_size); });
+  }
+  const Shape& shape = x.shape();
   const int64_t channels = shape[3] / (block_size * block_size);
   check<InvalidArgument>(channels * block_size * block_size == shape[3],
                          "depth_to_space: expected channels that {} (block_size squared) divides, "
@@ -215,14 +233,25 @@ Tensor depth_to_space(const Tensor& x, int64_t block_size) {
 }
 
 Tensor space_to_depth(const Tensor& x, int64_t block_size) {
-  const Shape shape = image_shape(x, block_size, "space_to_depth");
-  const int64_t height = shape[1] / block_size;
-  const int64_t width = shape[2] / block_size;
-  check<InvalidArgument>(height * block_size == shape[1] && width * block_size == shape[2],
+  require_blocks(x, block_size, "space_to_depth");
+  if (is_open(x)) {
+    return whole_of("space_to_depth", x, form_of_blocks("SpaceToDepth", block_size),
+                    [=](const Tensor& in) { return space_to_depth(in, block_size); });
+  }
+  const Shape& shape = x.shape();
+  // Of an unknown number some may fit.
+  const auto fits = [&](int64_t size) {
+    return size % block_size == 0 || (is_inferring_types() && size == unknown_size());
+  };
+  check<InvalidArgument>(fits(shape[1]) && fits(shape[2]),
                          "space_to_depth: expected a height and width that block_size {} divides, "
                          "got shape {}.",
                          block_size, shape);
-  const Tensor apart = reshape(x, {shape[0], height, block_size, width, block_size, shape[3]});
+  const int64_t height = shape[1] / block_size;
+  const int64_t width = shape[2] / block_size;
+  const Tensor even =
+      slice_axis(slice_axis(x, 1, 0, height * block_size), 2, 0, width * block_size);
+  const Tensor apart = reshape(even, {shape[0], height, block_size, width, block_size, shape[3]});
   return reshape(
       transpose(apart, {0, 1, 3, 2, 4, 5}),
       {shape[0], height, width, Checked(shape[3], "space_to_depth") * block_size * block_size});

@@ -9,6 +9,7 @@
 #include "framework/ops/loop_ops.h"
 #include "framework/ops/math.h"
 #include "framework/ops/random.h"
+#include "framework/ops/whole_op.h"
 
 namespace cornu::ops {
 

@@ -6,6 +6,7 @@
 #include "framework/ops/definition.h"
 #include "framework/ops/math.h"
 #include "framework/ops/shape.h"
+#include "framework/ops/whole_op.h"
 
 namespace cornu::ops {
 
@@ -159,6 +160,19 @@ void register_conv(OpRegistry& registry) {
                 .traits = {}});
 }
 
+namespace {
+
+KerasForm form_of_conv(const char* class_name, const std::vector<int64_t>& strides,
+                       const Padding& padding, const std::vector<int64_t>& dilation) {
+  return {"nn", class_name,
+          Json::object({{"strides", strides},
+                        {"padding", padding.is_same() ? "same" : "valid"},
+                        {"data_format", "channels_last"},
+                        {"dilation_rate", dilation}})};
+}
+
+}  // namespace
+
 Tensor conv(const Tensor& inputs, const Tensor& kernel, const ConvOptions& options) {
   const DType dtype = promote(inputs.dtype(), kernel.dtype());
   const Tensor x = cast(inputs, dtype);
@@ -176,6 +190,12 @@ Tensor conv(const Tensor& inputs, const Tensor& kernel, const ConvOptions& optio
                          channels, filter.shape());
   const auto strides = options.strides.spread(axes, "conv", "strides");
   const auto dilation = options.dilation_rate.spread(axes, "conv", "dilation_rate");
+  if (has_open_padding(x, options.padding, strides)) {
+    return whole_of(
+        "conv", std::vector<Tensor>{inputs, kernel},
+        form_of_conv("Conv", strides, options.padding, dilation),
+        [options](const std::vector<Tensor>& in) { return conv(in[0], in[1], options); });
+  }
   const auto padding =
       options.padding.resolve(x.shape().slice(1, axes + 1).dims(),
                               filter.shape().slice(0, axes).dims(), strides, dilation, "conv");
@@ -225,7 +245,6 @@ TransposedAxis transposed_axis(int64_t size, int64_t extent, int64_t stride, boo
 // The gradient of a convolution with respect to its input, taken as a function of its own.
 Tensor conv_transpose(const Tensor& inputs, const Tensor& kernel,
                       const ConvTransposeOptions& options) {
-  require_static(inputs, "conv_transpose");
   const DType dtype = promote(inputs.dtype(), kernel.dtype());
   const int64_t axes = inputs.rank() - 2;
   check<InvalidArgument>(
@@ -241,6 +260,13 @@ Tensor conv_transpose(const Tensor& inputs, const Tensor& kernel,
   std::vector<int64_t> added;
   if (options.output_padding.given()) {
     added = options.output_padding.spread(axes, "conv_transpose", "output_padding", 0);
+  }
+  if (is_open(inputs)) {
+    KerasForm form = form_of_conv("ConvTranspose", strides, options.padding, dilation);
+    form.config.set("output_padding", added.empty() ? Json() : Json(added));
+    return whole_of(
+        "conv_transpose", std::vector<Tensor>{inputs, kernel}, form,
+        [options](const std::vector<Tensor>& in) { return conv_transpose(in[0], in[1], options); });
   }
   Shape out = {inputs.shape()[0]};
   std::vector<int64_t> padding;

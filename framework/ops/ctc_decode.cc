@@ -7,13 +7,13 @@
 #include "framework/ops/ctc.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/index.h"
-#include "framework/ops/loop_ops.h"
 #include "framework/ops/loops.h"
 #include "framework/ops/math.h"
 #include "framework/ops/nn.h"
 #include "framework/ops/numeric.h"
 #include "framework/ops/reduce.h"
 #include "framework/ops/shape.h"
+#include "framework/ops/whole_op.h"
 
 namespace cornu::ops {
 

@@ -272,6 +272,7 @@ Tensor istft(const RealAndImaginary& x, int64_t sequence_length, int64_t sequenc
              int64_t fft_length, std::optional<int64_t> length, const StftOptions& options) {
   const Frames frames(sequence_length, sequence_stride, fft_length, "istft");
   const auto parts = checked(x, "istft");
+  require_static(parts.first, "istft");
   check<InvalidArgument>(parts.first.rank() >= 2 && parts.first.dim(-2) > 0,
                          "istft: expected (..., frames, bins), got {}.", parts.first.shape());
   Tensor sequences = irfft(parts, fft_length);

@@ -19,6 +19,7 @@
 #include "framework/ops/numeric.h"
 #include "framework/ops/reduce.h"
 #include "framework/ops/shape.h"
+#include "framework/ops/whole_op.h"
 
 namespace cornu::ops::image {
 

@@ -7,7 +7,6 @@
 #include "framework/core/strings.h"
 #include "framework/ops/conv.h"
 #include "framework/ops/definition.h"
-#include "framework/ops/loop_ops.h"
 #include "framework/ops/math.h"
 #include "framework/ops/matmul.h"
 #include "framework/ops/reduce.h"
@@ -52,19 +51,6 @@ ImageBatch::ImageBatch(const Tensor& images, const std::string& data_format, std
 Tensor ImageBatch::restored(const Tensor& result) const {
   const Tensor moved = channels_first_ ? moveaxis(result, images_.rank() - 1, 1) : result;
   return single_ ? squeeze(moved, 0) : moved;
-}
-
-Tensor as_whole(const char* name, const std::vector<Tensor>& inputs,
-                const std::function<Tensor(const std::vector<Tensor>&)>& f, int64_t first) {
-  for (const Tensor& input : inputs) require_defined(input, name);
-  const bool known = std::all_of(inputs.begin(), inputs.end(), [&](const Tensor& input) {
-    return input.shape().slice(std::min(first, input.rank())).is_static();
-  });
-  if (known || !any_placeholder(inputs)) return f(inputs);
-  return apply_whole(
-             name, inputs,
-             [f](const std::vector<Tensor>& given) { return std::vector<Tensor>{f(given)}; })
-      .front();
 }
 
 Tensor weighted_axis(const Tensor& matrix, const Tensor& x, int64_t axis) {

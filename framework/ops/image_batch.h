@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,11 +39,6 @@ void require_floating_images(const Tensor& images, std::string_view who);
 
 // What places among so many elements are counted in.
 DType index_dtype(int64_t elements);
-
-// f(inputs), as one op of a functional model where a placeholder among them has an axis from
-// `first` on whose size isn't known.
-Tensor as_whole(const char* name, const std::vector<Tensor>& inputs,
-                const std::function<Tensor(const std::vector<Tensor>&)>& f, int64_t first = 0);
 
 // Sums of x along an axis with the weights of a matrix (new size, size of the axis), in each row of
 // which those that count lie together: a backend may pass over the others, which are 0.

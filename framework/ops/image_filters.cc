@@ -11,6 +11,7 @@
 #include "framework/ops/math.h"
 #include "framework/ops/reduce.h"
 #include "framework/ops/shape.h"
+#include "framework/ops/whole_op.h"
 
 namespace cornu::ops::image {
 

@@ -17,6 +17,7 @@
 #include "framework/ops/reduce.h"
 #include "framework/ops/shape.h"
 #include "framework/ops/solve.h"
+#include "framework/ops/whole_op.h"
 
 namespace cornu::ops {
 

@@ -5,6 +5,7 @@
 #include "framework/ops/math.h"
 #include "framework/ops/reduce.h"
 #include "framework/ops/shape.h"
+#include "framework/ops/whole_op.h"
 
 namespace cornu::ops {
 
@@ -127,8 +128,30 @@ Tensor take(const Tensor& x, const Tensor& indices, std::optional<int64_t> axis)
 
 Tensor take_along_axis(const Tensor& x, const Tensor& indices, std::optional<int64_t> axis) {
   if (!axis) return take_along_axis(ravel(x), ravel(indices), 0);
-  return call<"take_along_axis">({x, indices},
-                                 {{"axis", x.shape().normalize_axis(*axis, "take_along_axis")}});
+  const int64_t along = x.shape().normalize_axis(*axis, "take_along_axis");
+  const Attributes attributes = {{"axis", along}};
+  if (x.rank() != indices.rank()) return call<"take_along_axis">({x, indices}, attributes);
+  Shape of_x = x.shape(), of_indices = indices.shape();
+  bool fits = true;
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    const int64_t a = of_x[i], b = of_indices[i];
+    if (i == along || a == b) continue;
+    fits = fits && (a == 1 || b == 1 || a == kUnknown || b == kUnknown);
+    of_x[i] = of_indices[i] = a == 1 ? b : a;
+  }
+  // What doesn't fit the op names; what may only turn out to broadcast is kept for then.
+  if (fits && (is_open(x) || is_open(indices)) &&
+      (x.shape() != of_x || indices.shape() != of_indices)) {
+    return whole_of(
+        "take_along_axis", std::vector<Tensor>{x, indices},
+        {"numpy", "TakeAlongAxis", Json::object({{"axis", along}})},
+        [along](const std::vector<Tensor>& in) { return take_along_axis(in[0], in[1], along); });
+  }
+  if (!fits) return call<"take_along_axis">({x, indices}, attributes);
+  const auto widened = [](const Tensor& t, const Shape& shape) {
+    return t.shape() == shape ? t : broadcast_to(t, shape);
+  };
+  return call<"take_along_axis">({widened(x, of_x), widened(indices, of_indices)}, attributes);
 }
 
 Tensor one_hot(const Tensor& x, int64_t num_classes, int64_t axis, DTypeLike dtype) {
@@ -146,12 +169,18 @@ Tensor segment_sum(const Tensor& data, const Tensor& segment_ids, int64_t num_se
     return segment_sum(data, cast(segment_ids, DType::Int64), num_segments);  // holds any number
   }
   const Shape shape = Shape{num_segments}.concat(data.shape().slice(1));
-  // Ids don't count from the end: a negative one is as wrong as one too large.
-  if (is_signed(segment_ids.dtype())) {
-    const Tensor ids = where(segment_ids < 0, num_segments, segment_ids);
-    return call<"scatter_add">({ids, data}, {{"shape", shape.dims()}, {"axis", int64_t{0}}});
+  if (!shape.is_static() && is_open(data)) {
+    const Json config = Json::object({{"num_segments", num_segments}, {"sorted", false}});
+    return whole_of(
+        "segment_sum", std::vector<Tensor>{data, segment_ids}, {"math", "SegmentSum", config},
+        [=](const std::vector<Tensor>& in) { return segment_sum(in[0], in[1], num_segments); });
   }
-  return call<"scatter_add">({segment_ids, data}, {{"shape", shape.dims()}, {"axis", int64_t{0}}});
+  // Ids don't count from the end: a negative one is as wrong as one too large.
+  const Tensor ids = is_signed(segment_ids.dtype())
+                         ? where(segment_ids < 0, segment_ids - num_segments, segment_ids)
+                         : segment_ids;
+  return call<"scatter_add">({ids, data},
+                             {{"shape", shape.dims()}, {"axis", int64_t{0}}, {"segments", true}});
 }
 
 Tensor in_top_k(const Tensor& targets, const Tensor& predictions, int64_t k) {

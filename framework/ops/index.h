@@ -14,8 +14,8 @@ namespace cornu::ops {
 // axis, elements of the flattened x.
 Tensor take(const Tensor& x, const Tensor& indices, std::optional<int64_t> axis = {});
 
-// out[..., i, ...] = x[..., indices[..., i, ...], ...]; ranks are equal, sizes too except at
-// `axis`. Without an axis, of the flattened x, for flattened indices.
+// out[..., i, ...] = x[..., indices[..., i, ...], ...]; ranks are equal, other axes than `axis`
+// broadcast. Without an axis, of the flattened x, for flattened indices.
 Tensor take_along_axis(const Tensor& x, const Tensor& indices, std::optional<int64_t> axis = {});
 
 // A new axis of num_classes with 1 at the index, 0 elsewhere (everywhere for others). Floats count

@@ -7,6 +7,8 @@
 
 #include "framework/core/tensors.h"
 #include "framework/core/variable.h"
+#include "framework/graph/dispatch.h"
+#include "framework/graph/trace.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/index.h"
 #include "framework/ops/math.h"
@@ -96,13 +98,12 @@ std::vector<Index> spelled_out(const Tensor& x, const std::vector<Index>& key) {
 // ---- numbers and slices ----
 
 // A part of one axis: `count` elements (-1: the rest) from `begin` on, every `stride`-th, of the
-// axis in reverse order where `from_end`, put in reverse order after it where `turned`.
+// axis in reverse order where `from_end`.
 struct Part {
   int64_t begin = 0;
   int64_t count = kUnknown;
   int64_t stride = 1;
   bool from_end = false;
-  bool turned = false;
 };
 
 int64_t divided_up(int64_t a, int64_t b) { return a <= 0 ? 0 : (a - 1) / b + 1; }
@@ -118,36 +119,7 @@ Part part_of_number(int64_t number, int64_t size, int64_t axis, const Shape& sha
   return {.begin = number < 0 ? number + size : number, .count = 1};
 }
 
-// Of an axis whose size isn't known.
-Part part_of_open(const Slice& slice, int64_t axis, const Shape& shape) {
-  const int64_t start = slice.start.value_or(0);
-  if (slice.step > 0 && start >= 0) {
-    if (!slice.stop) return {.begin = start, .stride = slice.step};
-    if (*slice.stop >= 0) {
-      return {.begin = start,
-              .count = divided_up(*slice.stop - start, slice.step),
-              .stride = slice.step};
-    }
-    if (start == 0 && slice.step == 1) {
-      return {.begin = -Checked(*slice.stop, "get_item"), .from_end = true, .turned = true};
-    }
-  }
-  if (slice.step == 1 && start < 0 && !slice.stop) {
-    return {.count = -Checked(start, "get_item"), .from_end = true, .turned = true};
-  }
-  if (slice.step < 0 && !slice.start && !slice.stop) {
-    return {.stride = -slice.step, .from_end = true};
-  }
-  raise<InvalidArgument>(
-      "get_item: this slice needs the size of axis {}, which isn't known of a placeholder of shape "
-      "{}. Slice it within a layer (in its call method), where it is.",
-      axis, shape);
-}
-
-Part part_of_slice(const Slice& slice, int64_t size, int64_t axis, const Shape& shape) {
-  check<InvalidArgument>(slice.step != 0 && slice.step >= -std::numeric_limits<int64_t>::max(),
-                         "get_item: expected a step other than 0, got {}.", slice.step);
-  if (size == kUnknown) return part_of_open(slice, axis, shape);
+Part part_of_slice(const Slice& slice, int64_t size) {
   const bool forward = slice.step > 0;
   const int64_t least = forward ? 0 : -1;
   const int64_t most = forward ? size : size - 1;
@@ -166,10 +138,94 @@ Part part_of_slice(const Slice& slice, int64_t size, int64_t axis, const Shape& 
           .from_end = true};
 }
 
+// ---- slices of axes whose sizes aren't known ----
+
+// A slice up to where the axis ends. Its attributes are those of the op "slice", which it becomes.
+const OpDef& slice_as_far_op() {
+  static const auto* op = new OpDef{
+      .name = "slice",
+      .infer = {},
+      .vjp = {},
+      .traits = {},
+      .expand = [](const std::vector<Tensor>& in, const Attributes& attributes) {
+        const Shape& shape = in[0].shape();
+        Ints begins = attributes.get_ints("begin");
+        Ints counts = attributes.get_ints("size");
+        Ints strides = attributes.get_ints("strides");
+        for (size_t i = 0; i < begins.size(); ++i) {
+          const int64_t size = shape[static_cast<int64_t>(i)];
+          if (is_inferring_types() && size == unknown_size()) {  // and so is that of the part
+            begins[i] = 0;
+            counts[i] = size;
+            strides[i] = 1;
+            continue;
+          }
+          begins[i] = std::min(begins[i], size);
+          const int64_t room = divided_up(size - begins[i], strides[i]);
+          counts[i] = counts[i] == kUnknown ? room : std::min(counts[i], room);
+        }
+        return std::vector<Tensor>{ops::slice(in[0], begins, counts, strides)};
+      }};
+  return *op;
+}
+
+Tensor slice_as_far(const Tensor& x, int64_t axis, int64_t begin, int64_t count,
+                    int64_t stride = 1) {
+  if (begin == 0 && count == kUnknown && stride == 1) return x;
+  const auto rank = static_cast<size_t>(x.rank());
+  const auto place = static_cast<size_t>(axis);
+  Ints begins(rank, 0), counts(rank, kUnknown), strides(rank, 1);
+  begins[place] = begin;
+  counts[place] = count;
+  strides[place] = stride;
+  return apply(slice_as_far_op(), {x}, {{"begin", begins}, {"size", counts}, {"strides", strides}})
+      .front();
+}
+
+// The slice in steps each of which is the same for any size.
+Tensor sliced_open(const Tensor& x, const Slice& slice, int64_t axis) {
+  const auto then = [&](const Slice& first, const Slice& second) {
+    return sliced_open(sliced_open(x, first, axis), second, axis);
+  };
+  // Elements from the end on are the first ones of the axis in reverse order.
+  const auto from_end = [&](int64_t begin, int64_t count) {
+    return ops::flip(slice_as_far(ops::flip(x, axis), axis, begin, count), axis);
+  };
+  const int64_t start = slice.start.value_or(0);
+  const bool is_counted_from_end = start < 0 || slice.stop.value_or(0) < 0;
+  if (slice.step < 0) {
+    if (!slice.start && !slice.stop) {
+      return slice_as_far(ops::flip(x, axis), axis, 0, kUnknown, -slice.step);
+    }
+    if (slice.stop == -1) return slice_as_far(x, axis, 0, 0);
+    const auto next = [](const Slice::Place& place) {  // None after the last
+      return place && *place != -1 ? Slice::Place(Checked(*place, "get_item") + 1) : std::nullopt;
+    };
+    return then(Slice(next(slice.stop), next(slice.start)), Slice({}, {}, slice.step));
+  }
+  if (!is_counted_from_end) {
+    const int64_t count = slice.stop ? divided_up(*slice.stop - start, slice.step) : kUnknown;
+    return slice_as_far(x, axis, start, count, slice.step);
+  }
+  if (slice.step > 1) return then(Slice(slice.start, slice.stop), Slice({}, {}, slice.step));
+  if (start >= 0) {
+    if (start > 0) return then(Slice({}, slice.stop), Slice(start, {}));
+    return from_end(-Checked(*slice.stop, "get_item"), kUnknown);
+  }
+  if (!slice.stop) return from_end(0, -Checked(start, "get_item"));
+  check<InvalidArgument>(*slice.stop < 0,
+                         "get_item: what lies between {} and {} depends on the size of axis {}, "
+                         "which isn't known of a placeholder of shape {}. Slice it within a layer "
+                         "(in its call method), where it is.",
+                         start, *slice.stop, axis, x.shape());
+  return from_end(-Checked(*slice.stop, "get_item"),
+                  std::max<int64_t>(Checked(*slice.stop, "get_item") - start, 0));
+}
+
 // Numbers leave an axis of size 1; axes that tensors index stay whole.
-Tensor with_parts(const Tensor& x, const std::vector<Index>& entries) {
+Tensor with_parts(const Tensor& given, const std::vector<Index>& entries) {
+  Tensor x = given;
   Ints reversed;
-  Ints turned;
   Ints begins;
   Ints counts;
   Ints strides;
@@ -180,17 +236,24 @@ Tensor with_parts(const Tensor& x, const std::vector<Index>& entries) {
     const int64_t size = x.shape()[axis];
     Part part{.count = size};
     if (entry.number()) part = part_of_number(*entry.number(), size, axis, x.shape());
-    if (entry.slice()) part = part_of_slice(*entry.slice(), size, axis, x.shape());
+    if (const Slice* slice = entry.slice()) {
+      check<InvalidArgument>(
+          slice->step != 0 && slice->step >= -std::numeric_limits<int64_t>::max(),
+          "get_item: expected a step other than 0, got {}.", slice->step);
+      if (size == kUnknown) {
+        x = sliced_open(x, *slice, axis);
+      } else {
+        part = part_of_slice(*slice, size);
+      }
+    }
     if (part.from_end) reversed.push_back(axis);
-    if (part.turned) turned.push_back(axis);
     begins.push_back(part.begin);
     counts.push_back(part.count);
     strides.push_back(part.stride);
     whole = whole && part.begin == 0 && part.count == size && part.stride == 1;
   }
   const Tensor along = reversed.empty() ? x : ops::flip(x, reversed);
-  const Tensor sliced = whole ? along : ops::slice(along, begins, counts, strides);
-  return turned.empty() ? sliced : ops::flip(sliced, turned);
+  return whole ? along : ops::slice(along, begins, counts, strides);
 }
 
 // ---- tensors of numbers ----

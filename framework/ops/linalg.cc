@@ -69,6 +69,8 @@ struct System {
 };
 
 System prepared(const Tensor& a, const Tensor& b, std::string_view who) {
+  require_static(a, who);
+  require_static(b, who);
   check<InvalidArgument>(a.rank() >= 2 && b.rank() >= 1 && a.dim(-1) == a.dim(-2),
                          "{}: expected square matrices and right-hand sides, got shapes {} and {}.",
                          who, a.shape(), b.shape());
@@ -176,6 +178,7 @@ std::pair<Tensor, Tensor> slogdet(const Tensor& x) {
 Tensor logdet(const Tensor& x) { return sum(log(diagonal_of(cholesky(x))), -1) * 2; }
 
 Tensor inv(const Tensor& x) {
+  require_static(x, "inv");
   check<InvalidArgument>(x.rank() >= 2 && x.dim(-1) == x.dim(-2),
                          "inv: expected square matrices, got shape {}.", x.shape());
   const Tensor real = to_floating(x);
@@ -205,6 +208,7 @@ Tensor cholesky(const Tensor& x, bool upper) {
 }
 
 Tensor cholesky_inverse(const Tensor& x, bool upper) {
+  require_static(x, "cholesky_inverse");
   check<InvalidArgument>(x.rank() >= 2 && x.dim(-1) == x.dim(-2),
                          "cholesky_inverse: expected square matrices, got shape {}.", x.shape());
   const Tensor real = to_floating(x);

@@ -310,24 +310,6 @@ LoopBodyParts parts_of(TracedGraph traced, size_t own_carries, size_t xs) {
 
 namespace internal {
 
-bool any_placeholder(const std::vector<Tensor>& tensors) {
-  return !current_tracer() && std::ranges::any_of(tensors, [](const Tensor& tensor) {
-    return tensor.defined() && tensor.is_symbolic();
-  });
-}
-
-std::vector<Tensor> apply_whole(const char* name, const std::vector<Tensor>& inputs,
-                                std::function<std::vector<Tensor>(const std::vector<Tensor>&)> f) {
-  static const auto* none = new Graph;
-  const auto op = std::make_shared<OpDef>();
-  op->name = name;
-  op->expand = [f = std::move(f)](const std::vector<Tensor>& given, const Attributes&) {
-    return f(given);
-  };
-  // The attribute keeps the op alive, for as long as there is a node of it.
-  return cornu::apply(*op, inputs, {{"function", std::shared_ptr<const Graph>(op, none)}});
-}
-
 // Ops count in the key's first word, iterations in its second.
 ValueId next_turns_key(Graph& graph, ValueId key) {
   const ValueId one =

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops as nodes of a graph, and control flow as an op of a functional model. Internal to
-// framework/ops and autodiff.
+// Loops as nodes of a graph. Internal to framework/ops and autodiff.
 //
 // "scan" runs its body `length` times. Its inputs are the carries' initial values, xs (the body
 // takes slices along axis 0), invariant operands of the body and, where it is "counted", the actual
@@ -45,13 +44,6 @@ struct ScanPlan {
 // Traces f once and applies "scan". Random ops in f draw new numbers in each iteration, and
 // variables that it assigns are carried. InvalidArgument when a carry changes its type.
 ScanResult traced_scan(const ScanFunction& f, const ScanPlan& plan);
-
-// Whether one of these is a functional model's, whose sizes may be unknown.
-bool any_placeholder(const std::vector<Tensor>& tensors);
-// A function of tensors as one op of a functional model, which calls it when it is run and when its
-// shapes are inferred.
-std::vector<Tensor> apply_whole(const char* name, const std::vector<Tensor>& inputs,
-                                std::function<std::vector<Tensor>(const std::vector<Tensor>&)> f);
 
 // InvalidArgument, naming carry and types, unless all carries kept their types.
 void require_kept_types(const std::vector<Tensor>& before, const std::vector<Tensor>& after,

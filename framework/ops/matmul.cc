@@ -7,6 +7,7 @@
 #include "framework/ops/math.h"
 #include "framework/ops/reduce.h"
 #include "framework/ops/shape.h"
+#include "framework/ops/whole_op.h"
 
 namespace cornu::ops {
 
@@ -103,7 +104,10 @@ Tensor matmul(const Tensor& left, const Tensor& right, const MatmulOptions& opti
 Tensor dot(const Tensor& a, const Tensor& b) {
   if (a.rank() == 0 || b.rank() == 0) return multiply(a, b);
   if (b.rank() <= 2) return narrow_product(a, b);
-  require_static(b, "dot");
+  if (is_open(a) || is_open(b)) {
+    return whole_of("dot", std::vector<Tensor>{a, b}, {"numpy", "Dot"},
+                    [](const std::vector<Tensor>& in) { return dot(in[0], in[1]); });
+  }
   std::vector<int64_t> order = {b.rank() - 2};
   for (int64_t axis = 0; axis < b.rank(); ++axis) {
     if (axis != b.rank() - 2) order.push_back(axis);
@@ -131,8 +135,12 @@ Tensor tensordot(const Tensor& a, const Tensor& b, int64_t axes) {
 
 Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int64_t>& axes1,
                  const std::vector<int64_t>& axes2) {
-  require_static(a, "tensordot");
-  require_static(b, "tensordot");
+  if (is_open(a) || is_open(b)) {
+    const Json config = Json::object({{"axes", Json::array({axes1, axes2})}});
+    return whole_of(
+        "tensordot", std::vector<Tensor>{a, b}, {"numpy", "Tensordot", config},
+        [=](const std::vector<Tensor>& in) { return tensordot(in[0], in[1], axes1, axes2); });
+  }
   // The free axes, then the summed ones in the order given.
   auto arrange = [](const Tensor& x, const std::vector<int64_t>& summed, bool summed_first) {
     std::vector<int64_t> pairs;

@@ -11,6 +11,7 @@
 #include "framework/ops/matmul.h"
 #include "framework/ops/reduce.h"
 #include "framework/ops/shape.h"
+#include "framework/ops/whole_op.h"
 
 namespace cornu::ops {
 
@@ -25,15 +26,22 @@ Tensor band(const Tensor& x, std::optional<int64_t> least, std::optional<int64_t
                          who, x.shape());
   const int64_t rows = x.dim(-2);
   const int64_t columns = x.dim(-1);
-  check<InvalidArgument>(rows != kUnknown && columns != kUnknown,
-                         "{}: expected known sizes of the last two axes, got a placeholder of "
-                         "shape {}. Call it within a layer (in its call method), where they are.",
-                         who, x.shape());
   const Tensor keep =
       most ? tri(rows, {.m = columns, .k = *most, .dtype = DType::Bool})
            : logical_not(
                  tri(rows, {.m = columns, .k = Checked(*least, who) - 1, .dtype = DType::Bool}));
   return x.dtype() == DType::Bool ? logical_and(keep, x) : where(keep, x, 0);
+}
+
+// tril or triu of a placeholder whose matrices may have any size.
+Tensor open_band(const char* name, const char* class_name, const Tensor& x, int64_t k,
+                 Tensor (*f)(const Tensor&, int64_t)) {
+  return whole_of(name, x, {"numpy", class_name, Json::object({{"k", k}})},
+                  [=](const Tensor& in) { return f(in, k); });
+}
+
+bool has_open_matrices(const Tensor& x) {
+  return x.rank() >= 2 && (is_open(x, -1) || is_open(x, -2));
 }
 
 // Component i along the last axis.
@@ -45,7 +53,7 @@ Tensor diag(const Tensor& x, int64_t k) {
   check<InvalidArgument>(x.rank() == 1 || x.rank() == 2,
                          "diag: expected a vector or a matrix, got shape {}.", x.shape());
   if (x.rank() == 2) return diagonal(x, {.offset = k});
-  require_static(x, "diag");
+  if (is_open(x)) return open_band("diag", "Diag", x, k, diag);
   const int64_t above = std::max<int64_t>(-Checked(k, "diag"), 0);
   const int64_t below = std::max<int64_t>(k, 0);
   const int64_t size = Checked(x.dim(0), "diag") + above + below;
@@ -65,6 +73,12 @@ Tensor diagonal(const Tensor& x, const DiagonalOptions& options) {
   check<InvalidArgument>(row_axis != column_axis,
                          "diagonal: expected two different axes, got {} and {}.", options.axis1,
                          options.axis2);
+  if (is_open(x)) {
+    const Json config = Json::object(
+        {{"offset", options.offset}, {"axis1", options.axis1}, {"axis2", options.axis2}});
+    return whole_of("diagonal", x, {"numpy", "Diagonal", config},
+                    [options](const Tensor& in) { return diagonal(in, options); });
+  }
   std::vector<int64_t> order;
   for (int64_t axis = 0; axis < x.rank(); ++axis) {
     if (axis != row_axis && axis != column_axis) order.push_back(axis);
@@ -72,7 +86,6 @@ Tensor diagonal(const Tensor& x, const DiagonalOptions& options) {
   order.push_back(row_axis);
   order.push_back(column_axis);
   const Tensor matrices = transpose(x, order);
-  require_static(matrices, "diagonal");
   const Shape leading = matrices.shape().slice(0, x.rank() - 2);
   const int64_t rows = matrices.dim(-2);
   const int64_t columns = matrices.dim(-1);
@@ -93,8 +106,12 @@ Tensor trace(const Tensor& x, const DiagonalOptions& options) {
   return sum(diagonal(x, options), -1);
 }
 
-Tensor tril(const Tensor& x, int64_t k) { return band(x, {}, k, "tril"); }
-Tensor triu(const Tensor& x, int64_t k) { return band(x, k, {}, "triu"); }
+Tensor tril(const Tensor& x, int64_t k) {
+  return has_open_matrices(x) ? open_band("tril", "Tril", x, k, tril) : band(x, {}, k, "tril");
+}
+Tensor triu(const Tensor& x, int64_t k) {
+  return has_open_matrices(x) ? open_band("triu", "Triu", x, k, triu) : band(x, k, {}, "triu");
+}
 
 Tensor cross(const Tensor& x1, const Tensor& x2, const CrossOptions& options) {
   const auto [first, second] = unify(x1, x2, "cross");
@@ -128,8 +145,10 @@ Tensor vdot(const Tensor& x1, const Tensor& x2) {
 }
 
 Tensor kron(const Tensor& x1, const Tensor& x2) {
-  require_static(x1, "kron");
-  require_static(x2, "kron");
+  if (is_open(x1) || is_open(x2)) {
+    return whole_of("kron", std::vector<Tensor>{x1, x2}, {"numpy", "Kron"},
+                    [](const std::vector<Tensor>& in) { return kron(in[0], in[1]); });
+  }
   const int64_t rank = std::max(x1.rank(), x2.rank());
   auto padded = [&](const Tensor& x) {
     return Shape(std::vector<int64_t>(static_cast<size_t>(rank - x.rank()), 1)).concat(x.shape());

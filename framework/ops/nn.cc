@@ -11,6 +11,7 @@
 #include "framework/ops/math.h"
 #include "framework/ops/reduce.h"
 #include "framework/ops/shape.h"
+#include "framework/ops/whole_op.h"
 
 namespace cornu::ops {
 
@@ -324,6 +325,10 @@ Tensor sparse_categorical_crossentropy(const Tensor& target, const Tensor& outpu
 
 Tensor sparsemax(const Tensor& x, int64_t axis) {
   const int64_t at = x.shape().normalize_axis(axis, "sparsemax");
+  if (is_open(x, at)) {
+    return whole_of("sparsemax", x, {"nn", "Sparsemax", Json::object({{"axis", axis}})},
+                    [axis](const Tensor& in) { return sparsemax(in, axis); });
+  }
   const Tensor z = moveaxis(to_floating(x), at, -1);
   const Tensor sorted = sort(z, -1, true);
   const Tensor rank = cast(arange(1, z.shape().back() + 1), z.dtype());

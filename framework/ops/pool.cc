@@ -9,6 +9,7 @@
 #include "framework/ops/limits.h"
 #include "framework/ops/math.h"
 #include "framework/ops/shape.h"
+#include "framework/ops/whole_op.h"
 
 namespace cornu::ops {
 
@@ -123,6 +124,15 @@ Tensor pool(const char* who, const Tensor& x, const Sizes& pool_size, const Pool
   const auto window = pool_size.spread(axes, who, "pool_size");
   const auto strides =
       options.strides.given() ? options.strides.spread(axes, who, "strides") : window;
+  if (has_open_padding(x, options.padding, strides)) {
+    const bool is_max = std::string_view(kName.text) == "max_pool";
+    const Json config = Json::object({{"pool_size", window},
+                                      {"strides", strides},
+                                      {"padding", "same"},
+                                      {"data_format", "channels_last"}});
+    return whole_of(who, x, {"nn", is_max ? "MaxPool" : "AveragePool", config},
+                    [=](const Tensor& in) { return pool<kName>(who, in, pool_size, options); });
+  }
   const std::vector<int64_t> dilation(static_cast<size_t>(axes), 1);
   const auto padding =
       options.padding.resolve(x.shape().slice(1, axes + 1).dims(), window, strides, dilation, who);
@@ -222,6 +232,13 @@ Tensor adaptive_pool(const char* who, Tensor x, const Sizes& output_size, bool a
                          "{}: expected an input (batch, spatial…, channels), got {}.", who,
                          x.shape());
   const auto counts = output_size.spread(x.rank() - 2, who, "output_size");
+  bool open = false;
+  for (int64_t axis = 1; axis + 1 < x.rank(); ++axis) open = open || is_open(x, axis);
+  if (open) {
+    const Json config = Json::object({{"output_size", counts}, {"data_format", "channels_last"}});
+    return whole_of(who, x, {"nn", average ? "AdaptiveAveragePool" : "AdaptiveMaxPool", config},
+                    [=](const Tensor& in) { return adaptive_pool(who, in, output_size, average); });
+  }
   std::vector<int64_t> window;
   for (int64_t axis = 1; axis + 1 < x.rank(); ++axis) {
     const int64_t size = x.dim(axis);

@@ -4,8 +4,8 @@
 
 #include "framework/ops/arrange.h"
 #include "framework/ops/definition.h"
-#include "framework/ops/image_batch.h"
 #include "framework/ops/shape.h"
+#include "framework/ops/whole_op.h"
 
 namespace cornu::ops {
 

@@ -8,8 +8,10 @@
 #include "framework/graph/trace.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/index.h"
+#include "framework/ops/indexing.h"
 #include "framework/ops/limits.h"
 #include "framework/ops/math.h"
+#include "framework/ops/whole_op.h"
 
 namespace cornu::ops {
 
@@ -50,8 +52,8 @@ Tensor reshape(const Tensor& x, const Shape& newshape) {
   const int64_t open = unknown_axes(target);
   check<InvalidArgument>(open <= 1,
                          "reshape: expected at most one unknown axis (-1), got {} for a tensor of "
-                         "shape {}. Call it within a layer (in its call method), where sizes are "
-                         "known.",
+                         "shape {}. ops::expand_dims, ops::squeeze and ops::rearrange take any; or "
+                         "call it within a layer (in its call method), where sizes are known.",
                          target, x.shape());
   if (x.shape().is_static()) {
     Checked known(1, "reshape");
@@ -111,7 +113,17 @@ Tensor expand_dims(const Tensor& x, const Axes& axis) {
   const Ints given = axis.values();
   check<InvalidArgument>(!axis.all(), "expand_dims: expected an axis, got none.");
   Shape shape(Ints(to_index(x.rank()) + given.size(), 0));
-  for (int64_t added : axis.normalized(shape, "expand_dims")) shape[added] = 1;
+  const Ints added = axis.normalized(shape, "expand_dims");
+  if (unknown_axes(x.shape()) > 1 && is_open(x)) {  // not to be said as a reshape
+    Tensor result = x.strong();
+    for (int64_t one : added) {
+      result =
+          whole_of("expand_dims", result, {"numpy", "ExpandDims", Json::object({{"axis", one}})},
+                   [one](const Tensor& in) { return expand_dims(in, one); });
+    }
+    return result;
+  }
+  for (int64_t one : added) shape[one] = 1;
   int64_t next = 0;
   for (int64_t i = 0; i < shape.rank(); ++i) {
     if (shape[i] == 0) shape[i] = x.shape()[next++];
@@ -127,9 +139,13 @@ Tensor squeeze(const Tensor& x, const Axes& axis) {
                            x.shape());
     if (x.shape()[i] == 1) axes.push_back(i);
   }
-  if (unknown_axes(x.shape()) > 1 && !axes.empty()) {
-    // Not to be said as a reshape; the largest of one element is that.
-    return call<"reduce_max">({x}, {{"axes", axes}, {"keepdims", false}});
+  if (unknown_axes(x.shape()) > 1 && is_open(x)) {
+    Tensor result = x.strong();
+    for (auto i = axes.rbegin(); i != axes.rend(); ++i) {
+      result = whole_of("squeeze", result, {"numpy", "Squeeze", Json::object({{"axis", *i}})},
+                        [one = *i](const Tensor& in) { return squeeze(in, one); });
+    }
+    return result;
   }
   Shape shape;
   for (int64_t i = 0; i < x.rank(); ++i) {
@@ -178,12 +194,21 @@ std::vector<Tensor> unstack(const Tensor& x, int64_t axis) {
 }
 
 std::vector<Tensor> split(const Tensor& x, int64_t sections, int64_t axis) {
-  const int64_t size = known_size(x, x.shape().normalize_axis(axis, "split"), "split");
-  check<InvalidArgument>(sections > 0 && size % sections == 0,
+  const int64_t size = x.shape()[x.shape().normalize_axis(axis, "split")];
+  const bool open = is_open(x, axis);
+  // Of an unknown number some may fit.
+  const bool may_fit = open || (is_inferring_types() && size == unknown_size());
+  check<InvalidArgument>(sections > 0 && (size % sections == 0 || may_fit),
                          "split: expected a number of equal parts of axis {} of shape {}, got {}. "
                          "For unequal parts, give the places where they begin.",
                          axis, x.shape(), sections);
   require_few(sections, "parts", "split");
+  if (open) {
+    const Json config = Json::object({{"indices_or_sections", sections}, {"axis", axis}});
+    return apply_whole("split", {x}, {"numpy", "Split", config},
+                       [=](const std::vector<Tensor>& in) { return split(in[0], sections, axis); });
+  }
+  if (size % sections != 0) return std::vector<Tensor>(to_index(sections), x.strong());
   Ints indices;
   for (int64_t i = 1; i < sections; ++i) indices.push_back(i * (size / sections));
   return split(x, indices, axis);
@@ -224,6 +249,11 @@ Tensor slice(const Tensor& x, const std::vector<int64_t>& start_indices,
 
 Tensor slice_axis(const Tensor& x, int64_t axis, int64_t begin, std::optional<int64_t> end) {
   const int64_t normalized = x.shape().normalize_axis(axis, "slice_axis");
+  if (is_open(x, normalized) && (begin < 0 || end.value_or(0) < 0)) {
+    std::vector<Index> key(to_index(normalized), Slice());
+    key.push_back(Slice(begin, end));
+    return get_item(x, key);
+  }
   auto place = [&](int64_t index) {
     return index < 0 ? index + known_size(x, normalized, "slice_axis") : index;
   };
@@ -291,6 +321,20 @@ Tensor pad(const Tensor& x, const std::vector<std::pair<int64_t, int64_t>>& pad_
   check<InvalidArgument>(static_cast<int64_t>(pad_width.size()) == x.rank(),
                          "pad: expected {} pairs for shape {}, got {}.", x.rank(), x.shape(),
                          pad_width.size());
+  const bool is_mirrored_open = [&] {
+    for (int64_t axis = 0; axis < x.rank(); ++axis) {
+      if (pad_width[to_index(axis)] != std::pair<int64_t, int64_t>() && is_open(x, axis))
+        return true;
+    }
+    return false;
+  }();
+  if (is_mirrored_open) {
+    Json::Array widths;
+    for (const auto& [before, after] : pad_width) widths.push_back(Json::array({before, after}));
+    const Json config = Json::object({{"pad_width", std::move(widths)}, {"mode", options.mode}});
+    return whole_of("mirrored_pad", x, {"numpy", "Pad", config},
+                    [=](const Tensor& in) { return pad(in, pad_width, options); });
+  }
   Tensor result = x.strong();
   for (int64_t axis = 0; axis < x.rank(); ++axis) {
     result = mirrored(result, axis, pad_width[to_index(axis)], options.mode == "reflect" ? 1 : 0);
@@ -308,7 +352,14 @@ namespace {
 // Of a placeholder: axes of unknown size stay as they are.
 Tensor tiled(const Tensor& x, const std::vector<int64_t>& repeats) {
   const int64_t first = x.rank() - std::ssize(repeats);
-  if (first < 0) require_static(x, "tile");  // which it isn't
+  bool known = first >= 0;
+  for (int64_t axis = std::max<int64_t>(first, 0); known && axis < x.rank(); ++axis) {
+    known = repeats[to_index(axis - first)] == 1 || x.shape()[axis] != kUnknown;
+  }
+  if (!known) {
+    return whole_of("tile", x, {"numpy", "Tile", Json::object({{"repeats", repeats}})},
+                    [=](const Tensor& in) { return tile(in, repeats); });
+  }
   Tensor result = x.strong();
   for (int64_t axis = std::max<int64_t>(first, 0); axis < x.rank(); ++axis) {
     const int64_t copies = repeats[to_index(axis - first)];
@@ -367,9 +418,13 @@ Tensor repeat(const Tensor& x, int64_t repeats, std::optional<int64_t> axis) {
   check<InvalidArgument>(repeats >= 0, "repeat: expected repeats from 0, got {}.", repeats);
   if (!axis) return repeat(ravel(x), repeats, 0);
   const int64_t normalized = x.shape().normalize_axis(*axis, "repeat");
+  if (is_open(x, normalized)) {
+    const Json config = Json::object({{"repeats", repeats}, {"axis", normalized}});
+    return whole_of("repeat", x, {"numpy", "Repeat", config},
+                    [=](const Tensor& in) { return repeat(in, repeats, normalized); });
+  }
   if (!x.shape().is_static()) {
-    const int64_t size = known_size(x, normalized, "repeat");
-    return repeated(x, std::vector<int64_t>(to_index(size), repeats), normalized);
+    return repeated(x, std::vector<int64_t>(to_index(x.shape()[normalized]), repeats), normalized);
   }
   const Shape before = x.shape().slice(0, normalized + 1);
   const Shape after = x.shape().slice(normalized + 1);

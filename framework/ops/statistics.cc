@@ -16,6 +16,7 @@
 #include "framework/ops/reduce.h"
 #include "framework/ops/shape.h"
 #include "framework/ops/values.h"
+#include "framework/ops/whole_op.h"
 
 namespace cornu::ops {
 
@@ -31,7 +32,6 @@ Tensor to_numbers(const Tensor& x) {
 
 // The axes, as one last axis behind the others.
 Tensor axes_to_end(const Tensor& x, const Ints& axes) {
-  require_static(x, "quantile");
   Ints order;
   Shape kept;
   Checked count(1, "quantile");
@@ -101,6 +101,37 @@ Tensor quantile_of(const Tensor& x, const Tensor& q, const QuantileOptions& opti
   result = moveaxis(result, -1, 0);
   const Shape kept = reduced_shape(x.shape(), axes, options.keepdims);
   return reshape(result, q.shape().concat(kept));
+}
+
+// A function of Keras's that is some quantile: "median", class Median.
+struct QuantileKind {
+  const char* name;
+  const char* class_name;
+  Nan nan;
+  double scale = 1;  // of q
+};
+
+Json axis_of(const Axes& axis) { return axis.all() ? Json() : one_or_list(axis.values()); }
+
+Tensor quantile_of_kind(const QuantileKind& kind, const Tensor& x, const Tensor& q,
+                        const QuantileOptions& options) {
+  if (!is_open(x)) {
+    const Tensor parts = kind.scale == 1 ? q : cast(q, DType::Float64) / kind.scale;
+    return quantile_of(x, parts, options, kind.nan, kind.name);
+  }
+  const Json config = Json::object({{"axis", axis_of(options.axis)},
+                                    {"method", options.method},
+                                    {"keepdims", options.keepdims}});
+  return whole_of(
+      kind.name, std::vector<Tensor>{x, q}, {"numpy", kind.class_name, config},
+      [=](const std::vector<Tensor>& in) { return quantile_of_kind(kind, in[0], in[1], options); });
+}
+
+Tensor median_of_kind(const QuantileKind& kind, const Tensor& x, const Axes& axis, bool keepdims) {
+  if (!is_open(x)) return quantile_of_kind(kind, x, 0.5, {.axis = axis, .keepdims = keepdims});
+  const Json config = Json::object({{"axis", axis_of(axis)}, {"keepdims", keepdims}});
+  return whole_of(kind.name, x, {"numpy", kind.class_name, config},
+                  [=](const Tensor& in) { return median_of_kind(kind, in, axis, keepdims); });
 }
 
 // Products of all elements up to each one along an axis, by doubling.
@@ -213,22 +244,22 @@ Tensor average(const Tensor& x, const Axes& axis, const Tensor& weights) {
 }
 
 Tensor median(const Tensor& x, const Axes& axis, bool keepdims) {
-  return quantile_of(x, 0.5, {.axis = axis, .keepdims = keepdims}, Nan::Propagates, "median");
+  return median_of_kind({"median", "Median", Nan::Propagates}, x, axis, keepdims);
 }
 Tensor quantile(const Tensor& x, const Tensor& q, const QuantileOptions& options) {
-  return quantile_of(x, q, options, Nan::Propagates, "quantile");
+  return quantile_of_kind({"quantile", "Quantile", Nan::Propagates}, x, q, options);
 }
 Tensor percentile(const Tensor& x, const Tensor& q, const QuantileOptions& options) {
-  return quantile_of(x, cast(q, DType::Float64) / 100, options, Nan::Propagates, "percentile");
+  return quantile_of_kind({"percentile", "Percentile", Nan::Propagates, 100}, x, q, options);
 }
 Tensor nanmedian(const Tensor& x, const Axes& axis, bool keepdims) {
-  return quantile_of(x, 0.5, {.axis = axis, .keepdims = keepdims}, Nan::Missing, "nanmedian");
+  return median_of_kind({"nanmedian", "Nanmedian", Nan::Missing}, x, axis, keepdims);
 }
 Tensor nanquantile(const Tensor& x, const Tensor& q, const QuantileOptions& options) {
-  return quantile_of(x, q, options, Nan::Missing, "nanquantile");
+  return quantile_of_kind({"nanquantile", "Nanquantile", Nan::Missing}, x, q, options);
 }
 Tensor nanpercentile(const Tensor& x, const Tensor& q, const QuantileOptions& options) {
-  return quantile_of(x, cast(q, DType::Float64) / 100, options, Nan::Missing, "nanpercentile");
+  return quantile_of_kind({"nanpercentile", "Nanpercentile", Nan::Missing, 100}, x, q, options);
 }
 
 Tensor ptp(const Tensor& x, const Axes& axis, bool keepdims) {
@@ -258,6 +289,12 @@ Tensor psnr(const Tensor& x1, const Tensor& x2, double max_val) {
 Tensor correlate(const Tensor& x1, const Tensor& x2, const std::string& mode) {
   check<InvalidArgument>(mode == "valid" || mode == "same" || mode == "full",
                          "correlate: unknown mode '{}'. Known: valid, same, full.", mode);
+  if (is_open(x1) || is_open(x2)) {
+    return whole_of(
+        "correlate", std::vector<Tensor>{x1, x2},
+        {"numpy", "Correlate", Json::object({{"mode", mode}})},
+        [mode](const std::vector<Tensor>& in) { return correlate(in[0], in[1], mode); });
+  }
   const auto [a, b] = unify(to_floating(x1), to_floating(x2), "correlate");
   check<InvalidArgument>(a.rank() == 1 && b.rank() == 1 && a.dim(0) >= 1 && b.dim(0) >= 1,
                          "correlate: expected two vectors with elements, got {} and {}.", a.shape(),
@@ -364,15 +401,25 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& values, const s
 Tensor digitize(const Tensor& x, const Tensor& bins) { return searchsorted(bins, x, "right"); }
 
 Tensor cumprod(const Tensor& x, std::optional<int64_t> axis, std::optional<DTypeLike> dtype) {
+  if (is_open(x)) {
+    const Json config = Json::object({{"axis", axis ? Json(*axis) : Json()},
+                                      {"dtype", dtype ? Json(to_string(*dtype)) : Json()}});
+    return whole_of("cumprod", x, {"numpy", "Cumprod", config},
+                    [=](const Tensor& in) { return cumprod(in, axis, dtype); });
+  }
   const Tensor numbers = to_numbers(cast(x, dtype.value_or(x.dtype())));
   const Tensor along = axis ? numbers : ravel(numbers);
-  require_static(along, "cumprod");
   return running_products(along, along.shape().normalize_axis(axis.value_or(0), "cumprod"));
 }
 
 Tensor diff(const Tensor& x, int64_t n, int64_t axis) {
   check<InvalidArgument>(n >= 0, "diff: expected n >= 0, got {}.", n);
   const int64_t along = x.shape().normalize_axis(axis, "diff");
+  if (n > 0 && is_open(x, along)) {
+    const Json config = Json::object({{"n", n}, {"axis", axis}});
+    return whole_of("diff", x, {"numpy", "Diff", config},
+                    [=](const Tensor& in) { return diff(in, n, axis); });
+  }
   Tensor result = x.strong();
   require_few(std::min(n, result.dim(along)), "differences of differences", "diff");
   for (int64_t i = 0; i < n && result.dim(along) > 0; ++i) {
@@ -384,6 +431,20 @@ Tensor diff(const Tensor& x, int64_t n, int64_t axis) {
 }
 
 Tensor trapezoid(const Tensor& y, const TrapezoidOptions& options) {
+  if (is_open(y, options.axis)) {
+    TrapezoidOptions rest = options;
+    rest.x = {};
+    if (!options.x.defined()) {
+      const Json config = Json::object({{"x", {}}, {"dx", options.dx}, {"axis", options.axis}});
+      return whole_of("trapezoid", y, {"numpy", "Trapezoid", config},
+                      [=](const Tensor& in) { return trapezoid(in, rest); });
+    }
+    return as_whole("trapezoid", {y, options.x}, [rest](const std::vector<Tensor>& in) {
+      TrapezoidOptions all = rest;
+      all.x = in[1];
+      return trapezoid(in[0], all);
+    });
+  }
   const Tensor last = moveaxis(to_floating(y), options.axis, -1);
   check<InvalidArgument>(last.dim(-1) > 0, "trapezoid: expected samples along axis {}, got {}.",
                          options.axis, y.shape());

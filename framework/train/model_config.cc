@@ -117,7 +117,10 @@ LayerHandle input_layer_from_config(const Json& config) {
 
 Json serialize_part(const Layer& layer) {
   if (const auto* model = dynamic_cast<const Model*>(&layer)) return serialize_model(*model);
-  if (const auto* op = dynamic_cast<const OpLayer*>(&layer)) return serialize_op(*op);
+  if (const auto* op = dynamic_cast<const OpLayer*>(&layer)) {
+    const Json entry = op->keras_entry();
+    return entry.is_null() ? serialize_op(*op) : entry;
+  }
   if (const auto* op = dynamic_cast<const KerasOp*>(&layer)) return op->entry();
   return serialize_layer(layer);
 }

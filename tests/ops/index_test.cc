@@ -58,6 +58,18 @@ TEST_CASE("take_along_axis: value and gradients") {
            {1, 3}, {v[3], v[1], v[5]});
 }
 
+TEST_CASE("take_along_axis broadcasts other axes") {
+  const Tensor x = random_tensor({2, 5, 3}, -2, 2, 4);
+  const Tensor places = Tensor::from<int32_t>({4, 0, -2, 1}, {2, 2, 1});
+  const auto taken = [](const Tensor& a, const Tensor& b) { return ops::take_along_axis(a, b, 1); };
+  check_same(taken(x, places), taken(x, ops::broadcast_to(places, {2, 2, 3})));
+  const Tensor row = x[Slice(0, 1)];
+  check_same(taken(row, places), taken(ops::broadcast_to(row, {2, 5, 3}), places));
+  CHECK(message_of<InvalidArgument>([&] {
+          taken(x, ops::zeros({3, 2, 1}, "int32"));
+        }).starts_with("take_along_axis: expected indices of shape (2, 5, 3) but for axis 1"));
+}
+
 TEST_CASE("take_along_axis without an axis") {
   const Tensor x = Tensor::from(std::vector<float>{1, 2, 3, 4}, {2, 2});
   check_values(ops::take_along_axis(x, Tensor::from({{3}, {0}})), {2}, {4, 1});

@@ -19,7 +19,7 @@ Value checked_indices(const KernelSpec& spec, const Value& indices, const Shape&
   } else {  // the largest of uint64 are negative there
     bad = either(to, bad, compare(to, "LT", wide, like(to, 0, wide)));
   }
-  const std::string op = spec.op.name == "gather" ? "take" : spec.op.name;
+  const std::string op = indexing_name(spec);
   const bool is_unsigned = indices.dtype() == DType::UInt64;
   to.refuse(bad, wide, [=](int64_t value, int64_t) {
     const std::string index =

@@ -36,7 +36,7 @@ struct AxisView {
 class IndexReader {
  public:
   IndexReader(const KernelSpec& spec, const TensorType& indices, AxisView view)
-      : op_(name_of(spec.op)),
+      : op_(indexing_name(spec)),
         dtype_(indices.dtype),
         count_(indices.shape.num_elements()),
         view_(std::move(view)) {}
@@ -73,12 +73,6 @@ class IndexReader {
   }
 
  private:
-  // What programs call it.
-  static std::string name_of(const OpDef& op) {
-    if (op.name == "gather" || op.name == "gather_rows") return "take";
-    return op.name == "sum_rows" ? "scatter_add" : op.name;
-  }
-
   static constexpr int64_t kGrain = 16384;  // indices that a thread reads, at least
 
   // Refuses the first of `values` that place_of(i) says is outside of the axis.

@@ -77,7 +77,7 @@ bool lower_iota(const KernelSpec& spec, Lowering& lowering) {
 
 int64_t add_index_check(const KernelSpec& spec, DType dtype, const Shape& shape, int64_t axis,
                         Lowering& lowering) {
-  const std::string op = spec.op.name == "gather" ? "take" : spec.op.name;
+  const std::string op = indexing_name(spec);
   return lowering.add_check([=](int64_t value) {
     const std::string index = dtype == DType::UInt64 ? fmt::to_string(static_cast<uint64_t>(value))
                                                      : fmt::to_string(value);

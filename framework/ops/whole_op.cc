@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/ops/whole_op.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "framework/graph/dispatch.h"
+#include "framework/graph/graph.h"
+#include "framework/ops/definition.h"
+
+namespace cornu::ops::internal {
+namespace {
+
+std::shared_ptr<OpDef> definition(const char* name, WholeFunction f) {
+  const auto op = std::make_shared<OpDef>();
+  op->name = name;
+  op->expand = [f = std::move(f)](const std::vector<Tensor>& given, const Attributes&) {
+    return f(given);
+  };
+  return op;
+}
+
+// The attribute keeps the op alive, for as long as there is a node of it.
+AttributeValue keeping(const std::shared_ptr<OpDef>& op) {
+  static const auto* none = new Graph;
+  return std::shared_ptr<const Graph>(op, none);
+}
+
+// One definition for each form, so that nodes which do the same compare equal.
+std::shared_ptr<OpDef> definition_of(const std::string& form, const char* name, WholeFunction f) {
+  static std::mutex mutex;
+  static auto* known = new std::map<std::string, std::weak_ptr<OpDef>>;
+  const std::lock_guard lock(mutex);
+  std::erase_if(*known, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<OpDef>& place = (*known)[form];
+  std::shared_ptr<OpDef> op = place.lock();
+  if (!op) place = op = definition(name, std::move(f));
+  return op;
+}
+
+}  // namespace
+
+bool any_placeholder(const std::vector<Tensor>& tensors) {
+  return !current_tracer() && std::ranges::any_of(tensors, [](const Tensor& tensor) {
+    return tensor.defined() && tensor.is_symbolic();
+  });
+}
+
+bool is_open(const Tensor& x) { return !x.shape().is_static() && any_placeholder({x}); }
+bool is_open(const Tensor& x, int64_t axis) { return x.dim(axis) == kUnknown && is_open(x); }
+
+std::vector<Tensor> apply_whole(const char* name, const std::vector<Tensor>& inputs,
+                                WholeFunction f) {
+  const auto op = definition(name, std::move(f));
+  return cornu::apply(*op, inputs, {{"function", keeping(op)}});
+}
+
+std::vector<Tensor> apply_whole(const char* name, const std::vector<Tensor>& inputs,
+                                const KerasForm& form, WholeFunction f) {
+  const std::string text = Json::object({{"module", "keras.src.ops." + form.module},
+                                         {"class_name", form.class_name},
+                                         {"config", form.config}})
+                               .dump();
+  const auto op = definition_of(text, name, std::move(f));
+  return cornu::apply(*op, inputs, {{"function", keeping(op)}, {kKerasForm, text}});
+}
+
+Tensor whole_of(const char* name, const Tensor& x, const KerasForm& form,
+                std::function<Tensor(const Tensor&)> f) {
+  const auto of_all = [f = std::move(f)](const std::vector<Tensor>& in) {
+    return std::vector<Tensor>{f(in[0])};
+  };
+  return apply_whole(name, {x}, form, of_all).front();
+}
+
+Tensor whole_of(const char* name, const std::vector<Tensor>& inputs, const KerasForm& form,
+                std::function<Tensor(const std::vector<Tensor>&)> f) {
+  const auto all = [f = std::move(f)](const std::vector<Tensor>& in) {
+    return std::vector<Tensor>{f(in)};
+  };
+  return apply_whole(name, inputs, form, all).front();
+}
+
+Tensor as_whole(const char* name, const std::vector<Tensor>& inputs,
+                const std::function<Tensor(const std::vector<Tensor>&)>& f, int64_t first) {
+  for (const Tensor& input : inputs) require_defined(input, name);
+  const bool known = std::all_of(inputs.begin(), inputs.end(), [&](const Tensor& input) {
+    return input.shape().slice(std::min(first, input.rank())).is_static();
+  });
+  if (known || !any_placeholder(inputs)) return f(inputs);
+  return apply_whole(
+             name, inputs,
+             [f](const std::vector<Tensor>& given) { return std::vector<Tensor>{f(given)}; })
+      .front();
+}
+
+bool has_open_padding(const Tensor& x, const Padding& padding,
+                      const std::vector<int64_t>& strides) {
+  if (!padding.is_same()) return false;
+  for (size_t i = 0; i < strides.size(); ++i) {
+    if (strides[i] > 1 && is_open(x, static_cast<int64_t>(i) + 1)) return true;
+  }
+  return false;
+}
+
+Json one_or_list(const std::vector<int64_t>& numbers) {
+  return numbers.size() == 1 ? Json(numbers[0]) : Json(numbers);
+}
+
+}  // namespace cornu::ops::internal

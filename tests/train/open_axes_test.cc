@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functional models with axes of unknown size.
+#include <doctest/doctest.h>
+
+#include "framework/autodiff/gradient_tape.h"
+#include "layers/layers.h"
+#include "tests/support/errors.h"
+#include "tests/support/layer_conformance.h"
+#include "tests/support/open_axes.h"
+
+namespace cornu {
+namespace {
+
+using test::distance;
+using test::kAny;
+using test::message_of;
+
+// The gradient of the result's squares for the first input.
+Tensor gradient(const std::function<Tensor(const std::vector<Tensor>&)>& f,
+                const std::vector<Tensor>& inputs) {
+  GradientTape tape;
+  tape.watch(inputs[0]);
+  const Tensor loss = ops::sum(ops::square(f(inputs)));
+  return tape.gradient(loss, inputs[0]);
+}
+
+}  // namespace
+
+TEST_CASE("ops on unknown axes give what they give of known ones, for any size, also from files") {
+  for (const test::OpenCase& item : test::open_cases()) {
+    CAPTURE(item.name);
+    Model model = test::open_model(item);
+    CHECK(model.output_shape().to_string() == item.expected.to_string());
+    Model read = model_from_json(model.to_json());
+    Model clone = clone_model(read);
+    CHECK(read.output_shape().to_string() == item.expected.to_string());
+    for (const int64_t size : {4, 10}) {
+      const std::vector<Tensor> inputs = test::open_inputs(item, size / 2, size);
+      const Tensor expected = item.op(inputs);
+      for (Model* one : {&model, &read, &clone}) {
+        CHECK(distance(Tensor((*one)(Tensors(inputs))), expected) < 1e-6);
+      }
+      CHECK(distance(model.predict(Tensors(inputs), {.batch_size = 100, .verbose = 0}), expected) <
+            1e-5);
+      const auto called = [&](const std::vector<Tensor>& x) { return Tensor(model(Tensors(x))); };
+      CHECK(distance(gradient(called, inputs), gradient(item.op, inputs)) < 1e-5);
+    }
+  }
+}
+
+TEST_CASE("a mask times an embedding, an attention mask, and layers over sequences of any length") {
+  const Tensor tokens = Input({.shape = {kAny}, .dtype = "int32"});
+  const Tensor embedded = layers::Embedding({.input_dim = 20, .output_dim = 8})(tokens);
+  const Tensor mask = ops::not_equal(tokens, 0);
+  const Tensor kept = embedded * ops::cast(ops::expand_dims(mask, -1), DType::Float32);
+  const Tensor attended = layers::MultiHeadAttention({.num_heads = 2, .key_dim = 4})(Tensors::named(
+      {{"query", kept}, {"value", kept}, {"attention_mask", mask(Slice(), newaxis)}}));
+  const Tensor both = layers::Concatenate()(Tensors{kept, attended});
+  const Tensor steps = layers::TimeDistributed({layers::Dense({.units = 3})})(both);
+  Model model(tokens, steps);
+  CHECK(model.output_shape() == Shape{kAny, kAny, 3});
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  for (const int64_t length : {3, 6}) {
+    const Tensor x = ops::reshape(ops::mod(ops::arange(4 * length), 5), {4, length});
+    const Tensor y = ops::ones({4, length, 3});
+    const double before = model.evaluate(x, y, {.verbose = 0})["loss"];
+    model.fit(x, y, {.epochs = 3, .verbose = 0});
+    CHECK(model.evaluate(x, y, {.verbose = 0})["loss"] < before);
+  }
+  Model read = model_from_json(model.to_json());
+  read.set_weights(model.get_weights());
+  const Tensor x = ops::reshape(ops::mod(ops::arange(14), 5), {2, 7});
+  CHECK(distance(Tensor(read(x)), Tensor(model(x))) < 1e-6);
+}
+
+TEST_CASE("an op on unknown axes reads a variable with each call") {
+  const Variable weights(ops::ones({4, 2}));
+  const Tensor x = Input({.shape = {kAny, kAny, 4}});
+  Model model(x, ops::tensordot(x, weights, 1));
+  const Tensor value = ops::ones({1, 2, 3, 4});
+  CHECK(ops::max(Tensor(model(value))).item<float>() == 4);
+  weights.assign(ops::ones({4, 2}) * 2);
+  CHECK(ops::max(Tensor(model(value))).item<float>() == 8);
+}
+
+TEST_CASE("a picture that a nested model divides by 32 still has an unknown size") {
+  const Tensor picture = Input({.shape = {kAny, kAny, 2}});
+  Tensor x = picture;
+  for (int i = 0; i < 5; ++i) x = layers::MaxPooling2D({.padding = "same"})(x);
+  Model backbone(picture, x);
+  const Tensor input = Input({.shape = {kAny, kAny, 2}});
+  Model model(input, Tensor(backbone(input)));
+  CHECK(model.output_shape() == Shape{kAny, kAny, kAny, 2});
+  CHECK(Tensor(model(ops::ones({1, 128, 70, 2}))).shape() == Shape{1, 4, 3, 2});
+}
+
+TEST_CASE("what depends on a size that isn't known says so") {
+  const Tensor x = Input({.shape = {kAny, 3}});
+  const auto text = [&](const std::function<void()>& f) { return message_of<InvalidArgument>(f); };
+  CHECK(text([&] { ops::unstack(x, 1); }).starts_with("unstack: expected a known size of axis 1"));
+  CHECK(text([&] {
+          x(Slice(), Slice(-3, 2));
+        }).starts_with("get_item: what lies between -3 and 2 depends on the size of axis 1"));
+  Model halves(x, ops::split(x, 2, 1)[0]);
+  CHECK(text([&] {
+          halves(ops::ones({1, 5, 3}));
+        }).find("split: expected a number of equal parts of axis 1 of shape (1, 5, 3), got 2") !=
+        std::string::npos);
+}
+
+}  // namespace cornu
