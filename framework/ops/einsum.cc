@@ -211,18 +211,6 @@ Labels implied_output(const std::vector<Operand>& operands, int64_t most) {
   return output;
 }
 
-// Whether several axes are unknown, so that they can't be joined and parted by a reshape.
-bool has_several_open(const std::vector<Operand>& operands) {
-  Labels open;
-  for (const Operand& operand : operands) {
-    for (size_t i = 0; is_open(operand.tensor) && i < operand.labels.size(); ++i) {
-      const bool known = operand.tensor.dim(static_cast<int64_t>(i)) != kUnknown;
-      if (!known && !contains(open, operand.labels[i])) open += operand.labels[i];
-    }
-  }
-  return open.size() > 1;
-}
-
 // Every letter has one size, or 1.
 void require_sizes_agree(const std::vector<Operand>& operands, std::string_view subscripts) {
   std::map<char, int64_t> sizes;
@@ -273,7 +261,7 @@ Tensor einsum(std::string_view subscripts, const std::vector<Tensor>& tensors) {
            "expected letters of the operands, each once, in the result, got '{}'.",
            notation.output.value_or(""));
   }
-  if (has_several_open(operands)) {
+  if (any_placeholder(tensors)) {  // of axes that aren't known several can't be joined yet
     const std::string text(subscripts);
     return whole_of("einsum", tensors, {"numpy", "Einsum", Json::object({{"subscripts", text}})},
                     [text](const std::vector<Tensor>& in) { return einsum(text, in); });

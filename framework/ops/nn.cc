@@ -191,33 +191,64 @@ Tensor sigmoid(const Tensor& x) {
   return call<"sigmoid">({value}).with_logits("sigmoid", value);
 }
 Tensor exponential(const Tensor& x) { return exp(x); }
+
+namespace {
+
+// An activation that Keras has as one op: in functional models, too.
+template <OpName kName, class Body>
+Tensor activation(const char* class_name, const Tensor& x, const Body& body) {
+  const auto f = [body](const Tensor& v) { return at_once<kName>(v, body); };
+  return x.is_symbolic() && any_placeholder({x})
+             ? whole_of(kName.text, x, {"nn", class_name, Json::object()}, f)
+             : f(x);
+}
+// One with a number, by Keras's name for it.
+template <OpName kName, class Body>
+Tensor activation(const char* class_name, const Tensor& x, const char* key, double number,
+                  const Body& body) {
+  const auto f = [=](const Tensor& v) {
+    return at_once<kName>({v}, {{key, number}},
+                          [&](const std::vector<Tensor>& in) { return body(in[0]); });
+  };
+  return x.is_symbolic() && any_placeholder({x})
+             ? whole_of(kName.text, x, {"nn", class_name, Json::object({{key, number}})}, f)
+             : f(x);
+}
+
+}  // namespace
+
 // Beyond both bounds, and at them, the gradient is 0.
 Tensor relu6(const Tensor& x) {
-  return at_once<"relu6">(
-      x, [](const Tensor& v) { return where(v >= 6, constant_like(v, 6), relu(v)); });
+  return activation<"relu6">(
+      "Relu6", x, [](const Tensor& v) { return where(v >= 6, constant_like(v, 6), relu(v)); });
 }
 Tensor leaky_relu(const Tensor& x, double negative_slope) {
-  return at_once<"leaky_relu">({x}, {{"negative_slope", negative_slope}}, [=](const auto& in) {
-    return where(in[0] > 0, in[0], in[0] * negative_slope);
-  });
+  return activation<"leaky_relu">(
+      "LeakyRelu", x, "negative_slope", negative_slope,
+      [=](const Tensor& v) { return where(v > 0, v, v * negative_slope); });
 }
 Tensor elu(const Tensor& x, double alpha) {
-  return at_once<"elu">({x}, {{"alpha", alpha}}, [=](const auto& in) {
-    return where(in[0] > 0, in[0], expm1(minimum(in[0], 0)) * alpha);
+  return activation<"elu">("Elu", x, "alpha", alpha, [=](const Tensor& v) {
+    return where(v > 0, v, expm1(minimum(v, 0)) * alpha);
   });
 }
 Tensor selu(const Tensor& x) {
   constexpr double kAlpha = 1.6732632423543772848170429916717;
   constexpr double kScale = 1.0507009873554804934193349852946;
-  return at_once<"selu">(
-      x, [](const Tensor& v) { return where(v >= 0, v, expm1(minimum(v, 0)) * kAlpha) * kScale; });
+  return activation<"selu">("Selu", x, [](const Tensor& v) {
+    return where(v >= 0, v, expm1(minimum(v, 0)) * kAlpha) * kScale;
+  });
 }
 Tensor celu(const Tensor& x, double alpha) {
-  return at_once<"celu">({x}, {{"alpha", alpha}}, [=](const auto& in) {
-    return maximum(in[0], 0) + expm1(minimum(in[0], 0) / alpha) * alpha;
+  return activation<"celu">("Celu", x, "alpha", alpha, [=](const Tensor& v) {
+    return maximum(v, 0) + expm1(minimum(v, 0) / alpha) * alpha;
   });
 }
 Tensor gelu(const Tensor& x, bool approximate) {
+  if (x.is_symbolic() && any_placeholder({x})) {
+    return whole_of("gelu", x, {"nn", "Gelu", Json::object({{"approximate", approximate}})},
+                    [=](const Tensor& v) { return gelu(v, approximate); });
+  }
   if (approximate) {
     return at_once<"gelu_by_tanh">(x, [](const Tensor& v) {
       const double factor = std::sqrt(2 / std::numbers::pi);
@@ -230,51 +261,53 @@ Tensor gelu(const Tensor& x, bool approximate) {
 Tensor swish(const Tensor& x) { return silu(x); }
 Tensor hard_swish(const Tensor& x) { return hard_silu(x); }
 Tensor silu(const Tensor& x) {
-  return at_once<"silu">(x, [](const Tensor& v) { return v * sigmoid(v); });
+  return activation<"silu">("Silu", x, [](const Tensor& v) { return v * sigmoid(v); });
 }
 Tensor mish(const Tensor& x) {
   return at_once<"mish">(x, [](const Tensor& v) { return v * tanh(softplus(v)); });
 }
 Tensor softplus(const Tensor& x) {
-  return at_once<"softplus">(x, [](const Tensor& v) { return relu(v) + log1p_exp_minus_abs(v); });
+  return activation<"softplus">("Softplus", x,
+                                [](const Tensor& v) { return relu(v) + log1p_exp_minus_abs(v); });
 }
 Tensor softsign(const Tensor& x) {
-  return at_once<"softsign">(x, [](const Tensor& v) { return v / (abs(v) + 1); });
+  return activation<"softsign">("Softsign", x, [](const Tensor& v) { return v / (abs(v) + 1); });
 }
 Tensor log_sigmoid(const Tensor& x) {
-  return at_once<"log_sigmoid">(x, [](const Tensor& v) { return -softplus(-v); });
+  return activation<"log_sigmoid">("LogSigmoid", x, [](const Tensor& v) { return -softplus(-v); });
 }
 Tensor hard_sigmoid(const Tensor& x) {
-  return at_once<"hard_sigmoid">(x, [](const Tensor& v) { return relu6(v + 3) / 6; });
+  return activation<"hard_sigmoid">("HardSigmoid", x,
+                                    [](const Tensor& v) { return relu6(v + 3) / 6; });
 }
 Tensor hard_silu(const Tensor& x) {
-  return at_once<"hard_silu">(x, [](const Tensor& v) { return v * hard_sigmoid(v); });
+  return activation<"hard_silu">("HardSilu", x,
+                                 [](const Tensor& v) { return v * hard_sigmoid(v); });
 }
 Tensor hard_tanh(const Tensor& x) { return clip(x, -1, 1); }
 Tensor hard_shrink(const Tensor& x, double threshold) {
   return where(abs(x) > threshold, x, constant_like(x, 0));
 }
 Tensor soft_shrink(const Tensor& x, double threshold) {
-  return at_once<"soft_shrink">({x}, {{"threshold", threshold}}, [=](const auto& in) {
-    const Tensor zero = constant_like(in[0], 0);
-    return where(in[0] > threshold, in[0] - threshold,
-                 where(in[0] < -threshold, in[0] + threshold, zero));
+  return activation<"soft_shrink">("SoftShrink", x, "threshold", threshold, [=](const Tensor& v) {
+    const Tensor zero = constant_like(v, 0);
+    return where(v > threshold, v - threshold, where(v < -threshold, v + threshold, zero));
   });
 }
 Tensor tanh_shrink(const Tensor& x) {
-  return at_once<"tanh_shrink">(x, [](const Tensor& v) { return v - tanh(v); });
+  return activation<"tanh_shrink">("TanhShrink", x, [](const Tensor& v) { return v - tanh(v); });
 }
 Tensor squareplus(const Tensor& x, double b) {
-  return at_once<"squareplus">(
-      {x}, {{"b", b}}, [=](const auto& in) { return (in[0] + sqrt(square(in[0]) + b)) * 0.5; });
+  return activation<"squareplus">("Squareplus", x, "b", b,
+                                  [=](const Tensor& v) { return (v + sqrt(square(v) + b)) * 0.5; });
 }
 Tensor sparse_plus(const Tensor& x) {
-  return at_once<"sparse_plus">(x, [](const Tensor& v) {
+  return activation<"sparse_plus">("SparsePlus", x, [](const Tensor& v) {
     return where(v <= -1, constant_like(v, 0), where(v < 1, square(v + 1) * 0.25, v));
   });
 }
 Tensor sparse_sigmoid(const Tensor& x) {
-  return at_once<"sparse_sigmoid">(x, [](const Tensor& v) {
+  return activation<"sparse_sigmoid">("SparseSigmoid", x, [](const Tensor& v) {
     return where(v <= -1, constant_like(v, 0), where(v >= 1, constant_like(v, 1), (v + 1) * 0.5));
   });
 }

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "framework/ops/definition.h"
 #include "framework/ops/index.h"
 #include "framework/ops/math.h"
 #include "framework/ops/norm.h"
 #include "framework/ops/shape.h"
+#include "framework/ops/whole_op.h"
 
 namespace cornu::ops {
 
@@ -106,7 +108,23 @@ Tensor all(const Tensor& x, const Axes& axis, bool keepdims) {
   return reduce<"reduce_min">(cast(x, DType::Bool), axis.normalized(x.shape(), "all"), keepdims);
 }
 
+namespace {
+
+// A reduction of a placeholder that Keras has as one op; none of other tensors.
+std::optional<Tensor> as_one_op(const char* name, const char* module, const char* class_name,
+                                const Tensor& x, const Axes& axis, bool keepdims,
+                                Tensor (*f)(const Tensor&, const Axes&, bool)) {
+  if (!x.is_symbolic() || !any_placeholder({x})) return std::nullopt;
+  const Json axes = axis.all() ? Json() : Json(axis.normalized(x.shape(), name));
+  return whole_of(name, x,
+                  {module, class_name, Json::object({{"axis", axes}, {"keepdims", keepdims}})},
+                  [=](const Tensor& in) { return f(in, axis, keepdims); });
+}
+
+}  // namespace
+
 Tensor mean(const Tensor& x, const Axes& axis, bool keepdims) {
+  if (const auto one = as_one_op("mean", "numpy", "Mean", x, axis, keepdims, mean)) return *one;
   const std::vector<int64_t> axes = axis.normalized(x.shape(), "mean");
   const Tensor wide = to_accumulator(x);
   const DType dtype = is_floating(x.dtype()) ? x.dtype() : wide.dtype();
@@ -115,14 +133,19 @@ Tensor mean(const Tensor& x, const Axes& axis, bool keepdims) {
 }
 
 Tensor var(const Tensor& x, const Axes& axis, bool keepdims) {
+  if (const auto one = as_one_op("var", "numpy", "Var", x, axis, keepdims, var)) return *one;
   return moments(x, axis, keepdims).second;
 }
 
 Tensor std(const Tensor& x, const Axes& axis, bool keepdims) {
+  if (const auto one = as_one_op("std", "numpy", "Std", x, axis, keepdims, std)) return *one;
   return sqrt(var(x, axis, keepdims));
 }
 
 Tensor logsumexp(const Tensor& x, const Axes& axis, bool keepdims) {
+  if (const auto one = as_one_op("logsumexp", "math", "Logsumexp", x, axis, keepdims, logsumexp)) {
+    return *one;
+  }
   const std::vector<int64_t> axes = axis.normalized(x.shape(), "logsumexp");
   const Tensor real = to_floating(x);
   const Tensor largest = call<"stop_gradient">({reduce<"reduce_max">(real, axes, true)});

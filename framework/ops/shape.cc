@@ -172,13 +172,17 @@ Tensor concatenate(const std::vector<Tensor>& xs, int64_t axis) {
 
 Tensor stack(const std::vector<Tensor>& xs, int64_t axis) {
   check<InvalidArgument>(!xs.empty(), "stack: expected at least one tensor, got none.");
-  std::vector<Tensor> parts;
   for (const Tensor& x : xs) {
     check<InvalidArgument>(x.rank() == xs[0].rank(),
                            "stack: expected tensors of one shape, got {} and {}.", xs[0].shape(),
                            x.shape());
-    parts.push_back(expand_dims(x, axis));
   }
+  if (any_placeholder(xs)) {  // one op, as Keras has it
+    return whole_of("stack", xs, {"numpy", "Stack", Json::object({{"axis", axis}})},
+                    [axis](const std::vector<Tensor>& in) { return stack(in, axis); });
+  }
+  std::vector<Tensor> parts;
+  for (const Tensor& x : xs) parts.push_back(expand_dims(x, axis));
   return concatenate(parts, axis);
 }
 

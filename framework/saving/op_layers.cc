@@ -205,7 +205,7 @@ Json serialize_op(const OpLayer& layer) {
 
 Json::Array op_arguments(const OpLayer& layer, Json::Array operands) {
   const std::string& op = layer.op().name;
-  if (op == "concatenate") return {Json(std::move(operands))};
+  if (op == "concatenate" || op == "stack") return {Json(std::move(operands))};
   if (op == "slice") operands.push_back(slices(layer.attributes()));
   return operands;
 }
