@@ -4,6 +4,7 @@
 #include <cxxabi.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <mutex>
 #include <string_view>
@@ -57,22 +58,43 @@ MaskTypes mask_types_of(const Tensors& tensors) {
   return types;
 }
 
+// The number in "int4/128".
+int64_t parse_block_size(const std::string& name, const std::string& text) {
+  int64_t size = 0;
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, size);
+  check<InvalidArgument>(error == std::errc() && at == end && (size > 0 || size == -1),
+                         "Dtype policy '{}': expected a block size > 0 behind int4/, or -1 for "
+                         "none, got '{}'.",
+                         printable(name), printable(text));
+  return size;
+}
+
 // The policy of "int8_from_float32" and the like.
 DTypePolicy parse_quantized(const std::string& name, size_t from) {
-  const std::string mode = name.substr(0, from);
-  check<Unimplemented>(
-      mode == "int8",
-      "Dtype policy '{}': expected int8, such as int8_from_float32: other modes of "
-      "quantization aren't available here.",
-      printable(name));
+  const size_t slash = std::min(name.find('/'), from);
+  const std::string mode = name.substr(0, slash);
+  check<Unimplemented>(mode == "int4" || (mode == "int8" && slash == from),
+                       "Dtype policy '{}': expected int8 or int4, such as int8_from_float32: other "
+                       "modes of quantization aren't available here.",
+                       printable(name));
   DTypePolicy policy = DTypePolicy::parse(name.substr(from + kFromPolicy.size()));
   check<InvalidArgument>(policy.quantization_mode.empty() && is_floating(policy.compute) &&
-                             policy.compute != DType::Float16,
-                         "Dtype policy '{}': int8 doesn't go with this policy. Take "
-                         "int8_from_float32 or int8_from_mixed_bfloat16.",
-                         printable(name));
+                             (mode != "int8" || policy.compute != DType::Float16),
+                         "Dtype policy '{}': {} doesn't go with this policy. Take {}_from_float32 "
+                         "or {}_from_mixed_bfloat16.",
+                         printable(name), mode, mode, mode);
   policy.quantization_mode = mode;
+  if (slash < from) {
+    policy.block_size = parse_block_size(name, name.substr(slash + 1, from - slash - 1));
+  }
   return policy;
+}
+
+// "int8", "int4/128": what a policy's name has before "_from_".
+std::string mode_with_block(const DTypePolicy& policy) {
+  return policy.block_size ? fmt::format("{}/{}", policy.quantization_mode, *policy.block_size)
+                           : policy.quantization_mode;
 }
 
 }  // namespace
@@ -91,8 +113,9 @@ DTypePolicy DTypePolicy::parse(const std::string& name) {
 std::string DTypePolicy::name() const {
   const std::string source =
       compute == variable ? to_string(compute) : std::string("mixed_") + to_string(compute);
-  return quantization_mode.empty() ? source
-                                   : fmt::format("{}{}{}", quantization_mode, kFromPolicy, source);
+  return quantization_mode.empty()
+             ? source
+             : fmt::format("{}{}{}", mode_with_block(*this), kFromPolicy, source);
 }
 
 namespace {
@@ -179,11 +202,10 @@ Json policy_to_json(const DTypePolicy& policy) {
   if (policy.quantization_mode.empty()) {
     return serialized_form("keras", "DTypePolicy", Json::object({{"name", policy.name()}}));
   }
-  DTypePolicy source = policy;
-  source.quantization_mode.clear();
+  const DTypePolicy source{policy.compute, policy.variable};
   return serialized_form(
-      "keras.dtype_policies", "QuantizedDTypePolicy",
-      Json::object({{"mode", policy.quantization_mode}, {"source_name", source.name()}}));
+      "keras.dtype_policies", policy.block_size ? "Int4DTypePolicy" : "QuantizedDTypePolicy",
+      Json::object({{"mode", mode_with_block(policy)}, {"source_name", source.name()}}));
 }
 
 }  // namespace

@@ -92,13 +92,15 @@ struct LayerOptions {
 using MaskTypes = std::vector<std::optional<std::pair<DType, Shape>>>;
 
 // Compute and variable dtypes ("mixed_bfloat16" computes in bfloat16 on float32 variables), and how
-// weights are quantized ("int8_from_mixed_bfloat16").
+// weights are quantized ("int8_from_mixed_bfloat16", "int4/128_from_float32").
 struct DTypePolicy {
   DType compute = DType::Float32;
   DType variable = DType::Float32;
-  std::string quantization_mode = {};  // "int8"; empty: not at all
-  // InvalidArgument with the nearest known name, and for int8 from a policy that computes in
-  // float16; Unimplemented for Keras's other modes of quantization.
+  std::string quantization_mode = {};      // "int8", "int4"; empty: not at all
+  std::optional<int64_t> block_size = {};  // of "int4/128_from_float32"; -1, none: no blocks
+  // InvalidArgument with the nearest known name, for int8 from a policy that computes in float16,
+  // and for a block size that is neither > 0 nor -1; Unimplemented for Keras's other modes of
+  // quantization.
   static DTypePolicy parse(const std::string& name);
   std::string name() const;
 };
@@ -206,13 +208,13 @@ class Layer : public std::enable_shared_from_this<Layer> {
   void set_weights(const std::vector<Tensor>& values);
   int64_t count_params() const;
 
-  // Replaces weights by int8 ones with scales, and the dtype policy by "int8_from_…", as
-  // keras.Layer.quantize does: of Dense, EinsumDense, Embedding and ReversibleEmbedding; a Model
-  // does it with all such layers. These weights aren't trained; LoRA may adapt them. What was
-  // traced before goes on with the weights that it has. Not while other threads call the layer.
-  // FailedPrecondition before it is built, in a traced function, and where that was done already;
-  // Unimplemented for other layers and modes than "int8"; InvalidArgument for a layer that computes
-  // in float16.
+  // Replaces weights by int8 or int4 ones with scales, and the dtype policy by "int8_from_…" or
+  // "int4/128_from_…", as keras.Layer.quantize does: of Dense, EinsumDense, Embedding and
+  // ReversibleEmbedding; a Model does it with all such layers. These weights aren't trained; LoRA
+  // may adapt them. What was traced before goes on with the weights that it has. Not while other
+  // threads call the layer. FailedPrecondition before it is built, in a traced function, and where
+  // that was done already; Unimplemented for other layers and modes than "int8" and "int4";
+  // InvalidArgument for int8 in a layer that computes in float16.
   virtual void quantize(const QuantizeOptions& options);
   template <std::convertible_to<std::string> T>
   void quantize(const T& mode) {
@@ -270,7 +272,7 @@ class Layer : public std::enable_shared_from_this<Layer> {
   // For layers whose weights change after they are built: takes one away, with its regularizer, and
   // says how those that took its place are quantized.
   void remove_weight(const Variable& weight);
-  void set_quantization_mode(const std::string& mode);
+  void set_quantization(const std::string& mode, std::optional<int64_t> block_size = {});
   // For models whose layers change: what they were built for, or none.
   void set_built(bool built = true, std::vector<Shape> input_shapes = {});
   // Whether build or build_list runs, on this thread.

@@ -87,8 +87,9 @@ void Layer::remove_weight(const Variable& weight) {
   state_->made_frozen.erase(weight.number());
 }
 
-void Layer::set_quantization_mode(const std::string& mode) {
+void Layer::set_quantization(const std::string& mode, std::optional<int64_t> block_size) {
   state_->policy.quantization_mode = mode;
+  state_->policy.block_size = block_size;
 }
 
 Variable Layer::add_state(const std::string& state_name, const Tensor& initial_value,

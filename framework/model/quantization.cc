@@ -36,25 +36,32 @@ LayerFilter::LayerFilter(const std::vector<std::string>& patterns) {
   };
 }
 
-quantizers::Int8QuantizationConfig internal::resolved_config(const QuantizeOptions& options,
-                                                             const std::string& who) {
-  check<InvalidArgument>(!options.mode.empty() || options.config,
+QuantizationConfig internal::resolved_config(const QuantizeOptions& options,
+                                             const std::string& who) {
+  const std::string& mode = options.mode;
+  check<InvalidArgument>(!mode.empty() || options.config,
                          "{}: quantize expected a mode or a config, got none. Call "
                          "quantize(\"int8\").",
                          who);
-  if (!options.mode.empty() && options.mode != kModes[0]) {
-    const std::vector<std::string> known(kModes.begin(), kModes.end());
-    check<InvalidArgument>(std::find(known.begin(), known.end(), options.mode) != known.end(),
-                           "{}: quantize expected the mode \"int8\", got \"{}\".{}", who,
-                           printable(options.mode), did_you_mean(options.mode, known));
-    raise<Unimplemented>(
-        "{}: quantize expected the mode \"int8\", which alone is available here, got \"{}\".", who,
-        options.mode);
-  }
-  return options.config.value_or(quantizers::Int8QuantizationConfig());
+  const std::vector<std::string> known(kModes.begin(), kModes.end());
+  check<InvalidArgument>(mode.empty() || std::find(known.begin(), known.end(), mode) != known.end(),
+                         "{}: quantize expected the mode \"int8\" or \"int4\", got \"{}\".{}", who,
+                         printable(mode), did_you_mean(mode, known));
+  check<Unimplemented>(mode.empty() || mode == "int8" || mode == "int4",
+                       "{}: quantize expected the mode \"int8\" or \"int4\", which alone are "
+                       "available here, got \"{}\".",
+                       who, mode);
+  check<InvalidArgument>(
+      mode.empty() || !options.config || options.config.mode() == mode,
+      "{}: quantize expected one mode, got \"{}\" with a config of {}. Leave one "
+      "of them out.",
+      who, mode, options.config.mode());
+  if (options.config) return options.config;
+  if (mode == "int4") return quantizers::Int4QuantizationConfig();
+  return quantizers::Int8QuantizationConfig();
 }
 
-Quantizable& internal::require_quantizable(Layer& layer) {
+Quantizable& internal::require_quantizable(Layer& layer, const std::string& mode) {
   check<FailedPrecondition>(current_tracer() == nullptr,
                             "{}: quantize replaces weights, which a function that is traced can't. "
                             "Call it outside.",
@@ -72,7 +79,7 @@ Quantizable& internal::require_quantizable(Layer& layer) {
                        "{}: it has no weights that can be quantized. Dense, EinsumDense, Embedding "
                        "and ReversibleEmbedding have some.",
                        layer_title(layer));
-  check<InvalidArgument>(layer.compute_dtype() != DType::Float16,
+  check<InvalidArgument>(mode != "int8" || layer.compute_dtype() != DType::Float16,
                          "{}: int8 doesn't go with layers that compute in float16. Make it with "
                          "another dtype policy, such as mixed_bfloat16.",
                          layer_title(layer));
@@ -84,7 +91,7 @@ void Layer::quantize(const QuantizeOptions& options) {
   check<InvalidArgument>(!options.filters.given(),
                          "{}: filters choose among a model's layers. Leave them out for a layer.",
                          layer_title(*this));
-  internal::require_quantizable(*this).quantized(config)();
+  internal::require_quantizable(*this, config.mode()).quantized(config)();
 }
 
 }  // namespace cornu

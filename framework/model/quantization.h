@@ -41,7 +41,7 @@ class LayerFilter {
 
 // Keras's arguments of quantize. One of mode and config must be given.
 struct QuantizeOptions {
-  std::string mode = {};           // "int8"
+  std::string mode = {};           // "int8", "int4"
   QuantizationConfig config = {};  // None: the mode's default
   LayerFilter filters = {};        // of a model's layers
 };
@@ -50,21 +50,21 @@ struct QuantizeOptions {
 class Quantizable {
  public:
   virtual ~Quantizable() = default;
-  // Makes int8 weights, and gives what puts them in the place of the layer's. The layer is built,
-  // wasn't quantized before, and outlives that.
-  virtual std::function<void()> quantized(const quantizers::Int8QuantizationConfig& config) = 0;
+  // Makes int8 or int4 weights, as the config says, and gives what puts them in the place of the
+  // layer's. The layer is built, wasn't quantized before, and outlives that.
+  virtual std::function<void()> quantized(const QuantizationConfig& config) = 0;
 };
 
 namespace internal {
 
-// The config that the options ask for. InvalidArgument where they say none, or a mode that Keras
-// hasn't; Unimplemented for those that aren't available here. `who`: how errors begin.
-quantizers::Int8QuantizationConfig resolved_config(const QuantizeOptions& options,
-                                                   const std::string& who);
+// The config that the options ask for. InvalidArgument where they say none, a mode that Keras
+// hasn't, or a mode and another one's config; Unimplemented for modes that aren't available here.
+// `who`: how errors begin.
+QuantizationConfig resolved_config(const QuantizeOptions& options, const std::string& who);
 
 // Throws FailedPrecondition for a layer that isn't built, or is quantized already, InvalidArgument
-// for one that computes in float16, and Unimplemented for one without such weights.
-Quantizable& require_quantizable(Layer& layer);
+// for int8 where it computes in float16, and Unimplemented for one without such weights.
+Quantizable& require_quantizable(Layer& layer, const std::string& mode);
 
 }  // namespace internal
 }  // namespace cornu

@@ -34,7 +34,8 @@ void add_quantized_names(const Json& json, std::unordered_set<std::string>& name
   const Json* name = json.find("name");
   const Json* dtype = json.find("dtype");
   const Json* policy = dtype && dtype->is_object() ? dtype->find("class_name") : nullptr;
-  if (name && name->is_string() && policy && *policy == Json("QuantizedDTypePolicy")) {
+  if (name && name->is_string() && policy &&
+      (*policy == Json("QuantizedDTypePolicy") || *policy == Json("Int4DTypePolicy"))) {
     names.insert(name->as_string());
   }
   for (const auto& [key, value] : json.as_object()) add_quantized_names(value, names);
@@ -75,7 +76,7 @@ void Model::quantize(const QuantizeOptions& options) {
     if (!dynamic_cast<Quantizable*>(leaf.get()) || !options.filters.takes(LayerHandle(leaf))) {
       continue;
     }
-    chosen.push_back(&internal::require_quantizable(*leaf));
+    chosen.push_back(&internal::require_quantizable(*leaf, config.mode()));
   }
   if (chosen.empty()) {
     logging::warn(

@@ -2,7 +2,7 @@
 #include "layers/core/dense.h"
 
 #include "framework/ops/ops.h"
-#include "layers/core/int8_weight.h"
+#include "layers/core/quantized_weight.h"
 
 namespace cornu::layers {
 
@@ -23,9 +23,9 @@ void visit_fields(Fields& fields, DenseOptions& options) {
 
 namespace {
 
-class DenseLayer : public WithInt8<KerasLayerOf<DenseOptions>> {
+class DenseLayer : public WithQuantization<KerasLayerOf<DenseOptions>> {
  public:
-  explicit DenseLayer(const DenseOptions& options) : WithInt8("Dense", options) {
+  explicit DenseLayer(const DenseOptions& options) : WithQuantization("Dense", options) {
     require(options.units > 0,
             "expected units > 0, got {}. Say how many: layers::Dense({{.units = 64}}).",
             options.units);
@@ -52,7 +52,7 @@ class DenseLayer : public WithInt8<KerasLayerOf<DenseOptions>> {
 
   Tensor call(const Tensor& x, const CallArgs&) override {
     const Tensor inputs = ops::cast(x, compute_dtype());
-    Tensor y = int8() ? int8_product(inputs) : ops::matmul(inputs, adapted());
+    Tensor y = quantized_weight() ? quantized_product(inputs) : ops::matmul(inputs, adapted());
     if (bias_.defined()) y = ops::add(y, compute(bias_));
     return options_.activation(y);
   }
@@ -63,12 +63,13 @@ class DenseLayer : public WithInt8<KerasLayerOf<DenseOptions>> {
             "expected input (batch, …, features) of 2 axes or more, got {}. Reshape it first, for "
             "example with layers::Reshape({{1}}).",
             shape);
-    if (adaptable().defined()) require_axis(shape, -1, adaptable().dim(0));
+    if (adaptable().defined()) require_axis(shape, -1, adapted_shape()[0]);
   }
 
  private:
-  Tensor int8_product(const Tensor& x) const {
-    const Tensor y = int8()->product(x, activation_quantizer(), Int8Product::of_rows());
+  Tensor quantized_product(const Tensor& x) const {
+    const Tensor y =
+        quantized_weight()->product(x, activation_quantizer(), QuantizedProduct::of_rows());
     if (!lora()) return y;
     const Tensor low = ops::matmul(ops::matmul(x, compute(lora()->a())), compute(lora()->b()));
     return ops::add(y, low * lora()->scale());

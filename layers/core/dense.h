@@ -23,7 +23,7 @@ struct DenseOptions {
   Constraint bias_constraint = {};
   std::optional<int64_t> lora_rank = {};  // LoRA from the beginning: see LoraOptions
   std::optional<double> lora_alpha = {};  // taken for lora_rank, as in Keras 3.15; see enable_lora
-  QuantizationConfig quantization_config = {};  // of a layer of an int8 dtype; None: the default
+  QuantizationConfig quantization_config = {};  // of an int8 or int4 dtype; None: its default
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -33,7 +33,9 @@ struct DenseOptions {
 //
 // (batch, …, n) -> (batch, …, units). Integer inputs are cast to the layer's compute dtype.
 // Weights: kernel (n, units), bias (units,). Quantized, or with the dtype "int8_from_float32":
-// kernel of int8, bias, kernel_scale (units,).
+// kernel of int8, bias, kernel_scale (units,). As int4 ("int4/128_from_float32"): kernel (n,
+// ceil(units / 2)) of two numbers a byte, bias, kernel_scale and kernel_zero (ceil(n / 128),
+// units), and g_idx (n,), the block of each row; without blocks ("int4_from_float32") as int8.
 class Dense : public LayerHandle {
  public:
   explicit Dense(const DenseOptions& options = {});

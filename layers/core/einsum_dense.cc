@@ -6,7 +6,7 @@
 
 #include "framework/model/initializers.h"
 #include "framework/ops/ops.h"
-#include "layers/core/int8_weight.h"
+#include "layers/core/quantized_weight.h"
 
 namespace cornu::layers {
 
@@ -105,10 +105,11 @@ Initializer with_axes(const Initializer& initializer, const std::vector<int64_t>
   return initializer_from_json(json);
 }
 
-class EinsumDenseLayer : public WithInt8<KerasLayerOf<EinsumDenseOptions>> {
+class EinsumDenseLayer : public WithQuantization<KerasLayerOf<EinsumDenseOptions>> {
  public:
   explicit EinsumDenseLayer(const EinsumDenseOptions& options)
-      : WithInt8("EinsumDense", options), equation_(parse_equation(label(), options.equation)) {
+      : WithQuantization("EinsumDense", options),
+        equation_(parse_equation(label(), options.equation)) {
     const auto letters = static_cast<int64_t>(equation_.output.size()) - (equation_.left ? 0 : 1);
     require(options.output_shape.rank() == letters,
             "expected an output_shape of {} sizes for equation \"{}\" (the batch's is left out), "
@@ -141,26 +142,29 @@ class EinsumDenseLayer : public WithInt8<KerasLayerOf<EinsumDenseOptions>> {
     check_shared(input_shape, output);
     Shape shape;
     std::vector<int64_t> inputs, outputs;
+    Shape matrix{1, 1};  // the sizes of the kernel's inputs, and of its outputs, in all
     for (const char letter : equation_.kernel) {
       const bool is_output = has(equation_.output, letter);
       (is_output ? outputs : inputs).push_back(shape.rank());
       shape.push_back(is_output ? known_output(output, letter)
                                 : known_axis(input_shape, input_axis(letter, input_shape.rank())));
+      matrix[is_output ? 1 : 0] *= shape.back();
     }
-    const Variable kernel =
-        add_quantizable({.shape = shape,
-                         .initializer = with_axes(options_.kernel_initializer, inputs, outputs),
-                         .regularizer = options_.kernel_regularizer,
-                         .constraint = options_.kernel_constraint,
-                         .name = "kernel"},
-                        equation_.scale_layout(equation_.kernel, shape, input_shape.rank()));
+    const Variable kernel = add_quantizable(
+        {.shape = shape,
+         .initializer = with_axes(options_.kernel_initializer, inputs, outputs),
+         .regularizer = options_.kernel_regularizer,
+         .constraint = options_.kernel_constraint,
+         .name = "kernel"},
+        equation_.scale_layout(equation_.kernel, shape, input_shape.rank()), {.matrix = matrix});
     if (options_.bias_axes) add_bias(output);
     adapt(kernel, options_.kernel_regularizer, options_.kernel_constraint, options_.lora_alpha);
   }
 
   Tensor call(const Tensor& x, const CallArgs&) override {
     const Tensor inputs = ops::cast(x, compute_dtype());
-    Tensor y = int8() ? int8_product(inputs) : ops::einsum(options_.equation, inputs, adapted());
+    Tensor y = quantized_weight() ? quantized_product(inputs)
+                                  : ops::einsum(options_.equation, inputs, adapted());
     if (bias_.defined()) y = ops::add(y, compute(bias_));
     return options_.activation(y);
   }
@@ -172,14 +176,15 @@ class EinsumDenseLayer : public WithInt8<KerasLayerOf<EinsumDenseOptions>> {
             equation_.input.size() + (equation_.left ? 1 : 0),
             equation_.left || equation_.right ? " or more" : "", options_.equation, shape);
     if (!adaptable().defined()) return;
-    require(!int8() || built_shapes().empty() || shape.rank() == built_shapes()[0].rank(),
-            "expected an input of {} axes, as it was built for, since its scales lie along the "
-            "output's axes, got {}.",
-            built_shapes().empty() ? 0 : built_shapes()[0].rank(), shape);
+    require(
+        !quantized_weight() || built_shapes().empty() || shape.rank() == built_shapes()[0].rank(),
+        "expected an input of {} axes, as it was built for, since its scales lie along the "
+        "output's axes, got {}.",
+        built_shapes().empty() ? 0 : built_shapes()[0].rank(), shape);
     for (size_t i = 0; i < equation_.kernel.size(); ++i) {
       if (!has(equation_.input, equation_.kernel[i])) continue;
       require_axis(shape, input_axis(equation_.kernel[i], shape.rank()),
-                   adaptable().dim(static_cast<int64_t>(i)));
+                   adapted_shape()[static_cast<int64_t>(i)]);
     }
   }
 
@@ -246,7 +251,7 @@ class EinsumDenseLayer : public WithInt8<KerasLayerOf<EinsumDenseOptions>> {
                         .name = "bias"});
   }
 
-  Tensor int8_product(const Tensor& x) const {
+  Tensor quantized_product(const Tensor& x) const {
     const Equation& e = equation_;
     // Axes that the product sums over though the kernel hasn't them have one gradient each.
     std::string kept;
@@ -258,7 +263,7 @@ class EinsumDenseLayer : public WithInt8<KerasLayerOf<EinsumDenseOptions>> {
     }
     const std::string gradient = fmt::format("{},{}->{}", e.term(e.output), e.kernel, e.term(kept));
     const ScaleLayout layout = e.scale_layout(e.labels(e.input, x.rank()), x.shape(), x.rank());
-    const Int8Product how{
+    const QuantizedProduct how{
         .multiply =
             [&](const Tensor& inputs, const Tensor& kernel) {
               return ops::einsum(options_.equation, inputs, kernel);
@@ -271,7 +276,7 @@ class EinsumDenseLayer : public WithInt8<KerasLayerOf<EinsumDenseOptions>> {
             },
         .summed = layout.summed,
         .aligned = [&](const Tensor& scale) { return layout.from_quantizer(scale); }};
-    const Tensor y = int8()->product(x, activation_quantizer(), how);
+    const Tensor y = quantized_weight()->product(x, activation_quantizer(), how);
     return lora() ? ops::add(y, lora_product(x)) : y;
   }
 

@@ -24,7 +24,7 @@ struct EinsumDenseOptions {
   Constraint bias_constraint = {};
   std::optional<int64_t> lora_rank = {};        // LoRA from the beginning: see LoraOptions
   std::optional<double> lora_alpha = {};        // None: as lora_rank
-  QuantizationConfig quantization_config = {};  // of a layer of an int8 dtype; None: the default
+  QuantizationConfig quantization_config = {};  // of an int8 or int4 dtype; None: its default
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -39,7 +39,8 @@ struct EinsumDenseOptions {
 // Weights: kernel, of the sizes of its letters; bias, of the output's axes from the first one of
 // bias_axes on, with 1 for those that it lacks. Quantized, or with the dtype "int8_from_float32":
 // the kernel is of int8, and kernel_scale has the output's axes, with 1 for those that the kernel
-// lacks.
+// lacks. As int4, they are Dense's, of the kernel reshaped to a matrix: as many rows as the axes
+// that it doesn't share with the output have elements, and as many columns as the others.
 class EinsumDense : public LayerHandle {
  public:
   explicit EinsumDense(const EinsumDenseOptions& options = {});

@@ -19,7 +19,7 @@ struct EmbeddingOptions {
   bool mask_zero = false;                 // index 0 is padding: a mask rides on the output
   std::optional<int64_t> lora_rank = {};  // LoRA from the beginning: see LoraOptions
   std::optional<double> lora_alpha = {};  // taken for lora_rank, as in Keras 3.15; see enable_lora
-  QuantizationConfig quantization_config = {};  // of a layer of an int8 dtype; None: the default
+  QuantizationConfig quantization_config = {};  // of an int8 or int4 dtype; None: its default
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -31,7 +31,10 @@ struct EmbeddingOptions {
 // Indices of any shape (…) -> (…, output_dim). Floats are truncated to integers, as in Keras.
 // OutOfRange for an index that isn't in [0, input_dim).
 // Weight: embeddings (input_dim, output_dim). Quantized, or with the dtype "int8_from_float32": of
-// int8, and embeddings_scale (input_dim,).
+// int8, and embeddings_scale (input_dim,). As int4 ("int4/128_from_float32"): (input_dim,
+// ceil(output_dim / 2)) of two numbers a byte, embeddings_scale and embeddings_zero (input_dim,
+// ceil(output_dim / 128)), and g_idx (output_dim,), the block of each column; without blocks
+// ("int4_from_float32") as int8.
 class Embedding : public LayerHandle {
  public:
   explicit Embedding(const EmbeddingOptions& options = {});

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "framework/ops/ops.h"
-#include "layers/core/int8_weight.h"
+#include "layers/core/quantized_weight.h"
 #include "layers/keras_layer.h"
 
 namespace cornu::layers {
@@ -26,22 +26,22 @@ void visit_embedding_fields(Fields& fields, Options& options) {
 // A layer whose options have the sizes of a table, what its rows are made with, and how it is
 // adapted and quantized.
 template <class Options>
-class EmbeddingBase : public WithInt8<KerasLayerOf<Options>> {
-  using Base = WithInt8<KerasLayerOf<Options>>;
+class EmbeddingBase : public WithQuantization<KerasLayerOf<Options>> {
+  using Base = WithQuantization<KerasLayerOf<Options>>;
 
  public:
   bool supports_masking() const override { return options_.mask_zero; }
   bool autocast() const override { return false; }  // large indices don't fit a small float
 
   void build(const Shape&) override {
-    const Variable embeddings =
-        this->add_quantizable({.shape = {options_.input_dim, options_.output_dim},
-                               .initializer = options_.embeddings_initializer,
-                               .regularizer = options_.embeddings_regularizer,
-                               .constraint = options_.embeddings_constraint,
-                               .sparse_gradients = is_only_looked_up(),
-                               .name = "embeddings"},
-                              {.summed = {1}, .order = {0}, .shape = {options_.input_dim}});
+    const Variable embeddings = this->add_quantizable(
+        {.shape = {options_.input_dim, options_.output_dim},
+         .initializer = options_.embeddings_initializer,
+         .regularizer = options_.embeddings_regularizer,
+         .constraint = options_.embeddings_constraint,
+         .sparse_gradients = is_only_looked_up(),
+         .name = "embeddings"},
+        {.summed = {1}, .order = {0}, .shape = {options_.input_dim}}, {.summed = 1});
     this->adapt(embeddings, options_.embeddings_regularizer, options_.embeddings_constraint, {});
   }
 
@@ -62,8 +62,8 @@ class EmbeddingBase : public WithInt8<KerasLayerOf<Options>> {
     const Tensor indices = is_integer(x.dtype()) ? x : ops::cast(x, DType::Int32);
     const auto& lora = this->lora();
     Tensor rows;
-    if (this->int8()) {
-      rows = this->int8()->rows_at(indices);
+    if (this->quantized_weight()) {
+      rows = this->quantized_weight()->rows_at(indices);
       if (lora) rows = rows + lora->added_rows(indices);
     } else {
       rows = lora ? lora->rows_at(indices) : ops::take(this->adaptable(), indices, 0);

@@ -115,6 +115,8 @@ class WithLora : public Base, public TakesLora, public HasSavedParts {
   }
 
   const Variable& adaptable() const { return weight_; }
+  // Its shape as the layer computes with it.
+  virtual Shape adapted_shape() const { return weight_.shape(); }
   void set_adaptable(const Variable& weight) {
     weight_ = weight;
     if (lora_) lora_->set_weight(weight);
@@ -135,7 +137,7 @@ class WithLora : public Base, public TakesLora, public HasSavedParts {
     this->require(!constrained_,
                   "LoRA doesn't go with a constraint of the weight '{}'. Leave the constraint out.",
                   weight_.name());
-    const Shape& shape = weight_.shape();
+    const Shape shape = adapted_shape();
     const auto made = [&](const char* part, const Shape& of, const Initializer& initializer) {
       const std::string name = fmt::format("lora_{}_{}", weight_.name(), part);
       WeightLimit::allow(of.num_bytes(sizeof(float)));  // files have their sum with the weight

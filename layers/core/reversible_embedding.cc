@@ -37,7 +37,8 @@ class ReversibleEmbeddingLayer : public EmbeddingBase<ReversibleEmbeddingOptions
     add_quantizable({.shape = {options_.output_dim, options_.input_dim},
                      .initializer = options_.embeddings_initializer,
                      .name = "reverse_embeddings"},
-                    {.summed = {0}, .order = {0}, .shape = {options_.input_dim}});
+                    {.summed = {0}, .order = {0}, .shape = {options_.input_dim}},
+                    {.packed = 0, .zero_point = {}});
   }
 
   Tensor call(const Tensor& x, const CallArgs& args) override {
@@ -53,7 +54,7 @@ class ReversibleEmbeddingLayer : public EmbeddingBase<ReversibleEmbeddingOptions
   Tensor logits_of(const Tensor& rows) const {
     require(rows.rank() >= 1 && rows.shape().back() == options_.output_dim,
             "expected rows (…, {}) to go back from, got {}.", options_.output_dim, rows.shape());
-    const Tensor logits = int8() ? int8_product(rows) : product(rows);
+    const Tensor logits = quantized_weight() ? quantized_product(rows) : product(rows);
     if (!options_.logit_soft_cap) return logits;
     return ops::tanh(logits / *options_.logit_soft_cap) * *options_.logit_soft_cap;
   }
@@ -67,11 +68,11 @@ class ReversibleEmbeddingLayer : public EmbeddingBase<ReversibleEmbeddingOptions
   }
 
   // Without what LoRA adds to the table, and in the compute dtype, as in Keras.
-  Tensor int8_product(const Tensor& rows) const {
+  Tensor quantized_product(const Tensor& rows) const {
     const Tensor x = ops::cast(rows, compute_dtype());
-    return options_.tie_weights
-               ? int8()->product(x, activation_quantizer(), Int8Product::of_rows(true))
-               : int8(kReverse)->product(x, activation_quantizer(), Int8Product::of_rows());
+    const bool is_tied = options_.tie_weights;
+    return quantized_weight(is_tied ? 0 : kReverse)
+        ->product(x, activation_quantizer(true), QuantizedProduct::of_rows(is_tied));
   }
 
   static constexpr size_t kReverse = 1;  // the place of the way back's own weight

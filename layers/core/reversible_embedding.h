@@ -22,7 +22,7 @@ struct ReversibleEmbeddingOptions {
   std::optional<double> logit_soft_cap = {};    // logits become tanh(logits / cap) * cap
   std::optional<int64_t> lora_rank = {};        // LoRA from the beginning: see LoraOptions
   std::optional<double> lora_alpha = {};        // taken for lora_rank, as Embedding does it
-  QuantizationConfig quantization_config = {};  // of a layer of an int8 dtype; None: the default
+  QuantizationConfig quantization_config = {};  // of an int8 or int4 dtype; None: its default
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -41,8 +41,9 @@ struct ReversibleEmbeddingOptions {
 // OutOfRange for an index that isn't in [0, input_dim).
 // Weights: embeddings (input_dim, output_dim); without tie_weights reverse_embeddings (output_dim,
 // input_dim). Quantized, or with the dtype "int8_from_float32", these are int8, and each has a
-// scale behind it, embeddings_scale and reverse_embeddings_scale (input_dim,). The way back is a
-// product of int8 numbers then, in the compute dtype, without what LoRA adds, as in Keras.
+// scale behind it, embeddings_scale and reverse_embeddings_scale (input_dim,). As int4 they are as
+// Embedding's, reverse_embeddings along its first axis. The way back is a product with the
+// quantized weight then, in the compute dtype, without what LoRA adds, as in Keras.
 class ReversibleEmbedding : public LayerHandle {
  public:
   explicit ReversibleEmbedding(const ReversibleEmbeddingOptions& options = {});

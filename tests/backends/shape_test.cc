@@ -212,6 +212,8 @@ TEST_CASE("concatenate joins many short rows, and few long ones") {
     }
   };
   check_joined(30'011, {3, 5, 1});
+  check_joined(30'011, {1, 1});
+  check_joined(1, {1, 1});
   check_joined(5'003, {16, 64});
   check_joined(3, {200'000, 100'001});
 }

@@ -18,7 +18,7 @@ struct Learned {
   bool is_int8 = false;
 };
 
-Learned learn() {
+Learned learn(const QuantizeOptions& quantization) {
   Sequential model(Input({.shape = {3}}), {layers::Dense({.units = 4, .activation = "tanh"}),
                                            layers::Dense({.units = 1})});
   int64_t seed = 1;
@@ -30,7 +30,7 @@ Learned learn() {
   const Tensor y = random::normal({12, 1}, {.seed = 9});
   const FitOptions options{.batch_size = 6, .epochs = 2, .verbose = 0, .shuffle = false};
   model.fit(x, y, options);
-  model.quantize("int8");
+  model.quantize(quantization);
   model.fit(x, y, options);
   Learned learned{.predictions = model.predict(x, {.batch_size = 12, .verbose = 0})[0],
                   .weights = model.get_weights()};
@@ -43,18 +43,23 @@ Learned learn() {
 }  // namespace
 
 TEST_CASE("a model of a strategy is quantized as any other, in its scope and outside of it") {
-  const Learned expected = learn();
-  REQUIRE(expected.is_int8);
-  const Strategy strategy = test::replicated(test::replicas_or_all(2));
-  const auto scope = strategy.scope();
-  const Learned got = learn();
-  CHECK(got.is_int8);
-  // A float that is another in its last bit may be another int8.
-  CHECK(distance(got.predictions, expected.predictions) < 0.02);
-  REQUIRE(got.weights.size() == expected.weights.size());
-  for (size_t i = 0; i < got.weights.size(); ++i) {
-    const bool is_int8 = got.weights[i].dtype() == DType::Int8;
-    CHECK(distance(got.weights[i], expected.weights[i]) < (is_int8 ? 1.5 : 0.1));
+  for (const bool is_int4 : {false, true}) {
+    CAPTURE(is_int4);
+    const QuantizeOptions quantization{.mode = is_int4 ? "int4" : "int8"};
+    const Learned expected = learn(quantization);
+    REQUIRE(expected.is_int8);
+    const Strategy strategy = test::replicated(test::replicas_or_all(2));
+    const auto scope = strategy.scope();
+    const Learned got = learn(quantization);
+    CHECK(got.is_int8);
+    // A float that is another in its last bit may be another integer.
+    CHECK(distance(got.predictions, expected.predictions) < (is_int4 ? 0.3 : 0.02));
+    REQUIRE(got.weights.size() == expected.weights.size());
+    for (size_t i = 0; i < got.weights.size(); ++i) {
+      const bool is_int8 = got.weights[i].dtype() == DType::Int8;
+      if (is_int8 && is_int4) continue;  // of two numbers, either one
+      CHECK(distance(got.weights[i], expected.weights[i]) < (is_int8 ? 1.5 : 0.1));
+    }
   }
 }
 

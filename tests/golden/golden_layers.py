@@ -385,12 +385,16 @@ def make_inputs(rng, spec):
 
 
 def randomize(rng, layer):
+    in_blocks = any(weight.name == "g_idx" for weight in layer.weights)
     for weight in layer.weights:
         if weight.dtype == "int8":
             weight.assign(rng.integers(-127, 128, weight.shape).astype("int8"))
             continue
         if weight.name.endswith("_scale"):  # of such a one
-            weight.assign(common.uniform(rng, weight.shape, 50, 200))
+            options = (0.005, 0.02, 4) if in_blocks else (50, 200)
+            weight.assign(common.uniform(rng, weight.shape, *options))
+            continue
+        if weight.name == "g_idx":
             continue
         if weight.dtype != "float32" or "Normalization" == type(layer).__name__:
             continue

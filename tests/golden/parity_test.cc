@@ -108,7 +108,7 @@ std::map<std::string, Names> names_here() {
 const Reasons& reasons() {
   static const std::string other = "of another framework";
   static const std::string complex = "there are no complex dtypes";
-  static const std::string int8 = "int8 alone is available";
+  static const std::string others = "int8 and int4 alone are available";
   static const std::string python = "of Python: functions of functions are templates";
   static const Reasons table = {
       {"FlaxLayer", other},
@@ -116,10 +116,9 @@ const Reasons& reasons() {
       {"TFSMLayer", other},
       {"TorchModuleWrapper", other},
       {"OrbaxCheckpoint", other},
-      {"AWQConfig", int8},
-      {"Float8QuantizationConfig", int8},
-      {"GPTQConfig", int8},
-      {"Int4QuantizationConfig", int8},
+      {"AWQConfig", others},
+      {"Float8QuantizationConfig", others},
+      {"GPTQConfig", others},
       {"InputSpec", "layers check their inputs themselves (check_input)"},
       {"LearningRateSchedule", "ScheduleImpl in framework/train/optimizer.h"},
       {"keras.activations.threshold", "ops::threshold: it takes arguments, which a name can't"},

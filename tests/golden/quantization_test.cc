@@ -57,7 +57,7 @@ void check_layer(const Json& item) {
   layer.set_weights(golden_tensors(item.at("weights")));
   QuantizationConfig config;
   set_from_config(item.at("config"), config);
-  layer.quantize({.mode = "int8", .config = config});
+  layer.quantize({.mode = item.at("mode").as_string(), .config = config});
   check_variables(layer.weights(), item.at("quantized"));
   if (!item.at("lora").is_null()) {
     enable_lora(layer, item.at("lora"));
@@ -75,7 +75,7 @@ void check_layer(const Json& item) {
     const Tensor output = called(inputs[0], options);
     CHECK(output.dtype() == computed);
     check_outputs(std::vector<Tensor>{ops::cast(output, DType::Float32)}, item.at("outputs"),
-                  computed == DType::BFloat16 ? kHalf : kClose);
+                  size_of(computed) == 2 ? kHalf : kClose);
   };
   check_call(layer);
   if (!item.at("lora").is_null()) return;  // what is made of a config has another lora_alpha
@@ -93,20 +93,43 @@ void check_quantizer(const Json& item) {
   check_outputs(std::vector<Tensor>{made.values, made.scale}, item.at("outputs"), kClose);
 }
 
+void check_matrix(const Json& item) {
+  const Tensor x = golden_tensors(item.at("inputs"))[0];
+  if (item.at("function") == Json("pack_int4")) {
+    const int64_t axis = item.at("axis").as_int();
+    const DType dtype = dtype_from_string(item.at("dtype").as_string());
+    const quantizers::PackedInt4 made = quantizers::pack_int4(x, axis, dtype);
+    CHECK(made.packed_shape == item.at("packed_shape").as_shape());
+    CHECK(made.orig_len == item.at("orig_len").as_int());
+    const Tensor back = quantizers::unpack_int4(made.packed, made.orig_len, axis, dtype);
+    check_outputs(std::vector<Tensor>{made.packed, back}, item.at("outputs"), kClose);
+    return;
+  }
+  const std::vector<int64_t> range = item.at("value_range").as_ints();
+  const auto made = quantizers::abs_max_quantize_grouped_with_zero_point(
+      x, item.at("block_size").as_int(), {.value_range = {range[0], range[1]}});
+  check_outputs(std::vector<Tensor>{made.values, made.scale, made.zero_point}, item.at("outputs"),
+                kClose);
+}
+
 }  // namespace
 
 TEST_CASE("quantized layers have Keras's weights, files, configs and outputs") {
-  int layers_checked = 0, quantizers_checked = 0;
+  int layers_checked = 0, quantizers_checked = 0, matrices_checked = 0;
   for (const Json& item : test::golden_cases("quantization").as_array()) {
     CAPTURE(item.at("name").as_string());
     if (item.find("quantizer")) {
       check_quantizer(item);
       ++quantizers_checked;
+    } else if (item.find("function")) {
+      check_matrix(item);
+      ++matrices_checked;
     } else {
       check_layer(item);
       ++layers_checked;
     }
   }
-  CHECK(layers_checked >= 17);
+  CHECK(layers_checked >= 68);
   CHECK(quantizers_checked >= 4);
+  CHECK(matrices_checked >= 12);
 }

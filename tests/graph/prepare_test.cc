@@ -157,6 +157,15 @@ TEST_CASE("what is small, grows much, checks values or depends on nothing stays"
   CHECK_FALSE(
       splits("  %3 = broadcast_to(%1) {shape=[99,64,64]} : float32[99,64,64]\n"
              "  return %3"));
+  CHECK_FALSE(
+      splits("  %3 = broadcast_to(%1) {shape=[99,64,64]} : float32[99,64,64]\n"
+             "  %4 = exp(%3) : float32[99,64,64]\n  return %4"));
+  CHECK_FALSE(
+      splits("  %3 = concatenate(%1, %1, %1, %1, %1) {axis=0} : float32[320,64]\n"
+             "  %4 = exp(%3) : float32[320,64]\n  return %4"));
+  CHECK(
+      splits("  %3 = broadcast_to(%1) {shape=[99,64,64]} : float32[99,64,64]\n"
+             "  %4 = reduce_sum(%3) {axes=[0], keepdims=false} : float32[64,64]\n  return %4"));
   CHECK_FALSE(splits("  %3 = gather(%1, %2) {axis=0} : float32[512,64]\n  return %3"));
   CHECK_FALSE(
       splits("  %3 = iota() {shape=[64,64], axis=0, dtype=float32} : float32[64,64]\n"

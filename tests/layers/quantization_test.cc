@@ -112,8 +112,8 @@ TEST_CASE("the gradient of a product is that of the weights as they are dequanti
   const Tensor x = numbers({3, 4});
   const Tensor upstream = numbers({3, 2});
   for (const bool weights_alone : {false, true}) {
-    QuantizationConfig config = Int8QuantizationConfig();
-    if (weights_alone) config->activation_quantizer = {};
+    Int8QuantizationConfig config;
+    if (weights_alone) config.activation_quantizer = {};
     const layers::Dense dense({.units = 2, .quantization_config = config, .dtype = kInt8});
     dense.build({3, 4});
     dense.set_weights({numbers({2}), ops::cast(numbers({4, 2}) * 100, DType::Int8),
@@ -397,15 +397,17 @@ TEST_CASE("what can't be quantized, and how, is said") {
         "build it for the shape of its input.");
   dense.build({3, 4});
   CHECK(error_of([&] { dense.quantize("int9"); }) ==
-        "InvalidArgument: Dense 'dense': quantize expected the mode \"int8\", got \"int9\". Did "
-        "you mean "
-        "'int8' or 'int4'? Known: int8, float8, int4, gptq, awq.");
-  for (const char* mode : {"int4", "float8", "gptq", "awq"}) {
+        "InvalidArgument: Dense 'dense': quantize expected the mode \"int8\" or \"int4\", got "
+        "\"int9\". Did you mean 'int8' or 'int4'? Known: int8, float8, int4, gptq, awq.");
+  for (const char* mode : {"float8", "gptq", "awq"}) {
     CHECK(error_of([&] { dense.quantize(mode); }) ==
-          fmt::format("Unimplemented: Dense 'dense': quantize expected the mode \"int8\", which "
-                      "alone is available here, got \"{}\".",
+          fmt::format("Unimplemented: Dense 'dense': quantize expected the mode \"int8\" or "
+                      "\"int4\", which alone are available here, got \"{}\".",
                       mode));
   }
+  CHECK(error_of([&] { dense.quantize({.mode = "int4", .config = Int8QuantizationConfig()}); }) ==
+        "InvalidArgument: Dense 'dense': quantize expected one mode, got \"int4\" with a config of "
+        "int8. Leave one of them out.");
   CHECK(error_of([&] { dense.quantize({}); }) ==
         "InvalidArgument: Dense 'dense': quantize expected a mode or a config, got none. Call "
         "quantize(\"int8\").");
@@ -426,8 +428,8 @@ TEST_CASE("what can't be quantized, and how, is said") {
                  "int8 doesn't go with layers that compute in float16."));
   CHECK(contains(error_of([] { layers::Dense({.units = 2, .dtype = "int8_from_mixed_float16"}); }),
                  "Dtype policy 'int8_from_mixed_float16': int8 doesn't go with this policy."));
-  CHECK(contains(error_of([] { layers::Dense({.units = 2, .dtype = "int4/-1_from_float32"}); }),
-                 "expected int8, such as int8_from_float32"));
+  CHECK(contains(error_of([] { layers::Dense({.units = 2, .dtype = "float8_from_float32"}); }),
+                 "Dtype policy 'float8_from_float32': expected int8 or int4, such as int8_from_f"));
   CHECK(contains(error_of([] {
                    layers::Flatten({.dtype = kInt8})(numbers({2, 3}));
                  }),

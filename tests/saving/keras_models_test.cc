@@ -389,8 +389,20 @@ TEST_CASE("models that Keras quantizes load, and those that are quantized here l
   const Scratch scratch;
   const std::string folder = fmt::format("'{}'", scratch.path());
   REQUIRE(test::run_python(CORNU_KERAS_QUANTIZED_SCRIPT, folder) == 0);
-  for (const std::string name :
-       {"dense", "einsum_dense", "embedding", "reversible_embedding", "deep"}) {
+  const auto int4 = [](int64_t block_size) {
+    return QuantizeOptions{.config = quantizers::Int4QuantizationConfig{.block_size = block_size}};
+  };
+  const std::map<std::string, QuantizeOptions> modes = {
+      {"int8", {.mode = "int8"}}, {"int4", int4(-1)}, {"blocks", int4(3)}};
+  std::vector<std::pair<std::string, QuantizeOptions>> models;
+  for (const auto& [mode, options] : modes) {
+    for (const char* name :
+         {"dense", "einsum_dense", "embedding", "reversible_embedding", "deep"}) {
+      models.emplace_back(fmt::format("{}.{}", mode, name), options);
+    }
+  }
+  for (const auto& item : models) {
+    const std::string name = item.first;
     CAPTURE(name);
     const auto path = [&](const char* kind) {
       return scratch.path(fmt::format("{}.{}", name, kind));
@@ -403,7 +415,7 @@ TEST_CASE("models that Keras quantizes load, and those that are quantized here l
       // What it is without being quantized there becomes the same here.
       const bool is_quantized = kind == "quantized";
       if (is_quantized) model = load_model(path("none.keras"));
-      if (is_quantized) model.quantize("int8");
+      if (is_quantized) model.quantize(item.second);
       CHECK(test::distance(test::predictions(model, x), y) < 1e-4);
       model.save(path((kind + ".back.keras").c_str()));
       if (!is_quantized) continue;

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models that are quantized, from real Keras and back.
 
-`keras_quantized.py FOLDER` writes, for each NAME, NAME.none.keras, NAME.quantized.keras (the same
-model quantized), NAME.quantized.weights.h5, NAME.config.keras (with a quantization_config alone),
-NAME.policy.keras (int8 from the beginning), and beside each KIND.keras KIND.values.h5 with an input
-x/0 and the prediction y/0. With a second argument it reads what Cornu wrote of these instead: each
-NAME.KIND.back.keras must predict NAME.KIND.values.h5, and so must the weights of
-NAME.quantized.back.weights.h5.
+`keras_quantized.py FOLDER` writes, for each NAME (of a mode and a model, int8.dense),
+NAME.none.keras, NAME.quantized.keras (the same model quantized), NAME.quantized.weights.h5,
+NAME.config.keras (with a quantization_config alone), NAME.policy.keras (quantized from the
+beginning), and beside each KIND.keras KIND.values.h5 with an input x/0 and the prediction y/0. With a
+second argument it reads what Cornu wrote of these instead: each NAME.KIND.back.keras must predict
+NAME.KIND.values.h5, and so must the weights of NAME.quantized.back.weights.h5.
 """
 import os
 import pathlib
@@ -19,7 +19,11 @@ import h5py  # noqa: E402
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
 from keras import layers  # noqa: E402
-from keras.quantizers import AbsMaxQuantizer, Int8QuantizationConfig  # noqa: E402
+from keras.quantizers import (  # noqa: E402
+    AbsMaxQuantizer,
+    Int4QuantizationConfig,
+    Int8QuantizationConfig,
+)
 
 folder = pathlib.Path(sys.argv[1])
 KINDS = ["none", "quantized", "config", "policy"]
@@ -30,7 +34,7 @@ def one(layer, start=lambda: keras.Input((4,))):
     return lambda **options: keras.Sequential([start(), layer(**options)])
 
 
-def deep(**options):
+def deep(lora_rank=2, **options):
     """Layers within a model within one, and one of them adapted."""
     inner = keras.Sequential(
         [keras.Input((4,)), layers.Dense(5, activation="relu", **options)], name="inner")
@@ -39,7 +43,7 @@ def deep(**options):
     y = layers.EinsumDense("abc,cde->abde", (None, 2, 2), bias_axes="de", **options)(y)
     y = layers.Reshape((2, 4))(y)
     y = layers.GlobalAveragePooling1D()(y)
-    return keras.Model(x, layers.Dense(3, lora_rank=2, **options)(inner(y)))
+    return keras.Model(x, layers.Dense(3, lora_rank=lora_rank, **options)(inner(y)))
 
 
 MODELS = {
@@ -52,8 +56,21 @@ MODELS = {
 }
 
 
+CHANNELS = Int4QuantizationConfig(None, AbsMaxQuantizer(), -1)
+# What quantize takes, another config, and a dtype policy.
+MODES = {
+    "int8": (
+        Int8QuantizationConfig(),
+        Int8QuantizationConfig(None, AbsMaxQuantizer(value_range=(-100, 100))),
+        "int8_from_float32",
+    ),
+    "int4": (Int4QuantizationConfig(block_size=-1), CHANNELS, "int4_from_float32"),
+    "blocks": (Int4QuantizationConfig(block_size=3), Int4QuantizationConfig(), "int4/2_from_float32"),
+}
+
+
 def predict(model, x):
-    return model.predict(x, verbose=0)
+    return np.asarray(model(x))
 
 
 def write(model, name, kind, rng):
@@ -66,19 +83,22 @@ def write(model, name, kind, rng):
         values["y/0"] = predict(model, x)
 
 
-def make(name, build):
-    config = Int8QuantizationConfig(None, AbsMaxQuantizer(value_range=(-100, 100)))
-    model = build(quantization_config=None)
+def make(mode, name, build):
+    quantization, config, policy = MODES[mode]
+    name = f"{mode}.{name}"
+    # Files have the sum with what LoRA adds, quantized anew, which of blocks is another one.
+    options = {"lora_rank": None} if mode == "blocks" else {}
+    model = build(quantization_config=None, **options)
     for weight in model.trainable_weights:
         if "lora_kernel_b" in weight.name:  # files have no sum of it and the kernel
             continue
         weight.assign(np.random.default_rng(1).normal(size=weight.shape))
     write(model, name, "none", np.random.default_rng(2))
-    model.quantize("int8")
+    model.quantize(config=quantization)
     write(model, name, "quantized", np.random.default_rng(2))
     model.save_weights(folder / f"{name}.quantized.weights.h5")
-    write(build(quantization_config=config), name, "config", np.random.default_rng(2))
-    write(build(dtype="int8_from_float32"), name, "policy", np.random.default_rng(2))
+    write(build(quantization_config=config, **options), name, "config", np.random.default_rng(2))
+    write(build(dtype=policy, **options), name, "policy", np.random.default_rng(2))
 
 
 def check(name, kind):
@@ -89,14 +109,16 @@ def check(name, kind):
     if kind == "quantized":
         model = keras.models.load_model(folder / f"{name}.quantized.keras")
         for weight in model.weights:
-            weight.assign(weight * 0)
+            if weight.name != "g_idx":
+                weight.assign(weight * 0)
         model.load_weights(folder / f"{name}.quantized.back.weights.h5")
         np.testing.assert_allclose(predict(model, x), expected, rtol=1e-4, atol=1e-5)
 
 
-for name, build in MODELS.items():
-    if len(sys.argv) == 2:
-        make(name, build)
-    else:
-        for kind in KINDS:
-            check(name, kind)
+for mode in MODES:
+    for name, build in MODELS.items():
+        if len(sys.argv) == 2:
+            make(mode, name, build)
+        else:
+            for kind in KINDS:
+                check(f"{mode}.{name}", kind)

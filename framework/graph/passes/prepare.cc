@@ -3,6 +3,7 @@
 // once for many runs.
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "framework/graph/passes/pass.h"
 #include "framework/graph/passes/placement.h"
@@ -11,7 +12,7 @@
 namespace cornu::passes {
 namespace {
 
-// Prepared values that all inputs of their node together are smaller than may have these bytes.
+// Prepared values that are larger than all that they are made of may have these bytes.
 constexpr size_t kGrowth = size_t{64} << 10;
 // What takes less isn't worth looking at versions.
 constexpr size_t kWorth = size_t{1} << 10;
@@ -133,22 +134,42 @@ class ScaleFolding {
 std::vector<bool> prepared_values(const Graph& graph, const std::vector<bool>& unchanging) {
   std::vector<bool> varies(graph.types.size());  // with variables
   std::vector<bool> prepared(graph.types.size());
+  // By value: another one, or itself, that it is made of but for constants, and that isn't larger;
+  // and the least bytes that tell that one. Of int4 numbers, a byte each, these are half of theirs.
+  std::vector<ValueId> origins(graph.types.size());
+  std::vector<size_t> told(graph.types.size());
+  for (size_t i = 0; i < told.size(); ++i) {
+    origins[i] = static_cast<ValueId>(i);
+    told[i] = graph.types[i].bytes();
+  }
   for (const StateBinding& state : graph.states) varies[static_cast<size_t>(state.in)] = true;
-  const auto bytes = [&](const std::vector<ValueId>& ids) {
-    size_t sum = 0;
-    for (ValueId id : ids) sum += graph.type(id).bytes();
-    return sum;
-  };
   for (const Node& node : graph.nodes) {
     if (!makes(node, unchanging)) continue;
     const bool any = std::any_of(node.inputs.begin(), node.inputs.end(),
                                  [&](ValueId id) { return varies[static_cast<size_t>(id)]; });
-    const bool is_made = node.op->traits.view
-                             ? prepared[static_cast<size_t>(node.inputs[0])]
-                             : any && bytes(node.outputs) <= std::max(kGrowth, bytes(node.inputs));
+    std::set<ValueId> given_by;
+    ValueId origin = 0;  // that varies
+    size_t given = 0, made = 0, varying = 0;
+    for (ValueId id : node.inputs) {
+      const ValueId from = origins[static_cast<size_t>(id)];
+      if (!given_by.insert(from).second) continue;
+      given += told[static_cast<size_t>(from)];
+      if (!varies[static_cast<size_t>(id)]) continue;
+      origin = from;
+      ++varying;
+    }
+    for (ValueId id : node.outputs) made += graph.type(id).bytes();
+    const bool is_made = node.op->traits.view ? prepared[static_cast<size_t>(node.inputs[0])]
+                                              : any && made <= std::max(kGrowth, given);
     for (ValueId id : node.outputs) {
       varies[static_cast<size_t>(id)] = any;
       prepared[static_cast<size_t>(id)] = is_made;
+      size_t& bytes = told[static_cast<size_t>(id)];
+      if (varying == 1 && bytes >= told[static_cast<size_t>(origin)]) {
+        origins[static_cast<size_t>(id)] = origin;
+      } else if (any) {
+        bytes = std::min(bytes, given);
+      }
     }
   }
   return prepared;

@@ -110,6 +110,36 @@ void copy_rows(const T* from, T* to, const CopyAxis& rows, const CopyAxis& inner
   }
 }
 
+// Calls f with an unsigned integer of so many bytes.
+template <class F>
+void with_element(size_t bytes, F f) {
+  switch (bytes) {
+    case 1:
+      return f(uint8_t{});
+    case 2:
+      return f(uint16_t{});
+    case 4:
+      return f(uint32_t{});
+    default:
+      return f(uint64_t{});
+  }
+}
+
+template <class T>
+void interleave_part(const T* a, const T* b, T* to, int64_t count) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    hn::StoreInterleaved2(hn::LoadU(d, a + i), hn::LoadU(d, b + i), d, to + 2 * i);
+  }
+  for (; i < count; ++i) {
+    to[2 * i] = a[i];
+    to[2 * i + 1] = b[i];
+  }
+}
+
 }  // namespace
 
 StridedCopy::StridedCopy(size_t element, const std::vector<CopyAxis>& axes, int64_t from_offset,
@@ -204,7 +234,7 @@ void StridedCopy::run_tiles(const T* from, T* to) const {
 
 void StridedCopy::run(const void* from, void* to) const {
   if (outer_count_ == 0) return;
-  auto run_with = [&]<class T>(T) {
+  with_element(element_, [&]<class T>(T) {
     const T* source = static_cast<const T*>(from);
     T* target = static_cast<T*>(to);
     if (tiles_) {
@@ -212,17 +242,17 @@ void StridedCopy::run(const void* from, void* to) const {
     } else {
       run_as(source, target);
     }
-  };
-  switch (element_) {
-    case 1:
-      return run_with(uint8_t{});
-    case 2:
-      return run_with(uint16_t{});
-    case 4:
-      return run_with(uint32_t{});
-    default:
-      return run_with(uint64_t{});
-  }
+  });
+}
+
+void interleave(size_t element, const void* a, const void* b, void* to, int64_t count) {
+  with_element(element, [&]<class T>(T) {
+    parallel_for(
+        count, kCopyGrainBytes / static_cast<int64_t>(element), [&](int64_t begin, int64_t end) {
+          interleave_part(static_cast<const T*>(a) + begin, static_cast<const T*>(b) + begin,
+                          static_cast<T*>(to) + 2 * begin, end - begin);
+        });
+  });
 }
 
 }  // namespace cornu::cpu

@@ -46,4 +46,7 @@ class StridedCopy {
   int64_t outer_count_ = 1;
 };
 
+// to[2 i] = a[i] and to[2 i + 1] = b[i], for i < count. Uses the compute threads.
+void interleave(size_t element, const void* a, const void* b, void* to, int64_t count);
+
 }  // namespace cornu::cpu

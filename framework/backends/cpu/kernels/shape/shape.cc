@@ -65,6 +65,14 @@ std::unique_ptr<Kernel> make_concatenate(const KernelSpec& spec) {
   const int64_t axis = spec.attributes.get_int("axis");
   const int64_t outer = out.slice(0, axis).num_elements();
   const auto element = static_cast<int64_t>(size_of(spec.outputs[0].dtype));
+  const auto is_alternating = [&](const TensorType& type) {
+    return type.shape.slice(axis).num_elements() == 1;
+  };
+  if (spec.inputs.size() == 2 && std::ranges::all_of(spec.inputs, is_alternating)) {
+    return make_kernel([element, outer](const KernelArgs& args) {
+      interleave(static_cast<size_t>(element), args.in[0], args.in[1], args.out[0], outer);
+    });
+  }
   const int64_t to_row = out.slice(axis).num_elements();
   const int64_t block = std::clamp<int64_t>(kJoinedBytes / std::max<int64_t>(1, to_row * element),
                                             1, std::max<int64_t>(1, outer));
