@@ -98,6 +98,7 @@ class MultiWorkerMirrored : public MirroredReplicas,
   }
 
   std::optional<DType> gradient_dtype() const override { return compression_; }
+  bool exchanges_rows() const override { return all_on_cpus_; }
 
   std::shared_ptr<BatchSource> distribute(std::shared_ptr<BatchSource> source) override {
     auto own = source->divide(num_workers())->shard(num_workers(), worker());
@@ -214,6 +215,7 @@ class MultiWorkerMirrored : public MirroredReplicas,
   const int exceptions_ = std::uncaught_exceptions();
   std::atomic<bool> told_ = false;  // the program knows that the group has ended
   const size_t bytes_per_pack_;     // 0: the default
+  bool all_on_cpus_ = false;        // all workers' replicas
   const std::optional<DType> compression_;
   std::shared_ptr<WorkerCollectives> group_;
   OneCaller caller_{kName};
@@ -330,8 +332,12 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
       run_order_.clear();
       agreed_ = wished_ = 0;
       const SeedSequence own = seed_sequence();
-      const std::string seed =
-          exchange("seeds", std::to_string(static_cast<int64_t>(own.seed))).front();
+      const std::string type = MirroredReplicas::exchanges_rows() ? "CPU" : "other";
+      const std::vector<std::string> all =
+          exchange("seeds", fmt::format("{} {}", static_cast<int64_t>(own.seed), type));
+      const std::string& seed = all.front();
+      all_on_cpus_ = std::ranges::all_of(
+          all, [](const std::string& theirs) { return theirs.ends_with(" CPU"); });
       compare_clocks();
       if (!own.chosen && !was_there) {
         restore_seed_sequence({.seed = static_cast<uint64_t>(std::stoll(seed)), .drawn = 0});

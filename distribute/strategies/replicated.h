@@ -107,6 +107,7 @@ class ReplicatedStrategy : public StrategyImpl {
 class MirroredReplicas : public ReplicatedStrategy {
  public:
   using ReplicatedStrategy::ReplicatedStrategy;
+  bool exchanges_rows() const override { return devices().front().type == DeviceType::Cpu; }
 
  protected:
   std::vector<std::vector<Variable>> divide(const std::vector<Variable>& variables) const override {

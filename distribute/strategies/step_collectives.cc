@@ -31,7 +31,8 @@ std::string text_of_call(const Graph& graph, const Node& node, GatheredSizes siz
     types.push_back(fmt::format("{} {}", graph.type(input).dtype, graph.type(input).shape));
   }
   const char* reduce = attributes.find("reduce") ? attributes.get_string("reduce").c_str() : "";
-  return fmt::format("{} ({}) of {}", node.op->name, reduce, join(types, ", "));
+  return fmt::format("{} ({}{}) of {}", node.op->name, reduce,
+                     attributes.find("sparse") ? ", by rows" : "", join(types, ", "));
 }
 
 }  // namespace

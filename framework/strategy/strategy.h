@@ -87,6 +87,8 @@ class StrategyImpl : public VariableOwner {
   // How many bytes of gradients are summed over the replicas together, at least, where there are so
   // many: large ones cost less a byte, small ones begin earlier.
   virtual size_t bytes_per_pack() const { return size_t{4} << 20; }
+  // Whether the replicas of all workers exchange rows of sparse gradients: what graphs of CPUs do.
+  virtual bool exchanges_rows() const { return false; }
   // What gradients of float32 are rounded to before they are summed over the replicas; none: they
   // are not.
   virtual std::optional<DType> gradient_dtype() const { return {}; }

@@ -284,7 +284,10 @@ void OptimizerImpl::sum_gradients(Pairs& pairs) const {
     own.clear();
     bytes = 0;
   };
-  const auto is_sparse = [&](const auto& pair) { return trained_[pair.second].sparse_gradients(); };
+  const bool exchanges_rows = get_strategy().impl().exchanges_rows();
+  const auto is_sparse = [&](const auto& pair) {
+    return exchanges_rows && trained_[pair.second].sparse_gradients();
+  };
   const auto sum_dense = [](const auto& values) { return sum_over_replicas(values); };
   const size_t bucket_bytes = get_strategy().impl().bytes_per_pack();
   for (auto& pair : pairs | std::views::reverse) {

@@ -4,7 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
-#include <random>
+#include <string>
+#include <utility>
 
 #include "framework/backends/cpu/passes/passes.h"
 #include "framework/graph/backend.h"
@@ -24,6 +25,7 @@ enum class Has { Nothing, Rows, Whole };
 // A step on two tables, one of them of rank 3, and a small one. Gradients are numbers without a
 // fraction, of which all sums are exact.
 struct Step {
+  bool optimize = true;
   Has first = Has::Rows;
   Has second = Has::Rows;
   bool decays = false;  // whether the second table's update needs all of its rows
@@ -72,7 +74,7 @@ Tensor whole_numbers(const Shape& shape, int64_t seed) {
 }
 
 // Runs each rank's step twice, on gradients of its own.
-Results run_ranks(const std::vector<Step>& steps, bool optimize) {
+Results run_ranks(const std::vector<Step>& steps) {
   const auto group = make_in_process_group(static_cast<int>(steps.size()));
   std::vector<std::unique_ptr<Executable>> executables;
   std::vector<std::vector<Tensor>> inputs;
@@ -82,7 +84,7 @@ Results run_ranks(const std::vector<Step>& steps, bool optimize) {
     const int64_t n = steps[i].indices;
     const auto seed = static_cast<int64_t>(10 * i);
     executables.push_back(
-        cpu_backend().compile(parse_graph(steps[i].text()), {.optimize = optimize}));
+        cpu_backend().compile(parse_graph(steps[i].text()), {.optimize = steps[i].optimize}));
     // Some rows are named by several ranks, and twice by one.
     const Tensor named = random::randint({n}, 0, n + 3, {.seed = seed});
     inputs.push_back({ops::cast(ops::mod(named * 37 - 5, 2000), "int32"),
@@ -123,9 +125,14 @@ void check_same_bits(const Results& a, const Results& b) {
   }
 }
 
+std::vector<Step> unoptimized(std::vector<Step> steps) {
+  for (Step& step : steps) step.optimize = false;
+  return steps;
+}
+
 void check_like_whole(const std::vector<Step>& steps) {
-  const Results rows = run_ranks(steps, true);
-  check_same_bits(rows, run_ranks(steps, false));
+  const Results rows = run_ranks(steps);
+  check_same_bits(rows, run_ranks(unoptimized(steps)));
   check_same_bits(rows, Results(rows.size(), rows[0]));  // replicas stay alike
 }
 
@@ -141,13 +148,20 @@ TEST_CASE("of sparse sums over replicas, rows travel, and rows are updated") {
   CHECK(count(graph, "update_rows") == 2);
 
   // What is exchanged doesn't depend on what a replica has, nor on its updates.
-  for (const Step& step : {Step{.first = Has::Nothing, .second = Has::Whole},
-                           Step{.first = Has::Whole, .decays = true}, Step{.indices = 900}}) {
+  const std::pair<Step, size_t> others[] = {
+      {{.first = Has::Nothing, .second = Has::Whole}, 1},
+      {{.first = Has::Nothing, .decays = true}, 1},
+      {{.first = Has::Whole, .decays = true}, 0},
+      {{.indices = 550}, 0},  // rows travel, which may be many then
+      {{.indices = 900}, 0},
+  };
+  for (const auto& [step, updates] : others) {
     const Graph other = rewritten(step);
     CHECK(test::only(other, "all_reduce").inputs.size() == 1);
+    CHECK_FALSE(test::only(other, "all_reduce").attributes.find("sparse"));
     CHECK(test::only(other, "all_reduce_rows").attributes.get_ints("shapes") ==
           reduction.attributes.get_ints("shapes"));
-    CHECK(count(other, "update_rows") == (step.decays ? 1 : 2));
+    CHECK(count(other, "update_rows") == updates);
   }
 }
 
@@ -184,6 +198,84 @@ TEST_CASE("replicas with nothing, few rows, many and all of them") {
     with({{.first = Has::Whole}, {.second = Has::Nothing}, {.second = Has::Whole}});
     with({{.second = Has::Nothing}, {.first = Has::Nothing}});
   }
+}
+
+TEST_CASE("replicas whose graphs no pass has seen take part") {
+  for (const bool decays : {false, true}) {
+    Step plain{.decays = decays};
+    plain.optimize = false;
+    const Step rows{.decays = decays};
+    check_like_whole({plain, rows});
+    check_like_whole({rows, plain, rows});
+    check_like_whole({plain, plain});
+  }
+}
+
+namespace {
+
+// Two tables and their sums %8 and %9, from which `update` makes %20 and %21.
+std::string text_of_two(const std::string& update) {
+  const std::string table = "float32[2000,24]";
+  return fmt::format(
+      "graph(%2: int32[7], %3: float32[7,24], %4: float32[7,24]) state(%0 \"a\": {0} -> %20)"
+      " state(%1 \"b\": {0} -> %21) {{\n"
+      "  %6 = scatter_add(%2, %3) {{axis=0, shape=[2000,24]}} : {0}\n"
+      "  %7 = scatter_add(%2, %4) {{axis=0, shape=[2000,24]}} : {0}\n"
+      "  %8, %9 = all_reduce(%6, %7) {{reduce=\"sum\", sparse=true}} : {0}, {0}\n{1}"
+      "  return %2\n}}",
+      table, update);
+}
+
+// What two ranks have in the end.
+Results run_two(const std::string& text, bool optimize) {
+  const auto group = make_in_process_group(2);
+  std::vector<std::unique_ptr<Executable>> executables;
+  std::vector<std::vector<Tensor>> inputs;
+  std::vector<std::vector<Variable>> variables;
+  std::vector<Launch> launches(2);
+  for (size_t i = 0; i < 2; ++i) {
+    const auto seed = static_cast<int64_t>(10 * i);
+    executables.push_back(cpu_backend().compile(parse_graph(text), {.optimize = optimize}));
+    inputs.push_back({Tensor::from<int32_t>({3, 1, 7, 3, 9, static_cast<int32_t>(i), 11}, {7}),
+                      whole_numbers({7, 24}, seed + 1), whole_numbers({7, 24}, seed + 2)});
+    variables.push_back(
+        {Variable(whole_numbers({2000, 24}, 100)), Variable(whole_numbers({2000, 24}, 101))});
+    launches[i] = {.executable = executables[i].get(),
+                   .device = Device{DeviceType::Cpu, static_cast<int>(i)},
+                   .inputs = inputs[i],
+                   .variables = variables[i],
+                   .outputs = {},
+                   .group = group[i].get()};
+  }
+  cpu_backend().run(launches);
+  Results results(2);
+  for (size_t i = 0; i < 2; ++i) {
+    for (const Variable& variable : variables[i]) results[i].push_back(variable.value());
+  }
+  return results;
+}
+
+}  // namespace
+
+TEST_CASE("an update that needs several tables' sums, or what was made of another's") {
+  const std::string table = " : float32[2000,24]\n";
+  const std::string both = "  %10 = multiply(%8, %9)" + table + "  %20 = subtract(%0, %10)" +
+                           table + "  %21 = subtract(%1, %9)" + table;
+  const std::string crossed = "  %20 = subtract(%0, %8)" + table +
+                              "  %11 = reduce_max(%20) {axes=[0,1], keepdims=false} : float32[]\n"
+                              "  %12 = multiply(%9, %11)" +
+                              table + "  %21 = subtract(%1, %12)" + table;
+  const std::string apart = "  %20 = subtract(%0, %8)" + table + "  %21 = subtract(%1, %9)" + table;
+  for (const std::string& update : {both, crossed, apart}) {
+    CAPTURE(update);
+    check_same_bits(run_two(text_of_two(update), true), run_two(text_of_two(update), false));
+  }
+  const auto updates = [](const std::string& update) {
+    return count(cpu::update_rows(parse_graph(text_of_two(update))), "update_rows");
+  };
+  CHECK(updates(both) == 0);
+  CHECK(updates(crossed) == 1);
+  CHECK(updates(apart) == 2);
 }
 
 TEST_CASE("a replica that names a row which there isn't ends all of them") {

@@ -88,9 +88,9 @@ void register_factorization_kernels(KernelTable& table);  // lu, cholesky, qr, t
 void register_spectral_kernels(KernelTable& table);       // eigh, svd
 void register_random_kernels(KernelTable& table);
 void register_distribution_kernels(KernelTable& table);  // random_gamma, random_binomial
+void register_reduce_rows_kernels(KernelTable& table);   // all_reduce_rows, sparse all_reduce
 void register_collective_kernels(KernelTable& table);
-void register_reduce_rows_kernels(KernelTable& table);  // all_reduce_rows
-void register_control_kernels(KernelTable& table);      // cond, scan, while, update_rows
+void register_control_kernels(KernelTable& table);  // cond, scan, while, update_rows
 
 // A kernel from a callable, for kernels too simple for a class.
 template <class F>

@@ -72,8 +72,8 @@ const KernelTable& kernel_table() {
     register_spectral_kernels(*made);
     register_random_kernels(*made);
     register_distribution_kernels(*made);
-    register_collective_kernels(*made);
     register_reduce_rows_kernels(*made);
+    register_collective_kernels(*made);
     register_control_kernels(*made);
     return made;
   }();

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "framework/backends/cpu/kernels/reduce_rows.h"
+
 #include "framework/backends/cpu/kernel.h"
 #include "framework/backends/cpu/kernels/shape/distinct.h"
 #include "framework/backends/cpu/kernels/shape/index.h"
@@ -259,9 +261,68 @@ class AllReduceRows : public Kernel {
   std::vector<Segment> others_;
 };
 
+// An all_reduce of sparse tensors as it stands in a graph that no pass has seen.
+class SparseAllReduce : public Kernel {
+ public:
+  explicit SparseAllReduce(const KernelSpec& spec) {
+    std::vector<TensorType> types[2];
+    std::vector<int64_t> shapes;
+    for (size_t i = 0; i < spec.inputs.size(); ++i) {
+      const TensorType& type = spec.inputs[i];
+      const bool is_table = is_exchanged_by_rows(type);
+      types[is_table].push_back(type);
+      (is_table ? tables_ : others_).places.push_back(i);
+      if (is_table)
+        shapes.insert(shapes.end(), {type.shape[0], type.shape.num_elements() / type.shape[0]});
+    }
+    if (!types[false].empty()) {
+      const Attributes attributes = {{"reduce", spec.attributes.get_string("reduce")}};
+      others_.kernel = kernel_table().make({spec.op, attributes, types[false], types[false]});
+    }
+    if (!types[true].empty()) {
+      const std::vector<int64_t> ones(types[true].size(), 1);
+      const Attributes attributes = {{"operands", ones}, {"shapes", shapes}, {"whole", ones}};
+      tables_.kernel = std::make_unique<AllReduceRows>(
+          KernelSpec{spec.op, attributes, types[true], types[true]});
+    }
+  }
+
+  void run(const KernelArgs& args) override {
+    others_.run(args);
+    tables_.run(args);
+  }
+
+ private:
+  struct Part {
+    void run(const KernelArgs& args) {
+      if (!kernel) return;
+      in.clear();
+      out.clear();
+      for (const size_t place : places) {
+        in.push_back(args.in[place]);
+        out.push_back(args.out[place]);
+      }
+      kernel->run({.in = in.data(), .out = out.data(), .scratch = nullptr, .group = args.group});
+    }
+
+    std::unique_ptr<Kernel> kernel;
+    std::vector<size_t> places;  // among the operands
+    std::vector<const void*> in;
+    std::vector<void*> out;
+  };
+
+  Part others_;
+  Part tables_;
+};
+
+std::unique_ptr<Kernel> make_sparse_all_reduce(const KernelSpec& spec) {
+  return spec.attributes.find("sparse") ? std::make_unique<SparseAllReduce>(spec) : nullptr;
+}
+
 }  // namespace
 
 void register_reduce_rows_kernels(KernelTable& table) {
+  table.add("all_reduce", make_sparse_all_reduce);
   table.add("all_reduce_rows",
             [](const KernelSpec& spec) { return std::make_unique<AllReduceRows>(spec); });
 }

@@ -3,6 +3,7 @@
 #include <optional>
 #include <set>
 
+#include "framework/backends/cpu/kernels/reduce_rows.h"
 #include "framework/backends/cpu/passes/internal_ops.h"
 #include "framework/backends/cpu/passes/passes.h"
 #include "framework/backends/cpu/passes/row_body.h"
@@ -21,8 +22,9 @@ constexpr int64_t kBlockBytes = int64_t{1} << 20;
 constexpr int64_t kUnknownBlockBytes = int64_t{1} << 17;
 constexpr int64_t kLeastBlock = 16;  // rows
 
-// Sums over replicas whose rows travel: large enough for an exchange of their numbers.
-constexpr size_t kLeastSparse = size_t{64} << 10;  // bytes
+// Sums over replicas stay rows where those that a replica has are no more than this part of the
+// table: of more, tables are reduced most often, and updated as such.
+constexpr int64_t kPartOfRows = 4;
 
 class RowUpdates {
  public:
@@ -50,6 +52,7 @@ class RowUpdates {
     int place = 0;  // of the whole sums: before all indices are checked, nothing is written
     std::vector<const Node*> scatters = {};
     int64_t begin = 0;
+    int64_t count = 0;  // of indices
   };
 
   // Whether a node is a scatter_add of rows, or the sum of such that nothing else reads. Their
@@ -91,10 +94,10 @@ class RowUpdates {
       sums.begin = node.attributes.get_ints("begin")[0];
     }
     find_scatters(whole, sums.scatters);
-    int64_t count = 0;
-    for (const Node* scatter : sums.scatters) count += count_of(*scatter);
+    for (const Node* scatter : sums.scatters) sums.count += count_of(*scatter);
     const int64_t row = bytes_of_row(sums.value);
-    const bool few = count > 0 && count <= table[0] * row / (kByteOverhead * (row + kRowOverhead));
+    const bool few =
+        sums.count > 0 && sums.count <= table[0] * row / (kByteOverhead * (row + kRowOverhead));
     return few ? std::optional(sums) : std::nullopt;
   }
 
@@ -159,11 +162,6 @@ class RowUpdates {
 
   // ---- all replicas' ----
 
-  // Whether an operand's rows are exchanged: what every replica must decide alike, whatever it has.
-  bool is_exchanged(const TensorType& type) const {
-    return type.dtype == DType::Float32 && type.shape.rank() >= 2 && type.bytes() >= kLeastSparse;
-  }
-
   bool is_zero(ValueId id) const {
     const Node* node = graph_.producer(id);
     if (node && node->is("broadcast_to")) node = graph_.producer(node->inputs[0]);
@@ -176,7 +174,7 @@ class RowUpdates {
     std::vector<size_t> tables;
     std::vector<size_t> others;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      (is_exchanged(graph_.type(node.inputs[i])) ? tables : others).push_back(i);
+      (is_exchanged_by_rows(graph_.type(node.inputs[i])) ? tables : others).push_back(i);
     }
     if (tables.empty()) return;
     if (!others.empty()) reduce_others(index, others);
@@ -186,11 +184,11 @@ class RowUpdates {
     for (const size_t i : tables) {
       const ValueId own = node.inputs[i];
       const size_t before = operands.size();
-      add_operands(own, operands);
+      const bool is_few = add_operands(own, operands);
       has.push_back(static_cast<int64_t>(operands.size() - before));
       const int64_t rows = graph_.shape(own)[0];
       shapes.insert(shapes.end(), {rows, graph_.shape(own).num_elements() / rows});
-      updates.push_back(updates_.of(node.outputs[i]));
+      updates.push_back(is_few ? update_alone(node, i) : RowwiseUpdate());
       whole.push_back(updates.back().nodes.empty() ? 1 : 0);
     }
     const std::vector<ValueId> made =
@@ -212,22 +210,52 @@ class RowUpdates {
     graph_.remove(index);
   }
 
+  // The update of one table of a reduction; none where it needs anything that is made of another.
+  RowwiseUpdate update_alone(const Node& reduction, size_t table) const {
+    RowwiseUpdate update = updates_.of(reduction.outputs[table]);
+    std::set<ValueId> of_others;
+    std::vector<ValueId> next;
+    for (size_t i = 0; i < reduction.outputs.size(); ++i) {
+      if (i != table) next.push_back(reduction.outputs[i]);
+    }
+    while (!next.empty()) {
+      const ValueId id = next.back();
+      next.pop_back();
+      if (!of_others.insert(id).second) continue;
+      for (const int reader : graph_.readers(id)) {
+        const std::vector<ValueId>& made = graph_.node(reader).outputs;
+        next.insert(next.end(), made.begin(), made.end());
+      }
+    }
+    const bool is_alone = std::ranges::none_of(update.nodes, [&](int index) {
+      return std::ranges::any_of(graph_.node(index).inputs,
+                                 [&](ValueId id) { return of_others.contains(id); });
+    });
+    return is_alone ? update : RowwiseUpdate();
+  }
+
   void reduce_others(int index, const std::vector<size_t>& others) {
     const Node& node = graph_.node(index);
     std::vector<ValueId> operands;
     for (const size_t i : others) operands.push_back(node.inputs[i]);
-    const auto sums = graph_.insert(index, *node.op, operands, node.attributes);
+    const auto sums = graph_.insert(index, *node.op, operands,
+                                    {{"reduce", node.attributes.get_string("reduce")}});
     for (size_t i = 0; i < others.size(); ++i) graph_.replace(node.outputs[others[i]], sums[i]);
   }
 
   // This replica's part of a table's sums: no operand where it is zero, numbers and rows, or all.
-  void add_operands(ValueId own, std::vector<ValueId>& operands) {
-    if (is_zero(own)) return;
+  // Whether those are so few rows that the sums are likely to be.
+  bool add_operands(ValueId own, std::vector<ValueId>& operands) {
+    if (is_zero(own)) return true;
     const int producer = graph_.producer_number(own);
     const auto sums = producer >= 0 && graph_.uses(own) == 1 ? sums_of(producer) : std::nullopt;
-    if (!sums) return operands.push_back(own);
+    if (!sums) {
+      operands.push_back(own);
+      return false;
+    }
     const RowsOfSums rows = sum_rows(*sums);
     operands.insert(operands.end(), {rows.numbers, rows.values});
+    return kPartOfRows * sums->count <= graph_.shape(own)[0];
   }
 
   ValueId insert(int place, std::string_view op, std::vector<ValueId> inputs,

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+#include "framework/graph/op.h"
+
+namespace cornu::cpu {
+
+// Of an all_reduce of sparse tensors, those whose rows may travel: large enough for an exchange of
+// how many there are. What every replica must decide alike, whatever it has, and however its graph
+// is run: the others are reduced first, then these as all_reduce_rows does it.
+inline bool is_exchanged_by_rows(const TensorType& type) {
+  constexpr size_t kLeast = size_t{64} << 10;  // bytes
+  return type.dtype == DType::Float32 && type.shape.rank() >= 2 && type.bytes() >= kLeast;
+}
+
+}  // namespace cornu::cpu
