@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <ranges>
 #include <utility>
 
 #include "framework/core/logging.h"
@@ -290,8 +289,8 @@ void OptimizerImpl::sum_gradients(Pairs& pairs) const {
   };
   const auto sum_dense = [](const auto& values) { return sum_over_replicas(values); };
   const size_t bucket_bytes = get_strategy().impl().bytes_per_pack();
-  for (auto& pair : pairs | std::views::reverse) {
-    if (!is_sparse(pair)) add(pair.first);
+  for (auto pair = pairs.rbegin(); pair != pairs.rend(); ++pair) {
+    if (!is_sparse(*pair)) add(pair->first);
     if (bytes >= bucket_bytes) sum_up(sum_dense);
   }
   sum_up(sum_dense);

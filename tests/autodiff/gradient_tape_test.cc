@@ -124,7 +124,7 @@ TEST_CASE("gradients stop where a value is taken to the host, also if it is ther
   check_values(tape.gradient(y - y.host(), x), {2}, {3, -4});
   check_values(tape.gradient(x.host() * x, x), {2}, {1.5, -2});
   CHECK_FALSE(tape.gradient(y.host(), x).defined());
-  CHECK(y.host().data<double>().data() == y.data<double>().data());
+  if (y.on_host()) CHECK(y.host().data<double>().data() == y.data<double>().data());
 }
 
 TEST_CASE("stop_recording, stop_gradient and ops without a gradient") {

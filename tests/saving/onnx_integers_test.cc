@@ -36,6 +36,12 @@ class Arithmetic : public Layer {
       results.push_back(ops::left_shift(a, bits));
       results.push_back(ops::right_shift(a, bits));
       results.push_back(ops::left_shift(a, ops::cast(3, a.dtype())));
+    } else if (size_of(a.dtype()) <= 4) {
+      for (const int bits : {0, 4, 7}) {
+        const Tensor by = ops::cast(bits, a.dtype());
+        results.push_back(ops::left_shift(a, by));
+        results.push_back(ops::right_shift(a, by));
+      }
     }
     return results;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What depends on whether numbers are integers, and of which width.
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -132,9 +133,38 @@ void write_mod(NodeWriter& n) {
   n.give(finished(n, given, n.cast(rest, dtype, given.dtype)));
 }
 
+// Of signed integers, which ONNX doesn't shift, by a number that is known: in int64, where a
+// remainder has its divisor's sign.
+void write_signed_shift(NodeWriter& n, bool left) {
+  const auto bits = static_cast<int>(8 * size_of(n.dtype()));
+  double by = -1;
+  const bool is_one = is_known(n, 1, [&](double number) {
+    const bool is_same = by < 0 || number == by;
+    by = number;
+    return is_same && number >= 0 && number < bits;
+  });
+  if (!is_one || by < 0 || bits > 32) {
+    n.refuse("ONNX shifts signed integers of up to 32 bits by a known number only");
+  }
+  const auto power = [&](int exponent) {
+    return n.scalar(std::ldexp(1.0, exponent), DType::Int64);
+  };
+  const std::string x = as_int64(n, 0);
+  const std::string factor = power(static_cast<int>(by));
+  std::string result;
+  if (left) {  // what is beyond the bits is lost
+    const std::string half = power(bits - 1);
+    const std::string above = n.add("Add", {n.add("Mul", {x, factor}), half});
+    result = n.add("Sub", {n.add("Mod", {above, power(bits)}), half});
+  } else {
+    result = n.add("Div", {n.add("Sub", {x, n.add("Mod", {x, factor})}), factor});
+  }
+  n.give(n.cast(result, DType::Int64, n.dtype()));
+}
+
 // Shifts by all bits and more give 0, which ONNX leaves open.
 void write_shift(NodeWriter& n, const char* direction) {
-  if (is_signed(n.dtype())) n.refuse("ONNX shifts unsigned integers only");
+  if (is_signed(n.dtype())) return write_signed_shift(n, direction[0] == 'L');
   const std::string shifted = n.add("BitShift", n.all_in(), text("direction", direction));
   const auto bits = static_cast<double>(8 * size_of(n.dtype()));
   if (is_known(n, 1, [bits](double number) { return number < bits; })) return n.give(shifted);
