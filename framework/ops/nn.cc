@@ -198,9 +198,8 @@ namespace {
 template <OpName kName, class Body>
 Tensor activation(const char* class_name, const Tensor& x, const Body& body) {
   const auto f = [body](const Tensor& v) { return at_once<kName>(v, body); };
-  return x.is_symbolic() && any_placeholder({x})
-             ? whole_of(kName.text, x, {"nn", class_name, Json::object()}, f)
-             : f(x);
+  return is_model_placeholder(x) ? whole_of(kName.text, x, {"nn", class_name, Json::object()}, f)
+                                 : f(x);
 }
 // One with a number, by Keras's name for it.
 template <OpName kName, class Body>
@@ -210,7 +209,7 @@ Tensor activation(const char* class_name, const Tensor& x, const char* key, doub
     return at_once<kName>({v}, {{key, number}},
                           [&](const std::vector<Tensor>& in) { return body(in[0]); });
   };
-  return x.is_symbolic() && any_placeholder({x})
+  return is_model_placeholder(x)
              ? whole_of(kName.text, x, {"nn", class_name, Json::object({{key, number}})}, f)
              : f(x);
 }
@@ -245,7 +244,7 @@ Tensor celu(const Tensor& x, double alpha) {
   });
 }
 Tensor gelu(const Tensor& x, bool approximate) {
-  if (x.is_symbolic() && any_placeholder({x})) {
+  if (is_model_placeholder(x)) {
     return whole_of("gelu", x, {"nn", "Gelu", Json::object({{"approximate", approximate}})},
                     [=](const Tensor& v) { return gelu(v, approximate); });
   }

@@ -114,7 +114,7 @@ namespace {
 std::optional<Tensor> as_one_op(const char* name, const char* module, const char* class_name,
                                 const Tensor& x, const Axes& axis, bool keepdims,
                                 Tensor (*f)(const Tensor&, const Axes&, bool)) {
-  if (!x.is_symbolic() || !any_placeholder({x})) return std::nullopt;
+  if (!is_model_placeholder(x)) return std::nullopt;
   const Json axes = axis.all() ? Json() : Json(axis.normalized(x.shape(), name));
   return whole_of(name, x,
                   {module, class_name, Json::object({{"axis", axes}, {"keepdims", keepdims}})},

@@ -43,13 +43,15 @@ std::shared_ptr<OpDef> definition_of(const std::string& form, const char* name, 
 
 }  // namespace
 
-bool any_placeholder(const std::vector<Tensor>& tensors) {
-  return !current_tracer() && std::ranges::any_of(tensors, [](const Tensor& tensor) {
-    return tensor.defined() && tensor.is_symbolic();
-  });
+bool is_model_placeholder(const Tensor& x) {
+  return x.defined() && x.is_symbolic() && !current_tracer();
 }
 
-bool is_open(const Tensor& x) { return !x.shape().is_static() && any_placeholder({x}); }
+bool any_placeholder(const std::vector<Tensor>& tensors) {
+  return std::ranges::any_of(tensors, is_model_placeholder);
+}
+
+bool is_open(const Tensor& x) { return !x.shape().is_static() && is_model_placeholder(x); }
 bool is_open(const Tensor& x, int64_t axis) { return x.dim(axis) == kUnknown && is_open(x); }
 
 std::vector<Tensor> apply_whole(const char* name, const std::vector<Tensor>& inputs,

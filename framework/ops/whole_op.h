@@ -26,7 +26,8 @@ struct KerasForm {
 // The attribute of an op that has such a form: an entry of a file, as text.
 inline constexpr char kKerasForm[] = "keras_form";
 
-// Whether one of these is a functional model's, whose sizes may be unknown.
+// Whether it is a functional model's, whose sizes may be unknown; whether one of these is.
+bool is_model_placeholder(const Tensor& x);
 bool any_placeholder(const std::vector<Tensor>& tensors);
 // Whether it is one with an axis whose size isn't known; the same of one axis (which may count from
 // the end).

@@ -73,45 +73,67 @@ Tensor whole_numbers(const Shape& shape, int64_t seed) {
   return ops::floor(random::uniform(shape, {.minval = -4, .maxval = 5, .seed = seed}));
 }
 
+// Ranks of one group, each with a graph, inputs and variables of its own.
+class Ranks {
+ public:
+  void add(const std::string& text, bool optimize, std::vector<Tensor> inputs,
+           std::vector<Variable> variables) {
+    ranks_.push_back({cpu_backend().compile(parse_graph(text), {.optimize = optimize}),
+                      std::move(inputs), std::move(variables)});
+  }
+
+  // So often; what each rank has in the end, its variables and what its graph returns.
+  Results run(int times) {
+    const auto group = make_in_process_group(static_cast<int>(ranks_.size()));
+    std::vector<Launch> launches;
+    for (size_t i = 0; i < ranks_.size(); ++i) {
+      launches.push_back({.executable = ranks_[i].executable.get(),
+                          .device = Device{DeviceType::Cpu, static_cast<int>(i)},
+                          .inputs = ranks_[i].inputs,
+                          .variables = ranks_[i].variables,
+                          .outputs = {},
+                          .group = group[i].get()});
+    }
+    for (int run = 0; run < times; ++run) {
+      for (Launch& launch : launches) launch.outputs.clear();
+      cpu_backend().run(launches);
+    }
+    Results results;
+    for (size_t i = 0; i < ranks_.size(); ++i) {
+      results.emplace_back();
+      for (const Variable& variable : ranks_[i].variables) {
+        results[i].push_back(variable.value());
+      }
+      results[i].push_back(launches[i].outputs.at(0));
+    }
+    return results;
+  }
+
+ private:
+  struct Rank {
+    std::unique_ptr<Executable> executable;
+    std::vector<Tensor> inputs;
+    std::vector<Variable> variables;
+  };
+  std::vector<Rank> ranks_;
+};
+
 // Runs each rank's step twice, on gradients of its own.
 Results run_ranks(const std::vector<Step>& steps) {
-  const auto group = make_in_process_group(static_cast<int>(steps.size()));
-  std::vector<std::unique_ptr<Executable>> executables;
-  std::vector<std::vector<Tensor>> inputs;
-  std::vector<std::vector<Variable>> variables;
-  std::vector<Launch> launches(steps.size());
-  for (size_t i = 0; i < steps.size(); ++i) {
-    const int64_t n = steps[i].indices;
-    const auto seed = static_cast<int64_t>(10 * i);
-    executables.push_back(
-        cpu_backend().compile(parse_graph(steps[i].text()), {.optimize = steps[i].optimize}));
+  Ranks ranks;
+  for (const Step& step : steps) {
+    const int64_t n = step.indices;
+    const int64_t seed = 10 * (&step - steps.data());
     // Some rows are named by several ranks, and twice by one.
     const Tensor named = random::randint({n}, 0, n + 3, {.seed = seed});
-    inputs.push_back({ops::cast(ops::mod(named * 37 - 5, 2000), "int32"),
-                      whole_numbers({n, 24}, seed + 1), whole_numbers({n, 4, 6}, seed + 2),
-                      whole_numbers({2000, 24}, seed + 3), whole_numbers({2000, 4, 6}, seed + 4),
-                      whole_numbers({5, 2}, seed + 5)});
-    variables.push_back({Variable(whole_numbers({2000, 24}, 100)),
-                         Variable(whole_numbers({2000, 4, 6}, 101)),
-                         Variable(ops::ones({2000, 24}))});
+    ranks.add(step.text(), step.optimize,
+              {ops::cast(ops::mod(named * 37 - 5, 2000), "int32"), whole_numbers({n, 24}, seed + 1),
+               whole_numbers({n, 4, 6}, seed + 2), whole_numbers({2000, 24}, seed + 3),
+               whole_numbers({2000, 4, 6}, seed + 4), whole_numbers({5, 2}, seed + 5)},
+              {Variable(whole_numbers({2000, 24}, 100)), Variable(whole_numbers({2000, 4, 6}, 101)),
+               Variable(ops::ones({2000, 24}))});
   }
-  for (size_t i = 0; i < steps.size(); ++i) {
-    launches[i].executable = executables[i].get();
-    launches[i].device = Device{DeviceType::Cpu, static_cast<int>(i)};
-    launches[i].inputs = inputs[i];
-    launches[i].variables = variables[i];
-    launches[i].group = group[i].get();
-  }
-  Results results(steps.size());
-  for (int run = 0; run < 2; ++run) {
-    for (Launch& launch : launches) launch.outputs.clear();
-    cpu_backend().run(launches);
-  }
-  for (size_t i = 0; i < steps.size(); ++i) {
-    for (const Variable& variable : variables[i]) results[i].push_back(variable.value());
-    results[i].push_back(launches[i].outputs.at(0));
-  }
-  return results;
+  return ranks.run(2);
 }
 
 void check_same_bits(const Results& a, const Results& b) {
@@ -228,31 +250,14 @@ std::string text_of_two(const std::string& update) {
 
 // What two ranks have in the end.
 Results run_two(const std::string& text, bool optimize) {
-  const auto group = make_in_process_group(2);
-  std::vector<std::unique_ptr<Executable>> executables;
-  std::vector<std::vector<Tensor>> inputs;
-  std::vector<std::vector<Variable>> variables;
-  std::vector<Launch> launches(2);
-  for (size_t i = 0; i < 2; ++i) {
-    const auto seed = static_cast<int64_t>(10 * i);
-    executables.push_back(cpu_backend().compile(parse_graph(text), {.optimize = optimize}));
-    inputs.push_back({Tensor::from<int32_t>({3, 1, 7, 3, 9, static_cast<int32_t>(i), 11}, {7}),
-                      whole_numbers({7, 24}, seed + 1), whole_numbers({7, 24}, seed + 2)});
-    variables.push_back(
-        {Variable(whole_numbers({2000, 24}, 100)), Variable(whole_numbers({2000, 24}, 101))});
-    launches[i] = {.executable = executables[i].get(),
-                   .device = Device{DeviceType::Cpu, static_cast<int>(i)},
-                   .inputs = inputs[i],
-                   .variables = variables[i],
-                   .outputs = {},
-                   .group = group[i].get()};
+  Ranks ranks;
+  for (const int rank : {0, 1}) {
+    ranks.add(text, optimize,
+              {Tensor::from<int32_t>({3, 1, 7, 3, 9, rank, 11}, {7}),
+               whole_numbers({7, 24}, 10 * rank + 1), whole_numbers({7, 24}, 10 * rank + 2)},
+              {Variable(whole_numbers({2000, 24}, 100)), Variable(whole_numbers({2000, 24}, 101))});
   }
-  cpu_backend().run(launches);
-  Results results(2);
-  for (size_t i = 0; i < 2; ++i) {
-    for (const Variable& variable : variables[i]) results[i].push_back(variable.value());
-  }
-  return results;
+  return ranks.run(1);
 }
 
 }  // namespace
@@ -279,27 +284,16 @@ TEST_CASE("an update that needs several tables' sums, or what was made of anothe
 }
 
 TEST_CASE("a replica that names a row which there isn't ends all of them") {
-  const std::vector<Step> steps(2);
-  const auto group = make_in_process_group(2);
-  std::vector<std::unique_ptr<Executable>> executables;
-  std::vector<std::vector<Tensor>> inputs;
-  std::vector<std::vector<Variable>> variables;
-  std::vector<Launch> launches(2);
-  for (size_t i = 0; i < 2; ++i) {
-    executables.push_back(cpu_backend().compile(parse_graph(steps[i].text()), {}));
-    inputs.push_back({ops::full({7}, i == 1 ? 2000 : 3, DType::Int32), ops::ones({7, 24}),
-                      ops::ones({7, 4, 6}), ops::ones({2000, 24}), ops::ones({2000, 4, 6}),
-                      ops::ones({5, 2})});
-    variables.push_back({Variable(ops::ones({2000, 24})), Variable(ops::ones({2000, 4, 6})),
-                         Variable(ops::ones({2000, 24}))});
-    launches[i] = {.executable = executables[i].get(),
-                   .device = Device{DeviceType::Cpu, static_cast<int>(i)},
-                   .inputs = inputs[i],
-                   .variables = variables[i],
-                   .outputs = {},
-                   .group = group[i].get()};
+  const Variable first(ops::ones({2000, 24}));
+  Ranks ranks;
+  for (const int32_t row : {3, 2000}) {
+    ranks.add(Step().text(), true,
+              {ops::full({7}, row, DType::Int32), ops::ones({7, 24}), ops::ones({7, 4, 6}),
+               ops::ones({2000, 24}), ops::ones({2000, 4, 6}), ops::ones({5, 2})},
+              {row == 3 ? first : Variable(ops::ones({2000, 24})),
+               Variable(ops::ones({2000, 4, 6})), Variable(ops::ones({2000, 24}))});
   }
-  CHECK(testing::contains(test::message_of<OutOfRange>([&] { cpu_backend().run(launches); }),
+  CHECK(testing::contains(test::message_of<OutOfRange>([&] { ranks.run(1); }),
                           "scatter_add: index 2000 is outside of [-2000, 2000)"));
-  CHECK(ops::all(ops::equal(variables[0][0].value(), 1.0)).item<bool>());
+  CHECK(ops::all(ops::equal(first.value(), 1.0)).item<bool>());
 }

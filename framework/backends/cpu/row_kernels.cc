@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "framework/backends/cpu/kernels/shape/distinct.h"
 #include "framework/backends/cpu/loop_kernels.h"
 
 namespace cornu::cpu {
@@ -36,8 +37,7 @@ class UpdateRows : public Kernel {
       if (args.out[i] != args.in[2 + i]) std::memcpy(args.out[i], args.in[2 + i], table_bytes_[i]);
       operands_[2 + i] = args.out[i];
     }
-    const auto* const numbers = static_cast<const int64_t*>(args.in[0]);
-    const int64_t count = std::find(numbers, numbers + most_, int64_t{-1}) - numbers;
+    const int64_t count = count_rows(static_cast<const int64_t*>(args.in[0]), most_);
     for (int64_t begin = 0; begin < count; begin += block_) {
       update(args, begin, std::min(block_, count - begin));
     }

@@ -17,10 +17,6 @@ namespace {
 // everybody, found by its number and added.
 constexpr int64_t kGatherOverhead = 2;
 
-int64_t length(const int64_t* numbers, int64_t most) {
-  return std::find(numbers, numbers + most, int64_t{-1}) - numbers;
-}
-
 // Ranks tell each other how many rows they have. That decides, on all of them alike, whether a
 // table's rows are gathered by everybody, who adds them up in the order of ranks, or the tables
 // themselves are reduced.
@@ -66,6 +62,12 @@ class AllReduceRows : public Kernel {
  private:
   enum class Own : uint8_t { Nothing, Whole, Rows };  // by the number of operands
 
+  // The rows of a table that a rank has.
+  struct Part {
+    const int64_t* numbers = nullptr;
+    const float* values = nullptr;
+    int64_t count = 0;
+  };
   struct Table {
     int64_t rows = 0;
     int64_t width = 0;
@@ -74,13 +76,8 @@ class AllReduceRows : public Kernel {
     bool whole = false;
     size_t result = 0;
     int64_t most = 0;  // rows that this rank may have
+    Part own_rows = {};
     bool is_gathered = false;
-  };
-  // The rows of a table that a rank has.
-  struct Part {
-    const int64_t* numbers;
-    const float* values;
-    int64_t count;
   };
 
   size_t ranks() const { return counts_.size() / tables_.size(); }
@@ -92,19 +89,16 @@ class AllReduceRows : public Kernel {
     std::memcpy(all, own, bytes);
   }
 
-  static Part own_rows(const KernelArgs& args, const Table& table) {
-    const auto* const numbers = static_cast<const int64_t*>(args.in[table.operand]);
-    return {numbers, static_cast<const float*>(args.in[table.operand + 1]),
-            length(numbers, table.most)};
-  }
-
   // A rank with a table of its own has all rows.
   void exchange_counts(const KernelArgs& args) {
     own_counts_.clear();
-    for (const Table& table : tables_) {
-      own_counts_.push_back(table.own == Own::Nothing ? 0
-                            : table.own == Own::Whole ? table.rows
-                                                      : own_rows(args, table).count);
+    for (Table& table : tables_) {
+      if (table.own == Own::Rows) {
+        const auto* const numbers = static_cast<const int64_t*>(args.in[table.operand]);
+        table.own_rows = {numbers, static_cast<const float*>(args.in[table.operand + 1]),
+                          count_rows(numbers, table.most)};
+      }
+      own_counts_.push_back(table.own == Own::Whole ? table.rows : table.own_rows.count);
     }
     counts_.resize(tables_.size() * static_cast<size_t>(args.group ? args.group->size() : 1));
     gather(args, own_counts_.data(), counts_.data(), tables_.size() * sizeof(int64_t));
@@ -124,31 +118,25 @@ class AllReduceRows : public Kernel {
     bytes_per_rank_ = 0;
     for (size_t rank = 0; rank < ranks(); ++rank) {
       size_t bytes = 0;
-      for (size_t i = 0; i < tables_.size(); ++i)
-        bytes += numbers_bytes(rank, i) + bytes_of(rank, i);
+      for (size_t i = 0; i < tables_.size(); ++i) {
+        bytes += numbers_bytes(rank, i) + values_bytes(rank, i);
+      }
       bytes_per_rank_ = std::max(bytes_per_rank_, (bytes + 63) / 64 * 64);
     }
     own_.resize(bytes_per_rank_);
     gathered_.resize(bytes_per_rank_ * ranks());
     std::byte* to = own_.data();
-    const auto append = [&](const void* from, int64_t bytes) {
-      if (bytes > 0) std::memcpy(to, from, static_cast<size_t>(bytes));
+    const auto append = [&](const auto* from, int64_t count) {
+      if (count == 0) return;
+      const size_t bytes = static_cast<size_t>(count) * sizeof(*from);
+      std::memcpy(to, from, bytes);
       to += bytes;
     };
-    constexpr auto kNumber = static_cast<int64_t>(sizeof(int64_t));
-    constexpr auto kValue = static_cast<int64_t>(sizeof(float));
-    const auto has_rows = [](const Table& table) {
-      return table.is_gathered && table.own == Own::Rows;
-    };
     for (const Table& table : tables_) {
-      if (!has_rows(table)) continue;
-      const Part own = own_rows(args, table);
-      append(own.numbers, own.count * kNumber);
+      if (table.is_gathered) append(table.own_rows.numbers, table.own_rows.count);
     }
     for (const Table& table : tables_) {
-      if (!has_rows(table)) continue;
-      const Part own = own_rows(args, table);
-      append(own.values, own.count * table.width * kValue);
+      if (table.is_gathered) append(table.own_rows.values, table.own_rows.count * table.width);
     }
     gather(args, own_.data(), gathered_.data(), bytes_per_rank_);
   }
@@ -156,7 +144,7 @@ class AllReduceRows : public Kernel {
   size_t numbers_bytes(size_t rank, size_t i) const {
     return tables_[i].is_gathered ? static_cast<size_t>(count(rank, i)) * sizeof(int64_t) : 0;
   }
-  size_t bytes_of(size_t rank, size_t i) const {
+  size_t values_bytes(size_t rank, size_t i) const {
     if (!tables_[i].is_gathered) return 0;
     return static_cast<size_t>(count(rank, i) * tables_[i].width) * sizeof(float);
   }
@@ -167,7 +155,7 @@ class AllReduceRows : public Kernel {
     for (size_t i = 0; i < tables_.size(); ++i) {
       values += numbers_bytes(rank, i);
       if (i < table) numbers += numbers_bytes(rank, i);
-      if (i < table) values += bytes_of(rank, i);
+      if (i < table) values += values_bytes(rank, i);
     }
     return {reinterpret_cast<const int64_t*>(numbers), reinterpret_cast<const float*>(values),
             count(rank, table)};
@@ -242,10 +230,7 @@ class AllReduceRows : public Kernel {
       return segment;
     }
     fill_rows(table, sums, table.rows);
-    if (table.own == Own::Rows) {
-      const Part rows = own_rows(args, table);
-      add_rows(table, rows, rows.numbers, sums);
-    }
+    add_rows(table, table.own_rows, table.own_rows.numbers, sums);
     return segment;
   }
 
@@ -272,8 +257,8 @@ class SparseAllReduce : public Kernel {
       const bool is_table = is_exchanged_by_rows(type);
       types[is_table].push_back(type);
       (is_table ? tables_ : others_).places.push_back(i);
-      if (is_table)
-        shapes.insert(shapes.end(), {type.shape[0], type.shape.num_elements() / type.shape[0]});
+      if (!is_table) continue;
+      shapes.insert(shapes.end(), {type.shape[0], type.shape.num_elements() / type.shape[0]});
     }
     if (!types[false].empty()) {
       const Attributes attributes = {{"reduce", spec.attributes.get_string("reduce")}};

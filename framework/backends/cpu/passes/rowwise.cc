@@ -2,8 +2,25 @@
 #include "framework/backends/cpu/passes/rowwise.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace cornu::cpu {
+
+std::set<ValueId> made_of(const passes::Rewriter& graph, std::vector<ValueId> values,
+                          const std::set<int>& without) {
+  std::set<ValueId> made;
+  while (!values.empty()) {
+    const ValueId id = values.back();
+    values.pop_back();
+    if (!made.insert(id).second) continue;
+    for (const int reader : graph.readers(id)) {
+      if (without.contains(reader)) continue;
+      const std::vector<ValueId>& outputs = graph.node(reader).outputs;
+      values.insert(values.end(), outputs.begin(), outputs.end());
+    }
+  }
+  return made;
+}
 
 RowwiseUpdates::RowwiseUpdates(const passes::Rewriter& graph,
                                const std::vector<StateBinding>& states)
@@ -95,19 +112,9 @@ RowwiseUpdate RowwiseUpdates::of(ValueId sums) const {
 // Whether what is computed of the rows reads what is made of the tables that they are put into: the
 // sum of all that is accumulated, say.
 bool RowwiseUpdates::needs_itself(const RowwiseUpdate& update, const std::set<int>& inner) const {
-  std::set<ValueId> made;
-  std::vector<ValueId> next;
-  for (const auto& [value, table] : update.tables) next.push_back(value);
-  while (!next.empty()) {
-    const ValueId id = next.back();
-    next.pop_back();
-    for (const int reader : graph_.readers(id)) {
-      if (inner.contains(reader)) continue;
-      for (const ValueId out : graph_.node(reader).outputs) {
-        if (made.insert(out).second) next.push_back(out);
-      }
-    }
-  }
+  std::vector<ValueId> tables;
+  for (const auto& [value, table] : update.tables) tables.push_back(value);
+  const std::set<ValueId> made = made_of(graph_, std::move(tables), inner);
   std::set<ValueId> own;
   for (const int index : update.nodes) {
     const Node& node = graph_.node(index);

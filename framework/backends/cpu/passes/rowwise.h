@@ -5,6 +5,7 @@
 
 #include <map>
 #include <set>
+#include <vector>
 
 #include "framework/graph/passes/rewriter.h"
 
@@ -16,6 +17,10 @@ struct RowwiseUpdate {
   // as they are.
   std::map<ValueId, ValueId> tables;
 };
+
+// These values and all that depend on them, but by the nodes `without`.
+std::set<ValueId> made_of(const passes::Rewriter& graph, std::vector<ValueId> values,
+                          const std::set<int>& without = {});
 
 class RowwiseUpdates {
  public:

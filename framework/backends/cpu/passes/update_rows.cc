@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "framework/backends/cpu/kernels/reduce_rows.h"
 #include "framework/backends/cpu/passes/internal_ops.h"
@@ -213,20 +214,9 @@ class RowUpdates {
   // The update of one table of a reduction; none where it needs anything that is made of another.
   RowwiseUpdate update_alone(const Node& reduction, size_t table) const {
     RowwiseUpdate update = updates_.of(reduction.outputs[table]);
-    std::set<ValueId> of_others;
-    std::vector<ValueId> next;
-    for (size_t i = 0; i < reduction.outputs.size(); ++i) {
-      if (i != table) next.push_back(reduction.outputs[i]);
-    }
-    while (!next.empty()) {
-      const ValueId id = next.back();
-      next.pop_back();
-      if (!of_others.insert(id).second) continue;
-      for (const int reader : graph_.readers(id)) {
-        const std::vector<ValueId>& made = graph_.node(reader).outputs;
-        next.insert(next.end(), made.begin(), made.end());
-      }
-    }
+    std::vector<ValueId> others = reduction.outputs;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(table));
+    const std::set<ValueId> of_others = made_of(graph_, std::move(others));
     const bool is_alone = std::ranges::none_of(update.nodes, [&](int index) {
       return std::ranges::any_of(graph_.node(index).inputs,
                                  [&](ValueId id) { return of_others.contains(id); });

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "framework/backends/cpu/kernels/elementwise/targets.h"
+#include "framework/backends/cpu/kernels/shape/element.h"
 #include "framework/core/threads.h"
 
 // Uses four-lane code only, which every supported CPU runs.
@@ -107,21 +108,6 @@ void copy_rows(const T* from, T* to, const CopyAxis& rows, const CopyAxis& inner
   }
   for (int64_t row = 0; row < rows.size; ++row) {
     copy_row(from + row * rows.from, inner.from, to + row * rows.to, inner.to, inner.size);
-  }
-}
-
-// Calls f with an unsigned integer of so many bytes.
-template <class F>
-void with_element(size_t bytes, F f) {
-  switch (bytes) {
-    case 1:
-      return f(uint8_t{});
-    case 2:
-      return f(uint16_t{});
-    case 4:
-      return f(uint32_t{});
-    default:
-      return f(uint64_t{});
   }
 }
 

@@ -9,6 +9,11 @@
 
 namespace cornu::cpu {
 
+// How many row numbers there are: those before the first -1, of at most so many.
+inline int64_t count_rows(const int64_t* numbers, int64_t most) {
+  return std::find(numbers, numbers + most, int64_t{-1}) - numbers;
+}
+
 // Numbers the different ones of `count` indices, in the order in which they first occur.
 class DistinctIndices {
  public:

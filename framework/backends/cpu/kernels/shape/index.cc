@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "framework/backends/cpu/kernel.h"
+#include "framework/backends/cpu/kernels/shape/element.h"
 #include "framework/backends/cpu/kernels/shape/index.h"
 #include "framework/backends/cpu/kernels/through_float32.h"
 
@@ -205,21 +206,6 @@ std::unique_ptr<Kernel> make_put_along_axis_add_of(const KernelSpec& spec) {
   return make_kernel(run, reader.bytes());
 }
 
-// The kernel from `make` for unsigned integers of the element's size.
-template <class Make>
-std::unique_ptr<Kernel> by_element_size(size_t bytes, Make make) {
-  switch (bytes) {
-    case 1:
-      return make(uint8_t{});
-    case 2:
-      return make(uint16_t{});
-    case 4:
-      return make(uint32_t{});
-    default:
-      return make(uint64_t{});
-  }
-}
-
 // The kernel from `make` for an arithmetic dtype; 16-bit floats go through float32.
 template <class Make>
 std::unique_ptr<Kernel> by_number(const KernelSpec& spec, DType dtype, Make make,
@@ -242,8 +228,8 @@ std::unique_ptr<Kernel> make_scatter_add(const KernelSpec& spec) {
 }
 
 std::unique_ptr<Kernel> make_take_along_axis(const KernelSpec& spec) {
-  return by_element_size(size_of(spec.inputs[0].dtype),
-                         [&]<class T>(T) { return make_take_along_axis_of<T>(spec); });
+  return with_element(size_of(spec.inputs[0].dtype),
+                      [&]<class T>(T) { return make_take_along_axis_of<T>(spec); });
 }
 
 std::unique_ptr<Kernel> make_put_along_axis_add(const KernelSpec& spec) {
