@@ -65,6 +65,7 @@ class Cluster {
 
   int rank() const { return options_.rank; }
   int size() const { return static_cast<int>(options_.addresses.size()); }
+  bool is_over_tls() const { return options_.identity != nullptr; }
 
   // Waits for all workers, and for a connection with each that this one needs. `lost`: whom the
   // last group has lost. Errors as Membership::join.

@@ -184,6 +184,13 @@ void WorkerCollectives::fail(std::exception_ptr why) {
   if (!failed_) failed_ = std::move(why);
   transport_->abort(failed_);
   for_others_.notify_all();
+  if (const auto told = std::exchange(told_, nullptr)) told(failed_);
+}
+
+void WorkerCollectives::on_end(std::function<void(std::exception_ptr why)> told) {
+  const std::lock_guard lock(mutex_);
+  told_ = std::move(told);
+  if (failed_) std::exchange(told_, nullptr)(failed_);
 }
 
 void WorkerCollectives::end_step() {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,6 +20,7 @@
 #include "distribute/collectives/collectives.h"
 #include "distribute/collectives/transport.h"
 #include "framework/graph/communicator.h"
+#include "framework/graph/process_group.h"
 #include "framework/strategy/collective_calls.h"
 
 namespace cornu::distribute {
@@ -26,16 +28,18 @@ namespace cornu::distribute {
 // Replicas of a process first meet in its memory; one of them stands for all among the processes.
 // Replica i of worker w has rank w · replicas + i. What is started is done by a thread of its own,
 // or by the one that waits for it where that comes first.
-class WorkerCollectives {
+class WorkerCollectives : public ProcessGroup {
  public:
   // At least two workers, with equally many replicas each.
   WorkerCollectives(std::unique_ptr<Transport> transport, int replicas,
                     const Communication& communication = ring_communication(),
                     const CollectivesOptions& options = {});
-  ~WorkerCollectives();
+  ~WorkerCollectives() override;
   WorkerCollectives(const WorkerCollectives&) = delete;
   WorkerCollectives& operator=(const WorkerCollectives&) = delete;
 
+  int process() const override { return transport_->rank(); }
+  int processes() const override { return transport_->size(); }
   int worker() const { return transport_->rank(); }
   int workers() const { return transport_->size(); }
   int replicas() const { return replicas_; }
@@ -47,10 +51,11 @@ class WorkerCollectives {
   // Between steps: what each worker gives, by worker. `what` is compared as collectives are, and so
   // is how many calls of their own have failed (note_failure): who goes on behind one that the
   // others make doesn't meet them in another.
-  std::vector<std::string> exchange(std::string_view what, const std::string& own);
+  std::vector<std::string> exchange(std::string_view what, const std::string& own) override;
   // The same for few bytes of one size, in one go.
   std::vector<std::byte> exchange_bytes(std::span<const std::byte> own);
 
+  void on_end(std::function<void(std::exception_ptr why)> told) override;
   // As Transport::abort.
   void abort(std::exception_ptr why);
   // Another worker takes part in so many calls of this group and no more: those that need it fail,
@@ -125,6 +130,7 @@ class WorkerCollectives {
   std::vector<std::pair<Failure, std::exception_ptr>> failures_;  // of others
   int ended_ = 0;  // replicas that are done with this step
   std::exception_ptr failed_;
+  std::function<void(std::exception_ptr)> told_;  // of failed_, once
   bool stops_ = false;
   std::thread thread_;
 };

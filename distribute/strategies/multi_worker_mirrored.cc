@@ -64,6 +64,10 @@ std::atomic<int> strategies_ended = 0;
   std::_Exit(code);
 }
 
+bool have_all(const std::vector<std::string>& types, DeviceType type) {
+  return std::ranges::all_of(types, [&](const std::string& one) { return one == to_string(type); });
+}
+
 std::string text_of_unfinished(const std::string& why) {
   return fmt::format(
       "{}: this worker's program has come to its end, but not those of all workers: {} It ends "
@@ -79,7 +83,8 @@ class MultiWorkerMirrored : public MirroredReplicas,
       : MirroredReplicas(kName, std::move(devices), CrossDeviceOps()),
         cluster_(std::move(options)),
         bytes_per_pack_(static_cast<size_t>(communication.bytes_per_pack)),
-        compression_(communication.compression) {
+        compression_(communication.compression),
+        implementation_(communication.implementation) {
     begin();
   }
   ~MultiWorkerMirrored() override;
@@ -147,7 +152,9 @@ class MultiWorkerMirrored : public MirroredReplicas,
 
  protected:
   Group take_group() override {
-    return in_step_ ? WorkerCollectives::ends(group_) : MirroredReplicas::take_group();
+    if (!in_step_) return MirroredReplicas::take_group();
+    Group ends = WorkerCollectives::ends(group_);
+    return connection_ ? connection_->over(std::move(ends)) : std::move(ends);
   }
   void give_back(Group group) override {
     if (!in_step_) MirroredReplicas::give_back(std::move(group));
@@ -180,6 +187,8 @@ class MultiWorkerMirrored : public MirroredReplicas,
   std::string leave();
   WorkerCollectives& group() { return *group_; }
   void form(std::optional<int> lost);
+  void leave_group();
+  void connect_devices(const std::vector<std::string>& types);
   void compare_clocks();
   void take_values(const std::vector<Compiled>& functions,
                    const std::vector<KnownValues::Account>& by_worker);
@@ -217,7 +226,9 @@ class MultiWorkerMirrored : public MirroredReplicas,
   const size_t bytes_per_pack_;     // 0: the default
   bool all_on_cpus_ = false;        // all workers' replicas
   const std::optional<DType> compression_;
+  const CommunicationImplementation implementation_;
   std::shared_ptr<WorkerCollectives> group_;
+  std::shared_ptr<GroupConnection> connection_;  // null: through the hosts' memory
   OneCaller caller_{kName};
   std::recursive_mutex steps_;  // agree() may come from any thread
   static thread_local bool in_step_;
@@ -273,6 +284,7 @@ void MultiWorkerMirrored::begin() {
 std::string MultiWorkerMirrored::leave() {
   try {
     has_left_ = true;
+    if (connection_ && !told_) connection_->settle();
     const std::exception_ptr why = cluster_.leave(
         [this] { tell_that_job_is_over(told_ ? Json::object() : JobEnd::get().to_json()); });
     if (why && !told_) std::rethrow_exception(why);
@@ -322,7 +334,7 @@ void MultiWorkerMirrored::leave_at_exit() {
 
 // Whatever isn't seeded draws what worker 0 draws: shuffles and initial values must be the same.
 void MultiWorkerMirrored::form(std::optional<int> lost) {
-  group_.reset();
+  leave_group();
   const bool was_there = lost.has_value();  // in a group before
   while (true) {
     try {
@@ -332,20 +344,19 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
       run_order_.clear();
       agreed_ = wished_ = 0;
       const SeedSequence own = seed_sequence();
-      const std::string type = MirroredReplicas::exchanges_rows() ? "CPU" : "other";
-      const std::vector<std::string> all =
-          exchange("seeds", fmt::format("{} {}", static_cast<int64_t>(own.seed), type));
-      const std::string& seed = all.front();
-      all_on_cpus_ = std::ranges::all_of(
-          all, [](const std::string& theirs) { return theirs.ends_with(" CPU"); });
+      const std::vector<std::string> types =
+          exchange("types of devices", std::string(to_string(devices().front().type)));
+      all_on_cpus_ = have_all(types, DeviceType::Cpu);
+      guarded([&] { return connect_devices(types), 0; });
+      const std::string seed = exchange("seeds", std::to_string(own.seed)).front();
       compare_clocks();
       if (!own.chosen && !was_there) {
-        restore_seed_sequence({.seed = static_cast<uint64_t>(std::stoll(seed)), .drawn = 0});
+        restore_seed_sequence({.seed = static_cast<uint64_t>(std::stoull(seed)), .drawn = 0});
       }
       caller_.reset();
       return;
     } catch (const PeerLost& another) {
-      group_.reset();
+      leave_group();
       lost = another.rank();
     } catch (const JobOver& over) {
       logging::warn(over.what());
@@ -353,6 +364,25 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
       end_process(0);
     }
   }
+}
+
+// The next one has nothing of it.
+void MultiWorkerMirrored::leave_group() {
+  try {
+    if (connection_) connection_->settle();
+  } catch (const std::exception&) {  // what has ended it, which is known
+  }
+  connection_.reset();
+  group_.reset();
+}
+
+void MultiWorkerMirrored::connect_devices(const std::vector<std::string>& types) {
+  const bool over_tls = cluster_.is_over_tls();
+  const bool have_gpus = have_all(types, DeviceType::Gpu);
+  if (have_gpus && prefers_devices(implementation_, over_tls)) {
+    connection_ = backend_for(devices().front()).connect_processes(devices(), *group_);
+  }
+  warn_of_nccl(implementation_, have_gpus, connection_ != nullptr, over_tls);
 }
 
 // All have just met, so that they read their clocks at about the same time.
@@ -536,7 +566,6 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
       "address. Let that one go before: all of its handles, and the models and datasets that were "
       "made with it.",
       kName);
-  warn_of_nccl(communication);
   const auto replicas = static_cast<int>(devices.size());
   std::function<std::vector<std::string>()> renew;
   if (resolver->addresses_change()) {

@@ -15,15 +15,20 @@
 namespace cornu::distribute {
 
 // Who moves tensors between the replicas of all workers
-// (tf.distribute.experimental.CommunicationImplementation). Where there are several, tensors travel
-// through the hosts' memory, those of GPUs and of one worker's replicas, too, and never by NCCL.
+// (tf.distribute.experimental.CommunicationImplementation).
 class CommunicationImplementation {
  public:
-  static const CommunicationImplementation Auto;  // Ring, on all hardware
+  // Nccl where all replicas of all workers have GPUs of their own and CORNU_TLS_CERT isn't given;
+  // Ring elsewhere.
+  static const CommunicationImplementation Auto;
   // Processes that exchange bytes over shared memory on one machine, over TCP otherwise: round a
   // ring where there are many bytes, in fewer steps where there are few.
+  // Tensors of GPUs, and of one worker's replicas, travel through the hosts' memory, too.
   static const CommunicationImplementation Ring;
-  static const CommunicationImplementation Nccl;  // a warning, and Ring
+  // NVIDIA's library, between GPUs (all-reduces within loops and branches go by Ring); it encrypts
+  // nothing, and sums numbers of 16 bits as such. Without it, on CPUs, and where replicas share a
+  // GPU, a warning, and Ring.
+  static const CommunicationImplementation Nccl;
 
   // One that the program has registered: register_communication.
   explicit CommunicationImplementation(std::string name) : name_(std::move(name)) {}
@@ -45,7 +50,8 @@ struct CommunicationOptions {
   int64_t bytes_per_pack = 0;
   // BFloat16 or Float16: what gradients of float32 are rounded to before they are summed over the
   // replicas, so that half the bytes travel. Sums of gradients of these types, then, are rounded at
-  // each worker, too; without compression they travel as float32. None: no gradient is rounded.
+  // each worker, too; without compression they travel as float32 (not by NCCL). None: no gradient
+  // is rounded.
   std::optional<DType> compression = {};
   // How long a worker may keep the others waiting in one exchange, in seconds, while it gives signs
   // of life: callbacks on the chief alone (on_train_end, too) take less. None: ten minutes.

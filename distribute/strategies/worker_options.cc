@@ -49,12 +49,26 @@ Communication implementation_of(const CommunicationOptions& options) {
   return is_ring ? ring_communication() : communication_registry().at(asked.name());
 }
 
-void warn_of_nccl(const CommunicationOptions& options) {
-  if (options.implementation != CommunicationImplementation::Nccl) return;
-  logging::warn(
-      fmt::format("{}: NCCL was asked for, which isn't used where there are several workers: "
-                  "replicas exchange tensors by RING, through the hosts' memory.",
-                  kMultiWorkerMirrored));
+bool prefers_devices(const CommunicationImplementation& asked, bool over_tls) {
+  return asked == CommunicationImplementation::Nccl ||
+         (asked == CommunicationImplementation::Auto && !over_tls);
+}
+
+void warn_of_nccl(const CommunicationImplementation& asked, bool have_gpus, bool are_connected,
+                  bool over_tls) {
+  if (asked != CommunicationImplementation::Nccl) return;
+  if (!are_connected) {
+    logging::warn(fmt::format(
+        "{}: NCCL was asked for, but {}: replicas exchange tensors by RING, through the hosts' "
+        "memory.",
+        kMultiWorkerMirrored,
+        have_gpus ? "it can't connect the workers' GPUs" : "not all replicas are on GPUs"));
+  } else if (over_tls) {
+    logging::warn(fmt::format(
+        "{}: NCCL was asked for, which encrypts nothing: what replicas exchange travels in the "
+        "clear, though CORNU_TLS_CERT is given. RING encrypts it.",
+        kMultiWorkerMirrored));
+  }
 }
 
 void require_valid(const CommunicationOptions& options) {

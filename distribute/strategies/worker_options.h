@@ -22,8 +22,12 @@ std::optional<std::chrono::milliseconds> join_timeout_of(
     const MultiWorkerMirroredStrategyOptions& options);
 // InvalidArgument for a name that nothing was registered by.
 Communication implementation_of(const CommunicationOptions& options);
-// For several workers.
-void warn_of_nccl(const CommunicationOptions& options);
+// For several workers: whether their GPUs, where all have some, are to be connected by their own
+// library, which doesn't encrypt.
+bool prefers_devices(const CommunicationImplementation& asked, bool over_tls);
+// Where NCCL was asked for, a warning of what it can't do here.
+void warn_of_nccl(const CommunicationImplementation& asked, bool have_gpus, bool are_connected,
+                  bool over_tls);
 // What all workers must have alike. `place`: which of the program's strategies this is, from 1 on.
 Json facts_of(const CommunicationOptions& options, int replicas, int place);
 

@@ -11,6 +11,7 @@
 
 #include "framework/graph/communicator.h"
 #include "framework/graph/graph.h"
+#include "framework/graph/process_group.h"
 
 namespace cornu {
 
@@ -81,6 +82,11 @@ class Backend {
   // devices' own means of communication. As they are where there is none between these.
   using Group = std::vector<std::unique_ptr<CollectiveGroup>>;
   virtual Group connect(std::span<const Device> devices, Group group);
+  // The same of replicas on these devices with those of other processes, which all call this at
+  // once. Null, in all processes alike, where there is no such way, and a warning that says why.
+  // Throws what ends the group.
+  virtual std::shared_ptr<GroupConnection> connect_processes(std::span<const Device> devices,
+                                                             ProcessGroup& processes);
   // Whether there is a kernel for this op on these types.
   virtual bool supports(const OpDef& op, std::span<const TensorType> inputs,
                         const Attributes& attributes,

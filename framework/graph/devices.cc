@@ -120,6 +120,11 @@ std::map<std::string, std::string> Backend::device_details(int) const { return {
 
 Backend::Group Backend::connect(std::span<const Device>, Group group) { return group; }
 
+std::shared_ptr<GroupConnection> Backend::connect_processes(std::span<const Device>,
+                                                            ProcessGroup&) {
+  return nullptr;
+}
+
 std::pair<size_t, size_t> Backend::memory_usage(const Device& device) {
   raise<Unimplemented>("get_memory_info: {} has no memory of its own that is counted.", device);
 }

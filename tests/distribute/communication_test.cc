@@ -148,15 +148,25 @@ TEST_CASE("gradients travel in packs of bytes_per_pack" * doctest::skip(test::is
   CHECK(reductions(1) == by_default + (kVariables - 1) * kSteps);
 }
 
-TEST_CASE("NCCL is a warning, and RING" * doctest::skip(test::is_alone())) {
+TEST_CASE("NCCL connects GPUs, and is a warning, and RING, elsewhere" *
+          doctest::skip(test::is_alone())) {
   const std::vector<Tensor> expected = on_one_device();
-  const test::Log log;
-  const Strategy strategy = strategy_with({.implementation = CommunicationImplementation::Nccl});
-  CHECK(
-      contains(log.text(),
-               "MultiWorkerMirroredStrategy: NCCL was asked for, which isn't used where there are "
-               "several workers: replicas exchange tensors by RING, through the hosts' memory."));
-  CHECK(distance(train(strategy), expected) < 1e-9);
+  const bool on_gpus = default_device().type == DeviceType::Gpu;
+  const auto log_of = [&](const CommunicationImplementation& implementation) {
+    const test::Log log;
+    const Strategy strategy = strategy_with({.implementation = implementation});
+    CHECK(distance(train(strategy), expected) < 1e-9);
+    return log.text();
+  };
+  const std::string connected = "The GPUs of 2 processes communicate by Simulated collectives 1.";
+  const std::string refused =
+      "MultiWorkerMirroredStrategy: NCCL was asked for, but not all replicas are on GPUs: replicas "
+      "exchange tensors by RING, through the hosts' memory.";
+  const std::string asked = log_of(CommunicationImplementation::Nccl);
+  CHECK(contains(asked, connected) == on_gpus);
+  CHECK(contains(asked, refused) == !on_gpus);
+  CHECK(contains(log_of(CommunicationImplementation::Auto), connected) == on_gpus);
+  CHECK(!contains(log_of(CommunicationImplementation::Ring), connected));
 }
 
 TEST_CASE("a worker alone may well use NCCL: nobody is warned" * doctest::skip(!test::is_alone())) {

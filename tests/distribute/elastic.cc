@@ -50,6 +50,7 @@
 #include <utility>
 
 #include "framework/saving/run_state.h"
+#include "tests/support/device/test_device.h"
 
 using namespace cornu;
 
@@ -459,6 +460,7 @@ int main(int argc, char** argv) {
   const std::string kind = argv[1];
   const std::string folder = argv[2];
   const int64_t steps = std::atoll(argv[3]);
+  test::use_device_of_environment();
   try {
     set_random_seed(5);
     if (kind == "parts") return train_in_parts(folder, steps), 0;

@@ -26,7 +26,7 @@ class Reduction {
                   RunContext& context) const {
     if (!context.group) {
       copy(in, out, context);
-    } else if (auto* connected = dynamic_cast<ConnectedGroup*>(context.group)) {
+    } else if (auto* connected = connection_for(context)) {
       reduce_on_gpus(in, out, *connected, context);
     } else {
       reduce_on_host(in, out, context);
@@ -35,6 +35,13 @@ class Reduction {
 
  private:
   using ByType = std::map<DType, std::vector<Segment>>;
+
+  // Null: through the host's memory.
+  static ConnectedGroup* connection_for(const RunContext& context) {
+    auto* connected = dynamic_cast<ConnectedGroup*>(context.group);
+    if (connected && context.nested && connected->connection().spans_processes()) return nullptr;
+    return connected;
+  }
 
   void reduce_on_gpus(std::span<void* const> in, std::span<void* const> out, ConnectedGroup& group,
                       RunContext& context) const {

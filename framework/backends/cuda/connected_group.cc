@@ -10,16 +10,16 @@ namespace cornu::cuda {
 void Connection::all_reduce(int rank, RuntimeStream* stream, std::span<const Segment> segments,
                             DType dtype, ReduceOp op) {
   compare(rank, {CollectiveCall::Kind::AllReduce, {segments.begin(), segments.end()}, dtype, op});
-  links_[static_cast<size_t>(rank)]->all_reduce(stream, segments, dtype, op);
+  links_[index_of(rank)]->all_reduce(stream, segments, dtype, op);
   std::shared_ptr<RuntimeEvent> done = runtime_.record(stream);
   const std::lock_guard lock(mutex_);
-  ranks_[static_cast<size_t>(rank)].last = std::move(done);
+  ranks_[index_of(rank)].last = std::move(done);
 }
 
 void Connection::compare(int rank, const CollectiveCall& call) {
   check_state(rank);
   const std::lock_guard lock(mutex_);
-  const size_t number = ranks_[static_cast<size_t>(rank)].calls++;
+  const size_t number = ranks_[index_of(rank)].calls++;
   if (number < calls_.size()) {
     return require_agreement(rank, call, calls_[number].rank, calls_[number].call);
   }
@@ -29,7 +29,7 @@ void Connection::compare(int rank, const CollectiveCall& call) {
 
 void Connection::end_step(int rank) {
   const std::lock_guard lock(mutex_);
-  Rank& own = ranks_[static_cast<size_t>(rank)];
+  Rank& own = ranks_[index_of(rank)];
   if (own.calls < calls_.size()) {
     raise_ended_without(calls_[own.calls].rank, calls_[own.calls].call);
   }
@@ -37,6 +37,13 @@ void Connection::end_step(int rank) {
   if (!std::ranges::all_of(ranks_, &Rank::ended)) return;
   calls_.clear();
   for (Rank& one : ranks_) one = {.last = one.last, .settled = one.last};
+}
+
+std::vector<std::shared_ptr<RuntimeEvent>> Connection::last_calls() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<RuntimeEvent>> last;
+  for (const Rank& one : ranks_) last.push_back(one.last);
+  return last;
 }
 
 // Results of earlier steps are in use already: stopping those would leave rubbish that nobody knows

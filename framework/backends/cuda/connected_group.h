@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "framework/backends/cuda/runtime.h"
+#include "framework/backends/cuda/stopped_run.h"
 #include "framework/graph/collective_call.h"
 
 namespace cornu::cuda {
@@ -16,21 +17,41 @@ namespace cornu::cuda {
 // or write where they mustn't.
 class Connection {
  public:
-  using Links = std::vector<std::unique_ptr<DeviceCollectives>>;  // by rank
+  using Links = std::vector<std::unique_ptr<DeviceCollectives>>;  // by rank, of this process
 
   Connection(Runtime& runtime, Links links)
-      : runtime_(runtime), links_(std::move(links)), ranks_(links_.size()) {}
+      : runtime_(runtime),
+        links_(std::move(links)),
+        first_(links_.front()->rank()),
+        ranks_(links_.size()) {}
+  virtual ~Connection() = default;
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
 
   // Enqueues a rank's call on its stream. RanksDiffer where others call something else in its
   // place, or nothing; Aborted.
-  void all_reduce(int rank, RuntimeStream* stream, std::span<const Segment> segments, DType dtype,
-                  ReduceOp op);
+  virtual void all_reduce(int rank, RuntimeStream* stream, std::span<const Segment> segments,
+                          DType dtype, ReduceOp op);
   // Throws what went wrong.
-  void check_state(int rank) { links_[static_cast<size_t>(rank)]->check_state(); }
+  virtual void check_state(int rank) { links_[index_of(rank)]->check_state(); }
   // RanksDiffer where others have called more.
   void end_step(int rank);
   // Lets go all GPUs that wait for others in this step. Earlier ones are completed before.
-  void abort();
+  virtual void abort();
+  // Whether some of the ranks are other processes'.
+  bool spans_processes() const { return links_.size() < static_cast<size_t>(links_[0]->size()); }
+  // Called with the device's lock held when a run with calls has been enqueued that will be `done`,
+  // where they span processes: what tells whether it was stopped.
+  virtual std::shared_ptr<const StoppedRun> follow(std::shared_ptr<RuntimeEvent> done) {
+    static_cast<void>(done);
+    return nullptr;
+  }
+
+ protected:
+  Runtime& runtime() const { return runtime_; }
+  const Links& links() const { return links_; }
+  // When each GPU is done with its last call; null where it had none.
+  std::vector<std::shared_ptr<RuntimeEvent>> last_calls();
 
  private:
   struct Rank {
@@ -40,10 +61,12 @@ class Connection {
     std::shared_ptr<RuntimeEvent> settled;  // with those of the steps that all ranks have ended
   };
 
+  size_t index_of(int rank) const { return static_cast<size_t>(rank - first_); }
   void compare(int rank, const CollectiveCall& call);
 
   Runtime& runtime_;
   Links links_;
+  int first_;         // rank of this process
   std::mutex mutex_;  // guards all that follows
   std::vector<Rank> ranks_;
   struct Made {
@@ -65,6 +88,7 @@ class ConnectedGroup : public CollectiveGroup {
     connection_->all_reduce(rank(), stream, segments, dtype, op);
   }
   void check_state() { connection_->check_state(rank()); }
+  Connection& connection() const { return *connection_; }
 
   int rank() const override { return group_->rank(); }
   int size() const override { return group_->size(); }

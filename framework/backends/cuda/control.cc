@@ -23,6 +23,13 @@ T value_at(const void* place, RunContext& context) {
   return value;
 }
 
+// For programs within an instruction.
+RunContext within(const RunContext& context) {
+  RunContext inner = context;
+  inner.nested = true;
+  return inner;
+}
+
 std::string indented(const std::string& text) {
   std::string result = text.empty() ? "" : "  ";
   for (size_t i = 0; i < text.size(); ++i) {
@@ -45,11 +52,12 @@ class Cond : public Instruction {
 
   void enqueue(const OpMemory& memory, RunContext& context) override {
     Program& chosen = value_at<bool>(memory.in[0], context) ? *then_ : *else_;
+    RunContext inner = within(context);
     chosen.enqueue({.inputs = memory.in.subspan(1),
                     .states = {},
                     .outputs = memory.out,
                     .workspace = memory.scratch},
-                   context);
+                   inner);
   }
   std::string describe() const override {
     return "cond\n" + indented(then_->describe()) + "else\n" + indented(else_->describe());
@@ -207,7 +215,8 @@ class Scan : public Instruction {
     if (counted_) {
       iterations = std::clamp<int64_t>(value_at<int64_t>(memory.in.back(), context), 0, length_);
     }
-    body_.begin(context);
+    RunContext inner = within(context);
+    body_.begin(inner);
     const LoopRun run{
         body_,          memory.in.data(), memory.out.data(), memory.out.data() + carries_,
         memory.scratch, length_,          iterations};
@@ -246,7 +255,8 @@ class While : public Instruction {
   // Scratch: what the condition gives, buffers for carries, then a program's workspace.
   void enqueue(const OpMemory& memory, RunContext& context) override {
     std::byte* const scratch = memory.scratch + kBodyAlignment;
-    body_.begin(context);
+    RunContext inner = within(context);
+    body_.begin(inner);
     const LoopRun run{body_,
                       memory.in.data(),
                       memory.out.data(),
@@ -255,7 +265,7 @@ class While : public Instruction {
                       std::max<int64_t>(maximum_, 0),
                       -1};
     const int64_t iterations = body_.iterations().run_while(run, maximum_, [&] {
-      return condition_holds(memory.scratch, scratch + body_.spare_bytes(), context);
+      return condition_holds(memory.scratch, scratch + body_.spare_bytes(), inner);
     });
     GpuDevice& device = context.device;
     device.runtime().copy_to_gpu(device.stream(), memory.out[carries_], &iterations,

@@ -8,6 +8,7 @@
 #include "framework/backends/cuda/executable.h"
 #include "framework/backends/cuda/loader.h"
 #include "framework/backends/cuda/one_card.h"
+#include "framework/backends/cuda/process_connection.h"
 #include "framework/core/error.h"
 #include "framework/core/logging.h"
 #include "framework/graph/execution_config.h"
@@ -141,6 +142,13 @@ class CudaBackend : public Backend {
       connected.push_back(std::make_unique<ConnectedGroup>(std::move(end), connection));
     }
     return connected;
+  }
+
+  std::shared_ptr<GroupConnection> connect_processes(std::span<const Device> devices,
+                                                     ProcessGroup& processes) override {
+    std::vector<GpuDevice*> own;
+    for (const Device& device : devices) own.push_back(&at(device.index).device);
+    return cuda::connect_processes(runtime_, std::move(own), processes);
   }
 
   void split_device(int index, std::span<const size_t> memory_limits) override {

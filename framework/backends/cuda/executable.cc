@@ -240,14 +240,21 @@ class GpuLaunch {
       touched = writes_;
       if (recorded) begin(*recorded);
       prepared.enqueue({inputs, run_.states(index_), outputs}, {aligned, launch_.outputs},
-                       {device_, launch_.group, recorded ? &recorded->ends : nullptr});
-      if (!prepared.checks()->empty()) {
+                       {.device = device_,
+                        .group = launch_.group,
+                        .ends = recorded ? &recorded->ends : nullptr});
+      const bool may_refuse = !prepared.checks()->empty();
+      Connection* const others = connection_with_processes(prepared.program());
+      // What is written behind a run that has refused something depends on it, perhaps.
+      if (may_refuse || others || (writes_ && device_.is_expecting())) {
         // Nobody else tells the caller what a function without variables has refused.
-        checked = device_.expect(prepared.checks(), written_, written_->empty());
+        checked = device_.expect(prepared.checks(), written_, may_refuse && written_->empty());
       }
       done = checked ? checked->done : device_.runtime().record(device_.stream());
+      if (others) checked->stopped = others->follow(done);
       for (const Tensor& output : launch_.outputs) {
-        static_cast<GpuBuffer&>(*output.buffer()).set_ready(done);
+        static_cast<GpuBuffer&>(*output.buffer())
+            .set_ready(done, checked ? checked->stopped : nullptr);
       }
     }
     device_.follow(std::move(done));
@@ -261,6 +268,13 @@ class GpuLaunch {
     recorded.replica = static_cast<int64_t>(index_);
     device_.drain();
     recorded.begin = ProgramRun::Clock::now();
+  }
+
+  // By which a run needs other processes; null: it needs none.
+  Connection* connection_with_processes(const Program& program) const {
+    const auto* connected = dynamic_cast<ConnectedGroup*>(launch_.group);
+    const bool needs = connected && program.communicates();
+    return needs && connected->connection().spans_processes() ? &connected->connection() : nullptr;
   }
 
   void allocate_outputs(const Graph& graph, std::vector<void*>& addresses) {
@@ -309,13 +323,13 @@ void run_launches(std::span<Launch> launches) {
   LaunchRun run(launches, [](const Executable& executable, size_t state) {
     return static_cast<const CudaExecutable&>(executable).writes(state);
   });
-  const bool together =
-      launches.size() > 1 && std::ranges::any_of(launches, [](const Launch& launch) {
-        return static_cast<CudaExecutable*>(launch.executable)
-            ->prepared_for(gpu_device(launch.device.index))
-            .program()
-            .communicates();
-      });
+  const bool together = std::ranges::any_of(launches, [](const Launch& launch) {
+    return launch.group && launch.group->size() > 1 &&
+           static_cast<CudaExecutable*>(launch.executable)
+               ->prepared_for(gpu_device(launch.device.index))
+               .program()
+               .communicates();
+  });
   std::unique_lock ordering(order_of_gpus(), std::defer_lock);
   if (together) ordering.lock();
   const auto written = std::make_shared<std::vector<Variable>>();

@@ -26,6 +26,10 @@ constexpr size_t kPlaceAlignment = 16;  // that kernels and libraries need
 // Parts of a block begin at multiples of this.
 size_t part_bytes(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
+std::exception_ptr why_stopped(const GpuDevice::CheckedRun& run) {
+  return run.stopped ? run.stopped->why() : nullptr;
+}
+
 }  // namespace
 
 std::mutex& order_of_gpus() {
@@ -46,6 +50,9 @@ GpuBuffer::~GpuBuffer() {
 
 void GpuBuffer::copy_to_host(size_t offset, std::span<std::byte> to) const {
   owner_.read(to.data(), data() + offset, to.size(), ready_.get());
+  if (const std::exception_ptr why = stopped_ ? stopped_->why() : nullptr) {
+    std::rethrow_exception(why);
+  }
 }
 
 std::shared_ptr<Buffer> GpuBuffer::clone(size_t offset, size_t bytes) const {
@@ -375,7 +382,8 @@ void GpuDevice::let_go() {
 std::exception_ptr GpuDevice::next_refused() {
   while (!expected_.empty() && runtime_.is_done(*expected_.front()->done)) {
     const std::shared_ptr<CheckedRun> run = expected_.front();
-    if (run->reported[0] == 0) {
+    const std::exception_ptr stopped = why_stopped(*run);
+    if (!stopped && run->reported[0] == 0) {
       finished_.push_back(run);
       expected_.pop_front();
       continue;
@@ -388,9 +396,12 @@ std::exception_ptr GpuDevice::next_refused() {
       expected_.pop_front();
     } else {
       drain();
-      runs = take_refused("a kernel has refused what it was given, on " + device_.to_string());
+      runs = take_refused((stopped ? "another process was lost, for runs of "
+                                   : "a kernel has refused what it was given, on ") +
+                          device_.to_string());
     }
     try {
+      if (stopped) std::rethrow_exception(stopped);
       for (const auto& one : runs) {
         if (const auto found = one->checks->find(number); found != one->checks->end()) {
           found->second(value);
@@ -460,7 +471,7 @@ void GpuDevice::forget_refused(const std::string& why) {
   runtime_.copy_to_host(stream_, reported_, status_, kStatusBytes);
   drain();
   const bool any = reported_[0] != 0 || std::ranges::any_of(expected_, [](const auto& run) {
-                     return run->reported[0] != 0;
+                     return run->reported[0] != 0 || why_stopped(*run);
                    });
   if (any) take_refused(why);
 }

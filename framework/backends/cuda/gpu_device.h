@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "framework/backends/cuda/memory_pool.h"
+#include "framework/backends/cuda/stopped_run.h"
 #include "framework/core/tensor.h"
 #include "framework/core/variable.h"
 #include "framework/graph/op.h"
@@ -37,17 +38,25 @@ class GpuBuffer : public Buffer {
   ~GpuBuffer() override;
 
   GpuDevice& owner() const { return owner_; }
-  // Its value is there when this has happened, and doesn't change before it is written again.
-  void set_ready(std::shared_ptr<RuntimeEvent> ready) { ready_ = std::move(ready); }
+  // Its value is there when this has happened, unless it was stopped before, and doesn't change
+  // before it is written again. `stopped` may be null.
+  void set_ready(std::shared_ptr<RuntimeEvent> ready, std::shared_ptr<const StoppedRun> stopped) {
+    ready_ = std::move(ready);
+    stopped_ = std::move(stopped);
+  }
 
   void copy_to_host(size_t offset, std::span<std::byte> to) const override;
   std::shared_ptr<Buffer> clone(size_t offset, size_t bytes) const override;
-  void before_write() override { ready_.reset(); }
+  void before_write() override {
+    ready_.reset();
+    stopped_.reset();
+  }
 
  private:
   GpuDevice& owner_;
   Kind kind_;
   std::shared_ptr<RuntimeEvent> ready_;
+  std::shared_ptr<const StoppedRun> stopped_;
 };
 
 // All kernels run on one stream, in the order in which they were enqueued, whichever thread did it.
@@ -92,20 +101,24 @@ class GpuDevice {
 
   // Where kernels report: a number and a value.
   void* status() const { return status_; }
-  // A run in which kernels may refuse something.
+  // A run in which kernels may refuse something, which may be stopped, or which comes behind such a
+  // one.
   struct CheckedRun {
     std::shared_ptr<RuntimeEvent> done;
     std::shared_ptr<const Checks> checks;
     std::shared_ptr<const std::vector<Variable>> variables;  // that any replica writes in it
     bool awaited = false;
-    int64_t* reported = nullptr;  // number and value, page-locked
-    std::exception_ptr refused;   // guarded by the lock
+    std::shared_ptr<const StoppedRun> stopped;  // null: it can't be
+    int64_t* reported = nullptr;                // number and value, page-locked
+    std::exception_ptr refused;                 // guarded by the lock
   };
   // Called with the lock held when such a run has been enqueued. `awaited`: the caller will call
   // settle, and nobody else is told.
   std::shared_ptr<CheckedRun> expect(std::shared_ptr<const Checks> checks,
                                      std::shared_ptr<const std::vector<Variable>> variables,
                                      bool awaited);
+  // Whether what such runs have done is still to be looked at. Called with the lock held.
+  bool is_expecting() const { return !expected_.empty(); }
   // Waits for the run, and throws what it has refused.
   void settle(const CheckedRun& run);
   // Throws what has been refused by runs that are done and that nobody waits for.

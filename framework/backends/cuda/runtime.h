@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -23,6 +24,7 @@ struct GpuFacts {
   int minor = 0;
   size_t memory_bytes = 0;
   int multiprocessors = 0;
+  std::string uuid;  // no other GPU has it, on any machine
 };
 
 // CUDA source of one kernel. `text` defines `extern "C" __global__ void name(...)`, whose
@@ -179,13 +181,21 @@ class Runtime {
       [[maybe_unused]] std::span<const int> gpus) {
     raise<Unimplemented>("This runtime has no communication between GPUs.");
   }
-  // Of several processes': one of them makes an id, which all are given; each waits for the others.
+  // Of several processes': one of them makes an id, which all are given. `gpus` of this one have
+  // the ranks from `first` on, among `size`. Waits for the others, and calls `check` meanwhile,
+  // which throws to give up.
   virtual std::vector<std::byte> collectives_id() {
     raise<Unimplemented>("This runtime has no communication between GPUs.");
   }
-  virtual std::unique_ptr<DeviceCollectives> make_collectives(
-      [[maybe_unused]] int rank, [[maybe_unused]] int size,
-      [[maybe_unused]] std::span<const std::byte> id, [[maybe_unused]] int gpu) {
+  virtual std::vector<std::unique_ptr<DeviceCollectives>> make_collectives(
+      [[maybe_unused]] std::span<const int> gpus, [[maybe_unused]] int first,
+      [[maybe_unused]] int size, [[maybe_unused]] std::span<const std::byte> id,
+      [[maybe_unused]] const std::function<void()>& check) {
+    raise<Unimplemented>("This runtime has no communication between GPUs.");
+  }
+  // What communicates between GPUs, with its version, which all processes must have alike: "NCCL
+  // 2.28.9". FailedPrecondition where it can't be loaded.
+  virtual std::string collectives_version() {
     raise<Unimplemented>("This runtime has no communication between GPUs.");
   }
 };
@@ -193,6 +203,6 @@ class Runtime {
 // What the library exports as `cornu_cuda_runtime`: null, and why in `error`, when there is no GPU
 // that it could use. `version` must be kRuntimeVersion.
 using MakeRuntime = Runtime* (*)(int version, std::string& error);
-inline constexpr int kRuntimeVersion = 5;
+inline constexpr int kRuntimeVersion = 6;
 
 }  // namespace cornu::cuda

@@ -24,6 +24,10 @@ GpuFacts facts_of(CUdevice device) {
   facts.minor = attribute_of(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   facts.multiprocessors = attribute_of(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   check_cuda(cuDeviceTotalMem(&facts.memory_bytes, device), "asking for a GPU's memory");
+  CUuuid uuid = {};
+  check_cuda(cuDeviceGetUuid(&uuid, device), "asking for a GPU's UUID");
+  for (const char byte : uuid.bytes)
+    facts.uuid += fmt::format("{:02x}", static_cast<uint8_t>(byte));
   return facts;
 }
 

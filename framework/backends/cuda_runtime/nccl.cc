@@ -93,15 +93,20 @@ ncclRedOp_t operation_of(ReduceOp op, DType dtype) {
   return ncclMax;
 }
 
+// Who waits for other ranks while a call is made: their process's threads, which all come, or other
+// processes, which may be gone.
+enum class Others { Threads, Processes };
+
 class NcclCollectives : public DeviceCollectives {
  public:
-  NcclCollectives(Gpu& gpu, int rank, int size) : gpu_(gpu), rank_(rank), size_(size) {}
+  NcclCollectives(Gpu& gpu, int rank, int size, Others others)
+      : gpu_(gpu), rank_(rank), size_(size), others_(others) {}
   NcclCollectives(const NcclCollectives&) = delete;
   NcclCollectives& operator=(const NcclCollectives&) = delete;
   ~NcclCollectives() override {
     if (communicator_ == nullptr || aborted_) return;
-    // Others may be gone when something has failed: destroying would wait for them.
-    if (failed_) {
+    // Others may be gone: destroying would wait for them.
+    if (failed_ || others_ == Others::Processes) {
       ncclCommAbort(communicator_);
     } else {
       ncclCommDestroy(communicator_);
@@ -113,7 +118,22 @@ class NcclCollectives : public DeviceCollectives {
     gpu_.use();
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.collnetEnable = 0;  // as in load_nccl
-    require(ncclCommInitRankConfig(&communicator_, size_, id, rank_, &config), "connecting GPUs");
+    // Otherwise nothing could end a call that waits for a process that is gone.
+    if (others_ == Others::Processes) config.blocking = 0;
+    const ncclResult_t result = ncclCommInitRankConfig(&communicator_, size_, id, rank_, &config);
+    if (result != ncclInProgress) require(result, "connecting GPUs");
+  }
+  // Until the call is made that is in progress.
+  void await_others(const char* doing, const std::function<void()>& check) {
+    using Clock = std::chrono::steady_clock;
+    const auto began = Clock::now();
+    while (true) {
+      ncclResult_t state = ncclSuccess;
+      require(ncclCommGetAsyncError(communicator_, &state), doing);
+      if (state != ncclInProgress) return require(state, doing);
+      check();
+      pause(Clock::now() - began);
+    }
   }
 
   int rank() const override { return rank_; }
@@ -185,12 +205,7 @@ class NcclCollectives : public DeviceCollectives {
         abort();
         throw;
       }
-      // Most waits are short.
-      if (Clock::now() - began < std::chrono::milliseconds(2)) {
-        std::this_thread::yield();
-      } else {
-        std::this_thread::sleep_for(std::chrono::microseconds(100));
-      }
+      pause(Clock::now() - began);
     }
   }
 
@@ -203,6 +218,15 @@ class NcclCollectives : public DeviceCollectives {
   }
 
  private:
+  // Most waits are short.
+  static void pause(std::chrono::steady_clock::duration waited) {
+    if (waited < std::chrono::milliseconds(2)) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  }
+
   template <class Run>
   void enqueue(RuntimeStream* stream, const char* doing, const Run& run) {
     const std::lock_guard lock(mutex_);
@@ -211,8 +235,13 @@ class NcclCollectives : public DeviceCollectives {
     stream->note(fmt::format("{} by NCCL", doing));
     const ncclResult_t result = run();
     if (result == ncclSuccess) return;
-    stream->broken = true;
-    require(result, doing);
+    try {
+      if (result != ncclInProgress) require(result, doing);
+      await_others(doing, [&] { check<Aborted>(!aborted_, kStopped); });
+    } catch (const Error&) {
+      stream->broken = true;
+      throw;
+    }
   }
 
   void check_locked() {
@@ -236,6 +265,7 @@ class NcclCollectives : public DeviceCollectives {
   Gpu& gpu_;
   int rank_;
   int size_;
+  Others others_;
   ncclComm_t communicator_ = nullptr;
   std::timed_mutex mutex_;  // guards calls of the communicator
   std::atomic<bool> aborted_ = false;
@@ -255,14 +285,16 @@ ncclUniqueId new_id() {
 
 }  // namespace
 
-std::vector<std::unique_ptr<DeviceCollectives>> make_nccl(std::span<Gpu* const> gpus) {
-  load_nccl();
-  std::vector<std::unique_ptr<NcclCollectives>> ranks;
+namespace {
+
+using Ranks = std::vector<std::unique_ptr<NcclCollectives>>;
+
+Ranks join(std::span<Gpu* const> gpus, int first, int size, Others others, const ncclUniqueId& id) {
+  Ranks ranks;
   for (Gpu* gpu : gpus) {
-    ranks.push_back(std::make_unique<NcclCollectives>(*gpu, static_cast<int>(ranks.size()),
-                                                      static_cast<int>(gpus.size())));
+    const int rank = first + static_cast<int>(ranks.size());
+    ranks.push_back(std::make_unique<NcclCollectives>(*gpu, rank, size, others));
   }
-  const ncclUniqueId id = new_id();
   check_nccl(ncclGroupStart(), "connecting GPUs");
   try {
     for (const auto& rank : ranks) rank->join(id);
@@ -270,20 +302,34 @@ std::vector<std::unique_ptr<DeviceCollectives>> make_nccl(std::span<Gpu* const> 
     ncclGroupEnd();
     throw;
   }
-  check_nccl(ncclGroupEnd(), "connecting GPUs");
+  const ncclResult_t ended = ncclGroupEnd();
+  if (ended != ncclInProgress) check_nccl(ended, "connecting GPUs");
+  return ranks;
+}
+
+std::vector<std::unique_ptr<DeviceCollectives>> as_collectives(Ranks ranks) {
   return {std::make_move_iterator(ranks.begin()), std::make_move_iterator(ranks.end())};
 }
 
-std::unique_ptr<DeviceCollectives> make_nccl(int rank, int size, std::span<const std::byte> id,
-                                             Gpu& gpu) {
+}  // namespace
+
+std::vector<std::unique_ptr<DeviceCollectives>> make_nccl(std::span<Gpu* const> gpus) {
+  load_nccl();
+  return as_collectives(join(gpus, 0, static_cast<int>(gpus.size()), Others::Threads, new_id()));
+}
+
+std::vector<std::unique_ptr<DeviceCollectives>> make_nccl(std::span<Gpu* const> gpus, int first,
+                                                          int size, std::span<const std::byte> id,
+                                                          const std::function<void()>& check) {
   load_nccl();
   ncclUniqueId own;
-  check<InvalidArgument>(id.size() == sizeof(own), "An id of a group of GPUs has {} bytes, got {}.",
-                         sizeof(own), id.size());
+  cornu::check<InvalidArgument>(id.size() == sizeof(own),
+                                "An id of a group of GPUs has {} bytes, got {}.", sizeof(own),
+                                id.size());
   std::memcpy(&own, id.data(), sizeof(own));
-  auto made = std::make_unique<NcclCollectives>(gpu, rank, size);
-  made->join(own);
-  return made;
+  Ranks ranks = join(gpus, first, size, Others::Processes, own);
+  for (const auto& rank : ranks) rank->await_others("connecting GPUs", check);
+  return as_collectives(std::move(ranks));
 }
 
 std::vector<std::byte> make_nccl_id() {
@@ -294,15 +340,19 @@ std::vector<std::byte> make_nccl_id() {
   return bytes;
 }
 
-std::string nccl_version_text() {
-  try {
-    load_nccl();
-  } catch (const Error&) {
-    return "no NCCL";
-  }
+std::string nccl_version() {
+  load_nccl();
   int version = 0;
   check_nccl(ncclGetVersion(&version), "asking for its version");
   return fmt::format("NCCL {}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+std::string nccl_version_text() {
+  try {
+    return nccl_version();
+  } catch (const Error&) {
+    return "no NCCL";
+  }
 }
 
 }  // namespace cornu::cuda
@@ -321,9 +371,12 @@ namespace {
 }  // namespace
 
 std::vector<std::unique_ptr<DeviceCollectives>> make_nccl(std::span<Gpu* const>) { refuse(); }
-std::unique_ptr<DeviceCollectives> make_nccl(int, int, std::span<const std::byte>, Gpu&) {
+std::vector<std::unique_ptr<DeviceCollectives>> make_nccl(std::span<Gpu* const>, int, int,
+                                                          std::span<const std::byte>,
+                                                          const std::function<void()>&) {
   refuse();
 }
+std::string nccl_version() { refuse(); }
 std::vector<std::byte> make_nccl_id() { refuse(); }
 std::string nccl_version_text() { return "no NCCL"; }
 

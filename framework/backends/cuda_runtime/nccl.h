@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,13 +17,17 @@ namespace cornu::cuda {
 // A rank for each GPU of this process.
 std::vector<std::unique_ptr<DeviceCollectives>> make_nccl(std::span<Gpu* const> gpus);
 
-// One rank among several processes'; waits for the others.
-std::unique_ptr<DeviceCollectives> make_nccl(int rank, int size, std::span<const std::byte> id,
-                                             Gpu& gpu);
+// The same among several processes': these have the ranks from `first` on, of `size`. Waits for the
+// others, and calls `check` meanwhile, which throws to give up.
+std::vector<std::unique_ptr<DeviceCollectives>> make_nccl(std::span<Gpu* const> gpus, int first,
+                                                          int size, std::span<const std::byte> id,
+                                                          const std::function<void()>& check);
 
 std::vector<std::byte> make_nccl_id();
 
-// "NCCL 2.28.9", or "no NCCL".
+// "NCCL 2.28.9". FailedPrecondition where it can't be loaded.
+std::string nccl_version();
+// The same, or "no NCCL".
 std::string nccl_version_text();
 
 }  // namespace cornu::cuda

@@ -309,16 +309,15 @@ class CudaRuntime : public Runtime {
 
   std::vector<std::unique_ptr<DeviceCollectives>> make_collectives(
       std::span<const int> gpus) override {
-    std::vector<Gpu*> own;
-    for (const int gpu : gpus) own.push_back(&gpu_at(gpu));
-    return make_nccl(own);
+    return make_nccl(gpus_at(gpus));
   }
   std::vector<std::byte> collectives_id() override { return make_nccl_id(); }
-  std::unique_ptr<DeviceCollectives> make_collectives(int rank, int size,
-                                                      std::span<const std::byte> id,
-                                                      int gpu) override {
-    return make_nccl(rank, size, id, gpu_at(gpu));
+  std::vector<std::unique_ptr<DeviceCollectives>> make_collectives(
+      std::span<const int> gpus, int first, int size, std::span<const std::byte> id,
+      const std::function<void()>& check) override {
+    return make_nccl(gpus_at(gpus), first, size, id, check);
   }
+  std::string collectives_version() override { return nccl_version(); }
 
  private:
   GpuState& state(int gpu) const {
@@ -327,6 +326,11 @@ class CudaRuntime : public Runtime {
     return *gpus_[static_cast<size_t>(gpu)];
   }
   Gpu& gpu_at(int gpu) const { return state(gpu).gpu(); }
+  std::vector<Gpu*> gpus_at(std::span<const int> gpus) const {
+    std::vector<Gpu*> own;
+    for (const int gpu : gpus) own.push_back(&gpu_at(gpu));
+    return own;
+  }
   // One whose context is there, if any is: each takes memory of its GPU.
   Gpu& gpu_in_use() const {
     const auto used =

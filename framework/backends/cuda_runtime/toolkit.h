@@ -37,9 +37,10 @@ void load_cudnn();
 #define CORNU_DRIVER_FUNCTIONS(FUNCTION) \
   FUNCTION(cuCtxEnablePeerAccess) FUNCTION(cuCtxSetCurrent) FUNCTION(cuDeviceCanAccessPeer) \
   FUNCTION(cuDeviceGet) FUNCTION(cuDeviceGetAttribute) FUNCTION(cuDeviceGetCount) \
-  FUNCTION(cuDeviceGetName) FUNCTION(cuDevicePrimaryCtxRetain) FUNCTION(cuDeviceTotalMem) \
-  FUNCTION(cuDriverGetVersion) FUNCTION(cuEventCreate) FUNCTION(cuEventQuery) \
-  FUNCTION(cuEventRecord) FUNCTION(cuEventSynchronize) FUNCTION(cuFuncGetAttribute) \
+  FUNCTION(cuDeviceGetName) FUNCTION(cuDeviceGetUuid) FUNCTION(cuDevicePrimaryCtxRetain) \
+  FUNCTION(cuDeviceTotalMem) FUNCTION(cuDriverGetVersion) FUNCTION(cuEventCreate) \
+  FUNCTION(cuEventQuery) FUNCTION(cuEventRecord) FUNCTION(cuEventSynchronize) \
+  FUNCTION(cuFuncGetAttribute) \
   FUNCTION(cuFuncGetParamInfo) FUNCTION(cuFuncLoad) FUNCTION(cuFuncSetAttribute) \
   FUNCTION(cuGetErrorName) FUNCTION(cuGetErrorString) FUNCTION(cuGraphDestroy) \
   FUNCTION(cuGraphExecDestroy) FUNCTION(cuGraphInstantiateWithFlags) FUNCTION(cuGraphLaunch) \

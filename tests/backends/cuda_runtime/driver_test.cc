@@ -95,6 +95,7 @@ TEST_CASE("a second GPU alone needs no context of the first") {
   CHECK(facts.major == 9);
   CHECK(facts.memory_bytes == size_t{1} << 30);
   CHECK(facts.multiprocessors == 132);
+  CHECK(facts.uuid == "11111111111111111111111111111111");
   CHECK(fake_cuda_calls("cuDevicePrimaryCtxRetain") == 0);
   runtime().free(1, runtime().allocate(1, 8));
   runtime().free_pinned(runtime().allocate_pinned(8));

@@ -162,6 +162,10 @@ CUresult cuDeviceTotalMem(size_t* bytes, CUdevice) {
   *bytes = kMemory;
   return call("cuDeviceTotalMem");
 }
+CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
+  std::memset(uuid->bytes, 0x10 + device, sizeof(uuid->bytes));
+  return call("cuDeviceGetUuid");
+}
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   static char contexts[kGpus];
   *context = reinterpret_cast<CUcontext>(&contexts[device]);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/cuda/simulator.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -13,6 +15,7 @@
 #include "tests/support/cuda/collectives.h"
 #include "tests/support/cuda/libraries.h"
 #include "tests/support/cuda/memory.h"
+#include "tests/support/cuda/process_collectives.h"
 #include "tests/support/cuda/streams.h"
 
 namespace cornu::cuda {
@@ -61,7 +64,8 @@ class Simulator : public Runtime {
             .major = options_.major,
             .minor = options_.minor,
             .memory_bytes = options_.memory_bytes,
-            .multiprocessors = 4};
+            .multiprocessors = 4,
+            .uuid = fmt::format("{} of process {}", gpu, ::getpid())};
   }
   std::vector<std::string> versions() const override { return {"Simulator of GPUs"}; }
 
@@ -173,6 +177,16 @@ class Simulator : public Runtime {
                               "The library that connects GPUs is missing.");
     for (const int gpu : gpus) check_gpu(gpu);
     return simulated::make_collectives(gpus, memory_);
+  }
+  std::vector<std::byte> collectives_id() override { return make_group_id(); }
+  std::vector<std::unique_ptr<DeviceCollectives>> make_collectives(
+      std::span<const int> gpus, int first, int size, std::span<const std::byte> id,
+      const std::function<void()>& check) override {
+    return make_process_collectives(gpus, first, size, id, check, memory_);
+  }
+  std::string collectives_version() override {
+    check<FailedPrecondition>(!collectives_missing, "The library that connects GPUs is missing.");
+    return "Simulated collectives 1";
   }
 
  private:

@@ -15,11 +15,12 @@
 //   enqueued on it has run.
 // - A collective of several GPUs is run when all of them have enqueued it and have come to it. The
 //   host waits for that as long as it takes; one that is aborted leaves rubbish. A single GPU has
-//   none, as on a machine whose library can't be loaded.
+//   none, as on a machine whose library can't be loaded. Among processes, a GPU goes on to what
+//   another one waits for, and one whose process is gone is waited for as long as it takes.
 //
 // In this folder: memory.h, kernel_text.cc (what CUDA has built in), kernel_compiler.h,
-// block_runner.h (threads and barriers), streams.h, libraries.h, collectives.h, and the Runtime in
-// simulator.cc.
+// block_runner.h (threads and barriers), streams.h, libraries.h, collectives.h,
+// process_collectives.h (by wire.h), and the Runtime in simulator.cc.
 #pragma once
 
 #include <memory>
