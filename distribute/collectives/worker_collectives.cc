@@ -127,9 +127,10 @@ void WorkerCollectives::await(int replica, int64_t ticket) {
     const Round& round = rounds_.front();
     if (!working_ && round.started < replicas_ && ended_ > 0) {
       fail(std::make_exception_ptr(RanksDiffer(fmt::format(
-          "Collective: every replica must make the same calls in the same order, but replica {} "
-          "of this worker calls {}, and another one's step has ended without it.",
-          replica, round.calls[static_cast<size_t>(replica)].text()))));
+               "Collective: every replica must make the same calls in the same order, but replica "
+               "{} of this worker calls {}, and another one's step has ended without it.",
+               replica, round.calls[static_cast<size_t>(replica)].text()))),
+           ProcessGroup::Ending::Gone);
       continue;
     }
     for_others_.wait(lock);
@@ -149,8 +150,8 @@ void WorkerCollectives::work() {
 
 // Whether it can be made; otherwise the group has failed.
 bool WorkerCollectives::begin_call() {
-  if (!failed_ && last_ && *begun_ >= *last_) fail(why_last_);
-  if (const std::exception_ptr why = why_not_next()) fail(why);
+  if (!failed_ && last_ && *begun_ >= *last_) fail(why_last_, ProcessGroup::Ending::Completing);
+  if (const std::exception_ptr why = why_not_next()) fail(why, ProcessGroup::Ending::Completing);
   failures_.clear();
   if (failed_) return false;
   ++*begun_;
@@ -171,7 +172,7 @@ void WorkerCollectives::work_on_next(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   working_ = false;
   if (failed) {
-    fail(std::move(failed));
+    fail(std::move(failed), failed_ ? how_ : ProcessGroup::Ending::Gone);
   } else {
     rounds_.pop_front();
     ++done_;
@@ -180,17 +181,23 @@ void WorkerCollectives::work_on_next(std::unique_lock<std::mutex>& lock) {
   if (in_background_ && can_work()) for_work_.notify_one();
 }
 
-void WorkerCollectives::fail(std::exception_ptr why) {
-  if (!failed_) failed_ = std::move(why);
+// The first error counts.
+void WorkerCollectives::fail(std::exception_ptr why, ProcessGroup::Ending end) {
+  if (!failed_) {
+    failed_ = std::move(why);
+    how_ = end;
+  } else if (end == ProcessGroup::Ending::Gone) {
+    how_ = end;
+  }
   transport_->abort(failed_);
   for_others_.notify_all();
-  if (const auto told = std::exchange(told_, nullptr)) told(failed_);
+  if (told_) told_(failed_, how_);
 }
 
-void WorkerCollectives::on_end(std::function<void(std::exception_ptr why)> told) {
+void WorkerCollectives::on_end(Told told) {
   const std::lock_guard lock(mutex_);
   told_ = std::move(told);
-  if (failed_) std::exchange(told_, nullptr)(failed_);
+  if (failed_) told_(failed_, how_);
 }
 
 void WorkerCollectives::end_step() {
@@ -212,7 +219,11 @@ std::byte* WorkerCollectives::memory(int replica, size_t bytes) {
 void WorkerCollectives::abort(std::exception_ptr why) {
   std::unique_lock lock(mutex_);
   const std::exception_ptr before = why_not_next();
-  fail(before ? before : std::move(why));
+  if (before) {
+    fail(before, ProcessGroup::Ending::Completing);
+  } else {
+    fail(std::move(why), ProcessGroup::Ending::Gone);
+  }
   for_others_.wait(lock, [&] { return !working_; });
 }
 
@@ -221,7 +232,7 @@ void WorkerCollectives::end_after(int64_t calls, std::exception_ptr why) {
   if (last_ && *last_ <= calls) return;
   last_ = calls;
   why_last_ = std::move(why);
-  if (working_ && *begun_ > calls) fail(why_last_);
+  if (working_ && *begun_ > calls) fail(why_last_, ProcessGroup::Ending::Completing);
 }
 
 bool WorkerCollectives::is_own(const Failure& failure) const {
@@ -253,7 +264,7 @@ void WorkerCollectives::end_by_failure(const Failure& theirs, std::exception_ptr
   if (*begun_ == theirs.after) {
     failures_.emplace_back(theirs, std::move(why));
   } else if (working_ && *begun_ == theirs.after + 1 && !is_own(theirs)) {
-    fail(std::move(why));
+    fail(std::move(why), ProcessGroup::Ending::Completing);
   }
 }
 
@@ -373,7 +384,7 @@ void WorkerCollectives::call_between_steps(const Call& call) {
   }
   lock.lock();
   working_ = false;
-  if (failed) fail(failed);
+  if (failed) fail(failed, failed_ ? how_ : ProcessGroup::Ending::Gone);
   for_others_.notify_all();
   if (failed_) std::rethrow_exception(failed_);
 }

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -55,9 +54,9 @@ class WorkerCollectives : public ProcessGroup {
   // The same for few bytes of one size, in one go.
   std::vector<std::byte> exchange_bytes(std::span<const std::byte> own);
 
-  void on_end(std::function<void(std::exception_ptr why)> told) override;
+  void on_end(Told told) override;
   // As Transport::abort.
-  void abort(std::exception_ptr why);
+  void abort(std::exception_ptr why) override;
   // Another worker takes part in so many calls of this group and no more: those that need it fail,
   // now and later, while what it has done its part of is completed.
   void end_after(int64_t calls, std::exception_ptr why);
@@ -108,7 +107,7 @@ class WorkerCollectives : public ProcessGroup {
   void all_gather(const Round& round);
   void broadcast(const Round& round);
   void require_agreement(const Round& round) const;
-  void fail(std::exception_ptr why);
+  void fail(std::exception_ptr why, ProcessGroup::Ending end);
 
   std::unique_ptr<Transport> transport_;
   // Between processes that share memory a collective is work for the cores that compute: it is done
@@ -130,7 +129,8 @@ class WorkerCollectives : public ProcessGroup {
   std::vector<std::pair<Failure, std::exception_ptr>> failures_;  // of others
   int ended_ = 0;  // replicas that are done with this step
   std::exception_ptr failed_;
-  std::function<void(std::exception_ptr)> told_;  // of failed_, once
+  ProcessGroup::Ending how_ = ProcessGroup::Ending::Gone;  // it has failed
+  Told told_;                                              // may be null
   bool stops_ = false;
   std::thread thread_;
 };

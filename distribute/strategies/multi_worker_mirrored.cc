@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +17,7 @@
 
 #include "distribute/cluster/cluster.h"
 #include "distribute/cluster/credentials.h"
+#include "distribute/strategies/clocks.h"
 #include "distribute/strategies/job_files.h"
 #include "distribute/strategies/known_values.h"
 #include "distribute/strategies/one_caller.h"
@@ -84,7 +84,8 @@ class MultiWorkerMirrored : public MirroredReplicas,
         cluster_(std::move(options)),
         bytes_per_pack_(static_cast<size_t>(communication.bytes_per_pack)),
         compression_(communication.compression),
-        implementation_(communication.implementation) {
+        implementation_(communication.implementation),
+        timeout_(timeout_of(communication)) {
     begin();
   }
   ~MultiWorkerMirrored() override;
@@ -188,8 +189,8 @@ class MultiWorkerMirrored : public MirroredReplicas,
   WorkerCollectives& group() { return *group_; }
   void form(std::optional<int> lost);
   void leave_group();
+  void settle_devices();
   void connect_devices(const std::vector<std::string>& types);
-  void compare_clocks();
   void take_values(const std::vector<Compiled>& functions,
                    const std::vector<KnownValues::Account>& by_worker);
   void require_same_steps(const CompiledFunction& function, uint32_t order);
@@ -227,6 +228,7 @@ class MultiWorkerMirrored : public MirroredReplicas,
   bool all_on_cpus_ = false;        // all workers' replicas
   const std::optional<DType> compression_;
   const CommunicationImplementation implementation_;
+  const std::chrono::milliseconds timeout_;
   std::shared_ptr<WorkerCollectives> group_;
   std::shared_ptr<GroupConnection> connection_;  // null: through the hosts' memory
   OneCaller caller_{kName};
@@ -307,6 +309,7 @@ MultiWorkerMirrored::~MultiWorkerMirrored() {
     const std::lock_guard lock(living.mutex);
     std::erase(living.all, this);
   }
+  if (!has_left_ && std::uncaught_exceptions() > exceptions_) settle_devices();
   if (has_left_ || std::uncaught_exceptions() > exceptions_) return;
   const std::string why = leave();
   if (why.empty()) return;
@@ -349,7 +352,9 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
       all_on_cpus_ = have_all(types, DeviceType::Cpu);
       guarded([&] { return connect_devices(types), 0; });
       const std::string seed = exchange("seeds", std::to_string(own.seed)).front();
-      compare_clocks();
+      compare_clocks(name(), [this](std::string_view what, const std::string& own_time) {
+        return exchange(what, own_time);
+      });
       if (!own.chosen && !was_there) {
         restore_seed_sequence({.seed = static_cast<uint64_t>(std::stoull(seed)), .drawn = 0});
       }
@@ -366,12 +371,17 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
   }
 }
 
-// The next one has nothing of it.
-void MultiWorkerMirrored::leave_group() {
+// What the others need of this worker's devices is done then.
+void MultiWorkerMirrored::settle_devices() {
   try {
     if (connection_) connection_->settle();
-  } catch (const std::exception&) {  // what has ended it, which is known
+  } catch (const std::exception&) {  // what has ended the group, which is known
   }
+}
+
+// The next one has nothing of it.
+void MultiWorkerMirrored::leave_group() {
+  settle_devices();
   connection_.reset();
   group_.reset();
 }
@@ -380,26 +390,9 @@ void MultiWorkerMirrored::connect_devices(const std::vector<std::string>& types)
   const bool over_tls = cluster_.is_over_tls();
   const bool have_gpus = have_all(types, DeviceType::Gpu);
   if (have_gpus && prefers_devices(implementation_, over_tls)) {
-    connection_ = backend_for(devices().front()).connect_processes(devices(), *group_);
+    connection_ = backend_for(devices().front()).connect_processes(devices(), group_, timeout_);
   }
   warn_of_nccl(implementation_, have_gpus, connection_ != nullptr, over_tls);
-}
-
-// All have just met, so that they read their clocks at about the same time.
-void MultiWorkerMirrored::compare_clocks() {
-  constexpr double kMost = 5;  // seconds
-  const double now =
-      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  const std::vector<std::string> all = exchange("clocks", Json(now).dump());
-  const double first = Json::parse(all.front()).as_double();
-  for (size_t worker = 1; worker < all.size(); ++worker) {
-    const double ahead = Json::parse(all[worker]).as_double() - first;
-    if (std::abs(ahead) <= kMost) continue;
-    logging::warn(fmt::format(
-        "{}: the clock of worker {} is {:.0f} s {} that of worker 0: times in their logs and of "
-        "their files can't be compared. Let a time service set the clocks of all machines.",
-        name(), worker, std::abs(ahead), ahead > 0 ? "ahead of" : "behind"));
-  }
 }
 
 void MultiWorkerMirrored::meet(const Function& step, std::vector<Replica>& replicas,

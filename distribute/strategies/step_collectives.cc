@@ -40,7 +40,9 @@ std::string text_of_call(const Graph& graph, const Node& node, GatheredSizes siz
 std::vector<std::string> collectives_in(const Graph& graph, GatheredSizes sizes) {
   std::vector<std::string> found;
   each_node(graph, [&](const Graph& of, const Node& node) {
-    if (node.op->traits.collective) found.push_back(text_of_call(of, node, sizes));
+    if (!node.op->traits.collective) return;
+    found.push_back(text_of_call(of, node, sizes) +
+                    (&of == &graph ? "" : ", within a loop or a branch"));
   });
   return found;
 }

@@ -2,6 +2,7 @@
 // Interface of a backend: memory, eager kernels, and a compiler from graphs to executables.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <span>
@@ -84,9 +85,11 @@ class Backend {
   virtual Group connect(std::span<const Device> devices, Group group);
   // The same of replicas on these devices with those of other processes, which all call this at
   // once. Null, in all processes alike, where there is no such way, and a warning that says why.
-  // Throws what ends the group.
-  virtual std::shared_ptr<GroupConnection> connect_processes(std::span<const Device> devices,
-                                                             ProcessGroup& processes);
+  // `timeout`: how long a process may keep the others waiting; then DeadlineExceeded ends the
+  // group. Throws what ends the group.
+  virtual std::shared_ptr<GroupConnection> connect_processes(
+      std::span<const Device> devices, const std::shared_ptr<ProcessGroup>& processes,
+      std::chrono::milliseconds timeout);
   // Whether there is a kernel for this op on these types.
   virtual bool supports(const OpDef& op, std::span<const TensorType> inputs,
                         const Attributes& attributes,

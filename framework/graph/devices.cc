@@ -121,7 +121,8 @@ std::map<std::string, std::string> Backend::device_details(int) const { return {
 Backend::Group Backend::connect(std::span<const Device>, Group group) { return group; }
 
 std::shared_ptr<GroupConnection> Backend::connect_processes(std::span<const Device>,
-                                                            ProcessGroup&) {
+                                                            const std::shared_ptr<ProcessGroup>&,
+                                                            std::chrono::milliseconds) {
   return nullptr;
 }
 

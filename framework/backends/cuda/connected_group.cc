@@ -39,13 +39,6 @@ void Connection::end_step(int rank) {
   for (Rank& one : ranks_) one = {.last = one.last, .settled = one.last};
 }
 
-std::vector<std::shared_ptr<RuntimeEvent>> Connection::last_calls() {
-  const std::lock_guard lock(mutex_);
-  std::vector<std::shared_ptr<RuntimeEvent>> last;
-  for (const Rank& one : ranks_) last.push_back(one.last);
-  return last;
-}
-
 // Results of earlier steps are in use already: stopping those would leave rubbish that nobody knows
 // of. All ranks have enqueued them, so that they end.
 void Connection::abort() {

@@ -48,10 +48,7 @@ class Connection {
   }
 
  protected:
-  Runtime& runtime() const { return runtime_; }
   const Links& links() const { return links_; }
-  // When each GPU is done with its last call; null where it had none.
-  std::vector<std::shared_ptr<RuntimeEvent>> last_calls();
 
  private:
   struct Rank {

@@ -73,6 +73,7 @@ class CudaBackend : public Backend {
     for (const TensorType& type : output_types) {
       outputs.push_back(gpu.empty(type, op.name));
       out.push_back(const_cast<std::byte*>(outputs.back().address()));
+      buffer_of(outputs.back()).set_origin(origin_of(inputs));
     }
     std::shared_ptr<GpuDevice::CheckedRun> checked;
     {
@@ -145,10 +146,11 @@ class CudaBackend : public Backend {
   }
 
   std::shared_ptr<GroupConnection> connect_processes(std::span<const Device> devices,
-                                                     ProcessGroup& processes) override {
+                                                     const std::shared_ptr<ProcessGroup>& processes,
+                                                     std::chrono::milliseconds timeout) override {
     std::vector<GpuDevice*> own;
     for (const Device& device : devices) own.push_back(&at(device.index).device);
-    return cuda::connect_processes(runtime_, std::move(own), processes);
+    return cuda::connect_processes(runtime_, std::move(own), processes, timeout);
   }
 
   void split_device(int index, std::span<const size_t> memory_limits) override {

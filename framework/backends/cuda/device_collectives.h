@@ -8,6 +8,7 @@
 #include <span>
 
 #include "framework/core/dtype.h"
+#include "framework/core/error.h"
 #include "framework/graph/communicator.h"
 
 namespace cornu::cuda {
@@ -15,12 +16,19 @@ namespace cornu::cuda {
 class RuntimeStream;
 class RuntimeEvent;
 
+// Another rank can't be reached: its process is gone, perhaps, which whoever watches over processes
+// will know.
+class RankUnreachable : public Internal {
+ public:
+  using Internal::Internal;
+};
+
 // One rank's handle to a group of GPUs. Every rank makes the same calls in the same order, each on
 // a thread of its own, with the same counts and types. Calls enqueue, on a stream of the rank's
 // GPU; NCCL's may be captured, and wait for no other rank's thread. Mean: the sum divided, on the
 // GPU. Sums have an order that the counts and the machine's topology fix; all ranks get the same
 // bits. NCCL rounds sums of 16-bit numbers at each step. Throws Aborted after abort(), Internal for
-// faults, with the library's own words.
+// faults, with the library's own words, RankUnreachable among them.
 class DeviceCollectives {
  public:
   virtual ~DeviceCollectives() = default;
@@ -40,7 +48,8 @@ class DeviceCollectives {
                           size_t bytes_per_rank) = 0;
   virtual void broadcast(RuntimeStream* stream, void* data, size_t bytes, int root) = 0;
 
-  // Throws what went wrong since, on whatever rank this one could see it.
+  // Throws what went wrong since, on whatever rank this one could see it. Nothing, while another
+  // thread makes a call.
   virtual void check_state() = 0;
   // Waits for the event, and looks after the group meanwhile: when something goes wrong, work that
   // waits for other ranks would never end, and is aborted. Throws then.

@@ -251,11 +251,9 @@ class GpuLaunch {
         checked = device_.expect(prepared.checks(), written_, may_refuse && written_->empty());
       }
       done = checked ? checked->done : device_.runtime().record(device_.stream());
-      if (others) checked->stopped = others->follow(done);
-      for (const Tensor& output : launch_.outputs) {
-        static_cast<GpuBuffer&>(*output.buffer())
-            .set_ready(done, checked ? checked->stopped : nullptr);
-      }
+      Origin origin = others ? others->follow(done) : origin_of_operands();
+      if (others) checked->stopped = origin;
+      mark_results(done, origin);
     }
     device_.follow(std::move(done));
     if (!checked) return nullptr;
@@ -275,6 +273,26 @@ class GpuLaunch {
     const auto* connected = dynamic_cast<ConnectedGroup*>(launch_.group);
     const bool needs = connected && program.communicates();
     return needs && connected->connection().spans_processes() ? &connected->connection() : nullptr;
+  }
+
+  Origin origin_of_operands() const {
+    Origin origin = origin_of(launch_.inputs);
+    for (size_t i = 0; i < launch_.variables.size(); ++i) {
+      add_origin(origin, buffer_of(run_.current(index_, i)).origin());
+    }
+    return origin;
+  }
+
+  // Each is there when the run is done, and is what it should be unless the origin was stopped.
+  void mark_results(const std::shared_ptr<RuntimeEvent>& done, const Origin& origin) const {
+    const auto mark = [&](const Tensor& result) {
+      buffer_of(result).set_ready(done);
+      buffer_of(result).set_origin(origin);
+    };
+    for (const Tensor& output : launch_.outputs) mark(output);
+    for (size_t i = 0; i < launch_.variables.size(); ++i) {
+      if (executable_.writes(i)) mark(run_.current(index_, i));
+    }
   }
 
   void allocate_outputs(const Graph& graph, std::vector<void*>& addresses) {

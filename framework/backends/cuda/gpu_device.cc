@@ -26,6 +26,14 @@ constexpr size_t kPlaceAlignment = 16;  // that kernels and libraries need
 // Parts of a block begin at multiples of this.
 size_t part_bytes(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
+std::string text_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& thrown) {
+    return thrown.what();
+  }
+}
+
 std::exception_ptr why_stopped(const GpuDevice::CheckedRun& run) {
   return run.stopped ? run.stopped->why() : nullptr;
 }
@@ -50,14 +58,21 @@ GpuBuffer::~GpuBuffer() {
 
 void GpuBuffer::copy_to_host(size_t offset, std::span<std::byte> to) const {
   owner_.read(to.data(), data() + offset, to.size(), ready_.get());
-  if (const std::exception_ptr why = stopped_ ? stopped_->why() : nullptr) {
+  if (const std::exception_ptr why = origin_ ? origin_->why() : nullptr) {
     std::rethrow_exception(why);
   }
 }
 
 std::shared_ptr<Buffer> GpuBuffer::clone(size_t offset, size_t bytes) const {
-  std::byte* copy = owner_.clone(data() + offset, bytes);
-  return std::make_shared<GpuBuffer>(owner_, copy, bytes, Kind::Computed);
+  return owner_.clone(data() + offset, bytes, origin_);
+}
+
+GpuBuffer& buffer_of(const Tensor& tensor) { return static_cast<GpuBuffer&>(*tensor.buffer()); }
+
+Origin origin_of(std::span<const Tensor> tensors) {
+  Origin origin;
+  for (const Tensor& tensor : tensors) add_origin(origin, buffer_of(tensor).origin());
+  return origin;
 }
 
 GpuDevice::GpuDevice(Runtime& runtime, int gpu, const Device& device, size_t limit)
@@ -276,6 +291,7 @@ void GpuDevice::give_kept_uploads() {
 
 Tensor GpuDevice::copy_from(GpuDevice& other, const Tensor& tensor) {
   Tensor copy = empty(type_of(tensor), "an array of another GPU");
+  buffer_of(copy).set_origin(buffer_of(tensor).origin());
   const std::lock_guard ordering(order_of_gpus());
   const std::shared_ptr<RuntimeEvent> there = other.record();
   std::shared_ptr<RuntimeEvent> copied;
@@ -309,18 +325,19 @@ void GpuDevice::read(std::byte* to, const std::byte* from, size_t bytes,
   look_at_companions();
 }
 
-std::byte* GpuDevice::clone(const std::byte* from, size_t bytes) {
-  std::byte* copy = memory_.take(bytes, "a copy of an array");
+std::shared_ptr<GpuBuffer> GpuDevice::clone(const std::byte* from, size_t bytes,
+                                            const Origin& origin) {
+  std::shared_ptr<GpuBuffer> copy = allocate(bytes, "a copy of an array");
+  copy->set_origin(origin);
   const auto locked = lock();
-  runtime_.copy(stream_, copy, from, bytes);
+  runtime_.copy(stream_, copy->data(), from, bytes);
   return copy;
 }
 
 Tensor GpuDevice::aligned(const Tensor& tensor) {
   if (reinterpret_cast<uintptr_t>(tensor.address()) % kPlaceAlignment == 0) return tensor;
-  auto copy = std::make_shared<GpuBuffer>(*this, clone(tensor.address(), tensor.bytes()),
-                                          tensor.bytes(), GpuBuffer::Kind::Computed);
-  return Tensor::from_buffer(std::move(copy), 0, tensor.shape(), tensor.dtype());
+  return Tensor::from_buffer(clone(tensor.address(), tensor.bytes(), buffer_of(tensor).origin()), 0,
+                             tensor.shape(), tensor.dtype());
 }
 
 std::shared_ptr<GpuDevice::CheckedRun> GpuDevice::expect(
@@ -396,9 +413,10 @@ std::exception_ptr GpuDevice::next_refused() {
       expected_.pop_front();
     } else {
       drain();
-      runs = take_refused((stopped ? "another process was lost, for runs of "
-                                   : "a kernel has refused what it was given, on ") +
-                          device_.to_string());
+      runs = take_refused(stopped
+                              ? text_of(stopped)
+                              : "a kernel has refused what it was given, on " + device_.to_string(),
+                          stopped);
     }
     try {
       if (stopped) std::rethrow_exception(stopped);
@@ -453,15 +471,19 @@ void GpuDevice::follow(std::shared_ptr<RuntimeEvent> done) {
 }
 
 // What may depend on what kernels have refused, since all that is known to be right.
-GpuDevice::CheckedRuns GpuDevice::take_refused(const std::string& why) {
+GpuDevice::CheckedRuns GpuDevice::take_refused(const std::string& why,
+                                               const std::exception_ptr& cause) {
   runtime_.fill(stream_, status_, 0, kStatusBytes);
   CheckedRuns runs = std::exchange(expected_, {});
   finished_.insert(finished_.end(), runs.begin(), runs.end());
   for (const auto& run : runs) {
     for (const Variable& variable : *run->variables) variable.poison(why);
-    run->refused = std::make_exception_ptr(FailedPrecondition(fmt::format(
-        "{}: what this run has given isn't known, since {}, in one before it. Run it again.",
-        device_, why)));
+    run->refused =
+        cause ? cause
+              : std::make_exception_ptr(FailedPrecondition(fmt::format(
+                    "{}: what this run has given isn't known, since {}, in one before it. Run it "
+                    "again.",
+                    device_, why)));
   }
   return runs;
 }
@@ -473,7 +495,8 @@ void GpuDevice::forget_refused(const std::string& why) {
   const bool any = reported_[0] != 0 || std::ranges::any_of(expected_, [](const auto& run) {
                      return run->reported[0] != 0 || why_stopped(*run);
                    });
-  if (any) take_refused(why);
+  if (any) take_refused(why, nullptr);
+  untold_ = nullptr;
 }
 
 void GpuDevice::drain() {

@@ -38,26 +38,27 @@ class GpuBuffer : public Buffer {
   ~GpuBuffer() override;
 
   GpuDevice& owner() const { return owner_; }
-  // Its value is there when this has happened, unless it was stopped before, and doesn't change
-  // before it is written again. `stopped` may be null.
-  void set_ready(std::shared_ptr<RuntimeEvent> ready, std::shared_ptr<const StoppedRun> stopped) {
-    ready_ = std::move(ready);
-    stopped_ = std::move(stopped);
-  }
+  // Its value is there when this has happened, and doesn't change before it is written again.
+  void set_ready(std::shared_ptr<RuntimeEvent> ready) { ready_ = std::move(ready); }
+  // What its value depends on.
+  const Origin& origin() const { return origin_; }
+  void set_origin(Origin origin) { origin_ = std::move(origin); }
 
   void copy_to_host(size_t offset, std::span<std::byte> to) const override;
   std::shared_ptr<Buffer> clone(size_t offset, size_t bytes) const override;
-  void before_write() override {
-    ready_.reset();
-    stopped_.reset();
-  }
+  void before_write() override { ready_.reset(); }
 
  private:
   GpuDevice& owner_;
   Kind kind_;
   std::shared_ptr<RuntimeEvent> ready_;
-  std::shared_ptr<const StoppedRun> stopped_;
+  Origin origin_;
 };
+
+// Of a tensor that lies on a GPU.
+GpuBuffer& buffer_of(const Tensor& tensor);
+// What these tensors, which lie on GPUs, depend on.
+Origin origin_of(std::span<const Tensor> tensors);
 
 // All kernels run on one stream, in the order in which they were enqueued, whichever thread did it.
 // The host goes on meanwhile; what it reads, it waits for. Arrays from the host travel on a second
@@ -94,7 +95,7 @@ class GpuDevice {
   // Copies to the host what `from` holds when `ready` has happened (null: when everything that is
   // enqueued is done). Throws what kernels have refused until then.
   void read(std::byte* to, const std::byte* from, size_t bytes, const RuntimeEvent* ready);
-  std::byte* clone(const std::byte* from, size_t bytes);
+  std::shared_ptr<GpuBuffer> clone(const std::byte* from, size_t bytes, const Origin& origin);
   // The tensor, or a copy where it doesn't lie as kernels read: rows of another one may begin at
   // any byte.
   Tensor aligned(const Tensor& tensor);
@@ -172,7 +173,8 @@ class GpuDevice {
   void free_staging(const Staging& staging);
   void give_up_staging();
   void look_at_companions();
-  CheckedRuns take_refused(const std::string& why);
+  // `cause`: the error of all of them; null: one that says that they depend on what was refused.
+  CheckedRuns take_refused(const std::string& why, const std::exception_ptr& cause);
   std::exception_ptr next_refused();
   void let_go();
 

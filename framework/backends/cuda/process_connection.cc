@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/cuda/process_connection.h"
 
-#include <chrono>
+#include <mutex>
+#include <optional>
 #include <set>
 #include <string>
-#include <utility>
 
 #include "framework/core/error.h"
 #include "framework/core/hex.h"
@@ -14,10 +14,24 @@
 namespace cornu::cuda {
 namespace {
 
-// A process that is gone shows in the library before it does in the group: by then, it does there.
-constexpr std::chrono::seconds kPatience{15};
+// How long a library may take to connect GPUs. Where it can't, it seldom says so.
+constexpr std::chrono::seconds kMostConnecting{60};
+constexpr std::chrono::seconds kSayAfter{5};
+
+std::vector<DeviceCollectives*> pointers_to(const Connection::Links& links) {
+  std::vector<DeviceCollectives*> pointers;
+  for (const auto& link : links) pointers.push_back(link.get());
+  return pointers;
+}
 
 }  // namespace
+
+ProcessConnection::ProcessConnection(Runtime& runtime, Links links, std::vector<GpuDevice*> devices,
+                                     const std::shared_ptr<ProcessGroup>& processes,
+                                     std::chrono::milliseconds timeout)
+    : Connection(runtime, std::move(links)),
+      devices_(std::move(devices)),
+      watch_(runtime, pointers_to(this->links()), processes, timeout) {}
 
 std::vector<std::unique_ptr<CollectiveGroup>> ProcessConnection::over(
     std::vector<std::unique_ptr<CollectiveGroup>> ends) {
@@ -32,196 +46,194 @@ void ProcessConnection::all_reduce(int rank, RuntimeStream* stream,
                                    std::span<const Segment> segments, DType dtype, ReduceOp op) {
   try {
     Connection::all_reduce(rank, stream, segments, dtype, op);
-  } catch (const RanksDiffer&) {
-    throw;
-  } catch (const Error&) {
-    throw_cause(std::current_exception());
+  } catch (const RankUnreachable&) {
+    watch_.throw_cause(std::current_exception());
+  } catch (const Aborted&) {
+    watch_.throw_cause(std::current_exception());
   }
 }
 
 void ProcessConnection::check_state(int rank) {
+  if (const std::exception_ptr why = watch_.why_ended()) std::rethrow_exception(why);
   try {
     Connection::check_state(rank);
-  } catch (const Error&) {
-    throw_cause(std::current_exception());
+  } catch (const RankUnreachable&) {
+    watch_.throw_cause(std::current_exception());
   }
 }
 
-// What has ended the group, or ends it soon; else what was seen.
-void ProcessConnection::throw_cause(const std::exception_ptr& seen) {
-  std::unique_lock lock(mutex_);
-  ended_.wait_for(lock, kPatience, [&] { return why_ != nullptr; });
-  std::rethrow_exception(why_ ? why_ : seen);
-}
-
-std::shared_ptr<const StoppedRun> ProcessConnection::follow(std::shared_ptr<RuntimeEvent> done) {
-  auto outcome = std::make_shared<StoppedRun>();
-  const std::lock_guard lock(mutex_);
-  if (why_) {
-    outcome->stop(why_);
-    return outcome;
-  }
-  while (!runs_.empty() && runtime().is_done(*runs_.front().done)) runs_.pop_front();
-  runs_.push_back({std::move(done), outcome});
-  return outcome;
-}
-
-// Marks before it lets go: what isn't done by then may never have been.
-void ProcessConnection::stop(const std::exception_ptr& why) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (why_) return;
-    why_ = why;
-    for (const Run& run : runs_) {
-      if (!runtime().is_done(*run.done)) run.outcome->stop(why);
-    }
-    runs_.clear();
-  }
-  for (const auto& link : links()) link->abort();
-  ended_.notify_all();
-}
-
+// The watch sees to it that this comes to an end.
 void ProcessConnection::settle() {
-  const std::vector<std::shared_ptr<RuntimeEvent>> last = last_calls();
-  for (const auto& event : last) {
-    if (event) runtime().synchronize(*event);
-  }
-  std::exception_ptr why;
-  {
-    const std::lock_guard lock(mutex_);
-    why = why_;
-  }
+  for (GpuDevice* device : devices_) device->drain();
+  const std::exception_ptr why = watch_.why_ended();
   if (!why) return;
   try {
     std::rethrow_exception(why);
   } catch (const std::exception& error) {
-    for (GpuDevice* device : devices_) device->forget_refused(error.what());
+    for (GpuDevice* device : devices_) {
+      try {
+        device->forget_refused(error.what());
+      } catch (const Error& failed) {  // a GPU has failed: the first error says more
+        logging::warn(failed.what());
+      }
+    }
     throw;
   }
 }
 
 namespace {
 
-// Tells the group's end to whoever waits for other processes while GPUs are being connected.
-class EndNotice {
+// How processes agree on what connects their GPUs, in steps that all of them take together,
+// whatever fails in one of them.
+class Negotiation {
  public:
-  void set(std::exception_ptr why) {
-    const std::lock_guard lock(mutex_);
-    why_ = std::move(why);
+  Negotiation(Runtime& runtime, std::vector<int> gpus, ProcessGroup& processes)
+      : runtime_(runtime), gpus_(std::move(gpus)), processes_(processes) {}
+
+  // Empty where they don't: why_not() says why.
+  Connection::Links operator()(std::chrono::milliseconds timeout) {
+    if (!have_gpus_of_their_own()) return {};
+    const std::vector<std::byte> id = agreed_id();
+    if (!why_not_.empty()) return {};
+    std::string failed;
+    Connection::Links links = attempt([&] { return joined(id, timeout); }, failed);
+    const std::vector<std::string> all = processes_.exchange("connected GPUs", failed);
+    for (size_t process = 0; process < all.size() && why_not_.empty(); ++process) {
+      if (!all[process].empty()) why_not_ = fmt::format("Process {}: {}", process, all[process]);
+    }
+    return why_not_.empty() ? std::move(links) : Connection::Links();
   }
-  void rethrow_if_set() {
-    const std::lock_guard lock(mutex_);
-    if (why_) std::rethrow_exception(why_);
-  }
+  const std::string& why_not() const { return why_not_; }
 
  private:
-  std::mutex mutex_;
-  std::exception_ptr why_;
-};
-
-// What `make` gives, or in `failed` why there is none.
-template <class Make>
-auto attempt(const Make& make, std::string& failed) -> decltype(make()) {
-  try {
-    return make();
-  } catch (const Error& error) {
-    failed = error.what();
-    return {};
-  }
-}
-
-// Why these processes' GPUs can't be connected, by what each says of its own; empty: they can.
-std::string why_not_connected(const std::vector<std::string>& said) {
-  std::set<std::string> uuids;
-  std::string first_version;
-  for (size_t process = 0; process < said.size(); ++process) {
-    const Json facts = Json::parse(said[process]);
-    if (const std::string& why = facts.at("failed").as_string(); !why.empty()) {
-      return fmt::format("Process {}: {}", process, why);
+  // What `make` gives, or in `failed` why there is none.
+  template <class Make>
+  static auto attempt(const Make& make, std::string& failed) -> decltype(make()) {
+    try {
+      return make();
+    } catch (const Error& error) {
+      failed = error.what();
+      return {};
     }
-    const std::string& version = facts.at("version").as_string();
-    if (process == 0) first_version = version;
-    if (version != first_version) {
-      return fmt::format("Process 0 has {}, and process {} {}: all need the same.", first_version,
-                         process, version);
+  }
+
+  bool have_gpus_of_their_own() {
+    std::vector<std::string> uuids;
+    for (const int gpu : gpus_) uuids.push_back(runtime_.facts(gpu).uuid);
+    std::string failed;
+    const std::string version = attempt([&] { return runtime_.collectives_version(); }, failed);
+    const Json own = Json::object({{"failed", failed}, {"version", version}, {"gpus", uuids}});
+    std::vector<Json> all;
+    for (const std::string& said : processes_.exchange("GPUs", own.dump())) {
+      all.push_back(Json::parse(said));
+    }
+    std::set<std::string> seen;
+    for (size_t process = 0; process < all.size() && why_not_.empty(); ++process) {
+      why_not_ = why_not_with(all[process], all.front(), process, seen);
+    }
+    return why_not_.empty();
+  }
+
+  // `seen`: the GPUs of processes before.
+  static std::string why_not_with(const Json& facts, const Json& first, size_t process,
+                                  std::set<std::string>& seen) {
+    if (const std::string& failed = facts.at("failed").as_string(); !failed.empty()) {
+      return fmt::format("Process {}: {}", process, failed);
+    }
+    if (facts.at("version") != first.at("version")) {
+      return fmt::format("Process 0 has {}, and process {} {}: all need the same.",
+                         first.at("version").as_string(), process, facts.at("version").as_string());
     }
     for (const std::string& uuid : facts.at("gpus").as_strings()) {
-      if (uuids.insert(uuid).second) continue;
+      if (seen.insert(uuid).second) continue;
       return fmt::format("A GPU of process {} is another replica's, too.", process);
     }
+    return "";
   }
-  return "";
-}
 
-// The first error among what all processes say; empty: none has one.
-std::string first_failure(const std::vector<std::string>& said) {
-  for (size_t process = 0; process < said.size(); ++process) {
-    if (!said[process].empty()) return fmt::format("Process {}: {}", process, said[process]);
+  std::vector<std::byte> agreed_id() {
+    std::string failed;
+    std::vector<std::byte> id;
+    if (processes_.process() == 0) id = attempt([&] { return runtime_.collectives_id(); }, failed);
+    const Json own = Json::object({{"failed", failed}, {"id", to_hex(id)}});
+    const Json chosen = Json::parse(processes_.exchange("an id of GPUs", own.dump()).front());
+    if (const std::string& why = chosen.at("failed").as_string(); !why.empty()) {
+      why_not_ = fmt::format("Process 0: {}", why);
+      return {};
+    }
+    const std::string& digits = chosen.at("id").as_string();
+    id.resize(digits.size() / 2);
+    check<Internal>(from_hex(digits, id), "Process 0 gave no id of GPUs: {}.", digits);
+    return id;
   }
-  return "";
-}
 
-// In steps that all processes take together, whatever fails in one of them.
-Connection::Links make_links(Runtime& runtime, const std::vector<int>& gpus,
-                             ProcessGroup& processes, std::string& failed) {
-  std::vector<std::string> uuids;
-  for (const int gpu : gpus) uuids.push_back(runtime.facts(gpu).uuid);
-  std::string own_failure;
-  const std::string version = attempt([&] { return runtime.collectives_version(); }, own_failure);
-  failed = why_not_connected(processes.exchange(
-      "GPUs",
-      Json::object({{"failed", own_failure}, {"version", version}, {"gpus", uuids}}).dump()));
-  if (!failed.empty()) return {};
-
-  std::vector<std::byte> id;
-  if (processes.process() == 0) {
-    id = attempt([&] { return runtime.collectives_id(); }, own_failure);
+  Connection::Links joined(const std::vector<std::byte>& id, std::chrono::milliseconds timeout) {
+    using Clock = std::chrono::steady_clock;
+    const auto ended = std::make_shared<EndNotice>();
+    processes_.on_end(
+        [ended](const std::exception_ptr& why, ProcessGroup::Ending) { ended->set(why); });
+    const Clock::time_point began = Clock::now();
+    const auto most = std::min<std::chrono::milliseconds>(kMostConnecting, timeout);
+    bool has_said = false;
+    const auto look = [&] {
+      ended->rethrow_if_set();
+      const auto waited = Clock::now() - began;
+      if (waited > kSayAfter && !std::exchange(has_said, true)) {
+        logging::info("Waiting for the GPUs of other processes to be connected.");
+      }
+      check<DeadlineExceeded>(
+          waited < most,
+          "GPUs weren't connected in {:g} s. Can the machines reach each other at the ports that "
+          "{} chooses, in the network that NCCL_SOCKET_IFNAME names?",
+          std::chrono::duration<double>(most).count(), runtime_.collectives_version());
+    };
+    const int first = processes_.process() * static_cast<int>(gpus_.size());
+    const int size = processes_.processes() * static_cast<int>(gpus_.size());
+    return runtime_.make_collectives(gpus_, first, size, id, look);
   }
-  const std::vector<std::string> ids = processes.exchange(
-      "an id of GPUs", Json::object({{"failed", own_failure}, {"id", to_hex(id)}}).dump());
-  const Json chosen = Json::parse(ids.front());
-  failed = chosen.at("failed").as_string();
-  if (!failed.empty()) return {};
-  const std::string& digits = chosen.at("id").as_string();
-  id.resize(digits.size() / 2);
-  check<Internal>(from_hex(digits, id), "Process 0 gave no id of GPUs: {}.", digits);
 
-  const auto notice = std::make_shared<EndNotice>();
-  processes.on_end([notice](std::exception_ptr why) { notice->set(std::move(why)); });
-  const int first = processes.process() * static_cast<int>(gpus.size());
-  const int size = processes.processes() * static_cast<int>(gpus.size());
-  Connection::Links links = attempt(
-      [&] {
-        return runtime.make_collectives(gpus, first, size, id, [&] { notice->rethrow_if_set(); });
-      },
-      own_failure);
-  failed = first_failure(processes.exchange("connected GPUs", own_failure));
-  if (!failed.empty()) return {};
-  return links;
-}
+  // Tells the group's end to who waits for other processes.
+  class EndNotice {
+   public:
+    void set(const std::exception_ptr& why) {
+      const std::lock_guard lock(mutex_);
+      why_ = why;
+    }
+    void rethrow_if_set() {
+      const std::lock_guard lock(mutex_);
+      if (why_) std::rethrow_exception(why_);
+    }
+
+   private:
+    std::mutex mutex_;
+    std::exception_ptr why_;
+  };
+
+  Runtime& runtime_;
+  const std::vector<int> gpus_;
+  ProcessGroup& processes_;
+  std::string why_not_;
+};
 
 }  // namespace
 
 std::shared_ptr<GroupConnection> connect_processes(Runtime& runtime,
                                                    std::vector<GpuDevice*> devices,
-                                                   ProcessGroup& processes) {
+                                                   const std::shared_ptr<ProcessGroup>& processes,
+                                                   std::chrono::milliseconds timeout) {
   std::vector<int> gpus;
   for (const GpuDevice* device : devices) gpus.push_back(device->gpu());
-  std::string failed;
-  Connection::Links links = make_links(runtime, gpus, processes, failed);
+  Negotiation negotiate(runtime, std::move(gpus), *processes);
+  Connection::Links links = negotiate(timeout);
   if (links.empty()) {
     logging::warn(fmt::format("GPUs of {} processes communicate through the hosts' memory. {}",
-                              processes.processes(), failed));
+                              processes->processes(), negotiate.why_not()));
     return nullptr;
   }
-  logging::info(fmt::format("The GPUs of {} processes communicate by {}.", processes.processes(),
+  logging::info(fmt::format("The GPUs of {} processes communicate by {}.", processes->processes(),
                             runtime.collectives_version()));
-  const auto connection =
-      std::make_shared<ProcessConnection>(runtime, std::move(links), std::move(devices));
-  processes.on_end([weak = std::weak_ptr(connection)](const std::exception_ptr& why) {
-    if (const auto living = weak.lock()) living->stop(why);
-  });
-  return connection;
+  return std::make_shared<ProcessConnection>(runtime, std::move(links), std::move(devices),
+                                             processes, timeout);
 }
 
 }  // namespace cornu::cuda

@@ -182,7 +182,7 @@ class Runtime {
     raise<Unimplemented>("This runtime has no communication between GPUs.");
   }
   // Of several processes': one of them makes an id, which all are given. `gpus` of this one have
-  // the ranks from `first` on, among `size`. Waits for the others, and calls `check` meanwhile,
+  // the ranks from `first` on, among `size`. Waits for the others, and calls `look` meanwhile,
   // which throws to give up.
   virtual std::vector<std::byte> collectives_id() {
     raise<Unimplemented>("This runtime has no communication between GPUs.");
@@ -190,7 +190,7 @@ class Runtime {
   virtual std::vector<std::unique_ptr<DeviceCollectives>> make_collectives(
       [[maybe_unused]] std::span<const int> gpus, [[maybe_unused]] int first,
       [[maybe_unused]] int size, [[maybe_unused]] std::span<const std::byte> id,
-      [[maybe_unused]] const std::function<void()>& check) {
+      [[maybe_unused]] const std::function<void()>& look) {
     raise<Unimplemented>("This runtime has no communication between GPUs.");
   }
   // What communicates between GPUs, with its version, which all processes must have alike: "NCCL

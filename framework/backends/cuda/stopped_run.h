@@ -3,7 +3,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <exception>
+#include <memory>
 #include <utility>
 
 namespace cornu::cuda {
@@ -11,6 +13,8 @@ namespace cornu::cuda {
 // Thread-safe; stop() is called once at most.
 class StoppedRun {
  public:
+  StoppedRun() : number_(++made()) {}
+
   // `why`: the error that readers of its results get.
   void stop(std::exception_ptr why) {
     why_ = std::move(why);
@@ -18,10 +22,26 @@ class StoppedRun {
   }
   // Null where it wasn't stopped.
   std::exception_ptr why() const { return is_stopped_ ? why_ : nullptr; }
+  // Of two runs of one device the later one has the larger number. Where that one wasn't stopped,
+  // the other one wasn't either.
+  uint64_t number() const { return number_; }
 
  private:
+  static std::atomic<uint64_t>& made() {
+    static std::atomic<uint64_t> count = 0;
+    return count;
+  }
+
+  uint64_t number_;
   std::exception_ptr why_;
   std::atomic<bool> is_stopped_ = false;
 };
+
+// What a value depends on: the last of these runs. Null: on none that can be stopped.
+using Origin = std::shared_ptr<const StoppedRun>;
+
+inline void add_origin(Origin& origin, const Origin& other) {
+  if (other && (!origin || other->number() > origin->number())) origin = other;
+}
 
 }  // namespace cornu::cuda

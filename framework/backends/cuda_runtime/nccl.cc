@@ -124,14 +124,14 @@ class NcclCollectives : public DeviceCollectives {
     if (result != ncclInProgress) require(result, "connecting GPUs");
   }
   // Until the call is made that is in progress.
-  void await_others(const char* doing, const std::function<void()>& check) {
+  void await_others(const char* doing, const std::function<void()>& look) {
     using Clock = std::chrono::steady_clock;
     const auto began = Clock::now();
     while (true) {
       ncclResult_t state = ncclSuccess;
       require(ncclCommGetAsyncError(communicator_, &state), doing);
       if (state != ncclInProgress) return require(state, doing);
-      check();
+      look();
       pause(Clock::now() - began);
     }
   }
@@ -184,8 +184,8 @@ class NcclCollectives : public DeviceCollectives {
   }
 
   void check_state() override {
-    const std::lock_guard lock(mutex_);
-    check_locked();
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (lock) check_locked();
   }
 
   void synchronize(const RuntimeEvent& event) override {
@@ -258,8 +258,11 @@ class NcclCollectives : public DeviceCollectives {
     failed_ = true;
     // Whoever aborts frees what knows more.
     check<Aborted>(!aborted_, kStopped);
-    raise<Internal>("NCCL failed when {} on GPU {} (rank {} of {}): {}", doing, gpu_.number(),
+    const std::string text =
+        fmt::format("NCCL failed when {} on GPU {} (rank {} of {}): {}", doing, gpu_.number(),
                     rank_, size_, text_of(result, communicator_));
+    check<RankUnreachable>(result != ncclRemoteError && result != ncclSystemError, "{}", text);
+    throw Internal(text);
   }
 
   Gpu& gpu_;
@@ -282,10 +285,6 @@ ncclUniqueId new_id() {
   check_nccl(ncclGetUniqueId(&id), "making a group's id");
   return id;
 }
-
-}  // namespace
-
-namespace {
 
 using Ranks = std::vector<std::unique_ptr<NcclCollectives>>;
 
@@ -320,15 +319,14 @@ std::vector<std::unique_ptr<DeviceCollectives>> make_nccl(std::span<Gpu* const> 
 
 std::vector<std::unique_ptr<DeviceCollectives>> make_nccl(std::span<Gpu* const> gpus, int first,
                                                           int size, std::span<const std::byte> id,
-                                                          const std::function<void()>& check) {
+                                                          const std::function<void()>& look) {
   load_nccl();
   ncclUniqueId own;
-  cornu::check<InvalidArgument>(id.size() == sizeof(own),
-                                "An id of a group of GPUs has {} bytes, got {}.", sizeof(own),
-                                id.size());
+  check<InvalidArgument>(id.size() == sizeof(own), "An id of a group of GPUs has {} bytes, got {}.",
+                         sizeof(own), id.size());
   std::memcpy(&own, id.data(), sizeof(own));
   Ranks ranks = join(gpus, first, size, Others::Processes, own);
-  for (const auto& rank : ranks) rank->await_others("connecting GPUs", check);
+  for (const auto& rank : ranks) rank->await_others("connecting GPUs", look);
   return as_collectives(std::move(ranks));
 }
 

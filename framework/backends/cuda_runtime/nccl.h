@@ -18,10 +18,10 @@ namespace cornu::cuda {
 std::vector<std::unique_ptr<DeviceCollectives>> make_nccl(std::span<Gpu* const> gpus);
 
 // The same among several processes': these have the ranks from `first` on, of `size`. Waits for the
-// others, and calls `check` meanwhile, which throws to give up.
+// others, and calls `look` meanwhile, which throws to give up.
 std::vector<std::unique_ptr<DeviceCollectives>> make_nccl(std::span<Gpu* const> gpus, int first,
                                                           int size, std::span<const std::byte> id,
-                                                          const std::function<void()>& check);
+                                                          const std::function<void()>& look);
 
 std::vector<std::byte> make_nccl_id();
 

@@ -314,8 +314,8 @@ class CudaRuntime : public Runtime {
   std::vector<std::byte> collectives_id() override { return make_nccl_id(); }
   std::vector<std::unique_ptr<DeviceCollectives>> make_collectives(
       std::span<const int> gpus, int first, int size, std::span<const std::byte> id,
-      const std::function<void()>& check) override {
-    return make_nccl(gpus_at(gpus), first, size, id, check);
+      const std::function<void()>& look) override {
+    return make_nccl(gpus_at(gpus), first, size, id, look);
   }
   std::string collectives_version() override { return nccl_version(); }
 

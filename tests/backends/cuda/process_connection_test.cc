@@ -7,7 +7,6 @@
 #include <array>
 #include <barrier>
 #include <future>
-#include <thread>
 
 #include "distribute/strategies/replicated.h"
 #include "framework/backends/cuda/cuda_backend.h"
@@ -21,8 +20,11 @@
 using namespace cornu;
 using test::error_of;
 using testing::contains;
+using Ending = ProcessGroup::Ending;
 
 namespace {
+
+constexpr std::chrono::minutes kLong{10};
 
 void use_simulated_gpus() {
   register_backend(DeviceType::Gpu, cuda::cuda_backend(cuda::simulated::simulated_runtime()));
@@ -38,68 +40,84 @@ struct Meeting {
 
 class Process : public ProcessGroup {
  public:
-  Process(Meeting& meeting, int number) : meeting_(meeting), number_(number) {}
+  Process(std::shared_ptr<Meeting> meeting, int number)
+      : meeting_(std::move(meeting)), number_(number) {}
 
   int process() const override { return number_; }
   int processes() const override { return 2; }
   std::vector<std::string> exchange(std::string_view what, const std::string& own) override {
-    if (what == fails_at) throw PeerLost(1 - number_, "elsewhere", 0);
-    meeting_.said[static_cast<size_t>(number_)] = own;
-    meeting_.all.arrive_and_wait();
-    const std::vector<std::string> all(meeting_.said.begin(), meeting_.said.end());
-    meeting_.all.arrive_and_wait();
+    if (what == lost_at) std::rethrow_exception(lost());
+    meeting_->said[static_cast<size_t>(number_)] = own;
+    meeting_->all.arrive_and_wait();
+    const std::vector<std::string> all(meeting_->said.begin(), meeting_->said.end());
+    meeting_->all.arrive_and_wait();
     return all;
   }
-  void on_end(std::function<void(std::exception_ptr)> told) override {
+  void on_end(Told told) override {
+    const std::lock_guard lock(mutex_);
     told_ = std::move(told);
-    if (ends_at_once) end();
+    if (ended_) told_(ended_, Ending::Gone);
   }
-  void end() { told_(std::make_exception_ptr(PeerLost(1 - number_, "elsewhere", 3))); }
+  void abort(std::exception_ptr why) override { end(why, Ending::Gone); }
 
-  std::string fails_at;
-  bool ends_at_once = false;
+  void end(const std::exception_ptr& why, Ending ending) {
+    const std::lock_guard lock(mutex_);
+    ended_ = why;
+    if (told_) told_(why, ending);
+  }
+  std::exception_ptr lost() const {
+    return std::make_exception_ptr(PeerLost(1 - number_, "elsewhere", 3));
+  }
+
+  std::string lost_at;  // what is exchanged when the other one is gone
 
  private:
-  Meeting& meeting_;
+  std::shared_ptr<Meeting> meeting_;
   int number_;
-  std::function<void(std::exception_ptr)> told_;
+  std::mutex mutex_;
+  Told told_;
+  std::exception_ptr ended_;
 };
 
-using Connections = std::array<std::shared_ptr<GroupConnection>, 2>;
-
+// Two, with one GPU each.
 struct Processes {
-  Meeting meeting;
-  Process first{meeting, 0};
-  Process second{meeting, 1};
+  std::shared_ptr<Meeting> meeting = std::make_shared<Meeting>();
+  std::array<std::shared_ptr<Process>, 2> both = {std::make_shared<Process>(meeting, 0),
+                                                  std::make_shared<Process>(meeting, 1)};
+  std::array<std::shared_ptr<GroupConnection>, 2> connections;
+  std::array<std::string, 2> errors;
 
-  // With one GPU each.
-  Connections connect(const Device& of_first, const Device& of_second) {
-    auto other = std::async(std::launch::async, [&] {
-      return backend_for(of_second).connect_processes(std::vector{of_second}, second);
-    });
-    Connections made;
-    made[0] = backend_for(of_first).connect_processes(std::vector{of_first}, first);
-    made[1] = other.get();
-    return made;
+  void connect(const Device& of_first, const Device& of_second,
+               std::chrono::milliseconds timeout = kLong) {
+    const auto connect_one = [&](size_t process, const Device& device) {
+      errors[process] = error_of([&] {
+        connections[process] =
+            backend_for(device).connect_processes(std::vector{device}, both[process], timeout);
+      });
+    };
+    auto other = std::async(std::launch::async, connect_one, 1, of_second);
+    connect_one(0, of_first);
+    other.get();
   }
 };
 
 // A process's strategy, whose only replica is on this GPU.
 class OfProcess : public distribute::MirroredReplicas {
  public:
-  OfProcess(int index, GroupConnection& connection, std::unique_ptr<CollectiveGroup> end)
+  OfProcess(int index, std::shared_ptr<GroupConnection> connection,
+            std::unique_ptr<CollectiveGroup> end)
       : MirroredReplicas("OfProcess", {gpu(index)}, distribute::CrossDeviceOps()),
-        connection_(connection) {
+        connection_(std::move(connection)) {
     ends_.push_back(std::move(end));
   }
   int64_t num_replicas_in_sync() const override { return 2; }
 
  protected:
-  Group take_group() override { return connection_.over(std::move(ends_)); }
+  Group take_group() override { return connection_->over(std::move(ends_)); }
   void give_back(Group group) override { ends_ = std::move(group); }
 
  private:
-  GroupConnection& connection_;
+  std::shared_ptr<GroupConnection> connection_;
   Group ends_;
 };
 
@@ -107,104 +125,188 @@ Tensor summed(const Tensor& x) {
   return distribute::get_replica_context().all_reduce(ReduceOp::Sum, x);
 }
 
+std::vector<float> values(const Tensor& tensor) { return tensor.to_vector<float>(); }
+
+// Two connected processes whose steps add what both give to a variable of the first one.
+struct Training {
+  Processes processes;
+  std::optional<Strategy> first, second;
+  Variable total, other;
+  Function step, others;
+
+  explicit Training(std::chrono::milliseconds timeout = kLong) {
+    use_simulated_gpus();
+    processes.connect(gpu(0), gpu(1), timeout);
+    REQUIRE(processes.connections[0] != nullptr);
+    auto ends = make_in_process_group(2);
+    first.emplace(std::make_shared<OfProcess>(0, processes.connections[0], std::move(ends[0])));
+    second.emplace(std::make_shared<OfProcess>(1, processes.connections[1], std::move(ends[1])));
+    const DeviceScope device("GPU:0");
+    total = Variable(Tensor::from<float>({0}), {.name = "total", .trainable = false});
+    other = Variable(Tensor::from<float>({0}), {.name = "other", .trainable = false});
+    step = function([total = total](const Tensor& x) {
+      const Tensor sum = summed(x);
+      total.assign_add(sum);
+      return sum * 2.0f;
+    });
+    others = function([](const Tensor& x) { return summed(x); });
+  }
+
+  static Tensor run(const Strategy& strategy, const Function& what, float value) {
+    const auto scope = strategy.scope();
+    return strategy.run(what, Tensors(Tensor::from<float>({value})))[0].single();
+  }
+  Tensor run_first() { return run(*first, step, 1); }
+  Tensor run_second() { return run(*second, others, 10); }
+  void lose_second() { processes.both[0]->end(processes.both[0]->lost(), Ending::Gone); }
+};
+
+const std::string kLost = "Unavailable: ";
+
 }  // namespace
 
 TEST_CASE("GPUs of two processes are connected, or both go by the host, and say why") {
   use_simulated_gpus();
-  const auto log_of = [](const Device& of_second, const auto& change) {
+  const auto log_of = [](const Device& of_second) {
     const test::Log log;
     Processes processes;
-    change(processes);
-    const Connections made = processes.connect(gpu(0), of_second);
-    CHECK((made[0] == nullptr) == (made[1] == nullptr));
-    return log.text() + (made[0] ? " connected" : " not connected");
+    processes.connect(gpu(0), of_second);
+    CHECK((processes.connections[0] == nullptr) == (processes.connections[1] == nullptr));
+    return log.text() + (processes.connections[0] ? " connected" : " not connected");
   };
-  const auto nothing = [](Processes&) {};
-  const std::string connected = log_of(gpu(1), nothing);
+  const std::string connected = log_of(gpu(1));
   CHECK(contains(connected, "The GPUs of 2 processes communicate by Simulated collectives 1."));
   CHECK(connected.ends_with(" connected"));
-  const std::string shared = log_of(gpu(0), nothing);
+  const std::string shared = log_of(gpu(0));
   CHECK(contains(shared,
                  "GPUs of 2 processes communicate through the hosts' memory. A GPU of process 1 is "
                  "another replica's, too."));
   CHECK(shared.ends_with(" not connected"));
   const cuda::simulated::MissingCollectives missing;
   CHECK(
-      contains(log_of(gpu(1), nothing),
+      contains(log_of(gpu(1)),
                "GPUs of 2 processes communicate through the hosts' memory. Process 0: The library "
                "that connects GPUs is missing."));
+}
+
+TEST_CASE("GPUs that can't be connected in time go by the host") {
+  use_simulated_gpus();
+  const cuda::simulated::UnreachableRanks unreachable;  // as behind a firewall
+  const test::Log log;
+  Processes processes;
+  processes.connect(gpu(0), gpu(1), std::chrono::milliseconds(20));
+  CHECK(processes.errors == std::array<std::string, 2>{"", ""});
+  CHECK(processes.connections[0] == nullptr);
+  CHECK(processes.connections[1] == nullptr);
+  CHECK(contains(log.text(),
+                 "GPUs of 2 processes communicate through the hosts' memory. Process 0: GPUs "
+                 "weren't connected in 0.02 s. Can the machines reach each other at the ports that "
+                 "Simulated collectives 1 chooses, in the network that NCCL_SOCKET_IFNAME names?"));
 }
 
 TEST_CASE("a process that is lost while GPUs are being connected") {
   use_simulated_gpus();
   for (const char* at : {"GPUs", "an id of GPUs", "connected GPUs"}) {
+    CAPTURE(at);
     Processes processes;
-    processes.first.fails_at = processes.second.fails_at = at;
-    CHECK(contains(error_of([&] { processes.connect(gpu(0), gpu(1)); }), "Unavailable: "));
+    for (const auto& process : processes.both) {
+      process->lost_at = at;
+      if (at == std::string("connected GPUs")) process->end(process->lost(), Ending::Gone);
+    }
+    processes.connect(gpu(0), gpu(1));
+    for (const std::string& error : processes.errors) CHECK(error.starts_with(kLost));
   }
-  // The other one never joins.
-  Processes processes;
-  processes.first.ends_at_once = processes.second.ends_at_once = true;
-  processes.first.fails_at = processes.second.fails_at = "connected GPUs";
-  CHECK(contains(error_of([&] { processes.connect(gpu(0), gpu(1)); }), "Unavailable: "));
 }
 
-TEST_CASE("what a lost process leaves of a step is poisoned, and nothing else") {
-  use_simulated_gpus();
-  Processes processes;
-  const Connections connections = processes.connect(gpu(0), gpu(1));
-  REQUIRE(connections[0] != nullptr);
-  auto ends = make_in_process_group(2);
-  const Strategy first(std::make_shared<OfProcess>(0, *connections[0], std::move(ends[0])));
-  const Strategy second(std::make_shared<OfProcess>(1, *connections[1], std::move(ends[1])));
-  Variable total, other;
-  {
-    const DeviceScope device("GPU:0");
-    total = Variable(Tensor::from<float>({0}), {.name = "total", .trainable = false});
-    other = Variable(Tensor::from<float>({0}), {.name = "other", .trainable = false});
-  }
-  const Function step = function([&](const Tensor& x) {
-    const Tensor sum = summed(x);
-    total.assign_add(sum);
-    return sum * 2.0f;
-  });
-  const Function others = function([](const Tensor& x) { return summed(x); });
-  const auto run_first = [&] {
-    const auto scope = first.scope();
-    return first.run(step, Tensors(Tensor::from<float>({1})))[0].single();
-  };
-  const auto run_second = [&] {
-    const auto scope = second.scope();
-    return second.run(others, Tensors(Tensor::from<float>({10})))[0].single();
-  };
-  const Tensor before = run_first();
-  CHECK(run_second().to_vector<float>() == std::vector<float>{11});
-  CHECK(Tensor(total).to_vector<float>() == std::vector<float>{11});
+TEST_CASE("what depends on a step that a lost process stopped is known to, and nothing else") {
+  Training training;
+  const DeviceScope device("GPU:0");
+  const Function copies = function([&] { training.other.assign(Tensor(training.total) + 1.0f); });
+  const Function reads = function([&](const Tensor& x) { return Tensor(training.total) + x; });
+  const Tensor one = Tensor::from<float>({1}).to("GPU:0");
+  const Tensor before = training.run_first();
+  CHECK(values(training.run_second()) == std::vector<float>{11});
+  const Tensor snapshot = Tensor(training.total);
+  CHECK(values(snapshot) == std::vector<float>{11});
 
-  const Tensor stopped = run_first();  // the other one never comes
-  const Function behind = function([&] { other.assign(Tensor(total) + 1.0f); });
-  {
-    const DeviceScope device("GPU:0");
-    behind();
+  const Tensor stopped = training.run_first();  // the other one never comes
+  copies();
+  const Tensor of_variable = reads(one);
+  const Tensor eager = stopped * 2.0f;
+  const Tensor of_argument = function([](const Tensor& x) { return x + 1.0f; })(stopped);
+  const Tensor moved = eager.to("GPU:1");
+  const Tensor later_snapshot = Tensor(training.total);
+  const Variable assigned(eager, {.name = "assigned"});
+  const Function adds = function([&] { assigned.assign_add(Tensor::from<float>({1})); });
+  adds();
+  const Tensor of_assigned = assigned.value();
+  const Tensor unconcerned = one + 1.0f;
+  training.lose_second();
+  for (int i = 0; i < 2; ++i) {  // as often as they are asked
+    for (const Tensor& tensor :
+         {stopped, of_variable, eager, of_argument, moved, later_snapshot, of_assigned}) {
+      CHECK(error_of([&] { values(tensor); }).starts_with(kLost));
+    }
   }
-  processes.first.end();
-  const std::string lost = "Unavailable: ";
-  CHECK(contains(error_of([&] { stopped.to_vector<float>(); }), lost));
-  CHECK(contains(error_of([&] { stopped.to_vector<float>(); }), lost));  // as often as it is asked
-  CHECK(before.to_vector<float>() == std::vector<float>{22});
-  for (const Variable& variable : {total, other}) {
-    CHECK(contains(error_of([&] { Tensor(variable).to_vector<float>(); }),
-                   "another process was lost"));
+  CHECK(values(before) == std::vector<float>{22});
+  CHECK(values(snapshot) == std::vector<float>{11});
+  CHECK(values(unconcerned) == std::vector<float>{2});
+  for (const Variable& variable : {training.total, training.other, assigned}) {
+    CHECK(contains(error_of([&] { values(Tensor(variable)); }), "Lost rank 1 at elsewhere"));
   }
-  CHECK(contains(error_of([&] {
-                   const auto scope = first.scope();
-                   first.run(others, Tensors(Tensor::from<float>({1})));
-                 }),
-                 lost));
-  CHECK(contains(error_of([&] { connections[0]->settle(); }), lost));
-  total.assign(Tensor::from<float>({5}));
-  CHECK(Tensor(total).to_vector<float>() == std::vector<float>{5});
-  connections[1]->settle();
+  CHECK(error_of([&] { training.run(*training.first, training.others, 1); }).starts_with(kLost));
+}
+
+TEST_CASE("a group that has ended is told once it is settled, and leaves nothing behind") {
+  Training training;
+  const DeviceScope device("GPU:0");
+  const Tensor table = Tensor::from<float>({1, 2, 3});
+  const Function takes = function([&](const Tensor& at) { return ops::take(table, at, 0); });
+  const Tensor first = Tensor::from<int32_t>({1}).to("GPU:0");
+  takes(first);
+  const Tensor stopped = training.run_first();
+  training.lose_second();
+  CHECK(error_of([&] { values(takes(first)); }).starts_with(kLost));  // behind what was stopped
+  CHECK(error_of([&] { training.processes.connections[0]->settle(); }).starts_with(kLost));
+  training.total.assign(Tensor::from<float>({5}));
+  CHECK(values(Tensor(training.total)) == std::vector<float>{5});
+  CHECK(values(takes(first)) == std::vector<float>{2});
+  const Function doubles = function([&] { training.total.assign(Tensor(training.total) * 2.0f); });
+  doubles();
+  CHECK(values(Tensor(training.total)) == std::vector<float>{10});
+  training.processes.connections[1]->settle();
+}
+
+TEST_CASE("what all processes have begun is completed where one of them takes part no more") {
+  Training training;
+  const Tensor sum = training.run_first();
+  const Tensor theirs = training.run_second();
+  const auto& process = training.processes.both[0];
+  process->end(process->lost(), Ending::Completing);
+  CHECK(error_of([&] { training.run_first(); }).starts_with(kLost));
+  CHECK(values(sum) == std::vector<float>{22});
+  CHECK(values(theirs) == std::vector<float>{11});
+}
+
+TEST_CASE("a connection that goes while a step is under way stops it") {
+  Training training;
+  const Tensor stopped = training.run_first();
+  training.first.reset();
+  training.processes.connections[0].reset();
+  const std::string gone =
+      "Aborted: Communication between the GPUs of processes was stopped: the "
+      "strategy that it belongs to is gone.";
+  CHECK(error_of([&] { values(stopped); }) == gone);
+  CHECK(contains(error_of([&] { values(Tensor(training.total)); }), "is gone."));
+}
+
+TEST_CASE("a step that waits too long for another process ends the group") {
+  Training training(std::chrono::milliseconds(30));
+  const Tensor stopped = training.run_first();
+  CHECK(error_of([&] { values(stopped); }) ==
+        "DeadlineExceeded: Collective on GPUs: a step has taken 0.03 s, in which no GPU of this "
+        "process or of another one came to its end. CommunicationOptions' timeout_seconds says how "
+        "long to wait.");
 }
 
 TEST_CASE("what is written behind a run that has refused something is poisoned, too") {
@@ -218,6 +320,6 @@ TEST_CASE("what is written behind a run that has refused something is poisoned, 
   const Function copies = function([&] { behind.assign(Tensor(taken) * 2.0f); });
   refuses(Tensor::from<int32_t>({7}));
   copies();
-  CHECK(contains(error_of([&] { Tensor(taken).to_vector<float>(); }), "OutOfRange: "));
-  CHECK(contains(error_of([&] { Tensor(behind).to_vector<float>(); }), "FailedPrecondition: "));
+  CHECK(error_of([&] { values(Tensor(taken)); }).starts_with("OutOfRange: "));
+  CHECK(error_of([&] { values(Tensor(behind)); }).starts_with("FailedPrecondition: "));
 }

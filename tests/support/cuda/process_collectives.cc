@@ -180,6 +180,10 @@ class ProcessRank : public DeviceCollectives {
         gpu_(gpu),
         memory_(memory) {}
 
+  ~ProcessRank() override { abort(); }
+  ProcessRank(const ProcessRank&) = delete;
+  ProcessRank& operator=(const ProcessRank&) = delete;
+
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   int gpu() const override { return gpu_; }
@@ -266,7 +270,7 @@ std::vector<std::byte> make_group_id() {
 
 std::vector<std::unique_ptr<DeviceCollectives>> make_process_collectives(
     std::span<const int> gpus, int first, int size, std::span<const std::byte> id,
-    const std::function<void()>& check, const Memory& memory) {
+    const std::function<void()>& look, const Memory& memory) {
   const std::string name(reinterpret_cast<const char*>(id.data()), id.size());
   const auto exchange = std::make_shared<Exchange>(size);
   const std::shared_ptr<void> owner(nullptr, [exchange](void*) {
@@ -283,7 +287,7 @@ std::vector<std::unique_ptr<DeviceCollectives>> make_process_collectives(
   while (!exchange->has_begun()) {
     collectives_changed().wait_for(lock, std::chrono::milliseconds(1));
     lock.unlock();
-    check();
+    look();
     lock.lock();
   }
   std::vector<std::unique_ptr<DeviceCollectives>> ranks;

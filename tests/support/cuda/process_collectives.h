@@ -21,6 +21,6 @@ std::vector<std::byte> make_group_id();
 // As Runtime::make_collectives; reductions alone. `memory` outlives them.
 std::vector<std::unique_ptr<DeviceCollectives>> make_process_collectives(
     std::span<const int> gpus, int first, int size, std::span<const std::byte> id,
-    const std::function<void()>& check, const Memory& memory);
+    const std::function<void()>& look, const Memory& memory);
 
 }  // namespace cornu::cuda::simulated

@@ -41,6 +41,7 @@ namespace {
 using Lock = std::lock_guard<std::mutex>;
 
 std::atomic<bool> collectives_missing = false;
+std::atomic<bool> ranks_unreachable = false;
 
 // Kernels by text; guarded by the lock. They, and the stacks of their threads, are never destroyed.
 std::map<std::string, std::unique_ptr<RuntimeFunction>>& loaded() {
@@ -181,8 +182,10 @@ class Simulator : public Runtime {
   std::vector<std::byte> collectives_id() override { return make_group_id(); }
   std::vector<std::unique_ptr<DeviceCollectives>> make_collectives(
       std::span<const int> gpus, int first, int size, std::span<const std::byte> id,
-      const std::function<void()>& check) override {
-    return make_process_collectives(gpus, first, size, id, check, memory_);
+      const std::function<void()>& look) override {
+    // One rank more never comes.
+    return make_process_collectives(gpus, first, size + (ranks_unreachable ? 1 : 0), id, look,
+                                    memory_);
   }
   std::string collectives_version() override {
     check<FailedPrecondition>(!collectives_missing, "The library that connects GPUs is missing.");
@@ -351,6 +354,9 @@ std::unique_ptr<Runtime> make_runtime(const SimulatorOptions& options) {
 
 MissingCollectives::MissingCollectives() { collectives_missing = true; }
 MissingCollectives::~MissingCollectives() { collectives_missing = false; }
+
+UnreachableRanks::UnreachableRanks() { ranks_unreachable = true; }
+UnreachableRanks::~UnreachableRanks() { ranks_unreachable = false; }
 
 Runtime& simulated_runtime() {
   static Runtime* runtime = make_runtime({}).release();

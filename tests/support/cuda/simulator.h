@@ -49,6 +49,15 @@ class MissingCollectives {
   MissingCollectives& operator=(const MissingCollectives&) = delete;
 };
 
+// While there is one, ranks of different processes don't reach each other, and nobody is told.
+class UnreachableRanks {
+ public:
+  UnreachableRanks();
+  ~UnreachableRanks();
+  UnreachableRanks(const UnreachableRanks&) = delete;
+  UnreachableRanks& operator=(const UnreachableRanks&) = delete;
+};
+
 // One with the usual options, which is never destroyed.
 Runtime& simulated_runtime();
 

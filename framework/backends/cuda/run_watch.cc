@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/backends/cuda/run_watch.h"
+
+#include <utility>
+
+#include "framework/core/error.h"
+
+namespace cornu::cuda {
+namespace {
+
+constexpr std::chrono::milliseconds kInterval{100};
+// A process that is gone shows in the library before it does in the group: by then, it does there.
+constexpr std::chrono::seconds kPatience{15};
+
+// A GPU that has failed is never done.
+bool is_done(Runtime& runtime, const RuntimeEvent& event) {
+  try {
+    return runtime.is_done(event);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+// Marks before GPUs are let go: what isn't done by then may never have been.
+void RunWatch::State::end(const std::exception_ptr& reason, ProcessGroup::Ending ending) {
+  const std::lock_guard lock(mutex);
+  if (!why) why = reason;
+  if (ending == ProcessGroup::Ending::Gone && !std::exchange(lets_go, true)) {
+    for (const Run& run : std::exchange(runs, {})) {
+      if (!is_done(runtime, *run.done)) run.outcome->stop(why);
+    }
+  }
+  changed.notify_all();
+}
+
+void RunWatch::State::take_done() {
+  while (!runs.empty() && is_done(runtime, *runs.front().done)) {
+    runs.pop_front();
+    since = Clock::now();
+  }
+}
+
+RunWatch::RunWatch(Runtime& runtime, std::vector<DeviceCollectives*> links,
+                   const std::shared_ptr<ProcessGroup>& processes,
+                   std::chrono::milliseconds timeout)
+    : runtime_(runtime),
+      links_(std::move(links)),
+      processes_(processes),
+      timeout_(timeout),
+      state_(std::make_shared<State>(runtime)) {
+  processes->on_end(
+      [weak = std::weak_ptr(state_)](const std::exception_ptr& why, ProcessGroup::Ending ending) {
+        if (const auto living = weak.lock()) living->end(why, ending);
+      });
+  thread_ = std::thread([this] { work(); });
+}
+
+RunWatch::~RunWatch() {
+  state_->end(std::make_exception_ptr(Aborted("Communication between the GPUs of processes was "
+                                              "stopped: the strategy that it belongs to is gone.")),
+              ProcessGroup::Ending::Gone);
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->stops = true;
+  }
+  state_->changed.notify_all();
+  thread_.join();
+}
+
+std::shared_ptr<const StoppedRun> RunWatch::follow(std::shared_ptr<RuntimeEvent> done) {
+  auto outcome = std::make_shared<StoppedRun>();
+  const std::lock_guard lock(state_->mutex);
+  if (state_->lets_go) {
+    outcome->stop(state_->why);
+    return outcome;
+  }
+  if (state_->runs.empty()) state_->since = Clock::now();
+  state_->runs.push_back({std::move(done), outcome});
+  return outcome;
+}
+
+std::exception_ptr RunWatch::why_ended() {
+  const std::lock_guard lock(state_->mutex);
+  return state_->why;
+}
+
+void RunWatch::throw_cause(const std::exception_ptr& seen) {
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait_for(lock, kPatience, [&] { return state_->why != nullptr; });
+  std::rethrow_exception(state_->why ? state_->why : seen);
+}
+
+void RunWatch::work() {
+  std::exception_ptr seen;
+  Clock::time_point seen_at;
+  std::unique_lock lock(state_->mutex);
+  while (true) {
+    state_->changed.wait_for(lock, kInterval, [&] { return state_->lets_go || state_->stops; });
+    if (state_->lets_go) break;
+    state_->take_done();
+    std::exception_ptr bad = overdue();
+    lock.unlock();
+    if (!seen && (seen = fault())) seen_at = Clock::now();
+    if (!bad && seen && Clock::now() - seen_at > kPatience) bad = seen;
+    if (bad) {
+      if (const auto processes = processes_.lock()) processes->abort(bad);
+      state_->end(bad, ProcessGroup::Ending::Gone);  // where the group has ended before
+    }
+    lock.lock();
+  }
+  lock.unlock();
+  for (DeviceCollectives* link : links_) link->abort();
+}
+
+// What the library has to say of one of the links; null: nothing.
+std::exception_ptr RunWatch::fault() const {
+  try {
+    for (DeviceCollectives* link : links_) link->check_state();
+    return nullptr;
+  } catch (const Error&) {
+    return std::current_exception();
+  }
+}
+
+// Called with the state's lock held.
+std::exception_ptr RunWatch::overdue() const {
+  if (state_->runs.empty() || Clock::now() - state_->since < timeout_) return nullptr;
+  return std::make_exception_ptr(DeadlineExceeded(fmt::format(
+      "Collective on GPUs: a step has taken {:g} s, in which no GPU of this process or of another "
+      "one came to its end. CommunicationOptions' timeout_seconds says how long to wait.",
+      std::chrono::duration<double>(timeout_).count())));
+}
+
+}  // namespace cornu::cuda

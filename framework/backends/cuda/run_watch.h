@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who sees to it that no GPU waits for ever for one of another process, and knows whose results are
+// right then.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "framework/backends/cuda/runtime.h"
+#include "framework/backends/cuda/stopped_run.h"
+#include "framework/graph/process_group.h"
+
+namespace cornu::cuda {
+
+// A thread that looks after the runs of a process's GPUs with those of other ones, several times a
+// second. It lets go those that wait for processes that are gone, as the group says, and ends the
+// group when the library reports a fault, or a run takes longer than `timeout`. A run that isn't
+// done when its GPUs are let go is stopped: its results aren't known to be right.
+class RunWatch {
+ public:
+  // `links` live as long as this.
+  RunWatch(Runtime& runtime, std::vector<DeviceCollectives*> links,
+           const std::shared_ptr<ProcessGroup>& processes, std::chrono::milliseconds timeout);
+  // Lets go what is under way.
+  ~RunWatch();
+  RunWatch(const RunWatch&) = delete;
+  RunWatch& operator=(const RunWatch&) = delete;
+
+  // From now on, of a run that will be `done`. Runs of one GPU come in their order.
+  std::shared_ptr<const StoppedRun> follow(std::shared_ptr<RuntimeEvent> done);
+  // The error that has ended the group; null: it hasn't ended.
+  std::exception_ptr why_ended();
+  // The same, which comes soon: throws what was seen of another process where it doesn't.
+  [[noreturn]] void throw_cause(const std::exception_ptr& seen);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Run {
+    std::shared_ptr<RuntimeEvent> done;
+    std::shared_ptr<StoppedRun> outcome;
+  };
+  // What the group's end reaches, which may come when the watch is gone.
+  struct State {
+    explicit State(Runtime& of) : runtime(of) {}
+
+    void end(const std::exception_ptr& why, ProcessGroup::Ending ending);
+    void take_done();
+
+    Runtime& runtime;
+    std::mutex mutex;  // guards all that follows
+    std::condition_variable changed;
+    std::exception_ptr why;  // the group has ended; null: it hasn't
+    bool lets_go = false;    // runs are to be stopped
+    bool stops = false;
+    std::deque<Run> runs;          // that may be under way, the oldest first
+    Clock::time_point since = {};  // when the oldest one became the oldest
+  };
+
+  void work();
+  std::exception_ptr fault() const;
+  std::exception_ptr overdue() const;
+
+  Runtime& runtime_;
+  const std::vector<DeviceCollectives*> links_;
+  const std::weak_ptr<ProcessGroup> processes_;
+  const std::chrono::milliseconds timeout_;
+  const std::shared_ptr<State> state_;
+  std::thread thread_;
+};
+
+}  // namespace cornu::cuda
