@@ -121,7 +121,7 @@ class NcclCollectives : public DeviceCollectives {
     // Otherwise nothing could end a call that waits for a process that is gone.
     if (others_ == Others::Processes) config.blocking = 0;
     const ncclResult_t result = ncclCommInitRankConfig(&communicator_, size_, id, rank_, &config);
-    if (result != ncclInProgress) require(result, "connecting GPUs");
+    if (is_error(result)) require(result, "connecting GPUs");
   }
   // Until the call is made that is in progress.
   void await_others(const char* doing, const std::function<void()>& look) {
@@ -148,12 +148,12 @@ class NcclCollectives : public DeviceCollectives {
       require(ncclGroupStart(), "reducing");
       ncclResult_t result = ncclSuccess;
       for (const Segment& segment : segments) {
-        if (segment.count == 0 || result != ncclSuccess) continue;
+        if (segment.count == 0 || is_error(result)) continue;
         result = ncclAllReduce(segment.in, segment.out, static_cast<size_t>(segment.count), type,
                                operation, communicator_, stream->handle());
       }
       const ncclResult_t ended = ncclGroupEnd();
-      return result != ncclSuccess ? result : ended;
+      return is_error(result) ? result : ended;
     });
   }
 
@@ -218,6 +218,9 @@ class NcclCollectives : public DeviceCollectives {
   }
 
  private:
+  static bool is_error(ncclResult_t result) {
+    return result != ncclSuccess && result != ncclInProgress;
+  }
   // Most waits are short.
   static void pause(std::chrono::steady_clock::duration waited) {
     if (waited < std::chrono::milliseconds(2)) {
@@ -236,7 +239,7 @@ class NcclCollectives : public DeviceCollectives {
     const ncclResult_t result = run();
     if (result == ncclSuccess) return;
     try {
-      if (result != ncclInProgress) require(result, doing);
+      if (is_error(result)) require(result, doing);
       await_others(doing, [&] { check<Aborted>(!aborted_, kStopped); });
     } catch (const Error&) {
       stream->broken = true;
