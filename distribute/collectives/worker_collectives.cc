@@ -219,11 +219,7 @@ std::byte* WorkerCollectives::memory(int replica, size_t bytes) {
 void WorkerCollectives::abort(std::exception_ptr why) {
   std::unique_lock lock(mutex_);
   const std::exception_ptr before = why_not_next();
-  if (before) {
-    fail(before, ProcessGroup::Ending::Completing);
-  } else {
-    fail(std::move(why), ProcessGroup::Ending::Gone);
-  }
+  fail(before ? before : std::move(why), ProcessGroup::Ending::Gone);
   for_others_.wait(lock, [&] { return !working_; });
 }
 

@@ -213,6 +213,7 @@ class MultiWorkerMirrored : public MirroredReplicas,
       throw;
     } catch (const std::exception& error) {
       told_ = true;
+      settle_devices();  // before the others are told to stop
       cluster_.stop(error.what());
       throw;
     }
@@ -286,7 +287,11 @@ void MultiWorkerMirrored::begin() {
 std::string MultiWorkerMirrored::leave() {
   try {
     has_left_ = true;
-    if (connection_ && !told_) connection_->settle();
+    if (told_) {
+      settle_devices();
+    } else if (connection_) {
+      connection_->settle();
+    }
     const std::exception_ptr why = cluster_.leave(
         [this] { tell_that_job_is_over(told_ ? Json::object() : JobEnd::get().to_json()); });
     if (why && !told_) std::rethrow_exception(why);
@@ -295,6 +300,7 @@ std::string MultiWorkerMirrored::leave() {
       clean_up_now();
     }
     JobEnd::get().forget();
+    connection_.reset();  // nobody needs this worker's devices any more
     return "";
   } catch (const std::exception& error) {
     return error.what();

@@ -20,6 +20,7 @@ T value_at(const void* place, RunContext& context) {
   device.runtime().copy_to_host(device.stream(), &value, place, sizeof(value));
   device.runtime().synchronize(device.stream());
   if (auto* connected = dynamic_cast<ConnectedGroup*>(context.group)) connected->check_state();
+  require_right(context.origin);
   return value;
 }
 

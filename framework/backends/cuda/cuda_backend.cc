@@ -68,12 +68,14 @@ class CudaBackend : public Backend {
       aligned.push_back(gpu.aligned(input));
       in.push_back(const_cast<std::byte*>(aligned.back().address()));
     }
+    const Origin origin = origin_of(inputs);
+    require_right(origin);
     std::vector<Tensor> outputs;
     std::vector<void*> out;
     for (const TensorType& type : output_types) {
       outputs.push_back(gpu.empty(type, op.name));
       out.push_back(const_cast<std::byte*>(outputs.back().address()));
-      buffer_of(outputs.back()).set_origin(origin_of(inputs));
+      buffer_of(outputs.back()).set_origin(origin);
     }
     std::shared_ptr<GpuDevice::CheckedRun> checked;
     {
@@ -81,9 +83,12 @@ class CudaBackend : public Backend {
       const KernelSpec spec{op, attributes, input_types, output_types};
       PreparedProgram& program =
           opened.ops.get(spec, execution_settings(), [&] { return prepare_op(spec, gpu); });
-      RunContext context{gpu};
+      RunContext context{.device = gpu, .origin = origin};
       program.enqueue_directly({in, {}, out}, context);
-      if (!program.checks()->empty()) checked = gpu.expect(program.checks(), no_variables(), true);
+      if (!program.checks()->empty()) {
+        checked = gpu.expect(program.checks(), no_variables(), true);
+        checked->origin = origin;
+      }
     }
     if (checked) gpu.settle(*checked);
     return outputs;

@@ -222,6 +222,8 @@ class GpuLaunch {
     const Graph& graph = executable_.graph();
     CORNU_ASSERT(launch_.inputs.size(), ==, graph.inputs.size());
     CORNU_ASSERT(launch_.variables.size(), ==, graph.states.size());
+    Origin origin = origin_of_operands();
+    require_right(origin);
     std::vector<void*> inputs;
     std::vector<Tensor> aligned;  // until they are enqueued: then the stream's order keeps them
     for (const Tensor& input : launch_.inputs) {
@@ -242,6 +244,7 @@ class GpuLaunch {
       prepared.enqueue({inputs, run_.states(index_), outputs}, {aligned, launch_.outputs},
                        {.device = device_,
                         .group = launch_.group,
+                        .origin = origin,
                         .ends = recorded ? &recorded->ends : nullptr});
       const bool may_refuse = !prepared.checks()->empty();
       Connection* const others = connection_with_processes(prepared.program());
@@ -251,8 +254,8 @@ class GpuLaunch {
         checked = device_.expect(prepared.checks(), written_, may_refuse && written_->empty());
       }
       done = checked ? checked->done : device_.runtime().record(device_.stream());
-      Origin origin = others ? others->follow(done) : origin_of_operands();
-      if (others) checked->stopped = origin;
+      if (others) add_origin(origin, others->follow(done));
+      if (checked) checked->origin = origin;
       mark_results(done, origin);
     }
     device_.follow(std::move(done));

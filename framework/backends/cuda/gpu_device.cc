@@ -35,7 +35,7 @@ std::string text_of(const std::exception_ptr& error) {
 }
 
 std::exception_ptr why_stopped(const GpuDevice::CheckedRun& run) {
-  return run.stopped ? run.stopped->why() : nullptr;
+  return run.origin ? run.origin->why() : nullptr;
 }
 
 }  // namespace
@@ -58,9 +58,7 @@ GpuBuffer::~GpuBuffer() {
 
 void GpuBuffer::copy_to_host(size_t offset, std::span<std::byte> to) const {
   owner_.read(to.data(), data() + offset, to.size(), ready_.get());
-  if (const std::exception_ptr why = origin_ ? origin_->why() : nullptr) {
-    std::rethrow_exception(why);
-  }
+  require_right(origin_);
 }
 
 std::shared_ptr<Buffer> GpuBuffer::clone(size_t offset, size_t bytes) const {

@@ -109,9 +109,9 @@ class GpuDevice {
     std::shared_ptr<const Checks> checks;
     std::shared_ptr<const std::vector<Variable>> variables;  // that any replica writes in it
     bool awaited = false;
-    std::shared_ptr<const StoppedRun> stopped;  // null: it can't be
-    int64_t* reported = nullptr;                // number and value, page-locked
-    std::exception_ptr refused;                 // guarded by the lock
+    Origin origin;                // what its results depend on
+    int64_t* reported = nullptr;  // number and value, page-locked
+    std::exception_ptr refused;   // guarded by the lock
   };
   // Called with the lock held when such a run has been enqueued. `awaited`: the caller will call
   // settle, and nobody else is told.

@@ -14,8 +14,6 @@
 namespace cornu::cuda {
 namespace {
 
-// How long a library may take to connect GPUs. Where it can't, it seldom says so.
-constexpr std::chrono::seconds kMostConnecting{60};
 constexpr std::chrono::seconds kSayAfter{5};
 
 std::vector<DeviceCollectives*> pointers_to(const Connection::Links& links) {
@@ -31,7 +29,30 @@ ProcessConnection::ProcessConnection(Runtime& runtime, Links links, std::vector<
                                      std::chrono::milliseconds timeout)
     : Connection(runtime, std::move(links)),
       devices_(std::move(devices)),
-      watch_(runtime, pointers_to(this->links()), processes, timeout) {}
+      watch_(std::make_unique<RunWatch>(runtime, pointers_to(this->links()), processes, timeout)) {}
+
+// Nothing is left to be told of a run that is stopped now.
+ProcessConnection::~ProcessConnection() {
+  watch_->let_go();
+  forget(watch_->why_ended());
+}
+
+// What was stopped is told to nobody any more but by variables, which are poisoned.
+void ProcessConnection::forget(const std::exception_ptr& why) {
+  std::string text;
+  try {
+    std::rethrow_exception(why);
+  } catch (const std::exception& error) {
+    text = error.what();
+  }
+  for (GpuDevice* device : devices_) {
+    try {
+      device->forget_refused(text);
+    } catch (const std::exception& failed) {  // a GPU has failed: the first error says more
+      logging::warn(failed.what());
+    }
+  }
+}
 
 std::vector<std::unique_ptr<CollectiveGroup>> ProcessConnection::over(
     std::vector<std::unique_ptr<CollectiveGroup>> ends) {
@@ -47,38 +68,36 @@ void ProcessConnection::all_reduce(int rank, RuntimeStream* stream,
   try {
     Connection::all_reduce(rank, stream, segments, dtype, op);
   } catch (const RankUnreachable&) {
-    watch_.throw_cause(std::current_exception());
+    watch_->throw_cause(std::current_exception());
   } catch (const Aborted&) {
-    watch_.throw_cause(std::current_exception());
+    watch_->throw_cause(std::current_exception());
   }
 }
 
 void ProcessConnection::check_state(int rank) {
-  if (const std::exception_ptr why = watch_.why_ended()) std::rethrow_exception(why);
+  if (const std::exception_ptr why = watch_->why_ended()) std::rethrow_exception(why);
   try {
     Connection::check_state(rank);
   } catch (const RankUnreachable&) {
-    watch_.throw_cause(std::current_exception());
+    watch_->throw_cause(std::current_exception());
+  } catch (const Aborted&) {
+    watch_->throw_cause(std::current_exception());
   }
 }
 
 // The watch sees to it that this comes to an end.
 void ProcessConnection::settle() {
-  for (GpuDevice* device : devices_) device->drain();
-  const std::exception_ptr why = watch_.why_ended();
-  if (!why) return;
-  try {
-    std::rethrow_exception(why);
-  } catch (const std::exception& error) {
-    for (GpuDevice* device : devices_) {
-      try {
-        device->forget_refused(error.what());
-      } catch (const Error& failed) {  // a GPU has failed: the first error says more
-        logging::warn(failed.what());
-      }
+  std::exception_ptr failed;
+  for (GpuDevice* device : devices_) {
+    try {
+      device->drain();
+    } catch (const Error&) {
+      failed = std::current_exception();
     }
-    throw;
   }
+  const std::exception_ptr why = watch_->why_ended();
+  if (why) forget(why);
+  if (why || failed) std::rethrow_exception(why ? why : failed);
 }
 
 namespace {
@@ -91,12 +110,12 @@ class Negotiation {
       : runtime_(runtime), gpus_(std::move(gpus)), processes_(processes) {}
 
   // Empty where they don't: why_not() says why.
-  Connection::Links operator()(std::chrono::milliseconds timeout) {
+  Connection::Links operator()(std::chrono::milliseconds connecting) {
     if (!have_gpus_of_their_own()) return {};
     const std::vector<std::byte> id = agreed_id();
     if (!why_not_.empty()) return {};
     std::string failed;
-    Connection::Links links = attempt([&] { return joined(id, timeout); }, failed);
+    Connection::Links links = attempt([&] { return joined(id, connecting); }, failed);
     const std::vector<std::string> all = processes_.exchange("connected GPUs", failed);
     for (size_t process = 0; process < all.size() && why_not_.empty(); ++process) {
       if (!all[process].empty()) why_not_ = fmt::format("Process {}: {}", process, all[process]);
@@ -167,13 +186,12 @@ class Negotiation {
     return id;
   }
 
-  Connection::Links joined(const std::vector<std::byte>& id, std::chrono::milliseconds timeout) {
+  Connection::Links joined(const std::vector<std::byte>& id, std::chrono::milliseconds most) {
     using Clock = std::chrono::steady_clock;
     const auto ended = std::make_shared<EndNotice>();
     processes_.on_end(
         [ended](const std::exception_ptr& why, ProcessGroup::Ending) { ended->set(why); });
     const Clock::time_point began = Clock::now();
-    const auto most = std::min<std::chrono::milliseconds>(kMostConnecting, timeout);
     bool has_said = false;
     const auto look = [&] {
       ended->rethrow_if_set();
@@ -220,11 +238,12 @@ class Negotiation {
 std::shared_ptr<GroupConnection> connect_processes(Runtime& runtime,
                                                    std::vector<GpuDevice*> devices,
                                                    const std::shared_ptr<ProcessGroup>& processes,
-                                                   std::chrono::milliseconds timeout) {
+                                                   std::chrono::milliseconds timeout,
+                                                   std::chrono::milliseconds connecting) {
   std::vector<int> gpus;
   for (const GpuDevice* device : devices) gpus.push_back(device->gpu());
   Negotiation negotiate(runtime, std::move(gpus), *processes);
-  Connection::Links links = negotiate(timeout);
+  Connection::Links links = negotiate(connecting);
   if (links.empty()) {
     logging::warn(fmt::format("GPUs of {} processes communicate through the hosts' memory. {}",
                               processes->processes(), negotiate.why_not()));

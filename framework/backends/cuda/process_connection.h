@@ -29,6 +29,7 @@ class ProcessConnection : public Connection,
   ProcessConnection(Runtime& runtime, Links links, std::vector<GpuDevice*> devices,
                     const std::shared_ptr<ProcessGroup>& processes,
                     std::chrono::milliseconds timeout);
+  ~ProcessConnection() override;
 
   std::vector<std::unique_ptr<CollectiveGroup>> over(
       std::vector<std::unique_ptr<CollectiveGroup>> ends) override;
@@ -40,19 +41,23 @@ class ProcessConnection : public Connection,
   // The end of the processes' group, which tells why, is all that is needed.
   void abort() override {}
   std::shared_ptr<const StoppedRun> follow(std::shared_ptr<RuntimeEvent> done) override {
-    return watch_.follow(std::move(done));
+    return watch_->follow(std::move(done));
   }
 
  private:
+  void forget(const std::exception_ptr& why);
+
   std::vector<GpuDevice*> devices_;
-  RunWatch watch_;
+  std::unique_ptr<RunWatch> watch_;
 };
 
 // Connects replicas on these devices with those of the other processes. Null, in all of them alike,
-// where they can't be, or aren't in time, and a warning that says why. Throws what ends the group.
-std::shared_ptr<GroupConnection> connect_processes(Runtime& runtime,
-                                                   std::vector<GpuDevice*> devices,
-                                                   const std::shared_ptr<ProcessGroup>& processes,
-                                                   std::chrono::milliseconds timeout);
+// where they can't be, or aren't in time, and a warning that says why. `connecting`: how long the
+// library may take for it: where it can't, it seldom says so. Throws what ends the group.
+inline constexpr std::chrono::seconds kMostConnecting{60};
+std::shared_ptr<GroupConnection> connect_processes(
+    Runtime& runtime, std::vector<GpuDevice*> devices,
+    const std::shared_ptr<ProcessGroup>& processes, std::chrono::milliseconds timeout,
+    std::chrono::milliseconds connecting = kMostConnecting);
 
 }  // namespace cornu::cuda

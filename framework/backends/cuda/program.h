@@ -27,6 +27,7 @@ struct RunContext {
   GpuDevice& device;
   CollectiveGroup* group = nullptr;  // null: a group of one
   bool nested = false;               // within a loop or a branch
+  Origin origin = {};                // what the operands depend on
   // Where it is measured: gets the time at which each instruction of the program has ended, with
   // the copies at the end as the last one, if there are any; each is waited for.
   std::vector<std::chrono::steady_clock::time_point>* ends = nullptr;

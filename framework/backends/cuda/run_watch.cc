@@ -9,8 +9,6 @@ namespace cornu::cuda {
 namespace {
 
 constexpr std::chrono::milliseconds kInterval{100};
-// A process that is gone shows in the library before it does in the group: by then, it does there.
-constexpr std::chrono::seconds kPatience{15};
 
 // A GPU that has failed is never done.
 bool is_done(Runtime& runtime, const RuntimeEvent& event) {
@@ -23,14 +21,14 @@ bool is_done(Runtime& runtime, const RuntimeEvent& event) {
 
 }  // namespace
 
-// Marks before GPUs are let go: what isn't done by then may never have been.
+// Marks before GPUs are let go: what isn't done by then may never have been. What comes behind, on
+// other GPUs perhaps, is marked with it, so that who depends on both can go by the last one.
 void RunWatch::State::end(const std::exception_ptr& reason, ProcessGroup::Ending ending) {
   const std::lock_guard lock(mutex);
   if (!why) why = reason;
   if (ending == ProcessGroup::Ending::Gone && !std::exchange(lets_go, true)) {
-    for (const Run& run : std::exchange(runs, {})) {
-      if (!is_done(runtime, *run.done)) run.outcome->stop(why);
-    }
+    take_done();
+    for (const Run& run : std::exchange(runs, {})) run.outcome->stop(why);
   }
   changed.notify_all();
 }
@@ -44,11 +42,11 @@ void RunWatch::State::take_done() {
 
 RunWatch::RunWatch(Runtime& runtime, std::vector<DeviceCollectives*> links,
                    const std::shared_ptr<ProcessGroup>& processes,
-                   std::chrono::milliseconds timeout)
-    : runtime_(runtime),
-      links_(std::move(links)),
+                   std::chrono::milliseconds timeout, std::chrono::milliseconds patience)
+    : links_(std::move(links)),
       processes_(processes),
       timeout_(timeout),
+      patience_(patience),
       state_(std::make_shared<State>(runtime)) {
   processes->on_end(
       [weak = std::weak_ptr(state_)](const std::exception_ptr& why, ProcessGroup::Ending ending) {
@@ -57,21 +55,19 @@ RunWatch::RunWatch(Runtime& runtime, std::vector<DeviceCollectives*> links,
   thread_ = std::thread([this] { work(); });
 }
 
-RunWatch::~RunWatch() {
+RunWatch::~RunWatch() { let_go(); }
+
+void RunWatch::let_go() {
+  if (!thread_.joinable()) return;
   state_->end(std::make_exception_ptr(Aborted("Communication between the GPUs of processes was "
                                               "stopped: the strategy that it belongs to is gone.")),
               ProcessGroup::Ending::Gone);
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->stops = true;
-  }
-  state_->changed.notify_all();
   thread_.join();
 }
 
 std::shared_ptr<const StoppedRun> RunWatch::follow(std::shared_ptr<RuntimeEvent> done) {
-  auto outcome = std::make_shared<StoppedRun>();
   const std::lock_guard lock(state_->mutex);
+  auto outcome = std::make_shared<StoppedRun>();  // here, so that numbers are in this order
   if (state_->lets_go) {
     outcome->stop(state_->why);
     return outcome;
@@ -88,7 +84,7 @@ std::exception_ptr RunWatch::why_ended() {
 
 void RunWatch::throw_cause(const std::exception_ptr& seen) {
   std::unique_lock lock(state_->mutex);
-  state_->changed.wait_for(lock, kPatience, [&] { return state_->why != nullptr; });
+  state_->changed.wait_for(lock, patience_, [&] { return state_->why != nullptr; });
   std::rethrow_exception(state_->why ? state_->why : seen);
 }
 
@@ -97,13 +93,13 @@ void RunWatch::work() {
   Clock::time_point seen_at;
   std::unique_lock lock(state_->mutex);
   while (true) {
-    state_->changed.wait_for(lock, kInterval, [&] { return state_->lets_go || state_->stops; });
+    state_->changed.wait_for(lock, kInterval, [&] { return state_->lets_go; });
     if (state_->lets_go) break;
     state_->take_done();
     std::exception_ptr bad = overdue();
     lock.unlock();
     if (!seen && (seen = fault())) seen_at = Clock::now();
-    if (!bad && seen && Clock::now() - seen_at > kPatience) bad = seen;
+    if (!bad && seen && Clock::now() - seen_at > patience_) bad = seen;
     if (bad) {
       if (const auto processes = processes_.lock()) processes->abort(bad);
       state_->end(bad, ProcessGroup::Ending::Gone);  // where the group has ended before
@@ -119,7 +115,7 @@ std::exception_ptr RunWatch::fault() const {
   try {
     for (DeviceCollectives* link : links_) link->check_state();
     return nullptr;
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     return std::current_exception();
   }
 }

@@ -24,16 +24,24 @@ namespace cornu::cuda {
 // done when its GPUs are let go is stopped: its results aren't known to be right.
 class RunWatch {
  public:
-  // `links` live as long as this.
+  // A process that is gone shows in the library before it does in the group: by then, it does
+  // there.
+  static constexpr std::chrono::seconds kPatience{15};
+
+  // `links` live as long as this. `patience`: how long a fault of the library's is looked at.
   RunWatch(Runtime& runtime, std::vector<DeviceCollectives*> links,
-           const std::shared_ptr<ProcessGroup>& processes, std::chrono::milliseconds timeout);
+           const std::shared_ptr<ProcessGroup>& processes, std::chrono::milliseconds timeout,
+           std::chrono::milliseconds patience = kPatience);
   // Lets go what is under way.
   ~RunWatch();
   RunWatch(const RunWatch&) = delete;
   RunWatch& operator=(const RunWatch&) = delete;
 
-  // From now on, of a run that will be `done`. Runs of one GPU come in their order.
+  // From now on, of a run that will be `done`. Runs of one GPU come in their order; all that come
+  // behind one that was stopped are.
   std::shared_ptr<const StoppedRun> follow(std::shared_ptr<RuntimeEvent> done);
+  // Stops what is under way, now or when it comes; links are let go when this returns.
+  void let_go();
   // The error that has ended the group; null: it hasn't ended.
   std::exception_ptr why_ended();
   // The same, which comes soon: throws what was seen of another process where it doesn't.
@@ -55,9 +63,8 @@ class RunWatch {
     Runtime& runtime;
     std::mutex mutex;  // guards all that follows
     std::condition_variable changed;
-    std::exception_ptr why;  // the group has ended; null: it hasn't
-    bool lets_go = false;    // runs are to be stopped
-    bool stops = false;
+    std::exception_ptr why;        // the group has ended; null: it hasn't
+    bool lets_go = false;          // runs are to be stopped
     std::deque<Run> runs;          // that may be under way, the oldest first
     Clock::time_point since = {};  // when the oldest one became the oldest
   };
@@ -66,10 +73,10 @@ class RunWatch {
   std::exception_ptr fault() const;
   std::exception_ptr overdue() const;
 
-  Runtime& runtime_;
   const std::vector<DeviceCollectives*> links_;
   const std::weak_ptr<ProcessGroup> processes_;
   const std::chrono::milliseconds timeout_;
+  const std::chrono::milliseconds patience_;
   const std::shared_ptr<State> state_;
   std::thread thread_;
 };

@@ -22,8 +22,8 @@ class StoppedRun {
   }
   // Null where it wasn't stopped.
   std::exception_ptr why() const { return is_stopped_ ? why_ : nullptr; }
-  // Of two runs of one device the later one has the larger number. Where that one wasn't stopped,
-  // the other one wasn't either.
+  // Of two runs the later one has the larger number. Where that one wasn't stopped, the other one
+  // wasn't either, unless their groups differ, of which the first has come to its end then.
   uint64_t number() const { return number_; }
 
  private:
@@ -37,11 +37,18 @@ class StoppedRun {
   std::atomic<bool> is_stopped_ = false;
 };
 
-// What a value depends on: the last of these runs. Null: on none that can be stopped.
+// What a value depends on: one of these runs that was stopped, or the last one. Null: on none that
+// can be stopped.
 using Origin = std::shared_ptr<const StoppedRun>;
 
 inline void add_origin(Origin& origin, const Origin& other) {
-  if (other && (!origin || other->number() > origin->number())) origin = other;
+  if (!other || (origin && origin->why())) return;
+  if (!origin || other->why() || other->number() > origin->number()) origin = other;
+}
+
+// Throws where the value isn't known to be right.
+inline void require_right(const Origin& origin) {
+  if (const std::exception_ptr why = origin ? origin->why() : nullptr) std::rethrow_exception(why);
 }
 
 }  // namespace cornu::cuda

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <atomic>
 #include <barrier>
 #include <future>
 
@@ -194,10 +195,14 @@ TEST_CASE("GPUs that can't be connected in time go by the host") {
   const cuda::simulated::UnreachableRanks unreachable;  // as behind a firewall
   const test::Log log;
   Processes processes;
-  processes.connect(gpu(0), gpu(1), std::chrono::milliseconds(20));
-  CHECK(processes.errors == std::array<std::string, 2>{"", ""});
-  CHECK(processes.connections[0] == nullptr);
-  CHECK(processes.connections[1] == nullptr);
+  const auto connect_one = [&](int process) {
+    return cuda::connect_processes(
+        cuda::simulated::simulated_runtime(), {&cuda::gpu_device(process)},
+        processes.both[static_cast<size_t>(process)], kLong, std::chrono::milliseconds(20));
+  };
+  auto other = std::async(std::launch::async, connect_one, 1);
+  CHECK(connect_one(0) == nullptr);
+  CHECK(other.get() == nullptr);
   CHECK(contains(log.text(),
                  "GPUs of 2 processes communicate through the hosts' memory. Process 0: GPUs "
                  "weren't connected in 0.02 s. Can the machines reach each other at the ports that "
@@ -275,6 +280,92 @@ TEST_CASE("a group that has ended is told once it is settled, and leaves nothing
   doubles();
   CHECK(values(Tensor(training.total)) == std::vector<float>{10});
   training.processes.connections[1]->settle();
+}
+
+TEST_CASE("what a group has left is known to in the next one, too") {
+  Training before;
+  const Tensor stopped = before.run_first();
+  before.lose_second();
+  CHECK(error_of([&] { before.processes.connections[0]->settle(); }).starts_with(kLost));
+  Training after;
+  const Tensor fine = after.run_first();
+  after.run_second();
+  const DeviceScope device("GPU:0");
+  const Function add = function([](const Tensor& x, const Tensor& y) { return x + y; });
+  CHECK(error_of([&] { values(stopped + fine); }).starts_with(kLost));
+  CHECK(error_of([&] { values(add(stopped, fine)); }).starts_with(kLost));
+  CHECK(values(fine) == std::vector<float>{22});
+  CHECK(values(Tensor(after.total)) == std::vector<float>{11});
+}
+
+TEST_CASE("loops and indices by a value that was stopped end with the group's error") {
+  Training training;
+  const DeviceScope device("GPU:0");
+  const Function counts_down = function([](const Tensor& x) {
+    using Inputs = std::vector<Tensor>;
+    return ops::while_loop([](const Inputs& y) { return ops::not_equal(ops::sum(y[0]), 0.0f); },
+                           [](const Inputs& y) { return Inputs{y[0] - 1.0f}; }, Inputs{x})[0];
+  });
+  const Function takes = function([](const Tensor& x) {
+    return ops::take(Tensor::from<float>({1, 2, 3}), ops::cast(x, DType::Int32), 0);
+  });
+  const Tensor stopped = training.run_first();
+  // Each waits for the step.
+  const auto waiting = [&](const Function& what) {
+    return std::async(std::launch::async, [&] {
+      const DeviceScope same("GPU:0");
+      return error_of([&] { values(what(stopped)); });
+    });
+  };
+  auto counted = waiting(counts_down);
+  auto taken = waiting(takes);
+  training.lose_second();
+  CHECK(counted.get().starts_with(kLost));
+  CHECK(taken.get().starts_with(kLost));
+  CHECK(error_of([&] { values(takes(stopped)); }).starts_with(kLost));
+}
+
+TEST_CASE("a value that is restored when its strategy has gone stays as it is") {
+  Variable total;
+  {
+    Training training;
+    total = training.total;
+    training.run_first();
+    training.lose_second();
+  }
+  total.assign(Tensor::from<float>({5}));
+  for (int i = 0; i < 2; ++i) CHECK(values(Tensor(total)) == std::vector<float>{5});
+}
+
+namespace {
+
+// Whose library has lost contact with another rank.
+class BrokenLink : public cuda::DeviceCollectives {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  int gpu() const override { return 0; }
+  void all_reduce(cuda::RuntimeStream*, std::span<const Segment>, DType, ReduceOp) override {}
+  void reduce_scatter(cuda::RuntimeStream*, const void*, void*, int64_t, DType, ReduceOp) override {
+  }
+  void all_gather(cuda::RuntimeStream*, const void*, void*, size_t) override {}
+  void broadcast(cuda::RuntimeStream*, void*, size_t, int) override {}
+  void check_state() override { throw cuda::RankUnreachable("a cable is loose"); }
+  void synchronize(const cuda::RuntimeEvent&) override {}
+  void abort() override { is_aborted = true; }
+  std::atomic<bool> is_aborted = false;
+};
+
+}  // namespace
+
+TEST_CASE("a fault that only the library knows of ends the group") {
+  BrokenLink link;
+  const auto process = std::make_shared<Process>(std::make_shared<Meeting>(), 0);
+  cuda::RunWatch watch(cuda::simulated::simulated_runtime(), {&link}, process, kLong,
+                       std::chrono::milliseconds(0));
+  while (!link.is_aborted) std::this_thread::yield();
+  CHECK(error_of([&] { std::rethrow_exception(watch.why_ended()); }) ==
+        "Internal: a cable is loose");
 }
 
 TEST_CASE("what all processes have begun is completed where one of them takes part no more") {

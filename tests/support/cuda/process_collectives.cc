@@ -88,7 +88,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
       const size_t bytes = bytes_of(segment, dtype);
       if (bytes == 0) continue;
       std::byte* out = Memory::open(segment.out);
-      if (one.given.size() < size_) {
+      if (one.given.size() < size_ || aborted_) {
         std::memset(out, kRubbish, bytes);
         continue;
       }
