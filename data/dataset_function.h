@@ -23,10 +23,7 @@ auto call_on_host(F& f, const Element& element, Parameters<Args...>,
                 (std::is_same_v<std::remove_cvref_t<Args>, Element> && ...)) {
     return f(element);
   } else {
-    check<InvalidArgument>(
-        element.size() == sizeof...(Args),
-        "the function takes {} arguments, but the elements have {} components: {}.",
-        sizeof...(Args), element.size(), spec_of(element).to_string());
+    require_components(element, sizeof...(Args));
     return f(argument<Args>(element, kIndex)...);
   }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/element.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "framework/core/strings.h"
@@ -145,6 +147,21 @@ ElementSpec spec_of(const Element& element) {
   for (const Tensor& tensor : element.tensors()) spec.types.push_back(type_of(tensor));
   spec.structure = element.structure();
   return spec;
+}
+
+void require_components(const Element& element, size_t arguments) {
+  const size_t components = element.size();
+  if (components == arguments) return;
+  const auto counted = [](size_t count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  };
+  const bool is_one_of_all = components == 1 && element.tensors().size() == arguments;
+  raise<InvalidArgument>(
+      "the function takes {}, but the elements have {}: {}.{}", counted(arguments, "argument"),
+      counted(components, "component"), spec_of(element).to_string(),
+      is_one_of_all ? " Take it as one const Tensors&; or, where a function gave these tensors as "
+                      "one Tensors, have it return their list() in place of that."
+                    : "");
 }
 
 ElementSpec as_signature(const ElementSpec& spec) {

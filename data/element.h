@@ -96,6 +96,9 @@ struct ElementSpec {
 
 ElementSpec spec_of(const Element& element);
 
+// InvalidArgument unless the element has a component for each of a function's arguments.
+void require_components(const Element& element, size_t arguments);
+
 // A user's output_signature: without a structure, each tensor is a component of its own.
 ElementSpec as_signature(const ElementSpec& spec);
 

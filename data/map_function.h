@@ -111,11 +111,7 @@ Element call_with(F& f, const Element& element, Parameters<Args...>,
                 (std::is_same_v<std::remove_cvref_t<Args>, Element> && ...)) {
     return to_element(f(element));
   } else {
-    if (element.size() != sizeof...(Args)) {
-      raise<InvalidArgument>(
-          "the function takes {} arguments, but the elements have {} components: {}.",
-          sizeof...(Args), element.size(), spec_of(element).to_string());
-    }
+    require_components(element, sizeof...(Args));
     return to_element(f(argument<Args>(element, kIndex)...));
   }
 }

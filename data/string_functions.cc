@@ -81,6 +81,13 @@ struct Split {
   using Arguments = SplitOptions;
   static Tensor call(const Tensor& input, const Arguments& a) { return strings::split(input, a); }
 };
+struct UnicodeSplit {
+  static constexpr const char* kName = "strings.unicode_split";
+  using Arguments = OneText;
+  static Tensor call(const Tensor& input, const Arguments& a) {
+    return strings::unicode_split(input, a.text);
+  }
+};
 struct Lower {
   static constexpr const char* kName = "strings.lower";
   using Arguments = OneText;
@@ -164,6 +171,9 @@ void add_all(Registry<HostFunctionKind>& registry) {
 namespace functions {
 
 StringFunction split(const SplitOptions& options) { return made_of<Split>(options); }
+StringFunction unicode_split(const std::string& input_encoding) {
+  return made_of<UnicodeSplit>({input_encoding});
+}
 StringFunction lower(const std::string& encoding) { return made_of<Lower>({encoding}); }
 StringFunction upper(const std::string& encoding) { return made_of<Upper>({encoding}); }
 StringFunction strip() { return made_of<Strip>({}); }
@@ -189,10 +199,10 @@ StringFunction read_file() { return made_of<ReadFile>({}); }
 }  // namespace strings
 
 void register_string_functions(Registry<HostFunctionKind>& registry) {
-  strings::add_all<strings::Split, strings::Lower, strings::Upper, strings::Strip, strings::Length,
-                   strings::ReduceJoin, strings::Substr, strings::RegexReplace,
-                   strings::RegexFullMatch, strings::ToNumber, strings::AsString,
-                   strings::ReadFile>(registry);
+  strings::add_all<strings::Split, strings::UnicodeSplit, strings::Lower, strings::Upper,
+                   strings::Strip, strings::Length, strings::ReduceJoin, strings::Substr,
+                   strings::RegexReplace, strings::RegexFullMatch, strings::ToNumber,
+                   strings::AsString, strings::ReadFile>(registry);
 }
 
 }  // namespace cornu::data

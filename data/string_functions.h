@@ -37,6 +37,7 @@ class StringFunction {
 namespace functions {
 
 StringFunction split(const SplitOptions& options = {});
+StringFunction unicode_split(const std::string& input_encoding = "UTF-8");
 StringFunction lower(const std::string& encoding = "");
 StringFunction upper(const std::string& encoding = "");
 StringFunction strip();

@@ -47,6 +47,24 @@ std::vector<std::string_view> parts_at(std::string_view text, std::string_view s
   return parts;
 }
 
+// What `parts` gives of each string, along a new last axis, filled up with "".
+template <class F>
+Tensor parts_of_each(const Tensor& input, const char* who, const F& parts) {
+  std::vector<decltype(parts(std::string()))> rows;
+  size_t most = 0;
+  for (const std::string& text : strings_of(input, who)) {
+    rows.push_back(parts(text));
+    most = std::max(most, rows.back().size());
+  }
+  Tensor result = Tensor::empty(input.shape().concat({static_cast<int64_t>(most)}), DType::String);
+  auto place = result.mutable_data<std::string>().begin();
+  for (const auto& row : rows) {
+    std::copy(row.begin(), row.end(), place);
+    place += static_cast<std::ptrdiff_t>(most);
+  }
+  return result;
+}
+
 std::string changed_case(const std::string& text, const std::string& encoding, bool upper) {
   if (!encoding.empty()) return utf8_case(text, upper);
   std::string result = text;
@@ -67,26 +85,20 @@ Tensor with_case(const Tensor& input, const std::string& encoding, bool upper, c
 }  // namespace
 
 Tensor split(const Tensor& input, const SplitOptions& options) {
-  const auto texts = strings_of(input, "split");
-  std::vector<std::vector<std::string_view>> rows;
-  size_t most = 0;
-  for (const std::string& text : texts) {
-    if (options.maxsplit == 0) {
-      rows.push_back({text});
-    } else if (options.sep.empty()) {
-      rows.push_back(parts_at_white(text, options.maxsplit));
-    } else {
-      rows.push_back(parts_at(text, options.sep, options.maxsplit));
-    }
-    most = std::max(most, rows.back().size());
-  }
-  Tensor result = Tensor::empty(input.shape().concat({static_cast<int64_t>(most)}), DType::String);
-  auto place = result.mutable_data<std::string>().begin();
-  for (const auto& row : rows) {
-    std::copy(row.begin(), row.end(), place);
-    place += static_cast<std::ptrdiff_t>(most);
-  }
-  return result;
+  return parts_of_each(input, "split", [&](const std::string& text) {
+    if (options.maxsplit == 0) return std::vector<std::string_view>{text};
+    if (options.sep.empty()) return parts_at_white(text, options.maxsplit);
+    return parts_at(text, options.sep, options.maxsplit);
+  });
+}
+
+Tensor unicode_split(const Tensor& input, const std::string& input_encoding) {
+  check<InvalidArgument>(
+      input_encoding == "UTF-8",
+      "strings::unicode_split: expected an input_encoding of \"UTF-8\", got \"{}\".",
+      input_encoding);
+  return parts_of_each(input, "unicode_split",
+                       [](const std::string& text) { return utf8_characters(text); });
 }
 
 Tensor lower(const Tensor& input, const std::string& encoding) {

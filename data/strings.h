@@ -28,6 +28,9 @@ struct SplitOptions {
 // The parts of each string, along a new last axis that is as long as the most parts; shorter rows
 // are filled up with "". (tf.strings.split gives a ragged tensor of these.) Of a scalar: (parts).
 Tensor split(const Tensor& input, const SplitOptions& options = {});
+// The characters of each string of UTF-8, in the same form; what is no UTF-8 becomes U+FFFD.
+// InvalidArgument for another encoding.
+Tensor unicode_split(const Tensor& input, const std::string& input_encoding = "UTF-8");
 
 // encoding: "" changes ASCII letters alone, "utf-8" all letters that have another case, one by one.
 Tensor lower(const Tensor& input, const std::string& encoding = "");

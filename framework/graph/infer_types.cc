@@ -92,6 +92,11 @@ std::vector<TensorType> infer_types(
     if (known) return types;
   } catch (const Error& error) {
     if (known) throw;
+    try {
+      types = output_types(kMultipleSizes[0]);
+      return open_where_different(std::move(types), output_types(kMultipleSizes[1]));
+    } catch (const Error&) {  // NOLINT: the first one tells
+    }
     std::string text = error.what();
     try {
       output_types(kSubstituteSizes[1]);

@@ -15,6 +15,9 @@ inline constexpr std::array<int64_t, 2> kSubstituteSizes = {83, 89};
 // One that differs from these when it is divided by 64, too (a picture's, by strides). What holds a
 // limited number may not take it.
 inline constexpr int64_t kDistantSize = 179;
+// Where these can't be, since parts of a fixed number of rows are made of an axis: multiples of
+// such numbers.
+inline constexpr std::array<int64_t, 2> kMultipleSizes = {480, 960};
 
 // The types with sizes for their unknown axes: `size`, and `step` more for each further one.
 std::vector<TensorType> with_sizes(std::vector<TensorType> types, int64_t size, int64_t step = 0);

@@ -8,6 +8,7 @@
 
 #include "framework/core/random.h"
 #include "framework/core/threads.h"
+#include "framework/model/constants.h"
 #include "framework/model/register.h"
 #include "framework/model/serialized.h"
 #include "framework/ops/ops.h"
@@ -173,12 +174,22 @@ void add_class(Registry<InitializerFactory>& registry, const char* key, double o
   });
 }
 
+Initializer read_constant(const Json& config) {
+  const Json* value = config.find("value");
+  if (!value) return Constant();
+  if (is_constant(*value)) return Constant(parse_constant(*value));
+  check<InvalidArgument>(value->is_number() || value->is_bool() || value->is_array(),
+                         "Constant: expected 'value' to be a number or an array, got {}.",
+                         value->excerpt());
+  return Constant(literal_tensor(*value));
+}
+
 }  // namespace
 
 void register_all(Registry<InitializerFactory>& registry) {
   registry.add("Zeros", [](const Json&) -> Initializer { return Zeros(); });
   registry.add("Ones", [](const Json&) -> Initializer { return Ones(); });
-  add_class<Constant>(registry, "value", 0.0);
+  registry.add("Constant", read_constant);
   add_class<Identity>(registry, "gain", 1.0);
   add_class<RandomNormal, RandomNormalOptions>(registry);
   add_class<TruncatedNormal, TruncatedNormalOptions>(registry);
@@ -208,11 +219,33 @@ Tensor Ones::operator()(const Shape& shape, DType dtype) const {
   return generate(shape, dtype, [](int64_t) { return 1; });
 }
 
-Tensor Constant::operator()(const Shape& shape, DType dtype) const {
-  return generate(shape, dtype, [this](int64_t) { return value_; });
+Constant::Constant(const Tensor& value) : value_(value) {
+  check<InvalidArgument>(value.defined() && !value.is_symbolic(),
+                         "Constant: expected a number or a tensor of values, got {}.",
+                         value.defined() ? "a symbolic one" : "none");
 }
 
-Json Constant::get_config() const { return Json::object({{"value", value_}}); }
+Tensor Constant::operator()(const Shape& shape, DType dtype) const {
+  if (value_.rank() == 0) {
+    const double value = value_.is_weak() ? value_.weak_value() : value_.item<double>();
+    return generate(shape, dtype, [=](int64_t) { return value; });
+  }
+  const Shape& own = value_.shape();
+  const int64_t more = shape.rank() - own.rank();
+  bool fits = more >= 0;
+  for (int64_t i = 0; fits && i < own.rank(); ++i) fits = own[i] == 1 || own[i] == shape[more + i];
+  check<InvalidArgument>(fits,
+                         "Constant: expected a value that broadcasts to the weight's shape {}, got "
+                         "one of shape {}.",
+                         shape, own);
+  return ops::broadcast_to(ops::cast(value_, dtype), shape);
+}
+
+Json Constant::get_config() const {
+  const bool is_exact = value_.is_weak() && is_floating(value_.dtype());
+  return Json::object(
+      {{"value", is_exact ? Json(value_.weak_value()) : serialize_constant(value_)}});
+}
 
 Tensor Identity::operator()(const Shape& shape, DType dtype) const {
   check<InvalidArgument>(shape.rank() == 2, "Identity: expected the shape of a matrix, got {}.",

@@ -29,15 +29,19 @@ class Ones : public InitializerImpl {
   std::string class_name() const override { return "Ones"; }
 };
 
+// A number, or numbers that broadcast to the weight's shape, as a table of word vectors does:
+// `.embeddings_initializer = initializers::Constant(vectors)`. Files hold them as text: give large
+// ones to layers that aren't saved, or by set_weights. InvalidArgument for a tensor without values,
+// and, when a weight is made, for one that doesn't broadcast to its shape.
 class Constant : public InitializerImpl {
  public:
-  explicit Constant(double value = 0.0) : value_(value) {}
+  explicit Constant(const Tensor& value = 0.0);
   Tensor operator()(const Shape& shape, DType dtype) const override;
   std::string class_name() const override { return "Constant"; }
   Json get_config() const override;
 
  private:
-  double value_;
+  Tensor value_;
 };
 
 // `gain` on the diagonal of a matrix. InvalidArgument unless the shape has two axes.

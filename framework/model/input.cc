@@ -38,7 +38,8 @@ Shape shape_of_tensor(const InputOptions& options, const std::string& who) {
 Shape shape_of_options(const InputOptions& options, const std::string& who) {
   check<InvalidArgument>(options.shape.has_value() != options.batch_shape.has_value(),
                          "{}: expected either a shape (of one example) or a batch_shape, got {}. "
-                         "For example Input({{.shape = {{28, 28, 1}}}}).",
+                         "For example Input({{.shape = {{28, 28, 1}}}}), or of one number an "
+                         "example Input({{.shape = Shape()}}).",
                          who, options.shape ? "both" : "neither");
   Shape shape = options.batch_shape
                     ? *options.batch_shape

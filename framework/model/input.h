@@ -11,7 +11,7 @@ namespace cornu {
 
 // Arguments of Input, in Keras's order.
 struct InputOptions {
-  OptionalShape shape = {};                // of one example
+  OptionalShape shape = {};                // of one example; Shape() of one number ({}: None)
   std::optional<int64_t> batch_size = {};  // None: unknown
   std::optional<DTypeLike> dtype = {};     // None: float32, or the tensor's
   OptionalShape batch_shape = {};          // instead of the two above

@@ -412,6 +412,7 @@ class LayerHandle : public Handle<Layer> {
   Layer& get() const { return required("LayerHandle", "a layer"); }
 
   const std::string& name() const { return get().name(); }
+  std::string class_name() const { return get().class_name(); }
   bool built() const { return get().built(); }
   // Makes the weights for an input of this shape: what the first call does.
   void build(const Shape& input_shape) const { get().ensure_built({input_shape}); }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "framework/core/checked.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/math.h"
 #include "framework/ops/reduce.h"
@@ -147,14 +148,17 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int64_t>& a
     for (int64_t axis : summed) pairs.push_back(x.shape().normalize_axis(axis, "tensordot"));
     std::vector<int64_t> order;
     Shape free;
+    int64_t inner = 1;
     for (int64_t axis = 0; axis < x.rank(); ++axis) {
-      if (std::find(pairs.begin(), pairs.end(), axis) != pairs.end()) continue;
+      if (std::find(pairs.begin(), pairs.end(), axis) != pairs.end()) {
+        inner = Checked(inner, "tensordot") * x.shape()[axis];
+        continue;
+      }
       order.push_back(axis);
       free.push_back(x.shape()[axis]);
     }
     order.insert(summed_first ? order.begin() : order.end(), pairs.begin(), pairs.end());
     const int64_t rows = free.num_elements();
-    const int64_t inner = rows == 0 ? 0 : x.num_elements() / rows;
     const Tensor moved = transpose(x, order);
     return std::pair(reshape(moved, summed_first ? Shape{inner, rows} : Shape{rows, inner}), free);
   };

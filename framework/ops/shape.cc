@@ -42,6 +42,23 @@ Tensor unchanged(const Tensor& x) {
   return x.mask().defined() ? x.strong().with_mask(Tensor()) : x.strong();
 }
 
+// The open axis of `target` for a tensor without rows: what it is for any number of them.
+// kUnknown where that can't be told.
+int64_t size_within_rows(const Shape& from, const Shape& target) {
+  Checked inner(1, "reshape");
+  Checked known(1, "reshape");
+  int64_t empty_axes = 0;
+  for (const int64_t size : from) {
+    if (size == 0) ++empty_axes;
+    if (size > 0) inner = inner * size;
+  }
+  for (const int64_t size : target) {
+    if (size == 0) --empty_axes;
+    if (size > 0) known = known * size;
+  }
+  return empty_axes == 0 && inner % known == 0 ? inner / known : kUnknown;
+}
+
 // Bool tensor of x's shape that is true everywhere, for shapes that aren't known yet.
 Tensor true_like(const Tensor& x) { return logical_or(equal(x, x), not_equal(x, x)); }
 
@@ -60,7 +77,9 @@ Tensor reshape(const Tensor& x, const Shape& newshape) {
     for (int64_t size : target) known = known * (size == kUnknown ? 1 : size);
     const int64_t count = x.num_elements();
     for (int64_t axis = 0; axis < target.rank(); ++axis) {
-      if (target[axis] == kUnknown && known > 0 && count % known == 0) target[axis] = count / known;
+      if (target[axis] != kUnknown) continue;
+      if (known > 0 && count % known == 0) target[axis] = count / known;
+      if (known == 0 && count == 0) target[axis] = size_within_rows(x.shape(), target);
     }
     // Of an unknown number of rows some may fit: the op decides.
     check<InvalidArgument>((target.is_static() && target.num_elements() == count) ||

@@ -14,7 +14,8 @@
 namespace cornu::ops {
 
 // One axis of `newshape` may be -1: what is left. On a placeholder with an unknown axis that one
-// must be -1.
+// must be -1. Of no rows, as a replica may get, `reshape(x, {x.dim(0), -1, 8})` has the axis that
+// it has of any number of them, where NumPy refuses it.
 Tensor reshape(const Tensor& x, const Shape& newshape);
 // To one axis.
 Tensor ravel(const Tensor& x);

@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <map>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "framework/core/logging.h"
@@ -202,6 +205,37 @@ class Loading {
     }
   }
 
+  // 0 of "dense", 2 of "dense_2", for a Dense; none for names that weren't counted.
+  static std::optional<int64_t> number_in(std::string_view name, const std::string& class_name) {
+    const std::string own = to_snake_case(class_name);
+    if (!name.starts_with(own)) return std::nullopt;
+    name.remove_prefix(own.size());
+    if (name.empty()) return 0;
+    int64_t number = 0;
+    const char* end = name.data() + name.size();
+    const bool is_number = name.size() > 1 && name[0] == '_' &&
+                           std::from_chars(name.data() + 1, end, number).ptr == end;
+    return is_number ? std::optional(number) : std::nullopt;
+  }
+
+  // Whether the names of layers of a class were counted in the same order, of the model that was
+  // saved from another number on: where others were made before.
+  bool counted_alike(const std::string& class_name) const {
+    std::map<int64_t, int64_t> numbers;  // of the model's layers, by those in the file
+    for (const auto& [layer, name] : layers_) {
+      if (layer->class_name() != class_name) continue;
+      const auto there = number_in(name, class_name);
+      const auto here = number_in(layer->name(), class_name);
+      if (there && here) numbers.emplace(*there, *here);
+    }
+    int64_t last = -1;
+    for (const auto& [there, here] : numbers) {
+      if (here <= last) return false;
+      last = here;
+    }
+    return true;
+  }
+
   // Files number layers of a class, by Keras's order of the graph. Where another one of the model
   // has the name that a layer had, the models may not be the same.
   void warn_of_places() const {
@@ -209,8 +243,11 @@ class Loading {
     for (const auto& [layer, name] : layers_) by_name.emplace(layer->name(), layer);
     for (const auto& [layer, name] : layers_) {
       const auto other = by_name.find(name);
+      const std::string class_name = layer->class_name();
       if (name == layer->name() || other == by_name.end() ||
-          other->second->class_name() != layer->class_name()) {
+          other->second->class_name() != class_name ||
+          (number_in(name, class_name) && number_in(layer->name(), class_name) &&
+           counted_alike(class_name))) {
         continue;
       }
       return logging::warn(fmt::format(

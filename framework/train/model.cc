@@ -352,6 +352,34 @@ Profile Model::profile(const Tensors& x, const ProfileOptions& options) {
   return profile(x, Tensors(), options);
 }
 
+namespace {
+
+// While it lives, compute_loss of a model gives this replica's part of the loss, as loss objects
+// do: what an override adds to it is a part, too.
+class LossOfParts {
+ public:
+  explicit LossOfParts(const Model& model) : outer_(std::exchange(current, &model)) {}
+  ~LossOfParts() { current = outer_; }
+  LossOfParts(const LossOfParts&) = delete;
+  LossOfParts& operator=(const LossOfParts&) = delete;
+  static bool asked_of(const Model& model) { return current == &model; }
+
+ private:
+  static thread_local const Model* current;
+  const Model* outer_;
+};
+thread_local const Model* LossOfParts::current = nullptr;
+
+// Of a replica's part; figures by example are its own.
+Tensor whole_loss(const Tensor& part) { return part.rank() == 0 ? sum_of_parts(part) : part; }
+
+Tensor loss_of_step(Model& model, const Batch& data, const Tensors& y_pred) {
+  const LossOfParts parts(model);
+  return whole_loss(model.compute_loss(data.x, data.y, y_pred, data.sample_weight));
+}
+
+}  // namespace
+
 NamedValues<Tensor> Model::train_step(const Batch& data) {
   if (object_) return object_->train_step(data);
   std::vector<Tensor> gradients;
@@ -360,7 +388,7 @@ NamedValues<Tensor> Model::train_step(const Batch& data) {
   {
     GradientTape tape;
     y_pred = (*this)(data.x, {.training = true});
-    loss = compute_loss(data.x, data.y, y_pred, data.sample_weight);
+    loss = loss_of_step(*this, data, y_pred);
     // Layers of subclassed models may have been built by the call just now.
     gradients = tape.gradient(optimizer().impl().scale_loss(loss), trainable_variables());
   }
@@ -373,7 +401,7 @@ NamedValues<Tensor> Model::train_step(const Batch& data) {
 NamedValues<Tensor> Model::test_step(const Batch& data) {
   if (object_) return object_->test_step(data);
   const Tensors y_pred = (*this)(data.x, {.training = false});
-  trainer_->track_loss(compute_loss(data.x, data.y, y_pred, data.sample_weight), data);
+  trainer_->track_loss(loss_of_step(*this, data, y_pred), data);
   return compute_metrics(data.x, data.y, y_pred, data.sample_weight);
 }
 
@@ -395,7 +423,7 @@ Tensor Model::compute_loss(const Tensors& x, const Tensors& y, const Tensors& y_
       "{} '{}': there is no loss to minimize. Give compile a loss, or add one "
       "with add_loss.",
       class_name(), name());
-  return total.rank() == 0 ? sum_of_parts(total) : total;
+  return LossOfParts::asked_of(*this) ? total : whole_loss(total);
 }
 
 NamedValues<Tensor> Model::compute_metrics(const Tensors& x, const Tensors& y,

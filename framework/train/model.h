@@ -370,9 +370,10 @@ class Model : public Layer {
   virtual NamedValues<Tensor> test_step(const Batch& data);
   virtual Tensors predict_step(const Batch& data);
   // The total: compiled losses, weighted, plus losses().
-  // Under a strategy's replicas it is the whole batch's, and its gradient this replica's part; an
-  // override that computes more than this one's adds parts, as distribute::compute_average_loss
-  // gives them.
+  // Under a strategy's replicas it is the whole batch's where a train_step of one's own calls it,
+  // and its gradient this replica's part. An override gives a part, as loss objects and
+  // distribute::compute_average_loss do, and may add parts to this one's: what train_step and
+  // test_step of Model show is the replicas' sum.
   virtual Tensor compute_loss(const Tensors& x, const Tensors& y, const Tensors& y_pred,
                               const Tensors& sample_weight);
   // Updates the compiled metrics and returns get_metrics_result().

@@ -89,6 +89,8 @@ class MergeLayer : public MergeBase<MergeOptions> {
   explicit MergeLayer(const MergeOptions& options)
       : MergeBase(kNames[static_cast<int>(kKind)], options) {}
 
+  void build_list(const std::vector<Shape>& shapes) override { check_shapes(shapes, 1); }
+
   Tensor compute_mask(const Tensors& inputs, const Tensor&) const override {
     Tensor mask = inputs[0].mask();
     for (const Tensor& input : inputs) mask = either(mask, input.mask());
@@ -96,7 +98,11 @@ class MergeLayer : public MergeBase<MergeOptions> {
   }
 
  protected:
-  void check_inputs(const std::vector<Shape>& shapes) const override {
+  // Once it is built, batches of size 1 broadcast too, as in Keras.
+  void check_inputs(const std::vector<Shape>& shapes) const override { check_shapes(shapes, 0); }
+
+  // `first`: the first axis along which inputs may broadcast.
+  void check_shapes(const std::vector<Shape>& shapes, int64_t first) const {
     require(kKind != MergeKind::Subtract || shapes.size() == 2, "expected 2 inputs, got {}.",
             shapes.size());
     int64_t rank = 1;
@@ -107,12 +113,14 @@ class MergeLayer : public MergeBase<MergeOptions> {
       require(shape.rank() > 0, "expected inputs (batch, …), got shapes {}.", shapes_text(shapes));
       const Shape next = widened(shape, rank);
       for (int64_t axis = 0; axis < rank; ++axis) {
-        const bool flexible = axis > 0 && (merged[axis] == 1 || next[axis] == 1);
+        const bool flexible = axis >= first && (merged[axis] == 1 || next[axis] == 1);
         require(merged[axis] == next[axis] || flexible || merged[axis] == kUnknown ||
                     next[axis] == kUnknown,
                 "expected inputs {}, got shapes {}.",
                 axis == 0 ? "of one batch size" : "that broadcast together", shapes_text(shapes));
-        if (merged[axis] == kUnknown || (axis > 0 && merged[axis] == 1)) merged[axis] = next[axis];
+        if (merged[axis] == kUnknown || (axis >= first && merged[axis] == 1)) {
+          merged[axis] = next[axis];
+        }
       }
     }
   }

@@ -99,8 +99,15 @@ TEST_CASE("a position in a mapped dataset") {
 
 TEST_CASE("mistakes in a map function show when the dataset is made") {
   CHECK(message_of<InvalidArgument>([] { pairs(2).map(&twice); }) ==
-        "map: the function takes 1 arguments, but the elements have 2 components: (int64 (), int64 "
+        "map: the function takes 1 argument, but the elements have 2 components: (int64 (), int64 "
         "()).");
+  const auto together = [](const Tensor& x, const Tensor& y) { return Tensors({x, y}); };
+  const auto sum = [](const Tensor& x, const Tensor& y) { return x + y; };
+  CHECK(message_of<InvalidArgument>([&] { pairs(2).map(together).map(sum); }) ==
+        "map: the function takes 2 arguments, but the elements have 1 component: ((int64 (), int64 "
+        "()),). Take it as one const Tensors&; or, where a function gave these tensors as one "
+        "Tensors, have it return their list() in place of that.");
+  pairs(2).map([&](const Tensor& x, const Tensor& y) { return together(x, y).list(); }).map(sum);
   CHECK(contains(
       message_of<InvalidArgument>([] {
         Dataset::from_tensor_slices(Tensor::empty({2, 3}, DType::Float32)).map([](const Tensor& x) {

@@ -63,6 +63,7 @@ TEST_CASE("functions of strings travel as objects") {
   check_travels(words()
                     .map(fn::split({.sep = "t", .maxsplit = 1}))
                     .map(fn::reduce_join({.axis = 0, .separator = "-"})));
+  check_travels(words().map(fn::unicode_split()).map(fn::reduce_join({.separator = " "})));
   check_travels(words().map(fn::upper("utf-8")).map(fn::length("UTF8_CHAR")));
   check_travels(words().map(fn::substr(1, 3)).map(fn::regex_replace("[aeiou]", "<\\0>", false)));
   check_travels(words().map(fn::regex_full_match("the.*"), {.num_parallel_calls = 2}));

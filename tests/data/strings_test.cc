@@ -40,6 +40,19 @@ TEST_CASE("strings::split gives parts, filled up to the most") {
         }).starts_with("strings::split: expected strings, got Tensor("));
 }
 
+// Values of tf.strings.unicode_split.
+TEST_CASE("strings::unicode_split gives characters, filled up to the most") {
+  const Tensor parts = strings::unicode_split(t({"a\u00e9b", "", "\u65e5\u672c"}));
+  CHECK(parts.shape() == Shape{3, 3});
+  CHECK(texts(parts) == Texts{"a", "\u00e9", "b", "", "", "", "\u65e5", "\u672c", ""});
+  CHECK(texts(strings::unicode_split(s("x\xffy"), "UTF-8")) == Texts{"x", "\ufffd", "y"});
+  CHECK(texts(strings::unicode_split(s("\xe6\x97"))) == Texts{"\ufffd"});
+  CHECK(texts(strings::unicode_split(s("\xed\xa0\x80"))) == Texts{"\ufffd", "\ufffd", "\ufffd"});
+  CHECK(strings::unicode_split(s("")).shape() == Shape{0});
+  CHECK(message_of([] { strings::unicode_split(s("a"), "UTF-16-BE"); }) ==
+        "strings::unicode_split: expected an input_encoding of \"UTF-8\", got \"UTF-16-BE\".");
+}
+
 TEST_CASE("strings have cases, lengths and parts, in bytes or characters") {
   CHECK(texts(strings::lower(t({"AbZ[", "\xC3\x84"}))) == Texts{"abz[", "\xC3\x84"});
   CHECK(texts(strings::lower(t({"ÄB", "Я"}), "utf-8")) == Texts{"äb", "я"});

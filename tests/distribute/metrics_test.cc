@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <functional>
+#include <memory>
 
 #include "tests/distribute/models.h"
 
@@ -112,7 +114,63 @@ class Tracked : public Model {
   metrics::Mean tracker_{{.name = "tracked"}};
 };
 
+// A loss of one's own in Model's steps, of loss objects alone, or beside the compiled one.
+class OwnLoss : public Model {
+ public:
+  explicit OwnLoss(bool with_compiled) : with_compiled_(with_compiled) {}
+  Tensor call(const Tensor& x, const CallArgs& args) override { return dense_(x, args); }
+  Tensor compute_loss(const Tensors& x, const Tensors& y, const Tensors& y_pred,
+                      const Tensors& sample_weight) override {
+    const Tensor own = 0.5 * absolute_(y, y_pred) + 2 * huber_(y, 2 * Tensor(y_pred));
+    return with_compiled_ ? own + Model::compute_loss(x, y, y_pred, sample_weight) : own;
+  }
+
+ private:
+  bool with_compiled_;
+  layers::Dense dense_{{.units = 1, .kernel_initializer = "ones"}};
+  losses::MeanAbsoluteError absolute_;
+  losses::Huber huber_;
+};
+
+// What training and evaluating a model shows of its loss, and the kernel that it ends with.
+std::vector<double> losses_of(const std::function<std::unique_ptr<Model>()>& make, int64_t rows) {
+  clear_session();
+  const auto model = make();
+  model->compile({.optimizer = optimizers::SGD({.learning_rate = 0.01}), .loss = "mse"});
+  const Tensor x = random::normal({rows, 3}, {.seed = 1});
+  const Tensor y = random::normal({rows, 1}, {.seed = 2});
+  const History history =
+      model->fit(x, y, {.batch_size = 8, .epochs = 2, .verbose = 0, .shuffle = false});
+  std::vector<double> found = history["loss"];
+  found.push_back(model->evaluate(x, y, {.batch_size = 8, .verbose = 0})["loss"]);
+  for (const float weight : model->weights()[0].stored().to_vector<float>())
+    found.push_back(weight);
+  return found;
+}
+
 }  // namespace
+
+TEST_CASE("an overridden compute_loss gives parts, of which the loss is the sum") {
+  for (const bool with_compiled : {false, true}) {
+    const auto make = [=] { return std::make_unique<OwnLoss>(with_compiled); };
+    for (const int64_t rows : {15, 9}) {  // the last batch is uneven, or leaves replicas none
+      const std::vector<double> expected = losses_of(make, rows);
+      for (const StrategyKind& kind : strategy_kinds()) {
+        for (const int replicas : test::replica_counts()) {
+          CAPTURE(kind.name);
+          CAPTURE(replicas);
+          const Strategy strategy = kind.make(replicas);
+          const auto scope = strategy.scope();
+          const std::vector<double> found = losses_of(make, rows);
+          REQUIRE(found.size() == expected.size());
+          for (size_t i = 0; i < found.size(); ++i) {
+            CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-5));
+          }
+        }
+      }
+    }
+  }
+}
 
 TEST_CASE("a loss tracked in a train_step of one's own is the whole batch's") {
   const auto train = [](int64_t rows) {

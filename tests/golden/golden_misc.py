@@ -105,6 +105,11 @@ def fixed_initializer_cases():
     yield "identity_wide", initializers.Identity(), (2, 5)
     yield "constant_one", initializers.Constant(-2.0), (1,)
     yield "constant_default", initializers.Constant(), (3, 1, 2)
+    matrix = keras.ops.convert_to_tensor([[1.5, -2.0, 0.0], [0.25, 3.0, 1.0]])
+    yield "constant_matrix", initializers.Constant(matrix), (2, 3)
+    yield "constant_rows", initializers.Constant(matrix), (2, 2, 3)
+    column = keras.ops.convert_to_tensor([[4], [-1]], dtype="int32")
+    yield "constant_column", initializers.Constant(column), (2, 3)
     stft = initializers.STFT
     yield "stft", stft(), (8, 1, 5)
     yield "stft_large", stft(periodic=True), (200, 1, 9)

@@ -235,6 +235,12 @@ TEST_CASE("inputs that can't be merged") {
         "4).");
   CHECK(call_error(layers::Add({.name = "a"}), {{2, 3}, {1, 3}}) ==
         "InvalidArgument: Add 'a': expected inputs of one batch size, got shapes (2, 3), (1, 3).");
+  const Tensor one = Input({.shape = {3}});
+  const Tensor many = Input({.shape = {3}});
+  const Model sum({one, many}, layers::Add({.name = "a"})({one, many}));
+  CHECK(Tensor(LayerHandle(sum)({ops::ones({1, 3}), ops::ones({4, 3})})).shape() == Shape{4, 3});
+  CHECK(call_error(LayerHandle(sum), {{2, 3}, {4, 3}}) ==
+        "InvalidArgument: Add 'a': expected inputs of one batch size, got shapes (2, 3), (4, 3).");
   CHECK(call_error(layers::Subtract({.name = "s"}), {{2, 3}}) ==
         "InvalidArgument: Subtract 's': expected 2 inputs, got 1.");
   CHECK(call_error(layers::Dot({.axes = 1, .name = "d"}), {{2, 3}, {2, 4}}) ==

@@ -7,12 +7,15 @@
 
 #include "framework/core/random.h"
 #include "framework/core/threads.h"
+#include "framework/graph/function.h"
 #include "framework/model/activations.h"
 #include "framework/model/constraints.h"
 #include "framework/model/initializers.h"
+#include "framework/model/input.h"
 #include "framework/model/regularizers.h"
 #include "framework/model/stft_initializer.h"
 #include "framework/ops/ops.h"
+#include "layers/core/dense.h"
 #include "tests/support/errors.h"
 
 using namespace cornu;
@@ -149,6 +152,47 @@ TEST_CASE("seeds decide the values, thread counts don't") {
   CHECK_FALSE(same_bytes(a, b));
   set_random_seed(3);
   CHECK(same_bytes(a, unseeded(shape, DType::Float32)));
+}
+
+TEST_CASE("a constant may be an array, which files have in several forms") {
+  const Tensor rows = {{1.5, -2.0}, {0.0, 3.0}};
+  const auto layer =
+      layers::Dense({.units = 2, .kernel_initializer = initializers::Constant(rows)});
+  layer(ops::ones({1, 2}));
+  CHECK(same_bytes(layer.weight("kernel"), rows));
+  // Made while a function is traced.
+  const auto traced =
+      layers::Dense({.units = 2, .kernel_initializer = initializers::Constant(rows)});
+  function([&](const Tensor& x) { return Tensor(traced(x)); })(ops::ones({1, 2}));
+  CHECK(same_bytes(traced.weight("kernel"), rows));
+
+  const auto read = [](const std::string& value) {
+    const Json json = Json::parse(
+        R"({"module": "keras.initializers", "class_name": "Constant", "config": {"value": )" +
+        value + R"(}, "registered_name": null})");
+    return (*initializer_from_json(json))({2, 2}, DType::Float32).to_vector<float>();
+  };
+  using Values = std::vector<float>;
+  CHECK(read("[[1, 2], [3, 4]]") == Values{1, 2, 3, 4});
+  CHECK(
+      read(R"({"class_name": "__numpy__", "config": {"value": [0.5, 1.5], "dtype": "float64"}})") ==
+      Values{0.5, 1.5, 0.5, 1.5});
+  CHECK(read("0.25") == Values{0.25, 0.25, 0.25, 0.25});
+  CHECK(read("3") == Values{3, 3, 3, 3});
+  CHECK(serialize(Initializer(initializers::Constant(0.1))).at("config").dump() ==
+        R"({"value": 0.1})");
+  CHECK(message_of([&] { read("\"x\""); }) ==
+        "Constant: expected 'value' to be a number or an array, got \"x\".");
+  CHECK(message_of([&] {
+          const Initializer constant = initializers::Constant(rows);
+          (*constant)({3, 2, 3}, DType::Float32);
+        }) ==
+        "Constant: expected a value that broadcasts to the weight's shape (3, 2, 3), got one of "
+        "shape (2, 2).");
+  CHECK(message_of([] { initializers::Constant{Tensor()}; }) ==
+        "Constant: expected a number or a tensor of values, got none.");
+  CHECK(message_of([] { initializers::Constant{Input({.shape = {2}})}; }) ==
+        "Constant: expected a number or a tensor of values, got a symbolic one.");
 }
 
 TEST_CASE("initializers make the dtype asked for") {

@@ -113,6 +113,10 @@ TEST_CASE("matmul, dot, tensordot and outer of other ranks") {
       },
       {a, c}, {2, 2}, contracted);
   check_values(ops::tensordot(row, matrix, 1), {2}, {4, 5});
+  const Tensor none = Tensor::empty({0, 3, 4}, DType::Float64);
+  CHECK(ops::tensordot(none, ops::ones({4, 5}, DType::Float64), 1).shape() == Shape{0, 3, 5});
+  CHECK(ops::tensordot(ops::ones({4, 3, 5}, DType::Float64), none, {0, 1}, {2, 1}).shape() ==
+        Shape{5, 0});
   check_values(ops::outer(row, Tensor::from(std::vector<double>{1, 10})), {3, 2},
                {1, 10, 2, 20, 3, 30});
 }

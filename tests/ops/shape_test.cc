@@ -53,7 +53,18 @@ TEST_CASE("reshape, ravel, expand_dims, squeeze") {
   const Tensor y = ops::reshape(x, {1, 6, 1, 4});
   check_op([](const Inputs& in) { return ops::squeeze(in[0]); }, {y}, {6, 4}, values);
   check_op([](const Inputs& in) { return ops::squeeze(in[0], -2); }, {y}, {1, 6, 4}, values);
-  check_values(ops::reshape(Tensor::empty({0, 4}, DType::Float32), {0, 7}), {0, 7}, {});
+  const Tensor empty = Tensor::empty({0, 4}, DType::Float32);
+  check_values(ops::reshape(empty, {0, 7}), {0, 7}, {});
+  check_values(ops::reshape(empty, {-1, 7}), {0, 7}, {});
+  check_values(ops::reshape(empty, {0, -1}), {0, 4}, {});
+  check_values(ops::reshape(Tensor::empty({0, 6, 4}, DType::Float32), {0, -1, 2, 3}), {0, 4, 2, 3},
+               {});
+  CHECK(message_of([&] {
+          ops::reshape(empty, {0, -1, 3});
+        }) == "reshape: expected a shape of 0 elements, as (0, 4) has, got (0, None, 3).");
+  CHECK(message_of([&] {
+          ops::reshape(empty, {0, 0, -1});
+        }) == "reshape: expected a shape of 0 elements, as (0, 4) has, got (0, 0, None).");
 }
 
 TEST_CASE("transpose, swapaxes, moveaxis") {

@@ -124,4 +124,11 @@ TEST_CASE("weights that go to a layer of another name are told of, where the mod
       "layers has it, though the model has a layer 'a'."));
   CHECK(warnings(branches(true, "a"), branches(true, "a")).empty());
   CHECK(warnings(branches(true, "c", "d"), branches(false, "a")).empty());
+  // Names that were counted, from another number on.
+  CHECK(warnings(branches(true, "dense", "dense_1"), branches(true, "dense_1", "dense_2")).empty());
+  CHECK(warnings(branches(true, "dense_9", "dense_10"), branches(true, "dense_8", "dense_9"))
+            .empty());
+  CHECK(test::contains(
+      warnings(branches(true, "dense", "dense_1"), branches(false, "dense", "dense_1")),
+      "weights that a layer 'dense' had go to Dense 'dense_1', as the order of the model's"));
 }

@@ -364,7 +364,48 @@ TEST_CASE("errors of a call on placeholders show None") {
   });
   CHECK(text.find("a value of a call on shapes alone, before any data (ops::where and ops::cond "
                   "choose by a value there)") != std::string::npos);
-  CHECK(message_of([] { Input({}); }).starts_with("Input: expected either a shape"));
+  CHECK(
+      message_of([] { Input({.shape = {}}); }) ==
+      "Input: expected either a shape (of one example) or a batch_shape, got neither. For example "
+      "Input({.shape = {28, 28, 1}}), or of one number an example Input({.shape = Shape()}).");
+  CHECK(Input({.shape = Shape()}).shape() == Shape{kUnknown});
+}
+
+TEST_CASE("all but the batch normalizations among a model's last layers are unfrozen") {
+  const Tensor x = Input({.shape = {4}});
+  Tensor y = layers::Dense({.units = 3})(x);
+  y = layers::BatchNormalization()(y);
+  y = layers::Dense({.units = 2})(y);
+  Model model(x, y);
+  model.set_trainable(false);
+  const std::vector<LayerHandle> layers = model.layers();
+  for (size_t i = layers.size() - 2; i < layers.size(); ++i) {
+    if (layers[i].class_name() != "BatchNormalization") layers[i].set_trainable(true);
+  }
+  CHECK(layers[2].class_name() == "BatchNormalization");
+  CHECK(layers[2].trainable_weights().empty());
+  CHECK(layers[3].trainable_weights().size() == 2);
+}
+
+// As the discriminators of progressive GANs have it.
+TEST_CASE("a layer may divide the batch into groups of a fixed size") {
+  class GroupStd : public Layer {
+   public:
+    Tensor call(const Tensor& x, const CallArgs&) override {
+      const Tensor groups = ops::reshape(x, {4, -1, x.dim(1), x.dim(2)});
+      const Tensor average = ops::mean(ops::std(groups, 0), {1, 2}, true);
+      return ops::concatenate({x, ops::tile(average, {4, x.dim(1), 1})}, -1);
+    }
+  };
+  const Tensor x = Input({.shape = {3, 2}});
+  const Tensor y = make_layer<GroupStd>()(x);
+  CHECK(y.shape() == Shape{kUnknown, 3, 3});
+  Model model(x, y);
+  const Tensor values = some({8, 3, 2});
+  CHECK(model.predict(values, {.batch_size = 8, .verbose = 0}).shape() == Shape{8, 3, 3});
+  CHECK(message_of([&] {
+          model(some({6, 3, 2}));
+        }).find("reshape: expected a shape of 36 elements") != std::string::npos);
 }
 
 TEST_CASE("a model of one input says so") {

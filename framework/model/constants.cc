@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/saving/constants.h"
+#include "framework/model/constants.h"
 
 #include <cstdint>
 #include <functional>
