@@ -6,9 +6,9 @@
 #include "framework/core/strings.h"
 #include "framework/metrics/confusion.h"
 #include "framework/metrics/register.h"
+#include "framework/model/constants.h"
 #include "framework/model/layer.h"
 #include "framework/ops/ops.h"
-#include "framework/saving/constants.h"
 
 namespace cornu::metrics {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "framework/core/random.h"
 #include "framework/core/threads.h"
+#include "framework/model/constants.h"
 #include "framework/model/register.h"
 #include "framework/model/serialized.h"
 #include "framework/ops/ops.h"
@@ -178,7 +179,13 @@ void add_class(Registry<InitializerFactory>& registry, const char* key, double o
 void register_all(Registry<InitializerFactory>& registry) {
   registry.add("Zeros", [](const Json&) -> Initializer { return Zeros(); });
   registry.add("Ones", [](const Json&) -> Initializer { return Ones(); });
-  add_class<Constant>(registry, "value", 0.0);
+  registry.add("Constant", [](const Json& config) -> Initializer {
+    const Json* value = config.find("value");
+    if (value && is_constant(*value)) return Constant(parse_constant(*value));
+    double number = 0.0;
+    ConfigReader{config}("value", number);
+    return Constant(number);
+  });
   add_class<Identity>(registry, "gain", 1.0);
   add_class<RandomNormal, RandomNormalOptions>(registry);
   add_class<TruncatedNormal, TruncatedNormalOptions>(registry);
@@ -208,11 +215,30 @@ Tensor Ones::operator()(const Shape& shape, DType dtype) const {
   return generate(shape, dtype, [](int64_t) { return 1; });
 }
 
-Tensor Constant::operator()(const Shape& shape, DType dtype) const {
-  return generate(shape, dtype, [this](int64_t) { return value_; });
+namespace {
+
+bool broadcasts_to(const Shape& from, const Shape& to) {
+  if (from.rank() > to.rank()) return false;
+  for (int64_t i = 1; i <= from.rank(); ++i) {
+    if (from[-i] != 1 && from[-i] != to[-i]) return false;
+  }
+  return true;
 }
 
-Json Constant::get_config() const { return Json::object({{"value", value_}}); }
+}  // namespace
+
+Tensor Constant::operator()(const Shape& shape, DType dtype) const {
+  if (!tensor_.defined()) return generate(shape, dtype, [this](int64_t) { return value_; });
+  check<InvalidArgument>(broadcasts_to(tensor_.shape(), shape),
+                         "Constant: expected a value that broadcasts to a weight of shape {}, got "
+                         "one of shape {}.",
+                         shape, tensor_.shape());
+  return ops::broadcast_to(ops::cast(tensor_, dtype), shape);
+}
+
+Json Constant::get_config() const {
+  return Json::object({{"value", tensor_.defined() ? serialize_constant(tensor_) : Json(value_)}});
+}
 
 Tensor Identity::operator()(const Shape& shape, DType dtype) const {
   check<InvalidArgument>(shape.rank() == 2, "Identity: expected the shape of a matrix, got {}.",

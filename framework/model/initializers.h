@@ -29,15 +29,19 @@ class Ones : public InitializerImpl {
   std::string class_name() const override { return "Ones"; }
 };
 
+// A number; or a tensor that broadcasts to the weight's shape, as a matrix of embeddings.
+// InvalidArgument, when a weight is made, for one that doesn't.
 class Constant : public InitializerImpl {
  public:
   explicit Constant(double value = 0.0) : value_(value) {}
+  explicit Constant(const Tensor& value) : tensor_(value) {}
   Tensor operator()(const Shape& shape, DType dtype) const override;
   std::string class_name() const override { return "Constant"; }
   Json get_config() const override;
 
  private:
-  double value_;
+  double value_ = 0;
+  Tensor tensor_;  // undefined: a number
 };
 
 // `gain` on the diagonal of a matrix. InvalidArgument unless the shape has two axes.

@@ -9,10 +9,10 @@
 
 #include "framework/core/allocation_limit.h"
 #include "framework/core/strings.h"
+#include "framework/model/constants.h"
 #include "framework/model/input.h"
 #include "framework/model/layer_registry.h"
 #include "framework/ops/ops.h"
-#include "framework/saving/constants.h"
 #include "framework/saving/keras_op.h"
 #include "framework/saving/op_layers.h"
 

@@ -2,8 +2,8 @@
 // Ops of Keras's other modules (nn, math, core, linalg, image, einops) that are composed here.
 #include <utility>
 
+#include "framework/model/constants.h"
 #include "framework/ops/ops.h"
-#include "framework/saving/constants.h"
 #include "framework/saving/keras_op.h"
 
 namespace cornu::nn_ops {

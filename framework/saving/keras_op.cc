@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "framework/core/strings.h"
+#include "framework/model/constants.h"
 #include "framework/model/input.h"
-#include "framework/saving/constants.h"
 
 namespace cornu {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "framework/core/strings.h"
+#include "framework/model/constants.h"
 #include "framework/ops/ops.h"
-#include "framework/saving/constants.h"
 #include "framework/saving/keras_op.h"
 #include "framework/saving/op_config.h"
 #include "framework/saving/op_layers.h"

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "framework/core/strings.h"
+#include "framework/model/constants.h"
 #include "framework/model/copied_by_itself.h"
-#include "framework/saving/constants.h"
 #include "layers/keras_layer.h"
 
 namespace cornu::layers {

@@ -164,6 +164,27 @@ TEST_CASE("initializers make the dtype asked for") {
         "Orthogonal: expected a shape of at least two axes, got (4,).");
 }
 
+TEST_CASE("Constant takes a tensor, as of embeddings, and files have it as Keras's do") {
+  const Tensor rows = Tensor::from({1.5F, -2.0F, 0.25F, 4.0F}, {2, 2});
+  const initializers::Constant constant(rows);
+  CHECK(constant({2, 2}, DType::Float32).to_vector<float>() == rows.to_vector<float>());
+  CHECK(constant({3, 2, 2}, DType::BFloat16).shape() == Shape({3, 2, 2}));
+  CHECK(message_of([&] {
+          constant({2, 3}, DType::Float32);
+        }) ==
+        "Constant: expected a value that broadcasts to a weight of shape (2, 3), "
+        "got one of shape (2, 2).");
+  for (const std::string kind : {"__numpy__", "__tensor__"}) {
+    const Json config = Json::parse(
+        "{\"class_name\": \"Constant\", \"config\": {\"value\": {\"class_name\": \"" + kind +
+        "\", \"config\": {\"value\": [[1.5, -2.0], [0.25, 4.0]], \"dtype\": \"float32\"}}}}");
+    const Initializer read = initializer_from_json(config);
+    CHECK((*read)({2, 2}, DType::Float32).to_vector<float>() == rows.to_vector<float>());
+    CHECK((*initializer_from_json(serialize(read)))({2, 2}, DType::Float32).to_vector<float>() ==
+          rows.to_vector<float>());
+  }
+}
+
 TEST_CASE("VarianceScaling checks its arguments and takes axes") {
   CHECK(message_of([] { initializers::VarianceScaling({.mode = "fan_inn"}); }) ==
         "VarianceScaling: unknown mode 'fan_inn'. Did you mean 'fan_in'? Known: fan_in, fan_out, "
