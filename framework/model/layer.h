@@ -153,8 +153,9 @@ class Layer : public std::enable_shared_from_this<Layer> {
   // Whether a RematScope is for its call as a whole (default: true; models leave it to their
   // layers).
   virtual bool is_remat_region() const { return true; }
-  // The mask of the outputs; by default the input's where supports_masking(), else none. An output
-  // that call gives a mask of its own (with_mask) keeps that.
+  // The mask of the outputs; by default the input's where supports_masking(), else none. Of several
+  // inputs `mask` is the first one's; where it is handed on, each output gets that of the input at
+  // its place. An output that call gives a mask of its own (with_mask) keeps that.
   virtual Tensor compute_mask(const Tensors& inputs, const Tensor& mask) const;
   // The handle that functional graphs keep of this layer; null when no handle owns it.
   virtual std::shared_ptr<Layer> shared_self() { return weak_from_this().lock(); }
@@ -307,6 +308,7 @@ class Layer : public std::enable_shared_from_this<Layer> {
   Tensors call_on_placeholders(const Tensors& inputs, const CallOptions& options);
   Tensors call_on_values(const Tensors& inputs, const CallOptions& options);
   Tensors call_built(const Tensors& inputs, const CallOptions& options);
+  Tensors with_masks(const Tensors& outputs, const Tensors& inputs) const;
   void clear_losses();
   void set_trainable_since(bool trainable, uint64_t when);
   void walk(std::unordered_set<uint64_t>& seen,
