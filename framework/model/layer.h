@@ -226,6 +226,10 @@ class Layer : public std::enable_shared_from_this<Layer> {
   // size) and by weight regularizers, sub-layers' included.
   std::vector<Tensor> losses() const;
 
+  // Zeros what stateful recurrent layers, this one or those within, keep from call to call:
+  // `model.reset_states()` before a new sequence. Reference: tf.keras.Model.reset_states.
+  void reset_states() const;
+
   // Builds for these input shapes if that wasn't done: what operator() does first. `names`: of the
   // inputs, where the layer's call has arguments; without, they are in order.
   void ensure_built(const std::vector<Shape>& input_shapes, std::vector<std::string> names = {});
@@ -270,6 +274,8 @@ class Layer : public std::enable_shared_from_this<Layer> {
   T track(const std::string& attribute, T&& thing);
 
   void set_name(std::string name);
+  // What reset_states does to this layer, apart from those within.
+  virtual void zero_states() const {}
   // For layers whose weights change after they are built: takes one away, with its regularizer, and
   // says how those that took its place are quantized.
   void remove_weight(const Variable& weight);
@@ -443,6 +449,8 @@ class LayerHandle : public Handle<Layer> {
   }
   Json get_config() const { return get().get_config(); }
   std::vector<Tensor> losses() const { return get().losses(); }
+  // See Layer::reset_states.
+  void reset_states() const { get().reset_states(); }
 };
 
 // A handle that knows the class of its layer.

@@ -157,6 +157,11 @@ std::vector<Tensor> Layer::losses() const {
   return result;
 }
 
+void Layer::reset_states() const {
+  std::unordered_set<uint64_t> seen;
+  walk(seen, [](const Layer& layer) { layer.zero_states(); });
+}
+
 std::vector<Variable> Layer::collect(bool (*wanted)(const Layer&, const Variable&),
                                      bool with_state) const {
   std::vector<Variable> result;
