@@ -22,7 +22,7 @@ struct LossScaleOptimizerOptions {
 //
 // The learning rate and iterations are the inner optimizer's; skipped steps aren't among these.
 // Clipping, averages and all else are options of the inner one. fit scales losses itself; a custom
-// loop calls impl().scale_loss(loss) before it asks for gradients.
+// loop calls scale_loss(loss) before it asks for gradients.
 class LossScaleOptimizer : public Optimizer {
  public:
   explicit LossScaleOptimizer(const LossScaleOptimizerOptions& options);

@@ -7,6 +7,7 @@
 #include "framework/graph/backend.h"
 #include "framework/graph/devices.h"
 #include "framework/graph/string_ops.h"
+#include "framework/graph/trace.h"
 
 namespace cornu {
 namespace {
@@ -151,7 +152,8 @@ std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
                               op.name);
     const bool is_text = input.dtype() == DType::String;
     has_strings = has_strings || is_text;
-    const bool takes_strings = op.traits.strings != OpTraits::Strings::Refused && !context.tracer;
+    const bool takes_strings = op.traits.strings != OpTraits::Strings::Refused &&
+                               (!context.tracer || is_inferring_types());
     check<InvalidArgument>(!is_text || takes_strings,
                            "{}: expected a tensor of numbers, got one of strings and shape {}. "
                            "Strings are for input pipelines: make numbers of them there.",
@@ -165,10 +167,7 @@ std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
                               "{}: got {}, which doesn't exist any more: its trace has ended.",
                               op.name, input);
   }
-  if (has_strings) {
-    check<InvalidArgument>(!tracer, "{}: strings don't go together with placeholders.", op.name);
-    return apply_to_strings(op, inputs, attributes);
-  }
+  if (has_strings && !tracer) return apply_to_strings(op, inputs, attributes);
   // A composite op stays one node in functional models only.
   if (op.expand && (context.tracer || !tracer)) return op.expand(inputs, attributes);
   std::vector<Tensor> outputs =

@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/graph/refusals.h"
 
+#include <string_view>
+#include <variant>
+
 #include "framework/core/error.h"
 
 namespace cornu {
+namespace {
+
+constexpr std::string_view kVocabulary = "vocabulary of ";
+
+}  // namespace
 
 void refuse_label(const std::string& label, int64_t row, const Shape& logits) {
   raise<InvalidArgument>(
@@ -16,6 +24,9 @@ void refuse_label(const std::string& label, int64_t row, const Shape& logits) {
 
 std::string indexing_name(const KernelSpec& spec) {
   const std::string& name = spec.op.name;
+  if (const AttributeValue* owner = spec.attributes.find("vocabulary_of")) {
+    return std::string(kVocabulary) + std::get<std::string>(*owner);
+  }
   if (name == "gather" || name == "gather_rows") return "take";
   if (name == "scatter_add" && spec.attributes.find("segments")) return "segment_sum";
   return name == "sum_rows" ? "scatter_add" : name;
@@ -28,6 +39,13 @@ void refuse_index(const std::string& op, const std::string& index, int64_t axis,
     raise<OutOfRange>("segment_sum: id {} is outside of [0, {}), the segments.",
                       is_negative ? std::to_string(std::stoll(index) + shape[axis]) : index,
                       shape[axis]);
+  }
+  if (op.starts_with(kVocabulary)) {
+    const int64_t place = std::stoll(index);
+    raise<InvalidArgument>(
+        "{}: expected tokens of the vocabulary alone, as num_oov_indices is 0, got [{}]. Set "
+        "num_oov_indices to 1 for an index of all others.",
+        op.substr(kVocabulary.size()), place < 0 ? place + shape[axis] : place - shape[axis]);
   }
   raise<OutOfRange>(
       "{}: index {} is outside of [{}, {}), axis {} of shape {}. Negative indices count from the "

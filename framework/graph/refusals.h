@@ -14,10 +14,12 @@ namespace cornu {
 [[noreturn]] void refuse_label(const std::string& label, int64_t row, const Shape& logits);
 
 // What programs call an op that takes indices. A scatter_add with the attribute "segments" is a
-// segment_sum, whose negative ids have come with the number of segments subtracted.
+// segment_sum, whose negative ids have come with the number of segments subtracted. A gather of
+// ops::take_known is "vocabulary of …".
 std::string indexing_name(const KernelSpec& spec);
 
 // OutOfRange: an index of a take, or of an op like it (by that name), is none of an axis.
+// InvalidArgument: a token isn't of a vocabulary.
 [[noreturn]] void refuse_index(const std::string& op, const std::string& index, int64_t axis,
                                const Shape& shape);
 

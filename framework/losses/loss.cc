@@ -11,6 +11,7 @@
 #include "framework/model/layer.h"
 #include "framework/model/registration_advice.h"
 #include "framework/ops/ops.h"
+#include "framework/strategy/loss_parts.h"
 #include "framework/strategy/replica_context.h"
 
 namespace cornu {
@@ -209,7 +210,9 @@ Tensor Loss::operator()(const Tensor& y_true, const Tensor& y_pred,
     const Tensor result = impl().reduction() == Reduction::None
                               ? losses.values.with_mask({})
                               : reduced(losses, impl().reduction());
-    return impl().dtype() ? ops::cast(result, *impl().dtype()) : result;
+    const Tensor typed = impl().dtype() ? ops::cast(result, *impl().dtype()) : result;
+    if (impl().reduction() != Reduction::None) note_loss_part(typed);
+    return typed;
   });
 }
 

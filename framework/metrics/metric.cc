@@ -126,7 +126,7 @@ Metric::Metric(const std::string& name) : spelling_(name) {
     return;
   }
   impl_ = make_from_serialized(metric_registry(), Json(name)).impl_;
-  impl_->set_name(name);
+  impl_->set_name(name.substr(name.rfind('>') + 1));  // without its package, as in Keras
 }
 
 Metric::Metric(const std::string& name, Function function)

@@ -61,7 +61,8 @@ struct MetricOptions {
 
 // A cheap handle on a metric; the classes of metrics.h convert to it, and so does a name
 // ("accuracy", "mae", …; InvalidArgument with the nearest known one) or a callable
-// (y_true, y_pred) -> values, of which the mean is kept. A name is also the metric's name.
+// (y_true, y_pred) -> values, of which the mean is kept. A name is also the metric's name, without
+// its package ("my_package>name").
 // "accuracy", "acc", "crossentropy" and "ce" become one of a family in their first update, by the
 // shapes of labels and predictions (Keras's rule).
 class Metric : public Handle<MetricImpl> {

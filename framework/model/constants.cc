@@ -71,7 +71,7 @@ Tensor literal_tensor(const Json& json) {
   if (json.is_bool()) return Tensor(json.as_bool());
   if (json.is_int()) return Tensor(json.as_int());
   if (json.is_number()) return Tensor(json.as_double());
-  check<InvalidArgument>(json.is_array(), "Functional: expected a number or a list, got {}.",
+  check<InvalidArgument>(json.is_array(), "A constant: expected a number or a list, got {}.",
                          json.excerpt());
   const Json* first = &json;
   while (first->is_array() && first->size() > 0) first = &(*first)[0];

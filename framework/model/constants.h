@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values in the configs of functional models, as Keras writes them.
+// Values in configs, as Keras writes them.
 #pragma once
 
 #include "framework/core/json.h"

@@ -375,11 +375,21 @@ Tensors Layer::call_built(const Tensors& inputs, const CallOptions& options) {
       add_loss(rows > 1 ? ops::divide(loss, rows) : loss);
     }
   }
-  const Tensor mask = compute_mask(typed, args.mask);
+  return with_masks(outputs, typed);
+}
+
+// The outputs with the masks that they don't have yet.
+Tensors Layer::with_masks(const Tensors& outputs, const Tensors& inputs) const {
+  const Tensor previous = inputs.empty() ? Tensor() : inputs[0].mask();
+  const Tensor mask = compute_mask(inputs, previous);
   if (!mask.defined()) return outputs;
+  const bool by_place = inputs.size() > 1 && previous.defined() && mask.id() == previous.id();
   std::vector<Tensor> masked;
-  for (const Tensor& output : outputs) {
-    masked.push_back(output.mask().defined() ? output : output.with_mask(mask));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const bool has_input = i < inputs.size();
+    const Tensor own = !by_place ? mask : has_input ? inputs[i].mask() : Tensor();
+    const bool takes = own.defined() && !outputs[i].mask().defined();
+    masked.push_back(takes ? outputs[i].with_mask(own) : outputs[i]);
   }
   return outputs.with(std::move(masked));
 }

@@ -153,8 +153,9 @@ class Layer : public std::enable_shared_from_this<Layer> {
   // Whether a RematScope is for its call as a whole (default: true; models leave it to their
   // layers).
   virtual bool is_remat_region() const { return true; }
-  // The mask of the outputs; by default the input's where supports_masking(), else none. An output
-  // that call gives a mask of its own (with_mask) keeps that.
+  // The mask of the outputs; by default the input's where supports_masking(), else none. Of several
+  // inputs `mask` is the first one's; where it is handed on, each output gets that of the input at
+  // its place. An output that call gives a mask of its own (with_mask) keeps that.
   virtual Tensor compute_mask(const Tensors& inputs, const Tensor& mask) const;
   // The handle that functional graphs keep of this layer; null when no handle owns it.
   virtual std::shared_ptr<Layer> shared_self() { return weak_from_this().lock(); }
@@ -225,6 +226,10 @@ class Layer : public std::enable_shared_from_this<Layer> {
   // size) and by weight regularizers, sub-layers' included.
   std::vector<Tensor> losses() const;
 
+  // Zeros what stateful recurrent layers, this one or those within, keep from call to call:
+  // `model.reset_states()` before a new sequence. Reference: tf.keras.Model.reset_states.
+  void reset_states() const;
+
   // Builds for these input shapes if that wasn't done: what operator() does first. `names`: of the
   // inputs, where the layer's call has arguments; without, they are in order.
   void ensure_built(const std::vector<Shape>& input_shapes, std::vector<std::string> names = {});
@@ -269,6 +274,8 @@ class Layer : public std::enable_shared_from_this<Layer> {
   T track(const std::string& attribute, T&& thing);
 
   void set_name(std::string name);
+  // What reset_states does to this layer, apart from those within.
+  virtual void zero_states() const {}
   // For layers whose weights change after they are built: takes one away, with its regularizer, and
   // says how those that took its place are quantized.
   void remove_weight(const Variable& weight);
@@ -307,6 +314,7 @@ class Layer : public std::enable_shared_from_this<Layer> {
   Tensors call_on_placeholders(const Tensors& inputs, const CallOptions& options);
   Tensors call_on_values(const Tensors& inputs, const CallOptions& options);
   Tensors call_built(const Tensors& inputs, const CallOptions& options);
+  Tensors with_masks(const Tensors& outputs, const Tensors& inputs) const;
   void clear_losses();
   void set_trainable_since(bool trainable, uint64_t when);
   void walk(std::unordered_set<uint64_t>& seen,
@@ -442,6 +450,8 @@ class LayerHandle : public Handle<Layer> {
   }
   Json get_config() const { return get().get_config(); }
   std::vector<Tensor> losses() const { return get().losses(); }
+  // See Layer::reset_states.
+  void reset_states() const { get().reset_states(); }
 };
 
 // A handle that knows the class of its layer.

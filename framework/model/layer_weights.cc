@@ -8,6 +8,7 @@
 #include "framework/model/layer_state.h"
 #include "framework/model/weight_limit.h"
 #include "framework/ops/ops.h"
+#include "framework/strategy/loss_parts.h"
 
 namespace cornu {
 namespace {
@@ -110,7 +111,7 @@ void Layer::add_loss(const Tensor& loss) {
                          "{} '{}': add_loss expects a scalar, got shape {}. Reduce it, for example "
                          "with ops::mean.",
                          class_name(), name(), loss.shape());
-  call_losses_of(state_).push_back(loss);
+  call_losses_of(state_).push_back(as_added_loss(loss));
 }
 
 bool Layer::trainable() const { return state_->trainable; }
@@ -154,6 +155,11 @@ std::vector<Tensor> Layer::losses() const {
     }
   });
   return result;
+}
+
+void Layer::reset_states() const {
+  std::unordered_set<uint64_t> seen;
+  walk(seen, [](const Layer& layer) { layer.zero_states(); });
 }
 
 std::vector<Variable> Layer::collect(bool (*wanted)(const Layer&, const Variable&),

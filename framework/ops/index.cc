@@ -126,6 +126,10 @@ Tensor take(const Tensor& x, const Tensor& indices, std::optional<int64_t> axis)
   return call<"gather">({x, indices}, {{"axis", x.shape().normalize_axis(*axis, "take")}});
 }
 
+Tensor take_known(const Tensor& table, const Tensor& places, const std::string& owner) {
+  return call<"gather">({table, places}, {{"axis", 0}, {"vocabulary_of", owner}});
+}
+
 Tensor take_along_axis(const Tensor& x, const Tensor& indices, std::optional<int64_t> axis) {
   if (!axis) return take_along_axis(ravel(x), ravel(indices), 0);
   const int64_t along = x.shape().normalize_axis(*axis, "take_along_axis");

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "framework/core/tensor.h"
 
@@ -13,6 +14,11 @@ namespace cornu::ops {
 // Slices of x along `axis`: shape x.shape[:axis] + indices.shape + x.shape[axis+1:]. Without an
 // axis, elements of the flattened x.
 Tensor take(const Tensor& x, const Tensor& indices, std::optional<int64_t> axis = {});
+
+// The elements of a lookup table (size) at `places`, int64, which tokens that it lacks take as
+// themselves, moved away from 0 by its size: InvalidArgument when the op runs, naming `owner` and
+// the first of them.
+Tensor take_known(const Tensor& table, const Tensor& places, const std::string& owner);
 
 // out[..., i, ...] = x[..., indices[..., i, ...], ...]; ranks are equal, other axes than `axis`
 // broadcast. Without an axis, of the flattened x, for flattened indices.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -43,12 +44,37 @@ bool says_training(const Layer& layer, bool training) {
 
 // ---- to files ----
 
+void set_config_name(Json& entry, const Json& name) {
+  Json config = entry.at("config");
+  config.set("name", name);
+  entry.set("config", std::move(config));
+}
+
+// Keras makes ops of the masks that layers take, when it calls them to read a file, and numbers
+// these by their kind: "not_equal", "concatenate". Whether they could get this layer's name.
+bool may_be_named_alike(const Layer& layer) {
+  if (dynamic_cast<const GraphOp*>(&layer)) return true;
+  constexpr std::string_view kConcatenate = "concatenate";
+  const std::string& name = layer.name();
+  return name.starts_with(kConcatenate) &&
+         name.find_first_not_of("_0123456789", kConcatenate.size()) == std::string::npos;
+}
+
 // Writes the graph of one model.
 class GraphWriter {
  public:
   GraphWriter(const FunctionalGraph& graph, SerializeLayer serialize)
       : graph_(graph), serialize_(serialize) {
-    for (const auto& node : graph.nodes()) nodes_[node->layer().get()].push_back(node.get());
+    bool gives_masks = false;
+    for (const auto& node : graph.nodes()) {
+      nodes_[node->layer().get()].push_back(node.get());
+      for (size_t i = 0; i < node->output_types().size(); ++i) {
+        leaves_masks_ = leaves_masks_ || node->mask_type(i);
+      }
+      // As models of Keras's give all of them.
+      gives_masks = gives_masks || std::ranges::any_of(node->options().mask, &Tensor::defined);
+    }
+    leaves_masks_ = leaves_masks_ && !gives_masks;
     for (auto& [layer, nodes] : nodes_) {
       std::sort(nodes.begin(), nodes.end(),
                 [](const auto* a, const auto* b) { return a->index() < b->index(); });
@@ -61,6 +87,7 @@ class GraphWriter {
     for (const auto& layer : graph_.layers()) {
       Json entry = serialize_(*layer);
       entry.set("name", layer->name());
+      if (leaves_masks_ && may_be_named_alike(*layer)) set_config_name(entry, nullptr);
       Json::Array calls;
       for (const KerasNode* node : nodes_.at(layer.get())) {
         if (!node->inputs().empty()) calls.push_back(call(*node));
@@ -176,6 +203,7 @@ class GraphWriter {
   SerializeLayer serialize_;
   std::map<const Layer*, std::vector<const KerasNode*>> nodes_;  // in the order of their calls
   std::unordered_map<const KerasNode*, int64_t> numbers_;
+  bool leaves_masks_ = false;  // to Keras
 };
 
 // ---- from files ----
@@ -184,7 +212,14 @@ class GraphWriter {
 class GraphReader {
  public:
   explicit GraphReader(const Json& config) {
-    for (const Json& entry : config.at("layers").as_array()) add(entry);
+    entries_ = config.at("layers").as_array();
+    for (Json& entry : entries_) {
+      // What Keras is to name itself (GraphWriter).
+      const Json* name = entry.find("name");
+      const Json* own = name ? entry.at("config").find("name") : nullptr;
+      if (own && own->is_null()) set_config_name(entry, Json(*name));
+      add(entry);
+    }
     // Layers may be listed in any order: round and round over those that may go on.
     std::set<size_t> ready;
     for (size_t i = 0; i < parts_.size(); ++i) ready.insert(i);
@@ -504,6 +539,7 @@ class GraphReader {
     return unique;
   }
 
+  Json::Array entries_;
   std::vector<Part> parts_;
   std::map<std::string, size_t> index_;
   std::map<std::string, int64_t> numbers_;  // of an op's names that are given

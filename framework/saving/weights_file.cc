@@ -174,7 +174,7 @@ class Loading {
         stored == saved.weights.size(), "{}: {} '{}' expected {} weights at '{}', got {}. {}",
         source_.name(), layer.class_name(), layer.name(), saved.weights.size(), saved.vars(),
         stored,
-        layer.built() || stored == 0 ? advice()
+        layer.built() || stored == 0 ? advice(group)
                                      : "The layer isn't built yet: call the model first.");
     std::vector<Found> weights;
     for (size_t i = 0; i < saved.weights.size(); ++i) {
@@ -277,15 +277,23 @@ class Loading {
     return found;
   }
 
-  // Subclassed models of Keras have their layers under the names of attributes.
-  std::string advice() const {
+  // Subclassed models of Keras have their layers under the names of attributes; but "layers", which
+  // all of them are in, comes first among attributes with names behind that.
+  std::string advice(const std::string& group) const {
     std::vector<std::string> attributes;
-    for (const std::string& name : source_.roots()) {
+    for (const std::string& name : source_.children()) {
       const bool known = name == "layers" || name == kOptimizer || name == "vars" ||
                          std::string(kOldRoot).starts_with(name);
       if (!known) attributes.push_back(printable(name));
     }
     if (attributes.empty()) return kMend;
+    const std::vector<std::string> layers = source_.children("layers");
+    if (group.starts_with("layers/") && !layers.empty()) {
+      return fmt::format(
+          "Its 'layers' holds {}: there, a layer of a subclassed model has the name of its class, "
+          "which has to be called as it was.",
+          join(layers, ", "));
+    }
     return fmt::format(
         "It holds {}: names of a subclassed model's attributes. Give the layers these names in "
         "the constructor, as track(\"{}\", …) does.",

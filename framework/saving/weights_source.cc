@@ -124,10 +124,11 @@ const Hdf5Reader* WeightsSource::file_of(const std::string& group, const std::st
   return nullptr;
 }
 
-std::vector<std::string> WeightsSource::roots() const {
+std::vector<std::string> WeightsSource::children(const std::string& group) const {
   std::set<std::string> names;
   for (const Hdf5Reader& file : files_) {
-    for (std::string& name : file.children("")) names.insert(std::move(name));
+    if (!group.empty() && !file.is_group(group)) continue;
+    for (std::string& name : file.children(group)) names.insert(std::move(name));
   }
   return {names.begin(), names.end()};
 }

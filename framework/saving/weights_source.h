@@ -31,7 +31,8 @@ class WeightsSource {
   size_t count(const std::string& group) const;
   // The file with this item of a group; null when there is none.
   const Hdf5Reader* file_of(const std::string& group, const std::string& item) const;
-  std::vector<std::string> roots() const;  // the names at the top
+  // The names in a group, or at the top: ""; none where there is no such group.
+  std::vector<std::string> children(const std::string& group = "") const;
   // The most bytes that the weights can have.
   uint64_t bytes() const { return bytes_; }
 

@@ -224,8 +224,8 @@ Tensor compute_average_loss(const Tensor& per_example_loss, const AverageLossOpt
 }
 
 Tensor unscale_loss_for_distribution(const Tensor& loss) {
+  if (replicas_in_sync() == 1) return loss;  // also outside of steps
   require_replica_context("unscale_loss_for_distribution");
-  if (replicas_in_sync() == 1) return loss;
   const auto examples = static_cast<double>(current_replica()->examples);
   const Tensor all = sum_of_known(examples);  // on every replica, with examples or without
   return loss * ops::cast(all / std::max(examples, 1.0), loss.dtype());

@@ -236,6 +236,8 @@ class Optimizer : public Handle<OptimizerImpl> {
   }
   void apply(const std::vector<Tensor>& gradients) const;
   void build(const std::vector<Variable>& variables) const { impl().build(variables); }
+  // The loss to differentiate, for loops of a program's own: see OptimizerImpl.
+  Tensor scale_loss(const Tensor& loss) const { return impl().scale_loss(loss); }
   std::vector<Variable> variables() const { return impl().variables(); }
   Tensor learning_rate() const { return impl().learning_rate(); }
   void set_learning_rate(double value) const { impl().set_learning_rate(value); }

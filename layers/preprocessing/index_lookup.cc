@@ -176,10 +176,6 @@ Tensor IndexLookup<Token>::indices_of_values(const Tensor& x) const {
 template <class Token>
 Tensor IndexLookup<Token>::oov_indices(const Tensor& x) const {
   const int64_t count = settings_.num_oov_indices;
-  check<NotTraceable>(count > 0,
-                      "{}: with num_oov_indices = 0, unknown integers are an error, which compiled "
-                      "code can't throw. Set num_oov_indices to 1, or call it in a dataset's map.",
-                      settings_.label);
   if (count == 1) return ops::full_like(x, oov_start());
   const Tensor bucket = settings_.hash_oov
                             ? ops::cast(ops::mod(hash_elements(x, settings_.salt),
@@ -191,20 +187,24 @@ Tensor IndexLookup<Token>::oov_indices(const Tensor& x) const {
 
 template <class Token>
 Tensor IndexLookup<Token>::indices_of_integers(const Tensor& x) const {
-  Tensor index = oov_indices(x);
-  if (!tokens_.empty()) {
-    const Tensor place = ops::minimum(ops::searchsorted(sorted_tokens_, x),
-                                      static_cast<int64_t>(tokens_.size()) - 1);
-    const Tensor found = ops::equal(ops::take(sorted_tokens_, place), x);
-    index = ops::where(found, ops::take(sorted_indices_, place), index);
-  }
+  Tensor masked;
   if constexpr (!kOfText<Token>) {
-    if (settings_.mask_token) {
-      index = ops::where(ops::equal(x, Tensor::scalar(*settings_.mask_token)),
-                         is_int() ? 0 : kNowhere, index);
-    }
+    if (settings_.mask_token) masked = ops::equal(x, Tensor::scalar(*settings_.mask_token));
   }
-  return index;
+  const auto size = static_cast<int64_t>(sorted_tokens_.size());
+  const Tensor place = ops::minimum(ops::searchsorted(sorted_tokens_, x), size - 1);
+  const Tensor found =
+      size > 0 ? ops::equal(ops::take(sorted_tokens_, place), x) : ops::zeros_like(x, DType::Bool);
+  Tensor index;
+  if (settings_.num_oov_indices > 0) {
+    index = oov_indices(x);
+    if (size > 0) index = ops::where(found, ops::take(sorted_indices_, place), index);
+  } else {
+    const Tensor known = masked.defined() ? ops::logical_or(found, masked) : found;
+    const Tensor unknown = ops::where(x >= 0, x + size, x - size);
+    index = ops::take_known(sorted_indices_, ops::where(known, place, unknown), settings_.label);
+  }
+  return masked.defined() ? ops::where(masked, is_int() ? 0 : kNowhere, index) : index;
 }
 
 template <class Token>

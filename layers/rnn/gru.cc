@@ -95,5 +95,6 @@ GRU::GRU(const GRUOptions& options)
 GRU GRU::from_config(const Json& config) { return GRU(read_layer_options<GRUOptions>(config)); }
 
 void GRU::reset_state() const { as_recurrent(*this, "GRU").reset_state(); }
+std::vector<Variable> GRU::states() const { return as_recurrent(*this, "GRU").states(); }
 
 }  // namespace cornu::layers

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "framework/model/layer.h"
 #include "layers/rnn/rnn_cell.h"
@@ -92,6 +93,8 @@ class GRU : public LayerHandle {
   static GRU from_config(const Json& config);
   // Zeros the states of a stateful layer. FailedPrecondition for one that isn't, or isn't built.
   void reset_state() const;
+  // The states of a stateful layer, which the next call begins with; none before it is built.
+  std::vector<Variable> states() const;
 };
 
 }  // namespace cornu::layers

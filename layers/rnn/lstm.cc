@@ -92,5 +92,6 @@ LSTM::LSTM(const LSTMOptions& options)
 LSTM LSTM::from_config(const Json& config) { return LSTM(read_layer_options<LSTMOptions>(config)); }
 
 void LSTM::reset_state() const { as_recurrent(*this, "LSTM").reset_state(); }
+std::vector<Variable> LSTM::states() const { return as_recurrent(*this, "LSTM").states(); }
 
 }  // namespace cornu::layers

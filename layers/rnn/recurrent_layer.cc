@@ -66,6 +66,10 @@ void RecurrentLayer::reset_state() {
                             "{}: it has no state to reset. Make it with .stateful = true, and "
                             "call it first.",
                             label());
+  zero_states();
+}
+
+void RecurrentLayer::zero_states() const {
   for (const Variable& state : states_) state.assign(ops::zeros_like(state.value()));
 }
 

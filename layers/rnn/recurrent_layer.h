@@ -58,6 +58,7 @@ class RecurrentLayer : public KerasLayer {
   RecurrentLayer(std::string class_name, const LayerOptions& options, LayerHandle cell,
                  const LoopOptions& loop, int64_t rank = 3);
   void check_input(const Shape& shape) const override;
+  void zero_states() const override;
 
  private:
   struct Ran;

@@ -134,6 +134,7 @@ RNN RNN::from_config(const Json& config) {
 }
 
 void RNN::reset_state() const { as_recurrent(*this, "RNN").reset_state(); }
+std::vector<Variable> RNN::states() const { return as_recurrent(*this, "RNN").states(); }
 
 template <class Fields>
 void visit_fields(Fields&, StackedRNNCellsOptions&) {}

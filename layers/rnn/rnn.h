@@ -39,6 +39,8 @@ class RNN : public LayerHandle {
   static RNN from_config(const Json& config);
   // Zeros the states of a stateful layer. FailedPrecondition for one that isn't, or isn't built.
   void reset_state() const;
+  // The states of a stateful layer, which the next call begins with; none before it is built.
+  std::vector<Variable> states() const;
 };
 
 struct StackedRNNCellsOptions {

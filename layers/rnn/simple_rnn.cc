@@ -63,5 +63,8 @@ SimpleRNN SimpleRNN::from_config(const Json& config) {
 }
 
 void SimpleRNN::reset_state() const { as_recurrent(*this, "SimpleRNN").reset_state(); }
+std::vector<Variable> SimpleRNN::states() const {
+  return as_recurrent(*this, "SimpleRNN").states();
+}
 
 }  // namespace cornu::layers

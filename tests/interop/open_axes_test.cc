@@ -6,6 +6,9 @@
 #include <fstream>
 #include <set>
 
+#include "framework/ops/ops.h"
+#include "framework/train/model.h"
+#include "layers/layers.h"
 #include "tests/support/layer_conformance.h"
 #include "tests/support/open_axes.h"
 #include "tests/support/python.h"
@@ -54,6 +57,39 @@ TEST_CASE("models of ops on unknown axes are Keras's when saved") {
       const std::vector<Tensor> inputs = test::open_inputs(item, size / 2, size);
       CHECK(test::distance(Tensor(model(Tensors(inputs))), item.op(inputs)) < 1e-5);
     }
+  }
+}
+
+// Keras numbers the ops of masks by their kinds when it reads a file, beside what the file names.
+TEST_CASE("a model whose masks are concatenated is Keras's when saved") {
+  const test::Scratch scratch;
+  clear_session();
+  const Tensor words = Input({.shape = {kUnknown}}), tags = Input({.shape = {kUnknown}});
+  const auto embedded = [](const Tensor& x) {
+    return layers::Embedding({.input_dim = 5, .output_dim = 2, .mask_zero = true})(x);
+  };
+  const Tensor both = layers::Concatenate()({embedded(words), embedded(tags)});
+  const Tensor read =
+      layers::Bidirectional(layers::LSTM({.units = 3, .return_sequences = true}))(both);
+  const Tensor known = ops::expand_dims(ops::cast(ops::not_equal(words, 0), "float32"), -1);
+  Model model({words, tags}, layers::GRU({.units = 2})(layers::Multiply()({read, known})));
+  const Tensor first = {{1.0f, 2.0f, 0.0f, 0.0f}, {4.0f, 0.0f, 3.0f, 0.0f}};
+  const Tensor second = {{2.0f, 3.0f, 1.0f, 0.0f}, {1.0f, 1.0f, 0.0f, 0.0f}};
+  const Tensors inputs = {first, second};
+  const Tensor output = model.predict(inputs, {.verbose = 0});
+  model.save(scratch.path("masked.keras"));
+  const Json trial =
+      Json::object({{"inputs", Json::array({values_of(inputs[0]), values_of(inputs[1])})},
+                    {"output", values_of(output)}});
+  std::ofstream(scratch.path("cases.json"))
+      << Json::array({Json::object({{"name", "masked"}, {"trials", Json::array({trial})}})}).dump();
+  REQUIRE(test::run_python(CORNU_OPEN_AXES_SCRIPT, fmt::format("'{}'", scratch.path())) == 0);
+
+  // Read here, layers have their names.
+  for (const char* file : {"masked.keras", "masked_of_keras.keras"}) {
+    Model loaded = load_model(scratch.path(file));
+    CHECK(loaded.get_layer("concatenate").output().shape() == both.shape());
+    CHECK(test::distance(loaded.predict(inputs, {.verbose = 0}), output) < 1e-5);
   }
 }
 

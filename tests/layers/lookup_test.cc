@@ -97,6 +97,29 @@ TEST_CASE("unknown integers where they are an error") {
   CHECK(error.find("IntegerLookup 'l': expected tokens of the vocabulary alone, as num_oov_indices "
                    "is 0, got [6]. Set num_oov_indices to 1 for an index of all others.") !=
         std::string::npos);
+
+  // In compiled code, too: a model that has the layer, and a function.
+  const Tensor inputs = Input({.shape = {1}, .dtype = "int64"});
+  const layers::IntegerLookup masked({.num_oov_indices = 0,
+                                      .mask_token = -1,
+                                      .vocabulary = {-7, 4, 5},
+                                      .output_mode = "multi_hot",
+                                      .name = "m"});
+  Model model(inputs, masked(inputs));
+  const Tensor good = Tensor::from<int64_t>({5, -1, -7}, {3, 1});
+  CHECK(model.predict(good, {.verbose = 0})[0].to_vector<int64_t>() ==
+        std::vector<int64_t>{0, 0, 1, 0, 0, 0, 1, 0, 0});
+  for (const int64_t unknown : {int64_t{6}, int64_t{0}, int64_t{-8}}) {
+    CHECK(error_of([&] {
+            model.predict(Tensor::from<int64_t>({4, unknown}, {2, 1}), {.verbose = 0});
+          })
+              .find(fmt::format("IntegerLookup 'm': expected tokens of the vocabulary alone, as "
+                                "num_oov_indices is 0, got [{}].",
+                                unknown)) != std::string::npos);
+  }
+  const Function compiled = function([&](const Tensor& x) { return Tensor(lookup(x)); });
+  CHECK(Tensor(compiled(Tensor::from<int64_t>({5, 4}))).to_vector<int64_t>() ==
+        std::vector<int64_t>{1, 0});
 }
 
 TEST_CASE("datasets of batches, and the first of them") {

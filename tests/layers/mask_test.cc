@@ -206,3 +206,46 @@ TEST_CASE("layers of a functional model are called with their masks when it is m
   CHECK_THROWS_WITH_AS(make_layer<TemporalSoftmax>()(halves[1]),
                        doctest::Contains("expected a mask"), InvalidArgument);
 }
+
+namespace {
+
+// Keras's TransformerDecoder: one output of {targets, context}. With `all`, each input is one.
+class OfSeveral : public Layer {
+ public:
+  explicit OfSeveral(bool all) : all_(all) {}
+  bool supports_masking() const override { return true; }
+  Tensors call_list(const Tensors& inputs, const CallArgs&) override {
+    const Tensor sum = inputs[0] + inputs[1];
+    return all_ ? Tensors{inputs[0] * 2, inputs[1] * 2, sum} : Tensors{sum};
+  }
+
+ private:
+  bool all_;
+};
+
+}  // namespace
+
+TEST_CASE("masks of several inputs are passed on by their places, as in Keras") {
+  const Tensor other = Tensor::from({false, true, true, true, true, true}, {2, 3});
+  const Tensor second = kValues.with_mask(other);
+  CHECK(has_mask(make_layer<OfSeveral>(false)({kMasked, second}), kMask));
+  CHECK(!Tensor(make_layer<OfSeveral>(false)({kValues, second})).mask().defined());
+  const Tensors all = make_layer<OfSeveral>(true)({kMasked, second});
+  CHECK(has_mask(all[0], kMask));
+  CHECK(has_mask(all[1], other));
+  CHECK(!all[2].mask().defined());
+
+  // On placeholders, so that losses and metrics leave masked places out.
+  const Tensor inputs = Input({.shape = {3}, .dtype = "int32"});
+  const Tensor context = Input({.shape = {3, 2}});
+  const layers::Embedding embedding({.input_dim = 4, .output_dim = 2, .mask_zero = true});
+  const Tensor sum = make_layer<OfSeveral>(false)({embedding(inputs), context});
+  Model model({inputs, context}, layers::Dense({.units = 2})(sum));
+  model.compile({.loss = "mse", .metrics = {"accuracy"}});
+  const Tensor indices = Tensor::from<int32_t>({3, 0, 0}, {1, 3});
+  const Tensor targets = ops::one_hot(
+      ops::argmax(model.predict({indices, ops::ones({1, 3, 2})}, {.verbose = 0}), -1), 2);
+  const Tensor wrong =
+      ops::where(Tensor::from({true, false, false}, {1, 3, 1}), targets, 1 - targets);
+  CHECK(model.evaluate({indices, ops::ones({1, 3, 2})}, wrong, {.verbose = 0})["accuracy"] == 1);
+}

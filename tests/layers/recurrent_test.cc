@@ -8,8 +8,10 @@
 #include "framework/model/input.h"
 #include "framework/model/layer_registry.h"
 #include "framework/ops/ops.h"
+#include "framework/train/model.h"
 #include "layers/layers.h"
 #include "tests/support/layer_conformance.h"
+#include "tests/support/scratch.h"
 
 using namespace cornu;
 using test::distance;
@@ -61,6 +63,35 @@ TEST_CASE("a stateful layer goes on where the last call ended, eagerly and compi
       parts.reset_state();
     }
   }
+}
+
+TEST_CASE("a model resets the states of all layers within, also one from a file") {
+  const test::Scratch scratch;
+  const Tensor inputs = Input({.batch_shape = {2, 3, 3}});
+  const layers::GRU first({.units = 4, .return_sequences = true, .stateful = true});
+  const layers::Bidirectional second(layers::LSTM({.units = 2, .stateful = true}));
+  Model inner(inputs, first(inputs));
+  Model model(inputs, layers::Dense({.units = 1})(second(inner(inputs))));
+  const Tensor x = kX(Slice(2), Slice(3));
+  const Tensor fresh = model.predict(x, {.verbose = 0});
+  CHECK(test::distance(model.predict(x, {.verbose = 0}), fresh) > 1e-3);
+  model.reset_states();
+  CHECK(test::distance(first.states().at(0), ops::zeros({2, 4})) == 0);
+  CHECK(test::distance(model.predict(x, {.verbose = 0}), fresh) == 0);
+
+  // What one layer ended with is what another one begins with.
+  const layers::GRU reuse({.units = 4, .return_sequences = true});
+  reuse(x);
+  reuse.set_weights(first.get_weights());
+  const Tensor last = first.states().at(0).value();
+  CHECK(test::distance(reuse({x, last}), first(x)) < 1e-6);
+  CHECK(reuse.states().empty());
+
+  model.save(scratch.path("states.keras"));
+  Model loaded = load_model(scratch.path("states.keras"));
+  loaded.predict(x, {.verbose = 0});
+  for (const LayerHandle& layer : loaded.layers()) layer.reset_states();
+  CHECK(test::distance(loaded.predict(x, {.verbose = 0}), fresh) < 1e-6);
 }
 
 TEST_CASE("states of a stateful layer are state, not weights") {

@@ -161,8 +161,8 @@ TEST_CASE("constraints act after the update") {
 
 TEST_CASE("losses are scaled as gradients are scaled back") {
   const optimizers::SGD optimizer({.loss_scale_factor = 8.0});
-  CHECK(optimizer.impl().scale_loss(Tensor::scalar(2.0f)).item<float>() == 16.0f);
-  CHECK(optimizers::SGD().impl().scale_loss(Tensor::scalar(2.0f)).item<float>() == 2.0f);
+  CHECK(optimizer.scale_loss(Tensor::scalar(2.0f)).item<float>() == 16.0f);
+  CHECK(optimizers::SGD().scale_loss(Tensor::scalar(2.0f)).item<float>() == 2.0f);
 }
 
 TEST_CASE("slots have the dtype of their variable") {

@@ -168,7 +168,7 @@ TEST_CASE("a loss is scaled by what the variable holds, from the first traced st
                                       .dynamic_growth_steps = 2});
   const Function step = function([&](const Tensor& x) {
     GradientTape tape;
-    const Tensor loss = optimizer.impl().scale_loss(ops::sum(x * w));
+    const Tensor loss = optimizer.scale_loss(ops::sum(x * w));
     optimizer.apply_gradients({tape.gradient(loss, w)}, {w});
     return loss;
   });

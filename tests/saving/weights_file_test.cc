@@ -185,6 +185,30 @@ TEST_CASE("names of a subclassed model's attributes") {
                  "layers these names in the constructor, as track(\"hidden\", …) does."));
 }
 
+class Renamed : public Model {
+ public:
+  Tensor call(const Tensor& x, const CallArgs&) override { return tail_(head_(x)); }
+
+ private:
+  layers::Dense head_ = track("head", layers::Dense({.units = 5}));
+  LayerRef<Parts> tail_ = track("tail", make_layer<Parts>());
+};
+
+TEST_CASE("the name of the class of a layer that Keras finds in a model's list") {
+  const Scratch scratch;
+  const std::string path = scratch.path("a.weights.h5");
+  Hdf5Writer writer;
+  writer.write("head/vars/0", ops::ones({4, 5}));
+  writer.write("head/vars/1", ops::ones({5}));
+  writer.write("layers/old_parts/hidden/vars/0", ops::ones({5, 5}));
+  write_file_atomically(path, writer.take_bytes());
+  Renamed model;
+  model(ops::ones({2, 4}));
+  CHECK(contains(message_of<InvalidArgument>([&] { model.load_weights(path); }),
+                 "Its 'layers' holds old_parts: there, a layer of a subclassed model has the name "
+                 "of its class, which has to be called as it was."));
+}
+
 class OwnStep : public Model {
  public:
   NamedValues<Tensor> train_step(const Batch& data) override {

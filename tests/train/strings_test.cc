@@ -227,6 +227,49 @@ TEST_CASE("several replicas take texts where a model's steps are of numbers") {
                "in Dataset::map"));
 }
 
+TEST_CASE("ops between strings and the layers that read them are part of a model") {
+  const test::Scratch scratch;
+  const Tensor first = Tensor::from({"cat", "dog", "cow", "cat"}),
+               second = Tensor::from({"dog", "dog", "cat", "cow"}), y = labels().rows(0, 4);
+  const layers::StringLookup words(
+      {.num_oov_indices = 0, .vocabulary = {"cat", "cow", "dog"}, .output_mode = "multi_hot"});
+  // (batch) twice -> which words there are, and whether the second is a dog.
+  const auto encoded = [&](const Tensor& a, const Tensor& b) {
+    const Tensor both = ops::concatenate({ops::expand_dims(a, -1), ops::reshape(b, {-1, 1})}, 1);
+    const Tensor is_dog = ops::cast(both(Slice(), Slice(1, 2)) == Tensor::from({"dog"}), "float32");
+    return ops::concatenate({ops::cast(words(both), "float32"), is_dog}, 1);
+  };
+  const Tensor numbers = encoded(first, second);
+  CHECK(numbers.to_vector<float>() ==
+        std::vector<float>{1, 0, 1, 1, 0, 0, 1, 1, 1, 1, 0, 0, 1, 1, 0, 0});
+
+  const Tensor a = Input({.shape = Shape{}, .dtype = "string", .name = "a"}),
+               b = Input({.shape = Shape{}, .dtype = "string", .name = "b"});
+  const auto made = [&](const Tensors& inputs, const Tensor& features) {
+    set_random_seed(3);
+    Model model(inputs, layers::Dense({.units = 1})(features));
+    model.compile({.optimizer = "sgd", .loss = "mse"});
+    return model;
+  };
+  Model model = made({a, b}, encoded(a, b));
+  const Tensor inputs = Input({.shape = {4}});
+  Model expected = made(inputs, inputs);
+  const FitOptions options{.batch_size = 3, .epochs = 2, .verbose = 0, .shuffle = false};
+  CHECK(figures(model.fit({first, second}, y, options)) ==
+        figures(expected.fit(numbers, y, options)));
+  CHECK(model.compile_reports().size() == expected.compile_reports().size());
+  const Tensor predicted = model.predict({first, second}, {.verbose = 0});
+  CHECK(distance(predicted, expected.predict(numbers, {.verbose = 0})) == 0);
+  CHECK(distance(model({first, second}), predicted) < 1e-6);
+
+  Model plain(a, words(ops::expand_dims(a, -1)));
+  plain.save(scratch.path("words.keras"));
+  CHECK(distance(load_model(scratch.path("words.keras")).predict(first, {.verbose = 0}),
+                 plain.predict(first, {.verbose = 0})) == 0);
+  CHECK(contains(error_of([&] { ops::exp(a); }),
+                 "expected a tensor of numbers, got one of strings and shape (None,)."));
+}
+
 TEST_CASE("strings where a model takes numbers, and numbers where it takes strings") {
   Sequential numbers({Input({.shape = {1}, .name = "x"}), layers::Dense({.units = 1})});
   numbers.compile({.optimizer = "sgd", .loss = "mse"});

@@ -81,6 +81,7 @@
 #include "framework/model/quantizers.h"
 #include "framework/model/regularizers.h"
 #include "framework/model/remat.h"
+#include "framework/model/saved_parts.h"
 #include "framework/model/stft_initializer.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/strategy.h"
