@@ -6,6 +6,7 @@
 #include "framework/model/input.h"
 #include "framework/model/layer_registry.h"
 #include "framework/ops/ops.h"
+#include "framework/train/model.h"
 #include "layers/layers.h"
 #include "tests/support/layer_conformance.h"
 

@@ -27,7 +27,9 @@ bool begins_with(const std::string& text, const std::string& begin) {
   return text.substr(0, begin.size()) == begin;
 }
 
-bool same_bytes(const Tensor& a, const Tensor& b) {
+bool same_bytes(const Tensor& first, const Tensor& second) {
+  const Tensor a = first.host();
+  const Tensor b = second.host();
   return a.shape() == b.shape() && a.dtype() == b.dtype() &&
          std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
 }

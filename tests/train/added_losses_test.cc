@@ -63,10 +63,11 @@ TEST_CASE("a loss object's value that a layer adds counts once, on any number of
     CAPTURE(replicas);
     const Trained found = train(replicas);
     CHECK(test::distance(found.kernel, expected.kernel) < 1e-6);
-    for (const auto& [name, values] : expected.history) {
-      CAPTURE(name);
+    for (const auto& entry : expected.history) {
+      const std::vector<double>& values = entry.second;
+      CAPTURE(entry.first);
       for (size_t i = 0; i < values.size(); ++i) {
-        CHECK(found.history.at(name)[i] == doctest::Approx(values[i]).epsilon(1e-5));
+        CHECK(found.history.at(entry.first)[i] == doctest::Approx(values[i]).epsilon(1e-5));
       }
     }
   }
