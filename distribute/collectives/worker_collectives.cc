@@ -269,6 +269,17 @@ bool WorkerCollectives::has_ended() {
   return failed_ != nullptr;
 }
 
+std::optional<PeerLost> WorkerCollectives::lost_peer() {
+  const std::lock_guard lock(mutex_);
+  try {
+    if (failed_) std::rethrow_exception(failed_);
+  } catch (const PeerLost& lost) {
+    return lost;
+  } catch (const std::exception&) {  // it has ended otherwise
+  }
+  return {};
+}
+
 // ---- what they do ----
 
 void WorkerCollectives::execute(const Round& round) {

@@ -18,6 +18,7 @@
 
 #include "distribute/collectives/collectives.h"
 #include "distribute/collectives/transport.h"
+#include "framework/core/error.h"
 #include "framework/graph/communicator.h"
 #include "framework/graph/process_group.h"
 #include "framework/strategy/collective_calls.h"
@@ -76,6 +77,8 @@ class WorkerCollectives : public ProcessGroup {
   // How many calls between processes have begun; it may outlive the group.
   std::shared_ptr<const std::atomic<int64_t>> calls() const { return begun_; }
   bool has_ended();
+  // None where it hasn't ended so.
+  std::optional<PeerLost> lost_peer();
 
  private:
   class End;

@@ -131,6 +131,9 @@ class MultiWorkerMirrored : public MirroredReplicas,
                               lost.address()));
     form(lost.rank());
   }
+  std::optional<PeerLost> lost_worker() override {
+    return group_ ? group_->lost_peer() : std::nullopt;
+  }
   // As `cornu launch` says.
   bool restarts_workers() const override { return std::getenv("CORNU_RESTARTS") != nullptr; }
   void fail(const std::string& why) override {

@@ -106,6 +106,9 @@ class StrategyImpl : public VariableOwner {
   // After PeerLost: waits until the worker is back, and goes on with it. All workers must restore
   // what they have to one state then. Rethrows where workers can't come back.
   virtual void rejoin(const PeerLost& lost) { throw lost; }
+  // The worker that this one's group has lost; none: all are there. What fails on this worker since
+  // then may come of that: values that were being computed with the lost one are gone.
+  virtual std::optional<PeerLost> lost_worker() { return {}; }
   // Whether a lost worker is started again, or all are ended, by what has started them.
   virtual bool restarts_workers() const { return false; }
   // This worker's program has failed: the others' calls end with an error that says so.

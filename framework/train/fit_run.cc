@@ -118,6 +118,11 @@ History Trainer::FitRun::run() {
     } catch (const PeerLost& another) {
       lost = another;
       continue;
+    } catch (const FailedPrecondition&) {  // of a value that was lost with a worker, perhaps
+      const std::optional<PeerLost> another = get_strategy().impl().lost_worker();
+      if (!another) throw;
+      lost = another;
+      continue;
     }
     throw *lost;  // the state that had been kept is gone
   }

@@ -289,6 +289,11 @@ auto told_to_others(const Body& body) {
     throw;
   } catch (const WorkersDiffer&) {  // or all find the same
     throw;
+  } catch (const FailedPrecondition& error) {
+    // Of a value that was lost with a worker, perhaps.
+    if (const auto lost = get_strategy().impl().lost_worker()) throw PeerLost(*lost);
+    get_strategy().impl().fail(error.what());
+    throw;
   } catch (const std::exception& error) {
     get_strategy().impl().fail(error.what());
     throw;
