@@ -29,6 +29,8 @@
 //                         aren't 0
 //   checkpoints           each has a ModelCheckpoint of its own in FOLDER/0, …, which keeps the
 //                         state; SIGKILL stops it
+//   ahead                 no callback looks at batches, so that steps are under way when SIGKILL
+//                         comes, so many milliseconds behind the first state
 //   early                 a worker is killed before a state is written: STEPS says where (Early)
 // Global batches are of CORNU_TEST_BATCH examples, 6 by default.
 #include <cornu/cornu.h>
@@ -455,6 +457,28 @@ History trained(Model model, const std::string& kind, const FitOptions& given) {
 
 }  // namespace
 
+namespace {
+
+void train_ahead(const std::string& folder, int64_t milliseconds, std::ofstream& file) {
+  if (milliseconds > 0) {
+    std::thread([=] {
+      while (!std::filesystem::exists(folder + "/run_state")) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+      std::raise(SIGKILL);
+    }).detach();
+  }
+  const Tensor x = numbers({10 * kRows, 3}, 1);
+  const Tensor y = numbers({10 * kRows, 1}, 2);
+  Model model = compiled_model();
+  const callbacks::BackupAndRestore keeps(
+      {.backup_dir = folder, .save_freq = 3, .delete_checkpoint = false});
+  write(file, model,
+        model.fit(x, y,
+                  {.batch_size = batch_size(), .epochs = 20, .verbose = 0, .callbacks = {keeps}}));
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   if (argc != 5) return 2;
   const std::string kind = argv[1];
@@ -471,6 +495,8 @@ int main(int argc, char** argv) {
     file.precision(17);
     if (kind == "twice") {
       train_twice(folder, steps, file);
+    } else if (kind == "ahead") {
+      train_ahead(folder, steps, file);
     } else if (kind == "fails") {
       fail(strategy);
     } else if (kind == "evaluates" || kind == "skips") {

@@ -88,6 +88,28 @@ def check_twice(program, folder):
                        "evaluate already." in said, said
 
 
+def check_ahead(program, folder):
+    """A worker is killed while the others have steps under way."""
+    output = os.path.join(folder, "ahead")
+    codes, said = run(program, "ahead", 2, output + ".whole", 0, output)
+    assert codes == [0, 0], said
+    expected = numbers(output)
+    for victim in [0, 1]:
+        for milliseconds in [1, 20, 50]:
+            state = f"{output}.{victim}.{milliseconds}"
+            job = Workers(program, "ahead", 2, state, output)
+            others = job.start(1 - victim, 0)
+            lost = job.start(victim, milliseconds)
+            said = [lost.communicate(timeout=120)[0]]
+            # It may have come to its end before.
+            if lost.returncode == -signal.SIGKILL:
+                lost = job.start(victim, 0)
+                said.append(lost.communicate(timeout=120)[0])
+            said.append(others.communicate(timeout=120)[0])
+            job.close()
+            assert [others.returncode, lost.returncode] == [0, 0] and numbers(output) == expected, said
+
+
 def check_quits(program, folder):
     """A worker that ends with code 0 too early hasn't ended the job; one that comes too late has
     nothing left to do."""
@@ -297,6 +319,7 @@ def main():
                 print(f"{kind}, by {training}: differs by {worst:.2g}")
                 assert worst < 1e-6, said
         check_twice(program, folder)
+        check_ahead(program, folder)
         check_quits(program, folder)
         check_exits(program, folder)
         check_fails(program, folder)
