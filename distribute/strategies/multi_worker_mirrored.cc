@@ -64,10 +64,6 @@ std::atomic<int> strategies_ended = 0;
   std::_Exit(code);
 }
 
-bool have_all(const std::vector<std::string>& types, DeviceType type) {
-  return std::ranges::all_of(types, [&](const std::string& one) { return one == to_string(type); });
-}
-
 std::string text_of_unfinished(const std::string& why) {
   return fmt::format(
       "{}: this worker's program has come to its end, but not those of all workers: {} It ends "
@@ -358,7 +354,7 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
       const SeedSequence own = seed_sequence();
       const std::vector<std::string> types =
           exchange("types of devices", std::string(to_string(devices().front().type)));
-      all_on_cpus_ = have_all(types, DeviceType::Cpu);
+      all_on_cpus_ = all_have(types, DeviceType::Cpu);
       guarded([&] { return connect_devices(types), 0; });
       const std::string seed = exchange("seeds", std::to_string(own.seed)).front();
       compare_clocks(name(), [this](std::string_view what, const std::string& own_time) {
@@ -397,7 +393,7 @@ void MultiWorkerMirrored::leave_group() {
 
 void MultiWorkerMirrored::connect_devices(const std::vector<std::string>& types) {
   const bool over_tls = cluster_.is_over_tls();
-  const bool have_gpus = have_all(types, DeviceType::Gpu);
+  const bool have_gpus = all_have(types, DeviceType::Gpu);
   if (have_gpus && prefers_devices(implementation_, over_tls)) {
     connection_ = backend_for(devices().front()).connect_processes(devices(), group_, timeout_);
   }

@@ -49,6 +49,10 @@ Communication implementation_of(const CommunicationOptions& options) {
   return is_ring ? ring_communication() : communication_registry().at(asked.name());
 }
 
+bool all_have(const std::vector<std::string>& types, DeviceType type) {
+  return std::ranges::all_of(types, [&](const std::string& one) { return one == to_string(type); });
+}
+
 bool prefers_devices(const CommunicationImplementation& asked, bool over_tls) {
   return asked == CommunicationImplementation::Nccl ||
          (asked == CommunicationImplementation::Auto && !over_tls);

@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "distribute/collectives/collectives.h"
 #include "distribute/strategies/multi_worker_mirrored.h"
@@ -22,6 +24,8 @@ std::optional<std::chrono::milliseconds> join_timeout_of(
     const MultiWorkerMirroredStrategyOptions& options);
 // InvalidArgument for a name that nothing was registered by.
 Communication implementation_of(const CommunicationOptions& options);
+// Whether all of these types of devices, as workers have said them, are this one.
+bool all_have(const std::vector<std::string>& types, DeviceType type);
 // For several workers: whether their GPUs, where all have some, are to be connected by their own
 // library, which doesn't encrypt.
 bool prefers_devices(const CommunicationImplementation& asked, bool over_tls);
