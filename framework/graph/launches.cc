@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "framework/core/exception_text.h"
 #include "framework/core/replica_threads.h"
 
 namespace cornu {
@@ -101,12 +102,7 @@ void LaunchRun::together(FunctionRef<void(bool& touched)> body) {
 
 // Some replicas have written their variables and others haven't: none are valid any more.
 void LaunchRun::poison(const std::exception_ptr& cause) const {
-  std::string why;
-  try {
-    std::rethrow_exception(cause);
-  } catch (const std::exception& error) {
-    why = error.what();
-  }
+  const std::string why = text_of(cause);
   for (size_t launch = 0; launch < launches_.size(); ++launch) {
     for (const Variable& variable : written(launch)) variable.poison(why);
   }

@@ -148,42 +148,9 @@ std::vector<double> losses_of(const std::function<std::unique_ptr<Model>()>& mak
   return found;
 }
 
-}  // namespace
-
-TEST_CASE("an overridden compute_loss gives parts, of which the loss is the sum") {
-  for (const bool with_compiled : {false, true}) {
-    const auto make = [=] { return std::make_unique<OwnLoss>(with_compiled); };
-    for (const int64_t rows : {15, 9}) {  // the last batch is uneven, or leaves replicas none
-      const std::vector<double> expected = losses_of(make, rows);
-      for (const StrategyKind& kind : strategy_kinds()) {
-        for (const int replicas : test::replica_counts()) {
-          CAPTURE(kind.name);
-          CAPTURE(replicas);
-          const Strategy strategy = kind.make(replicas);
-          const auto scope = strategy.scope();
-          const std::vector<double> found = losses_of(make, rows);
-          REQUIRE(found.size() == expected.size());
-          for (size_t i = 0; i < found.size(); ++i) {
-            CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-5));
-          }
-        }
-      }
-    }
-  }
-}
-
-TEST_CASE("a loss tracked in a train_step of one's own is the whole batch's") {
-  const auto train = [](int64_t rows) {
-    clear_session();
-    Tracked model;
-    model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.01})});
-    const Tensor x = random::normal({rows, 3}, {.seed = 1});
-    const Tensor y = random::normal({rows, 1}, {.seed = 2});
-    const History history =
-        model.fit(x, y, {.batch_size = 8, .epochs = 2, .verbose = 0, .shuffle = false});
-    const Logs logs = model.evaluate(x, y, {.batch_size = 8, .verbose = 0});
-    return std::vector<double>{history["tracked"][0], history["tracked"][1], logs["tracked"]};
-  };
+// Whether figures of a training are one device's on replicas of all kinds.
+template <class Train>
+void check_on_replicas(const Train& train) {
   for (const int64_t rows : {15, 9}) {  // the last batch is uneven, or leaves replicas none
     const std::vector<double> expected = train(rows);
     for (const StrategyKind& kind : strategy_kinds()) {
@@ -193,12 +160,36 @@ TEST_CASE("a loss tracked in a train_step of one's own is the whole batch's") {
         const Strategy strategy = kind.make(replicas);
         const auto scope = strategy.scope();
         const std::vector<double> found = train(rows);
-        for (size_t i = 0; i < 3; ++i) {
+        REQUIRE(found.size() == expected.size());
+        for (size_t i = 0; i < found.size(); ++i) {
           CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-5));
         }
       }
     }
   }
+}
+
+}  // namespace
+
+TEST_CASE("an overridden compute_loss gives parts, of which the loss is the sum") {
+  for (const bool with_compiled : {false, true}) {
+    const auto make = [=] { return std::make_unique<OwnLoss>(with_compiled); };
+    check_on_replicas([&](int64_t rows) { return losses_of(make, rows); });
+  }
+}
+
+TEST_CASE("a loss tracked in a train_step of one's own is the whole batch's") {
+  check_on_replicas([](int64_t rows) {
+    clear_session();
+    Tracked model;
+    model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.01})});
+    const Tensor x = random::normal({rows, 3}, {.seed = 1});
+    const Tensor y = random::normal({rows, 1}, {.seed = 2});
+    const History history =
+        model.fit(x, y, {.batch_size = 8, .epochs = 2, .verbose = 0, .shuffle = false});
+    const Logs logs = model.evaluate(x, y, {.batch_size = 8, .verbose = 0});
+    return std::vector<double>{history["tracked"][0], history["tracked"][1], logs["tracked"]};
+  });
 }
 
 TEST_CASE("metrics in fit have one device's values under replicas") {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "framework/core/error.h"
+#include "framework/core/exception_text.h"
 
 namespace cornu::cuda {
 namespace {
@@ -25,14 +26,6 @@ constexpr size_t kPlaceAlignment = 16;  // that kernels and libraries need
 
 // Parts of a block begin at multiples of this.
 size_t part_bytes(size_t bytes) { return (bytes + 255) / 256 * 256; }
-
-std::string text_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& thrown) {
-    return thrown.what();
-  }
-}
 
 std::exception_ptr why_stopped(const GpuDevice::CheckedRun& run) {
   return run.origin ? run.origin->why() : nullptr;

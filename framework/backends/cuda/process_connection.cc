@@ -2,11 +2,11 @@
 #include "framework/backends/cuda/process_connection.h"
 
 #include <mutex>
-#include <optional>
 #include <set>
 #include <string>
 
 #include "framework/core/error.h"
+#include "framework/core/exception_text.h"
 #include "framework/core/hex.h"
 #include "framework/core/json.h"
 #include "framework/core/logging.h"
@@ -39,12 +39,7 @@ ProcessConnection::~ProcessConnection() {
 
 // What was stopped is told to nobody any more but by variables, which are poisoned.
 void ProcessConnection::forget(const std::exception_ptr& why) {
-  std::string text;
-  try {
-    std::rethrow_exception(why);
-  } catch (const std::exception& error) {
-    text = error.what();
-  }
+  const std::string text = text_of(why);
   for (GpuDevice* device : devices_) {
     try {
       device->forget_refused(text);
@@ -63,10 +58,11 @@ std::vector<std::unique_ptr<CollectiveGroup>> ProcessConnection::over(
   return connected;
 }
 
-void ProcessConnection::all_reduce(int rank, RuntimeStream* stream,
-                                   std::span<const Segment> segments, DType dtype, ReduceOp op) {
+// What the library tells of a process that is gone, the group tells better.
+template <class Call>
+void ProcessConnection::with_cause(const Call& call) {
   try {
-    Connection::all_reduce(rank, stream, segments, dtype, op);
+    call();
   } catch (const RankUnreachable&) {
     watch_->throw_cause(std::current_exception());
   } catch (const Aborted&) {
@@ -74,15 +70,14 @@ void ProcessConnection::all_reduce(int rank, RuntimeStream* stream,
   }
 }
 
+void ProcessConnection::all_reduce(int rank, RuntimeStream* stream,
+                                   std::span<const Segment> segments, DType dtype, ReduceOp op) {
+  with_cause([&] { Connection::all_reduce(rank, stream, segments, dtype, op); });
+}
+
 void ProcessConnection::check_state(int rank) {
   if (const std::exception_ptr why = watch_->why_ended()) std::rethrow_exception(why);
-  try {
-    Connection::check_state(rank);
-  } catch (const RankUnreachable&) {
-    watch_->throw_cause(std::current_exception());
-  } catch (const Aborted&) {
-    watch_->throw_cause(std::current_exception());
-  }
+  with_cause([&] { Connection::check_state(rank); });
 }
 
 // The watch sees to it that this comes to an end.

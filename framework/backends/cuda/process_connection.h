@@ -45,6 +45,8 @@ class ProcessConnection : public Connection,
   }
 
  private:
+  template <class Call>
+  void with_cause(const Call& call);
   void forget(const std::exception_ptr& why);
 
   std::vector<GpuDevice*> devices_;
