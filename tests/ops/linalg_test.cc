@@ -142,22 +142,78 @@ TEST_CASE("triangles are solved for few right sides and for many") {
   }
 }
 
+// What make() gives on 1, 2 and 3 threads, which must be the same bits.
+template <class Make>
+auto on_any_threads(Make make) {
+  const auto result = make();
+  for (const int threads : {1, 2, 3}) {
+    const ComputeThreadsScope scope(threads);
+    CHECK(make() == result);
+  }
+  return result;
+}
+
+TEST_CASE("cholesky of matrices of one block and of several") {
+  for (const int64_t n : {1, 2, 31, 32, 33, 64, 100, 150, 230}) {
+    CAPTURE(n);
+    const Tensor some = random_tensor({2, n, n}, -1, 1, 5);
+    const Tensor x = ops::matmul(some, transposed(some)) + ops::eye(n, DType::Float64);
+    const Tensor asked = ops::tril(x) + ops::triu(ops::ones_like(x), 1);  // the lower part is read
+    const auto values = on_any_threads([&] { return ops::cholesky(asked).to_vector<double>(); });
+    const Tensor l = Tensor::from(values, {2, n, n});
+    check_same(l, ops::tril(l), 0.0);
+    check_same(ops::matmul(l, transposed(l)), x, 1e-9);
+    const Tensor late = x - ops::diag(ops::arange(n) >= n - 1) * (x(0, n - 1, n - 1) * 2);
+    CHECK(message_of<InvalidArgument>([&] { ops::cholesky(late); }) ==
+          "cholesky: expected symmetric positive definite matrices, but number 0 isn't one.");
+  }
+}
+
+TEST_CASE("qr of matrices of one block and of several") {
+  const std::vector<Shape> shapes = {{2, 1, 1},   {2, 33, 33},  {1, 100, 40}, {1, 40, 100},
+                                     {1, 97, 65}, {1, 64, 128}, {1, 200, 3}};
+  for (const Shape& shape : shapes) {
+    CAPTURE(shape);
+    const Tensor x = random_tensor(shape, -1, 1, 6);
+    for (const std::string mode : {"reduced", "complete"}) {
+      const auto [q_values, r_values] = on_any_threads([&] {
+        const auto [q, r] = ops::qr(x, mode);
+        return std::pair(q.to_vector<double>(), r.to_vector<double>());
+      });
+      const auto [q, r] = ops::qr(x, mode);
+      CHECK(q.to_vector<double>() == q_values);
+      check_same(r, ops::triu(r), 0.0);
+      check_same(ops::matmul(q, r), x, 1e-12);
+      check_same(
+          ops::matmul(transposed(q), q),
+          ops::zeros({shape[0], 1, 1}, DType::Float64) + ops::eye(q.shape().back(), DType::Float64),
+          1e-12);
+    }
+  }
+  // Columns that depend on others, or are 0: LAPACK's reflections, too, leave such a column as it
+  // is.
+  const Tensor ones = ops::ones({40, 40}, DType::Float64);
+  const auto [q, r] = ops::qr(ones);
+  check_same(ops::matmul(q, r), ones, 1e-12);
+  const auto [whole, none] = ops::qr(ops::zeros({40, 40}, DType::Float64));
+  check_same(whole, ops::eye(40, DType::Float64), 0.0);
+  check_same(none, ops::zeros({40, 40}, DType::Float64), 0.0);
+  const Tensor tiny = ops::qr(ops::full({40, 40}, 1e-200, DType::Float64)).second;
+  check_same(tiny, ops::triu(tiny), 0.0);
+}
+
 TEST_CASE("lu of matrices of one block and of several") {
   for (const int64_t n : {1, 2, 31, 32, 33, 64, 100, 150}) {
     CAPTURE(n);
     const Tensor x = random_tensor({2, n, n}, -1, 1, 3);
-    std::vector<std::vector<double>> found;
-    for (const int threads : {1, 2, 3}) {
-      const ComputeThreadsScope scope(threads);
+    on_any_threads([&] {
       const auto [packed, rows] = ops::lu_factor(x);
-      found.push_back(packed.to_vector<double>());
       const Tensor l = ops::tril(packed, -1) + ops::eye(n, DType::Float64);
       CHECK(ops::all(ops::abs(l) <= 1).item<bool>());
       const Tensor places = ops::broadcast_to(ops::expand_dims(rows, -1), {2, n, n});
       check_same(ops::take_along_axis(ops::matmul(l, ops::triu(packed)), places, 1), x, 1e-10);
-    }
-    CHECK(found[0] == found[1]);
-    CHECK(found[0] == found[2]);
+      return packed.to_vector<double>();
+    });
   }
   // A column of zeros: the determinant is 0, and nothing is divided by it.
   Tensor singular = random_tensor({40, 40}, -1, 1, 4);

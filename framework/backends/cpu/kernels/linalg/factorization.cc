@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // cholesky and triangular_solve, and the registration of lu and qr.
-#include "framework/backends/cpu/kernels/linalg/matrices.h"
-
-#include <Eigen/Cholesky>
+#include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <utility>
 #include <vector>
+
+#include "framework/backends/cpu/kernels/linalg/blocks.h"
+#include "framework/backends/cpu/kernels/linalg/matrices.h"
 
 namespace cornu::cpu {
 namespace {
@@ -25,21 +28,53 @@ class FirstFailure {
   std::atomic<int64_t> first_{kNone};
 };
 
-// Replaces x by its lower factor; false when x isn't positive definite.
-bool factor_cholesky(Doubles& x) {
-  const Eigen::LLT<Doubles, Eigen::Lower> llt(x);
-  x = llt.matrixL();
-  return llt.info() == Eigen::Success;
+// Replaces a's triangle from the diagonal to the right, n x n, by u of a = u^T u; false when a
+// isn't positive definite.
+bool factor_small(const MatrixRows& a, int64_t n) {
+  for (int64_t j = 0; j < n; ++j) {
+    double* const row = a.row(j);
+    if (row[j] <= 0) return false;
+    row[j] = std::sqrt(row[j]);
+    for (int64_t c = j + 1; c < n; ++c) row[c] /= row[j];
+    for (int64_t i = j + 1; i < n; ++i) subtract_row(a.row(i), row[i], row, i, n);
+  }
+  return true;
+}
+
+// The same: the first half's factor, its part above the second half, and what is left of that.
+bool factor_upper(const MatrixRows& a, int64_t n) {
+  constexpr int64_t kSmall = 32;
+  constexpr int64_t kRows = 96;  // of a product, whose elements left of the diagonal aren't needed
+  if (n <= kSmall) return factor_small(a, n);
+  const int64_t half = (n / 2 + kSmall - 1) / kSmall * kSmall;
+  if (!factor_upper(a, half)) return false;
+  solve_lower({a.data, 1, a.step}, half, false, {a.data + half, a.step}, n - half);
+  for (int64_t begin = half; begin < n; begin += kRows) {
+    const double* const above = a.data + begin;
+    subtract_product({above, 1, a.step}, {above, a.step, 1},
+                     {.rows = std::min(kRows, n - begin), .depth = half, .columns = n - begin},
+                     {a.row(begin) + begin, a.step});
+  }
+  return factor_upper({a.row(half) + half, a.step}, n - half);
 }
 
 template <class T>
 std::unique_ptr<Kernel> make_cholesky_of(const Batch& batch) {
   return make_kernel([batch](const KernelArgs& args) {
     FirstFailure failure;
+    const int64_t n = batch.rows;
+    const int64_t step = row_step(n);
     batch.each([&](int64_t i) {
-      Doubles x = read_matrix<T>(args.in[0], i, batch);
-      if (!factor_cholesky(x)) failure.note(i);
-      write_matrix<T>(x, args.out[0], i, batch);
+      const T* const in = static_cast<const T*>(args.in[0]) + i * batch.size();
+      T* const out = static_cast<T*>(args.out[0]) + i * batch.size();
+      std::vector<double> upper(static_cast<size_t>(n * step));
+      each_element(batch, [&](int64_t row, int64_t column) {
+        if (row >= column) upper[column * step + row] = in[row * n + column];
+      });
+      if (!factor_upper({upper.data(), step}, n)) failure.note(i);
+      each_element(batch, [&](int64_t row, int64_t column) {
+        out[row * n + column] = static_cast<T>(row < column ? 0 : upper[column * step + row]);
+      });
     });
     check<InvalidArgument>(!failure.any(),
                            "cholesky: expected symmetric positive definite matrices, but number {} "
@@ -58,22 +93,6 @@ struct Triangle {
   bool unit;
 };
 
-// Replaces b by the solution; false if there is none. Reversing its rows and columns makes an upper
-// triangle a lower one.
-bool solve_triangle(Doubles& a, Doubles& b, const Triangle& triangle) {
-  if (triangle.unit) a.diagonal().setOnes();
-  if ((a.diagonal().array() == 0.0).any()) return false;
-  if (triangle.transposed) a.transposeInPlace();
-  const bool reversed = triangle.lower == triangle.transposed;
-  if (reversed) {
-    a = a.reverse().eval();
-    b = b.colwise().reverse().eval();
-  }
-  a.triangularView<Eigen::Lower>().solveInPlace(b);
-  if (reversed) b = b.colwise().reverse().eval();
-  return true;
-}
-
 // Several sums at once, since each waits for the one before it.
 template <class T>
 double dot(const T* a, const double* b, int64_t count) {
@@ -87,9 +106,10 @@ double dot(const T* a, const double* b, int64_t count) {
   return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
 }
 
-constexpr int64_t kFewRightSides = 16;  // with more, blocks of matrices are multiplied sooner
+constexpr int64_t kFewRightSides = 16;  // with more, multiplying blocks of matrices is faster
 
-// The same for a few right sides, x (n x count), of a triangle that is read where it is, by rows.
+// Replaces a few right sides, x (n x count), by the solution, of a triangle that is read where it
+// is, by rows; false if there is none.
 template <class T>
 bool solve_few(const T* a, int64_t n, double* x, int64_t count, const Triangle& triangle) {
   // Of a transposed triangle, row i has the factors of x[i] in the equations of others.
@@ -116,6 +136,27 @@ bool solve_few(const T* a, int64_t n, double* x, int64_t count, const Triangle& 
   return true;
 }
 
+// The same for any number of them. With its rows and columns reversed, an upper triangle is a lower
+// one.
+template <class T>
+bool solve_many(const T* a, int64_t n, double* x, int64_t count, const Triangle& triangle) {
+  const int64_t step = row_step(n);
+  std::vector<double> values(static_cast<size_t>(n * step));
+  for (int64_t row = 0; row < n; ++row) {
+    std::copy_n(a + row * n, n, values.data() + row * step);
+    if (!triangle.unit && a[row * n + row] == 0) return false;
+  }
+  StridedMatrix<double> l{values.data(), step, 1};
+  MatrixRows right{x, count};
+  if (triangle.transposed) std::swap(l.row, l.column);
+  if (triangle.lower == triangle.transposed) {
+    l = {l.data + (n - 1) * (l.row + l.column), -l.row, -l.column};
+    right = {right.row(n - 1), -count};
+  }
+  solve_lower(l, n, triangle.unit, right, count);
+  return true;
+}
+
 template <class T>
 std::unique_ptr<Kernel> make_triangular_solve_of(const KernelSpec& spec) {
   const Batch a_batch(spec.inputs[0].shape);
@@ -127,19 +168,13 @@ std::unique_ptr<Kernel> make_triangular_solve_of(const KernelSpec& spec) {
     if (b_batch.size() == 0) return;
     FirstFailure failure;
     a_batch.each([&](int64_t i) {
-      if (b_batch.columns <= kFewRightSides) {
-        const T* const right = static_cast<const T*>(args.in[1]) + i * b_batch.size();
-        std::vector<double> x(right, right + b_batch.size());
-        const T* const a = static_cast<const T*>(args.in[0]) + i * a_batch.size();
-        if (!solve_few(a, a_batch.rows, x.data(), b_batch.columns, triangle)) failure.note(i);
-        T* const out = static_cast<T*>(args.out[0]) + i * b_batch.size();
-        std::transform(x.begin(), x.end(), out, [](double value) { return static_cast<T>(value); });
-        return;
-      }
-      Doubles a = read_matrix<T>(args.in[0], i, a_batch);
-      Doubles b = read_matrix<T>(args.in[1], i, b_batch);
-      if (!solve_triangle(a, b, triangle)) failure.note(i);
-      write_matrix<T>(b, args.out[0], i, b_batch);
+      const T* const a = static_cast<const T*>(args.in[0]) + i * a_batch.size();
+      const T* const right = static_cast<const T*>(args.in[1]) + i * b_batch.size();
+      std::vector<double> x(right, right + b_batch.size());
+      const auto solve = b_batch.columns <= kFewRightSides ? solve_few<T> : solve_many<T>;
+      if (!solve(a, a_batch.rows, x.data(), b_batch.columns, triangle)) failure.note(i);
+      T* const out = static_cast<T*>(args.out[0]) + i * b_batch.size();
+      std::transform(x.begin(), x.end(), out, [](double value) { return static_cast<T>(value); });
     });
     check<InvalidArgument>(!failure.any(),
                            "{}: expected matrices that have an inverse, but number {} has none "

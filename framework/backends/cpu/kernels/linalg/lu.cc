@@ -7,15 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "framework/backends/cpu/kernels/elementwise/memory.h"
+#include "framework/backends/cpu/kernels/linalg/blocks.h"
 #include "framework/backends/cpu/kernels/linalg/matrices.h"
-#include "framework/backends/cpu/kernels/matmul/packed.h"
 
 namespace cornu::cpu {
 namespace {
 
-constexpr int64_t kLuColumns = 32;    // of a block
-constexpr int64_t kLuBlockRows = 96;  // of a product, which stay in a second-level cache
+constexpr int64_t kLuColumns = 32;  // of a block
 
 class LuFactors {
  public:
@@ -48,57 +46,24 @@ class LuFactors {
       if (pivot[j] == 0) continue;
       for (int64_t i = j + 1; i < n_; ++i) {
         const double factor = row(i)[j] /= pivot[j];
-        subtract(row(i), factor, pivot, j + 1, end);
+        subtract_row(row(i), factor, pivot, j + 1, end);
       }
     }
   }
 
-  // Columns [begin, end) of a row less `factor` times those of another.
-  static void subtract(double* __restrict to, double factor, const double* __restrict from,
-                       int64_t begin, int64_t end) {
-    for (int64_t j = begin; j < end; ++j) to[j] -= factor * from[j];
-  }
-
   // What is right of columns [first, end): rows of U, and what they leave of the rows below.
   void update_right(int64_t first, int64_t end) {
-    for (int64_t i = first + 1; i < end; ++i) {
-      for (int64_t l = first; l < i; ++l) subtract(row(i), row(i)[l], row(l), end, n_);
-    }
-    const PackedProduct<double>& loops = packed_product<double>();
-    const int64_t depth = end - first, width = n_ - end;
-    const int64_t panels = (width + loops.columns - 1) / loops.columns;
-    panels_.resize(static_cast<size_t>(panels * loops.columns * depth));
-    const StridedMatrix<double> right{row(first) + end, step_, 1};
-    for (int64_t panel = 0; panel < panels; ++panel) {
-      loops.pack_panel(right, depth, width, panel, panels_.data() + panel * loops.columns * depth);
-    }
-    for (double& value : panels_) value = -value;
-    const int64_t grain = std::max<int64_t>(loops.rows, 100'000 / (depth * width));
-    parallel_for(n_ - end, (grain + loops.rows - 1) / loops.rows * loops.rows,
-                 [&](int64_t begin, int64_t last) {
-                   const StridedMatrix<double> left{row(end) + first, step_, 1};
-                   const int64_t most = kLuBlockRows + loops.rows;
-                   auto* memory = reinterpret_cast<double*>(
-                       thread_memory(static_cast<size_t>(most * depth) * sizeof(double)));
-                   for (int64_t i = begin; i < last; i += kLuBlockRows) {
-                     loops.multiply({.a = left,
-                                     .panels = panels_.data(),
-                                     .begin = i,
-                                     .end = std::min(last, i + kLuBlockRows),
-                                     .n = width,
-                                     .k = depth,
-                                     .memory = memory,
-                                     .out = row(end) + end,
-                                     .step = step_,
-                                     .adds = true});
-                   }
-                 });
+    const StridedMatrix<double> left{row(first) + first, step_, 1};
+    const MatrixRows right{row(first) + end, step_};
+    solve_lower(left, end - first, true, right, n_ - end);
+    subtract_product({row(end) + first, step_, 1}, {right.data, step_, 1},
+                     {.rows = n_ - end, .depth = end - first, .columns = n_ - end},
+                     {row(end) + end, step_});
   }
 
   double* a_;
   int64_t n_, step_;
   int32_t* rows_;
-  std::vector<double> panels_;
 };
 
 template <class T>
@@ -106,8 +71,7 @@ std::unique_ptr<Kernel> make_lu_of(const Batch& batch) {
   return make_kernel([batch](const KernelArgs& args) {
     if (batch.size() == 0) return;
     const int64_t n = batch.rows;
-    // A cache line more, lest the elements of a column evict each other.
-    const int64_t step = n < 64 ? n : n + 8;
+    const int64_t step = row_step(n);
     batch.each([&](int64_t i) {
       std::vector<double> values(static_cast<size_t>(n * step));
       const T* const in = static_cast<const T*>(args.in[0]) + i * n * n;

@@ -1,26 +1,117 @@
 // SPDX-License-Identifier: Apache-2.0
-// qr, by Householder reflections.
-#include "framework/backends/cpu/kernels/linalg/matrices.h"
+// qr, by Householder reflections, as many at once as a block has columns: Schreiber and Van Loan,
+// "A storage-efficient WY representation for products of Householder transformations" (1989).
+#include <algorithm>
+#include <cmath>
+#include <vector>
 
-#include <Eigen/QR>
+#include "framework/backends/cpu/kernels/linalg/blocks.h"
+#include "framework/backends/cpu/kernels/linalg/matrices.h"
 
 namespace cornu::cpu {
 namespace {
 
-struct Qr {
-  Doubles q;
-  Doubles r;
+constexpr int64_t kReflections = 32;  // of a block
+
+// The product I - v t v^T of reflections that make `count` columns of a matrix a triangle.
+class Block {
+ public:
+  // Of the first columns of a, whose triangle they become.
+  Block(const MatrixRows& a, int64_t rows, int64_t count)
+      : rows_(rows),
+        count_(count),
+        vectors_(static_cast<size_t>(rows * count)),
+        t_(static_cast<size_t>(count * count)) {
+    for (int64_t j = 0; j < count; ++j) reflect_column(a, j);
+    multiply_factors();
+  }
+
+  // Replaces x (rows x columns) by the product, or its transpose, times x.
+  void apply(const MatrixRows& x, int64_t columns, bool transposed) const {
+    if (columns == 0) return;
+    const StridedMatrix<double> v{vectors_.data(), count_, 1};
+    const StridedMatrix<double> t{t_.data(), transposed ? 1 : count_, transposed ? count_ : 1};
+    std::vector<double> memory(static_cast<size_t>(2 * count_ * columns));
+    const MatrixRows less_v_x{memory.data(), columns}, t_v_x{less_v_x.row(count_), columns};
+    subtract_product({v.data, 1, count_}, {x.data, x.step, 1},
+                     {.rows = count_, .depth = rows_, .columns = columns}, less_v_x);
+    subtract_product(t, {less_v_x.data, columns, 1},
+                     {.rows = count_, .depth = count_, .columns = columns}, t_v_x);
+    subtract_product(v, {t_v_x.data, columns, 1},
+                     {.rows = rows_, .depth = count_, .columns = columns}, x);
+  }
+
+ private:
+  double& vector(int64_t i, int64_t j) { return vectors_[static_cast<size_t>(i * count_ + j)]; }
+  double& t(int64_t i, int64_t j) { return t_[static_cast<size_t>(i * count_ + j)]; }
+
+  // The reflection that leaves column j nothing below the diagonal, of the columns behind it, too.
+  void reflect_column(const MatrixRows& a, int64_t j) {
+    vector(j, j) = 1;
+    double below = 0;
+    for (int64_t i = j + 1; i < rows_; ++i) below += a.row(i)[j] * a.row(i)[j];
+    if (below == 0) {  // which tiny numbers are, too
+      for (int64_t i = j + 1; i < rows_; ++i) a.row(i)[j] = 0;
+      return;
+    }
+    const double first = a.row(j)[j];
+    const double last = -std::copysign(std::sqrt(first * first + below), first);
+    const double factor = t(j, j) = (last - first) / last;
+    double sums[kReflections] = {};
+    for (int64_t i = j; i < rows_; ++i) {
+      if (i > j) vector(i, j) = a.row(i)[j] / (first - last);
+      subtract_row(sums, -factor * vector(i, j), a.row(i), j + 1, count_);
+    }
+    for (int64_t i = j; i < rows_; ++i) {
+      subtract_row(a.row(i), vector(i, j), sums, j + 1, count_);
+      a.row(i)[j] = i == j ? last : 0;
+    }
+  }
+
+  // The rest of t, whose diagonal has the reflections' own factors.
+  void multiply_factors() {
+    std::vector<double> less_products(static_cast<size_t>(count_ * count_));
+    subtract_product({vectors_.data(), 1, count_}, {vectors_.data(), count_, 1},
+                     {.rows = count_, .depth = rows_, .columns = count_},
+                     {less_products.data(), count_});
+    for (int64_t j = 1; j < count_; ++j) {
+      for (int64_t i = 0; i < j; ++i) {
+        double sum = 0;
+        for (int64_t l = i; l < j; ++l) sum += t(i, l) * less_products[l * count_ + j];
+        t(i, j) = t(j, j) * sum;
+      }
+    }
+  }
+
+  int64_t rows_, count_;
+  std::vector<double> vectors_;  // rows x count
+  std::vector<double> t_;        // count x count, an upper triangle
 };
 
-Qr qr_of(const Doubles& x, int64_t columns) {
-  const Eigen::HouseholderQR<Doubles> decomposed(x);
-  Doubles q = Doubles::Identity(x.rows(), columns);
-  q.applyOnTheLeft(decomposed.householderQ());
-  Doubles r = decomposed.matrixQR().topRows(columns);
-  for (int64_t row = 0; row < r.rows(); ++row) {
-    r.row(row).head(std::min<int64_t>(row, r.cols())).setZero();
+// Replaces x (rows x columns) by its triangle, and q (rows x q_columns) by the orthonormal columns.
+void decompose(const MatrixRows& x, int64_t rows, int64_t columns, const MatrixRows& q,
+               int64_t q_columns) {
+  std::vector<Block> blocks;
+  const int64_t count = std::min(rows, columns);
+  for (int64_t first = 0; first < count; first += kReflections) {
+    const int64_t end = std::min(first + kReflections, count);
+    const MatrixRows rest{x.row(first) + first, x.step};
+    blocks.emplace_back(rest, rows - first, end - first);
+    blocks.back().apply({rest.data + end - first, x.step}, columns - end, true);
   }
-  return {std::move(q), std::move(r)};
+  for (int64_t i = 0; i < q_columns; ++i) q.row(i)[i] = 1;
+  for (auto i = static_cast<int64_t>(blocks.size()) - 1; i >= 0; --i) {
+    const int64_t first = i * kReflections;
+    blocks[static_cast<size_t>(i)].apply({q.row(first) + first, q.step}, q_columns - first, false);
+  }
+}
+
+template <class T>
+void write_rows(const MatrixRows& matrix, const Batch& batch, void* to, int64_t index) {
+  T* out = static_cast<T*>(to) + index * batch.size();
+  for (int64_t row = 0; row < batch.rows; ++row) {
+    for (int64_t i = 0; i < batch.columns; ++i) *out++ = static_cast<T>(matrix.row(row)[i]);
+  }
 }
 
 template <class T>
@@ -30,9 +121,16 @@ std::unique_ptr<Kernel> make_qr_of(const KernelSpec& spec) {
   const Batch r(spec.outputs[1].shape);
   return make_kernel([=](const KernelArgs& args) {
     in.each([&](int64_t i) {
-      const Qr parts = qr_of(read_matrix<T>(args.in[0], i, in), q.columns);
-      write_matrix<T>(parts.q, args.out[0], i, q);
-      write_matrix<T>(parts.r, args.out[1], i, r);
+      const T* const from = static_cast<const T*>(args.in[0]) + i * in.size();
+      const int64_t step = row_step(in.columns), q_step = row_step(q.columns);
+      std::vector<double> x(static_cast<size_t>(in.rows * step));
+      std::vector<double> vectors(static_cast<size_t>(q.rows * q_step));
+      for (int64_t row = 0; row < in.rows; ++row) {
+        std::copy_n(from + row * in.columns, in.columns, x.data() + row * step);
+      }
+      decompose({x.data(), step}, in.rows, in.columns, {vectors.data(), q_step}, q.columns);
+      write_rows<T>({vectors.data(), q_step}, q, args.out[0], i);
+      write_rows<T>({x.data(), step}, r, args.out[1], i);
     });
   });
 }
