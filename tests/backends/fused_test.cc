@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "tests/backends/elementwise_graphs.h"
 #include "tests/backends/instruction_sets.h"
@@ -160,6 +161,35 @@ TEST_CASE("masks, selects and casts") {
                                         random_tensor({size}, DType::Bool, 3)};
     check_fused(b, inputs);
     check_in_place(b, inputs);
+  }
+}
+
+TEST_CASE("comparisons of what relu makes, and the gradient of relu6") {
+  const double inf = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const DType dtype : {kF32, DType::Float64}) {
+    const auto number = [&](double value) { return tensor_of({value}, {}, dtype); };
+    const Tensor x =
+        tensor_of({-inf, -7, -6, -1, -0.0, 0, 1e-30, 3, 5.5, 6, 6.5, inf, nan, -nan, 0.5, -0.5, 2},
+                  {17}, dtype);
+    for (const double limit : {-1.0, 0.0, 0.5, 6.0}) {
+      BodyBuilder b;
+      const ValueId in = b.input({dtype, {17}}), dy = b.input({dtype, {17}});
+      const ValueId relu = b.op("relu", {in});
+      const ValueId bound = b.constant(number(limit)), zero = b.constant(number(0));
+      for (const char* compare :
+           {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}) {
+        b.output(b.op(compare, {relu, bound}));
+        b.output(b.op("select", {b.op(compare, {bound, relu}), dy, in}));
+        const ValueId kept = b.op("select", {b.op(compare, {relu, bound}), dy, zero});
+        b.output(b.op("select", {b.op("greater", {relu, zero}), kept, zero}));
+        const ValueId also = b.op("select", {b.op(compare, {in, bound}), dy, zero});
+        b.output(b.op("select", {b.op("greater", {in, zero}), also, bound}));
+      }
+      const std::vector<Tensor> inputs = {x, random_tensor({17}, dtype, 2)};
+      check_fused(b, inputs);
+      check_in_place(b, inputs);
+    }
   }
 }
 

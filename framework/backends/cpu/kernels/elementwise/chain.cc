@@ -115,6 +115,8 @@ class Machine {
         return each<Select<TileOp::Greater>>;
       case ChainOp::SelectGreaterEqual:
         return each<Select<TileOp::GreaterEqual>>;
+      case ChainOp::SelectWithin:
+        return each<Within>;
     }
     return stop;
   }
@@ -290,17 +292,29 @@ class Machine {
       if constexpr (kOp == TileOp::Reciprocal) return hn::Div(one, a);
     }
   };
-  template <TileOp kCompare>
-  struct Select {
+  struct AnyXYZ {
     const Code& code;
     size_t offset;
-    HWY_INLINE Select(const Code& c, size_t o) : code(c), offset(o) {}
-    HWY_INLINE V operator()(V a, size_t k) const {
-      const auto mask = compare<kCompare>(a, load(code.x, k));
-      return hn::IfThenElse(mask, load(code.y, k), load(code.z, k));
-    }
+    HWY_INLINE AnyXYZ(const Code& c, size_t o) : code(c), offset(o) {}
     HWY_INLINE V load(const Place& place, size_t k) const {
       return hn::LoadU(D(), place.at(offset) + k * place.stride);
+    }
+  };
+  template <TileOp kCompare>
+  struct Select : AnyXYZ {
+    HWY_INLINE Select(const Code& code, size_t offset) : AnyXYZ(code, offset) {}
+    HWY_INLINE V operator()(V a, size_t k) const {
+      const auto mask = compare<kCompare>(a, this->load(this->code.x, k));
+      return hn::IfThenElse(mask, this->load(this->code.y, k), this->load(this->code.z, k));
+    }
+  };
+  struct Within : AnyXYZ {
+    HWY_INLINE Within(const Code& code, size_t offset) : AnyXYZ(code, offset) {}
+    HWY_INLINE V operator()(V a, size_t k) const {
+      const V limit = this->load(this->code.x, k);
+      const auto above = compare<TileOp::Greater>(a, limit);
+      const auto below = compare<TileOp::LessEqual>(a, this->load(this->code.y, k));
+      return hn::IfThenElse(hn::And(above, below), this->load(this->code.z, k), limit);
     }
   };
 

@@ -43,7 +43,8 @@ enum class ChainOp : uint8_t {
   SelectLessEqual,
   SelectGreater,
   SelectGreaterEqual,
-  Store,  // x = a
+  SelectWithin,  // a = x < a && a <= y ? z : x
+  Store,         // x = a
 };
 
 // The kind of operand x. Frequent operations have a form for each kind.

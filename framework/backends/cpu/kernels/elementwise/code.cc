@@ -236,6 +236,47 @@ void join_comparison(TileCode& code, TileInstruction& user, const TileInstructio
   user = {nullptr, TileOp::Select, dtype, std::move(in), user.out, 2 * user.cost, comparison.op};
 }
 
+// The value of a constant of one element.
+std::optional<double> constant_of(const TileCode& code, int value) {
+  const TileValue& constant = code.values[size_t(value)];
+  if (constant.source != TileValue::Source::Constant) return std::nullopt;
+  const Tensor& tensor = code.constants[size_t(constant.index)];
+  if (tensor.num_elements() != 1) return std::nullopt;
+  return tensor.item<double>();
+}
+
+// Whether an element of relu's result compares with `limit` as one of its operand does.
+bool sees_through_relu(TileOp compare, bool relu_first, double limit) {
+  if (compare == TileOp::Equal || compare == TileOp::NotEqual) return false;
+  const bool zero_differs = compare == (relu_first ? TileOp::Less : TileOp::LessEqual) ||
+                            compare == (relu_first ? TileOp::GreaterEqual : TileOp::Greater);
+  return limit > 0 || (limit == 0 && !zero_differs);
+}
+
+// Lets a comparison read what relu reads, where it has the same result.
+void compare_before_relu(const TileCode& code, std::span<const int> producers,
+                         TileInstruction& comparison) {
+  if (!comparison.op || !is_compare(*comparison.op)) return;
+  for (const size_t k : {0, 1}) {
+    const int producer = producers[size_t(comparison.in[k])];
+    const auto limit = constant_of(code, comparison.in[1 - k]);
+    if (producer < 0 || !limit) continue;
+    const TileInstruction& relu = code.instructions[size_t(producer)];
+    if (relu.op != TileOp::Relu || !sees_through_relu(*comparison.op, k == 0, *limit)) continue;
+    comparison.in[k] = relu.in[0];
+    return;
+  }
+}
+
+// select(a > b, select(a <= c, d, b), b), whose second select nothing else reads.
+void join_selects(TileInstruction& outer, const TileInstruction& inner) {
+  if (outer.compare != TileOp::Greater || inner.compare != TileOp::LessEqual) return;
+  if (inner.within || outer.in[0] != inner.in[0]) return;
+  if (outer.in[1] != outer.in[3] || outer.in[1] != inner.in[3]) return;
+  outer.in = {inner.in[0], outer.in[1], inner.in[1], inner.in[2]};
+  outer.within = true;
+}
+
 }  // namespace
 
 int TileCode::add_value(TileValue value) {
@@ -277,16 +318,24 @@ std::optional<TileCode> tile_code(const KernelSpec& spec) {
 
 void simplify(TileCode& code) {
   remove_dead(code);
-  const std::vector<int> uses = count_uses(code);
   std::vector<int> producers(code.values.size(), -1);
   for (size_t i = 0; i < code.instructions.size(); ++i) {
-    TileInstruction& user = code.instructions[i];
-    producers[size_t(user.out)] = static_cast<int>(i);
-    const int condition = user.in[0];
+    compare_before_relu(code, producers, code.instructions[i]);
+    producers[size_t(code.instructions[i].out)] = static_cast<int>(i);
+  }
+  const std::vector<int> uses = count_uses(code);
+  // What makes a value that nothing else reads, for every tile.
+  const auto made_for_one = [&](int value) -> const TileInstruction* {
+    const auto at = static_cast<size_t>(value);
+    if (at >= uses.size() || producers[at] < 0 || uses[at] != 1) return nullptr;
+    if (code.values[at].stage != TileStage::Tile) return nullptr;
+    return &code.instructions[size_t(producers[at])];
+  };
+  for (TileInstruction& user : code.instructions) {
     if (code.values[size_t(user.out)].stage != TileStage::Tile) continue;
-    if (producers[size_t(condition)] < 0 || uses[size_t(condition)] != 1) continue;
-    if (code.values[size_t(condition)].stage != TileStage::Tile) continue;
-    join_comparison(code, user, code.instructions[size_t(producers[size_t(condition)])]);
+    if (const auto* comparison = made_for_one(user.in[0])) join_comparison(code, user, *comparison);
+    if (user.op != TileOp::Select || !user.compare) continue;
+    if (const auto* inner = made_for_one(user.in[2])) join_selects(user, *inner);
   }
   remove_dead(code);
 }

@@ -39,6 +39,7 @@ struct TileInstruction {
   int out = -1;                          // value
   double cost = 0;                       // nanoseconds per element
   std::optional<TileOp> compare;         // of select(compare(a, b), c, d), with four operands
+  bool within = false;  // select(a > b, select(a <= c, d, b), b), with four operands
 };
 
 // In single static assignment form, in order.
@@ -68,7 +69,7 @@ std::optional<TileCode> tile_code(const KernelSpec& spec);
 void propagate_stages(TileCode& code);
 
 // Removes instructions whose values nothing reads, and merges comparisons into a select or cast
-// that is their only reader.
+// that is their only reader, and two such selects into one: the gradient of relu6.
 void simplify(TileCode& code);
 
 }  // namespace cornu::cpu

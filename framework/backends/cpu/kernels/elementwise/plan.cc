@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "framework/backends/cpu/kernels/elementwise/memory.h"
@@ -18,6 +19,10 @@ constexpr int64_t kLargestTile = 4096;
 // them, as it then needs no copy.
 constexpr int64_t kLongRow = 512;
 constexpr int64_t kLongConstantRow = 256;
+// A chain's block of float32, at most, and the longest tile made of several rows to have whole
+// ones.
+constexpr int64_t kChainBlock = 128;
+constexpr int64_t kMostTogether = 2048;
 // The least work per thread, and the cost of moving a byte, in nanoseconds.
 constexpr double kThreadNanoseconds = 4000;
 constexpr double kByteNanoseconds = 0.01;
@@ -61,7 +66,10 @@ class Planner {
       partial = true;
       constant = constant || !layout_.varies_inside(shape_of(value));
     }
-    plan_.by_rows = partial && layout_.inner() >= (constant ? kLongConstantRow : kLongRow);
+    const bool several = !constant && layout_.inner() % kChainBlock != 0 &&
+                         std::lcm(layout_.inner(), kChainBlock) <= kMostTogether;
+    plan_.by_rows =
+        partial && !several && layout_.inner() >= (constant ? kLongConstantRow : kLongRow);
     if (!partial || plan_.by_rows) return;
     plan_.period = layout_.block(kSmallestTile);
   }
@@ -252,7 +260,7 @@ class Planner {
       tile = static_cast<int64_t>(round_up(size_t(segment), 64));
       plan_.items = layout_.rows() * plan_.segments;
     } else {
-      if (plan_.period > 0) tile = tile / plan_.period * plan_.period;
+      if (plan_.period > 0) tile = whole_periods(tile);
       tile = std::max<int64_t>(1, tile);
       plan_.items = (layout_.size() + tile - 1) / tile;
     }
@@ -260,6 +268,14 @@ class Planner {
     plan_.grain = std::max<int64_t>(1, thread_elements / tile);
     place_homes(widest);
     if (!plan_.sums.empty()) choose_blocks();
+  }
+
+  // A tile of whole periods, and of whole blocks of a chain where that isn't too long: elements
+  // beyond the last whole block take as long as a block, and longer.
+  int64_t whole_periods(int64_t tile) const {
+    const int64_t blocks = std::lcm(plan_.period, kChainBlock);
+    const int64_t unit = blocks <= kMostTogether ? blocks : plan_.period;
+    return std::max(tile, unit) / unit * unit;
   }
 
   void choose_blocks() {

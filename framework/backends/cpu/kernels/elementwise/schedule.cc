@@ -125,7 +125,7 @@ class ChainBuilder {
     const TileInstruction& user = instruction(position);
     const int product = product_[order_[position]];
     if (product >= 0) return user.in[size_t(1 - product)] == value ? 1 - product : -1;
-    const size_t candidates = std::min<size_t>(2, user.in.size());
+    const size_t candidates = user.within ? 1 : std::min<size_t>(2, user.in.size());
     for (size_t k = 0; k < candidates; ++k) {
       if (user.in[k] == value) return static_cast<int>(k);
     }
@@ -202,6 +202,7 @@ class ChainBuilder {
   // With operand `k` in the accumulator.
   Draft with_operands(const TileInstruction& user, int k) const {
     if (user.in.size() == 1) return {chain_form(user)->forward, {-1, -1, -1}};
+    if (user.within) return {ChainOp::SelectWithin, {user.in[1], user.in[2], user.in[3]}};
     const int other = user.in[size_t(1 - k)];
     if (user.compare) {
       const auto* form =
