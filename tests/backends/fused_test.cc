@@ -193,6 +193,28 @@ TEST_CASE("comparisons of what relu makes, and the gradient of relu6") {
   }
 }
 
+TEST_CASE("selects of 16-bit values, which leave or are read") {
+  for (const DType dtype : {DType::Float16, DType::BFloat16}) {
+    for (const int64_t size : {3, 70, 2000}) {
+      BodyBuilder b;
+      const ValueId x = b.input({dtype, {size}}), dy = b.input({dtype, {size}});
+      const ValueId keep = b.input({DType::Bool, {size}});
+      const ValueId zero = b.constant(tensor_of({0}, {}, dtype));
+      b.output(b.op("select", {b.op("greater", {x, zero}), dy, zero}));
+      b.output(b.op("select", {keep, zero, x}));
+      b.output(b.op("select", {keep, dy, b.op("negate", {x})}));  // of what isn't in memory
+      const ValueId read = b.op("select", {b.op("less", {dy, zero}), x, zero});
+      b.output(b.op("add", {read, dy}));
+      b.output(read);
+      const std::vector<Tensor> inputs = {random_tensor({size}, dtype, 1),
+                                          random_tensor({size}, dtype, 2),
+                                          random_tensor({size}, DType::Bool, 3)};
+      check_fused(b, inputs);
+      check_in_place(b, inputs);
+    }
+  }
+}
+
 TEST_CASE("images become floating-point numbers") {
   BodyBuilder b;
   const ValueId image = b.input({DType::UInt8, {4, 9, 9, 3}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tile functions of two operands and select, for float32 and float64.
+// Tile functions of two operands, for float32 and float64, and select.
 #include "framework/backends/cpu/kernels/elementwise/ops.h"
 #include "framework/backends/cpu/kernels/elementwise/targets.h"
 
@@ -158,7 +158,9 @@ TileFn find_binary(TileOp op, DType dtype) {
 }
 
 TileFn find_select(size_t bytes) {
-  return bytes == 4 ? choose_tile<uint32_t> : choose_tile<uint64_t>;
+  return bytes == 2   ? choose_tile<uint16_t>
+         : bytes == 4 ? choose_tile<uint32_t>
+                      : choose_tile<uint64_t>;
 }
 
 }  // namespace
@@ -178,7 +180,7 @@ TileFn float_binary_tile(TileOp op, DType dtype) {
 }
 
 TileFn select_tile(DType dtype) {
-  if (size_of(dtype) < 4) return nullptr;
+  if (size_of(dtype) < 2) return nullptr;
   return HWY_DYNAMIC_DISPATCH(find_select)(size_of(dtype));
 }
 

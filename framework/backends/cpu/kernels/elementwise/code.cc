@@ -28,8 +28,9 @@ class Lowering {
                     code_.add_value({TileValue::Source::Input, index, dtype, TileStage::Tile}));
   }
 
-  // False when the node has no tile function.
-  bool node(const OpDef& op, const Attributes& attributes, std::span<Forms> in, Forms& out) {
+  // False when the node has no tile function. `read`: by others, which compute in float32.
+  bool node(const OpDef& op, const Attributes& attributes, bool read, std::span<Forms> in,
+            Forms& out) {
     if (op.name == "constant") {
       const Tensor& value = attributes.get_tensor("value");
       out = ordinary(value.dtype(), code_.add_constant(value));
@@ -43,6 +44,11 @@ class Lowering {
     if (!tile) return false;
     if (*tile == TileOp::Copy) {
       out = in[0];
+      return true;
+    }
+    if (*tile == TileOp::Select && !read && is_stored_half(in[1]) && is_stored_half(in[2])) {
+      const int chosen = emit(*tile, {in[0].stored, in[1].stored, in[2].stored});
+      out = {in[1].dtype, chosen, -1};
       return true;
     }
     std::vector<int> operands;
@@ -81,6 +87,8 @@ class Lowering {
   static Forms ordinary(DType dtype, int value) {
     return {dtype, value, is_half(dtype) ? -1 : value};
   }
+
+  static bool is_stored_half(const Forms& form) { return is_half(form.dtype) && form.stored >= 0; }
 
   DType dtype_of_value(int value) const { return code_.values[size_t(value)].dtype; }
 
@@ -144,6 +152,10 @@ class Lowering {
 bool lower_body(Lowering& lowering, const Graph& body) {
   std::vector<Forms> forms(body.types.size());
   std::vector<ValueId> summed(body.types.size(), -1);
+  std::vector<bool> read(body.types.size());
+  for (const Node& node : body.nodes) {
+    for (const ValueId id : node.inputs) read[size_t(id)] = true;
+  }
   for (size_t i = 0; i < body.inputs.size(); ++i) {
     const ValueId id = body.inputs[i];
     forms[size_t(id)] = lowering.input(static_cast<int>(i), body.type(id).dtype);
@@ -155,7 +167,8 @@ bool lower_body(Lowering& lowering, const Graph& body) {
     }
     std::vector<Forms> in;
     for (const ValueId id : node.inputs) in.push_back(forms[size_t(id)]);
-    if (!lowering.node(*node.op, node.attributes, in, forms[size_t(node.outputs[0])])) return false;
+    const auto out = static_cast<size_t>(node.outputs[0]);
+    if (!lowering.node(*node.op, node.attributes, read[out], in, forms[out])) return false;
     // Keeps conversions for later readers.
     for (size_t i = 0; i < in.size(); ++i) forms[size_t(node.inputs[i])] = in[i];
   }
@@ -308,7 +321,7 @@ std::optional<TileCode> tile_code(const KernelSpec& spec) {
       in.push_back(lowering.input(static_cast<int>(i), spec.inputs[i].dtype));
     }
     Forms out;
-    if (!lowering.node(spec.op, spec.attributes, in, out)) return std::nullopt;
+    if (!lowering.node(spec.op, spec.attributes, false, in, out)) return std::nullopt;
     lowering.output(out);
     TileCode code = lowering.take();
     code.shape = spec.outputs[0].shape;

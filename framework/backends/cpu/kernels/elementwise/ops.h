@@ -123,7 +123,7 @@ TileFn cast_tile(DType from, DType to);
 // By op, for float32 and float64 (compiled for several instruction sets).
 TileFn float_unary_tile(TileOp op, DType dtype);
 TileFn float_binary_tile(TileOp op, DType dtype);  // comparisons too
-TileFn select_tile(DType dtype);                   // of 4 and 8 bytes
+TileFn select_tile(DType dtype);                   // of 2, 4 and 8 bytes
 TileFn float_cast_tile(DType from, DType to);
 // For all dtypes but floating ones; bool included.
 TileFn plain_tile(TileOp op, DType dtype);
