@@ -140,6 +140,9 @@ TEST_CASE("values that change rarely are computed rarely, with the same bits") {
   check_normalization({2, 7, 7, 16}, {16}, {16});
   check_normalization({2, 5, 640}, {2, 1, 640}, {640});
   check_normalization({2, 5, 6, 20}, {2, 1, 1, 20}, {20});
+  check_normalization({40, 700}, {700}, {700});
+  check_normalization({3, 4, 1000}, {3, 1, 1000}, {1000});
+  check_normalization({7, 1025}, {1025}, {1025});
   check_normalization({33}, {}, {});
 }
 

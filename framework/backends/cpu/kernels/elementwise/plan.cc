@@ -15,14 +15,15 @@ namespace {
 constexpr size_t kTileBytes = size_t{32} << 10;
 constexpr int64_t kSmallestTile = 512;
 constexpr int64_t kLargestTile = 4096;
-// Rows at least this long are processed one by one; shorter ones if an operand is constant along
-// them, as it then needs no copy.
-constexpr int64_t kLongRow = 512;
-constexpr int64_t kLongConstantRow = 256;
 // A chain's block of float32, at most, and the longest tile made of several rows to have whole
 // ones.
 constexpr int64_t kChainBlock = 128;
 constexpr int64_t kMostTogether = 2048;
+// Rows at least this long are processed one by one: where operands are the same in each row; where
+// they would be copied for every tile; and where one is constant along rows.
+constexpr int64_t kLongSameRow = kMostTogether / 2 + 1;
+constexpr int64_t kLongRow = 512;
+constexpr int64_t kLongConstantRow = 256;
 // The least work per thread, and the cost of moving a byte, in nanoseconds.
 constexpr double kThreadNanoseconds = 4000;
 constexpr double kByteNanoseconds = 0.01;
@@ -61,15 +62,15 @@ class Planner {
   void choose_iteration() {
     bool partial = code_.columns > 1;
     bool constant = false;
+    bool same = true;  // in every row
     for (const TileValue& value : code_.values) {
       if (!is_source(value) || !layout_.is_partial(shape_of(value))) continue;
       partial = true;
       constant = constant || !layout_.varies_inside(shape_of(value));
+      same = same && layout_.is_periodic(shape_of(value), layout_.inner());
     }
-    const bool several = !constant && layout_.inner() % kChainBlock != 0 &&
-                         std::lcm(layout_.inner(), kChainBlock) <= kMostTogether;
-    plan_.by_rows =
-        partial && !several && layout_.inner() >= (constant ? kLongConstantRow : kLongRow);
+    const int64_t long_row = constant ? kLongConstantRow : same ? kLongSameRow : kLongRow;
+    plan_.by_rows = partial && layout_.inner() >= long_row;
     if (!partial || plan_.by_rows) return;
     plan_.period = layout_.block(kSmallestTile);
   }
