@@ -202,6 +202,35 @@ TEST_CASE("qr of matrices of one block and of several") {
   check_same(tiny, ops::triu(tiny), 0.0);
 }
 
+TEST_CASE("eigh of small matrices and of larger ones") {
+  for (const int64_t n : {1, 2, 33, 64, 65, 100, 230}) {
+    CAPTURE(n);
+    const Tensor x = symmetric(random_tensor({2, n, n}, -1, 1, 7));
+    const Tensor ones = ops::ones_like(x);
+    const Tensor lower = ops::tril(x) + ops::triu(ones, 1);  // what is read
+    const auto [value, vector] = on_any_threads([&] {
+      const auto [values, vectors] = ops::eigh(lower);
+      return std::pair(values.to_vector<double>(), vectors.to_vector<double>());
+    });
+    const Tensor values = Tensor::from(value, {2, n}), vectors = Tensor::from(vector, {2, n, n});
+    check_same(ops::matmul(x, vectors), vectors * ops::expand_dims(values, -2), 1e-11);
+    check_same(ops::matmul(transposed(vectors), vectors),
+               ops::zeros_like(x) + ops::eye(n, DType::Float64), 1e-12);
+    check_same(values, ops::sort(values), 0.0);
+    // Of another size, and with equal eigenvalues.
+    for (const double scale : {1e-150, 1e150}) {
+      check_same(ops::eigh(x * scale).first / scale, values, 1e-12);
+    }
+    const auto [equal, any] = ops::eigh(ops::eye(n, DType::Float64) * 3.0);
+    check_same(equal, ops::full({n}, 3.0, DType::Float64), 0.0);
+    check_same(ops::eigh(ones).first(0, n - 1), Tensor::scalar(static_cast<double>(n)), 1e-12);
+    check_same(ops::eigh(ops::zeros_like(x)).first, ops::zeros({2, n}, DType::Float64), 0.0);
+  }
+  Tensor wrong = ops::eye(40, DType::Float64);
+  wrong = wrong / (1 - wrong);  // infinite and 0
+  CHECK(ops::all(ops::isnan(ops::eigh(wrong).first)).item<bool>());
+}
+
 TEST_CASE("lu of matrices of one block and of several") {
   for (const int64_t n : {1, 2, 31, 32, 33, 64, 100, 150}) {
     CAPTURE(n);

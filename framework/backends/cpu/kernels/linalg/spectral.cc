@@ -1,30 +1,161 @@
 // SPDX-License-Identifier: Apache-2.0
-// eigh, and the registration of svd.
-#include "framework/backends/cpu/kernels/linalg/matrices.h"
-
+// eigh; of matrices that aren't small by the implicit symmetric QR algorithm (Golub and Van Loan,
+// "Matrix Computations", 8.3), whose rotations reach the eigenvectors many at a time. And the
+// registration of svd.
 #include <Eigen/Eigenvalues>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "framework/backends/cpu/kernels/linalg/blocks.h"
+#include "framework/backends/cpu/kernels/linalg/matrices.h"
+#include "framework/backends/cpu/kernels/linalg/rotations.h"
 
 namespace cornu::cpu {
 namespace {
 
-struct Symmetric {
-  Eigen::VectorXd values;
-  Doubles vectors;
+constexpr int64_t kRotatedAtOnce = 64;  // rows: Eigen is as fast
+
+// Makes a symmetric tridiagonal matrix diagonal, and tells what rotates its columns.
+class TridiagonalQr {
+ public:
+  TridiagonalQr(Eigen::VectorXd& diagonal, Eigen::VectorXd& below)
+      : diagonal_(diagonal), below_(below), end_(diagonal.size() - 1) {}
+
+  // Adds a sweep's rotations; false where the matrix is diagonal (or will never be).
+  bool sweep(std::vector<Rotation>& rotations) {
+    const int64_t begin = find_block();
+    if (begin == end_ || ++sweeps_ > kMostSweeps * diagonal_.size()) return false;
+    double x = diagonal_(begin) - shift();
+    double z = below_(begin);
+    for (int64_t k = begin; k < end_ && z != 0; ++k) {
+      const auto [c, s, length] = annihilate(x, z);
+      if (k > begin) below_(k - 1) = length;
+      rotate_pair(k, c, s);
+      rotations.push_back({k, c, s});
+      x = below_(k);
+      z = 0;
+      if (k + 1 < end_) {  // what the rotation brings outside of the three diagonals
+        z = -s * below_(k + 1);
+        below_(k + 1) *= c;
+      }
+    }
+    return true;
+  }
+
+ private:
+  struct Givens {
+    double c, s, length;
+  };
+
+  // c x - s z = length, s x + c z = 0, without squares of large or tiny numbers.
+  static Givens annihilate(double x, double z) {
+    if (std::abs(x) >= std::abs(z)) {
+      const double ratio = z / x, root = std::sqrt(1 + ratio * ratio);
+      return {1 / root, -ratio / root, x * root};
+    }
+    const double ratio = x / z, root = std::sqrt(1 + ratio * ratio);
+    return {ratio / root, -1 / root, z * root};
+  }
+
+  static constexpr int64_t kMostSweeps = 30;  // a row
+
+  // The first row of the last block that isn't diagonal, whose last row is end_; end_: none.
+  int64_t find_block() {
+    constexpr double kPrecision = std::numeric_limits<double>::epsilon();
+    const auto is_small = [&](int64_t i) {
+      const double beside = std::abs(diagonal_(i)) + std::abs(diagonal_(i + 1));
+      return std::abs(below_(i)) <= kPrecision * beside;
+    };
+    while (end_ > 0 && is_small(end_ - 1)) below_(--end_) = 0;
+    int64_t begin = end_;
+    while (begin > 0 && !is_small(begin - 1)) --begin;
+    if (begin > 0) below_(begin - 1) = 0;
+    return begin;
+  }
+
+  // Wilkinson's: the eigenvalue of the last two rows that is closer to the last element.
+  double shift() const {
+    const double half = (diagonal_(end_ - 1) - diagonal_(end_)) / 2;
+    const double off = below_(end_ - 1);
+    const double length = std::copysign(std::hypot(half, off), half);
+    return diagonal_(end_) - off * (off / (half + length));
+  }
+
+  // Rows and columns k and k + 1, whose common element is below_(k).
+  void rotate_pair(int64_t k, double c, double s) {
+    const double first = diagonal_(k), second = diagonal_(k + 1), off = below_(k);
+    diagonal_(k) = c * (c * first - s * off) - s * (c * off - s * second);
+    diagonal_(k + 1) = s * (s * first + c * off) + c * (s * off + c * second);
+    below_(k) = c * (s * first + c * off) - s * (s * off + c * second);
+  }
+
+  Eigen::VectorXd& diagonal_;
+  Eigen::VectorXd& below_;
+  int64_t end_;
+  int64_t sweeps_ = 0;
 };
 
-Symmetric eigen_of(const Doubles& x) {
-  const Eigen::SelfAdjointEigenSolver<Doubles> solver(x);
-  return {solver.eigenvalues(), solver.eigenvectors()};
+// The elements of columns of n elements, with what fills the last ones.
+int64_t filled_rows(int64_t n) { return (n + kRotatedRows - 1) / kRotatedRows * kRotatedRows; }
+
+// Eigenvalues, in no order, of which number i has the eigenvector in column i of `columns`:
+// x.rows() elements, `step` from one column to the next.
+Eigen::VectorXd eigenvalues_of(Doubles x, std::vector<double>& columns, int64_t step) {
+  const int64_t n = x.rows();
+  Eigen::Map<Doubles, 0, Eigen::OuterStride<>> vectors(columns.data(), n, n,
+                                                       Eigen::OuterStride<>(step));
+  if (n <= kRotatedAtOnce) {
+    const Eigen::SelfAdjointEigenSolver<Doubles> solver(x);
+    vectors = solver.eigenvectors();
+    return solver.eigenvalues();
+  }
+  const double largest = x.cwiseAbs().maxCoeff();
+  const double scale = largest > 0 ? largest : 1;
+  x /= scale;
+  const Eigen::Tridiagonalization<Doubles> tridiagonal(x);
+  Eigen::VectorXd diagonal = tridiagonal.diagonal();
+  Eigen::VectorXd below = tridiagonal.subDiagonal();
+  vectors = tridiagonal.matrixQ();
+  TridiagonalQr algorithm(diagonal, below);
+  std::vector<Rotation> rotations;
+  const auto many = static_cast<size_t>(32 * n);
+  while (algorithm.sweep(rotations)) {
+    if (rotations.size() < many) continue;
+    rotate(rotations, columns.data(), filled_rows(n), step);
+    rotations.clear();
+  }
+  rotate(rotations, columns.data(), filled_rows(n), step);
+  return diagonal * scale;
 }
 
 template <class T>
 std::unique_ptr<Kernel> make_eigh_of(const Batch& batch) {
   return make_kernel([batch](const KernelArgs& args) {
     if (batch.size() == 0) return;
+    const int64_t n = batch.rows;
+    const int64_t step = row_step(filled_rows(n));
     batch.each([&](int64_t i) {
-      const Symmetric parts = eigen_of(read_matrix<T>(args.in[0], i, batch));
-      write_vector<T>(parts.values, args.out[0], i);
-      write_matrix<T>(parts.vectors, args.out[1], i, batch);
+      T* const values = static_cast<T*>(args.out[0]) + i * n;
+      T* const vectors = static_cast<T*>(args.out[1]) + i * batch.size();
+      Doubles x = read_matrix<T>(args.in[0], i, batch);
+      x.triangularView<Eigen::StrictlyUpper>() = x.transpose();
+      if (!x.allFinite()) {
+        std::fill_n(values, n, std::numeric_limits<T>::quiet_NaN());
+        std::fill_n(vectors, batch.size(), std::numeric_limits<T>::quiet_NaN());
+        return;
+      }
+      std::vector<double> columns(static_cast<size_t>(step * n));
+      const Eigen::VectorXd found = eigenvalues_of(std::move(x), columns, step);
+      std::vector<int64_t> order(static_cast<size_t>(n));
+      std::iota(order.begin(), order.end(), int64_t{0});
+      std::ranges::stable_sort(order, {}, [&](int64_t k) { return found(k); });
+      for (int64_t k = 0; k < n; ++k) values[k] = static_cast<T>(found(order[k]));
+      each_element(batch, [&](int64_t row, int64_t column) {
+        vectors[row * n + column] = static_cast<T>(columns[order[column] * step + row]);
+      });
     });
   });
 }
@@ -33,6 +164,7 @@ std::unique_ptr<Kernel> make_eigh(const KernelSpec& spec) {
   return by_real(
       spec, [&]<class T>(T) { return make_eigh_of<T>(Batch(spec.inputs[0].shape)); }, make_eigh);
 }
+
 }  // namespace
 
 void register_spectral_kernels(KernelTable& table) {

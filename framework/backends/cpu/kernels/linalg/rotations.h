@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace cornu::cpu {
+
+// Columns k and k + 1 of a matrix, p and q, become c p - s q and s p + c q.
+struct Rotation {
+  int64_t k;
+  double c, s;
+};
+
+// Rows of a matrix come in so many, with what fills the last ones.
+constexpr int64_t kRotatedRows = 32;
+
+// Applies rotations, one after the other, to columns of `rows` elements (a multiple of
+// kRotatedRows), `step` elements from one column to the next. Rows are divided among threads.
+void rotate(std::span<const Rotation> rotations, double* columns, int64_t rows, int64_t step);
+
+}  // namespace cornu::cpu
