@@ -92,10 +92,12 @@ std::vector<TensorType> infer_types(
     if (known) return types;
   } catch (const Error& error) {
     if (known) throw;
-    try {
-      types = output_types(kMultipleSizes[0]);
-      return open_where_different(std::move(types), output_types(kMultipleSizes[1]));
-    } catch (const Error&) {  // NOLINT: the first one tells
+    for (const auto& [size, other] : kMultipleSizes) {
+      try {
+        types = output_types(size);
+        return open_where_different(std::move(types), output_types(other));
+      } catch (const Error&) {  // NOLINT: the first one tells
+      }
     }
     std::string text = error.what();
     try {

@@ -224,6 +224,33 @@ TEST_CASE("reshaping to another number of elements") {
         "1, got (1, 4, 5, 1).");
 }
 
+TEST_CASE("reshaping what isn't known yet to a known shape") {
+  const layers::Reshape reshape({.target_shape = {3, 4}, .name = "r"});
+  CHECK(reshape(Input({.shape = {kUnknown}})).shape() == Shape({kUnknown, 3, 4}));
+  CHECK(reshape(Input({.batch_shape = {2, kUnknown, 6}})).shape() == Shape({2, 3, 4}));
+  CHECK(error_of([&] { reshape(Input({.shape = {kUnknown, 5}})); }) ==
+        "InvalidArgument: Reshape 'r': expected input of shape (batch, …) with as many elements an "
+        "example as target_shape [3, 4], got (None, None, 5), which has None.");
+  const Tensor x = Input({.shape = {kUnknown}});
+  Model model(x, reshape(x));
+  CHECK(model(ops::ones({2, 12})).shape() == Shape({2, 3, 4}));
+  CHECK(error_of([&] { model(ops::ones({2, 10})); }).find("got (2, 10), which has 10.") !=
+        std::string::npos);
+}
+
+TEST_CASE("windows along an axis of unknown size") {
+  const Tensor x = Input({.shape = {kUnknown, 1}});
+  for (const int64_t size : {2, 600, 4096}) {
+    CHECK(layers::Conv1D({.filters = 2, .kernel_size = size})(x).shape() ==
+          Shape({kUnknown, kUnknown, 2}));
+    CHECK(layers::STFTSpectrogram({.frame_length = size})(x).shape().rank() == 3);
+  }
+  CHECK(error_of([&] {
+          layers::Conv2D({.filters = 2, .kernel_size = {2, 600}, .name = "c"})(
+              Input({.shape = {kUnknown, 500, 1}}));
+        }).find("got (None, None, 500, 1)") != std::string::npos);
+}
+
 TEST_CASE("inputs that can't be merged") {
   CHECK(call_error(layers::Concatenate({.name = "c"}), {{2, 3, 4}, {2, 5, 4}}) ==
         "InvalidArgument: Concatenate 'c': expected inputs of the same sizes on all axes but 2, "
