@@ -99,6 +99,19 @@ TEST_CASE("None is an empty option, and linear as an activation") {
   CHECK(activation_from_json("relu").name() == "relu");
 }
 
+TEST_CASE("softmax along several axes") {
+  const Tensor x = ops::reshape(ops::sin(ops::arange(24)), {2, 3, 4});
+  const Tensor flat = ops::reshape(x, {2, 12});
+  const auto same = [](const Tensor& a, const Tensor& b) {
+    return double(ops::max(ops::abs(ops::reshape(a, b.shape()) - b))) < 1e-6;
+  };
+  CHECK(same(activations::softmax(x, {1, 2}), activations::softmax(flat, 1)));
+  CHECK(same(activations::log_softmax(x, {-1, 1}), activations::log_softmax(flat, 1)));
+  CHECK(same(activations::softmax(x, std::nullopt),
+             activations::softmax(ops::reshape(x, {24}), 0)));
+  CHECK(same(activations::softmax(x, Axes(1)), activations::softmax(x, 1)));
+}
+
 TEST_CASE("functions are activations, but can't be saved without a name") {
   const Activation twice = [](const Tensor& x) { return x * 2.0; };
   CHECK(twice(Tensor::scalar(3.0f)).item<float>() == 6.0f);
