@@ -11,6 +11,7 @@
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;
+using test::distance;
 using test::error_of;
 using test::some_values;
 
@@ -236,6 +237,27 @@ TEST_CASE("reshaping what isn't known yet to a known shape") {
   CHECK(model(ops::ones({2, 12})).shape() == Shape({2, 3, 4}));
   CHECK(error_of([&] { model(ops::ones({2, 10})); }).find("got (2, 10), which has 10.") !=
         std::string::npos);
+}
+
+TEST_CASE("inputs of which one has a size that another one's is to be") {
+  const auto input = [](const Shape& shape) { return Input({.shape = shape}); };
+  const Tensor open = input({kUnknown, 3});
+  const Tensor known = input({7, 3});
+  CHECK(layers::Add()({open, known}).shape() == Shape({kUnknown, 7, 3}));
+  CHECK((open * known).shape() == Shape({kUnknown, 7, 3}));
+  CHECK(layers::Concatenate()({open, known}).shape() == Shape({kUnknown, 7, 6}));
+  CHECK(layers::Concatenate({.axis = 1})({open, known}).shape() == Shape({kUnknown, kUnknown, 3}));
+  CHECK(layers::Maximum()({input({7, kUnknown}), input({3})}).shape() == Shape({kUnknown, 7, 3}));
+  const Tensor fixed = Input({.batch_shape = {2, 3}});
+  CHECK(layers::Dot({.axes = {1}})({fixed, input({3})}).shape() == Shape({2, 1}));
+  CHECK(layers::LSTM({.units = 3})({open, fixed, input({3})}).shape() == Shape({2, 3}));
+  CHECK(error_of([&] { layers::Add({.name = "a"})({open, input({7, 4})}); }) ==
+        "InvalidArgument: Add 'a': expected inputs that broadcast together, got shapes (None, None, "
+        "3), (None, 7, 4).");
+  Model model({open, known}, open + known);
+  const Tensor row = ops::ones({2, 7, 3});
+  CHECK(distance(model({row, row}), row * 2) == 0);
+  CHECK(error_of([&] { model({ops::ones({2, 5, 3}), row}); }) != "");
 }
 
 TEST_CASE("windows along an axis of unknown size") {
