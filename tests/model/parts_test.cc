@@ -151,6 +151,17 @@ TEST_CASE("what isn't a config is an error that says so") {
         "{\"name\": \"zeros\"}.");
 }
 
+TEST_CASE("a seed that is a generator in Keras's file") {
+  const Json config = Json::parse(
+      R"({"module": "keras.initializers", "class_name": "HeNormal", "config": {"seed": )"
+      R"({"module": "keras.random", "class_name": "SeedGenerator", "config": {"seed": 42, )"
+      R"("name": "seed_generator"}, "registered_name": null}}, "registered_name": null})");
+  const Initializer read = initializer_from_json(config);
+  CHECK(serialize(read).at("config").at("seed") == Json(42));
+  CHECK(same_bytes((*read)({2, 3}, DType::Float32),
+                   initializers::HeNormal({.seed = 42})({2, 3}, DType::Float32)));
+}
+
 TEST_CASE("seeds decide the values, thread counts don't") {
   const initializers::GlorotUniform seeded({.seed = 7});
   const Shape shape = {300, 70};
