@@ -178,8 +178,8 @@ class RatioImpl : public MetricImpl {
         class_name_(class_name),
         other_(other),
         options_(options),
-        rule_(rule_of(checked_thresholds(class_name, options.thresholds,
-                                         options.top_k ? kNever : 0.5))) {
+        rule_(rule_of(
+            checked_thresholds(class_name, options.thresholds, options.top_k ? kNever : 0.5))) {
     rule_.top_k = options.top_k;
     rule_.class_id = options.class_id;
     const auto count = static_cast<int64_t>(rule_.thresholds.size());

@@ -31,9 +31,7 @@ class SoftmaxLayer : public KerasLayerOf<SoftmaxOptions> {
   }
 
  private:
-  Tensor softmax(const Tensor& x) const {
-    return activations::softmax(x, options_.axis.values());
-  }
+  Tensor softmax(const Tensor& x) const { return activations::softmax(x, options_.axis.values()); }
   void require_broadcastable(const Shape& mask, const Shape& input) const {
     bool fits = mask.rank() <= input.rank();
     for (int64_t axis = -1; fits && axis >= -mask.rank(); --axis) {

@@ -38,8 +38,9 @@ TEST_CASE("shapes of arguments that are given in order") {
   const layers::MultiHeadAttention heads({.num_heads = 2, .key_dim = 3, .name = "m"});
   const std::pair<DType, Shape> query = {DType::Float32, {kUnknown, 3, 4}};
   const std::pair<DType, Shape> value = {DType::Float32, {kUnknown, 5, 4}};
-  CHECK(error_of([&] { heads.compute_output_shape({2, 3, 4}); }) ==
-        "InvalidArgument: MultiHeadAttention 'm': expected a query and a value.");
+  CHECK(error_of([&] {
+          heads.compute_output_shape({2, 3, 4});
+        }) == "InvalidArgument: MultiHeadAttention 'm': expected a query and a value.");
   CHECK(heads.get().compute_output_types({query, value}) == std::vector{query});
   CHECK(heads.built());
   const layers::LSTM lstm({.units = 6});

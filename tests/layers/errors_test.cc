@@ -229,14 +229,17 @@ TEST_CASE("reshaping what isn't known yet to a known shape") {
   const layers::Reshape reshape({.target_shape = {3, 4}, .name = "r"});
   CHECK(reshape(Input({.shape = {kUnknown}})).shape() == Shape({kUnknown, 3, 4}));
   CHECK(reshape(Input({.batch_shape = {2, kUnknown, 6}})).shape() == Shape({2, 3, 4}));
-  CHECK(error_of([&] { reshape(Input({.shape = {kUnknown, 5}})); }) ==
+  CHECK(error_of([&] {
+          reshape(Input({.shape = {kUnknown, 5}}));
+        }) ==
         "InvalidArgument: Reshape 'r': expected input of shape (batch, …) with as many elements an "
         "example as target_shape [3, 4], got (None, None, 5), which has None.");
   const Tensor x = Input({.shape = {kUnknown}});
   Model model(x, reshape(x));
   CHECK(model(ops::ones({2, 12})).shape() == Shape({2, 3, 4}));
-  CHECK(error_of([&] { model(ops::ones({2, 10})); }).find("got (2, 10), which has 10.") !=
-        std::string::npos);
+  CHECK(error_of([&] {
+          model(ops::ones({2, 10}));
+        }).find("got (2, 10), which has 10.") != std::string::npos);
 }
 
 TEST_CASE("inputs of which one has a size that another one's is to be") {
@@ -251,9 +254,12 @@ TEST_CASE("inputs of which one has a size that another one's is to be") {
   const Tensor fixed = Input({.batch_shape = {2, 3}});
   CHECK(layers::Dot({.axes = {1}})({fixed, input({3})}).shape() == Shape({2, 1}));
   CHECK(layers::LSTM({.units = 3})({open, fixed, input({3})}).shape() == Shape({2, 3}));
-  CHECK(error_of([&] { layers::Add({.name = "a"})({open, input({7, 4})}); }) ==
-        "InvalidArgument: Add 'a': expected inputs that broadcast together, got shapes (None, None, "
-        "3), (None, 7, 4).");
+  CHECK(
+      error_of([&] {
+        layers::Add({.name = "a"})({open, input({7, 4})});
+      }) ==
+      "InvalidArgument: Add 'a': expected inputs that broadcast together, got shapes (None, None, "
+      "3), (None, 7, 4).");
   Model model({open, known}, open + known);
   const Tensor row = ops::ones({2, 7, 3});
   CHECK(distance(model({row, row}), row * 2) == 0);

@@ -107,8 +107,8 @@ TEST_CASE("softmax along several axes") {
   };
   CHECK(same(activations::softmax(x, {1, 2}), activations::softmax(flat, 1)));
   CHECK(same(activations::log_softmax(x, {-1, 1}), activations::log_softmax(flat, 1)));
-  CHECK(same(activations::softmax(x, std::nullopt),
-             activations::softmax(ops::reshape(x, {24}), 0)));
+  CHECK(
+      same(activations::softmax(x, std::nullopt), activations::softmax(ops::reshape(x, {24}), 0)));
   CHECK(same(activations::softmax(x, Axes(1)), activations::softmax(x, 1)));
 }
 
