@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <bit>
 #include <cctype>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include "framework/graph/open_axes.h"
 #include "framework/graph/trace.h"
@@ -45,6 +51,60 @@ bool has_open_axis_behind_first(const TensorType& type) {
                    kUnknown) != type.shape.end();
 }
 
+// Where an axis lies: 0 is the batch's, others are counted from the last.
+int64_t place_of(const Shape& shape, int64_t axis) { return axis == 0 ? 0 : axis - shape.rank(); }
+
+// A place where some inputs have this one size, and others an unknown one.
+struct HalfKnown {
+  int64_t place;
+  int64_t size;
+};
+
+std::vector<HalfKnown> half_known(const std::vector<TensorType>& inputs) {
+  std::set<int64_t> open;
+  std::map<int64_t, std::set<int64_t>> sizes;
+  for (const TensorType& type : inputs) {
+    for (int64_t axis = 0; axis < type.shape.rank(); ++axis) {
+      const int64_t size = type.shape[axis];
+      const int64_t place = place_of(type.shape, axis);
+      if (size == kUnknown) open.insert(place);
+      if (size > 1) sizes[place].insert(size);
+    }
+  }
+  std::vector<HalfKnown> result;
+  for (const auto& [place, known] : sizes) {
+    if (open.contains(place) && known.size() == 1) result.push_back({place, *known.begin()});
+  }
+  return result;
+}
+
+// Inputs that are to fit together: the types with sizes that others have at the same places, at one
+// place, at two …
+std::vector<std::vector<TensorType>> fitted(const std::vector<TensorType>& inputs) {
+  constexpr size_t kMostPlaces = 5;
+  std::vector<HalfKnown> places = half_known(inputs);
+  places.resize(std::min(places.size(), kMostPlaces));
+  std::vector<unsigned> choices((size_t{1} << places.size()) - 1);
+  std::iota(choices.begin(), choices.end(), 1U);
+  std::stable_sort(choices.begin(), choices.end(),
+                   [](unsigned a, unsigned b) { return std::popcount(a) < std::popcount(b); });
+  std::vector<std::vector<TensorType>> result;
+  for (const unsigned choice : choices) {
+    std::vector<TensorType> types = inputs;
+    for (TensorType& type : types) {
+      for (int64_t axis = 0; axis < type.shape.rank(); ++axis) {
+        if (type.shape[axis] != kUnknown) continue;
+        for (size_t i = 0; i < places.size(); ++i) {
+          const bool here = places[i].place == place_of(type.shape, axis);
+          if (here && (choice >> i & 1U) != 0) type.shape[axis] = places[i].size;
+        }
+      }
+    }
+    result.push_back(std::move(types));
+  }
+  return result;
+}
+
 class Inference;
 thread_local const Inference* innermost = nullptr;
 
@@ -78,37 +138,48 @@ std::vector<TensorType> infer_types(
   StopRecordingScope quiet;
   bool known = std::all_of(inputs.begin(), inputs.end(),
                            [](const TensorType& type) { return type.shape.is_static(); });
-  auto output_types = [&](int64_t size) {
+  auto output_types = [&](const std::vector<TensorType>& given, int64_t size) {
     const Inference inference(size);
-    const TracedGraph traced = trace(with_sizes(inputs, size), body, options);
+    const TracedGraph traced = trace(with_sizes(given, size), body, options);
     std::vector<TensorType> types;
     for (ValueId id : traced.graph.outputs) types.push_back(traced.graph.type(id));
     known = known && !inference.has_unknown();
     return types;
   };
+  // Unless one of them is an error.
+  auto types_of_sizes = [&](const std::vector<TensorType>& given,
+                            const std::array<int64_t, 2>& sizes) {
+    std::optional<std::vector<TensorType>> types;
+    try {
+      types = open_where_different(output_types(given, sizes[0]), output_types(given, sizes[1]));
+    } catch (const Error&) {  // NOLINT: the first one tells
+    }
+    return types;
+  };
   std::vector<TensorType> types;
   try {
-    types = output_types(kSubstituteSizes[0]);
+    types = output_types(inputs, kSubstituteSizes[0]);
     if (known) return types;
   } catch (const Error& error) {
     if (known) throw;
-    try {
-      types = output_types(kMultipleSizes[0]);
-      return open_where_different(std::move(types), output_types(kMultipleSizes[1]));
-    } catch (const Error&) {  // NOLINT: the first one tells
+    for (const auto& sizes : kMultipleSizes) {
+      if (auto found = types_of_sizes(inputs, sizes)) return *found;
+    }
+    for (const auto& given : fitted(inputs)) {
+      if (auto found = types_of_sizes(given, kSubstituteSizes)) return *found;
     }
     std::string text = error.what();
     try {
-      output_types(kSubstituteSizes[1]);
+      output_types(inputs, kSubstituteSizes[1]);
     } catch (const Error& other) {
       text = with_unknowns(text, other.what());
     }
     std::rethrow_exception(error.with_text(text));
   }
-  types = open_where_different(std::move(types), output_types(kSubstituteSizes[1]));
+  types = open_where_different(std::move(types), output_types(inputs, kSubstituteSizes[1]));
   if (std::ranges::none_of(inputs, has_open_axis_behind_first)) return types;
   try {
-    return open_where_different(types, output_types(kDistantSize));
+    return open_where_different(types, output_types(inputs, kDistantSize));
   } catch (const Error&) {
     return types;
   }

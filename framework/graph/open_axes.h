@@ -16,8 +16,9 @@ inline constexpr std::array<int64_t, 2> kSubstituteSizes = {83, 89};
 // limited number may not take it.
 inline constexpr int64_t kDistantSize = 179;
 // Where these can't be, since parts of a fixed number of rows are made of an axis: multiples of
-// such numbers.
-inline constexpr std::array<int64_t, 2> kMultipleSizes = {480, 960};
+// such numbers. The second pair is for windows that are longer than the first one.
+inline constexpr std::array<std::array<int64_t, 2>, 2> kMultipleSizes = {
+    {{480, 960}, {15360, 30720}}};
 
 // The types with sizes for their unknown axes: `size`, and `step` more for each further one.
 std::vector<TensorType> with_sizes(std::vector<TensorType> types, int64_t size, int64_t step = 0);

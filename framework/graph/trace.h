@@ -107,8 +107,9 @@ TracedGraph trace(const std::vector<TensorType>& inputs,
 std::vector<Tensor> replay(const Graph& graph, const std::vector<Tensor>& inputs);
 
 // Output types of `body` for inputs that may have unknown axes, by tracing it with two
-// substitutes for each unknown axis: output axes that differ are unknown. Nothing of this trace is
-// run, so that strings may be among its inputs and outputs.
+// substitutes for each unknown axis: output axes that differ are unknown. Where inputs don't fit
+// together so, unknown axes have the sizes of other inputs' axes at the same places. Nothing of
+// this trace is run, so that strings may be among its inputs and outputs.
 std::vector<TensorType> infer_types(
     const std::vector<TensorType>& inputs,
     const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& body);

@@ -104,10 +104,11 @@ Above sums_above(const ConfusionRule& rule, const Weighted& labels, int64_t colu
   return {sum(labels.positive), sum(labels.negative)};
 }
 
-std::vector<double> checked_thresholds(const std::vector<double>& thresholds, double otherwise) {
+std::vector<double> checked_thresholds(const char* class_name,
+                                       const std::vector<double>& thresholds, double otherwise) {
   for (double threshold : thresholds) {
     check<InvalidArgument>(threshold >= 0 && threshold <= 1,
-                           "Metric: expected thresholds in [0, 1], got {}.", threshold);
+                           "{}: expected thresholds in [0, 1], got {}.", class_name, threshold);
   }
   return thresholds.empty() ? std::vector<double>{otherwise} : thresholds;
 }
@@ -145,7 +146,7 @@ class CountImpl : public MetricImpl {
         class_name_(class_name),
         count_(count),
         given_(options.thresholds),
-        rule_(rule_of(checked_thresholds(options.thresholds, 0.5))),
+        rule_(rule_of(checked_thresholds(class_name, options.thresholds, 0.5))),
         accumulator_(add_variable({static_cast<int64_t>(rule_.thresholds.size())}, "accumulator")) {
   }
   void update_state(const Tensor& y_true, const Tensor& y_pred,
@@ -177,7 +178,8 @@ class RatioImpl : public MetricImpl {
         class_name_(class_name),
         other_(other),
         options_(options),
-        rule_(rule_of(checked_thresholds(options.thresholds, options.top_k ? kNever : 0.5))) {
+        rule_(rule_of(
+            checked_thresholds(class_name, options.thresholds, options.top_k ? kNever : 0.5))) {
     rule_.top_k = options.top_k;
     rule_.class_id = options.class_id;
     const auto count = static_cast<int64_t>(rule_.thresholds.size());

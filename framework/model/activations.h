@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "framework/core/tensor.h"
+#include "framework/ops/arguments.h"
 
 namespace cornu::activations {
 
@@ -45,6 +46,9 @@ Tensor exponential(const Tensor& x);
 Tensor linear(const Tensor& x);
 Tensor softmax(const Tensor& x, int64_t axis = -1);
 Tensor log_softmax(const Tensor& x, int64_t axis = -1);
+// Of the elements of several axes together: `softmax(x, {1, 2})`.
+Tensor softmax(const Tensor& x, const Axes& axes);
+Tensor log_softmax(const Tensor& x, const Axes& axes);
 Tensor sparsemax(const Tensor& x, int64_t axis = -1);
 // Halves `axis`: the first half times the sigmoid of the second.
 Tensor glu(const Tensor& x, int64_t axis = -1);

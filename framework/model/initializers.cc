@@ -158,10 +158,22 @@ Json config_of(const Options& options) {
   return config;
 }
 
+// Keras's SeedGenerator in a seed's place stands for the seed that it began with.
+Json with_number_as_seed(Json config) {
+  const Json* seed = config.find("seed");
+  const Json* class_name = seed && seed->is_object() ? seed->find("class_name") : nullptr;
+  if (class_name && *class_name == Json("SeedGenerator")) {
+    const Json number = seed->at("config").at("seed");
+    config.set("seed", number);
+  }
+  return config;
+}
+
 template <class T, class Options>
 void add_class(Registry<InitializerFactory>& registry) {
-  registry.add(T().class_name(),
-               [](const Json& config) -> Initializer { return T(read_options<Options>(config)); });
+  registry.add(T().class_name(), [](const Json& config) -> Initializer {
+    return T(read_options<Options>(with_number_as_seed(config)));
+  });
 }
 
 // A class whose only argument is a number.

@@ -483,7 +483,7 @@ Layer::CallTypes Layer::infer_call(const std::vector<std::pair<DType, Shape>>& i
 
 std::vector<std::pair<DType, Shape>> Layer::compute_output_types(
     const std::vector<std::pair<DType, Shape>>& inputs, const CallOptions& options) {
-  return infer_call(inputs, {}, options).types;
+  return infer_call(inputs, names_in_order(call_signature(), inputs.size()), options).types;
 }
 
 Shape Layer::compute_output_shape(const Shape& input_shape, DTypeLike dtype) {

@@ -40,6 +40,25 @@ double parzen(double x) {
 
 double lanczos(double x) { return x == 0 ? 1.0 : std::sin(pi * x) / (pi * x); }
 
+// Of 4 constant sidelobes, 30 dB below the main lobe.
+double taylor(double x) {
+  constexpr int kLobes = 4;
+  const double a = std::acosh(std::pow(10.0, 30.0 / 20)) / pi;
+  const double width = kLobes * kLobes / (a * a + (kLobes - 0.5) * (kLobes - 0.5));
+  double sum = 1;
+  double largest = 1;
+  for (int m = 1; m < kLobes; ++m) {
+    double factor = m % 2 == 1 ? 1 : -1;
+    for (int other = 1; other < kLobes; ++other) {
+      factor *= 1 - m * m / width / (a * a + (other - 0.5) * (other - 0.5));
+      if (other != m) factor /= 1 - static_cast<double>(m * m) / (other * other);
+    }
+    sum += factor * std::cos(pi * m * x);
+    largest += factor;
+  }
+  return sum / largest;
+}
+
 // From one half sample before the first to one half after the last.
 double within(double x, int64_t size) {
   return x * static_cast<double>(size - 1) / static_cast<double>(size);
@@ -59,17 +78,27 @@ const std::map<std::string, WindowShape>& window_shapes() {
        }},
       {"boxcar", cosines({1})},
       {"cosine", [](double x, int64_t size) { return std::cos(pi / 2 * within(x, size)); }},
+      {"exponential",
+       [](double x, int64_t size) {
+         return std::exp(-std::abs(x) * static_cast<double>(size - 1) / 2);
+       }},
       {"flattop", cosines({0.21557895, 0.41663158, 0.277263158, 0.083578947, 0.006947368})},
       {"hamming", cosines({0.54, 0.46})},
       {"hann", cosines({0.5, 0.5})},
       {"lanczos", [](double x, int64_t) { return lanczos(x); }},
       {"nuttall", cosines({0.3635819, 0.4891775, 0.1365995, 0.0106411})},
       {"parzen", [](double x, int64_t size) { return parzen(within(x, size)); }},
+      {"taylor", [](double x, int64_t size) { return taylor(within(x, size)); }},
       {"triang",
        [](double x, int64_t size) {
          const auto samples = static_cast<double>(size);
          const double beyond = size % 2 == 0 ? samples : samples + 1;
          return 1 - std::abs(x) * (samples - 1) / beyond;
+       }},
+      {"tukey",
+       [](double x, int64_t) {
+         const double a = std::abs(x);
+         return a <= 0.5 ? 1.0 : (1 - std::cos(2 * pi * a)) / 2;
        }},
   };
   return *shapes;

@@ -12,7 +12,8 @@ namespace cornu::initializers {
 struct STFTOptions {
   std::string side = "real";  // of the transform's complex numbers; or "imag"
   // Of scipy.signal: "barthann", "bartlett", "blackman", "blackmanharris", "bohman", "boxcar",
-  // "cosine", "flattop", "hamming", "hann", "lanczos", "nuttall", "parzen", "triang"; empty: none.
+  // "cosine", "exponential", "flattop", "hamming", "hann", "lanczos", "nuttall", "parzen",
+  // "taylor", "triang", "tukey", with SciPy's parameters; empty: none.
   std::string window = "hann";
   std::string scaling = "density";  // by the window's length; "spectrum": by its sum; empty: none
   bool periodic = false;            // the window, as spectra want it; else symmetric

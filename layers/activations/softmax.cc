@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/activations/softmax.h"
 
+#include "framework/model/activations.h"
 #include "framework/ops/ops.h"
 #include "layers/keras_layer.h"
 
@@ -22,6 +23,7 @@ class SoftmaxLayer : public KerasLayerOf<SoftmaxOptions> {
 
   Tensor call(const Tensor& x, const CallArgs& args) override {
     if (!args.mask.defined()) return softmax(x);
+    require_broadcastable(args.mask.shape(), x.shape());
     const Tensor mask = ops::cast(args.mask, DType::Bool);
     // Far below every logit, yet finite in the dtype.
     const double low = x.dtype() == DType::Float16 ? -3e4 : -1e9;
@@ -29,10 +31,15 @@ class SoftmaxLayer : public KerasLayerOf<SoftmaxOptions> {
   }
 
  private:
-  Tensor softmax(const Tensor& x) const {
-    const std::vector<int64_t>& axes = options_.axis.values();
-    if (axes.size() == 1) return ops::softmax(x, axes[0]);
-    return ops::exp(ops::subtract(x, ops::logsumexp(x, axes, true)));
+  Tensor softmax(const Tensor& x) const { return activations::softmax(x, options_.axis.values()); }
+  void require_broadcastable(const Shape& mask, const Shape& input) const {
+    bool fits = mask.rank() <= input.rank();
+    for (int64_t axis = -1; fits && axis >= -mask.rank(); --axis) {
+      fits = mask[axis] == 1 || mask[axis] == input[axis];
+    }
+    require(fits,
+            "expected a mask whose axes, counted from the last, are 1 or the input's, {}, got {}.",
+            input, mask);
   }
 };
 

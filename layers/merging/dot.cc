@@ -27,7 +27,8 @@ class DotLayer : public MergeBase<DotOptions> {
  public:
   explicit DotLayer(const DotOptions& options) : MergeBase("Dot", options) {
     const size_t count = options.axes.values().size();
-    require(options.axes.is_one() || count == 2, "expected one axis or two, got {}.", count);
+    require(count == 1 || count == 2, "expected one axis or two, got {}.", count);
+    if (count == 1) options_.axes = options.axes.values()[0];  // {1} is 1
   }
   Tensor compute_mask(const Tensors&, const Tensor&) const override { return {}; }
 

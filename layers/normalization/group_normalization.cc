@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/normalization/group_normalization.h"
 
+#include <algorithm>
+
 #include "layers/normalization/normalization_base.h"
 
 namespace cornu::layers {
@@ -29,7 +31,7 @@ class GroupNormalizationLayer : public NormalizationBase<GroupNormalizationOptio
 
   void build(const Shape& input_shape) override {
     channels_ = known_axis(input_shape, options_.axis);
-    if (options_.groups == -1) options_.groups = channels_;
+    if (options_.groups == -1) options_.groups = std::max<int64_t>(channels_, 1);
     require(channels_ % options_.groups == 0,
             "expected groups that divide the {} channels, got {}.", channels_, options_.groups);
     add_gamma_and_beta({channels_});

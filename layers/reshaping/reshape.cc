@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "framework/core/checked.h"
+#include "framework/graph/trace.h"
 #include "framework/ops/ops.h"
 #include "layers/keras_layer.h"
 
@@ -36,7 +37,11 @@ class ReshapeLayer : public KerasLayerOf<ReshapeOptions> {
     for (int64_t axis = 0; axis < shape.rank(); ++axis) {
       if (shape[axis] == -1) shape[axis] = inferred(x.shape());
     }
-    return ops::reshape(x, Shape{x.shape()[0]}.concat(shape));
+    const Shape rows = Shape{x.shape()[0]}.concat(shape);
+    if (rows.num_elements() != x.num_elements() && may_fit(x.shape().slice(1))) {
+      return ops::zeros(rows, x.dtype());
+    }
+    return ops::reshape(x, rows);
   }
 
  protected:
@@ -45,8 +50,9 @@ class ReshapeLayer : public KerasLayerOf<ReshapeOptions> {
     const Shape example = shape.slice(1);
     if (!example.is_static()) return;
     const Shape& target = *options_.target_shape;
-    const bool fits =
-        target.is_static() ? target.num_elements() == example.num_elements() : inferred(shape) >= 0;
+    const bool fits = target.is_static()
+                          ? target.num_elements() == example.num_elements() || may_fit(example)
+                          : inferred(shape) >= 0;
     require(fits,
             "expected input of shape (batch, …) with as many elements an example as "
             "target_shape {}, got {}, which has {}.",
@@ -54,6 +60,18 @@ class ReshapeLayer : public KerasLayerOf<ReshapeOptions> {
   }
 
  private:
+  // Whether an example whose sizes aren't all known yet may have the target's elements.
+  bool may_fit(const Shape& example) const {
+    if (!is_inferring_types() || !options_.target_shape->is_static()) return false;
+    int64_t known = 1;
+    bool open = false;
+    for (const int64_t size : example) {
+      open = open || size == unknown_size();
+      known = checked_multiply(known, size == unknown_size() ? 1 : size, label());
+    }
+    const int64_t elements = options_.target_shape->num_elements();
+    return open && (known == 0 ? elements == 0 : elements % known == 0);
+  }
   // The size of the axis that is -1 for an input of this shape, or -1 when there is none.
   int64_t inferred(const Shape& input_shape) const {
     int64_t others = 1;

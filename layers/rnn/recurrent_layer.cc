@@ -89,7 +89,7 @@ std::vector<Tensor> RecurrentLayer::first_states(const Tensors& inputs, const Te
     require(given[i].shape() == states[i].shape(), "expected state {} of shape {}, got {}.{}", i,
             states[i].shape(), given[i].shape(),
             states_.empty() ? "" : " A stateful layer keeps the batch size that it was built for.");
-    states[i] = ops::cast(given[i], compute_dtype());
+    states[i] = ops::cast(given[i], states[i].dtype());
   }
   return states;
 }
@@ -102,11 +102,10 @@ struct RecurrentLayer::Ran {
 
 namespace {
 
-Tensor initial_output(const std::vector<Tensor>& states, const SteppedCell& cell) {
-  const Tensor& first = states.at(0);
-  Shape shape = first.shape();
+Tensor initial_output(const std::vector<Tensor>& states, const SteppedCell& cell, DType dtype) {
+  Shape shape = states.at(0).shape();
   shape[1] = shape.rank() == 2 ? cell.output_size() : shape[1];
-  return ops::zeros(shape, first.dtype());
+  return ops::zeros(shape, dtype);
 }
 
 // `now` where the step's mask (batch, …) is true, else `before`.
@@ -133,7 +132,9 @@ RecurrentLayer::Ran RecurrentLayer::run(const Tensor& x, std::vector<Tensor> sta
   const bool carries_output = has_mask || !loop_.return_sequences;
   std::vector<Tensor> xs = {cell.project(with_time_swapped(x), constants)};
   if (has_mask) xs.push_back(with_time_swapped(ops::cast(x.mask(), DType::Bool)));
-  if (carries_output) states.insert(states.begin(), initial_output(states, cell));
+  if (carries_output) {
+    states.insert(states.begin(), initial_output(states, cell, cell_.get().compute_dtype()));
+  }
   const auto step = [&](const std::vector<Tensor>& carries, const std::vector<Tensor>& slices) {
     const std::vector<Tensor> before(carries.begin() + (carries_output ? 1 : 0), carries.end());
     std::vector<Tensor> after = cell.advance(slices[0], before, constants);
@@ -165,15 +166,18 @@ RecurrentLayer::Ran RecurrentLayer::run(const Tensor& x, std::vector<Tensor> sta
 }
 
 Tensors RecurrentLayer::call_list(const Tensors& inputs, const CallArgs& args) {
-  const Tensor& x = inputs[0];
-  check_input(x.shape());
-  const Tensor& mask = x.mask();
+  check_input(inputs[0].shape());
+  const Tensor mask = inputs[0].mask();
+  // What a cell computes, and so its states, are of its own dtype.
+  const DType dtype = cell_.get().compute_dtype();
+  const bool wrong = is_floating(inputs[0].dtype()) && inputs[0].dtype() != dtype;
+  const Tensor x = wrong ? ops::cast(inputs[0], dtype).with_mask(mask) : inputs[0];
   require(
       !mask.defined() || (mask.rank() >= 2 && mask.dim(0) == x.dim(0) && mask.dim(1) == x.dim(1)),
       "expected a mask of shape (batch, time), got {} for sequences of shape {}.",
       mask.defined() ? mask.shape() : Shape(), x.shape());
   const std::shared_ptr<SteppedCell> cell = stepped(cell_, args);
-  const Tensor step_input = ops::zeros(shape_of_step(x.shape()), x.dtype());
+  const Tensor step_input = ops::zeros(shape_of_step(x.shape()), dtype);
   const StepConstants constants = cell->prepare(step_input, args);
   // With states, Keras takes the mask that the call gives, not the one that rides on the sequences.
   const bool is_masked = inputs.size() == 1 || args.mask_given;
@@ -181,6 +185,8 @@ Tensors RecurrentLayer::call_list(const Tensors& inputs, const CallArgs& args) {
                 constants);
   for (size_t i = 0; i < states_.size(); ++i) states_[i].assign(ran.states[i]);
   Tensor output = loop_.return_sequences ? with_time_swapped(ran.outputs) : ran.last;
+  output = ops::cast(output, compute_dtype());
+  for (Tensor& state : ran.states) state = ops::cast(state, compute_dtype());
   if (loop_.return_sequences && mask.defined()) output = output.with_mask(mask);
   if (!loop_.return_state) return output;
   ran.states.insert(ran.states.begin(), output);

@@ -74,7 +74,8 @@ class StackedRNNCellsLayer : public KerasLayer, public SteppedCell {
   std::vector<Tensor> get_initial_state(const Tensor& step_input) const override {
     std::vector<Tensor> states;
     for (const LayerHandle& cell : cells_) {
-      for (const Tensor& state : as_cell(cell, label()).get_initial_state(step_input)) {
+      const Tensor input = ops::cast(step_input, cell.get().compute_dtype());
+      for (const Tensor& state : as_cell(cell, label()).get_initial_state(input)) {
         states.push_back(state);
       }
     }
@@ -87,6 +88,7 @@ class StackedRNNCellsLayer : public KerasLayer, public SteppedCell {
     for (const LayerHandle& handle : cells_) {
       const auto cell = stepped(handle, args);
       constants.stepped.push_back(cell);
+      input = ops::cast(input, handle.get().compute_dtype());
       constants.cells.push_back(cell->prepare(input, args));
       input = ops::zeros({input.dim(0), cell->output_size()}, input.dtype());
     }
@@ -94,7 +96,7 @@ class StackedRNNCellsLayer : public KerasLayer, public SteppedCell {
   }
 
   Tensor project(const Tensor& inputs, const StepConstants& constants) const override {
-    return constants.stepped[0]->project(inputs, constants.cells[0]);
+    return constants.stepped[0]->project(as_of(0, inputs), constants.cells[0]);
   }
 
   std::vector<Tensor> advance(const Tensor& projected, const std::vector<Tensor>& states,
@@ -105,7 +107,8 @@ class StackedRNNCellsLayer : public KerasLayer, public SteppedCell {
     for (size_t i = 0; i < cells_.size(); ++i) {
       const SteppedCell& cell = *constants.stepped[i];
       if (i > 0) {
-        input = ops::squeeze(cell.project(ops::expand_dims(input, 0), constants.cells[i]), 0);
+        const Tensor step = ops::expand_dims(as_of(i, input), 0);
+        input = ops::squeeze(cell.project(step, constants.cells[i]), 0);
       }
       const auto end = next + static_cast<std::ptrdiff_t>(cell.state_size().size());
       std::vector<Tensor> after = cell.advance(input, {next, end}, constants.cells[i]);
@@ -113,11 +116,16 @@ class StackedRNNCellsLayer : public KerasLayer, public SteppedCell {
       input = after.front();
       result.insert(result.end(), after.begin() + 1, after.end());
     }
-    result.front() = input;
+    result.front() = ops::cast(input, compute_dtype());
     return result;
   }
 
  private:
+  // Floats of the dtype that a cell computes in.
+  Tensor as_of(size_t cell, const Tensor& x) const {
+    return is_floating(x.dtype()) ? ops::cast(x, cells_[cell].get().compute_dtype()) : x;
+  }
+
   std::vector<LayerHandle> cells_;
 };
 

@@ -87,12 +87,15 @@ WINDOWS = [
     "bohman",
     "boxcar",
     "cosine",
+    "exponential",
     "flattop",
     "hann",
     "lanczos",
     "nuttall",
     "parzen",
+    "taylor",
     "triang",
+    "tukey",
 ]
 
 

@@ -95,6 +95,11 @@ def cases(case):
     yield from of_class(layers.LSTM, 2, case)
     yield from of_class(layers.GRU, 1, case)
     yield from conv_lstm_cases(case)
+    counts = np.array([[[2, 0, 1], [1, 3, 0]], [[0, 0, 4], [5, 1, 1]]])
+    for cls in [layers.SimpleRNN, layers.LSTM, layers.GRU]:
+        name = f"{cls.__name__.lower()}_of_integers"
+        yield case(name, lambda cls=cls: cls(3, return_sequences=True), counts)
+        yield case(f"{name}_bidirectional", lambda cls=cls: layers.Bidirectional(cls(2)), counts)
     yield case("lstm_no_forget_bias", lambda: layers.LSTM(6, unit_forget_bias=False), X)
     yield case("gru_reset_before", lambda: layers.GRU(6, reset_after=False), X)
     yield case("gru_reset_before_no_bias", lambda: layers.GRU(6, reset_after=False, use_bias=False), X)

@@ -34,6 +34,19 @@ TEST_CASE("a mask that rides on the value is one that is given, compiled too") {
   CHECK(distance(heads({kQuery, kValue}), expected) > 1e-4);
 }
 
+TEST_CASE("shapes of arguments that are given in order") {
+  const layers::MultiHeadAttention heads({.num_heads = 2, .key_dim = 3, .name = "m"});
+  const std::pair<DType, Shape> query = {DType::Float32, {kUnknown, 3, 4}};
+  const std::pair<DType, Shape> value = {DType::Float32, {kUnknown, 5, 4}};
+  CHECK(error_of([&] {
+          heads.compute_output_shape({2, 3, 4});
+        }) == "InvalidArgument: MultiHeadAttention 'm': expected a query and a value.");
+  CHECK(heads.get().compute_output_types({query, value}) == std::vector{query});
+  CHECK(heads.built());
+  const layers::LSTM lstm({.units = 6});
+  CHECK(lstm.compute_output_shape({2, 5, 4}) == Shape({2, 6}));
+}
+
 TEST_CASE("what is hidden changes nothing") {
   const layers::GroupQueryAttention heads(
       {.head_dim = 3, .num_query_heads = 2, .num_key_value_heads = 1});

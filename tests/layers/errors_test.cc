@@ -11,6 +11,7 @@
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;
+using test::distance;
 using test::error_of;
 using test::some_values;
 
@@ -222,6 +223,60 @@ TEST_CASE("reshaping to another number of elements") {
   CHECK(call_error(layers::Cropping2D({.cropping = 2, .name = "c"}), {{1, 4, 5, 1}}) ==
         "InvalidArgument: Cropping2D 'c': expected more than the 4 elements to be cut off on axis "
         "1, got (1, 4, 5, 1).");
+}
+
+TEST_CASE("reshaping what isn't known yet to a known shape") {
+  const layers::Reshape reshape({.target_shape = {3, 4}, .name = "r"});
+  CHECK(reshape(Input({.shape = {kUnknown}})).shape() == Shape({kUnknown, 3, 4}));
+  CHECK(reshape(Input({.batch_shape = {2, kUnknown, 6}})).shape() == Shape({2, 3, 4}));
+  CHECK(error_of([&] {
+          reshape(Input({.shape = {kUnknown, 5}}));
+        }) ==
+        "InvalidArgument: Reshape 'r': expected input of shape (batch, …) with as many elements an "
+        "example as target_shape [3, 4], got (None, None, 5), which has None.");
+  const Tensor x = Input({.shape = {kUnknown}});
+  Model model(x, reshape(x));
+  CHECK(model(ops::ones({2, 12})).shape() == Shape({2, 3, 4}));
+  CHECK(error_of([&] {
+          model(ops::ones({2, 10}));
+        }).find("got (2, 10), which has 10.") != std::string::npos);
+}
+
+TEST_CASE("inputs of which one has a size that another one's is to be") {
+  const auto input = [](const Shape& shape) { return Input({.shape = shape}); };
+  const Tensor open = input({kUnknown, 3});
+  const Tensor known = input({7, 3});
+  CHECK(layers::Add()({open, known}).shape() == Shape({kUnknown, 7, 3}));
+  CHECK((open * known).shape() == Shape({kUnknown, 7, 3}));
+  CHECK(layers::Concatenate()({open, known}).shape() == Shape({kUnknown, 7, 6}));
+  CHECK(layers::Concatenate({.axis = 1})({open, known}).shape() == Shape({kUnknown, kUnknown, 3}));
+  CHECK(layers::Maximum()({input({7, kUnknown}), input({3})}).shape() == Shape({kUnknown, 7, 3}));
+  const Tensor fixed = Input({.batch_shape = {2, 3}});
+  CHECK(layers::Dot({.axes = {1}})({fixed, input({3})}).shape() == Shape({2, 1}));
+  CHECK(layers::LSTM({.units = 3})({open, fixed, input({3})}).shape() == Shape({2, 3}));
+  CHECK(
+      error_of([&] {
+        layers::Add({.name = "a"})({open, input({7, 4})});
+      }) ==
+      "InvalidArgument: Add 'a': expected inputs that broadcast together, got shapes (None, None, "
+      "3), (None, 7, 4).");
+  Model model({open, known}, open + known);
+  const Tensor row = ops::ones({2, 7, 3});
+  CHECK(distance(model({row, row}), row * 2) == 0);
+  CHECK(error_of([&] { model({ops::ones({2, 5, 3}), row}); }) != "");
+}
+
+TEST_CASE("windows along an axis of unknown size") {
+  const Tensor x = Input({.shape = {kUnknown, 1}});
+  for (const int64_t size : {2, 600, 4096}) {
+    CHECK(layers::Conv1D({.filters = 2, .kernel_size = size})(x).shape() ==
+          Shape({kUnknown, kUnknown, 2}));
+    CHECK(layers::STFTSpectrogram({.frame_length = size})(x).shape().rank() == 3);
+  }
+  CHECK(error_of([&] {
+          layers::Conv2D({.filters = 2, .kernel_size = {2, 600}, .name = "c"})(
+              Input({.shape = {kUnknown, 500, 1}}));
+        }).find("got (None, None, 500, 1)") != std::string::npos);
 }
 
 TEST_CASE("inputs that can't be merged") {

@@ -76,6 +76,23 @@ TEST_CASE("Softmax gives nothing to what is masked") {
   for (size_t i = 3; i < 6; ++i) CHECK(y.data<float>()[i] == 0.0f);
 }
 
+TEST_CASE("Softmax refuses a mask that says something of more than its input") {
+  const layers::Softmax softmax({.name = "s"});
+  const auto error = [&](const Shape& mask) {
+    return test::error_of([&] {
+      softmax(test::some_values({1, 3}), {.mask = ops::ones(mask, DType::Bool)});
+    });
+  };
+  CHECK(error({2, 3}) ==
+        "InvalidArgument: Softmax 's': expected a mask whose axes, counted from the last, are 1 or "
+        "the input's, (1, 3), got (2, 3).");
+  CHECK(error({1, 1, 3}) ==
+        "InvalidArgument: Softmax 's': expected a mask whose axes, counted from the last, are 1 or "
+        "the input's, (1, 3), got (1, 1, 3).");
+  CHECK(error({1, 1}) == "");
+  CHECK(error({3}) == "");
+}
+
 TEST_CASE("BatchNormalization leaves masked steps out of its statistics") {
   const layers::BatchNormalization layer({.momentum = 0.0});
   layer(kMasked, {.training = true});

@@ -103,3 +103,10 @@ TEST_CASE("a frozen layer stays frozen in SpectralNormalization, which has its k
   CHECK(layer.trainable_weights().size() == 2);
   CHECK(layer.non_trainable_weights().size() == 1);
 }
+
+TEST_CASE("normalizing no channels") {
+  for (const int64_t groups : {-1, 1}) {
+    const layers::GroupNormalization layer({.groups = groups});
+    CHECK(layer(ops::ones({2, 7, 0})).shape() == Shape({2, 7, 0}));
+  }
+}

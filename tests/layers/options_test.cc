@@ -107,6 +107,12 @@ TEST_CASE("the first option in braces") {
   CHECK(layers::Resizing({5, 6}).get_config().at("width").as_int() == 6);
 }
 
+TEST_CASE("an axis in braces is one axis") {
+  const layers::Dot dot({.axes = {-1}});
+  CHECK(dot.get_config().at("axes") == Json(-1));
+  CHECK(dot({test::some_values({2, 3}), test::some_values({2, 3})}).shape() == Shape({2, 1}));
+}
+
 TEST_CASE("aliases name the same class") {
   CHECK(layers::MaxPool2D().get().class_name() == "MaxPooling2D");
   CHECK(layers::AvgPool1D().get().class_name() == "AveragePooling1D");

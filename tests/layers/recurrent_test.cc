@@ -128,6 +128,35 @@ TEST_CASE("a cell of the user's") {
         std::string::npos);
 }
 
+TEST_CASE("a cell computes in its own dtype, and the layer around it gives its own") {
+  const layers::SimpleRNNCell cell({.units = 4, .dtype = "float32"});
+  const layers::RNN plain(cell, {.return_sequences = true, .return_state = true});
+  const Tensors expected = plain(kX);
+  for (const bool unroll : {false, true}) {
+    const layers::RNN half(cell, {.return_sequences = true,
+                                  .return_state = true,
+                                  .unroll = unroll,
+                                  .dtype = "mixed_float16"});
+    const Tensors given = half(kX);
+    for (size_t i = 0; i < 2; ++i) {
+      CHECK(given[i].dtype() == DType::Float16);
+      CHECK(distance(ops::cast(given[i], DType::Float32), expected[i]) < 2e-3);
+    }
+    const Tensor state = ops::ones({2, 4}, DType::Float16);
+    CHECK(half({kX, state})[1].dtype() == DType::Float16);
+  }
+  // Cells of several dtypes, one upon the other.
+  const layers::GRUCell wide({.units = 3, .dtype = "float64"});
+  const Tensor mask = ops::ones({2, 6}, DType::Bool);
+  for (const bool masked : {false, true}) {
+    const layers::RNN stacked({wide, cell}, {.return_state = true});
+    const Tensors given = stacked(masked ? kX.with_mask(mask) : kX);
+    for (const Tensor& tensor : given) CHECK(tensor.dtype() == DType::Float32);
+    const Tensor by_hand = plain(layers::RNN(wide, {.return_sequences = true})(kX))[1];
+    CHECK(distance(given[0], by_hand) < 1e-6);
+  }
+}
+
 TEST_CASE("one mask of dropout serves all steps") {
   set_random_seed(5);
   const layers::SimpleRNN rnn({.units = 3,

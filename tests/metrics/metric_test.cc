@@ -98,7 +98,7 @@ TEST_CASE("errors name the metric") {
   CHECK(message_of([] { metrics::AUC({.num_thresholds = 1}); }) ==
         "AUC: expected num_thresholds > 1, got 1.");
   CHECK(message_of([] { metrics::Precision({.thresholds = {1.5}}); }) ==
-        "Metric: expected thresholds in [0, 1], got 1.5.");
+        "Precision: expected thresholds in [0, 1], got 1.5.");
 }
 
 TEST_CASE("functions of users are metrics") {

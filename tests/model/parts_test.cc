@@ -99,6 +99,19 @@ TEST_CASE("None is an empty option, and linear as an activation") {
   CHECK(activation_from_json("relu").name() == "relu");
 }
 
+TEST_CASE("softmax along several axes") {
+  const Tensor x = ops::reshape(ops::sin(ops::arange(24)), {2, 3, 4});
+  const Tensor flat = ops::reshape(x, {2, 12});
+  const auto same = [](const Tensor& a, const Tensor& b) {
+    return double(ops::max(ops::abs(ops::reshape(a, b.shape()) - b))) < 1e-6;
+  };
+  CHECK(same(activations::softmax(x, {1, 2}), activations::softmax(flat, 1)));
+  CHECK(same(activations::log_softmax(x, {-1, 1}), activations::log_softmax(flat, 1)));
+  CHECK(
+      same(activations::softmax(x, std::nullopt), activations::softmax(ops::reshape(x, {24}), 0)));
+  CHECK(same(activations::softmax(x, Axes(1)), activations::softmax(x, 1)));
+}
+
 TEST_CASE("functions are activations, but can't be saved without a name") {
   const Activation twice = [](const Tensor& x) { return x * 2.0; };
   CHECK(twice(Tensor::scalar(3.0f)).item<float>() == 6.0f);
@@ -136,6 +149,17 @@ TEST_CASE("what isn't a config is an error that says so") {
         }) ==
         "Config of the initializer: expected a name or an object with a 'class_name', got "
         "{\"name\": \"zeros\"}.");
+}
+
+TEST_CASE("a seed that is a generator in Keras's file") {
+  const Json config = Json::parse(
+      R"({"module": "keras.initializers", "class_name": "HeNormal", "config": {"seed": )"
+      R"({"module": "keras.random", "class_name": "SeedGenerator", "config": {"seed": 42, )"
+      R"("name": "seed_generator"}, "registered_name": null}}, "registered_name": null})");
+  const Initializer read = initializer_from_json(config);
+  CHECK(serialize(read).at("config").at("seed") == Json(42));
+  CHECK(same_bytes((*read)({2, 3}, DType::Float32),
+                   initializers::HeNormal({.seed = 42})({2, 3}, DType::Float32)));
 }
 
 TEST_CASE("seeds decide the values, thread counts don't") {
