@@ -482,8 +482,9 @@ Layer::CallTypes Layer::infer_call(const std::vector<std::pair<DType, Shape>>& i
 }
 
 std::vector<std::pair<DType, Shape>> Layer::compute_output_types(
-    const std::vector<std::pair<DType, Shape>>& inputs, const CallOptions& options) {
-  return infer_call(inputs, {}, options).types;
+    const std::vector<std::pair<DType, Shape>>& inputs, const CallOptions& options,
+    const std::vector<std::string>& names) {
+  return infer_call(inputs, names, options).types;
 }
 
 Shape Layer::compute_output_shape(const Shape& input_shape, DTypeLike dtype) {

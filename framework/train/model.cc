@@ -191,6 +191,7 @@ Tensor Model::compute_mask(const Tensors& inputs, const Tensor& mask) const {
 void Model::build(const Shape& input_shape) {
   if (building()) return;
   Model& model = subject();
+  if (model.body_) model.body_->check_build(input_shape, model.name());
   model.ensure_built({input_shape});
   if (!model.body_) model.compute_output_types({{compute_dtype(), input_shape}});
 }
@@ -198,7 +199,7 @@ void Model::build(const Shape& input_shape) {
 void Model::build_list(const std::vector<Shape>& input_shapes) {
   if (object_) return object_->build_list(input_shapes);
   if (body_) {
-    body_->build(input_shapes);
+    body_->build(input_shapes, built_names());
   } else if (input_shapes.size() == 1) {
     build(input_shapes[0]);
   }
