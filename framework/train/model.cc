@@ -94,6 +94,8 @@ Model::Model(const Tensors& inputs, const Tensors& outputs, const ModelOptions& 
 Model::Model(const Model& other)
     : Layer(other, Share{}),
       stop_training(other.stop_training),
+      stop_evaluating(other.stop_evaluating),
+      stop_predicting(other.stop_predicting),
       body_(other.body_),
       trainer_(other.trainer_),
       object_(other.object_) {
@@ -114,6 +116,8 @@ Model& Model::operator=(const Model& other) {
   const Model handle(other);
   share(handle);
   stop_training.share(handle.stop_training);
+  stop_evaluating.share(handle.stop_evaluating);
+  stop_predicting.share(handle.stop_predicting);
   body_ = handle.body_;
   trainer_ = handle.trainer_;
   object_ = handle.object_;
