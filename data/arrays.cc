@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -49,6 +50,38 @@ void require_fitting(const Tensor& values, DType dtype) {
   });
 }
 
+Tensor filled(const Shape& shape, DType dtype, const PadValue& value) {
+  check<InvalidArgument>(
+      value.text().has_value() == (dtype == DType::String),
+      "pad_sequences: a value that is a {} doesn't go with dtype {}. Texts are filled up with one, "
+      ".dtype = \"string\" and .value = \"\", numbers with a number.",
+      value.text() ? "text" : "number", dtype);
+  if (!value.text()) {
+    require_fitting(Tensor::scalar(value.number()), dtype);
+    return ops::full(shape, Tensor::scalar(value.number()), dtype);
+  }
+  Tensor result = Tensor::empty(shape, dtype);
+  std::ranges::fill(result.mutable_data<std::string>(), *value.text());
+  return result;
+}
+
+// Copies `steps` to the elements of `result` from this one on.
+void put(const Tensor& steps, Tensor& result, int64_t first) {
+  check<InvalidArgument>((steps.dtype() == DType::String) == (result.dtype() == DType::String),
+                         "pad_sequences: expected sequences of {}, got {}.",
+                         result.dtype() == DType::String ? "texts" : "numbers", steps.dtype());
+  const Tensor given = steps.host();
+  if (result.dtype() == DType::String) {
+    const auto texts = given.data<std::string>();
+    std::copy(texts.begin(), texts.end(), result.mutable_data<std::string>().begin() + first);
+    return;
+  }
+  require_fitting(given, result.dtype());
+  const Tensor kept = ops::cast(given, result.dtype()).host();
+  std::copy_n(kept.raw(), kept.bytes(),
+              result.mutable_raw() + static_cast<size_t>(first) * size_of(result.dtype()));
+}
+
 }  // namespace
 
 Tensor to_categorical(const Tensor& x, std::optional<int64_t> num_classes) {
@@ -84,24 +117,19 @@ Tensor pad_sequences(const std::vector<Tensor>& sequences, const PadSequencesOpt
     check<InvalidArgument>(
         here == *step, "pad_sequences: expected steps of one shape, got {} and {}.", *step, here);
   }
-  require_fitting(Tensor::scalar(options.value), DType(options.dtype));
   const int64_t length = options.maxlen.value_or(longest);
   const Shape one = step.value_or(Shape());
-  Tensor result = ops::full(Shape{std::ssize(sequences), length}.concat(one),
-                            Tensor::scalar(options.value), options.dtype);
-  const size_t step_bytes = static_cast<size_t>(one.num_elements()) * size_of(result.dtype());
-  std::byte* row = result.mutable_raw();
+  const Shape shape = Shape{std::ssize(sequences), length}.concat(one);
+  Tensor result = filled(shape, DType(options.dtype), options.value);
+  int64_t row = 0;  // its first element
   for (const Tensor& sequence : sequences) {
     const int64_t steps = std::min(sequence.dim(0), length);
     if (steps > 0) {
       const int64_t begin = cut_front ? sequence.dim(0) - steps : 0;
-      const Tensor given = sequence.rows(begin, begin + steps).host();
-      require_fitting(given, result.dtype());
-      const Tensor kept = ops::cast(given, result.dtype()).host();
       const int64_t skipped = pad_front ? length - steps : 0;
-      std::copy_n(kept.raw(), kept.bytes(), row + static_cast<size_t>(skipped) * step_bytes);
+      put(sequence.rows(begin, begin + steps), result, row + skipped * one.num_elements());
     }
-    row += static_cast<size_t>(length) * step_bytes;
+    row += length * one.num_elements();
   }
   return result;
 }

@@ -40,6 +40,7 @@ class LossScaleImpl : public OptimizerImpl {
     inner_.impl().exclude_from_weight_decay(exclusions);
   }
   const Variable& iterations() const override { return inner_.impl().iterations(); }
+  int64_t num_updates() const override { return inner_.impl().num_updates(); }
   Tensor learning_rate() const override { return inner_.impl().learning_rate(); }
   void set_learning_rate(double value) override { inner_.impl().set_learning_rate(value); }
   std::vector<std::pair<std::string, Optimizer>> parts() const override {

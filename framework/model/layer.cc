@@ -482,8 +482,10 @@ Layer::CallTypes Layer::infer_call(const std::vector<std::pair<DType, Shape>>& i
 }
 
 std::vector<std::pair<DType, Shape>> Layer::compute_output_types(
-    const std::vector<std::pair<DType, Shape>>& inputs, const CallOptions& options) {
-  return infer_call(inputs, names_in_order(call_signature(), inputs.size()), options).types;
+    const std::vector<std::pair<DType, Shape>>& inputs, const CallOptions& options,
+    const std::vector<std::string>& names) {
+  const auto given = names.empty() ? names_in_order(call_signature(), inputs.size()) : names;
+  return infer_call(inputs, given, options).types;
 }
 
 Shape Layer::compute_output_shape(const Shape& input_shape, DTypeLike dtype) {

@@ -236,9 +236,11 @@ class Layer : public std::enable_shared_from_this<Layer> {
   // Shapes that the layer was built with, and names where its call has arguments; empty before.
   const std::vector<Shape>& built_shapes() const;
   const std::vector<std::string>& built_names() const;
-  // Output types for input types that may have unknown axes.
+  // Output types for input types that may have unknown axes. `names`: of the inputs, where they
+  // have some.
   std::vector<std::pair<DType, Shape>> compute_output_types(
-      const std::vector<std::pair<DType, Shape>>& inputs, const CallOptions& options = {});
+      const std::vector<std::pair<DType, Shape>>& inputs, const CallOptions& options = {},
+      const std::vector<std::string>& names = {});
   Shape compute_output_shape(const Shape& input_shape, DTypeLike dtype = DType::Float32);
 
   // The placeholders of the layer's first call on placeholders: what a functional model that has

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/model/parts.h"
 
+#include "framework/model/layer_registry.h"
 #include "framework/model/registration_advice.h"
 
 namespace cornu {
@@ -59,6 +60,7 @@ Json serialize(const Constraint& constraint) { return serialize_part("constraint
 Json serialize(const Quantizer& quantizer) { return serialize_part("quantizer", quantizer); }
 
 Json serialize(const Activation& activation) {
+  if (activation && activation.shared()->layer) return serialize_layer(*activation.shared()->layer);
   const std::string name = activation.name();
   check<InvalidArgument>(
       !name.empty(),
@@ -87,6 +89,10 @@ Quantizer quantizer_from_json(const Json& json) {
 
 Activation activation_from_json(const Json& json) {
   if (json.is_null()) return {};
+  if (const Json* config = json.is_string() ? nullptr : json.find("config");
+      config && config->is_object()) {
+    return Activation(layer_from_json(json));
+  }
   const Json* name = json.is_string() ? &json : json.find("config");
   check<InvalidArgument>(name != nullptr && name->is_string(),
                          "Config of an activation: expected a name or a registered function, got "

@@ -3,6 +3,7 @@
 // in initializers.h, regularizers.h, constraints.h, quantizers.h and activations.h.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -48,11 +49,14 @@ class ConstraintImpl : public Configurable {
   virtual Tensor operator()(const Tensor& weight) const = 0;
 };
 
+class Layer;
+
 // An elementwise (or softmax-like) function. A user's own callable has no name and can't be saved.
 class ActivationImpl {
  public:
   std::string name;  // Keras's, "relu"
   std::function<Tensor(const Tensor&)> function;
+  std::shared_ptr<Layer> layer = {};  // that it is the call of; it has no name then
 };
 
 // What a quantizer makes of a tensor x, which is about values / scale.
@@ -134,18 +138,33 @@ class Activation : public Handle<const ActivationImpl> {
   template <class F>
   requires(PartFunction<F, Tensor, const Tensor&> && !std::is_same_v<F, Activation>)
       Activation(F function)  // NOLINT
-      : Handle(std::make_shared<const ActivationImpl>(ActivationImpl{"", std::move(function)})) {}
+      : Handle(of_function(std::move(function))) {}
   explicit Activation(std::shared_ptr<const ActivationImpl> impl) : Handle(std::move(impl)) {}
 
-  // Applies the function; None gives x itself.
+  // Applies the function; None gives x itself. Unimplemented for a layer that has weights.
   Tensor operator()(const Tensor& x) const;
-  // "linear" for None, as Keras serializes it; "" for a callable without a name.
+  // "linear" for None, as Keras serializes it; "" for a callable without a name, and for a layer.
   std::string name() const { return impl_ ? impl_->name : "linear"; }
+
+ private:
+  // A handle on a layer, layers::LeakyReLU({…}), is known as such, so that it can be saved.
+  template <class F>
+  static std::shared_ptr<const ActivationImpl> of_function(F function) {
+    std::shared_ptr<Layer> layer;
+    if constexpr (requires {
+                    { function.shared() } -> std::convertible_to<std::shared_ptr<Layer>>;
+                  }) {
+      layer = function.shared();
+    }
+    return std::make_shared<const ActivationImpl>(
+        ActivationImpl{"", std::move(function), std::move(layer)});
+  }
 };
 
 // Keras's serialized form of such objects: {"module", "class_name", "config", "registered_name"};
-// null for None; an activation is its name. And back (names alone are understood too).
-// InvalidArgument for an activation without a name, and for names that aren't registered.
+// null for None; an activation is its name, or that of the layer that it is. And back (names alone
+// are understood too). InvalidArgument for an activation without a name, and for names that aren't
+// registered.
 Json serialize(const Initializer& initializer);
 Json serialize(const Regularizer& regularizer);
 Json serialize(const Constraint& constraint);

@@ -58,7 +58,13 @@ Tensor Activation::operator()(const Tensor& x) const {
   if (!impl_) return x;
   std::optional<RematRegion> region;
   if (internal::RematCall::covers_activations()) region.emplace();
-  return impl_->function(x);
+  const Tensor result = impl_->function(x);
+  check<Unimplemented>(
+      !impl_->layer || impl_->layer->own_weights().empty(),
+      "Activation: {} '{}' has weights, which a layer that it is the activation of "
+      "doesn't keep. Call it on that layer's output.",
+      impl_->layer ? impl_->layer->class_name() : "", impl_->layer ? impl_->layer->name() : "");
+  return result;
 }
 
 }  // namespace cornu

@@ -237,15 +237,14 @@ class GraphReader {
     }
   }
 
+  // Of nested structures the parts one after another, by their paths where they have names.
   Tensors ends(const Json& json) const {
-    if (json.is_object()) {
-      std::vector<Tensors::Named> named;
-      for (const auto& [key, value] : json.as_object()) named.emplace_back(key, end(value));
-      return Tensors::named(std::move(named));
-    }
-    if (json.size() == 3 && json[0].is_string()) return end(json);
+    if (is_end(json)) return end(json);
+    std::vector<Tensors::Named> found;
+    find_ends(json, "", found);
+    if (json.is_object()) return Tensors::named(std::move(found));
     std::vector<Tensor> list;
-    for (const Json& element : json.as_array()) list.push_back(end(element));
+    for (auto& [path, tensor] : found) list.push_back(std::move(tensor));
     return list;
   }
 
@@ -375,8 +374,27 @@ class GraphReader {
     return outputs[static_cast<size_t>(call)][static_cast<size_t>(which)];
   }
 
+  static bool is_end(const Json& json) {
+    return json.is_array() && json.size() == 3 && json[0].is_string();
+  }
+
+  void find_ends(const Json& json, const std::string& path,
+                 std::vector<Tensors::Named>& found) const {
+    const auto inner = [&](const std::string& key) {
+      return path.empty() ? key : path + '/' + key;
+    };
+    if (is_end(json)) {
+      found.emplace_back(path, end(json));
+    } else if (json.is_object()) {
+      for (const auto& [key, value] : json.as_object()) find_ends(value, inner(key), found);
+    } else {
+      check<InvalidArgument>(json.is_array(), "Functional: expected [layer, call, output], got {}.",
+                             json.excerpt());
+      for (size_t i = 0; i < json.size(); ++i) find_ends(json[i], inner(std::to_string(i)), found);
+    }
+  }
+
   Tensor end(const Json& history) const {
-    check<InvalidArgument>(history.size() == 3, "Functional: expected [layer, call, output].");
     const auto it = index_.find(history[0].as_string());
     const bool nested =
         it != index_.end() && parts_[it->second].layer && !parts_[it->second].calls.empty();

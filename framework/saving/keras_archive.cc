@@ -10,6 +10,7 @@
 
 #include "framework/io/atomic_file.h"
 #include "framework/saving/assets.h"
+#include "framework/saving/legacy_format.h"
 #include "framework/strategy/strategy.h"
 
 namespace cornu {
@@ -24,6 +25,17 @@ constexpr size_t kMostExpansion = 64;
 
 std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+bool is_of_keras_2(const ArchiveReader& archive, size_t most) {
+  if (!archive.contains(kMetadata)) return false;
+  try {
+    const Json metadata = Json::parse(archive.read_text(kMetadata, most));
+    const Json* version = metadata.is_object() ? metadata.find("keras_version") : nullptr;
+    return version && version->is_string() && version->as_string().starts_with("2.");
+  } catch (const Error&) {  // nothing that matters
+    return false;
+  }
 }
 
 }  // namespace
@@ -51,13 +63,16 @@ KerasArchive::KerasArchive(std::string path) : path_(std::move(path)), archive_(
 }
 
 Json KerasArchive::config() const {
+  const size_t most = std::min(kMostConfig, kMostExpansion * file_size(path_));
+  Json config;
   try {
-    const size_t most = std::min(kMostConfig, kMostExpansion * file_size(path_));
-    return Json::parse(archive_.read_text(kConfig, most));
+    config = Json::parse(archive_.read_text(kConfig, most));
   } catch (Error& error) {
     error.add_place(config_place());
     throw;
   }
+  if (!is_of_keras_2(archive_, most)) return config;
+  return from_file(config_place(), [&] { return legacy::modern_config(config); });
 }
 
 WeightsSource KerasArchive::weights() const {

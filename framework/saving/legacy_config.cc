@@ -84,7 +84,7 @@ Json modern_layer(const Json& entry) {
       for (const Json& layer : layers->as_array()) modern.push_back(modern_layer(layer));
       config.set("layers", std::move(modern));
     }
-    for (const char* inner : {"layer", "backward_layer"}) {
+    for (const char* inner : {"layer", "backward_layer", "activation", "recurrent_activation"}) {
       const Json* layer = config.find(inner);
       if (layer && layer->is_object()) config.set(inner, modern_layer(Json(*layer)));
     }
@@ -206,6 +206,8 @@ Json legacy_objects(const Json& value, Json (*names)(const Json&)) {
 }
 
 }  // namespace
+
+Json legacy::modern_config(const Json& config) { return modern_layer(config); }
 
 legacy::Configs legacy::configs_of(const Json& config) {
   Configs result{legacy_object(config), {}};

@@ -29,6 +29,9 @@ std::vector<Variable> weights_of(const Layer& layer);
 // The model's own, beside those of its layers, in the same order.
 std::vector<Variable> own_weights_of(const Layer& model);
 
+// A model's config, or a layer's, as Keras 3 has it, of what Keras 2 wrote, in .keras files, too.
+Json modern_config(const Json& config);
+
 // What the attributes model_config and training_config say of a model.
 struct Configs {
   Json model;

@@ -28,7 +28,11 @@ class ModelBody {
   virtual ~ModelBody() = default;
   virtual std::string class_name() const = 0;
   virtual Json get_config(const Model& model) const = 0;
-  virtual void build(const std::vector<Shape>& input_shapes) = 0;
+  // `names`: of the inputs, where they have some.
+  virtual void build(const std::vector<Shape>& input_shapes,
+                     const std::vector<std::string>& names) = 0;
+  // InvalidArgument where it is built for input of another shape.
+  virtual void check_build(const Shape&, const std::string&) const {}
   virtual Tensors call(const Tensors& inputs) = 0;
   virtual std::vector<std::shared_ptr<Layer>> layers() const = 0;
   // The graph, where there is one: always of a functional model, of a Sequential one once its input
@@ -46,7 +50,7 @@ class FunctionalBody : public ModelBody {
   FunctionalBody(const Tensors& inputs, const Tensors& outputs) : graph_(inputs, outputs) {}
   std::string class_name() const override { return "Functional"; }
   Json get_config(const Model& model) const override;
-  void build(const std::vector<Shape>&) override {}
+  void build(const std::vector<Shape>&, const std::vector<std::string>&) override {}
   Tensors call(const Tensors& inputs) override { return graph_.call(inputs); }
   std::vector<std::shared_ptr<Layer>> layers() const override { return graph_.layers(); }
   const FunctionalGraph* graph() const override { return &graph_; }
@@ -56,29 +60,31 @@ class FunctionalBody : public ModelBody {
   FunctionalGraph graph_;
 };
 
-// A list of layers that becomes a functional graph when the input's shape is known: from an Input,
-// or at the first call.
+// A list of layers that becomes a functional graph when the inputs' shapes are known: from an
+// Input, or at the first call, of several inputs where the first layer takes them.
 class SequentialBody : public ModelBody {
  public:
   std::string class_name() const override { return "Sequential"; }
   Json get_config(const Model& model) const override;
-  void build(const std::vector<Shape>& input_shapes) override;
+  void build(const std::vector<Shape>& input_shapes,
+             const std::vector<std::string>& names) override;
+  void check_build(const Shape& input_shape, const std::string& model_name) const override;
   Tensors call(const Tensors& inputs) override;
   std::vector<std::shared_ptr<Layer>> layers() const override;
   const FunctionalGraph* graph() const override;
   DType input_dtype() const override;
 
-  const Tensor& input() const { return input_; }  // a placeholder, once known
+  const Tensors& inputs() const { return inputs_; }  // placeholders, once known
   void add(const LayerHandle& layer, const std::string& model_name);
   void add_input(const Tensor& input);
   void pop();
 
  private:
-  Tensor fitted(const Tensor& x) const;
+  Tensors fitted(const Tensors& given) const;
 
   std::vector<LayerHandle> layers_;  // without the InputLayer
   std::set<std::string> names_;      // of the layers and the InputLayer
-  Tensor input_;                     // a placeholder, once known
+  Tensors inputs_;                   // placeholders, once known; one where add_input gave it
   bool input_given_ = false;         // by add_input, with the dtype that it wants
   std::vector<Tensors> outputs_;     // placeholders, of each layer, once the input is known
   mutable std::mutex graph_mutex_;

@@ -93,11 +93,13 @@ class Cloner {
     Sequential result({.name = model.name(), .trainable = model.trainable()});
     if (!given.empty()) {
       result.add(checked_input(given[0]));
-    } else if (body.input().defined()) {
-      result.add(input_like(body.input()));
+    } else if (body.inputs().size() == 1) {
+      result.add(input_like(body.inputs()[0]));
     }
     for (const auto& layer : body.layers()) result.add(layer_for(layer));
-    if (given.empty() && model.built()) result.ensure_built(model.built_shapes());
+    if (given.empty() && model.built()) {
+      result.ensure_built(model.built_shapes(), model.built_names());
+    }
     return result;
   }
 

@@ -94,6 +94,8 @@ Model::Model(const Tensors& inputs, const Tensors& outputs, const ModelOptions& 
 Model::Model(const Model& other)
     : Layer(other, Share{}),
       stop_training(other.stop_training),
+      stop_evaluating(other.stop_evaluating),
+      stop_predicting(other.stop_predicting),
       body_(other.body_),
       trainer_(other.trainer_),
       object_(other.object_) {
@@ -114,6 +116,8 @@ Model& Model::operator=(const Model& other) {
   const Model handle(other);
   share(handle);
   stop_training.share(handle.stop_training);
+  stop_evaluating.share(handle.stop_evaluating);
+  stop_predicting.share(handle.stop_predicting);
   body_ = handle.body_;
   trainer_ = handle.trainer_;
   object_ = handle.object_;
@@ -191,6 +195,7 @@ Tensor Model::compute_mask(const Tensors& inputs, const Tensor& mask) const {
 void Model::build(const Shape& input_shape) {
   if (building()) return;
   Model& model = subject();
+  if (model.body_) model.body_->check_build(input_shape, model.name());
   model.ensure_built({input_shape});
   if (!model.body_) model.compute_output_types({{compute_dtype(), input_shape}});
 }
@@ -198,7 +203,7 @@ void Model::build(const Shape& input_shape) {
 void Model::build_list(const std::vector<Shape>& input_shapes) {
   if (object_) return object_->build_list(input_shapes);
   if (body_) {
-    body_->build(input_shapes);
+    body_->build(input_shapes, built_names());
   } else if (input_shapes.size() == 1) {
     build(input_shapes[0]);
   }

@@ -394,7 +394,12 @@ class Model : public Layer {
   // What the steps took to be made that fit, evaluate and predict run: one for each signature that
   // is kept, by the names "train_step", "test_step" and "predict_step". None before the first step.
   std::vector<CompileReport> compile_reports() const;
-  SharedFlag stop_training;  // callbacks set it to end fit after this batch
+  // Callbacks set these to end fit, evaluate (of fit's validation, too) or predict after this
+  // batch; each call begins with false. Unimplemented where stop_evaluating is set in a job of
+  // several workers.
+  SharedFlag stop_training;
+  SharedFlag stop_evaluating;
+  SharedFlag stop_predicting;
 
   // Layers in Keras's order; of a functional model the inputs too.
   std::vector<LayerHandle> layers() const;

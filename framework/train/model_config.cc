@@ -98,7 +98,15 @@ Json build_config(const Model& model) {
   const auto& shapes = model.built_shapes();
   if (shapes.empty()) return nullptr;
   const FunctionalGraph* graph = model.body() ? model.body()->graph() : nullptr;
-  return Json::object({{"input_shape", graph ? graph->inputs()[0].shape() : shapes[0]}});
+  if (shapes.size() == 1) {
+    return Json::object({{"input_shape", graph ? graph->inputs()[0].shape() : shapes[0]}});
+  }
+  Json of_inputs = Json(Json::Array(shapes.begin(), shapes.end()));
+  if (const auto& names = model.built_names(); !names.empty()) {
+    of_inputs = Json::object();
+    for (size_t i = 0; i < shapes.size(); ++i) of_inputs.set(names.at(i), shapes[i]);
+  }
+  return Json::object({{"input_shape", std::move(of_inputs)}});
 }
 
 LayerHandle input_layer_from_config(const Json& config) {

@@ -92,6 +92,28 @@ void report(OptimizerRestore restored, const Model& model, const std::string& pa
       title_of(model), path));
 }
 
+// For the shape of one input; a list of shapes, or an object that has them by the inputs' names.
+void build_for(Model& model, const Json& input_shape) {
+  std::vector<Shape> shapes;
+  std::vector<std::string> names;
+  if (input_shape.is_object()) {
+    for (const auto& [name, shape] : input_shape.as_object()) {
+      names.push_back(name);
+      shapes.push_back(shape.as_shape());
+    }
+  } else if (input_shape.is_array()) {
+    const Json::Array& list = input_shape.as_array();
+    if (list.empty() || !list[0].is_array()) return model.build(input_shape.as_shape());
+    for (const Json& shape : list) shapes.push_back(shape.as_shape());
+  }
+  if (shapes.empty()) return;
+  model.ensure_built(shapes, names);
+  if (model.body()) return;
+  std::vector<std::pair<DType, Shape>> types;
+  for (const Shape& shape : shapes) types.emplace_back(model.compute_dtype(), shape);
+  model.compute_output_types(types, {}, names);
+}
+
 }  // namespace
 
 Model model_from_config(const Json& config, bool compile) {
@@ -106,9 +128,7 @@ Model model_from_config(const Json& config, bool compile) {
   build_if_known(model);
   const Json* build = config.find("build_config");
   const Json* shape = build && build->is_object() ? build->find("input_shape") : nullptr;
-  if (shape && shape->is_array() && (!model.built() || !model.body())) {
-    model.build(shape->as_shape());
-  }
+  if (shape && (!model.built() || !model.body())) build_for(model, *shape);
   const Json* arguments = config.find("compile_config");
   if (compile && arguments && arguments->is_object() && arguments->size() > 0) {
     model.compile(compile_options_from_json(*arguments));

@@ -200,6 +200,10 @@ OptimizerImpl::Pairs OptimizerImpl::known_pairs(const std::vector<Tensor>& gradi
         "variables, as after unfreezing layers, call compile again with a new optimizer.",
         class_name_, name(), variables[i].path());
     if (gradients[i].defined()) {
+      check<InvalidArgument>(gradients[i].shape() == variables[i].shape(),
+                             "{} '{}': expected a gradient of shape {} for variable '{}', got {}.",
+                             class_name_, name(), variables[i].shape(), variables[i].path(),
+                             gradients[i].shape());
       pairs.emplace_back(gradients[i], it->second);
     } else {
       missing.push_back(variables[i]);
@@ -246,6 +250,10 @@ void OptimizerImpl::update(Pairs pairs) {
     if (variable.constraint()) variable.assign(variable.constraint()(variable.value()));
   }
   count_step();
+}
+
+int64_t OptimizerImpl::num_updates() const {
+  return iterations_.stored().item<int64_t>() / options_.gradient_accumulation_steps.value_or(1);
 }
 
 void OptimizerImpl::count_step() { iterations_.assign(iterations_.value() + 1); }

@@ -108,9 +108,9 @@ class OptimizerImpl {
   // One update step. In a step of several replicas the gradients are summed over them first, so
   // that all make the same update: losses are to be parts of the whole batch's, as Loss and
   // compute_average_loss make them. Variables whose gradient is undefined are left alone, with a
-  // warning the first time; InvalidArgument when all are, when counts differ, or for a variable
-  // that the optimizer wasn't built for. FailedPrecondition in the scope of a strategy of several
-  // replicas, outside of its steps.
+  // warning the first time; InvalidArgument when all are, when counts or shapes differ, or for a
+  // variable that the optimizer wasn't built for. FailedPrecondition in the scope of a strategy of
+  // several replicas, outside of its steps.
   void apply_gradients(const std::vector<Tensor>& gradients,
                        const std::vector<Variable>& variables);
   // The loss to differentiate: times loss_scale_factor, where there is one. Gradients are divided
@@ -127,6 +127,8 @@ class OptimizerImpl {
   // With use_ema, once built: the averages of trainable_variables(), in their order.
   const std::vector<Variable>& averages() const { return averages_; }
   virtual const Variable& iterations() const { return iterations_; }
+  // Updates of the variables so far: with gradient_accumulation_steps fewer than iterations().
+  virtual int64_t num_updates() const;
   // The current rate, a float32 scalar. set: FailedPrecondition with a schedule.
   virtual Tensor learning_rate() const;
   virtual void set_learning_rate(double value);
@@ -241,7 +243,8 @@ class Optimizer : public Handle<OptimizerImpl> {
   std::vector<Variable> variables() const { return impl().variables(); }
   Tensor learning_rate() const { return impl().learning_rate(); }
   void set_learning_rate(double value) const { impl().set_learning_rate(value); }
-  int64_t iterations() const { return impl().iterations().stored().item<int64_t>(); }
+  // Keras's: with gradient_accumulation_steps, how often variables were updated.
+  int64_t iterations() const { return impl().num_updates(); }
 
   // What a call of compile takes: this one; of a name, which an earlier call has taken, a new one
   // with the configuration that this one had then.

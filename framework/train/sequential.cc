@@ -8,45 +8,69 @@
 #include "framework/train/trainer.h"
 
 namespace cornu {
+namespace {
+
+Tensors with_names(std::vector<Tensor> list, const std::vector<std::string>& names) {
+  std::vector<Tensors::Named> named;
+  for (size_t i = 0; i < list.size(); ++i) named.emplace_back(names.at(i), std::move(list[i]));
+  return Tensors::named(std::move(named));
+}
+
+}  // namespace
 
 Json SequentialBody::get_config(const Model& model) const {
   Json config = model.Layer::get_config();
   Json::Array list;
-  if (input_.defined()) list.push_back(serialize_part(*keras_node(input_)->layer()));
+  const bool single = inputs_.size() == 1;  // of several, Keras keeps the shapes alone
+  if (single) list.push_back(serialize_part(*keras_node(inputs_[0])->layer()));
   for (const LayerHandle& layer : layers_) list.push_back(serialize_part(layer.get()));
   config.set("layers", std::move(list));
-  if (input_.defined()) config.set("build_input_shape", input_.shape());
+  if (single) config.set("build_input_shape", inputs_[0].shape());
   return config;
 }
 
-void SequentialBody::build(const std::vector<Shape>& input_shapes) {
-  if (input_.defined()) return;
-  check<InvalidArgument>(input_shapes.size() == 1,
-                         "expected 1 input, got {} of them. Make a functional model of them, or "
-                         "concatenate them.",
-                         input_shapes.size());
+void SequentialBody::build(const std::vector<Shape>& input_shapes,
+                           const std::vector<std::string>& names) {
+  if (!inputs_.empty()) return;
   check<FailedPrecondition>(!layers_.empty(), "it has no layers. Add some first.");
-  Shape batch_shape = input_shapes[0];
-  if (!batch_shape.empty()) batch_shape[0] = kUnknown;
-  // Any dtype is taken as it comes: the layers cast what they need.
-  const Tensor input = Input({.dtype = input_dtype(), .batch_shape = batch_shape});
+  std::vector<Tensor> list;
+  for (Shape batch_shape : input_shapes) {
+    if (!batch_shape.empty()) batch_shape[0] = kUnknown;
+    // Any dtype is taken as it comes: the layers cast what they need.
+    list.push_back(Input({.dtype = input_dtype(), .batch_shape = batch_shape}));
+  }
+  const Tensors inputs = list.size() > 1 && !names.empty() ? with_names(std::move(list), names)
+                                                           : Tensors(std::move(list));
   std::vector<Tensors> outputs;
   for (const LayerHandle& layer : layers_) {
-    outputs.push_back(layer(outputs.empty() ? Tensors(input) : outputs.back()));
+    outputs.push_back(layer(outputs.empty() ? inputs : outputs.back()));
   }
-  input_ = input;
+  inputs_ = inputs;
   outputs_ = std::move(outputs);
 }
 
+void SequentialBody::check_build(const Shape& input_shape, const std::string& model_name) const {
+  if (inputs_.empty()) return;
+  const Shape known = inputs_[0].shape();
+  bool fits = inputs_.size() == 1 && known.rank() == input_shape.rank();
+  for (int64_t i = 0; fits && i < known.rank(); ++i) {
+    fits = known[i] == kUnknown || input_shape[i] == kUnknown || known[i] == input_shape[i];
+  }
+  check<InvalidArgument>(fits,
+                         "Sequential '{}': it is built for input of shape {} already, and can't be "
+                         "for {}. Another shape needs another model, of layers that aren't built.",
+                         model_name, known, input_shape);
+}
+
 const FunctionalGraph* SequentialBody::graph() const {
-  if (!input_.defined() || outputs_.empty()) return nullptr;
+  if (inputs_.empty() || outputs_.empty()) return nullptr;
   const std::lock_guard lock(graph_mutex_);
-  if (!graph_) graph_ = std::make_unique<FunctionalGraph>(Tensors(input_), outputs_.back());
+  if (!graph_) graph_ = std::make_unique<FunctionalGraph>(inputs_, outputs_.back());
   return graph_.get();
 }
 
 DType SequentialBody::input_dtype() const {
-  if (input_.defined()) return input_.dtype();
+  if (!inputs_.empty()) return inputs_[0].dtype();
   const Layer* first = layers_.empty() ? nullptr : &layers_.front().get();
   if (const auto* reads = dynamic_cast<const HasInputDType*>(first)) return reads->input_dtype();
   const auto* model = dynamic_cast<const Model*>(first);
@@ -58,16 +82,24 @@ Tensors SequentialBody::call(const Tensors& inputs) {
       known && known->is_without_strings(inputs)) {
     return known->call(inputs);
   }
-  check<InvalidArgument>(inputs.size() == 1, "expected 1 input, got {} of them.", inputs.size());
   // Other sizes than the input's are for the layers to judge, as in Keras.
-  Tensors x = input_.defined() ? Tensors(fitted(inputs[0])) : inputs;
+  Tensors x = inputs_.empty() ? inputs : fitted(inputs);
   for (const LayerHandle& layer : layers_) x = layer(x);
   return x;
 }
 
-Tensor SequentialBody::fitted(const Tensor& x) const {
-  const DType dtype = input_given_ ? input_.dtype() : x.dtype();
-  return fit_to_input(x, input_.shape(), dtype, keras_node(input_)->layer()->name(), false);
+Tensors SequentialBody::fitted(const Tensors& given) const {
+  check<InvalidArgument>(given.size() == inputs_.size(), "expected {} input{}, got {} of them.",
+                         inputs_.size(), inputs_.size() == 1 ? "" : "s", given.size());
+  const bool by_name = inputs_.has_names() && given.has_names();
+  std::vector<Tensor> list;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const Tensor& x = by_name ? given.at(inputs_.names()[i]) : given[i];
+    const DType dtype = input_given_ ? inputs_[i].dtype() : x.dtype();
+    const std::string& name = keras_node(inputs_[i])->layer()->name();
+    list.push_back(fit_to_input(x, inputs_[i].shape(), dtype, name, false));
+  }
+  return inputs_.with(std::move(list));
 }
 
 std::vector<std::shared_ptr<Layer>> SequentialBody::layers() const {
@@ -82,9 +114,9 @@ void SequentialBody::add(const LayerHandle& layer, const std::string& model_name
       "Sequential '{}': it already has a layer named '{}'. Give this one another "
       "name.",
       model_name, layer.name());
-  if (input_.defined()) {
+  if (!inputs_.empty()) {
     const NameScope scope(model_name);
-    outputs_.push_back(layer(outputs_.empty() ? Tensors(input_) : outputs_.back()));
+    outputs_.push_back(layer(outputs_.empty() ? inputs_ : outputs_.back()));
     graph_.reset();
   }
   layers_.push_back(layer);
@@ -92,11 +124,15 @@ void SequentialBody::add(const LayerHandle& layer, const std::string& model_name
 }
 
 void SequentialBody::add_input(const Tensor& input) {
-  check<InvalidArgument>(layers_.empty() && !input_.defined(),
+  check<InvalidArgument>(layers_.empty(),
                          "Sequential: an Input goes before all layers; it has {} already.",
                          layers_.size());
+  check<InvalidArgument>(inputs_.empty(),
+                         "Sequential: it has an Input already, '{}'. Leave out the second one, or "
+                         "make a functional model of several.",
+                         inputs_.empty() ? "" : keras_node(inputs_[0])->layer()->name());
   names_.insert(keras_node(input)->layer()->name());
-  input_ = input;
+  inputs_ = input;
   input_given_ = true;
 }
 
@@ -104,7 +140,7 @@ void SequentialBody::pop() {
   check<FailedPrecondition>(!layers_.empty(), "Sequential: there is no layer to remove.");
   names_.erase(layers_.back().name());
   layers_.pop_back();
-  if (input_.defined()) outputs_.pop_back();
+  if (!inputs_.empty()) outputs_.pop_back();
   graph_.reset();
 }
 
@@ -155,7 +191,10 @@ void Sequential::add(const LayerHandle& layer) {
   SequentialBody& body = sequential(*this);
   body.add(layer, name());
   trainer().forget_steps();
-  if (body.input().defined()) set_built(true, {body.input().shape()});
+  if (body.inputs().empty()) return;
+  std::vector<Shape> shapes;
+  for (const Tensor& input : body.inputs()) shapes.push_back(input.shape());
+  set_built(true, std::move(shapes));
 }
 
 void Sequential::add(const Tensor& input) {

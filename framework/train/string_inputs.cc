@@ -46,7 +46,7 @@ Tensors without_strings(Model& model, const Tensors& x, bool training) {
   if (!model.built()) {
     std::vector<Shape> shapes;
     for (const Tensor& tensor : x) shapes.push_back(tensor.shape());
-    model.ensure_built(shapes);
+    model.ensure_built(shapes, x.names());
   }
   const FunctionalGraph* graph = model.body()->graph();
   if (!graph) return x;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "framework/core/logging.h"
@@ -419,6 +418,7 @@ Tensors Trainer::finish_steps(const Model& model, const Tensors& figures) {
 }
 
 Logs Trainer::test_loop(Model& model, EpochIterator& iterator, CallbackList& callbacks) {
+  model.stop_evaluating = false;
   callbacks.on_test_begin();
   model.reset_metrics();
   const bool reads = callbacks.wants_batches();
@@ -431,6 +431,12 @@ Logs Trainer::test_loop(Model& model, EpochIterator& iterator, CallbackList& cal
     if (reads) callbacks.on_test_batch_begin(first);
     figures = run_steps(model, Kind::Test, iterator, batch);
     if (reads) callbacks.on_test_batch_end(first + further, read_logs(figures));
+    if (!model.stop_evaluating) continue;
+    check<Unimplemented>(get_strategy().impl().num_workers() == 1,
+                         "{}: stop_evaluating was set, but the other workers go on: they share "
+                         "each step. Give evaluate a number of steps.",
+                         title_of(model));
+    break;
   }
   check<InvalidArgument>(!figures.empty(),
                          "{}: evaluate got no batches: the dataset is empty. Check its source, and "
@@ -529,6 +535,7 @@ Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,
   CallbackList callbacks(
       options.callbacks, in_training(model),
       {.verbose = options.verbose.resolve(), .epochs = 1, .steps = iterator.steps()});
+  model.stop_predicting = false;
   callbacks.on_predict_begin();
   iterator.begin_epoch();
   Tensors last;
@@ -541,6 +548,7 @@ Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,
     last = predict_on_batch(model, batch.x);
     batches.add(last);
     callbacks.on_predict_batch_end(iterator.done() - 1);
+    if (model.stop_predicting) break;
   }
   callbacks.on_predict_end();
   check<InvalidArgument>(!batches.empty(),
@@ -548,51 +556,6 @@ Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,
                          "the number of steps.",
                          title_of(model));
   return batches.join();
-}
-
-Tensors Trainer::predict_on_batch(Model& model, const Tensors& x) {
-  const RunsAlone alone;
-  const Tensors inputs = without_strings(model, x, false);
-  if (has_strings(inputs)) return traced_body(model, Kind::Predict, {x, {}, {}});
-  std::vector<Tensors> parts = run(model, Kind::Predict, Batch{inputs, {}, {}});
-  if (parts.size() == 1) return std::move(parts.front());
-  JoinedBatches joined(title_of(model), [&] { return output_names(model, parts[0]).list; });
-  for (Tensors& part : parts) joined.add(std::move(part));
-  return joined.join();
-}
-
-namespace {
-
-Batch one_batch(const Tensors& x, const Tensors& y, const Tensors& sample_weight,
-                const ClassWeight& class_weight = {}) {
-  constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
-  const auto source =
-      with_class_weight(make_array_source(x, y, sample_weight, {.batch_size = kAll}), class_weight);
-  Batch batch;
-  source->iterate()->next(batch);
-  require_numbers_beside_x(batch);
-  return batch;
-}
-
-}  // namespace
-
-Logs Trainer::train_on_batch(Model& model, const Tensors& x, const Tensors& y,
-                             const TrainOnBatchOptions& options) {
-  require_compiled(model, "train_on_batch");
-  const TrainingScope alone = train_alone(model);
-  const MetricScope metrics = metric_scope(model);
-  model.reset_metrics();  // the metrics are this batch's alone (Keras's rule)
-  return read_logs(
-      run(model, Kind::Train, one_batch(x, y, options.sample_weight, options.class_weight))
-          .front());
-}
-
-Logs Trainer::test_on_batch(Model& model, const Tensors& x, const Tensors& y,
-                            const TestOnBatchOptions& options) {
-  require_compiled(model, "test_on_batch");
-  const MetricScope metrics = metric_scope(model);
-  model.reset_metrics();  // the metrics are this batch's alone (Keras's rule)
-  return read_logs(run(model, Kind::Test, one_batch(x, y, options.sample_weight)).front());
 }
 
 }  // namespace cornu

@@ -59,7 +59,11 @@ LeakyReLU::LeakyReLU(const LeakyReLUOptions& options)
     : LayerHandle(std::make_shared<LeakyReLULayer>(options)) {}
 
 LeakyReLU LeakyReLU::from_config(const Json& config) {
-  return LeakyReLU(read_layer_options<LeakyReLUOptions>(config));
+  auto options = read_layer_options<LeakyReLUOptions>(config);
+  if (const Json* alpha = config.find("alpha")) {  // Keras 2's name
+    options.negative_slope = alpha->as_double();
+  }
+  return LeakyReLU(options);
 }
 
 }  // namespace cornu::layers

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "framework/graph/trace.h"
 #include "framework/ops/ops.h"
 #include "layers/keras_layer.h"
 #include "layers/preprocessing/adaptable.h"
@@ -122,16 +123,18 @@ class DiscretizationLayer : public KerasLayerOf<DiscretizationOptions>, public A
   }
 
   Tensor call(const Tensor& x, const CallArgs&) override {
+    require(x.dtype() != DType::String, "expected numbers, got strings.");
+    if (!boundaries_.given() && is_inferring_types() && x.is_symbolic()) {
+      return encoded(ops::zeros(x.shape(), DType::Int32), *options_.num_bins);
+    }
     check<FailedPrecondition>(
         boundaries_.given(),
         "{}: it has no boundaries yet. Give bin_boundaries, or call adapt with "
         "data first.",
         label());
-    require(x.dtype() != DType::String, "expected numbers, got strings.");
     const std::vector<float> boundaries(boundaries_.values().begin(), boundaries_.values().end());
-    const Tensor bins = ops::digitize(ops::cast(x, DType::Float32), Tensor::from(boundaries));
-    return encode_categories(bins, options_.output_mode, std::ssize(boundaries) + 1,
-                             options_.output_mode == "int" ? DType::Int32 : compute_dtype());
+    return encoded(ops::digitize(ops::cast(x, DType::Float32), Tensor::from(boundaries)),
+                   std::ssize(boundaries) + 1);
   }
 
   void adapt(const AdaptData& data, const AdaptOptions& options) override {
@@ -154,6 +157,11 @@ class DiscretizationLayer : public KerasLayerOf<DiscretizationOptions>, public A
   const std::vector<double>& boundaries() const { return boundaries_.values(); }
 
  private:
+  Tensor encoded(const Tensor& bins, int64_t depth) const {
+    return encode_categories(bins, options_.output_mode, depth,
+                             options_.output_mode == "int" ? DType::Int32 : compute_dtype());
+  }
+
   NumberList boundaries_;  // that were given, or found
 };
 

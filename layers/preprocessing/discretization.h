@@ -27,7 +27,9 @@ struct DiscretizationOptions {
 // boundary belongs to the bin above it), compared in float32. output_mode: "int" (int32, of the
 // input's shape), "one_hot", "multi_hot" or "count", in the layer's dtype, as of CategoryEncoding.
 //
-// What was compiled before adapt keeps the boundaries of then: compile the model again.
+// A model may be made of it before adapt, for outputs of num_bins bins; data of fewer different
+// numbers give fewer. What was compiled before adapt keeps the boundaries of then: compile the
+// model again.
 class Discretization : public LayerHandle {
  public:
   explicit Discretization(const DiscretizationOptions& options);

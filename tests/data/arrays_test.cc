@@ -81,3 +81,35 @@ TEST_CASE("sequences become one array, filled up or cut at either end") {
   CHECK_THROWS_AS(data::pad_sequences({Tensor{1, 2}, Tensor{{1, 2}}}), InvalidArgument);
   CHECK_THROWS_AS(data::pad_sequences({Tensor(1)}), InvalidArgument);
 }
+
+TEST_CASE("sequences of texts of one length") {
+  using Texts = std::vector<std::string>;
+  const std::vector<Texts> sequences = {{"1"}, {"1", "2"}, {"1", "2", "3"}};
+  const auto padded = [&](data::PadSequencesOptions options) {
+    options.dtype = "string";
+    options.value = "pad";
+    return data::pad_sequences(sequences, options).to_vector<std::string>();
+  };
+  CHECK(padded({}) == Texts{"pad", "pad", "1", "pad", "1", "2", "1", "2", "3"});
+  CHECK(padded({.padding = "post"}) == Texts{"1", "pad", "pad", "1", "2", "pad", "1", "2", "3"});
+  CHECK(padded({.maxlen = 2}) == Texts{"pad", "1", "1", "2", "2", "3"});
+  CHECK(padded({.maxlen = 2, .truncating = "post"}) == Texts{"pad", "1", "1", "2", "1", "2"});
+  const Tensor pairs = data::pad_sequences(
+      {Tensor::from(Texts{"a", "b"}, {1, 2}), Tensor::from(Texts{"c", "d", "e", "f"}, {2, 2})},
+      {.dtype = "string", .value = ""});
+  CHECK(pairs.shape() == Shape{2, 2, 2});
+  CHECK(pairs.to_vector<std::string>() == Texts{"", "", "a", "b", "c", "d", "e", "f"});
+
+  CHECK_THROWS_WITH_AS(
+      data::pad_sequences(sequences, {.value = "pad"}),
+      "pad_sequences: a value that is a text doesn't go with dtype int32. Texts are "
+      "filled up with one, .dtype = \"string\" and .value = \"\", numbers with a "
+      "number.",
+      InvalidArgument);
+  CHECK_THROWS_AS(data::pad_sequences(sequences, {.dtype = "string"}), InvalidArgument);
+  CHECK_THROWS_WITH_AS(data::pad_sequences(sequences),
+                       "pad_sequences: expected sequences of numbers, got string.",
+                       InvalidArgument);
+  CHECK_THROWS_WITH_AS(data::pad_sequences({Tensor{1, 2}}, {.dtype = "string", .value = ""}),
+                       "pad_sequences: expected sequences of texts, got int32.", InvalidArgument);
+}

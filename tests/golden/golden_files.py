@@ -114,6 +114,30 @@ def nested(rng):
     return model, x
 
 
+def layer_activations(rng):
+    """Layers as the activations of others."""
+    x = keras.Input((5, 3), name="x")
+    y = layers.Conv1D(4, 2, activation=layers.LeakyReLU(negative_slope=0.3))(x)
+    y = layers.Dense(4, activation=layers.ReLU(max_value=1.0, negative_slope=0.1, name="cut"))(y)
+    y = layers.Activation(layers.ELU(alpha=0.5))(y)
+    y = layers.Dense(3, activation=layers.Softmax(axis=1))(y)
+    model = keras.Model(x, y, name="layer_activations")
+    randomize(rng, model)
+    return model, [common.normal(rng, (4, 5, 3))]
+
+
+def nested_ends(rng):
+    """Inputs and outputs in lists and dictionaries of their own."""
+    a, b, c = (keras.Input((3,), name=name) for name in "abc")
+    outputs = {
+        "first": layers.Dense(2)(a),
+        "others": {"p": layers.Dense(3)(b), "q": [layers.Dense(4)(c)]},
+    }
+    model = keras.Model([[a], [b, [c]]], outputs, name="nested_ends")
+    randomize(rng, model)
+    return model, [common.normal(rng, (4, 3)) for _ in range(3)]
+
+
 def mask_of_embedding(rng):
     """A mask that Keras hands to a layer's call: an op of its own in the graph."""
     words = keras.Input((5,), dtype="int32", name="words")
@@ -248,6 +272,8 @@ CASES = {
     "functional.keras": functional,
     "bn_cnn.keras": bn_cnn,
     "nested.keras": nested,
+    "layer_activations.keras": layer_activations,
+    "nested_ends.keras": nested_ends,
     "mask_of_embedding.keras": mask_of_embedding,
     "mask_of_masking.keras": mask_of_masking,
     "categories.keras": categories,
@@ -295,7 +321,7 @@ def predict(model, x):
     if x[0].dtype == object:  # text, which predict doesn't take as an array
         x = [tf.constant(item) for item in x]
     outputs = model.predict(x if len(x) > 1 else x[0], verbose=0)
-    return outputs if isinstance(outputs, list) else [outputs]
+    return keras.tree.flatten(outputs)
 
 
 def run(name, make_model):

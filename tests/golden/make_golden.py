@@ -31,6 +31,7 @@ GROUPS = {
     "progbar": "golden_progbar",
     "callbacks": "golden_callbacks",
     "trainer": "golden_trainer",
+    "distillation": "golden_distillation",
     "keras_files": "golden_files",
     "legacy_models": "golden_legacy",
     "numpy": "golden_numpy",

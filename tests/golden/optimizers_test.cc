@@ -74,10 +74,7 @@ void run(const Json& item, bool eager) {
             "");
     }
   }
-  // Keras counts updates there.
-  if (item.at("name").as_string().find("accumulation") == std::string::npos) {
-    CHECK(optimizer.iterations() == item.at("iterations").as_int());
-  }
+  CHECK(optimizer.iterations() == item.at("iterations").as_int());
   check_optimizer_variables(optimizer, item);
   if (!item.contains("finalized")) return;
   optimizer.impl().finalize_variable_values();

@@ -150,6 +150,24 @@ TEST_CASE("regularizers, constraints and activity regularizers come back from co
   }
 }
 
+TEST_CASE("a layer as another one's activation") {
+  const layers::Dense dense({.units = 2,
+                             .activation = layers::LeakyReLU({.negative_slope = 0.5}),
+                             .kernel_initializer = "ones"});
+  const Tensor x = Tensor::from({-4.0f, 1.0f}, {2, 1});
+  CHECK(dense(x).to_vector<float>() == std::vector<float>{-2, -2, 1, 1});
+  const Json activation = dense.get_config().at("activation");
+  CHECK(activation.at("class_name").as_string() == "LeakyReLU");
+  CHECK(activation.at("config").at("negative_slope").as_double() == 0.5);
+  const auto again = layers::Dense::from_config(dense.get_config());
+  CHECK(again(x).to_vector<float>() == std::vector<float>{-2, -2, 1, 1});
+
+  const layers::Dense learns({.units = 2, .activation = layers::PReLU({.name = "p"}), .name = "d"});
+  CHECK(test::error_of([&] { learns(x); }) ==
+        "Unimplemented: Dense 'd': Activation: PReLU 'p' has weights, which a layer that it is the "
+        "activation of doesn't keep. Call it on that layer's output.");
+}
+
 TEST_CASE("ActivityRegularization adds its loss") {
   const layers::ActivityRegularization layer({.l1 = 0.5, .l2 = 0.25});
   layer(Tensor::from<float>({1, -2, 3}, {3, 1}));

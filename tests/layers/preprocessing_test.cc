@@ -215,6 +215,24 @@ TEST_CASE("what Normalization refuses") {
       "axes.");
 }
 
+TEST_CASE("a model of a Discretization that adapts later") {
+  const auto shape_of = [](const std::string& mode) {
+    return layers::Discretization({.num_bins = 4, .output_mode = mode})
+        .compute_output_shape({kUnknown, 3, 2});
+  };
+  CHECK(shape_of("int") == Shape{kUnknown, 3, 2});
+  CHECK(shape_of("one_hot") == Shape{kUnknown, 3, 2, 4});
+  CHECK(shape_of("multi_hot") == Shape{kUnknown, 3, 4});
+  CHECK(shape_of("count") == Shape{kUnknown, 3, 4});
+
+  const layers::Discretization layer({.num_bins = 4, .output_mode = "one_hot"});
+  const Tensor x = Input({.shape = {1}});
+  Model model(x, layer(x));
+  layer.adapt(ops::arange(8, "float32"));
+  CHECK(model.predict(Tensor::from({0.0f, 7.0f}, {2, 1}), {.verbose = 0}).to_vector<float>() ==
+        std::vector<float>{1, 0, 0, 0, 0, 0, 0, 1});
+}
+
 TEST_CASE("what Discretization refuses") {
   CHECK(error_of([] { layers::Discretization({.name = "d"}); }) ==
         "InvalidArgument: Discretization 'd': expected bin_boundaries, or num_bins and a call of "

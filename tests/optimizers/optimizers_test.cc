@@ -138,6 +138,35 @@ TEST_CASE("mistakes are errors that name the optimizer") {
         }) == "SGD 'sgd': exclude_from_weight_decay must be called before the first step.");
 }
 
+TEST_CASE("iterations counts the updates of variables, as in Keras") {
+  for (const bool scales : {false, true}) {
+    CAPTURE(scales);
+    const Variable v(ops::ones({2}), {.name = "v"});
+    const Optimizer inner =
+        optimizers::SGD({.learning_rate = 1.0, .gradient_accumulation_steps = 3});
+    const Optimizer optimizer =
+        scales ? optimizers::LossScaleOptimizer({.inner_optimizer = inner}) : inner;
+    std::vector<int64_t> counts;
+    for (int step = 0; step < 7; ++step) {
+      optimizer.apply({ops::ones({2})}, {v});
+      counts.push_back(optimizer.iterations());
+    }
+    CHECK(counts == std::vector<int64_t>{0, 0, 1, 1, 1, 2, 2});
+    CHECK(optimizer.impl().iterations().item<int64_t>() == 7);
+  }
+}
+
+TEST_CASE("a gradient of another shape than its variable") {
+  const Variable v(ops::ones({2, 3}), {.name = "v"});
+  const optimizers::SGD sgd({.name = "sgd"});
+  for (const Shape& shape : {Shape{}, Shape{3}, Shape{1, 3}, Shape{3, 2}}) {
+    CHECK(message_of([&] { sgd.apply({ops::ones(shape)}, {v}); }) ==
+          fmt::format("SGD 'sgd': expected a gradient of shape (2, 3) for variable 'v', got {}.",
+                      shape));
+  }
+  CHECK(v.to_vector<float>() == std::vector<float>(6, 1.0f));
+}
+
 TEST_CASE("limits of 0 and less clip nothing, as in Keras") {
   for (const double limit : {0.0, -1.0}) {
     for (const auto& optimizer :

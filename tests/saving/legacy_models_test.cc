@@ -4,7 +4,10 @@
 #include <doctest/doctest.h>
 
 #include <map>
+#include <span>
+#include <string_view>
 
+#include "framework/io/archive.h"
 #include "framework/saving/hdf5_file.h"
 #include "framework/train/model_config.h"
 #include "tests/saving/models.h"
@@ -255,6 +258,67 @@ class Plain : public Model {
  private:
   layers::Dense dense_ = track("dense", layers::Dense({.units = 1}));
 };
+
+// Keras 2 wrote .keras files, too, with the names and forms of its own: here of the layers of
+// `weights`, a file of Cornu's.
+void write_keras_2_archive(const std::string& path, const std::string& weights) {
+  constexpr std::string_view kMetadata = R"({"keras_version": "2.15.0"})";
+  constexpr std::string_view kConfig = R"({
+    "module": "keras.src.engine.functional", "class_name": "Functional", "config": {
+      "name": "model", "trainable": true, "layers": [
+        {"module": "keras.layers", "class_name": "InputLayer", "name": "input_1",
+         "config": {"batch_input_shape": [null, 3], "dtype": "float32", "sparse": false,
+                    "ragged": false, "name": "input_1"},
+         "registered_name": null, "inbound_nodes": []},
+        {"module": "keras.layers", "class_name": "Dense", "name": "dense",
+         "config": {"name": "dense", "trainable": true, "dtype": "float32", "units": 4,
+                    "activation": {"module": "keras.layers", "class_name": "LeakyReLU",
+                                   "config": {"name": "leaky", "trainable": true,
+                                              "dtype": "float32", "alpha": 0.5},
+                                   "registered_name": null}},
+         "registered_name": null, "build_config": {"input_shape": [null, 3]},
+         "inbound_nodes": [[["input_1", 0, 0, {}]]]},
+        {"module": "keras.layers", "class_name": "BatchNormalization",
+         "name": "batch_normalization",
+         "config": {"name": "batch_normalization", "trainable": true, "dtype": "float32",
+                    "axis": [1]},
+         "registered_name": null, "build_config": {"input_shape": [null, 4]},
+         "inbound_nodes": [[["dense", 0, 0, {}]]]},
+        {"module": "keras.layers", "class_name": "LeakyReLU", "name": "leaky_re_lu",
+         "config": {"name": "leaky_re_lu", "trainable": true, "dtype": "float32", "alpha": 0.1},
+         "registered_name": null, "build_config": {"input_shape": [null, 4]},
+         "inbound_nodes": [[["batch_normalization", 0, 0, {}]]]}],
+      "input_layers": [["input_1", 0, 0]], "output_layers": [["leaky_re_lu", 0, 0]]},
+    "registered_name": "Functional", "build_config": {"input_shape": [null, 3]}})";
+  const std::vector<std::byte> bytes =
+      ArchiveReader(weights).read("model.weights.h5", size_t{1} << 20);
+  const auto bytes_of = [](std::string_view text) {
+    return std::as_bytes(std::span(text.data(), text.size()));
+  };
+  write_archive(path, std::vector<ArchiveMember>{{"metadata.json", bytes_of(kMetadata)},
+                                                 {"config.json", bytes_of(kConfig)},
+                                                 {"model.weights.h5", bytes}});
+}
+
+TEST_CASE(".keras files of Keras 2 load") {
+  const Scratch scratch;
+  const Tensor in = Input({.shape = {3}, .name = "input_1"});
+  const Tensor features =
+      layers::Dense({.units = 4, .activation = layers::LeakyReLU({.negative_slope = 0.5})})(in);
+  Model model(in, layers::LeakyReLU({.negative_slope = 0.1})(
+                      layers::BatchNormalization({.axis = 1})(features)));
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  model.train_on_batch(numbers({5, 3}), numbers({5, 4}));
+  model.save(scratch.path("now.keras"));
+  write_keras_2_archive(scratch.path("then.keras"), scratch.path("now.keras"));
+  Model loaded = load_model(scratch.path("then.keras"));
+  const Tensors x = numbers({5, 3}, -1.0F);
+  CHECK(distance(predictions(loaded, x), predictions(model, x)) == 0);
+
+  const Json alpha = Json::parse(R"({"alpha": 0.25})");
+  CHECK(layers::LeakyReLU::from_config(alpha)(Tensor::from({-4.0F})).to_vector<float>() ==
+        std::vector<float>{-1});
+}
 
 TEST_CASE("what HDF5 files of models don't hold is refused by name, and nothing is written") {
   const Scratch scratch;

@@ -35,9 +35,10 @@ Tensors tensors(const Json& list) {
 }
 
 TEST_CASE("files that Keras wrote") {
-  for (const std::string name : {"sequential.keras", "functional.keras", "nested.keras",
-                                 "bn_cnn.keras", "mask_of_embedding.keras", "mask_of_masking.keras",
-                                 "categories.keras", "recurrent.keras", "both_ways.keras"}) {
+  for (const std::string name :
+       {"sequential.keras", "functional.keras", "nested.keras", "bn_cnn.keras",
+        "layer_activations.keras", "nested_ends.keras", "mask_of_embedding.keras",
+        "mask_of_masking.keras", "categories.keras", "recurrent.keras", "both_ways.keras"}) {
     CAPTURE(name);
     const Json expected = golden(name);
     Model model = load_model(golden_file(name));
@@ -55,6 +56,15 @@ TEST_CASE("files that Keras wrote") {
   }
 }
 
+TEST_CASE("ends of a model in lists and dictionaries of their own go by their paths") {
+  Model model = load_model(golden_file("nested_ends.keras"));
+  CHECK(model.inputs().names().empty());
+  CHECK(model.outputs().names() == std::vector<std::string>{"first", "others/p", "others/q/0"});
+  const Scratch scratch;
+  model.save(scratch.path("m.keras"));
+  CHECK(load_model(scratch.path("m.keras")).outputs().names() == model.outputs().names());
+}
+
 TEST_CASE("weights that Keras wrote") {
   for (const std::string name :
        {"dense.weights.h5", "dense_compiled.weights.h5", "dense_legacy.h5"}) {
@@ -69,8 +79,9 @@ TEST_CASE("weights that Keras wrote") {
 }
 
 TEST_CASE("a config that went through Cornu is Keras's own, graph and all") {
-  for (const std::string name : {"functional.keras", "nested.keras", "sequential.keras",
-                                 "mask_of_embedding.keras", "recurrent.keras", "both_ways.keras"}) {
+  for (const std::string name :
+       {"functional.keras", "nested.keras", "sequential.keras", "layer_activations.keras",
+        "mask_of_embedding.keras", "recurrent.keras", "both_ways.keras"}) {
     CAPTURE(name);
     const Json wanted = Json::parse(golden(name).at("json").as_string());
     const Json written = serialize_model(load_model(golden_file(name)));

@@ -316,8 +316,8 @@ TEST_CASE("another number of inputs") {
   CHECK(error_of([&] {
           model.fit({x, x}, good_labels(), {.verbose = 0});
         }) ==
-        "InvalidArgument: Sequential 'm': expected 1 input, got 2 of them. Make a "
-        "functional model of them, or concatenate them.");
+        "InvalidArgument: Dense 'd': expected 1 input, got 2 of them. Merge them first, for "
+        "example with layers::Concatenate().");
   const Tensor left = Input({.shape = {4}, .name = "left"});
   const Tensor right = Input({.shape = {4}, .name = "right"});
   Model two({left, right}, layers::Dense({.units = 3, .name = "score"})(left + right),

@@ -87,6 +87,8 @@
 #include "framework/strategy/strategy.h"
 #include "framework/train/checkpoint.h"
 #include "framework/train/checkpoint_manager.h"
+#include "framework/train/distillation_loss.h"
+#include "framework/train/distiller.h"
 #include "framework/train/model.h"
 #include "framework/train/plot_model.h"
 #include "framework/train/preemption_checkpoint_handler.h"
