@@ -21,18 +21,11 @@ class SoftmaxLayer : public KerasLayerOf<SoftmaxOptions> {
   bool supports_masking() const override { return true; }
 
   Tensor call(const Tensor& x, const CallArgs& args) override {
-    if (!args.mask.defined()) return softmax(x);
+    if (!args.mask.defined()) return ops::softmax(x, options_.axis.values());
     const Tensor mask = ops::cast(args.mask, DType::Bool);
     // Far below every logit, yet finite in the dtype.
     const double low = x.dtype() == DType::Float16 ? -3e4 : -1e9;
-    return ops::where(mask, softmax(ops::where(mask, x, low)), 0.0);
-  }
-
- private:
-  Tensor softmax(const Tensor& x) const {
-    const std::vector<int64_t>& axes = options_.axis.values();
-    if (axes.size() == 1) return ops::softmax(x, axes[0]);
-    return ops::exp(ops::subtract(x, ops::logsumexp(x, axes, true)));
+    return ops::where(mask, ops::softmax(ops::where(mask, x, low), options_.axis.values()), 0.0);
   }
 };
 
