@@ -43,7 +43,7 @@ data::ElementSpec of_numbers(const Shape& shape = {}) {
 // x, x times; for x = 1, 2, …
 Dataset ragged_to(int64_t count) {
   return Dataset::range(1, count + 1).flat_map([](const Tensor& x) {
-    return Dataset::from_tensors(ops::full({value(x)}, x));
+    return Dataset::from_tensors(ops::full({value(x)}, x, x.dtype()));
   });
 }
 
@@ -87,9 +87,16 @@ TEST_CASE("padded_batch") {
             [] { ragged_to(5).padded_batch(2, {.padded_shapes = {{-5}}}); }) ==
         "padded_batch: expected sizes of at least 0, or kUnknown, as padded_shapes, got (-5,) for "
         "tensor 0.");
+  const auto pairs = ragged_to(2).map([](const Tensor& x) { return std::pair(x, x * 2); });
+  const auto second = [](const Dataset& batches) {
+    return lists(batches.map([](const Tensor&, const Tensor& y) { return y; }));
+  };
+  CHECK(second(pairs.padded_batch(2, {.padding_values = {Tensor(-1)}})) == Lists{{2, -1, 4, 4}});
+  CHECK(second(pairs.padded_batch(2, {.padding_values = {Tensor(-1), Tensor()}})) ==
+        Lists{{2, 0, 4, 4}});
   // Two axes that vary.
   const auto grids = Dataset::range(1, 3).flat_map([](const Tensor& x) {
-    return Dataset::from_tensors(ops::full({value(x), 3 - value(x)}, x));
+    return Dataset::from_tensors(ops::full({value(x), 3 - value(x)}, x, x.dtype()));
   });
   CHECK(lists(grids.padded_batch(2)) == Lists{{1, 1, 0, 0, 2, 0, 2, 0}});
 }
@@ -296,6 +303,15 @@ TEST_CASE("window") {
   });
   CHECK(numbers(sums) == Numbers{3, 12, 6});
   CHECK(sums.cardinality() == 3);
+  // Where there is no window, an empty one tells what would come.
+  const auto none = Dataset::range(2).window(3, {.drop_remainder = true});
+  const auto batches = none.flat_map([](const Dataset& w) { return w.batch(3); });
+  CHECK(batches.element_spec().to_string() == "int64 (None,)");
+  CHECK(lists(batches).empty());
+  CHECK(message_of<InvalidArgument>(
+            [&] { none.map([](const Dataset& w) { return w.get_single_element(); }); }) ==
+        "window: expected a first element, whose dataset tells the kind of all, got none. Give "
+        "output_signature where there may be none.");
   CHECK(message_of<InvalidArgument>([] { Dataset::range(3).window(0); }) ==
         "window: expected a size of at least 1, got 0.");
 }
@@ -317,7 +333,7 @@ TEST_CASE("group_by_window") {
 TEST_CASE("bucket_by_sequence_length") {
   const auto sequences = [](int64_t most) {
     return Dataset::range(12).flat_map([most](const Tensor& x) {
-      return Dataset::from_tensors(ops::full({value(x) % most + 1}, x));
+      return Dataset::from_tensors(ops::full({value(x) % most + 1}, x, x.dtype()));
     });
   };
   const auto length = [](const Tensor& x) { return ops::sum(ops::ones_like(x)); };
