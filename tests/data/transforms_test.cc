@@ -303,15 +303,6 @@ TEST_CASE("window") {
   });
   CHECK(numbers(sums) == Numbers{3, 12, 6});
   CHECK(sums.cardinality() == 3);
-  // Where there is no window, an empty one tells what would come.
-  const auto none = Dataset::range(2).window(3, {.drop_remainder = true});
-  const auto batches = none.flat_map([](const Dataset& w) { return w.batch(3); });
-  CHECK(batches.element_spec().to_string() == "int64 (None,)");
-  CHECK(lists(batches).empty());
-  CHECK(message_of<InvalidArgument>(
-            [&] { none.map([](const Dataset& w) { return w.get_single_element(); }); }) ==
-        "window: expected a first element, whose dataset tells the kind of all, got none. Give "
-        "output_signature where there may be none.");
   CHECK(message_of<InvalidArgument>([] { Dataset::range(3).window(0); }) ==
         "window: expected a size of at least 1, got 0.");
 }
