@@ -47,15 +47,8 @@ Tensor softsign(const Tensor& x) { return ops::softsign(x); }
 Tensor squareplus(const Tensor& x, double b) { return ops::squareplus(x, b); }
 Tensor exponential(const Tensor& x) { return ops::exp(x); }
 Tensor linear(const Tensor& x) { return x; }
-Tensor softmax(const Tensor& x, int64_t axis) { return ops::softmax(x, axis); }
-Tensor log_softmax(const Tensor& x, int64_t axis) { return ops::log_softmax(x, axis); }
-Tensor softmax(const Tensor& x, const Axes& axes) {
-  return axes.count() == 1 ? softmax(x, axes.values()[0]) : ops::exp(log_softmax(x, axes));
-}
-Tensor log_softmax(const Tensor& x, const Axes& axes) {
-  if (axes.count() == 1) return log_softmax(x, axes.values()[0]);
-  return ops::subtract(x, ops::logsumexp(x, axes, true));
-}
+Tensor softmax(const Tensor& x, const Axes& axis) { return ops::softmax(x, axis); }
+Tensor log_softmax(const Tensor& x, const Axes& axis) { return ops::log_softmax(x, axis); }
 Tensor sparsemax(const Tensor& x, int64_t axis) { return ops::sparsemax(x, axis); }
 Tensor glu(const Tensor& x, int64_t axis) { return ops::glu(x, axis); }
 

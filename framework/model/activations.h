@@ -44,11 +44,9 @@ Tensor softsign(const Tensor& x);
 Tensor squareplus(const Tensor& x, double b = 4);
 Tensor exponential(const Tensor& x);
 Tensor linear(const Tensor& x);
-Tensor softmax(const Tensor& x, int64_t axis = -1);
-Tensor log_softmax(const Tensor& x, int64_t axis = -1);
-// Of the elements of several axes together: `softmax(x, {1, 2})`.
-Tensor softmax(const Tensor& x, const Axes& axes);
-Tensor log_softmax(const Tensor& x, const Axes& axes);
+// Over one axis, several together (`softmax(x, {1, 2})`), or (None) all.
+Tensor softmax(const Tensor& x, const Axes& axis = -1);
+Tensor log_softmax(const Tensor& x, const Axes& axis = -1);
 Tensor sparsemax(const Tensor& x, int64_t axis = -1);
 // Halves `axis`: the first half times the sigmoid of the second.
 Tensor glu(const Tensor& x, int64_t axis = -1);

@@ -43,10 +43,12 @@ std::vector<int64_t> Sizes::spread(int64_t count, std::string_view who, std::str
 
 Padding::Padding(const char* name) : Padding(std::string(given_text(name, "padding"))) {}
 
-Padding::Padding(const std::string& name) : kind_(name == "same" ? Kind::Same : Kind::Valid) {
+Padding::Padding(const std::string& name) {
   const std::array<std::string, 2> known = {"valid", "same"};
-  check<InvalidArgument>(std::count(known.begin(), known.end(), name) > 0,
+  const std::string lower = lower_case(name);
+  check<InvalidArgument>(std::count(known.begin(), known.end(), lower) > 0,
                          "Unknown padding '{}'.{}", name, did_you_mean(name, known));
+  kind_ = lower == "same" ? Kind::Same : Kind::Valid;
 }
 
 Padding::Padding(Pairs pairs) : kind_(Kind::Explicit), pairs_(std::move(pairs)) {

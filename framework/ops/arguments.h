@@ -68,7 +68,7 @@ class Padding {
 
   Padding() = default;               // "valid"
   Padding(const char* name);         // NOLINT: implicit on purpose
-  Padding(const std::string& name);  // NOLINT: InvalidArgument for other names
+  Padding(const std::string& name);  // NOLINT: in any case; InvalidArgument for other names
   Padding(Pairs pairs);              // NOLINT
 
   // Before and after of axis 0, before and after of axis 1, …, for spatial axes of these sizes.

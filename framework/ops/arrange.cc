@@ -84,13 +84,14 @@ Tensor roll(const Tensor& x, const Axes& shift, const Axes& axis) {
     return reshape(roll_axis(ravel(x), total, 0), x.shape());
   }
   const Ints axes = axis.values();
-  check<InvalidArgument>(shifts.size() == axes.size() || shifts.size() == 1,
+  check<InvalidArgument>(shifts.size() == axes.size() || shifts.size() == 1 || axes.size() == 1,
                          "roll: expected one shift, or one for each of {} axes, got {}.",
                          axes.size(), shifts.size());
   Tensor result = x.strong();
-  for (size_t i = 0; i < axes.size(); ++i) {
+  const size_t turns = axes.empty() ? 0 : std::max(axes.size(), shifts.size());
+  for (size_t i = 0; i < turns; ++i) {
     result = roll_axis(result, shifts.size() == 1 ? shifts[0] : shifts[i],
-                       x.shape().normalize_axis(axes[i], "roll"));
+                       x.shape().normalize_axis(axes.size() == 1 ? axes[0] : axes[i], "roll"));
   }
   return result;
 }

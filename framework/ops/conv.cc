@@ -171,6 +171,12 @@ KerasForm form_of_conv(const char* class_name, const std::vector<int64_t>& strid
                         {"dilation_rate", dilation}})};
 }
 
+void require_channels(const Tensor& x, std::string_view who) {
+  check<InvalidArgument>(x.rank() == 0 || x.shape().back() != kUnknown,
+                         "{}: expected an input whose channels are known, got shape {}.", who,
+                         x.shape());
+}
+
 }  // namespace
 
 Tensor conv(const Tensor& inputs, const Tensor& kernel, const ConvOptions& options) {
@@ -184,6 +190,7 @@ Tensor conv(const Tensor& inputs, const Tensor& kernel, const ConvOptions& optio
   const int64_t axes = x.rank() - 2;
   const int64_t channels = x.shape().back();
   const int64_t of_kernel = filter.shape()[axes];
+  require_channels(x, "conv");
   check<InvalidArgument>(of_kernel > 0 && channels % of_kernel == 0,
                          "conv: expected a kernel for {} channels (or an equal part of them for "
                          "each group), got kernel {}.",
@@ -208,6 +215,7 @@ Tensor conv(const Tensor& inputs, const Tensor& kernel, const ConvOptions& optio
 
 Tensor depthwise_conv(const Tensor& inputs, const Tensor& kernel, const ConvOptions& options) {
   const Shape& shape = kernel.shape();
+  require_channels(inputs, "depthwise_conv");
   check<InvalidArgument>(shape.rank() >= 3 && shape[shape.rank() - 2] == inputs.shape().back(),
                          "depthwise_conv: expected a kernel (spatial…, {} channels, multiplier), "
                          "got {}.",

@@ -9,6 +9,7 @@
 #include "framework/ops/limits.h"
 #include "framework/ops/math.h"
 #include "framework/ops/shape.h"
+#include "framework/ops/whole_op.h"
 
 namespace cornu::ops {
 
@@ -100,11 +101,15 @@ Tensor tri(int64_t n, const TriOptions& options) {
 std::vector<Tensor> meshgrid(const std::vector<Tensor>& xs, const std::string& indexing) {
   check<InvalidArgument>(indexing == "xy" || indexing == "ij",
                          "meshgrid: expected indexing \"xy\" or \"ij\", got \"{}\".", indexing);
+  if (std::ranges::any_of(xs, [](const Tensor& x) { return is_open(x); })) {
+    return apply_whole(
+        "meshgrid", xs, {"numpy", "Meshgrid", Json::object({{"indexing", indexing}})},
+        [indexing](const std::vector<Tensor>& in) { return meshgrid(in, indexing); });
+  }
   std::vector<Tensor> vectors;
   Shape sizes;
   for (const Tensor& x : xs) {
     vectors.push_back(ravel(x.strong()));
-    require_static(vectors.back(), "meshgrid");
     sizes.push_back(vectors.back().dim(0));
   }
   const bool swaps = indexing == "xy" && xs.size() >= 2;
@@ -120,7 +125,11 @@ std::vector<Tensor> meshgrid(const std::vector<Tensor>& xs, const std::string& i
 
 Tensor vander(const Tensor& x, std::optional<int64_t> n, bool increasing) {
   check<InvalidArgument>(x.rank() == 1, "vander: expected a vector, got shape {}.", x.shape());
-  require_static(x, "vander");
+  if (is_open(x)) {
+    const Json config = Json::object({{"N", n ? Json(*n) : Json()}, {"increasing", increasing}});
+    return whole_of("vander", x, {"numpy", "Vander", config},
+                    [n, increasing](const Tensor& in) { return vander(in, n, increasing); });
+  }
   const int64_t columns = n.value_or(x.dim(0));
   require_count(columns, "vander");
   const Tensor ascending = arange(columns, x.dtype());

@@ -37,7 +37,7 @@ struct Places {
 Places places_of(const Tensor& labels, const Tensor& lengths, int64_t blank) {
   const int64_t batch = labels.dim(0);
   const int64_t length = labels.dim(1);
-  const Tensor nothing = full({batch, 1}, constant(static_cast<double>(blank), labels.dtype()));
+  const Tensor nothing = full({batch, 1}, blank, labels.dtype());
   // One after each blank, and a blank behind them.
   const Tensor pairs = stack({full_like(labels, blank), labels}, 2);
   const Tensor classes = concatenate({reshape(pairs, {batch, 2 * length}), nothing}, 1);

@@ -42,7 +42,7 @@ Tensors greedy(const Tensor& inputs, const Tensor& lengths, const CtcDecodeOptio
   const Tensor labels = argmax(inputs, 2);
   Tensor said = counts & (labels != blank);
   if (options.merge_repeated) {
-    const Tensor none = full({batch, 1}, Tensor::scalar(int32_t{-1}));
+    const Tensor none = full({batch, 1}, -1, DType::Int32);
     const Tensor before = slice_axis(concatenate({none, labels}, 1), 1, 0, steps);
     said = said & (labels != before);
   }
@@ -73,9 +73,8 @@ struct Beam {
 Beam first_beam(int64_t batch, int64_t width, int64_t steps, DType dtype) {
   const Tensor free = int_range(width) > 0;
   const Tensor blank = cast(where(free, kNothing, 0.0), dtype);
-  return Beam({full({batch, width, steps}, Tensor::scalar(int32_t{-1})),
-               zeros({batch, width}, DType::Int32), broadcast_to(blank, {batch, width}),
-               full({batch, width}, constant(kNothing, dtype)),
+  return Beam({full({batch, width, steps}, -1, DType::Int32), zeros({batch, width}, DType::Int32),
+               broadcast_to(blank, {batch, width}), full({batch, width}, kNothing, dtype),
                zeros({batch, width, width}, DType::Bool)});
 }
 

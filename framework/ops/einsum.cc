@@ -274,8 +274,10 @@ Tensor einsum(std::string_view subscripts, const std::vector<Tensor>& tensors) {
     sum_unneeded(operands[i], i == 0 ? needed : needed + result.labels);
     result = i == 0 ? operands[0] : join(std::move(result), std::move(operands[i]), needed);
   }
-  // Sums of small integers are wider; those of int8, and products of it, are int32, as in Keras.
-  return cast(arranged(result, output), dtype == DType::Int8 ? DType::Int32 : dtype);
+  // Sums of small integers are wider; where all are int8 they are int32, as in Keras.
+  const bool bytes = std::ranges::all_of(
+      tensors, [](const Tensor& tensor) { return tensor.dtype() == DType::Int8; });
+  return cast(arranged(result, output), bytes ? DType::Int32 : dtype);
 }
 
 }  // namespace cornu::ops

@@ -12,6 +12,7 @@
 #include "framework/ops/reduce.h"
 #include "framework/ops/register.h"
 #include "framework/ops/shape.h"
+#include "framework/ops/whole_op.h"
 
 namespace cornu::ops {
 
@@ -250,8 +251,13 @@ Tensor extract_sequences(const Tensor& x, int64_t sequence_length, int64_t seque
   require_defined(x, who);
   require_length(x.shape(), who);
   const int64_t size = x.shape().back();
-  check<InvalidArgument>(size != kUnknown,
-                         "{}: expected a last axis of a known size, got shape {}.", who, x.shape());
+  if (is_open(x, -1)) {
+    const Json config =
+        Json::object({{"sequence_length", sequence_length}, {"sequence_stride", sequence_stride}});
+    return whole_of(who, x, {"math", "ExtractSequences", config}, [=](const Tensor& in) {
+      return extract_sequences(in, sequence_length, sequence_stride);
+    });
+  }
   const int64_t frames =
       size < sequence_length ? 0 : (size - sequence_length) / sequence_stride + 1;
   return take(x, places(frames, sequence_length, sequence_stride), -1);
@@ -272,7 +278,15 @@ Tensor istft(const RealAndImaginary& x, int64_t sequence_length, int64_t sequenc
              int64_t fft_length, std::optional<int64_t> length, const StftOptions& options) {
   const Frames frames(sequence_length, sequence_stride, fft_length, "istft");
   const auto parts = checked(x, "istft");
-  require_static(parts.first, "istft");
+  if (is_open(parts.first)) {
+    return apply_whole(
+               "istft", {parts.first, parts.second},
+               [=](const std::vector<Tensor>& in) {
+                 return std::vector<Tensor>{istft({in[0], in[1]}, sequence_length, sequence_stride,
+                                                  fft_length, length, options)};
+               })
+        .front();
+  }
   check<InvalidArgument>(parts.first.rank() >= 2 && parts.first.dim(-2) > 0,
                          "istft: expected (..., frames, bins), got {}.", parts.first.shape());
   Tensor sequences = irfft(parts, fft_length);

@@ -260,7 +260,7 @@ Tensor with_margins(const Tensor& images, const std::string& data_format, const 
     return batch.restored(slice_axis(slice_axis(x, 1, vertical.first, x.dim(1) - vertical.second),
                                      2, horizontal.first, x.dim(2) - horizontal.second));
   };
-  return as_whole(rows.who, {images}, f, 1);
+  return as_whole(rows.who, {images}, f, images.rank() == 4 ? 1 : 0);
 }
 
 // Patches that lie side by side, in as many elements: no pixel is in two of them.

@@ -13,6 +13,7 @@
 #include "framework/ops/reduce.h"
 #include "framework/ops/shape.h"
 #include "framework/ops/solve.h"
+#include "framework/ops/whole_op.h"
 
 namespace cornu::ops {
 
@@ -20,7 +21,26 @@ using namespace internal;
 
 namespace {
 
+using Tensors = std::vector<Tensor>;
+
 Tensor adjoint(const Tensor& x) { return swapaxes(x, -1, -2); }
+
+KerasForm form(const char* class_name, Json config = Json::object()) {
+  return {"linalg", class_name, std::move(config)};
+}
+
+Json or_none(std::optional<double> number) { return number ? Json(*number) : Json(); }
+
+std::pair<Tensor, Tensor> pair_of(const Tensors& tensors) { return {tensors[0], tensors[1]}; }
+Tensors list_of(const std::pair<Tensor, Tensor>& pair) { return {pair.first, pair.second}; }
+
+// A function that gives two tensors, as one op of a functional model.
+template <class F>
+std::pair<Tensor, Tensor> whole_pair(const char* name, const Tensor& x, const KerasForm& form,
+                                     F f) {
+  return pair_of(
+      apply_whole(name, {x}, form, [f](const Tensors& in) { return list_of(f(in[0])); }));
+}
 
 double epsilon_of(DType dtype) {
   return dtype == DType::Float64 ? std::numeric_limits<double>::epsilon()
@@ -33,7 +53,6 @@ struct Lu {
 };
 
 Lu factored(const Tensor& x) {
-  require_static(x, "lu_factor");
   const std::vector<Tensor> outputs = apply(op<"lu">(), {to_floating(x)}, {});
   return {outputs[0], outputs[1]};
 }
@@ -69,8 +88,6 @@ struct System {
 };
 
 System prepared(const Tensor& a, const Tensor& b, std::string_view who) {
-  require_static(a, who);
-  require_static(b, who);
   check<InvalidArgument>(a.rank() >= 2 && b.rank() >= 1 && a.dim(-1) == a.dim(-2),
                          "{}: expected square matrices and right-hand sides, got shapes {} and {}.",
                          who, a.shape(), b.shape());
@@ -159,26 +176,32 @@ Tensor norm(const Tensor& x, const NormOptions& options) {
 }
 
 std::pair<Tensor, Tensor> lu_factor(const Tensor& x) {
+  if (is_open(x)) return whole_pair("lu_factor", x, form("LuFactor"), lu_factor);
   const Lu lu = factored(x);
   return {lu.packed, argsort(lu.rows, -1)};
 }
 
 Tensor det(const Tensor& x) {
+  if (is_open(x)) return whole_of("det", x, form("Det"), det);
   const Lu lu = factored(x);
   return prod(diagonal_of(lu.packed), -1) * parity(lu.rows, lu.packed.dtype());
 }
 
 std::pair<Tensor, Tensor> slogdet(const Tensor& x) {
+  if (is_open(x)) return whole_pair("slogdet", x, {"numpy", "Slogdet"}, slogdet);
   const Lu lu = factored(x);
   const Tensor diagonal = diagonal_of(lu.packed);
   return {prod(sign(diagonal), -1) * parity(lu.rows, lu.packed.dtype()),
           sum(log(abs(diagonal)), -1)};
 }
 
-Tensor logdet(const Tensor& x) { return sum(log(diagonal_of(cholesky(x))), -1) * 2; }
+Tensor logdet(const Tensor& x) {
+  if (is_open(x)) return whole_of("logdet", x, {"math", "Logdet"}, logdet);
+  return sum(log(diagonal_of(cholesky(x))), -1) * 2;
+}
 
 Tensor inv(const Tensor& x) {
-  require_static(x, "inv");
+  if (is_open(x)) return whole_of("inv", x, form("Inv"), inv);
   check<InvalidArgument>(x.rank() >= 2 && x.dim(-1) == x.dim(-2),
                          "inv: expected square matrices, got shape {}.", x.shape());
   const Tensor real = to_floating(x);
@@ -186,6 +209,11 @@ Tensor inv(const Tensor& x) {
 }
 
 Tensor internal::solve_for(const std::string& who, const Tensor& a, const Tensor& b) {
+  if (is_open(a) || is_open(b)) {
+    return apply_whole("solve", {a, b},
+                       [who](const Tensors& in) { return Tensors{solve_for(who, in[0], in[1])}; })
+        .front();
+  }
   const System system = prepared(a, b, who);
   const Lu lu = factored(system.a);
   const Tensor rows = broadcast_to(expand_dims(lu.rows, -1), system.b.shape());
@@ -194,21 +222,39 @@ Tensor internal::solve_for(const std::string& who, const Tensor& a, const Tensor
   return solution(system, solve_factor(lu.packed, half, false, false, who));
 }
 
-Tensor solve(const Tensor& a, const Tensor& b) { return solve_for("solve", a, b); }
+Tensor solve(const Tensor& a, const Tensor& b) {
+  if (is_open(a) || is_open(b)) {
+    return whole_of("solve", Tensors{a, b}, form("Solve"),
+                    [](const Tensors& in) { return solve(in[0], in[1]); });
+  }
+  return solve_for("solve", a, b);
+}
 
 Tensor solve_triangular(const Tensor& a, const Tensor& b, bool lower) {
+  if (is_open(a) || is_open(b)) {
+    return whole_of("solve_triangular", Tensors{a, b},
+                    form("SolveTriangular", Json::object({{"lower", lower}})),
+                    [lower](const Tensors& in) { return solve_triangular(in[0], in[1], lower); });
+  }
   const System system = prepared(a, b, "solve_triangular");
   return solution(system, solve_factor(system.a, system.b, lower, false));
 }
 
 Tensor cholesky(const Tensor& x, bool upper) {
-  require_static(x, "cholesky");
+  if (is_open(x)) {
+    return whole_of("cholesky", x, form("Cholesky", Json::object({{"upper", upper}})),
+                    [upper](const Tensor& in) { return cholesky(in, upper); });
+  }
   const Tensor factor = call<"cholesky">({to_floating(x)});
   return upper ? adjoint(factor) : factor;
 }
 
 Tensor cholesky_inverse(const Tensor& x, bool upper) {
-  require_static(x, "cholesky_inverse");
+  if (is_open(x)) {
+    return whole_of("cholesky_inverse", x,
+                    form("CholeskyInverse", Json::object({{"upper", upper}})),
+                    [upper](const Tensor& in) { return cholesky_inverse(in, upper); });
+  }
   check<InvalidArgument>(x.rank() >= 2 && x.dim(-1) == x.dim(-2),
                          "cholesky_inverse: expected square matrices, got shape {}.", x.shape());
   const Tensor real = to_floating(x);
@@ -219,7 +265,7 @@ Tensor cholesky_inverse(const Tensor& x, bool upper) {
 }
 
 std::pair<Tensor, Tensor> eigh(const Tensor& x) {
-  require_static(x, "eigh");
+  if (is_open(x)) return whole_pair("eigh", x, form("Eigh"), eigh);
   const std::vector<Tensor> outputs = apply(op<"eigh">(), {to_floating(x)}, {});
   return {outputs[0], outputs[1]};
 }
@@ -227,14 +273,26 @@ std::pair<Tensor, Tensor> eigh(const Tensor& x) {
 std::pair<Tensor, Tensor> qr(const Tensor& x, const std::string& mode) {
   check<InvalidArgument>(mode == "reduced" || mode == "complete",
                          "qr: expected mode \"reduced\" or \"complete\", got \"{}\".", mode);
-  require_static(x, "qr");
+  if (is_open(x)) {
+    return whole_pair("qr", x, form("Qr", Json::object({{"mode", mode}})),
+                      [mode](const Tensor& in) { return qr(in, mode); });
+  }
   const std::vector<Tensor> outputs =
       apply(op<"qr">(), {to_floating(x)}, {{"complete", mode == "complete"}});
   return {outputs[0], outputs[1]};
 }
 
 Svd svd(const Tensor& x, bool full_matrices, bool compute_uv) {
-  require_static(x, "svd");
+  if (is_open(x)) {
+    const Json config =
+        Json::object({{"full_matrices", full_matrices}, {"compute_uv", compute_uv}});
+    const Tensors parts = apply_whole("svd", {x}, form("SVD", config), [=](const Tensors& in) {
+      const Svd all = svd(in[0], full_matrices, compute_uv);
+      return compute_uv ? Tensors{all.u, all.s, all.vh} : Tensors{all.s};
+    });
+    if (!compute_uv) return {.u = {}, .s = parts[0], .vh = {}};
+    return {.u = parts[0], .s = parts[1], .vh = parts[2]};
+  }
   const std::vector<Tensor> outputs =
       apply(op<"svd">(), {to_floating(x)},
             {{"full", full_matrices && compute_uv}, {"vectors", compute_uv}});
@@ -243,6 +301,10 @@ Svd svd(const Tensor& x, bool full_matrices, bool compute_uv) {
 }
 
 Tensor matrix_rank(const Tensor& x, std::optional<double> tol) {
+  if (is_open(x)) {
+    return whole_of("matrix_rank", x, form("MatrixRank", Json::object({{"tol", or_none(tol)}})),
+                    [tol](const Tensor& in) { return matrix_rank(in, tol); });
+  }
   const Tensor s = svd(x, false, false).s;
   const double least = static_cast<double>(std::max(x.dim(-1), x.dim(-2))) * epsilon_of(s.dtype());
   const Tensor bound = tol ? constant_like(s, *tol) : largest_of(s) * least;
@@ -250,6 +312,10 @@ Tensor matrix_rank(const Tensor& x, std::optional<double> tol) {
 }
 
 Tensor pinv(const Tensor& x, std::optional<double> rcond) {
+  if (is_open(x)) {
+    return whole_of("pinv", x, form("Pinv", Json::object({{"rcond", or_none(rcond)}})),
+                    [rcond](const Tensor& in) { return pinv(in, rcond); });
+  }
   const Svd parts = svd(x, false);
   const double least = rcond.value_or(10 * static_cast<double>(std::max(x.dim(-1), x.dim(-2))) *
                                       epsilon_of(parts.s.dtype()));
@@ -259,6 +325,11 @@ Tensor pinv(const Tensor& x, std::optional<double> rcond) {
 }
 
 Tensor lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond) {
+  if (is_open(a) || is_open(b)) {
+    return whole_of("lstsq", Tensors{a, b},
+                    form("Lstsq", Json::object({{"rcond", or_none(rcond)}})),
+                    [rcond](const Tensors& in) { return lstsq(in[0], in[1], rcond); });
+  }
   check<InvalidArgument>(a.rank() == 2 && (b.rank() == 1 || b.rank() == 2) && a.dim(0) == b.dim(0),
                          "lstsq: expected a matrix and right-hand sides of as many rows, got "
                          "shapes {} and {}.",

@@ -290,25 +290,51 @@ std::pair<Tensor, Tensor> scan(
   return {carries[0], ys.empty() ? Tensor() : ys[0]};
 }
 
+std::vector<Tensor> associative_scan(const AssociativeFunction& f, const std::vector<Tensor>& elems,
+                                     bool reverse, int64_t axis) {
+  constexpr const char* who = "associative_scan";
+  check<InvalidArgument>(!elems.empty(), "{}: expected at least one tensor, got none.", who);
+  for (const Tensor& elem : elems) require_defined(elem, who);
+  const auto size_of = [&](const Tensor& x) { return x.dim(x.shape().normalize_axis(axis, who)); };
+  const int64_t count = size_of(elems[0]);
+  for (const Tensor& elem : elems) {
+    check<InvalidArgument>(size_of(elem) == count,
+                           "{}: expected tensors of one size along axis {}, got shapes {} and {}.",
+                           who, axis, elems[0].shape(), elem.shape());
+  }
+  if (count == kUnknown) {
+    return apply_whole(who, elems, [=](const std::vector<Tensor>& given) {
+      return associative_scan(f, given, reverse, axis);
+    });
+  }
+  const auto each = [](const std::vector<Tensor>& xs, auto of) {
+    std::vector<Tensor> result;
+    for (const Tensor& x : xs) result.push_back(of(x));
+    return result;
+  };
+  const auto turned = [&](const Tensor& x) { return reverse ? flip(x, axis) : x.strong(); };
+  std::vector<Tensor> result = each(elems, turned);
+  for (int64_t by = 1; by < count; by = Checked(by, who) * 2) {
+    const auto first = [&](const Tensor& x) { return slice_axis(x, axis, 0, count - by); };
+    const auto second = [&](const Tensor& x) { return slice_axis(x, axis, by); };
+    const std::vector<Tensor> joined = f(each(result, first), each(result, second));
+    check<InvalidArgument>(joined.size() == elems.size(),
+                           "{}: expected a function that gives {} tensors, as it is given, got {}.",
+                           who, elems.size(), joined.size());
+    for (size_t i = 0; i < joined.size(); ++i) {
+      result[i] = concatenate({slice_axis(result[i], axis, 0, by), joined[i]}, axis);
+    }
+  }
+  return each(result, turned);
+}
+
 Tensor associative_scan(const std::function<Tensor(const Tensor&, const Tensor&)>& f,
                         const Tensor& elems, bool reverse, int64_t axis) {
-  const int64_t along = elems.shape().normalize_axis(axis, "associative_scan");
-  const int64_t count = elems.dim(along);
-  if (count == kUnknown) {
-    return apply_whole("associative_scan", {elems},
-                       [=](const std::vector<Tensor>& given) {
-                         return std::vector<Tensor>{associative_scan(f, given[0], reverse, along)};
-                       })
-        .front();
-  }
-  Tensor result = reverse ? flip(elems, along) : elems.strong();
-  for (int64_t by = 1; by < count; by = Checked(by, "associative_scan") * 2) {
-    const Tensor done = slice_axis(result, along, 0, by);
-    const Tensor joined =
-        f(slice_axis(result, along, 0, count - by), slice_axis(result, along, by));
-    result = concatenate({done, joined}, along);
-  }
-  return reverse ? flip(result, along) : result;
+  const AssociativeFunction lists = [f](const std::vector<Tensor>& a,
+                                        const std::vector<Tensor>& b) {
+    return std::vector<Tensor>{f(a[0], b[0])};
+  };
+  return associative_scan(lists, std::vector<Tensor>{elems}, reverse, axis).front();
 }
 
 std::vector<Tensor> switch_(const Tensor& index, const std::vector<Branch>& branches,

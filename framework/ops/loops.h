@@ -64,6 +64,11 @@ std::pair<std::vector<Tensor>, std::vector<Tensor>> scan(
 // log2(length) calls of f on whole tensors.
 Tensor associative_scan(const std::function<Tensor(const Tensor&, const Tensor&)>& f,
                         const Tensor& elems, bool reverse = false, int64_t axis = 0);
+// The same of several tensors together, of one size along the axis: f gives as many.
+using AssociativeFunction =
+    std::function<std::vector<Tensor>(const std::vector<Tensor>& a, const std::vector<Tensor>& b)>;
+std::vector<Tensor> associative_scan(const AssociativeFunction& f, const std::vector<Tensor>& elems,
+                                     bool reverse = false, int64_t axis = 0);
 
 // branches[index](operands); an index outside is moved to the nearest. (keras.ops.switch, whose
 // name is a keyword here.) Under a trace, index may be symbolic; then all give the same types.

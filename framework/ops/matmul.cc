@@ -99,7 +99,8 @@ Tensor matmul(const Tensor& left, const Tensor& right, const MatmulOptions& opti
                                            {"transpose_b", options.transpose_x2 && !column}});
   if (row) product = squeeze(product, product.rank() - 2);
   if (column) product = squeeze(product, product.rank() - 1);
-  return product;
+  // Of two int8 it is int32; of an int8 and a bool it stays int8, as in Keras.
+  return left.dtype() == right.dtype() ? product : cast(product, dtype);
 }
 
 Tensor dot(const Tensor& a, const Tensor& b) {

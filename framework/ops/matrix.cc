@@ -60,7 +60,7 @@ Tensor diag(const Tensor& x, int64_t k) {
   // Element i stands at (i, i + k), or (i - k, i).
   const Tensor rows = pad(expand_dims(x.strong(), 1), {{above, below}, {0, 0}});
   const Tensor place = expand_dims(arange(size, DType::Int64), 1) + k;
-  return where(equal(place, arange(size, DType::Int64)), rows, 0);
+  return where(equal(place, arange(size, DType::Int64)), rows, zeros({}, x.dtype()));
 }
 
 Tensor diagflat(const Tensor& x, int64_t k) { return diag(ravel(x), k); }

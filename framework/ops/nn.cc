@@ -172,17 +172,19 @@ void register_nn(OpRegistry& registry) {
                 .traits = {.checks_values = true}});
 }
 
-Tensor softmax(const Tensor& x, int64_t axis) {
+Tensor softmax(const Tensor& x, const Axes& axis) {
   const Tensor value = to_floating(x);
-  const int64_t along = value.shape().normalize_axis(axis, "softmax");
+  if (axis.count() != 1) return exp(log_softmax(value, axis));
+  const int64_t along = axis.normalized(value.shape(), "softmax").front();
   const Tensor y = call<"softmax">({value}, {{"axis", along}});
   return along == value.rank() - 1 ? y.with_logits("softmax", value) : y;
 }
 
-Tensor log_softmax(const Tensor& x, int64_t axis) {
+Tensor log_softmax(const Tensor& x, const Axes& axis) {
   const Tensor value = to_floating(x);
-  return call<"log_softmax">({value},
-                             {{"axis", value.shape().normalize_axis(axis, "log_softmax")}});
+  const std::vector<int64_t> axes = axis.normalized(value.shape(), "log_softmax");
+  if (axes.size() != 1) return value - logsumexp(value, axes, true);
+  return call<"log_softmax">({value}, {{"axis", axes.front()}});
 }
 
 Tensor relu(const Tensor& x) { return call<"relu">({x}); }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "framework/core/tensor.h"
+#include "framework/ops/arguments.h"
 
 namespace cornu::ops {
 
@@ -39,9 +40,10 @@ Tensor mish(const Tensor& x);                                 // x * tanh(softpl
 Tensor exponential(const Tensor& x);                          // exp(x)
 Tensor threshold(const Tensor& x, double threshold, double default_value);  // x above, else default
 
+// Over one axis, several together, or (None) all.
+Tensor softmax(const Tensor& x, const Axes& axis = -1);
+Tensor log_softmax(const Tensor& x, const Axes& axis = -1);
 // Over one axis.
-Tensor softmax(const Tensor& x, int64_t axis = -1);
-Tensor log_softmax(const Tensor& x, int64_t axis = -1);
 // The projection onto the simplex (Martins and Astudillo 2016). Keras up to 3.15 gives another
 // result where several elements are positive.
 Tensor sparsemax(const Tensor& x, int64_t axis = -1);

@@ -6,6 +6,7 @@
 #include "framework/ops/control.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/math.h"
+#include "framework/ops/numeric.h"
 #include "framework/ops/reduce.h"
 #include "framework/ops/shape.h"
 
@@ -58,8 +59,9 @@ std::pair<Tensor, Tensor> moments(const Tensor& x, const Axes& axes, bool keepdi
   const Tensor variance = mean(square(wide - constant), axes, true) - square(center - constant);
   const DType dtype = is_floating(x.dtype()) ? x.dtype() : wide.dtype();
   auto shaped = [&](const Tensor& kept) {
-    if (keepdims) return cast(kept, dtype);
-    return cast(squeeze(kept, axes.normalized(x.shape(), "moments")), dtype);
+    const Tensor result = keepdims ? kept : squeeze(kept, axes.normalized(x.shape(), "moments"));
+    // A variance soon leaves the range of float16.
+    return dtype == DType::Float16 ? saturate_cast(result, dtype) : cast(result, dtype);
   };
   return {shaped(center), shaped(variance)};
 }
@@ -67,12 +69,13 @@ std::pair<Tensor, Tensor> moments(const Tensor& x, const Axes& axes, bool keepdi
 Tensor batch_normalization(const Tensor& x, const Tensor& mean, const Tensor& variance,
                            int64_t axis, const BatchNormalizationOptions& options) {
   const int64_t at = x.shape().normalize_axis(axis, "batch_normalization");
-  auto aligned = [&](const Tensor& vector) {
+  for (const Tensor& vector : {mean, variance, options.scale, options.offset}) {
+    if (!vector.defined()) continue;
     check<InvalidArgument>(vector.rank() == 1 && vector.shape()[0] == x.shape()[at],
                            "batch_normalization: expected vectors of {} elements, got shape {}.",
                            x.shape()[at], vector.shape());
-    return over_axes(vector, x, {at});
-  };
+  }
+  auto aligned = [&](const Tensor& vector) { return over_axes(vector, x, {at}); };
   Tensor factor = rsqrt(variance + options.epsilon);
   if (options.scale.defined()) factor = factor * options.scale;
   // Multiplied out to x * factor + shift, where factor and shift are small vectors.

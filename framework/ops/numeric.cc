@@ -164,7 +164,9 @@ Tensor hypot(const Tensor& x1, const Tensor& x2) {
   const Tensor scale = where(logical_and(isfinite(larger), larger > 0), larger, 1);
   const Tensor sum = square(a / scale) + square(b / scale);
   const Tensor zero = equal(sum, 0);  // where a root has no gradient
-  return where(zero, 0, scale * sqrt(where(zero, 1, sum)));
+  const Tensor root = where(zero, 0, scale * sqrt(where(zero, 1, sum)));
+  const Tensor infinite = logical_or(isinf(a), isinf(b));  // also beside NaN
+  return where(infinite, std::numeric_limits<double>::infinity(), root);
 }
 
 Tensor logaddexp2(const Tensor& x1, const Tensor& x2) {

@@ -42,7 +42,8 @@ Tensor saturate_cast(const Tensor& x, DTypeLike dtype);
 
 // ---- two operands ----
 
-Tensor hypot(const Tensor& x1, const Tensor& x2);       // sqrt(x1^2 + x2^2), without overflow
+// sqrt(x1^2 + x2^2), without overflow; infinity where one of them is infinite, whatever the other.
+Tensor hypot(const Tensor& x1, const Tensor& x2);
 Tensor logaddexp2(const Tensor& x1, const Tensor& x2);  // log2(2^x1 + 2^x2)
 Tensor ldexp(const Tensor& x1, const Tensor& x2);       // x1 * 2^x2
 // The rest of the division rounded towards 0: it has x1's sign (mod has x2's).

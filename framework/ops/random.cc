@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/ops/random.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
+#include <type_traits>
 
 #include "framework/core/random.h"
 #include "framework/graph/replica.h"
@@ -225,6 +228,8 @@ Tensor normal(const Shape& shape, const NormalOptions& options) {
 
 // By inversion: the normal quantile of a uniform number between those of -2 and 2.
 Tensor truncated_normal(const Shape& shape, const NormalOptions& options) {
+  check<InvalidArgument>(is_floating(options.dtype),
+                         "truncated_normal: expected a float dtype, got {}.", options.dtype);
   const double bound = std::erf(2 / std::numbers::sqrt2);
   const DType wide = promote(options.dtype, DType::Float32);  // 16 bits are too few for the tails
   const Tensor u = ops::random_uniform(options.seed.key(), shape, wide);
@@ -232,13 +237,50 @@ Tensor truncated_normal(const Shape& shape, const NormalOptions& options) {
   return ops::cast(scaled(ops::clip(z, -2, 2), options), options.dtype);
 }
 
+namespace {
+
+// The number before x, which is finite.
+template <class T>
+T number_before(T x) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return std::nextafter(x, -std::numeric_limits<T>::infinity());
+  } else {  // 16 bits
+    const bool negative = (x.bits & 0x8000) != 0;
+    x.bits =
+        static_cast<float>(x) == 0 ? 0x8001 : static_cast<uint16_t>(x.bits + (negative ? 1 : -1));
+    return x;
+  }
+}
+
+// The largest number of a floating-point dtype that is less than `bound`, to which sums may be
+// rounded; at least `least`.
+double largest_below(double bound, double least, DType dtype) {
+  return dispatch_dtype(dtype, [&](auto zero) -> double {
+    using T = decltype(zero);
+    if constexpr (std::is_integral_v<T>) {
+      return bound;
+    } else {
+      T nearest(static_cast<std::conditional_t<std::is_same_v<T, double>, double, float>>(bound));
+      const bool fits = std::isfinite(static_cast<double>(nearest));
+      if (fits && static_cast<double>(nearest) >= bound) nearest = number_before(nearest);
+      return std::max(static_cast<double>(nearest), least);
+    }
+  });
+}
+
+}  // namespace
+
 Tensor uniform(const Shape& shape, const UniformOptions& options) {
   const Tensor u = ops::random_uniform(options.seed.key(), shape, options.dtype);
   if (options.minval == 0 && options.maxval == 1) return u;
-  return u * (options.maxval - options.minval) + options.minval;
+  const Tensor numbers = u * (options.maxval - options.minval) + options.minval;
+  if (options.maxval <= options.minval) return numbers;
+  return ops::minimum(numbers, largest_below(options.maxval, options.minval, options.dtype));
 }
 
 Tensor randint(const Shape& shape, int64_t minval, int64_t maxval, const RandintOptions& options) {
+  check<InvalidArgument>(is_integer(options.dtype), "randint: expected an integer dtype, got {}.",
+                         options.dtype);
   check<InvalidArgument>(
       minval < maxval && Checked(maxval, "randint") - minval <= (int64_t{1} << 32),
       "randint: expected minval < maxval, at most 2^32 apart, got {} and {}.", minval, maxval);
@@ -264,6 +306,8 @@ Tensor categorical(const Tensor& logits, int64_t num_samples, const CategoricalO
   check<InvalidArgument>(logits.rank() == 2,
                          "categorical: expected logits (batch, classes), got shape {}.",
                          logits.shape());
+  check<InvalidArgument>(num_samples >= 0, "categorical: expected num_samples from 0, got {}.",
+                         num_samples);
   if (is_of_model(logits)) {
     return call_whole<"random_categorical">(
         logits, {{"num_samples", num_samples}, {"dtype", options.dtype}}, options.seed);

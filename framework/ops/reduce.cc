@@ -89,12 +89,14 @@ Tensor min(const Tensor& x, const Axes& axis, bool keepdims) {
 
 Tensor max(const Tensor& x, const Axes& axis, bool keepdims, const Tensor& initial) {
   const std::vector<int64_t> axes = axis.normalized(x.shape(), "max");
-  return maximum(reduce<"reduce_max">(x, axes, keepdims), cast(initial, x.dtype()));
+  return cast(maximum(reduce<"reduce_max">(x, axes, keepdims), cast(initial, x.dtype())),
+              x.dtype());
 }
 
 Tensor min(const Tensor& x, const Axes& axis, bool keepdims, const Tensor& initial) {
   const std::vector<int64_t> axes = axis.normalized(x.shape(), "min");
-  return minimum(reduce<"reduce_min">(x, axes, keepdims), cast(initial, x.dtype()));
+  return cast(minimum(reduce<"reduce_min">(x, axes, keepdims), cast(initial, x.dtype())),
+              x.dtype());
 }
 
 Tensor amax(const Tensor& x, const Axes& axis, bool keepdims) { return max(x, axis, keepdims); }
@@ -178,14 +180,15 @@ Tensor cumsum(const Tensor& x, std::optional<int64_t> axis, const CumsumOptions&
                          {"reverse", options.reverse}});
 }
 
-Tensor argsort(const Tensor& x, int64_t axis, bool descending) {
+Tensor argsort(const Tensor& x, std::optional<int64_t> axis, bool descending) {
+  if (!axis) return argsort(ravel(x), 0, descending);
   return call<"argsort">(
-      {x}, {{"axis", x.shape().normalize_axis(axis, "argsort")}, {"descending", descending}});
+      {x}, {{"axis", x.shape().normalize_axis(*axis, "argsort")}, {"descending", descending}});
 }
 
-Tensor argpartition(const Tensor& x, int64_t kth, int64_t axis) {
+Tensor argpartition(const Tensor& x, int64_t kth, std::optional<int64_t> axis) {
   const Tensor order = argsort(x, axis);
-  const int64_t size = order.dim(axis);
+  const int64_t size = order.dim(axis.value_or(0));
   check<InvalidArgument>(size == kUnknown || (kth >= -size && kth < size),
                          "argpartition: expected kth in [-{}, {}), got {}.", size, size, kth);
   return order;

@@ -49,11 +49,11 @@ struct CumsumOptions {
 // Running sums along `axis`; without one, of the flattened x.
 Tensor cumsum(const Tensor& x, std::optional<int64_t> axis = {}, const CumsumOptions& options = {});
 
-// The order of the elements along `axis`, int32; stable.
-Tensor argsort(const Tensor& x, int64_t axis = -1, bool descending = false);
+// The order of the elements along `axis` (None: of the flattened x), int32; stable.
+Tensor argsort(const Tensor& x, std::optional<int64_t> axis = -1, bool descending = false);
 // An order in which what is before (behind) place kth is not larger (smaller) than what is there;
 // int32. Here: argsort.
-Tensor argpartition(const Tensor& x, int64_t kth, int64_t axis = -1);
+Tensor argpartition(const Tensor& x, int64_t kth, std::optional<int64_t> axis = -1);
 Tensor sort(const Tensor& x, int64_t axis = -1, bool descending = false);
 // The k largest elements of the last axis, largest first, and their places (int32).
 std::pair<Tensor, Tensor> top_k(const Tensor& x, int64_t k);

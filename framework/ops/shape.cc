@@ -423,9 +423,14 @@ Tensor tile(const Tensor& x, const std::vector<int64_t>& repeats) {
 namespace {
 
 // Element i of the axis repeats[i] times.
-Tensor repeated(const Tensor& x, const std::vector<int64_t>& repeats, int64_t axis) {
+int64_t total_of(const std::vector<int64_t>& repeats) {
   Checked total(0, "repeat");
   for (int64_t n : repeats) total = total + n;
+  return total;
+}
+
+Tensor repeated(const Tensor& x, const std::vector<int64_t>& repeats, int64_t axis) {
+  const int64_t total = total_of(repeats);
   require_table(total);
   std::vector<int64_t> places;
   places.reserve(to_index(total));
@@ -461,6 +466,14 @@ Tensor repeat(const Tensor& x, const std::vector<int64_t>& repeats, std::optiona
   if (repeats.size() == 1) return repeat(x, repeats[0], axis);
   if (!axis) return repeat(ravel(x), repeats, 0);
   const int64_t normalized = x.shape().normalize_axis(*axis, "repeat");
+  if (is_open(x, normalized)) {
+    const Json config = Json::object({{"repeats", one_or_list(repeats)}, {"axis", normalized}});
+    return whole_of("repeat", x, {"numpy", "Repeat", config}, [=](const Tensor& in) {
+      const bool inferred = is_inferring_types();  // of a size that stands for the unknown one
+      return inferred ? repeat(slice_axis(in, normalized, 0, 1), total_of(repeats), normalized)
+                      : repeat(in, repeats, normalized);
+    });
+  }
   const int64_t size = known_size(x, normalized, "repeat");
   check<InvalidArgument>(
       static_cast<int64_t>(repeats.size()) == size &&
@@ -474,7 +487,7 @@ Tensor zeros(const Shape& shape, DTypeLike dtype) { return full(shape, 0, dtype)
 Tensor ones(const Shape& shape, DTypeLike dtype) { return full(shape, 1, dtype); }
 
 Tensor full(const Shape& shape, const Tensor& fill_value, std::optional<DTypeLike> dtype) {
-  return broadcast_to(cast(fill_value, dtype.value_or(fill_value.dtype())), shape);
+  return broadcast_to(cast(fill_value, dtype.value_or(DType::Float32)), shape);
 }
 
 Tensor zeros_like(const Tensor& x, std::optional<DTypeLike> dtype) {

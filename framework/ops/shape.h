@@ -69,7 +69,7 @@ Tensor repeat(const Tensor& x, const std::vector<int64_t>& repeats,
 
 Tensor zeros(const Shape& shape, DTypeLike dtype = DType::Float32);
 Tensor ones(const Shape& shape, DTypeLike dtype = DType::Float32);
-// `dtype` None: fill_value's.
+// `dtype` None: float32, whatever fill_value is.
 Tensor full(const Shape& shape, const Tensor& fill_value, std::optional<DTypeLike> dtype = {});
 Tensor zeros_like(const Tensor& x, std::optional<DTypeLike> dtype = {});
 Tensor ones_like(const Tensor& x, std::optional<DTypeLike> dtype = {});

@@ -295,7 +295,7 @@ Tensor correlate(const Tensor& x1, const Tensor& x2, const std::string& mode) {
         {"numpy", "Correlate", Json::object({{"mode", mode}})},
         [mode](const std::vector<Tensor>& in) { return correlate(in[0], in[1], mode); });
   }
-  const auto [a, b] = unify(to_floating(x1), to_floating(x2), "correlate");
+  const auto [a, b] = unified_reals(x1, x2, "correlate");
   check<InvalidArgument>(a.rank() == 1 && b.rank() == 1 && a.dim(0) >= 1 && b.dim(0) >= 1,
                          "correlate: expected two vectors with elements, got {} and {}.", a.shape(),
                          b.shape());
@@ -313,7 +313,7 @@ Tensor correlate(const Tensor& x1, const Tensor& x2, const std::string& mode) {
 }
 
 Tensor cdist(const Tensor& x, const Tensor& y) {
-  const auto [a, b] = unify(to_floating(x), to_floating(y), "cdist");
+  const auto [a, b] = unified_reals(x, y, "cdist");
   check<InvalidArgument>(a.rank() >= 2 && b.rank() >= 2 && a.shape().back() == b.shape().back(),
                          "cdist: expected (..., m, size) and (..., n, size), got {} and {}.",
                          a.shape(), b.shape());
@@ -373,7 +373,12 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& values, const s
                          "searchsorted: expected a sorted vector, got shape {}. Use "
                          "ops::vectorized_map for several.",
                          sorted_sequence.shape());
-  require_static(sorted_sequence, "searchsorted");
+  if (is_open(sorted_sequence)) {
+    return whole_of(
+        "searchsorted", std::vector<Tensor>{sorted_sequence, values},
+        {"numpy", "SearchSorted", Json::object({{"side", side}})},
+        [side](const std::vector<Tensor>& in) { return searchsorted(in[0], in[1], side); });
+  }
   const auto [sequence, wanted] = unify(sorted_sequence, values, "searchsorted");
   const int64_t size = sequence.dim(0);
   // Is the element at `index` to stand before the wanted one?

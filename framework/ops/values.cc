@@ -11,6 +11,7 @@
 #include "framework/ops/reduce.h"
 #include "framework/ops/shape.h"
 #include "framework/ops/statistics.h"
+#include "framework/ops/whole_op.h"
 
 namespace cornu::ops {
 
@@ -147,9 +148,14 @@ UniqueResult unique(const Tensor& x, const UniqueOptions& options) {
   return result;
 }
 
-Tensor isin(const Tensor& x1, const Tensor& x2, bool, bool invert) {
+Tensor isin(const Tensor& x1, const Tensor& x2, bool assume_unique, bool invert) {
+  if (is_open(x2)) {
+    const Json config = Json::object({{"assume_unique", assume_unique}, {"invert", invert}});
+    return whole_of(
+        "isin", std::vector<Tensor>{x1, x2}, {"numpy", "IsIn", config},
+        [=](const std::vector<Tensor>& in) { return isin(in[0], in[1], assume_unique, invert); });
+  }
   const auto [a, b] = unify(x1, x2, "isin");
-  require_static(b, "isin");
   if (b.num_elements() == 0) return full_like(a, invert, DType::Bool);
   const Tensor sorted = sort(ravel(b));
   const Tensor place = minimum(searchsorted(sorted, a), static_cast<int64_t>(b.num_elements() - 1));

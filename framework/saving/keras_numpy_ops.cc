@@ -132,7 +132,7 @@ void add_places(ComposedOps& table) {
       {"ArraySplit", array_split},
       {"Argpartition",
        [](C c) -> Tensors {
-         return ops::argpartition(c.operand(0, "x"), c.need("kth").as_int(), c.integer("axis", -1));
+         return ops::argpartition(c.operand(0, "x"), c.need("kth").as_int(), c.axis_or_none(-1));
        }},
       {"Diag", from_diagonal<ops::diag>},
       {"Diagflat", from_diagonal<ops::diagflat>},

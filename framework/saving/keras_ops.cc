@@ -168,9 +168,9 @@ Tensors prod(const Operands& x, const OpConfig& config) {
   return dtype ? ops::prod(x.at(0), config.axes(), keepdims, *dtype)
                : ops::prod(x.at(0), config.axes(), keepdims);
 }
-template <Tensor (*kAlong)(const Tensor&, int64_t)>
-Tensors along_axis(const Operands& x, const OpConfig& config) {
-  return kAlong(x.at(0), config.integer("axis", -1));
+template <Tensor (*kAlong)(const Tensor&, const Axes&)>
+Tensors along_axes(const Operands& x, const OpConfig& config) {
+  return kAlong(x.at(0), config.json.find("axis") ? config.axes() : -1);
 }
 
 template <Tensor (*kArg)(const Tensor&, std::optional<int64_t>, bool)>
@@ -191,12 +191,12 @@ const std::map<std::string, WithConfig, std::less<>>& configured_ops() {
       {"Std", reduce<ops::std>},
       {"Sum", reduce<ops::sum>},
       {"Var", reduce<ops::var>},
-      {"LogSoftmax", along_axis<ops::log_softmax>},
-      {"Softmax", along_axis<ops::softmax>},
+      {"LogSoftmax", along_axes<ops::log_softmax>},
+      {"Softmax", along_axes<ops::softmax>},
       {"Argmax", arg<ops::argmax>},
       {"Argmin", arg<ops::argmin>},
       {"Logsumexp", reduce<ops::logsumexp>},
-      {"Argsort", [](X x, C c) -> Tensors { return ops::argsort(x.at(0), c.integer("axis", -1)); }},
+      {"Argsort", [](X x, C c) -> Tensors { return ops::argsort(x.at(0), c.axis_or_none(-1)); }},
       {"Cast",
        [](X x, C c) -> Tensors {
          return ops::cast(x.at(0), dtype_from_string(c.json.at("dtype").as_string()));

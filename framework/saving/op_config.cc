@@ -30,6 +30,9 @@ std::optional<int64_t> OpConfig::maybe(const char* key) const {
   const Json* found = find(key);
   return found ? std::optional(found->as_int()) : std::nullopt;
 }
+std::optional<int64_t> OpConfig::axis_or_none(int64_t otherwise) const {
+  return json.find("axis") ? maybe("axis") : std::optional(otherwise);
+}
 std::optional<double> OpConfig::maybe_number(const char* key) const {
   const Json* found = find(key);
   return found ? std::optional(found->as_double()) : std::nullopt;

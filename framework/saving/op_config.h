@@ -26,6 +26,8 @@ class OpConfig {
   bool flag(const char* key, bool otherwise) const;
   std::string text(const char* key, const std::string& otherwise) const;
   std::optional<int64_t> maybe(const char* key) const;
+  // "axis" of an op that takes None for all elements, and whose default is `otherwise`.
+  std::optional<int64_t> axis_or_none(int64_t otherwise) const;
   std::optional<double> maybe_number(const char* key) const;
   std::vector<int64_t> integers(const char* key) const;  // of one number, too
   std::optional<DTypeLike> dtype() const;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/activations/softmax.h"
 
-#include "framework/model/activations.h"
 #include "framework/ops/ops.h"
 #include "layers/keras_layer.h"
 
@@ -22,16 +21,15 @@ class SoftmaxLayer : public KerasLayerOf<SoftmaxOptions> {
   bool supports_masking() const override { return true; }
 
   Tensor call(const Tensor& x, const CallArgs& args) override {
-    if (!args.mask.defined()) return softmax(x);
+    if (!args.mask.defined()) return ops::softmax(x, options_.axis.values());
     require_broadcastable(args.mask.shape(), x.shape());
     const Tensor mask = ops::cast(args.mask, DType::Bool);
     // Far below every logit, yet finite in the dtype.
     const double low = x.dtype() == DType::Float16 ? -3e4 : -1e9;
-    return ops::where(mask, softmax(ops::where(mask, x, low)), 0.0);
+    return ops::where(mask, ops::softmax(ops::where(mask, x, low), options_.axis.values()), 0.0);
   }
 
  private:
-  Tensor softmax(const Tensor& x) const { return activations::softmax(x, options_.axis.values()); }
   void require_broadcastable(const Shape& mask, const Shape& input) const {
     bool fits = mask.rank() <= input.rank();
     for (int64_t axis = -1; fits && axis >= -mask.rank(); --axis) {

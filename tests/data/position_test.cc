@@ -36,7 +36,7 @@ Dataset generated_to(int64_t count) {
 // 1; 2 2; 3 3 3; … of several lengths.
 Dataset growing_to(int64_t count) {
   return Dataset::range(1, count + 1).flat_map([](const Tensor& x) {
-    return Dataset::from_tensors(ops::full({x.item<int64_t>()}, x));
+    return Dataset::from_tensors(ops::full({x.item<int64_t>()}, x, x.dtype()));
   });
 }
 

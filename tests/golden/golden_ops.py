@@ -339,6 +339,26 @@ MORE += [
 ]
 
 
+HALVES = np.array([-741, 353.25, 1099, -1807, 502.75, -83.375], "float16")
+BYTES = np.array([[1, -2, 3], [100, 100, 7]], "int8")
+MORE += [
+    ("diag", "bools", [BOOLS], {}), ("diagflat", "bools", [BOOLS], {"k": -1}),
+    ("correlate", "halves_and_ints", [HALVES, i32(1, 0, 2)], {"mode": "full"}),
+    ("max", "initial", [MATRIX], {"axis": 1, "initial": 0.5}),
+    ("max", "bools", [~BOOLS[:1]], {"initial": 1}), ("min", "bools", [BOOLS[:1]], {"initial": 0}),
+    ("matmul", "bytes", [BYTES, BYTES.T.copy()], {}),
+    ("matmul", "bytes_and_bools", [BYTES[:1], np.array([[True], [False], [True]])], {}),
+    ("einsum", "bytes", [BYTES, BYTES], {"subscripts": "ij,kj->ik"}),
+    ("einsum", "bytes_and_bools", [BYTES[:1], BOOLS[:3]], {"subscripts": "ij,j->i"}),
+    ("moments", "halves", [HALVES], {"axes": [0]}),
+    ("moments", "halves_by_row", [HALVES.reshape(2, 3)], {"axes": [1], "keepdims": True}),
+    ("softmax", "axis", [CUBE], {"axis": 1}), ("softmax", "axes", [CUBE], {"axis": [0, 2]}),
+    ("softmax", "all", [CUBE], {"axis": None}),
+    ("log_softmax", "axes", [CUBE], {"axis": [1, 2]}), ("log_softmax", "all", [MATRIX], {"axis": None}),
+    ("argsort", "flat", [INTS.reshape(2, 3)], {"axis": None}), ("argsort", "axis", [MATRIX], {"axis": 0}),
+]
+
+
 def python_arguments(arguments):
     result = dict(arguments)
     if result.get("ord") in ("inf", "-inf"):

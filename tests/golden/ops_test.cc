@@ -281,7 +281,7 @@ void add_matrices(Table& table) {
   table["diagonal"] = [=](const Call& c) { return List{ops::diagonal(c.in[0], diagonals(c))}; };
   table["trace"] = [=](const Call& c) { return List{ops::trace(c.in[0], diagonals(c))}; };
   table["diag"] = [](const Call& c) { return List{ops::diag(c.in[0], c.integer("k", 0))}; };
-  table["diagflat"] = [](const Call& c) { return List{ops::diagflat(c.in[0])}; };
+  table["diagflat"] = [](const Call& c) { return List{ops::diagflat(c.in[0], c.integer("k", 0))}; };
   table["tril"] = [](const Call& c) { return List{ops::tril(c.in[0], c.integer("k", 0))}; };
   table["triu"] = [](const Call& c) { return List{ops::triu(c.in[0], c.integer("k", 0))}; };
   table["cross"] = [](const Call& c) {
@@ -403,6 +403,27 @@ void add_sequences(Table& table) {
   };
 }
 
+// Functions whose arguments may be None or lists where others have numbers.
+void add_several_axes(Table& table) {
+  auto extreme = [](auto of_all, auto with_initial) {
+    return [=](const Call& c) {
+      if (!c.find("initial")) return List{of_all(c.in[0], c.axes(), false)};
+      return List{with_initial(c.in[0], c.axes(), false, Tensor(c.number("initial", 0)))};
+    };
+  };
+  using All = Tensor (*)(const Tensor&, const Axes&, bool);
+  using Initial = Tensor (*)(const Tensor&, const Axes&, bool, const Tensor&);
+  table["max"] = extreme(All{ops::max}, Initial{ops::max});
+  table["min"] = extreme(All{ops::min}, Initial{ops::min});
+  table["matmul"] = [](const Call& c) { return List{ops::matmul(c.in[0], c.in[1])}; };
+  table["moments"] = [](const Call& c) {
+    return both(ops::moments(c.in[0], c.axes("axes"), c.flag("keepdims")));
+  };
+  table["softmax"] = [](const Call& c) { return List{ops::softmax(c.in[0], c.axes())}; };
+  table["log_softmax"] = [](const Call& c) { return List{ops::log_softmax(c.in[0], c.axes())}; };
+  table["argsort"] = [](const Call& c) { return List{ops::argsort(c.in[0], c.axis())}; };
+}
+
 const Table& table() {
   static const Table made = [] {
     Table result;
@@ -415,6 +436,7 @@ const Table& table() {
     add_transforms(result);
     add_blocks(result);
     add_sequences(result);
+    add_several_axes(result);
     return result;
   }();
   return made;

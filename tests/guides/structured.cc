@@ -113,7 +113,7 @@ TEST_CASE("recommender") {
                                      .validation_data = {x(Slice(32)), y(Slice(32))},
                                      .shuffle = false}));
   // Show the top recommendations to a user
-  Tensor user_movie_array = ops::stack({ops::full({30}, 3), ops::arange(30)}, 1);
+  Tensor user_movie_array = ops::stack({ops::full({30}, 3, "int32"), ops::arange(30)}, 1);
   Tensor ratings = ops::ravel(model.predict(user_movie_array, {.verbose = 0}));
   golden.check("ratings", ratings);
   const auto top = ops::top_k(ratings, 5).second.to_vector<int32_t>();

@@ -46,7 +46,7 @@ TEST_CASE("a C++ number beyond int64 stays the number it is") {
   constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
   CHECK(ops::full({1}, kMost, DType::Float32).item<double>() == 0x1p64);
   CHECK(ops::full({1}, kMost, DType::UInt64).item<uint64_t>() == kMost);
-  CHECK(ops::full({1}, kMost).dtype() == DType::UInt64);
+  CHECK(Tensor(kMost).dtype() == DType::UInt64);
   const Tensor x = ops::zeros({1}, DType::UInt64);
   CHECK((x + (kMost - 1)).item<uint64_t>() == kMost - 1);
   CHECK((ops::zeros({1}) + kMost).item<double>() == 0x1p64);

@@ -82,6 +82,8 @@ TEST_CASE("matmul, conv and pool") {
   CHECK(invalid([] {
           ops::conv(ops::ones({1, 5, 5, 1}), ops::ones({3, 3, 1, 8}), {.strides = {1, 1, 1}});
         }) == "conv: expected strides of 2 numbers, one for each spatial axis, got (1, 1, 1).");
+  CHECK(Padding("SAME").is_same());
+  CHECK(Padding("Valid").is_valid());
   CHECK(invalid([] { Padding("smae"); }) ==
         "Unknown padding 'smae'. Did you mean 'same'? Known: valid, same.");
   CHECK(invalid([] {
@@ -94,6 +96,14 @@ TEST_CASE("matmul, conv and pool") {
   CHECK(invalid([] {
           ops::conv_transpose(ops::ones({1, 4, 4, 2}), ops::ones({3, 3, 2, 3}));
         }).find("conv_transpose: expected an input (batch, spatial…, channels) and a kernel") == 0);
+}
+
+TEST_CASE("vectors of batch_normalization") {
+  const Tensor x = ops::ones({2, 3}), v = ops::ones({3}), one = ops::ones({1});
+  const char* text = "batch_normalization: expected vectors of 3 elements, got shape (1,).";
+  CHECK(invalid([&] { ops::batch_normalization(x, one, v); }) == text);
+  CHECK(invalid([&] { ops::batch_normalization(x, v, v, -1, {.scale = one}); }) == text);
+  CHECK(invalid([&] { ops::batch_normalization(x, v, v, -1, {.offset = one}); }) == text);
 }
 
 TEST_CASE("axes") {

@@ -209,6 +209,9 @@ TEST_CASE("choices, orders and divisors") {
   CHECK(ops::select({x > 4, x > 1}, {x * 10, -x}, 7).to_vector<int32_t>() ==
         std::vector<int32_t>{50, 7, -4, -2});
   CHECK(ops::argpartition(x, 1).to_vector<int32_t>() == std::vector<int32_t>{1, 3, 2, 0});
+  const Tensor square = ops::reshape(x, {2, 2});
+  CHECK(ops::argpartition(square, 3, std::nullopt).to_vector<int32_t>() ==
+        ops::argpartition(x, 3).to_vector<int32_t>());
   CHECK(refusal([&] { ops::argpartition(x, 4); }) ==
         "argpartition: expected kth in [-4, 4), got 4.");
   CHECK(refusal([&] { ops::select({}, {}); }) ==

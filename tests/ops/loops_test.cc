@@ -41,6 +41,31 @@ TEST_CASE("fori_loop: by numbers with gradients, by tensors in a graph") {
   CHECK(both[1].item<int>() == 6);
 }
 
+TEST_CASE("associative_scan of several tensors is a recurrence h = a h + b") {
+  const ops::AssociativeFunction step = [](const std::vector<Tensor>& x,
+                                           const std::vector<Tensor>& y) {
+    return std::vector<Tensor>{y[0] * x[0], y[0] * x[1] + y[1]};
+  };
+  const Tensor a({1.0, 2.0, 3.0, 4.0, 5.0}), b({1.0, 1.0, 2.0, 0.0, 3.0});
+  check_values(ops::associative_scan(step, {a, b})[1], {5}, {1, 3, 11, 44, 223});
+  check_values(ops::associative_scan(step, {a, b}, true)[1], {5}, {78, 77, 38, 12, 3});
+  const Tensor rows = ops::stack({b, b * 2}), factors = ops::stack({a, a});
+  check_values(ops::associative_scan(step, {factors, rows}, false, -1)[1], {2, 5},
+               {1, 3, 11, 44, 223, 2, 6, 22, 88, 446});
+  CHECK(message_of<InvalidArgument>([&] {
+          ops::associative_scan(step, {a, ops::ones({4})});
+        }) ==
+        "associative_scan: expected tensors of one size along axis 0, got shapes (5,) and (4,).");
+  CHECK(message_of<InvalidArgument>([&] { ops::associative_scan(step, std::vector<Tensor>()); }) ==
+        "associative_scan: expected at least one tensor, got none.");
+  const ops::AssociativeFunction first = [](const auto& x, const auto&) {
+    return std::vector<Tensor>{x[0]};
+  };
+  CHECK(message_of<InvalidArgument>([&] {
+          ops::associative_scan(first, {a, b});
+        }) == "associative_scan: expected a function that gives 2 tensors, as it is given, got 1.");
+}
+
 TEST_CASE("map, vectorized_map, scan, associative_scan") {
   const Tensor x = random_tensor({4, 3});
   check_smooth(

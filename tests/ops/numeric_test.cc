@@ -73,7 +73,9 @@ TEST_CASE("at and beyond what floats can hold") {
   const Tensor x = Tensor::from(std::vector<float>{1e30F, -1e30F, 0, -0.0F});
   check_values(ops::arcsinh(x), {4}, {69.7706948, -69.7706948, 0, 0}, 1e-6);
   check_values(ops::hypot(x, 0), {4}, {1e30, 1e30, 0, 0}, 1e-6);
-  check_values(ops::hypot(Tensor::scalar(kInfinity), kNan), {}, {kNan});
+  check_values(ops::hypot(Tensor::scalar(kInfinity), kNan), {}, {kInfinity});
+  check_values(ops::hypot(Tensor({kNan, kNan, -0.0}), Tensor({1.0, -kInfinity, 0.0})), {3},
+               {kNan, kInfinity, 0});
   check_values(ops::erfc(Tensor::scalar(20.0)), {}, {5.395865611607901e-176}, 1e-12);
   check_values(ops::arccosh(Tensor::scalar(0.5)), {}, {kNan});
   check_values(ops::signbit(x), {4}, {0, 1, 0, 1});
@@ -188,6 +190,8 @@ TEST_CASE("distances by any number of features, in batches, again and again") {
     }
   }
   check_values(ops::cdist(ops::ones({0, 3}), ops::ones({2, 3})), {0, 2}, {});
+  CHECK(ops::cdist(ops::ones({2, 3}, DType::Float16), ops::ones({2, 3}, DType::Int32)).dtype() ==
+        DType::Float16);
   check_values(ops::cdist(Tensor::from<int>({1, 2}, {1, 2}), Tensor::from<int>({4, 6}, {1, 2})),
                {1, 1}, {5});
 }
@@ -216,6 +220,8 @@ TEST_CASE("empty and odd sizes") {
   check_values(ops::diagonal(ops::ones({2, 2}), {.offset = -7}), {0}, {});
   check_values(ops::diag(ops::zeros({0}), 1), {1, 1}, {0});
   check_values(ops::roll(none, 2), {0, 3}, {});
+  check_values(ops::roll(Tensor({1, 2, 3, 4}), {1, -3}, {0}), {4}, {3, 4, 1, 2});
+  check_values(ops::roll(Tensor({1, 2}), 1, std::vector<int64_t>()), {2}, {1, 2});
   check_values(ops::searchsorted(ops::zeros({0}), ops::ones({2})), {2}, {0, 0});
   check_values(ops::bincount(ops::zeros({0}, DType::Int32), {}, 2), {2}, {0, 0});
   check_values(ops::tri(0), {0, 0}, {});
@@ -376,8 +382,8 @@ TEST_CASE("mistakes say what was expected") {
         "searchsorted: expected a sorted vector, got shape (3, 4). Use ops::vectorized_map for "
         "several.");
   CHECK(message_of<InvalidArgument>([&] {
-          ops::roll(x, {1, 2}, {0});
-        }) == "roll: expected one shift, or one for each of 1 axes, got 2.");
+          ops::roll(x, {1, 2, 3}, {0, 1});
+        }) == "roll: expected one shift, or one for each of 2 axes, got 3.");
   CHECK(message_of<InvalidArgument>([&] { ops::cross(x, x); }) ==
         "cross: expected vectors of 2 or 3 along axis -1, got shapes (3, 4) and (3, 4).");
   CHECK(message_of<InvalidArgument>([&] { ops::linspace(0., 1., -1); }) ==

@@ -322,6 +322,69 @@ TEST_CASE("sequences, bits and patterns of unknown sizes") {
   }
 }
 
+// Of matrices (..., 3, 3): symmetric and positive definite ones.
+Tensor definite(const Tensor& x) {
+  return ops::matmul(x, x, {.transpose_x2 = true}) + ops::eye(3, DType::Float64) * 4;
+}
+
+TEST_CASE("linear algebra of unknown sizes") {
+  const std::vector<Shape> squares = {{kBatch, 3, 3}}, wide = {{kBatch, 2, 3}};
+  const auto check_matrix = [](auto f, const std::vector<Shape>& shapes, const Shape& expected) {
+    check_placeholders([&](const Inputs& in) { return f(in[0]); }, shapes, expected);
+  };
+  check_matrix([](const Tensor& x) { return ops::inv(definite(x)); }, squares, {kBatch, 3, 3});
+  check_matrix([](const Tensor& x) { return ops::det(x); }, squares, {kBatch});
+  check_matrix([](const Tensor& x) { return ops::slogdet(x).second; }, squares, {kBatch});
+  check_matrix([](const Tensor& x) { return ops::logdet(definite(x)); }, squares, {kBatch});
+  check_matrix([](const Tensor& x) { return ops::lu_factor(x).first; }, squares, {kBatch, 3, 3});
+  check_matrix([](const Tensor& x) { return ops::cholesky(definite(x), true); }, squares,
+               {kBatch, 3, 3});
+  check_matrix([](const Tensor& x) { return ops::cholesky_inverse(ops::cholesky(definite(x))); },
+               squares, {kBatch, 3, 3});
+  check_matrix([](const Tensor& x) { return ops::eigh(definite(x)).first; }, squares, {kBatch, 3});
+  check_matrix([](const Tensor& x) { return ops::qr(x, "complete").second; }, wide, {kBatch, 2, 3});
+  check_matrix([](const Tensor& x) { return ops::svd(x).s; }, wide, {kBatch, 2});
+  check_matrix([](const Tensor& x) { return ops::svd(x, true, false).s; }, wide, {kBatch, 2});
+  check_matrix([](const Tensor& x) { return ops::pinv(x); }, wide, {kBatch, 3, 2});
+  check_matrix([](const Tensor& x) { return ops::matrix_rank(x); }, wide, {kBatch});
+  check_placeholders([](const Inputs& in) { return ops::solve(definite(in[0]), in[1]); },
+                     {{kBatch, 3, 3}, {kBatch, 3}}, {kBatch, 3});
+  check_placeholders(
+      [](const Inputs& in) { return ops::solve_triangular(definite(in[0]), in[1], true); },
+      {{kBatch, 3, 3}, {kBatch, 3, 2}}, {kBatch, 3, 2});
+  check_placeholders([](const Inputs& in) { return ops::lstsq(in[0], in[1]); },
+                     {{kBatch, 3}, {kBatch}}, {3});
+}
+
+TEST_CASE("grids, searches and frames of unknown sizes") {
+  check_placeholders([](const Inputs& in) { return ops::meshgrid(in)[1]; }, {{kUnknown}, {3}},
+                     {3, kUnknown});
+  check_placeholders([](const Inputs& in) { return ops::vander(in[0]); }, {{kUnknown}},
+                     {kUnknown, kUnknown});
+  check_placeholders([](const Inputs& in) { return ops::searchsorted(ops::sort(in[0]), in[1]); },
+                     {{kUnknown}, {4}}, {4});
+  check_placeholders([](const Inputs& in) { return ops::isin(in[1], ops::round(in[0])); },
+                     {{kBatch, 3}, {4}}, {4});
+  check_placeholders([](const Inputs& in) { return ops::extract_sequences(in[0], 2, 1); },
+                     {{kBatch, kUnknown}}, {kBatch, kUnknown, 2});
+  check_placeholders(
+      [](const Inputs& in) {
+        return ops::istft({in[0], in[1]}, 8, 2, 8);
+      },
+      {{kBatch, 4, 5}, {kBatch, 4, 5}}, {kBatch, 6});
+  // As many numbers as there are rows, which is known when it runs.
+  const auto recorder = std::make_shared<Recorder>();
+  const Tensor x = recorder->input({kBatch, 2});
+  const Tensor result = ops::repeat(x, {2, 0, 1}, 0);
+  CHECK(result.shape() == Shape{3, 2});
+  const Tensor rows = random_tensor({3, 2});
+  check_same(recorder->value_of(result, {x}, {rows}), ops::repeat(rows, {2, 0, 1}, 0), 0);
+  CHECK(message_of<InvalidArgument>([&] {
+          recorder->value_of(result, {x}, {ops::ones({2, 2})});
+        }).find("repeat: expected one number, or 2 numbers from 0") != std::string::npos);
+  recorder->forget();
+}
+
 TEST_CASE("layers' composites") {
   check_placeholders([](const Inputs& in) { return ops::layer_normalization(in[0]); },
                      {{kBatch, 4}}, {kBatch, 4});
@@ -417,6 +480,19 @@ TEST_CASE("choices by a placeholder, and loops as long as one says") {
       {{kBatch, 3}}, {kBatch, 3});
 }
 
+TEST_CASE("convolutions need the number of channels") {
+  const auto recorder = std::make_shared<Recorder>();
+  const Tensor x = recorder->input({kBatch, 8, kUnknown});
+  CHECK(message_of<InvalidArgument>([&] {
+          ops::conv(x, ops::ones({3, 2, 4}));
+        }) == "conv: expected an input whose channels are known, got shape (None, 8, None).");
+  CHECK(message_of<InvalidArgument>([&] {
+          ops::depthwise_conv(x, ops::ones({3, 2, 1}));
+        }) ==
+        "depthwise_conv: expected an input whose channels are known, got shape (None, 8, None).");
+  recorder->forget();
+}
+
 TEST_CASE("what can't be said of unknown axes is said so") {
   const auto recorder = std::make_shared<Recorder>();
   const Tensor x = recorder->input({kBatch, kUnknown, 3});
@@ -426,17 +502,8 @@ TEST_CASE("what can't be said of unknown axes is said so") {
       [&] {
         ops::reshape(x, {-1, -1});
       },
-      [&] {
-        ops::repeat(x, {2, 0, 1}, 1);
-      },
       [&] { ops::unstack(x, 1); },
       [&] { ops::slice_axis(x, 1, -3, 2); },
-      [&] {
-        ops::inv(recorder->input({kBatch, 3, 3}));
-      },
-      [&] {
-        ops::istft({x, x}, 4, 2, 4);
-      },
       [&] {
         ops::cond(
             ops::any(x), [&] { return x; }, [&] { return x; });

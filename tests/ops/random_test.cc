@@ -59,6 +59,15 @@ TEST_CASE("uniform and randint: bounds and means") {
   CHECK(u.high <= 3);
   CHECK(std::abs(u.mean - 1) < 0.05);
   CHECK(u.stddev == doctest::Approx(4 / std::sqrt(12)).epsilon(0.02));
+  // Sums of 16 bits aren't rounded to the bound.
+  for (const DType dtype : {DType::Float16, DType::BFloat16, DType::Float32}) {
+    CAPTURE(dtype);
+    const Tensor x =
+        random::uniform({kCount}, {.minval = 1, .maxval = 3, .dtype = dtype, .seed = 1});
+    CHECK(moments_of(ops::cast(x, DType::Float32)).high < 3);
+    const Tensor tenths = random::uniform({kCount}, {.maxval = 0.1, .dtype = dtype, .seed = 1});
+    CHECK(moments_of(ops::cast(tenths, DType::Float32)).high < 0.1);
+  }
   const Tensor digits = random::randint({kCount}, 0, 10, {.seed = 3});
   CHECK(digits.dtype() == DType::Int32);
   std::vector<int> counts(10);
@@ -164,6 +173,13 @@ TEST_CASE("mistakes") {
   CHECK(message_of<InvalidArgument>([] {
           random::randint({2}, 3, 3);
         }).find("randint: expected minval < maxval") == 0);
+  CHECK(message_of<InvalidArgument>([] { random::randint({2}, 0, 3, {.dtype = "float32"}); }) ==
+        "randint: expected an integer dtype, got float32.");
+  CHECK(message_of<InvalidArgument>([] { random::truncated_normal({2}, {.dtype = "int32"}); }) ==
+        "truncated_normal: expected a float dtype, got int32.");
+  CHECK(message_of<InvalidArgument>([] {
+          random::categorical(ops::ones({2, 3}), -1);
+        }) == "categorical: expected num_samples from 0, got -1.");
   CHECK(message_of<InvalidArgument>([] { random::dropout(ops::ones({2}), 1.5); }) ==
         "dropout: expected a rate in [0, 1], got 1.5.");
   CHECK(message_of<InvalidArgument>([] {

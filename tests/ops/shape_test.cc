@@ -277,6 +277,8 @@ TEST_CASE("tensors made of a rule") {
   check_values(ops::zeros({2, 2}), {2, 2}, {0, 0, 0, 0});
   check_values(ops::ones({2}, DType::Int64), {2}, {1, 1});
   CHECK(ops::full({2}, 1.5).dtype() == DType::Float32);
+  CHECK(ops::full({2}, 7).dtype() == DType::Float32);
+  CHECK(ops::full({2}, Tensor::scalar(int64_t{7})).dtype() == DType::Float32);
   check_values(ops::full({2}, 7, DType::UInt8), {2}, {7, 7});
   check_values(ops::full({0, 2}, 7), {0, 2}, {});
   check_values(ops::full({}, 2.5f), {}, {2.5});
@@ -290,7 +292,11 @@ TEST_CASE("tensors made of a rule") {
   check_values(ops::arange(3, 3), {0}, {});
   CHECK(ops::arange(3, DType::Float32).dtype() == DType::Float32);
   check_values(ops::eye(2), {2, 2}, {1, 0, 0, 1});
-  check_gradients([](const Inputs& in) { return ops::full({2, 3}, in[0]); }, {Tensor::scalar(2.0)});
+  check_gradients(
+      [](const Inputs& in) {
+        return ops::full({2, 3}, in[0], in[0].dtype());
+      },
+      {Tensor::scalar(2.0)});
   check_compiled([](const Inputs& in) { return in[0] + ops::arange(3, DType::Float64); },
                  {random_tensor({3})});
 }
