@@ -38,7 +38,10 @@ class CsvTupleStream : public Stream<Element> {
         reader_(path, compression_of(options.compression_type, kCsvDataset), tuples_->layout.format,
                 options.buffer_size) {
     std::string_view header;
-    if (options.header) reader_.next(header);
+    check<InvalidArgument>(!options.header || reader_.next(header),
+                           "{}: {} is empty: expected a header. Leave the file out, or give header "
+                           "= false where there is none.",
+                           kCsvDataset, reader_.path());
   }
 
   bool next(Element& element) override {

@@ -107,7 +107,8 @@ struct MapOptions {
 struct PaddedBatchOptions {
   // One for each tensor; kUnknown: as long as the longest of the batch. None: the elements' own.
   std::vector<Shape> padded_shapes = {};
-  std::vector<Tensor> padding_values = {};  // scalars, one for each tensor; none: zeros
+  // Scalars, one for each tensor, or for all. None, and in the place of one: 0, or "".
+  std::vector<Tensor> padding_values = {};
   bool drop_remainder = false;
 };
 

@@ -77,13 +77,26 @@ InnerDatasets<Outer>::InnerDatasets(Make make, const std::optional<ElementSpec>&
     return;
   }
   Outer first;
-  check<InvalidArgument>(open()->next(first),
+  const bool any = open()->next(first);
+  const SeedSequenceScope seeds(seed({}));
+  const NodePtr example = any ? made(first, 0) : of_nothing();
+  check<InvalidArgument>(example != nullptr,
                          "{}: expected a first element, whose dataset tells the kind of all, got "
                          "none. Give output_signature where there may be none.",
                          who);
-  const SeedSequenceScope seeds(seed({}));
-  first_ = made(first, 0);
-  spec_ = with_unknown_axes(first_->spec());
+  if (any) first_ = example;
+  spec_ = with_unknown_axes(example->spec());
+}
+
+template <class Outer>
+NodePtr InnerDatasets<Outer>::of_nothing() const {
+  if constexpr (std::is_same_v<Outer, Window>) {
+    try {
+      return make_({});
+    } catch (const Error&) {  // it takes some element
+    }
+  }
+  return nullptr;
 }
 
 template <class Outer>

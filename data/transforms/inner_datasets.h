@@ -52,8 +52,8 @@ class InnerDatasets {
  public:
   using Make = std::function<NodePtr(const Outer&)>;
 
-  // Without a signature, the first one's kind with all axes unknown; `first` gives what that is
-  // made of.
+  // Without a signature, the first one's kind with all axes unknown, which `open` gives an item
+  // for; where there are no windows, that of an empty one's.
   InnerDatasets(Make make, const std::optional<ElementSpec>& signature,
                 const std::function<StreamPtr<Outer>()>& open, const char* who);
 
@@ -72,6 +72,8 @@ class InnerDatasets {
 
  private:
   NodePtr made(const Outer& outer, int64_t number) const;
+  // Of a window without elements; null where the function makes nothing of it, and of other items.
+  NodePtr of_nothing() const;
 
   Make make_;
   const char* who_;

@@ -113,7 +113,9 @@ class PaddedBatched : public Node {
     spec_ = this->input().spec();
     const size_t count = spec_.types.size();
     check_count(options.padded_shapes.size(), count, "padded_shapes");
-    check_count(options.padding_values.size(), count, "padding_values");
+    if (options.padding_values.size() != 1) {
+      check_count(options.padding_values.size(), count, "padding_values");
+    }
     for (size_t i = 0; i < count; ++i) {
       TensorType& type = spec_.types[i];
       if (!options.padded_shapes.empty()) type.shape = checked_shape(options.padded_shapes[i], i);
@@ -176,10 +178,12 @@ class PaddedBatched : public Node {
   }
   static Tensor value_of(const PaddedBatchOptions& options, DType dtype, size_t i) {
     const bool text = dtype == DType::String;
-    if (options.padding_values.empty()) {
+    const std::vector<Tensor>& all = options.padding_values;
+    const Tensor given = all.empty() ? Tensor() : all[all.size() == 1 ? 0 : i];
+    if (!given.defined()) {
       return text ? Tensor::scalar("") : ops::cast(Tensor::scalar(int32_t{0}), dtype);
     }
-    const Tensor value = options.padding_values[i].host().strong();
+    const Tensor value = given.host().strong();
     check<InvalidArgument>(value.rank() == 0,
                            "padded_batch: expected scalars as padding_values, got a tensor of "
                            "shape {} for tensor {}.",

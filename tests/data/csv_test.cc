@@ -156,6 +156,11 @@ TEST_CASE("what is wrong in a CSV file is told with line and column") {
   CHECK(error("\"a\"b\n", {kText}) ==
         "line 1: a quoted field is followed by something else: \"\"a\"b\".");
   CHECK(error("\"a,b\nc", {kText}) == "line 1: a quoted field doesn't end: \"\"a,b\\x0ac\".");
+  const CsvFile empty("");
+  CHECK(message_of<InvalidArgument>([&] { empty.rows({kInt}, {.header = true}); }) ==
+        "CsvDataset: " + empty.path().string() +
+            " is empty: expected a header. Leave the file out, or give header = false where there "
+            "is none.");
 }
 
 TEST_CASE("records of several CSV files are left out without being parsed") {

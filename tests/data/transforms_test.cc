@@ -43,7 +43,7 @@ data::ElementSpec of_numbers(const Shape& shape = {}) {
 // x, x times; for x = 1, 2, …
 Dataset ragged_to(int64_t count) {
   return Dataset::range(1, count + 1).flat_map([](const Tensor& x) {
-    return Dataset::from_tensors(ops::full({value(x)}, x));
+    return Dataset::from_tensors(ops::full({value(x)}, x, x.dtype()));
   });
 }
 
@@ -87,9 +87,16 @@ TEST_CASE("padded_batch") {
             [] { ragged_to(5).padded_batch(2, {.padded_shapes = {{-5}}}); }) ==
         "padded_batch: expected sizes of at least 0, or kUnknown, as padded_shapes, got (-5,) for "
         "tensor 0.");
+  const auto pairs = ragged_to(2).map([](const Tensor& x) { return std::pair(x, x * 2); });
+  const auto second = [](const Dataset& batches) {
+    return lists(batches.map([](const Tensor&, const Tensor& y) { return y; }));
+  };
+  CHECK(second(pairs.padded_batch(2, {.padding_values = {Tensor(-1)}})) == Lists{{2, -1, 4, 4}});
+  CHECK(second(pairs.padded_batch(2, {.padding_values = {Tensor(-1), Tensor()}})) ==
+        Lists{{2, 0, 4, 4}});
   // Two axes that vary.
   const auto grids = Dataset::range(1, 3).flat_map([](const Tensor& x) {
-    return Dataset::from_tensors(ops::full({value(x), 3 - value(x)}, x));
+    return Dataset::from_tensors(ops::full({value(x), 3 - value(x)}, x, x.dtype()));
   });
   CHECK(lists(grids.padded_batch(2)) == Lists{{1, 1, 0, 0, 2, 0, 2, 0}});
 }
@@ -317,7 +324,7 @@ TEST_CASE("group_by_window") {
 TEST_CASE("bucket_by_sequence_length") {
   const auto sequences = [](int64_t most) {
     return Dataset::range(12).flat_map([most](const Tensor& x) {
-      return Dataset::from_tensors(ops::full({value(x) % most + 1}, x));
+      return Dataset::from_tensors(ops::full({value(x) % most + 1}, x, x.dtype()));
     });
   };
   const auto length = [](const Tensor& x) { return ops::sum(ops::ones_like(x)); };

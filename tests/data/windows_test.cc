@@ -28,6 +28,17 @@ Tensor steps(int64_t count, int64_t first = 0) {
 
 }  // namespace
 
+TEST_CASE("where no window comes, an empty one tells what would") {
+  const auto none = Dataset::range(2).window(3, {.drop_remainder = true});
+  const auto batches = none.flat_map([](const Dataset& w) { return w.batch(3); });
+  CHECK(batches.element_spec().to_string() == "int64 (None,)");
+  CHECK(lists(batches).empty());
+  CHECK(message_of<InvalidArgument>(
+            [&] { none.map([](const Dataset& w) { return w.get_single_element(); }); }) ==
+        "window: expected a first element, whose dataset tells the kind of all, got none. Give "
+        "output_signature where there may be none.");
+}
+
 TEST_CASE("timeseries_dataset_from_array gives windows and the targets of their first steps") {
   const auto dataset = timeseries_dataset_from_array(steps(10), steps(10, 100), 3,
                                                      {.sequence_stride = 2, .batch_size = 3});
