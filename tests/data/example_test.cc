@@ -2,6 +2,7 @@
 // tf.train.Example and SequenceExample: parsed, written, and damaged.
 #include <doctest/doctest.h>
 
+#include "data/batched_features.h"
 #include "data/example.h"
 #include "data/node.h"
 #include "data/tf_record.h"
@@ -98,6 +99,59 @@ TEST_CASE("examples in files are parsed by a map") {
        })) {
     CHECK(example["label"].item<int64_t>() == count++);
   }
+}
+
+TEST_CASE("make_batched_features_dataset gives batches of the examples in files") {
+  const TempFolder folder;
+  for (int file = 0; file < 2; ++file) {
+    data::TFRecordWriter writer(folder / ("r" + std::to_string(file)));
+    for (int i = 0; i < 3; ++i) writer.write(row(file * 3 + i));
+  }
+  const std::string files = (folder / "r*").string();
+  const auto labels = [](const data::Dataset& batches, int64_t limit = INT64_MAX) {
+    std::vector<std::vector<int64_t>> result;
+    for (const auto& batch : batches.take(limit)) result.push_back(numbers(batch["label"]));
+    return result;
+  };
+  const auto in_order =
+      data::make_batched_features_dataset(files, 4, kFeatures, {.num_epochs = 2, .shuffle = false});
+  CHECK(labels(in_order) ==
+        std::vector<std::vector<int64_t>>{{0, 1, 2, 3}, {4, 5, 0, 1}, {2, 3, 4, 5}});
+  const auto by_turns = data::make_batched_features_dataset(
+      files, 4, kFeatures,
+      {.num_epochs = 1, .shuffle = false, .reader_num_threads = 2, .drop_final_batch = true});
+  CHECK(labels(by_turns) == std::vector<std::vector<int64_t>>{{0, 3, 1, 4}});
+  const auto shuffled = [&](int64_t seed) {
+    return labels(data::make_batched_features_dataset(files, 4, kFeatures, {.shuffle_seed = seed}),
+                  6);
+  };
+  CHECK(shuffled(5) == shuffled(5));
+  CHECK(shuffled(5) != shuffled(6));
+  for (const auto& batch : shuffled(5)) CHECK(batch.size() == 4);
+
+  const auto pairs = data::make_batched_features_dataset(
+      files, 2, kFeatures, {.label_key = "label", .num_epochs = 1, .shuffle = false});
+  for (const auto& pair : pairs) {
+    CHECK(pair.size() == 2);
+    CHECK(pair.component(0).structure()->num_components() == 1);
+    CHECK(pair[0]["weights"](0, 0, 0).item<float>() ==
+          0.5f * static_cast<float>(pair.tensor(1)(0).item<int64_t>()));
+  }
+  CHECK(message_of<InvalidArgument>([&] {
+          data::make_batched_features_dataset(files, 2, kFeatures, {.label_key = "lable"});
+        }) ==
+        "make_batched_features_dataset: expected a label_key that is one of the features, got "
+        "'lable'. Did you mean 'label'? Known: weights, label, words, none.");
+  CHECK(message_of<InvalidArgument>([&] {
+          data::make_batched_features_dataset(files, 2, {{"label", FixedLenFeature{{}, "int64"}}},
+                                              {.label_key = "label"});
+        }) ==
+        "make_batched_features_dataset: expected features besides the label 'label', got none.");
+  CHECK(message_of<InvalidArgument>([&] {
+          data::make_batched_features_dataset(files, 2, kFeatures, {.reader_num_threads = 0});
+        }) ==
+        "make_batched_features_dataset: expected at least one thread to read and one to parse, got "
+        "0 and 2.");
 }
 
 TEST_CASE("a parser of features of fixed lengths works on batches where batches follow") {

@@ -5,6 +5,7 @@
 #include "applications/applications.h"
 #include "data/arrays.h"
 #include "data/audio_dataset.h"
+#include "data/batched_features.h"
 #include "data/csv.h"
 #include "data/dataset.h"
 #include "data/datasets/boston_housing.h"
