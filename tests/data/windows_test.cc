@@ -32,7 +32,7 @@ TEST_CASE("where no window comes, an empty one tells what would") {
   const auto none = Dataset::range(2).window(3, {.drop_remainder = true});
   const auto batches = none.flat_map([](const Dataset& w) { return w.batch(3); });
   CHECK(batches.element_spec().to_string() == "int64 (None,)");
-  CHECK(lists(batches).empty());
+  CHECK(numbers(batches).empty());
   CHECK(message_of<InvalidArgument>(
             [&] { none.map([](const Dataset& w) { return w.get_single_element(); }); }) ==
         "window: expected a first element, whose dataset tells the kind of all, got none. Give "
