@@ -107,7 +107,8 @@ def check_kept(program, folder):
     codes, said = run(program, "evaluates", 2, output + ".state", 0, output,
                       CORNU_KEPT_CALLS_MIB="much")
     assert codes == [1, 1], said
-    assert said.count("CORNU_KEPT_CALLS_MIB: expected a number of MiB, got 'much'.") == 2, said
+    # One of them may hear first that the other has stopped.
+    assert "CORNU_KEPT_CALLS_MIB: expected a number of MiB, got 'much'." in said, said
 
 
 def check_leaks(program, folder):
