@@ -8,6 +8,7 @@
 #include "data/tf_record.h"
 #include "framework/core/hex.h"
 #include "framework/core/proto_wire.h"
+#include "framework/ops/indexing.h"
 #include "tests/data/support.h"
 #include "tests/golden/golden.h"
 

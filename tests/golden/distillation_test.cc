@@ -81,7 +81,9 @@ TEST_CASE("a Distiller reports what Keras's does, and leaves its student") {
                                        {"q", golden_tensor(item.at("y")[1])}};
     const History history =
         distiller.fit(x, y, {.batch_size = 4, .epochs = 3, .verbose = 0, .shuffle = false});
-    for (const auto& [key, expected] : item.at("history").as_object()) {
+    for (const auto& entry : item.at("history").as_object()) {
+      const auto& key = entry.first;
+      const auto& expected = entry.second;
       CAPTURE(key);
       for (size_t i = 0; i < 3; ++i) {
         CHECK(history.at(key)[i] == doctest::Approx(expected[i].as_double()).epsilon(1e-4));
