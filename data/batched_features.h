@@ -28,7 +28,8 @@ struct BatchedFeaturesOptions {
 // Batches of the tf.train.Examples in the TFRecord files that match `file_pattern` (as
 // Dataset::list_files has it): a dictionary of the features, as ExampleParser gives them, or the
 // pair of it and the feature `label_key`. NotFound when nothing matches; InvalidArgument for a
-// label that is no feature, or the only one, for a number below 1, and as ExampleParser's.
+// label that is no feature, or the only one, for a number below 1, where no batch comes at all (the
+// first one tells the kinds of all), and as ExampleParser's.
 // Reference: tf.data.experimental.make_batched_features_dataset.
 Dataset make_batched_features_dataset(const std::vector<std::string>& file_pattern,
                                       int64_t batch_size, const Features& features,

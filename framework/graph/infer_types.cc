@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cctype>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -105,6 +106,32 @@ std::vector<std::vector<TensorType>> fitted(const std::vector<TensorType>& input
   return result;
 }
 
+using Types = std::optional<std::vector<TensorType>>;  // none: an error
+using Infer = std::function<Types(const std::vector<TensorType>&)>;
+
+// The output types for `given`, which has sizes for some unknown axes of `inputs`. Those that
+// aren't needed are taken back, and an output axis is known only if it doesn't change where one of
+// the others is 1, as an axis that is broadcast may be.
+Types with_needed_sizes(const std::vector<TensorType>& inputs, std::vector<TensorType> given,
+                        const Infer& infer) {
+  Types found = infer(given);
+  if (!found) return found;
+  for (const bool take_back : {true, false}) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      for (int64_t axis = 0; axis < inputs[i].shape.rank(); ++axis) {
+        if (given[i].shape[axis] == inputs[i].shape[axis]) continue;
+        std::vector<TensorType> other = given;
+        other[i].shape[axis] = take_back ? kUnknown : 1;
+        const Types types = infer(other);
+        if (!types) continue;
+        found = take_back ? types : open_where_different(*found, *types);
+        if (take_back) given = std::move(other);
+      }
+    }
+  }
+  return found;
+}
+
 class Inference;
 thread_local const Inference* innermost = nullptr;
 
@@ -166,7 +193,11 @@ std::vector<TensorType> infer_types(
       if (auto found = types_of_sizes(inputs, sizes)) return *found;
     }
     for (const auto& given : fitted(inputs)) {
-      if (auto found = types_of_sizes(given, kSubstituteSizes)) return *found;
+      const auto found =
+          with_needed_sizes(inputs, given, [&](const std::vector<TensorType>& types) {
+            return types_of_sizes(types, kSubstituteSizes);
+          });
+      if (found) return *found;
     }
     std::string text = error.what();
     try {

@@ -60,7 +60,7 @@ Tensor Activation::operator()(const Tensor& x) const {
   if (internal::RematCall::covers_activations()) region.emplace();
   const Tensor result = impl_->function(x);
   check<Unimplemented>(
-      !impl_->layer || impl_->layer->own_weights().empty(),
+      !impl_->layer || impl_->layer->weights().empty(),
       "Activation: {} '{}' has weights, which a layer that it is the activation of "
       "doesn't keep. Call it on that layer's output.",
       impl_->layer ? impl_->layer->class_name() : "", impl_->layer ? impl_->layer->name() : "");

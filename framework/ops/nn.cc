@@ -174,7 +174,10 @@ void register_nn(OpRegistry& registry) {
 
 Tensor softmax(const Tensor& x, const Axes& axis) {
   const Tensor value = to_floating(x);
-  if (axis.count() != 1) return exp(log_softmax(value, axis));
+  if (axis.count() != 1) {  // a logarithm of 16 bits would be too inexact
+    const Tensor wide = cast(value, promote(value.dtype(), DType::Float32));
+    return cast(exp(log_softmax(wide, axis)), value.dtype());
+  }
   const int64_t along = axis.normalized(value.shape(), "softmax").front();
   const Tensor y = call<"softmax">({value}, {{"axis", along}});
   return along == value.rank() - 1 ? y.with_logits("softmax", value) : y;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "framework/core/logging.h"
 #include "framework/core/strings.h"
 #include "framework/saving/hdf5_file.h"
 #include "framework/saving/legacy_format.h"
@@ -125,6 +126,22 @@ Json modern_metrics(const Json& json) {
       {{"class_name", class_of_function(function->as_string())}, {"config", std::move(named)}});
 }
 
+// Losses of Keras 2, by names or in lists, have a reduction that means Keras 3's default.
+Json modern_losses(const Json& json) {
+  if (json.is_array()) {
+    Json::Array list;
+    for (const Json& element : json.as_array()) list.push_back(modern_losses(element));
+    return list;
+  }
+  if (!json.is_object()) return json;
+  Json::Object members;
+  for (const auto& [key, value] : json.as_object()) {
+    const bool automatic = key == "reduction" && value == Json("auto");
+    members.emplace_back(key, automatic ? Json("sum_over_batch_size") : modern_losses(value));
+  }
+  return Json::of_members(std::move(members));
+}
+
 // An optimizer as both write it: "Custom>Adam" is Keras 2's own Adam.
 Json modern_optimizer(const Json& json) {
   constexpr std::string_view kOwn = "Custom>";
@@ -144,7 +161,7 @@ Json compile_arguments(const Json& training) {
     } else if (key == "metrics" || key == "weighted_metrics") {
       result.set(key, modern_metrics(value));
     } else {
-      result.set(key, value);
+      result.set(key, key == "loss" ? modern_losses(value) : value);
     }
   }
   return result;
@@ -205,9 +222,36 @@ Json legacy_objects(const Json& value, Json (*names)(const Json&)) {
   return Json::of_members(std::move(members));
 }
 
+// Of a file of Keras 2.
+void warn_of_hard_sigmoid(const Json& json) {
+  if (json.is_array()) {
+    for (const Json& element : json.as_array()) warn_of_hard_sigmoid(element);
+  }
+  if (!json.is_object()) return;
+  for (const auto& [key, value] : json.as_object()) {
+    if (key.ends_with("activation") && value == Json("hard_sigmoid")) {
+      const Json* name = json.find("name");
+      logging::warn(fmt::format(
+          "Layer '{}' of a file of Keras 2: its {}, \"hard_sigmoid\", is taken as Keras 3 takes "
+          "it, "
+          "relu6(x + 3) / 6, where Keras 2 computes 0.2 x + 0.5 between 0 and 1. Numbers differ.",
+          name && name->is_string() ? name->as_string() : "", key));
+    }
+    warn_of_hard_sigmoid(value);
+  }
+}
+
 }  // namespace
 
-Json legacy::modern_config(const Json& config) { return modern_layer(config); }
+Json legacy::modern_config(const Json& config) {
+  warn_of_hard_sigmoid(config);
+  Json result = modern_layer(config);
+  const Json* training = config.find("compile_config");
+  if (training && training->is_object()) {
+    result.set("compile_config", compile_arguments(*training));
+  }
+  return result;
+}
 
 legacy::Configs legacy::configs_of(const Json& config) {
   Configs result{legacy_object(config), {}};
@@ -237,6 +281,8 @@ Json read_legacy_config(const std::string& path) {
       "alone are loaded into a model with load_weights.",
       path);
   Json config = converted(*text, path, "model_config", modern_layer);
+  const auto version = reader.string_attribute("", "keras_version");
+  if (version && version->starts_with("2.")) warn_of_hard_sigmoid(config);
   if (const auto training = reader.string_attribute("", "training_config")) {
     config.set("compile_config", converted(*training, path, "training_config", compile_arguments));
   }

@@ -16,7 +16,9 @@ namespace cornu::distillation {
 class DistillationLossImpl {
  public:
   virtual ~DistillationLossImpl() = default;
-  // A scalar, of outputs as one model gives them.
+  // A scalar, of outputs as one model gives them. In a step of several replicas, this one's part of
+  // the whole batch's loss, as Loss objects give it: another value goes through
+  // distribute::scale_loss_for_distribution.
   virtual Tensor compute_loss(const Tensors& teacher_outputs,
                               const Tensors& student_outputs) const = 0;
   // The layers whose outputs are compared; "": the models' own outputs.

@@ -42,9 +42,23 @@ std::string types_of(const Tensors& tensors) {
   return fmt::format("{}", fmt::join(types, ", "));
 }
 
+// In order, or by names where both have the same ones.
+bool are_alike(const Tensors& teacher, const Tensors& student) {
+  if (teacher.size() != student.size()) return false;
+  const auto& names = student.names();
+  for (size_t i = 0; i < teacher.size(); ++i) {
+    size_t at = i;
+    if (teacher.has_names() && student.has_names()) {
+      at = static_cast<size_t>(std::find(names.begin(), names.end(), teacher.names()[i]) -
+                               names.begin());
+    }
+    if (at == student.size() || !are_compatible(teacher[i], student[at])) return false;
+  }
+  return true;
+}
+
 void require_alike(const char* what, const Tensors& teacher, const Tensors& student) {
-  const bool alike = teacher.size() == student.size() &&
-                     std::equal(teacher.begin(), teacher.end(), student.begin(), are_compatible);
+  const bool alike = are_alike(teacher, student);
   check<InvalidArgument>(alike,
                          "Distiller: expected {} of the student like the teacher's, got {} for {}.",
                          what, types_of(student), types_of(teacher));

@@ -395,8 +395,9 @@ class Model : public Layer {
   // is kept, by the names "train_step", "test_step" and "predict_step". None before the first step.
   std::vector<CompileReport> compile_reports() const;
   // Callbacks set these to end fit, evaluate (of fit's validation, too) or predict after this
-  // batch; each call begins with false. Unimplemented where stop_evaluating is set in a job of
-  // several workers.
+  // batch; each call begins with false. They are the model's: where several threads call it at
+  // once, one that is set ends whichever call sees it. Unimplemented where stop_evaluating is set
+  // in a job of several workers.
   SharedFlag stop_training;
   SharedFlag stop_evaluating;
   SharedFlag stop_predicting;

@@ -193,6 +193,21 @@ TEST_CASE("comparisons of what relu makes, and the gradient of relu6") {
   }
 }
 
+TEST_CASE("a comparison behind relu that depends on less than relu's result, which leaves") {
+  for (const auto& [rows, columns] : {std::pair{4, 5}, {32, 16}, {32, 17}, {100, 8}}) {
+    BodyBuilder b;
+    const ValueId p = b.input({kF32, {rows, 1}}), n = b.input({kF32, {columns}});
+    const ValueId w = b.input({kF32, {columns}});
+    const ValueId zero = b.constant(scalar(0));
+    const ValueId y = b.op("relu", {b.op("subtract", {n, p})});
+    const ValueId kept = b.op("select", {b.op("greater", {y, zero}), w, zero});
+    b.output(y);
+    b.output(b.op("exp", {kept}));
+    check_fused(b, {random_tensor({rows, 1}, kF32, 1), random_tensor({columns}, kF32, 2),
+                    random_tensor({columns}, kF32, 3)});
+  }
+}
+
 TEST_CASE("selects of 16-bit values, which leave or are read") {
   for (const DType dtype : {DType::Float16, DType::BFloat16}) {
     for (const int64_t size : {3, 70, 2000}) {

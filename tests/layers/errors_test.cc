@@ -242,6 +242,29 @@ TEST_CASE("reshaping what isn't known yet to a known shape") {
         }).find("got (2, 10), which has 10.") != std::string::npos);
 }
 
+TEST_CASE("an axis has another one's size only where it must") {
+  const auto input = [](const Shape& shape) { return Input({.shape = shape}); };
+  const Tensor q = input({kUnknown, 4}), v = input({6, 4}), k = input({kUnknown, 4});
+  const Tensor attended = layers::Attention()({q, v, k});
+  CHECK(attended.shape() == Shape({kUnknown, kUnknown, 4}));
+  CHECK(layers::AdditiveAttention()({q, k, v}).shape() == Shape({kUnknown, kUnknown, 4}));
+  CHECK(ops::einsum("bid,bjd,bjd->bij", {q, v, k}).shape() == Shape({kUnknown, kUnknown, 6}));
+  CHECK(layers::Add()({attended, input({7, 4})}).shape() == Shape({kUnknown, 7, 4}));
+  Model last({q, v, k}, attended(Slice(), -1));
+  const auto numbers = [](int64_t rows) {
+    return ops::reshape(ops::sin(ops::arange(rows * 4)), {1, rows, 4});
+  };
+  const Tensor whole = layers::Attention()({numbers(8), numbers(6), numbers(6)});
+  CHECK(last({numbers(8), numbers(6), numbers(6)}).to_vector<float>() ==
+        whole(Slice(), 7).to_vector<float>());
+  // One that is broadcast may be 1.
+  const Tensor a = input({kUnknown, 3}), b = input({7, 3});
+  Model both({a, b}, {a + b, a * 2.0});
+  const Tensors outputs = both({input({kUnknown, 3}), input({7, 3})});
+  CHECK(outputs[0].shape() == Shape({kUnknown, 7, 3}));
+  CHECK(outputs[1].shape() == Shape({kUnknown, kUnknown, 3}));
+}
+
 TEST_CASE("inputs of which one has a size that another one's is to be") {
   const auto input = [](const Shape& shape) { return Input({.shape = shape}); };
   const Tensor open = input({kUnknown, 3});

@@ -166,6 +166,11 @@ TEST_CASE("a layer as another one's activation") {
   CHECK(test::error_of([&] { learns(x); }) ==
         "Unimplemented: Dense 'd': Activation: PReLU 'p' has weights, which a layer that it is the "
         "activation of doesn't keep. Call it on that layer's output.");
+  const layers::Dense holds(
+      {.units = 2, .activation = layers::TimeDistributed(layers::Dense({.units = 2}))});
+  CHECK(test::error_of([&] {
+          holds(ops::ones({1, 3, 2}));
+        }).find("has weights, which") != std::string::npos);
 }
 
 TEST_CASE("ActivityRegularization adds its loss") {

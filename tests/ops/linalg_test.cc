@@ -2,7 +2,9 @@
 // Values are Keras's (tests/golden) or follow from what a factorization is.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "framework/autodiff/gradient_tape.h"
 #include "framework/core/threads.h"
@@ -200,8 +202,11 @@ TEST_CASE("qr of matrices of one block and of several") {
   const auto [whole, none] = ops::qr(ops::zeros({40, 40}, DType::Float64));
   check_same(whole, ops::eye(40, DType::Float64), 0.0);
   check_same(none, ops::zeros({40, 40}, DType::Float64), 0.0);
-  const Tensor tiny = ops::qr(ops::full({40, 40}, 1e-200, DType::Float64)).second;
-  check_same(tiny, ops::triu(tiny), 0.0);
+  for (const double scale : {1e-200, 1e-162, 1e-161, 1e-158}) {
+    const auto [basis, tiny] = ops::qr(random_tensor({40, 40}, -1, 1, 8) * scale);
+    check_same(tiny, ops::triu(tiny), 0.0);
+    check_same(ops::matmul(transposed(basis), basis), ops::eye(40, DType::Float64), 1e-12);
+  }
 }
 
 TEST_CASE("eigh of small matrices and of larger ones") {
@@ -227,6 +232,31 @@ TEST_CASE("eigh of small matrices and of larger ones") {
     check_same(equal, ops::full({n}, 3.0, DType::Float64), 0.0);
     check_same(ops::eigh(ones).first(0, n - 1), Tensor::scalar(static_cast<double>(n)), 1e-12);
     check_same(ops::eigh(ops::zeros_like(x)).first, ops::zeros({2, n}, DType::Float64), 0.0);
+  }
+  for (const int64_t n : {64, 65, 100}) {  // sizes so different that rotations get lost
+    const auto largest = [&](auto element) {
+      std::vector<double> values(static_cast<size_t>(n * n));
+      for (int64_t i = 0; i < n; ++i) {
+        for (int64_t j = 0; j <= i; ++j) values[static_cast<size_t>(i * n + j)] = element(i, j);
+      }
+      return ops::max(ops::eigh(Tensor::from(values, {n, n})).first).item<double>();
+    };
+    const double path = 2 * std::cos(std::numbers::pi / static_cast<double>(n - 1));
+    CHECK(largest([](int64_t i, int64_t j) {
+            return i != j + 1 ? 0 : i <= 2 ? 1e-200 : 1.0;
+          }) == doctest::Approx(path).epsilon(1e-12));
+    CHECK(largest([&](int64_t i, int64_t j) {
+            return i != j + 1 ? 0 : i > n - 4 ? 5e-324 : 1.0;
+          }) == doctest::Approx(2 * std::cos(std::numbers::pi / static_cast<double>(n - 2)))
+                    .epsilon(1e-12));
+    const auto sine = [&](int64_t i, int64_t j) {
+      return std::sin(static_cast<double>(i * n + j));
+    };
+    const double alone =
+        largest([&](int64_t i, int64_t j) { return i < n - 5 ? 1e10 * sine(i, j) : 0; });
+    CHECK(largest([&](int64_t i, int64_t j) {
+            return i < n - 5 ? 1e10 * sine(i, j) : j >= n - 5 ? 1e-300 * sine(i, j) : 0;
+          }) == doctest::Approx(alone).epsilon(1e-12));
   }
   for (const int64_t n : {3, 70}) {
     const Tensor none = ops::full({n, n}, std::numeric_limits<double>::quiet_NaN(), DType::Float64);

@@ -251,6 +251,19 @@ std::vector<double> plain_sparsemax(std::vector<double> x) {
   return x;
 }
 
+TEST_CASE("softmax over several axes of 16-bit numbers is as exact as over one") {
+  const Tensor x = ops::reshape(ops::sin(ops::arange(256, DType::Float32)) * 4.0, {2, 8, 16});
+  for (const DType dtype : {DType::Float16, DType::BFloat16}) {
+    const Tensor narrow = ops::cast(x, dtype);
+    const Tensor one = ops::softmax(ops::reshape(narrow, {2, 128}));
+    const Tensor several = ops::reshape(ops::softmax(narrow, {1, 2}), {2, 128});
+    CHECK(several.dtype() == dtype);
+    const double eps = dtype == DType::Float16 ? 1e-3 : 8e-3;  // a unit in the last place
+    const Tensor off = ops::abs(ops::cast(several, DType::Float32) / one - 1);
+    CHECK(ops::max(off).item<float>() <= eps);
+  }
+}
+
 TEST_CASE("softmax, log_softmax, sparsemax over each axis") {
   const Tensor x = random_tensor({3, 4, 2}, -2, 2, 5);
   for (int64_t axis = 0; axis < 3; ++axis) {

@@ -9,8 +9,10 @@
 
 #include "framework/io/archive.h"
 #include "framework/saving/hdf5_file.h"
+#include "framework/saving/legacy_format.h"
 #include "framework/train/model_config.h"
 #include "tests/saving/models.h"
+#include "tests/support/log.h"
 #include "tests/support/scratch.h"
 
 namespace cornu {
@@ -318,6 +320,28 @@ TEST_CASE(".keras files of Keras 2 load") {
   const Json alpha = Json::parse(R"({"alpha": 0.25})");
   CHECK(layers::LeakyReLU::from_config(alpha)(Tensor::from({-4.0F})).to_vector<float>() ==
         std::vector<float>{-1});
+}
+
+TEST_CASE("losses of files of Keras 2 have Keras 3's reduction") {
+  const Json huber = Json::parse(R"({"class_name": "Huber", "config": {"reduction": "auto"}})");
+  const Json config = Json::object({{"class_name", "Sequential"},
+                                    {"config", Json::object({{"layers", Json::Array()}})},
+                                    {"compile_config", Json::object({{"loss", huber}})}});
+  const Json loss = legacy::modern_config(config).at("compile_config").at("loss");
+  CHECK(loss.at("config").at("reduction") == Json("sum_over_batch_size"));
+}
+
+TEST_CASE("hard_sigmoid of files of Keras 2 is said to be another") {
+  const Json layer = Json::parse(
+      R"({"class_name": "LSTM", "config": {"name": "a", "recurrent_activation": "hard_sigmoid"}})");
+  const Json config =
+      Json::object({{"class_name", "Sequential"},
+                    {"config", Json::object({{"layers", Json::array({layer, layer})}})}});
+  const test::Log log;
+  legacy::modern_config(config);
+  CHECK(contains(log.text(),
+                 "Layer 'a' of a file of Keras 2: its recurrent_activation, \"hard_sigmoid\", is "
+                 "taken as Keras 3 takes it, relu6(x + 3) / 6, where Keras 2 computes"));
 }
 
 TEST_CASE("what HDF5 files of models don't hold is refused by name, and nothing is written") {

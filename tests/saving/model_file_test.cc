@@ -5,6 +5,7 @@
 #include "framework/core/strings.h"
 #include "framework/io/archive.h"
 #include "framework/io/atomic_file.h"
+#include "framework/model/functional.h"
 #include "framework/train/model_config.h"
 #include "tests/saving/models.h"
 #include "tests/support/log.h"
@@ -54,6 +55,21 @@ TEST_CASE("files that Keras wrote") {
     }
     CHECK_FALSE(load_model(golden_file(name), {.compile = false}).compiled());
   }
+}
+
+TEST_CASE("parts of a dictionary within a list are taken by their names' order, as Keras does") {
+  const Tensor x = Input({.shape = {1}, .name = "x"}), p = Input({.shape = {1}, .name = "p"}),
+               q = Input({.shape = {1}, .name = "q"});
+  Json config = Json::parse(Model({x, q, p}, x + q * 2.0 + p * 3.0).to_json());
+  Json inner = config.at("config");
+  const auto end = [](const char* name) { return Json::array({name, 0, 0}); };
+  inner.set("input_layers",
+            Json::array({end("x"), Json::object({{"q", end("q")}, {"p", end("p")}})}));
+  config.set("config", inner);
+  const Model model = model_from_json(config.dump());
+  std::vector<std::string> names;
+  for (const Tensor& input : model.inputs()) names.push_back(keras_node(input)->layer()->name());
+  CHECK(names == std::vector<std::string>{"x", "p", "q"});
 }
 
 TEST_CASE("ends of a model in lists and dictionaries of their own go by their paths") {

@@ -58,6 +58,19 @@ TEST_CASE("a Distiller of classes, with a loss of one's own") {
   CHECK(predicted.to_vector<float>() == expected.to_vector<float>());
 }
 
+TEST_CASE("a Distiller of models whose outputs have the same names, in any order") {
+  const auto model = [](bool turned) {
+    const Tensor x = Input({.shape = {4}});
+    const Tensor p = layers::Dense({.units = 3})(x), q = layers::Dense({.units = 2})(x);
+    return turned ? Model(x, {{"q", q}, {"p", p}}) : Model(x, {{"p", p}, {"q", q}});
+  };
+  const Model teacher = model(false), student = model(true);
+  Distiller distiller(teacher, student,
+                      {.distillation_losses = {LogitsDistillation()}, .student_loss_weight = 0});
+  distiller.compile({.optimizer = "sgd"});
+  CHECK(distiller.train_on_batch(ops::ones({2, 4}), {}).at("distillation_loss") > 0);
+}
+
 TEST_CASE("what a Distiller can't be made of") {
   const Model teacher = functional("teacher"), student = functional("student");
   const auto made = [&](const distillation::DistillerOptions& options) {

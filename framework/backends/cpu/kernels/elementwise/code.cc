@@ -336,6 +336,7 @@ void simplify(TileCode& code) {
     compare_before_relu(code, producers, code.instructions[i]);
     producers[size_t(code.instructions[i].out)] = static_cast<int>(i);
   }
+  propagate_stages(code);  // a comparison may depend on less now
   const std::vector<int> uses = count_uses(code);
   // What makes a value that nothing else reads, for every tile.
   const auto made_for_one = [&](int value) -> const TileInstruction* {

@@ -3,6 +3,7 @@
 // "A storage-efficient WY representation for products of Householder transformations" (1989).
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "framework/backends/cpu/kernels/linalg/blocks.h"
@@ -50,7 +51,8 @@ class Block {
     vector(j, j) = 1;
     double below = 0;
     for (int64_t i = j + 1; i < rows_; ++i) below += a.row(i)[j] * a.row(i)[j];
-    if (below == 0) {  // which tiny numbers are, too
+    if (below <=
+        std::numeric_limits<double>::min()) {  // of tiny numbers, whose squares are inexact
       for (int64_t i = j + 1; i < rows_; ++i) a.row(i)[j] = 0;
       return;
     }

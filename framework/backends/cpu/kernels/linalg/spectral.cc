@@ -24,10 +24,12 @@ class TridiagonalQr {
   TridiagonalQr(Eigen::VectorXd& diagonal, Eigen::VectorXd& below)
       : diagonal_(diagonal), below_(below), end_(diagonal.size() - 1) {}
 
-  // Adds a sweep's rotations; false where the matrix is diagonal (or will never be).
+  // Adds a sweep's rotations; false where the matrix is diagonal, or will never be (failed).
   bool sweep(std::vector<Rotation>& rotations) {
     const int64_t begin = find_block();
-    if (begin == end_ || ++sweeps_ > kMostSweeps * diagonal_.size()) return false;
+    if (begin == end_) return false;
+    failed_ = ++sweeps_ > kMostSweeps * diagonal_.size();
+    if (failed_) return false;
     double x = diagonal_(begin) - shift();
     double z = below_(begin);
     for (int64_t k = begin; k < end_ && z != 0; ++k) {
@@ -40,10 +42,12 @@ class TridiagonalQr {
       if (k + 1 < end_) {  // what the rotation brings outside of the three diagonals
         z = -s * below_(k + 1);
         below_(k + 1) *= c;
+        failed_ = z == 0;  // it has become too small to reach the end
       }
     }
-    return true;
+    return !failed_;
   }
+  bool failed() const { return failed_; }
 
  private:
   struct Givens {
@@ -65,9 +69,10 @@ class TridiagonalQr {
   // The first row of the last block that isn't diagonal, whose last row is end_; end_: none.
   int64_t find_block() {
     constexpr double kPrecision = std::numeric_limits<double>::epsilon();
+    constexpr double kTiny = std::numeric_limits<double>::min();  // beside elements of at most 1
     const auto is_small = [&](int64_t i) {
       const double beside = std::abs(diagonal_(i)) + std::abs(diagonal_(i + 1));
-      return std::abs(below_(i)) <= kPrecision * beside;
+      return std::abs(below_(i)) <= std::max(kPrecision * beside, kTiny);
     };
     while (end_ > 0 && is_small(end_ - 1)) below_(--end_) = 0;
     int64_t begin = end_;
@@ -96,6 +101,7 @@ class TridiagonalQr {
   Eigen::VectorXd& below_;
   int64_t end_;
   int64_t sweeps_ = 0;
+  bool failed_ = false;
 };
 
 // The elements of columns of n elements, with what fills the last ones.
@@ -107,11 +113,12 @@ Eigen::VectorXd eigenvalues_of(Doubles x, std::vector<double>& columns, int64_t 
   const int64_t n = x.rows();
   Eigen::Map<Doubles, 0, Eigen::OuterStride<>> vectors(columns.data(), n, n,
                                                        Eigen::OuterStride<>(step));
-  if (n <= kRotatedAtOnce) {
+  const auto by_eigen = [&] {
     const Eigen::SelfAdjointEigenSolver<Doubles> solver(x);
     vectors = solver.eigenvectors();
-    return solver.eigenvalues();
-  }
+    return Eigen::VectorXd(solver.eigenvalues());
+  };
+  if (n <= kRotatedAtOnce) return by_eigen();
   const double largest = x.cwiseAbs().maxCoeff();
   const double scale = largest > 0 ? largest : 1;
   x /= scale;
@@ -127,6 +134,7 @@ Eigen::VectorXd eigenvalues_of(Doubles x, std::vector<double>& columns, int64_t 
     rotate(rotations, columns.data(), filled_rows(n), step);
     rotations.clear();
   }
+  if (algorithm.failed()) return by_eigen() * scale;  // of elements of very different sizes
   rotate(rotations, columns.data(), filled_rows(n), step);
   return diagonal * scale;
 }
