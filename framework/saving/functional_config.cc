@@ -386,9 +386,9 @@ class GraphReader {
     if (is_end(json)) {
       found.emplace_back(path, end(json));
     } else if (json.is_object()) {
-      std::map<std::string, Json> sorted;  // as Keras takes the parts of a dictionary
-      for (const auto& [key, value] : json.as_object()) sorted.emplace(key, value);
-      for (const auto& [key, value] : sorted) find_ends(value, inner(key), found);
+      Json::Object members = json.as_object();
+      if (!path.empty()) std::ranges::sort(members, {}, &Json::Member::first);  // as in Keras
+      for (const auto& [key, value] : members) find_ends(value, inner(key), found);
     } else {
       check<InvalidArgument>(json.is_array(), "Functional: expected [layer, call, output], got {}.",
                              json.excerpt());
