@@ -57,8 +57,8 @@ struct CsvOptions {
 // A UTF-8 byte order mark at a file's beginning is no part of the first field. InvalidArgument,
 // while iterating, with the file, line and column, for a field that isn't of its type or is
 // missing, for records of another number of fields, and for an empty file where a header is
-// expected. skip() goes over records without parsing
-// their fields. Reference: tf.data.experimental.CsvDataset, which keeps the mark.
+// expected. skip() goes over records without parsing their fields. Reference:
+// tf.data.experimental.CsvDataset, which keeps the mark.
 Dataset CsvDataset(const FileNames& filenames, const std::vector<CsvDefault>& record_defaults,
                    const CsvOptions& options = {});
 

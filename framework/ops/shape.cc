@@ -422,13 +422,13 @@ Tensor tile(const Tensor& x, const std::vector<int64_t>& repeats) {
 
 namespace {
 
-// Element i of the axis repeats[i] times.
 int64_t total_of(const std::vector<int64_t>& repeats) {
   Checked total(0, "repeat");
   for (int64_t n : repeats) total = total + n;
   return total;
 }
 
+// Element i of the axis repeats[i] times.
 Tensor repeated(const Tensor& x, const std::vector<int64_t>& repeats, int64_t axis) {
   const int64_t total = total_of(repeats);
   require_table(total);

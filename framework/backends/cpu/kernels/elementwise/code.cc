@@ -21,6 +21,15 @@ struct Forms {
   int wide = -1;
 };
 
+// The value of a constant of one element.
+std::optional<double> constant_of(const TileCode& code, int value) {
+  const TileValue& constant = code.values[size_t(value)];
+  if (constant.source != TileValue::Source::Constant) return std::nullopt;
+  const Tensor& tensor = code.constants[size_t(constant.index)];
+  if (tensor.num_elements() != 1) return std::nullopt;
+  return tensor.item<double>();
+}
+
 class Lowering {
  public:
   Forms input(int index, DType dtype) {
@@ -123,11 +132,7 @@ class Lowering {
   // Simplifies powers with a small constant exponent. `operands` keeps those of the new operation.
   TileOp simplified(TileOp op, std::vector<int>& operands) const {
     if (op != TileOp::Power || !is_floating(dtype_of_value(operands[1]))) return op;
-    const TileValue& exponent = code_.values[size_t(operands[1])];
-    if (exponent.source != TileValue::Source::Constant) return op;
-    const Tensor& constant = code_.constants[size_t(exponent.index)];
-    if (constant.num_elements() != 1) return op;
-    const auto value = constant.item<double>();
+    const auto value = constant_of(code_, operands[1]);
     if (value != 1 && value != 2 && value != -1) return op;
     operands.pop_back();
     return value == 1 ? TileOp::Copy : value == 2 ? TileOp::Square : TileOp::Reciprocal;
@@ -249,15 +254,6 @@ void join_comparison(TileCode& code, TileInstruction& user, const TileInstructio
   user = {nullptr, TileOp::Select, dtype, std::move(in), user.out, 2 * user.cost, comparison.op};
 }
 
-// The value of a constant of one element.
-std::optional<double> constant_of(const TileCode& code, int value) {
-  const TileValue& constant = code.values[size_t(value)];
-  if (constant.source != TileValue::Source::Constant) return std::nullopt;
-  const Tensor& tensor = code.constants[size_t(constant.index)];
-  if (tensor.num_elements() != 1) return std::nullopt;
-  return tensor.item<double>();
-}
-
 // Whether an element of relu's result compares with `limit` as one of its operand does.
 bool sees_through_relu(TileOp compare, bool relu_first, double limit) {
   if (compare == TileOp::Equal || compare == TileOp::NotEqual) return false;
@@ -336,7 +332,7 @@ void simplify(TileCode& code) {
     compare_before_relu(code, producers, code.instructions[i]);
     producers[size_t(code.instructions[i].out)] = static_cast<int>(i);
   }
-  propagate_stages(code);  // a comparison may depend on less now
+  propagate_stages(code);
   const std::vector<int> uses = count_uses(code);
   // What makes a value that nothing else reads, for every tile.
   const auto made_for_one = [&](int value) -> const TileInstruction* {

@@ -69,7 +69,8 @@ std::optional<TileCode> tile_code(const KernelSpec& spec);
 void propagate_stages(TileCode& code);
 
 // Removes instructions whose values nothing reads, and merges comparisons into a select or cast
-// that is their only reader, and two such selects into one: the gradient of relu6.
+// that is their only reader, and two such selects into one: the gradient of relu6. Inputs and
+// constants have stages; propagate_stages is called again behind it.
 void simplify(TileCode& code);
 
 }  // namespace cornu::cpu

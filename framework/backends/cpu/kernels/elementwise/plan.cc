@@ -36,7 +36,6 @@ class Planner {
   TilePlan take() {
     choose_iteration();
     set_source_stages();
-    propagate_stages(code_);
     simplify(code_);
     propagate_stages(code_);
     make_steps();

@@ -4,7 +4,9 @@
 // how many there are.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "framework/backends/cpu/kernels/matmul/packed.h"
 
@@ -22,6 +24,25 @@ struct MatrixRows {
 // The distance of rows of n elements: a cache line more, lest elements of a column evict each
 // other.
 constexpr int64_t row_step(int64_t n) { return n < 64 ? n : n + 8; }
+
+// A matrix as rows that are row_step(columns) apart.
+template <class T>
+std::vector<double> read_rows(const T* from, int64_t rows, int64_t columns) {
+  const int64_t step = row_step(columns);
+  std::vector<double> values(static_cast<size_t>(rows * step));
+  for (int64_t row = 0; row < rows; ++row) {
+    std::copy_n(from + row * columns, columns, values.data() + row * step);
+  }
+  return values;
+}
+
+template <class T>
+void write_rows(const MatrixRows& matrix, int64_t rows, int64_t columns, T* to) {
+  for (int64_t row = 0; row < rows; ++row) {
+    to = std::transform(matrix.row(row), matrix.row(row) + columns, to,
+                        [](double value) { return static_cast<T>(value); });
+  }
+}
 
 struct ProductSizes {
   int64_t rows, depth, columns;

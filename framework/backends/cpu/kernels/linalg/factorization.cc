@@ -140,12 +140,11 @@ bool solve_few(const T* a, int64_t n, double* x, int64_t count, const Triangle& 
 // one.
 template <class T>
 bool solve_many(const T* a, int64_t n, double* x, int64_t count, const Triangle& triangle) {
-  const int64_t step = row_step(n);
-  std::vector<double> values(static_cast<size_t>(n * step));
-  for (int64_t row = 0; row < n; ++row) {
-    std::copy_n(a + row * n, n, values.data() + row * step);
-    if (!triangle.unit && a[row * n + row] == 0) return false;
+  for (int64_t row = 0; !triangle.unit && row < n; ++row) {
+    if (a[row * n + row] == 0) return false;
   }
+  const int64_t step = row_step(n);
+  const std::vector<double> values = read_rows(a, n, n);
   StridedMatrix<double> l{values.data(), step, 1};
   MatrixRows right{x, count};
   if (triangle.transposed) std::swap(l.row, l.column);

@@ -73,19 +73,11 @@ std::unique_ptr<Kernel> make_lu_of(const Batch& batch) {
     const int64_t n = batch.rows;
     const int64_t step = row_step(n);
     batch.each([&](int64_t i) {
-      std::vector<double> values(static_cast<size_t>(n * step));
-      const T* const in = static_cast<const T*>(args.in[0]) + i * n * n;
-      for (int64_t row = 0; row < n; ++row) {
-        std::copy_n(in + row * n, n, values.data() + row * step);
-      }
+      std::vector<double> values = read_rows(static_cast<const T*>(args.in[0]) + i * n * n, n, n);
       auto* const rows = static_cast<int32_t*>(args.out[1]) + i * n;
       std::iota(rows, rows + n, 0);
       LuFactors(values.data(), n, step, rows);
-      T* const out = static_cast<T*>(args.out[0]) + i * n * n;
-      for (int64_t row = 0; row < n; ++row) {
-        std::transform(values.data() + row * step, values.data() + row * step + n, out + row * n,
-                       [](double value) { return static_cast<T>(value); });
-      }
+      write_rows({values.data(), step}, n, n, static_cast<T*>(args.out[0]) + i * n * n);
     });
   });
 }

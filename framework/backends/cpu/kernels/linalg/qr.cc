@@ -109,14 +109,6 @@ void decompose(const MatrixRows& x, int64_t rows, int64_t columns, const MatrixR
 }
 
 template <class T>
-void write_rows(const MatrixRows& matrix, const Batch& batch, void* to, int64_t index) {
-  T* out = static_cast<T*>(to) + index * batch.size();
-  for (int64_t row = 0; row < batch.rows; ++row) {
-    for (int64_t i = 0; i < batch.columns; ++i) *out++ = static_cast<T>(matrix.row(row)[i]);
-  }
-}
-
-template <class T>
 std::unique_ptr<Kernel> make_qr_of(const KernelSpec& spec) {
   const Batch in(spec.inputs[0].shape);
   const Batch q(spec.outputs[0].shape);
@@ -125,14 +117,12 @@ std::unique_ptr<Kernel> make_qr_of(const KernelSpec& spec) {
     in.each([&](int64_t i) {
       const T* const from = static_cast<const T*>(args.in[0]) + i * in.size();
       const int64_t step = row_step(in.columns), q_step = row_step(q.columns);
-      std::vector<double> x(static_cast<size_t>(in.rows * step));
+      std::vector<double> x = read_rows(from, in.rows, in.columns);
       std::vector<double> vectors(static_cast<size_t>(q.rows * q_step));
-      for (int64_t row = 0; row < in.rows; ++row) {
-        std::copy_n(from + row * in.columns, in.columns, x.data() + row * step);
-      }
       decompose({x.data(), step}, in.rows, in.columns, {vectors.data(), q_step}, q.columns);
-      write_rows<T>({vectors.data(), q_step}, q, args.out[0], i);
-      write_rows<T>({x.data(), step}, r, args.out[1], i);
+      write_rows({vectors.data(), q_step}, q.rows, q.columns,
+                 static_cast<T*>(args.out[0]) + i * q.size());
+      write_rows({x.data(), step}, r.rows, r.columns, static_cast<T*>(args.out[1]) + i * r.size());
     });
   });
 }
