@@ -61,9 +61,9 @@ Tensor logits(const Shape& shape, DType dtype, uint64_t seed) {
   return tensor_of(values, shape, dtype);
 }
 
-const Shape kShapes[] = {{1},         {10},    {16},        {17},     {64, 10},
-                         {3, 1},      {5, 33}, {2, 999},    {600, 2}, {4, 6, 10},
-                         {3, 7, 300}, {0, 5},  {2, 3, 4, 5}};
+const Shape kShapes[] = {{1},          {10},     {16},     {17},       {64, 10},    {3, 1},
+                         {5, 33},      {2, 999}, {600, 2}, {4, 6, 10}, {3, 7, 300}, {0, 5},
+                         {2, 3, 4, 5}, {37, 8},  {35, 4},  {50, 3}};
 
 const DType kFloating[] = {DType::Float16, DType::BFloat16, DType::Float32, DType::Float64};
 
@@ -115,7 +115,8 @@ TEST_CASE("softmax of large, infinite and undefined logits") {
 }
 
 // Shapes of logits whose last axis are the classes.
-const Shape kClasses[] = {{4, 10}, {1, 1}, {64, 10}, {7, 17}, {3, 1000}, {2, 5, 9}, {0, 4}, {6}};
+const Shape kClasses[] = {{4, 10}, {1, 1}, {64, 10}, {7, 17}, {3, 1000}, {2, 5, 9},
+                          {0, 4},  {6},    {37, 8},  {33, 4}, {50, 3}};
 
 TEST_CASE("cross-entropy with the probabilities of targets") {
   for_each_instruction_set([] {
@@ -243,7 +244,7 @@ TEST_CASE("probabilities may be written over the logits or the targets") {
 }
 
 TEST_CASE("softmax has the same bits on any number of threads") {
-  for (const Shape& shape : {Shape{501, 100}, Shape{30, 9, 200}}) {
+  for (const Shape& shape : {Shape{501, 100}, Shape{30, 9, 200}, Shape{16391, 3}}) {
     for (const DType dtype : {DType::Float32, DType::BFloat16}) {
       const Tensor x = logits(shape, dtype, 8);
       for (int64_t axis = 0; axis < shape.rank(); ++axis) {
@@ -252,11 +253,14 @@ TEST_CASE("softmax has the same bits on any number of threads") {
       }
     }
   }
-  const Tensor x = logits({501, 100}, DType::Float32, 8);
-  const Tensor labels = Tensor::from(std::vector<int32_t>(501, 4));
-  check_thread_independent(kernels(), "sparse_softmax_cross_entropy", {x, labels},
-                           {{"ignore_class", kNone}},
-                           {{DType::Float32, {501}}, {DType::Float32, {501, 100}}});
+  for (const Shape& shape : {Shape{501, 100}, Shape{16391, 5}}) {
+    const Tensor x = logits(shape, DType::Float32, 8);
+    const Tensor labels = Tensor::from(std::vector<int32_t>(size_t(shape[0]), 4));
+    const std::vector<TensorType> types = {{DType::Float32, {shape[0]}}, {DType::Float32, shape}};
+    check_thread_independent(kernels(), "sparse_softmax_cross_entropy", {x, labels},
+                             {{"ignore_class", kNone}}, types);
+    check_thread_independent(kernels(), "softmax_cross_entropy", {x, x}, {}, types);
+  }
 }
 
 }  // namespace

@@ -50,12 +50,16 @@ int64_t BroadcastLayout::block(int64_t limit) const {
 }
 
 bool BroadcastLayout::is_periodic(size_t operand, int64_t block) const {
+  return span(operand, block) == size_;
+}
+
+int64_t BroadcastLayout::span(size_t operand, int64_t block) const {
   int64_t inside = 1;
   for (size_t axis = sizes_.size(); axis-- > 0;) {
-    if (inside >= block && operands_[operand].strides[axis] != 0) return false;
+    if (inside >= block && operands_[operand].strides[axis] != 0) break;
     inside *= sizes_[axis];
   }
-  return true;
+  return inside;
 }
 
 int64_t BroadcastLayout::row_offset(size_t operand, int64_t row) const {

@@ -164,6 +164,7 @@ class Planner {
       plan_.row_arrays.push_back(operand);
       array_bytes_ += operand.element_bytes;
     } else {
+      operand.span = layout_.span(operand.shape, plan_.period);
       (stage == TileStage::Part ? plan_.periodic : plan_.expanded).push_back(operand);
     }
   }

@@ -22,6 +22,7 @@ struct TilePlan {
     size_t element_bytes = 0;
     size_t shape = 0;  // its index in the layout; unused if read in place
     size_t home = 0;   // offset of its copy, if it is copied
+    int64_t span = 0;  // of expanded ones: elements within which each period is the same
   };
 
   // The location of a value in scratch memory.
@@ -49,7 +50,7 @@ struct TilePlan {
   std::vector<Operand> periodic;               // copied once per thread
   std::vector<Operand> row_scalars;            // copied once per row
   std::vector<Operand> row_arrays;             // read in place, row by row
-  std::vector<Operand> expanded;               // copied for each tile
+  std::vector<Operand> expanded;               // copied for each tile that differs
   std::vector<Home> run_homes;                 // in the kernel's scratch memory
   std::vector<Home> thread_homes;              // in each thread's memory
   size_t run_bytes = 0;

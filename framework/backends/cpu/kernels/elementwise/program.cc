@@ -192,6 +192,10 @@ void TileProgram::run_tiles(const KernelArgs& args, std::byte* memory, TileOpera
   while (position < stop) {
     const int64_t count = std::min(plan_.tile, stop - position);
     for (const TilePlan::Operand& operand : plan_.expanded) {
+      const int64_t last = (position + count - 1) / operand.span;
+      const bool is_there =
+          position > begin * plan_.tile && (position - plan_.tile) / operand.span == last;
+      if (is_there) continue;
       layout_.expand(operand.shape, data(operand, args), operand.element_bytes,
                      position / layout_.inner(), count / layout_.inner(), memory + operand.home);
     }

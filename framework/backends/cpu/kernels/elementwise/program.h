@@ -5,8 +5,8 @@
 // one after the other. Operands of the full shape are read in place, and outputs are written by the
 // instruction that computes them. Scalars are read with step 0. Other broadcast operands are
 // copied: once per thread where they are periodic ((rows, n) + (n)), as a scalar once per row where
-// they are constant along long rows ((rows, n) + (rows, 1)), else for each tile. Values that depend
-// only on such operands are computed as rarely as they change.
+// they are constant along long rows ((rows, n) + (rows, 1)), else for each tile that differs from
+// the one before. Values that depend only on such operands are computed as rarely as they change.
 //
 // Sums over all elements, or of each column, are computed in the same pass: a thread adds tile to
 // tile, and adds up these running sums after each block of tiles; blocks are added in pairs at the

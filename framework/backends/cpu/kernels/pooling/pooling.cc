@@ -325,6 +325,15 @@ PoolProblem::PoolProblem(const Shape& x, const Shape& y, const Attributes& attri
     strides[first + i] = std::clamp<int64_t>(steps[i], 1, std::max<int64_t>(extent, 1));
     low[first + i] = padding[2 * i];
   }
+  const bool fits = window[0] <= in[0] && window[1] <= in[1] && window[2] <= in[2];
+  if (!fits) return;
+  for (int64_t i = 0; i < window[0]; ++i) {
+    for (int64_t j = 0; j < window[1]; ++j) {
+      for (int64_t k = 0; k < window[2]; ++k) {
+        inside.push_back(((i * in[1] + j) * in[2] + k) * channels);
+      }
+    }
+  }
 }
 
 void register_pooling_kernels(KernelTable& table) {

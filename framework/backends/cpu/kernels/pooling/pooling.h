@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "framework/backends/cpu/kernel.h"
 
@@ -24,6 +25,8 @@ struct PoolProblem {
   Triple out;
   Triple strides;
   Triple low;  // padding
+  // Offsets of a window's positions from its first one, where all of it is inside the image.
+  std::vector<int64_t> inside;
 
   int64_t image() const { return in[0] * in[1] * in[2] * channels; }      // elements of x
   int64_t pooled() const { return out[0] * out[1] * out[2] * channels; }  // elements of y

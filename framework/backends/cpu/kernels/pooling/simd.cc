@@ -2,6 +2,7 @@
 // Pooling in float32, vectorised over channels.
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include "framework/backends/cpu/kernels/elementwise/targets.h"
 #include "framework/backends/cpu/kernels/pooling/pooling.h"
@@ -33,22 +34,22 @@ HWY_INLINE void each_channels(int64_t channels, Visit visit) {
   for (; c < channels; ++c) visit(Single(), c);
 }
 
-// A window of 2 x 2 inside the input: the most common kind.
-struct Square {
-  int64_t first;   // offset of position 0
-  int64_t second;  // of position 2
-  int64_t channels;
+// A window inside the input: all have the same offsets from their first position. kSize is that of
+// the most common kinds, whose loops are unrolled, else 0.
+template <size_t kSize>
+struct Inside {
+  int64_t first;
+  std::span<const int64_t> offsets;
 
-  int64_t size() const { return 4; }
+  int64_t size() const { return static_cast<int64_t>(offsets.size()); }
 };
 
 // Calls `visit(number, offset)` for each position of a window, in order.
-template <class Visit>
-HWY_INLINE void each_position(const Square& window, Visit visit) {
-  visit(0u, window.first);
-  visit(1u, window.first + window.channels);
-  visit(2u, window.second);
-  visit(3u, window.second + window.channels);
+template <size_t kSize, class Visit>
+HWY_INLINE void each_position(const Inside<kSize>& window, Visit visit) {
+  const int64_t* const offsets = window.offsets.data();
+  const size_t size = kSize > 0 ? kSize : window.offsets.size();
+  for (size_t i = 0; i < size; ++i) visit(static_cast<uint32_t>(i), window.first + offsets[i]);
 }
 template <class Visit>
 HWY_INLINE void each_position(const PoolWindow& window, Visit visit) {
@@ -57,33 +58,67 @@ HWY_INLINE void each_position(const PoolWindow& window, Visit visit) {
   }
 }
 
-uint32_t first_number(const Square&) { return 0; }
+template <size_t kSize>
+uint32_t first_number(const Inside<kSize>&) {
+  return 0;
+}
 uint32_t first_number(const PoolWindow& window) {
   return static_cast<uint32_t>(window.positions().number);
 }
 
+// The outputs [begin, end) along an axis whose windows are inside the input there.
+struct InsideRange {
+  InsideRange(const PoolProblem& problem, size_t axis) {
+    const int64_t low = problem.low[axis];
+    const int64_t stride = problem.strides[axis];
+    const int64_t room = problem.in[axis] + low - problem.window[axis];
+    const int64_t first = (low + stride - 1) / stride;
+    begin = std::min(problem.out[axis], first);
+    end = std::max(begin, room < 0 ? 0 : std::min(problem.out[axis], room / stride + 1));
+  }
+  bool has(int64_t i) const { return i >= begin && i < end; }
+
+  int64_t begin;
+  int64_t end;
+};
+
 // Calls `visit(window, offset in the pooled image)` for each window of an image, row-major.
-template <class Visit>
-HWY_INLINE void each_window(const PoolProblem& problem, Visit visit) {
-  const auto& [batch, channels, in, window, out, strides, low] = problem;
-  const bool squares = window == PoolProblem::Triple{1, 2, 2} && low == PoolProblem::Triple{};
-  const int64_t whole = squares && in[2] >= 2 ? std::min(out[2], (in[2] - 2) / strides[2] + 1) : 0;
-  const int64_t row = in[2] * channels;
+template <size_t kSize, class Visit>
+HWY_INLINE void each_window_of(const PoolProblem& problem, Visit visit) {
+  const int64_t channels = problem.channels;
+  const PoolProblem::Triple& in = problem.in;
+  const PoolProblem::Triple& strides = problem.strides;
+  const PoolProblem::Triple& low = problem.low;
+  const InsideRange inside[] = {{problem, 0}, {problem, 1}, {problem, 2}};
   int64_t offset = 0;
-  for (int64_t i = 0; i < out[0]; ++i) {
-    for (int64_t j = 0; j < out[1]; ++j) {
+  for (int64_t i = 0; i < problem.out[0]; ++i) {
+    for (int64_t j = 0; j < problem.out[1]; ++j) {
+      const bool inside_rows = inside[0].has(i) && inside[1].has(j);
+      const int64_t begin = inside_rows ? inside[2].begin : problem.out[2];
+      const int64_t end = inside_rows ? inside[2].end : problem.out[2];
       int64_t k = 0;
-      if (i * strides[0] < in[0] && j * strides[1] + 2 <= in[1]) {
-        int64_t first = (i * strides[0] * in[1] + j * strides[1]) * row;
-        for (; k < whole; ++k, offset += channels) {
-          visit(Square{first, first + row, channels}, offset);
-          first += strides[2] * channels;
-        }
+      for (; k < begin; ++k, offset += channels) visit(PoolWindow(problem, i, j, k), offset);
+      const int64_t row = (i * strides[0] - low[0]) * in[1] + j * strides[1] - low[1];
+      int64_t first = (row * in[2] + k * strides[2] - low[2]) * channels;
+      for (; k < end; ++k, offset += channels, first += strides[2] * channels) {
+        visit(Inside<kSize>{first, problem.inside}, offset);
       }
-      for (; k < out[2]; ++k, offset += channels) {
+      for (; k < problem.out[2]; ++k, offset += channels) {
         visit(PoolWindow(problem, i, j, k), offset);
       }
     }
+  }
+}
+
+template <class Visit>
+HWY_INLINE void each_window(const PoolProblem& problem, Visit visit) {
+  switch (problem.inside.size()) {
+    case 2:
+      return each_window_of<2>(problem, visit);
+    case 4:
+      return each_window_of<4>(problem, visit);
+    default:
+      return each_window_of<0>(problem, visit);
   }
 }
 

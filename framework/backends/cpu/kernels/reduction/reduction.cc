@@ -2,9 +2,9 @@
 // Reductions over any axes.
 //
 // Axes are merged where they are all kept or all reduced; the rest is done in passes, the last
-// reduced axes first. A pass reduces an array [outer, reduced, inner] to [outer, inner]. Its sums
-// have a fixed order, whatever the number of threads: within blocks of a fixed size, then pairs of
-// blocks, then pairs of pairs, and so on.
+// reduced axes first, but where that would be many short rows. A pass reduces an array [outer,
+// reduced, inner] to [outer, inner]. Its sums have a fixed order, whatever the number of threads:
+// within blocks of a fixed size, then pairs of blocks, then pairs of pairs, and so on.
 #include "framework/backends/cpu/kernels/reduction/reduction.h"
 
 #include <algorithm>
@@ -326,13 +326,15 @@ class ReduceKernel : public Kernel {
     if (sizes.size() % 2 == 0) sizes.push_back(1);
     copies_ = sizes.size() == 1;
     while (sizes.size() >= 3) {
-      const int64_t inner = sizes.back();
-      const int64_t reduced = sizes[sizes.size() - 2];
-      sizes.resize(sizes.size() - 2);
-      const int64_t outer =
-          std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
-      sizes.back() *= inner;
-      passes_.emplace_back(outer, reduced, inner);
+      auto at = sizes.end() - 2;  // the axis to reduce
+      const bool short_rows = sizes.back() == 1 && *at < kNarrow;
+      if (short_rows && sizes.size() >= 5 && at[-2] >= *at) at -= 2;
+      const auto product = [](auto begin, auto end) {
+        return std::accumulate(begin, end, int64_t{1}, std::multiplies<>());
+      };
+      passes_.emplace_back(product(sizes.begin(), at), *at, product(at + 1, sizes.end()));
+      at[-1] *= at[1];
+      sizes.erase(at, at + 2);
       partial_bytes_ = std::max(partial_bytes_, size_t(passes_.back().partials()) * bytes_);
       result_bytes_ = std::max(result_bytes_, size_t(passes_.back().results()) * bytes_);
     }

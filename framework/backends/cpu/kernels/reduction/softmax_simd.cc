@@ -24,6 +24,7 @@ class Softmax {
   using V = hn::Vec<D>;
 
   static void softmax(const void* logits, size_t rows, size_t count, void* out) {
+    if (is_narrow(count)) return narrow<false>(at(logits, 0), rows, count, at(out, 0));
     for (size_t i = 0; i < rows; ++i) {
       T* row = at(out, i * count);
       const Sum sum = exponentials(at(logits, i * count), count, row);
@@ -32,6 +33,7 @@ class Softmax {
   }
 
   static void log_softmax(const void* logits, size_t rows, size_t count, void* out) {
+    if (is_narrow(count)) return narrow<true>(at(logits, 0), rows, count, at(out, 0));
     for (size_t i = 0; i < rows; ++i) {
       const T* row = at(logits, i * count);
       T* to = at(out, i * count);
@@ -49,6 +51,10 @@ class Softmax {
 
   static void cross_entropy(const void* logits, const void* targets, size_t rows, size_t count,
                             void* losses, void* probabilities) {
+    if (is_narrow(count)) {
+      return narrow_cross_entropy(at(logits, 0), at(targets, 0), rows, count, at(losses, 0),
+                                  at(probabilities, 0));
+    }
     for (size_t i = 0; i < rows; ++i) {
       const T* row = at(logits, i * count);
       const T* target = at(targets, i * count);
@@ -80,6 +86,10 @@ class Softmax {
 
   static void sparse_cross_entropy(const void* logits, const int64_t* labels, size_t rows,
                                    size_t count, void* losses, void* probabilities) {
+    if (is_narrow(count)) {
+      return narrow_sparse_cross_entropy(at(logits, 0), labels, rows, count, at(losses, 0),
+                                         at(probabilities, 0));
+    }
     for (size_t i = 0; i < rows; ++i) {
       const T* row = at(logits, i * count);
       T* out = at(probabilities, i * count);
@@ -94,35 +104,173 @@ class Softmax {
   template <bool kLog>
   static void columns(const void* logits, size_t count, size_t stride, size_t width, void* work,
                       void* out) {
+    const Columns columns{count, stride, width};
     T* const max = at(work, 0);
     T* const sum = at(work, width);
-    for (size_t i = 0; i < count; ++i) {
-      each(at(logits, i * stride), width, [&](V x, size_t at, size_t many) HWY_ATTR {
-        store(i == 0 ? x : hn::Max(load(max + at, many), x), max + at, many);
-      });
-    }
-    for (size_t i = 0; i < count; ++i) {
-      T* const to = at(out, i * stride);
-      each(at(logits, i * stride), width, [&](V x, size_t at, size_t many) HWY_ATTR {
-        const V e = vec_exp(D(), hn::Sub(x, load(max + at, many)));
-        store(i == 0 ? e : hn::Add(load(sum + at, many), e), sum + at, many);
-        if constexpr (!kLog) store(e, to + at, many);
-      });
-    }
-    each(sum, width, [&](V s, size_t at, size_t many) HWY_ATTR {
-      store(kLog ? vec_log(D(), s) : hn::Div(constant(D(), 1), s), sum + at, many);
-    });
-    for (size_t i = 0; i < count; ++i) {
-      T* const to = at(out, i * stride);
-      each(kLog ? at(logits, i * stride) : to, width, [&](V x, size_t at, size_t many) HWY_ATTR {
-        const V s = load(sum + at, many);
-        const V shifted = kLog ? hn::Sub(x, load(max + at, many)) : x;
-        store(kLog ? hn::Sub(shifted, s) : hn::Mul(shifted, s), to + at, many);
-      });
+    sums<!kLog>(columns, at(logits, 0), max, sum, at(out, 0));
+    if constexpr (kLog) {
+      subtract_logs(columns, at(logits, 0), max, sum, at(out, 0));
+    } else {
+      scale_columns(columns, sum, at(out, 0));
     }
   }
 
  private:
+  // `count` rows of `width` elements, `stride` elements apart.
+  struct Columns {
+    size_t count, stride, width;
+  };
+
+  // The maxima of columns, and the sums of their exponentials, which `out` gets, too.
+  template <bool kStore>
+  static HWY_INLINE void sums(const Columns& columns, const T* logits, T* max, T* sum, T* out) {
+    const auto& [count, stride, width] = columns;
+    for (size_t i = 0; i < count; ++i) {
+      each(logits + i * stride, width, [&](V x, size_t at, size_t many) HWY_ATTR {
+        store(i == 0 ? x : hn::Max(load(max + at, many), x), max + at, many);
+      });
+    }
+    for (size_t i = 0; i < count; ++i) {
+      T* const to = out + i * stride;
+      each(logits + i * stride, width, [&](V x, size_t at, size_t many) HWY_ATTR {
+        const V e = vec_exp(D(), hn::Sub(x, load(max + at, many)));
+        store(i == 0 ? e : hn::Add(load(sum + at, many), e), sum + at, many);
+        if constexpr (kStore) store(e, to + at, many);
+      });
+    }
+  }
+
+  static HWY_INLINE void scale_columns(const Columns& columns, T* sum, T* out) {
+    each(sum, columns.width, [&](V s, size_t at, size_t many) HWY_ATTR {
+      store(hn::Div(constant(D(), 1), s), sum + at, many);
+    });
+    for (size_t i = 0; i < columns.count; ++i) {
+      T* const to = out + i * columns.stride;
+      each(to, columns.width, [&](V e, size_t at, size_t many) HWY_ATTR {
+        store(hn::Mul(e, load(sum + at, many)), to + at, many);
+      });
+    }
+  }
+
+  static HWY_INLINE void subtract_logs(const Columns& columns, const T* logits, const T* max,
+                                       T* sum, T* out) {
+    each(sum, columns.width,
+         [&](V s, size_t at, size_t many) HWY_ATTR { store(vec_log(D(), s), sum + at, many); });
+    for (size_t i = 0; i < columns.count; ++i) {
+      T* const to = out + i * columns.stride;
+      each(logits + i * columns.stride, columns.width, [&](V x, size_t at, size_t many) HWY_ATTR {
+        const V shifted = hn::Sub(x, load(max + at, many));
+        store(hn::Sub(shifted, load(sum + at, many)), to + at, many);
+      });
+    }
+  }
+
+  // Rows of at most half a vector: as many as a vector has lanes are columns of a block, each with
+  // a lane of its own. A row's results don't depend on its place in the block.
+  static constexpr size_t kMostLanes = hn::MaxLanes(D());
+  static bool is_narrow(size_t count) { return count > 0 && 2 * count <= lanes(); }
+  struct Block {
+    HWY_ALIGN T logits[kMostLanes / 2 * kMostLanes];
+    HWY_ALIGN T out[kMostLanes / 2 * kMostLanes];
+    HWY_ALIGN T max[kMostLanes];
+    HWY_ALIGN T sum[kMostLanes];
+  };
+
+  static HWY_INLINE auto places(size_t count) {
+    const hn::RebindToSigned<D> d;
+    return hn::Mul(hn::Iota(d, 0), hn::Set(d, static_cast<hn::TFromD<decltype(d)>>(count)));
+  }
+  static HWY_INLINE void to_columns(const T* rows, size_t many, size_t count, T* block) {
+    for (size_t j = 0; j < count; ++j) {
+      if (many == lanes()) {
+        hn::StoreU(hn::GatherIndex(D(), rows + j, places(count)), D(), block + j * lanes());
+        continue;
+      }
+      for (size_t i = 0; i < lanes(); ++i) {
+        block[j * lanes() + i] = i < many ? rows[i * count + j] : T{0};
+      }
+    }
+  }
+  static HWY_INLINE void to_rows(const T* block, size_t many, size_t count, T* rows) {
+    for (size_t j = 0; j < count; ++j) {
+      if (many == lanes()) {
+        hn::ScatterIndex(hn::LoadU(D(), block + j * lanes()), D(), rows + j, places(count));
+        continue;
+      }
+      for (size_t i = 0; i < many; ++i) rows[i * count + j] = block[j * lanes() + i];
+    }
+  }
+
+  // Calls use(block, first row, number of rows) with the logits of blocks of rows; then rows of
+  // `out` are what the block's `out` has become.
+  template <class F>
+  static HWY_INLINE void each_block(const T* logits, size_t rows, size_t count, T* out, F use) {
+    Block block;
+    for (size_t i = 0; i < rows; i += lanes()) {
+      const size_t many = HWY_MIN(lanes(), rows - i);
+      to_columns(logits + i * count, many, count, block.logits);
+      use(block, i, many);
+      to_rows(block.out, many, count, out + i * count);
+    }
+  }
+  static HWY_INLINE Columns block_columns(size_t count) { return {count, lanes(), lanes()}; }
+
+  template <bool kLog>
+  static void narrow(const T* logits, size_t rows, size_t count, T* out) {
+    const Columns columns = block_columns(count);
+    each_block(logits, rows, count, out, [&](Block& block, size_t, size_t) HWY_ATTR {
+      sums<!kLog>(columns, block.logits, block.max, block.sum, block.out);
+      if constexpr (kLog) {
+        subtract_logs(columns, block.logits, block.max, block.sum, block.out);
+      } else {
+        scale_columns(columns, block.sum, block.out);
+      }
+    });
+  }
+
+  static void narrow_cross_entropy(const T* logits, const T* targets, size_t rows, size_t count,
+                                   T* losses, T* probabilities) {
+    const D d;
+    const Columns columns = block_columns(count);
+    HWY_ALIGN T wanted[kMostLanes / 2 * kMostLanes];
+    each_block(logits, rows, count, probabilities,
+               [&](Block& block, size_t i, size_t many) HWY_ATTR {
+                 sums<true>(columns, block.logits, block.max, block.sum, block.out);
+                 to_columns(targets + i * count, many, count, wanted);
+                 V weights = hn::Zero(d);
+                 V weighted = hn::Zero(d);
+                 for (size_t j = 0; j < count; ++j) {
+                   const V t = hn::Load(d, wanted + j * lanes());
+                   const V shifted =
+                       hn::Sub(hn::Load(d, block.logits + j * lanes()), hn::Load(d, block.max));
+                   weights = hn::Add(weights, t);
+                   const auto counts = hn::Not(hn::Eq(t, hn::Zero(d)));
+                   weighted = hn::Add(weighted, hn::IfThenElseZero(counts, hn::Mul(t, shifted)));
+                 }
+                 const V log = vec_log(d, hn::Load(d, block.sum));
+                 store(hn::Sub(hn::Mul(log, weights), weighted), losses + i, many);
+                 scale_columns(columns, block.sum, block.out);
+               });
+  }
+
+  static void narrow_sparse_cross_entropy(const T* logits, const int64_t* labels, size_t rows,
+                                          size_t count, T* losses, T* probabilities) {
+    const D d;
+    const Columns columns = block_columns(count);
+    each_block(logits, rows, count, probabilities,
+               [&](Block& block, size_t i, size_t many) HWY_ATTR {
+                 sums<true>(columns, block.logits, block.max, block.sum, block.out);
+                 HWY_ALIGN T loss[kMostLanes];
+                 hn::Store(vec_log(d, hn::Load(d, block.sum)), d, loss);
+                 for (size_t k = 0; k < many; ++k) {
+                   const int64_t label = labels[i + k];
+                   const T chosen = label < 0 ? T{0} : block.logits[size_t(label) * lanes() + k];
+                   losses[i + k] = label < 0 ? T{0} : loss[k] - (chosen - block.max[k]);
+                 }
+                 scale_columns(columns, block.sum, block.out);
+               });
+  }
+
   struct Sum {
     V max, exponentials;  // in all lanes
     V last;               // the last vector of exponentials
