@@ -153,18 +153,29 @@ std::map<char, int64_t> sizes_of(const Operand& a, const Operand& b) {
 }
 
 // One product of matrices: labels of both that are kept are its leading axes, labels of both that
-// aren't are summed over.
+// aren't are summed over. Labels have the order that `needed` gives them, so that the result is
+// seldom transposed.
 Operand join(Operand a, Operand b, const Labels& needed) {
   const std::map<char, int64_t> sizes = sizes_of(a, b);
-  // A summed axis of size 1 against a longer one is repeated: here, where both are known.
+  const auto is_of_one = [&](char label) {
+    return contains(a.labels, label) != contains(b.labels, label);
+  };
+  const auto first = std::ranges::find_if(needed, is_of_one);
+  if (first != needed.end() && contains(b.labels, *first)) std::swap(a, b);
   Labels batch;
-  Labels summed;
   Labels only_a;
   Labels only_b;
-  for (const auto& [label, size] : sizes) {
+  for (size_t i = 0; i < needed.size(); ++i) {
+    const char label = needed[i];
     const bool in_a = contains(a.labels, label);
     const bool in_b = contains(b.labels, label);
-    (in_a && in_b ? (contains(needed, label) ? batch : summed) : in_a ? only_a : only_b) += label;
+    if ((!in_a && !in_b) || needed.find(label) != i) continue;
+    (in_a && in_b ? batch : in_a ? only_a : only_b) += label;
+  }
+  // A summed axis of size 1 against a longer one is repeated: here, where both are known.
+  Labels summed;
+  for (char label : a.labels) {
+    if (!contains(needed, label)) summed += label;
   }
   auto total = [&](const Labels& labels) {
     Checked product(1, "einsum");

@@ -2,12 +2,14 @@
 // Values are Keras's (tests/golden) or follow from what a factorization is.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
 
 #include "framework/autodiff/gradient_tape.h"
 #include "framework/core/threads.h"
+#include "framework/graph/trace.h"
 #include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
 
@@ -365,6 +367,21 @@ TEST_CASE("the gradient of a singular matrix's determinant says whose it is") {
   CHECK(message_of<InvalidArgument>([&] { tape.gradient(y, x); }) ==
         "the gradient of det, slogdet or lu_factor: expected matrices that have an inverse, but "
         "number 0 has none (its triangular factor has a 0 on the diagonal).");
+}
+
+TEST_CASE("einsum: a product is made in the order of the result's axes") {
+  const Tensor key = random_tensor({2, 5, 3, 4});
+  const Tensor query = random_tensor({2, 6, 3, 4}, -2, 2, 2);
+  const Tensor scores = ops::einsum("bshd,bthd->bhts", {key, query});
+  check_same(scores, ops::einsum("bthd,bshd->bhts", {query, key}));
+  const Tensor products = ops::expand_dims(query, 2) * ops::expand_dims(key, 1);
+  check_same(scores, ops::transpose(ops::sum(products, -1), {0, 3, 1, 2}), 1e-12);
+  const std::vector<TensorType> types = {type_of(key), type_of(query)};
+  const TracedGraph traced =
+      trace(types, [](const Inputs& in) { return Inputs{ops::einsum("bshd,bthd->bhts", in)}; });
+  const Graph& graph = traced.graph;
+  CHECK(std::ranges::count_if(graph.nodes, [](const Node& n) { return n.is("transpose"); }) == 2);
+  CHECK(graph.nodes.back().is("matmul"));
 }
 
 TEST_CASE("einsum: gradients, and its mistakes") {
