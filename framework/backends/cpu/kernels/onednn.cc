@@ -215,14 +215,20 @@ const dnnl::primitive_attr& attributes() {
   return *result;
 }
 
-dnnl::primitive_attr new_attributes(bool adds) {
+dnnl::primitive_attr new_attributes(bool adds, float scale) {
   dnnl::primitive_attr made;
   made.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  dnnl::post_ops after;
   if (adds) {
-    dnnl::post_ops sum;
-    sum.append_sum();
-    made.set_post_ops(sum);
+    after.append_sum();
+  } else if (scale != 1) {
+#if DNNL_VERSION_MAJOR >= 3
+    after.append_eltwise(dnnl::algorithm::eltwise_linear, scale, 0);
+#else
+    made.set_output_scales(0, {scale});
+#endif
   }
+  made.set_post_ops(after);
   return made;
 }
 

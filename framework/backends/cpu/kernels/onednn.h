@@ -2,6 +2,7 @@
 // Kernels built from oneDNN primitives.
 #pragma once
 
+#include <oneapi/dnnl/dnnl_version.h>
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
@@ -28,11 +29,35 @@ std::optional<Type> compute_type(DType dtype);
 // Attributes of every primitive: the caller provides scratch memory.
 const dnnl::primitive_attr& attributes();
 // An object of one's own, to add to (copies of attributes() would share its object). `adds`: the
-// result is added to what is there.
-dnnl::primitive_attr new_attributes(bool adds);
+// result is added to what is there; else it is multiplied by `scale` before it is stored.
+dnnl::primitive_attr new_attributes(bool adds, float scale = 1);
 
 // `bytes` rounded up to whole cache lines.
 size_t aligned(size_t bytes);
+
+// What chooses an implementation of a primitive: `arguments` are those of its constructor in oneDNN
+// 3, from the operation's kind on, without attributes; oneDNN 2 has them in a description of its
+// own. Empty where there is no implementation.
+template <class Primitive, class... Arguments>
+typename Primitive::primitive_desc choose(const dnnl::primitive_attr& attributes,
+                                          const Arguments&... arguments) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine(), arguments..., attributes, true};
+#else
+  return {typename Primitive::desc(arguments...), attributes, engine(), true};
+#endif
+}
+
+// The same for a gradient of what `forward` computes.
+template <class Primitive, class Forward, class... Arguments>
+typename Primitive::primitive_desc choose_gradient(const Forward& forward,
+                                                   const Arguments&... arguments) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine(), arguments..., forward, attributes(), true};
+#else
+  return {typename Primitive::desc(arguments...), attributes(), engine(), forward, true};
+#endif
+}
 
 // A primitive with its arguments.
 class Step {

@@ -57,10 +57,8 @@ class OnednnProduct : public BlockProduct {
     const Desc a = block_desc(type, shape.m, shape.k, shape.a);
     const Desc b = block_desc(type, shape.k, shape.n, shape.b);
     const Desc out = block_desc(onednn::Type::f32, shape.m, shape.n, shape.out);
-    dnnl::primitive_attr attributes = onednn::new_attributes(shape.add);
-    if (shape.scale != 1) attributes.set_output_scales(0, {static_cast<float>(shape.scale)});
-    const dnnl::matmul::primitive_desc chosen(dnnl::matmul::desc(a, b, out), attributes,
-                                              onednn::engine(), true);
+    const auto chosen = onednn::choose<dnnl::matmul>(
+        onednn::new_attributes(shape.add, static_cast<float>(shape.scale)), a, b, out);
     fast_ = onednn::is_fast(chosen);
     if (!fast_) return;
     scratch_bytes_ = onednn::aligned(chosen.scratchpad_desc().get_size());

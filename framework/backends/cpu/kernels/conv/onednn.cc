@@ -22,19 +22,22 @@ Dims filter_dims(const ConvProblem& problem) {
                       problem.taps);
 }
 
-ConvDescs plain_descs(const ConvProblem& problem, Type type) {
+// In the graph's layouts, or any where they needn't be `plain`.
+struct Plain {
+  bool images = true;
+  bool filter = true;
+};
+ConvDescs descs_of(const ConvProblem& problem, Type type, Plain plain) {
   constexpr std::array<Tag, 3> kChannelsLast = {Tag::nwc, Tag::nhwc, Tag::ndhwc};
   constexpr std::array<Tag, 3> kFilter = {Tag::wio, Tag::hwio, Tag::dhwio};
   constexpr std::array<Tag, 3> kGroupedFilter = {Tag::wigo, Tag::hwigo, Tag::dhwigo};
   const size_t i = problem.spatial() - 1;
-  return {Desc(with_spatial({problem.batch, problem.c_in}, problem.in), type, kChannelsLast[i]),
-          Desc(filter_dims(problem), type, problem.groups == 1 ? kFilter[i] : kGroupedFilter[i]),
-          Desc(with_spatial({problem.batch, problem.c_out}, problem.out), type, kChannelsLast[i]),
+  const Tag images = plain.images ? kChannelsLast[i] : Tag::any;
+  const Tag filter = problem.groups == 1 ? kFilter[i] : kGroupedFilter[i];
+  return {Desc(with_spatial({problem.batch, problem.c_in}, problem.in), type, images),
+          Desc(filter_dims(problem), type, plain.filter ? filter : Tag::any),
+          Desc(with_spatial({problem.batch, problem.c_out}, problem.out), type, images),
           problem.bias ? Desc({problem.c_out}, type, Tag::a) : Desc()};
-}
-
-Desc in_any_layout(const Desc& desc) {
-  return Desc(desc.dims(), static_cast<Type>(desc.data.data_type), Tag::any);
 }
 
 class Maker {
@@ -43,13 +46,8 @@ class Maker {
       : problem_(problem),
         method_(form.method),
         reference_(reference),
-        plain_(plain_descs(problem, type)),
-        requested_(plain_) {
-    requested_.filter = in_any_layout(plain_.filter);
-    if (form.any_layout) {
-      requested_.x = in_any_layout(plain_.x);
-      requested_.y = in_any_layout(plain_.y);
-    }
+        plain_(descs_of(problem, type, {})),
+        requested_(descs_of(problem, type, {.images = !form.any_layout, .filter = false})) {
     for (int64_t d : problem.dilation) dilates_.push_back(d - 1);
   }
 
@@ -61,22 +59,14 @@ class Maker {
         return finish<Forward>(forward, [](const auto& d) {
           return ConvDescs{d.src_desc(), d.weights_desc(), d.dst_desc(), {}};
         });
-      case ConvDirection::InputGrad: {
-        const BackwardData::desc desc(method_, requested_.x, requested_.filter, requested_.y,
-                                      problem_.strides, dilates_, problem_.low, problem_.high);
-        return finish<BackwardData>(
-            {desc, attributes(), engine(), forward, true}, [](const auto& d) {
-              return ConvDescs{d.diff_src_desc(), d.weights_desc(), d.diff_dst_desc(), {}};
-            });
-      }
-      case ConvDirection::FilterGrad: {
-        const BackwardWeights::desc desc(method_, requested_.x, requested_.filter, requested_.y,
-                                         problem_.strides, dilates_, problem_.low, problem_.high);
-        return finish<BackwardWeights>(
-            {desc, attributes(), engine(), forward, true}, [](const auto& d) {
-              return ConvDescs{d.src_desc(), d.diff_weights_desc(), d.diff_dst_desc(), {}};
-            });
-      }
+      case ConvDirection::InputGrad:
+        return finish<BackwardData>(gradient<BackwardData>(forward), [](const auto& d) {
+          return ConvDescs{d.diff_src_desc(), d.weights_desc(), d.diff_dst_desc(), {}};
+        });
+      case ConvDirection::FilterGrad:
+        return finish<BackwardWeights>(gradient<BackwardWeights>(forward), [](const auto& d) {
+          return ConvDescs{d.src_desc(), d.diff_weights_desc(), d.diff_dst_desc(), {}};
+        });
     }
     return {};
   }
@@ -89,12 +79,18 @@ class Maker {
   Forward::primitive_desc forward_desc() const {
     const auto kind = prop_kind::forward_training;
     const auto& [x, filter, y, bias] = requested_;
-    const auto desc = problem_.bias
-                          ? Forward::desc(kind, method_, x, filter, bias, y, problem_.strides,
-                                          dilates_, problem_.low, problem_.high)
-                          : Forward::desc(kind, method_, x, filter, y, problem_.strides, dilates_,
-                                          problem_.low, problem_.high);
-    return {desc, attributes(), engine(), true};
+    const Dims &strides = problem_.strides, &low = problem_.low, &high = problem_.high;
+    return problem_.bias ? choose<Forward>(attributes(), kind, method_, x, filter, bias, y, strides,
+                                           dilates_, low, high)
+                         : choose<Forward>(attributes(), kind, method_, x, filter, y, strides,
+                                           dilates_, low, high);
+  }
+
+  template <class Primitive>
+  typename Primitive::primitive_desc gradient(const Forward::primitive_desc& forward) const {
+    const auto& [x, filter, y, bias] = requested_;
+    return choose_gradient<Primitive>(forward, method_, x, filter, y, problem_.strides, dilates_,
+                                      problem_.low, problem_.high);
   }
 
   // oneDNN 2.6's jit_1x1:avx2 reads memory that it didn't write: filter gradients of strided
@@ -135,7 +131,7 @@ std::vector<Operand> ConvPrimitive::operands(ConvDirection direction) const {
       std::vector<Operand> result = {{DNNL_ARG_SRC, false, 0, x, inner_x},
                                      {DNNL_ARG_WEIGHTS, false, 1, filter, inner_filter},
                                      {DNNL_ARG_DST, true, 0, y, inner_y}};
-      if (bias.data.ndims > 0) result.push_back({DNNL_ARG_BIAS, false, 2, bias, inner_bias});
+      if (bias.get_size() > 0) result.push_back({DNNL_ARG_BIAS, false, 2, bias, inner_bias});
       return result;
     }
     case ConvDirection::InputGrad:

@@ -47,9 +47,8 @@ Desc bias_desc(size_t rank, int64_t n, Type type) {
 // Empty where oneDNN has none.
 dnnl::matmul::primitive_desc matmul_desc(const Desc& a, const Desc& b, const Desc& bias,
                                          const Desc& out) {
-  const auto desc =
-      bias.data.ndims > 0 ? dnnl::matmul::desc(a, b, bias, out) : dnnl::matmul::desc(a, b, out);
-  return {desc, attributes(), engine(), true};
+  return bias.get_size() > 0 ? choose<dnnl::matmul>(attributes(), a, b, bias, out)
+                             : choose<dnnl::matmul>(attributes(), a, b, out);
 }
 
 // How many tiles the rows and columns of the product are divided into.

@@ -81,7 +81,7 @@ class LstmRows {
     const Desc x({rows, k}, Type::f32, Dims{k, 1});
     const Desc kernel({k, n}, Type::f32, Tag::any);
     const Desc out({rows, n}, Type::f32, Dims{n, 1});
-    return {dnnl::matmul::desc(x, kernel, out), new_attributes(!transposed), engine()};
+    return choose<dnnl::matmul>(new_attributes(!transposed), x, kernel, out);
   }
 
   int64_t begin_;
