@@ -69,7 +69,9 @@ class PngDecoder {
     png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
     if constexpr (!kChecksumsMatter) {
       png_set_crc_action(png_, PNG_CRC_QUIET_USE, PNG_CRC_QUIET_USE);
+#ifdef PNG_IGNORE_ADLER32  // libpng 1.6.48 has it where it is built to
       png_set_option(png_, PNG_IGNORE_ADLER32, PNG_OPTION_ON);
+#endif
     }
     png_read_info(png_, info_);
   }
