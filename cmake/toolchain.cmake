@@ -56,14 +56,14 @@ endif()
 # Warnings, for our own code only.
 function(cornu_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra)
-  # g++ 13 and later take a reference to what a handle shares for one to the handle itself.
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
-    target_compile_options(${target} PRIVATE -Wno-dangling-reference)
-  endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # GCC 12 sees overlaps in "literal" + std::string (GCC bug 105329) and uninitialized members in
     # moved std::variants that are not there. Clang and the sanitizers watch over the real ones.
     target_compile_options(${target} PRIVATE -Wno-restrict -Wno-maybe-uninitialized)
+    # GCC 13 and later take a reference to what a handle shares for one to the handle itself.
+    if(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+      target_compile_options(${target} PRIVATE -Wno-dangling-reference)
+    endif()
     if(CORNU_UNITY)  # a source that another file includes is taken for a header
       target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
     endif()
