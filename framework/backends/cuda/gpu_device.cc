@@ -156,19 +156,36 @@ Tensor GpuDevice::upload_large(const Tensor& tensor) {
       std::make_shared<GpuBuffer>(*this, place.block, bytes, GpuBuffer::Kind::Uploaded), 0,
       tensor.shape(), tensor.dtype());
   Staging staging = take_staging(bytes);
-  std::memcpy(staging.block, tensor.raw(), bytes);
-  {
-    const std::lock_guard uploading(upload_mutex_);
-    if (place.free_after) runtime_.wait(upload_stream_, *place.free_after);
-    runtime_.copy_to_gpu(upload_stream_, place.block, staging.block, bytes);
-    staging.free_after = runtime_.record(upload_stream_);
-  }
-  {
-    const auto locked = lock();
-    runtime_.wait(stream_, *staging.free_after);
+  try {
+    copy_through(staging, tensor, place);
+  } catch (...) {
+    drop_staging(staging);
+    throw;
   }
   give_staging(std::move(staging));
   return copy;
+}
+
+void GpuDevice::copy_through(Staging& staging, const Tensor& from, const Upload& to) {
+  std::memcpy(staging.block, from.raw(), from.bytes());
+  {
+    const std::lock_guard uploading(upload_mutex_);
+    if (to.free_after) runtime_.wait(upload_stream_, *to.free_after);
+    runtime_.copy_to_gpu(upload_stream_, to.block, staging.block, from.bytes());
+    staging.free_after = runtime_.record(upload_stream_);
+  }
+  const auto locked = lock();
+  runtime_.wait(stream_, *staging.free_after);
+}
+
+// After an error: the copy may be under way, to memory that is about to be given back, too.
+void GpuDevice::drop_staging(const Staging& staging) noexcept {
+  try {
+    const std::lock_guard uploading(upload_mutex_);
+    runtime_.synchronize(upload_stream_);
+    runtime_.free_pinned(staging.block);
+  } catch (const Error&) {  // the GPU has failed: nobody gets the memory
+  }
 }
 
 // One that is free, or the oldest of several, when its copy has ended.

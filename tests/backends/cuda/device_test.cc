@@ -333,6 +333,24 @@ TEST_CASE("arrays that nobody waits for pass through a few blocks of page-locked
   device.drain();
 }
 
+TEST_CASE("page-locked memory of a copy that fails is there for others") {
+  const auto runtime = cuda::simulated::make_runtime(
+      {.gpus = 1, .memory_bytes = 64 << 20, .pinned_bytes = (2 << 20) + 8192});
+  auto& device = *new cuda::GpuDevice(*runtime, 0, kFirst, 0);  // never destroyed
+  const Tensor x = Tensor::from(numbers((1 << 20) / 4));
+  for (int k = 0; k < 3; ++k) {
+    const cuda::simulated::FailingCopies failing;
+    CHECK_THROWS_AS(device.upload(x), Internal);
+  }
+  const size_t used = device.memory().usage().used;
+  const Tensor copy = device.upload(x);
+  CHECK(device.memory().usage().used == used);  // in the memory of one that failed
+  std::vector<float> found((1 << 20) / 4);
+  device.read(reinterpret_cast<std::byte*>(found.data()), copy.address(), copy.bytes(), nullptr);
+  CHECK(found == numbers((1 << 20) / 4));
+  device.drain();
+}
+
 TEST_CASE("runs that nobody waits for are at most sixteen") {
   const auto runtime = cuda::simulated::make_runtime({.gpus = 1, .memory_bytes = 64 << 20});
   auto& device = *new cuda::GpuDevice(*runtime, 0, kFirst, 0);
