@@ -72,11 +72,13 @@ void ProcessConnection::with_cause(const Call& call) {
 
 void ProcessConnection::all_reduce(int rank, RuntimeStream* stream,
                                    std::span<const Segment> segments, DType dtype, ReduceOp op) {
+  std::shared_ptr<RuntimeEvent> reached = runtime().record(stream);
   with_cause([&] { Connection::all_reduce(rank, stream, segments, dtype, op); });
+  watch_->follow_call(rank, std::move(reached), runtime().record(stream));
 }
 
 void ProcessConnection::check_state(int rank) {
-  if (const std::exception_ptr why = watch_->why_ended()) std::rethrow_exception(why);
+  if (const std::exception_ptr why = watch_->why_ended()) rethrow_copy(why);
   with_cause([&] { Connection::check_state(rank); });
 }
 
@@ -92,7 +94,7 @@ void ProcessConnection::settle() {
   }
   const std::exception_ptr why = watch_->why_ended();
   if (why) forget(why);
-  if (why || failed) std::rethrow_exception(why ? why : failed);
+  if (why || failed) rethrow_copy(why ? why : failed);
 }
 
 namespace {
@@ -214,7 +216,7 @@ class Negotiation {
     }
     void rethrow_if_set() {
       const std::lock_guard lock(mutex_);
-      if (why_) std::rethrow_exception(why_);
+      if (why_) rethrow_copy(why_);
     }
 
    private:
