@@ -33,7 +33,9 @@ ProcessConnection::ProcessConnection(Runtime& runtime, Links links, std::vector<
 
 // Nothing is left to be told of a run that is stopped now.
 ProcessConnection::~ProcessConnection() {
-  watch_->let_go();
+  if (!watch_->let_go()) {
+    for (const auto& link : links()) link->leave();
+  }
   forget(watch_->why_ended());
 }
 

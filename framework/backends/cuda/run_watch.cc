@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/cuda/run_watch.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "framework/core/error.h"
@@ -37,6 +38,14 @@ void RunWatch::State::end(const std::exception_ptr& reason, ProcessGroup::Ending
 
 void RunWatch::State::take_done() {
   while (!runs.empty() && is_done(runtime, *runs.front().done)) runs.pop_front();
+  for (auto& [rank, list] : calls) {
+    while (!list.empty() && is_done(runtime, *list.front().done)) list.pop_front();
+  }
+}
+
+bool RunWatch::State::is_idle() const {
+  return runs.empty() &&
+         std::ranges::all_of(calls, [](const auto& one) { return one.second.empty(); });
 }
 
 RunWatch::RunWatch(Runtime& runtime, std::vector<DeviceCollectives*> links,
@@ -56,12 +65,20 @@ RunWatch::RunWatch(Runtime& runtime, std::vector<DeviceCollectives*> links,
 
 RunWatch::~RunWatch() { let_go(); }
 
-void RunWatch::let_go() {
-  if (!thread_.joinable()) return;
-  state_->end(std::make_exception_ptr(Aborted("Communication between the GPUs of processes was "
-                                              "stopped: the strategy that it belongs to is gone.")),
-              ProcessGroup::Ending::Gone);
-  thread_.join();
+bool RunWatch::let_go() {
+  if (thread_.joinable()) {
+    {
+      const std::lock_guard lock(state_->mutex);
+      state_->take_done();
+      state_->spares_links = state_->is_idle() && !state_->why;
+    }
+    state_->end(
+        std::make_exception_ptr(Aborted("Communication between the GPUs of processes was stopped: "
+                                        "the strategy that it belongs to is gone.")),
+        ProcessGroup::Ending::Gone);
+    thread_.join();
+  }
+  return !state_->spares_links;
 }
 
 std::shared_ptr<const StoppedRun> RunWatch::follow(std::shared_ptr<RuntimeEvent> done) {
@@ -110,6 +127,7 @@ void RunWatch::work() {
     }
     lock.lock();
   }
+  if (state_->spares_links) return;
   lock.unlock();
   for (DeviceCollectives* link : links_) link->abort();
 }
@@ -124,10 +142,9 @@ std::exception_ptr RunWatch::fault() const {
   }
 }
 
-// Called with the state's lock held.
+// Called with the state's lock held, of what isn't done.
 std::exception_ptr RunWatch::overdue() {
   for (auto& [rank, calls] : state_->calls) {
-    while (!calls.empty() && is_done(state_->runtime, *calls.front().done)) calls.pop_front();
     if (calls.empty() || !is_done(state_->runtime, *calls.front().reached)) continue;
     const Clock::time_point now = Clock::now();
     if (!calls.front().since) calls.front().since = now;

@@ -46,8 +46,9 @@ class RunWatch {
   // From now on, of a rank's call that its GPU is in from `reached` to `done`.
   void follow_call(int rank, std::shared_ptr<RuntimeEvent> reached,
                    std::shared_ptr<RuntimeEvent> done);
-  // Stops what is under way, now or when it comes; links are let go when this returns.
-  void let_go();
+  // Stops what is under way, now or when it comes; links are let go when this returns. But false,
+  // and links are left as they are, where nothing is under way and the group hasn't ended.
+  bool let_go();
   // The error that has ended the group; null: it hasn't ended.
   std::exception_ptr why_ended();
   // The same, which comes soon: throws what was seen of another process where it doesn't.
@@ -70,11 +71,13 @@ class RunWatch {
 
     void end(const std::exception_ptr& why, ProcessGroup::Ending ending);
     void take_done();
+    bool is_idle() const;
 
     Runtime& runtime;
     std::mutex mutex;  // guards all that follows
     std::condition_variable changed;
     std::exception_ptr why;                 // the group has ended; null: it hasn't
+    bool spares_links = false;              // nothing is under way that others could hold up
     bool lets_go = false;                   // runs are to be stopped
     std::deque<Run> runs;                   // that may be under way, the oldest first
     std::map<int, std::deque<Call>> calls;  // likewise, by rank

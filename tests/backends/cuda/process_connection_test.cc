@@ -394,6 +394,27 @@ TEST_CASE("a connection that goes while a step is under way stops it") {
   CHECK(contains(error_of([&] { values(Tensor(training.total)); }), "is gone."));
 }
 
+TEST_CASE("links are aborted where something is under way, and left where all is done") {
+  use_simulated_gpus();
+  cuda::Runtime& runtime = cuda::simulated::simulated_runtime();
+  cuda::RuntimeStream* const stream = runtime.make_stream(0);
+  void* const number = runtime.allocate(0, 256);
+  for (const bool is_done : {false, true}) {
+    CAPTURE(is_done);
+    BrokenLink link;
+    link.is_broken = false;
+    const auto process = std::make_shared<Process>(std::make_shared<Meeting>(), 0);
+    cuda::RunWatch watch(runtime, {&link}, process, kLong);
+    const auto reached = runtime.record(stream);
+    runtime.fill(stream, number, 0, 256);
+    watch.follow_call(0, reached, runtime.record(stream));
+    if (is_done) runtime.synchronize(stream);
+    CHECK(watch.let_go() == !is_done);
+    CHECK(link.is_aborted == !is_done);
+  }
+  runtime.synchronize(stream);
+}
+
 TEST_CASE("a step that waits too long for another process ends the group") {
   Training training(std::chrono::milliseconds(30));
   const Tensor stopped = training.run_first();
