@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "framework/core/error.h"
+#include "framework/core/exception_text.h"
 
 namespace cornu::distribute {
 
@@ -32,13 +33,13 @@ bool GroupEnd::set(std::exception_ptr why) {
 void GroupEnd::rethrow_if_set() const {
   if (!is_set_) return;
   const std::lock_guard lock(mutex_);
-  std::rethrow_exception(why_);
+  rethrow_copy(why_);
 }
 
 void GroupEnd::raise(std::exception_ptr why) {
   set(std::move(why));
   const std::lock_guard lock(mutex_);
-  std::rethrow_exception(why_);
+  rethrow_copy(why_);
 }
 
 }  // namespace cornu::distribute

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "framework/core/error.h"
+#include "framework/core/exception_text.h"
 #include "framework/strategy/reduce_elements.h"
 
 namespace cornu::distribute {
@@ -101,7 +102,7 @@ int64_t WorkerCollectives::start(int replica, CollectiveCall call, Wake wake) {
     require_reducible(*call.dtype);
   }
   const std::lock_guard lock(mutex_);
-  if (failed_) std::rethrow_exception(failed_);
+  if (failed_) rethrow_copy(failed_);
   const int64_t ticket = started_[static_cast<size_t>(replica)]++;
   const auto place = static_cast<size_t>(ticket - done_);
   if (place == rounds_.size()) {
@@ -119,7 +120,7 @@ int64_t WorkerCollectives::start(int replica, CollectiveCall call, Wake wake) {
 void WorkerCollectives::await(int replica, int64_t ticket) {
   std::unique_lock lock(mutex_);
   while (done_ <= ticket) {
-    if (failed_) std::rethrow_exception(failed_);
+    if (failed_) rethrow_copy(failed_);
     if (can_work()) {
       work_on_next(lock);
       continue;
@@ -210,7 +211,7 @@ void WorkerCollectives::end_step() {
 std::byte* WorkerCollectives::memory(int replica, size_t bytes) {
   if (replica != 0) return nullptr;
   const std::lock_guard lock(mutex_);
-  if (failed_) std::rethrow_exception(failed_);
+  if (failed_) rethrow_copy(failed_);
   CORNU_ASSERT(working_, ==, false);
   return transport_->memory(bytes);
 }
@@ -272,7 +273,7 @@ bool WorkerCollectives::has_ended() {
 std::optional<PeerLost> WorkerCollectives::lost_peer() {
   const std::lock_guard lock(mutex_);
   try {
-    if (failed_) std::rethrow_exception(failed_);
+    if (failed_) rethrow_copy(failed_);
   } catch (const PeerLost& lost) {
     return lost;
   } catch (const std::exception&) {  // it has ended otherwise
@@ -379,9 +380,9 @@ void WorkerCollectives::broadcast(const Round& round) {
 template <class Call>
 void WorkerCollectives::call_between_steps(const Call& call) {
   std::unique_lock lock(mutex_);
-  if (failed_) std::rethrow_exception(failed_);
+  if (failed_) rethrow_copy(failed_);
   CORNU_ASSERT(rounds_.size(), ==, size_t{0});
-  if (!begin_call()) std::rethrow_exception(failed_);
+  if (!begin_call()) rethrow_copy(failed_);
   lock.unlock();
   std::exception_ptr failed;
   try {
@@ -393,7 +394,7 @@ void WorkerCollectives::call_between_steps(const Call& call) {
   working_ = false;
   if (failed) fail(failed, failed_ ? how_ : ProcessGroup::Ending::Gone);
   for_others_.notify_all();
-  if (failed_) std::rethrow_exception(failed_);
+  if (failed_) rethrow_copy(failed_);
 }
 
 std::vector<std::byte> WorkerCollectives::exchange_bytes(std::span<const std::byte> own) {

@@ -54,8 +54,8 @@ struct CommunicationOptions {
   // is rounded.
   std::optional<DType> compression = {};
   // How long a worker may keep the others waiting in one exchange, in seconds, while it gives signs
-  // of life: callbacks on the chief alone (on_train_end, too) take less. By NCCL, no step of a
-  // program may take longer. None: ten minutes.
+  // of life: callbacks on the chief alone (on_train_end, too) take less. By NCCL, a GPU waits so
+  // long in one reduction. None: ten minutes.
   std::optional<double> timeout_seconds = {};
 };
 

@@ -89,6 +89,19 @@ void Variable::poison(const std::string& why) const {
   ++impl().version;
 }
 
+void VariableAccess::poison_where(const Variable& variable,
+                                  const std::function<bool(const Tensor& value)>& spoilt,
+                                  const std::string& why) {
+  const std::lock_guard lock(traffic().mutex);
+  Variable::Impl& state = variable.impl();
+  const std::shared_ptr<Variable::Impl> original = state.original.lock();
+  if (original && !Variable::is_settled(*original, state)) return;
+  const bool is_written = state.served != state.tickets;
+  if (!is_written && !spoilt(state.value)) return;
+  state.poisoned = why;
+  ++state.version;
+}
+
 // ---- runs ----
 
 void VariableAccess::add(const Variable& variable, bool writes) {

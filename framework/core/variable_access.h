@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,13 @@ class VariableAccess {
   uint64_t version(size_t index) const { return uses_[index].version; }
   // Whether the index-th variable is a copy that had to be brought up to date.
   bool was_stale(size_t index) const { return uses_[index].stale; }
+
+  // Marks the variable's value as spoilt, as Variable::poison does, where `spoilt` says so of what
+  // it has by now, or somebody is writing it. Not what a replica has that isn't up to date: its
+  // next run doesn't begin with that.
+  static void poison_where(const Variable& variable,
+                           const std::function<bool(const Tensor& value)>& spoilt,
+                           const std::string& why);
 
  private:
   struct Use {

@@ -4,6 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include <new>
+
+#include "framework/core/exception_text.h"
 #include "tests/support/layer_conformance.h"
 
 using namespace cornu;
@@ -100,6 +103,26 @@ TEST_CASE("an error gets the innermost place alone") {
   named.add_place("Dense 'dense'");
   CHECK(std::string(named.what()) == "Dense 'dense': expected units");
   CHECK(error.code() == StatusCode::InvalidArgument);
+}
+
+TEST_CASE("an error that several threads have is thrown to each as its own") {
+  const auto shared = std::make_exception_ptr(PeerLost(3, "there:1", 17));
+  for (const char* place : {"Dense 'dense'", "Flatten 'flatten'"}) {
+    try {
+      rethrow_copy(shared);
+    } catch (PeerLost& lost) {
+      lost.add_place(place);
+      CHECK(lost.rank() == 3);
+      CHECK(std::string(lost.what()).starts_with(place));
+    }
+  }
+  CHECK(text_of(shared).starts_with("Lost rank 3"));
+  struct Own : NotFound {
+    using NotFound::NotFound;
+  };
+  const auto own = std::make_exception_ptr(Own("it's gone"));
+  CHECK_THROWS_AS(rethrow_copy(own), Own);
+  CHECK_THROWS_AS(rethrow_copy(std::make_exception_ptr(std::bad_alloc())), std::bad_alloc);
 }
 
 TEST_CASE("a broken invariant names expression, operands and place") {

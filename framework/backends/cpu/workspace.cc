@@ -9,22 +9,22 @@
 namespace cornu::cpu {
 namespace {
 
-using Block = std::shared_ptr<Buffer>;
+using HeldBlock = std::shared_ptr<Buffer>;
 
 struct BlockPool {
   std::mutex mutex;
-  std::vector<Block> free;        // most recently used last
+  std::vector<HeldBlock> free;    // most recently used last
   std::multiset<size_t> demands;  // of the existing programs
   size_t held = 0;
 
   // Removes a free block that is large enough; else one that is too small, to be replaced; else
   // returns null.
-  Block take(size_t bytes) {
+  HeldBlock take(size_t bytes) {
     if (free.empty()) return nullptr;
     auto found = std::find_if(free.rbegin(), free.rend(),
-                              [&](const Block& block) { return block->bytes() >= bytes; });
+                              [&](const HeldBlock& block) { return block->bytes() >= bytes; });
     auto chosen = found == free.rend() ? free.end() - 1 : found.base() - 1;
-    Block block = std::move(*chosen);
+    HeldBlock block = std::move(*chosen);
     free.erase(chosen);
     return block;
   }
@@ -33,7 +33,7 @@ struct BlockPool {
 
   void trim() {
     const size_t most = largest_demand();
-    std::erase_if(free, [&](const Block& block) {
+    std::erase_if(free, [&](const HeldBlock& block) {
       if (block->bytes() <= most) return false;
       held -= block->bytes();
       return true;

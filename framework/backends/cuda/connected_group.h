@@ -48,6 +48,7 @@ class Connection {
   }
 
  protected:
+  Runtime& runtime() const { return runtime_; }
   const Links& links() const { return links_; }
 
  private:

@@ -306,16 +306,59 @@ class While : public Instruction {
   int64_t maximum_;  // -1: unbounded
 };
 
+// Its program is given all rows at once, and tables in their new memory, which most often is the
+// old.
+class UpdateRows : public Instruction {
+ public:
+  UpdateRows(const KernelSpec& spec, GpuDevice& device)
+      : program_(make_program(spec, device, "body")) {
+    for (const TensorType& table : spec.outputs) table_bytes_.push_back(table.bytes());
+  }
+
+  void enqueue(const OpMemory& memory, RunContext& context) override {
+    std::vector<void*> inputs(memory.in.begin(), memory.in.end());
+    for (size_t i = 0; i < table_bytes_.size(); ++i) {
+      void* const table = std::exchange(inputs[kFirstTable + i], memory.out[i]);
+      if (table == memory.out[i]) continue;
+      context.device.runtime().copy(context.device.stream(), memory.out[i], table, table_bytes_[i]);
+    }
+    RunContext inner = within(context);
+    program_->enqueue(
+        {.inputs = inputs, .states = {}, .outputs = memory.out, .workspace = memory.scratch},
+        inner);
+  }
+  std::string describe() const override { return "update_rows\n" + indented(program_->describe()); }
+  size_t scratch_bytes() const override { return program_->workspace_bytes(); }
+  Aliases aliases() const override {
+    Aliases aliases;
+    for (size_t i = 0; i < table_bytes_.size(); ++i) {
+      aliases.emplace_back(static_cast<int>(kFirstTable + i), static_cast<int>(i));
+    }
+    return aliases;
+  }
+  int64_t replayed_nodes() const override {
+    return static_cast<int64_t>(table_bytes_.size()) + program_->replayed_nodes();
+  }
+  void collect(std::vector<LoweredOp*>& ops) override { program_->collect(ops); }
+
+ private:
+  static constexpr size_t kFirstTable = 2;  // behind numbers and values
+
+  std::unique_ptr<Program> program_;
+  std::vector<size_t> table_bytes_;
+};
+
 }  // namespace
 
 bool is_control(const OpDef& op) {
-  return op.name == "cond" || op.name == "scan" || op.name == "while";
+  return op.name == "cond" || op.name == "scan" || op.name == "while" || op.name == "update_rows";
 }
 
 std::unique_ptr<Instruction> make_control(const KernelSpec& spec, GpuDevice& device) {
   if (spec.op.name == "cond") return std::make_unique<Cond>(spec, device);
   if (spec.op.name == "scan") return std::make_unique<Scan>(spec, device);
   if (spec.op.name == "while") return std::make_unique<While>(spec, device);
+  if (spec.op.name == "update_rows") return std::make_unique<UpdateRows>(spec, device);
   return nullptr;
 }
 

@@ -69,6 +69,7 @@ class CudaBackend : public Backend {
       in.push_back(const_cast<std::byte*>(aligned.back().address()));
     }
     const Origin origin = origin_of(inputs);
+    const uint64_t last_run = last_run_of(inputs);
     require_right(origin);
     std::vector<Tensor> outputs;
     std::vector<void*> out;
@@ -76,6 +77,7 @@ class CudaBackend : public Backend {
       outputs.push_back(gpu.empty(type, op.name));
       out.push_back(const_cast<std::byte*>(outputs.back().address()));
       buffer_of(outputs.back()).set_origin(origin);
+      buffer_of(outputs.back()).set_last_run(last_run);
     }
     std::shared_ptr<GpuDevice::CheckedRun> checked;
     {
@@ -86,7 +88,7 @@ class CudaBackend : public Backend {
       RunContext context{.device = gpu, .origin = origin};
       program.enqueue_directly({in, {}, out}, context);
       if (!program.checks()->empty()) {
-        checked = gpu.expect(program.checks(), no_variables(), true);
+        checked = gpu.expect(GpuDevice::next_run_number(), program.checks(), no_variables(), true);
         checked->origin = origin;
       }
     }

@@ -54,6 +54,9 @@ class DeviceCollectives {
   // Waits for the event, and looks after the group meanwhile: when something goes wrong, work that
   // waits for other ranks would never end, and is aborted. Throws then.
   virtual void synchronize(const RuntimeEvent& event) = 0;
+  // This rank calls nothing more, and its GPU is done with what it has called; others may still
+  // wait for what it has sent, which comes to them before this handle is gone. Returns at once.
+  virtual void leave() {}
   // From any thread: ends what the GPU does for the group. Results are undefined then, and the
   // group is of no more use.
   virtual void abort() = 0;

@@ -9,6 +9,7 @@
 #include "framework/backends/cuda/connected_group.h"
 #include "framework/backends/cuda/cuda_backend.h"
 #include "framework/core/error.h"
+#include "framework/core/exception_text.h"
 #include "framework/core/logging.h"
 #include "framework/graph/launches.h"
 #include "framework/graph/program_facts.h"
@@ -203,14 +204,16 @@ namespace {
 // A replica's part of a run.
 class GpuLaunch {
  public:
-  // `writes`: whether it writes variables; `written`: those that any replica writes.
-  GpuLaunch(Launch& launch, const LaunchRun& run, size_t index, bool writes,
+  // `number`: that of the run, which all replicas share. `writes`: whether it writes variables;
+  // `written`: those that any replica writes.
+  GpuLaunch(Launch& launch, const LaunchRun& run, size_t index, uint64_t number, bool writes,
             std::shared_ptr<const std::vector<Variable>> written)
       : launch_(launch),
         executable_(static_cast<CudaExecutable&>(*launch.executable)),
         device_(gpu_device(launch.device.index)),
         run_(run),
         index_(index),
+        number_(number),
         writes_(writes),
         written_(std::move(written)) {}
 
@@ -234,7 +237,6 @@ class GpuLaunch {
     allocate_outputs(graph, outputs);
     std::shared_ptr<GpuDevice::CheckedRun> checked;
     std::shared_ptr<RuntimeEvent> done;
-    device_.look_at_status();
     if (recorded) recorded->program = executable_.facts(device_);
     {
       const auto lock = device_.lock();
@@ -251,7 +253,8 @@ class GpuLaunch {
       // What is written behind a run that has refused something depends on it, perhaps.
       if (may_refuse || others || (writes_ && device_.is_expecting())) {
         // Nobody else tells the caller what a function without variables has refused.
-        checked = device_.expect(prepared.checks(), written_, may_refuse && written_->empty());
+        checked =
+            device_.expect(number_, prepared.checks(), written_, may_refuse && written_->empty());
       }
       done = checked ? checked->done : device_.runtime().record(device_.stream());
       if (others) add_origin(origin, others->follow(done));
@@ -286,11 +289,22 @@ class GpuLaunch {
     return origin;
   }
 
+  // That of the operands where nothing is refused unseen, and no replica gives this one anything.
+  uint64_t last_run() const {
+    if (!written_->empty() || (launch_.group && launch_.group->size() > 1)) return number_;
+    uint64_t last = last_run_of(launch_.inputs);
+    for (size_t i = 0; i < launch_.variables.size(); ++i) {
+      last = std::max(last, buffer_of(run_.current(index_, i)).last_run());
+    }
+    return last;
+  }
+
   // Each is there when the run is done, and is what it should be unless the origin was stopped.
   void mark_results(const std::shared_ptr<RuntimeEvent>& done, const Origin& origin) const {
-    const auto mark = [&](const Tensor& result) {
+    const auto mark = [&, last = last_run()](const Tensor& result) {
       buffer_of(result).set_ready(done);
       buffer_of(result).set_origin(origin);
+      buffer_of(result).set_last_run(last);
     };
     for (const Tensor& output : launch_.outputs) mark(output);
     for (size_t i = 0; i < launch_.variables.size(); ++i) {
@@ -310,6 +324,7 @@ class GpuLaunch {
   GpuDevice& device_;
   const LaunchRun& run_;
   size_t index_;
+  uint64_t number_;
   bool writes_;
   std::shared_ptr<const std::vector<Variable>> written_;
 };
@@ -338,9 +353,38 @@ void forget_refused(std::span<const Launch> launches, const std::string& why) {
   }
 }
 
+// What runs before these have refused is told before anybody has the variables: those that have
+// been given other values since are right.
+void tell_refused(std::span<const Launch> launches) {
+  std::exception_ptr refused;
+  for (const Launch& launch : launches) {
+    try {
+      gpu_device(launch.device.index).look_at_status();
+    } catch (const std::exception&) {
+      if (!refused) refused = std::current_exception();
+    }
+  }
+  if (!refused) return;
+  for (const Launch& launch : launches) {
+    if (launch.group) launch.group->abort(text_of(refused));
+  }
+  std::rethrow_exception(refused);
+}
+
+// Variables have the run's number before any replica's GPU may have found what poisons all of them.
+void number_written(std::span<const Launch> launches, const LaunchRun& run, uint64_t number) {
+  for (size_t i = 0; i < launches.size(); ++i) {
+    const auto& executable = static_cast<const CudaExecutable&>(*launches[i].executable);
+    for (size_t k = 0; k < launches[i].variables.size(); ++k) {
+      if (executable.writes(k)) buffer_of(run.current(i, k)).set_last_run(number);
+    }
+  }
+}
+
 }  // namespace
 
 void run_launches(std::span<Launch> launches) {
+  tell_refused(launches);
   LaunchRun run(launches, [](const Executable& executable, size_t state) {
     return static_cast<const CudaExecutable&>(executable).writes(state);
   });
@@ -360,13 +404,15 @@ void run_launches(std::span<Launch> launches) {
     writes.push_back(!own.empty());
     written->insert(written->end(), own.begin(), own.end());
   }
+  const uint64_t number = GpuDevice::next_run_number();
+  number_written(launches, run, number);
   std::vector<std::shared_ptr<RuntimeEvent>> checked(launches.size());
   std::vector<ProgramRun> recorded(ProgramRecorder::is_any_recording() ? launches.size() : 0);
   try {
     run([&](size_t index, bool& touched) {
       Launch& launch = launches[index];
       try {
-        checked[index] = GpuLaunch(launch, run, index, writes[index] != 0, written)(
+        checked[index] = GpuLaunch(launch, run, index, number, writes[index] != 0, written)(
             touched, recorded.empty() ? nullptr : &recorded[index]);
       } catch (const Error&) {  // perhaps of rubbish that it got since another replica has failed
         auto* connected = dynamic_cast<ConnectedGroup*>(launch.group);

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "framework/core/error.h"
 #include "framework/core/exception_text.h"
+#include "framework/core/variable_access.h"
 
 namespace cornu::cuda {
 namespace {
@@ -55,7 +57,7 @@ void GpuBuffer::copy_to_host(size_t offset, std::span<std::byte> to) const {
 }
 
 std::shared_ptr<Buffer> GpuBuffer::clone(size_t offset, size_t bytes) const {
-  return owner_.clone(data() + offset, bytes, origin_);
+  return owner_.clone(*this, data() + offset, bytes);
 }
 
 GpuBuffer& buffer_of(const Tensor& tensor) { return static_cast<GpuBuffer&>(*tensor.buffer()); }
@@ -64,6 +66,12 @@ Origin origin_of(std::span<const Tensor> tensors) {
   Origin origin;
   for (const Tensor& tensor : tensors) add_origin(origin, buffer_of(tensor).origin());
   return origin;
+}
+
+uint64_t last_run_of(std::span<const Tensor> tensors) {
+  uint64_t last = 0;
+  for (const Tensor& tensor : tensors) last = std::max(last, buffer_of(tensor).last_run());
+  return last;
 }
 
 GpuDevice::GpuDevice(Runtime& runtime, int gpu, const Device& device, size_t limit)
@@ -156,19 +164,36 @@ Tensor GpuDevice::upload_large(const Tensor& tensor) {
       std::make_shared<GpuBuffer>(*this, place.block, bytes, GpuBuffer::Kind::Uploaded), 0,
       tensor.shape(), tensor.dtype());
   Staging staging = take_staging(bytes);
-  std::memcpy(staging.block, tensor.raw(), bytes);
-  {
-    const std::lock_guard uploading(upload_mutex_);
-    if (place.free_after) runtime_.wait(upload_stream_, *place.free_after);
-    runtime_.copy_to_gpu(upload_stream_, place.block, staging.block, bytes);
-    staging.free_after = runtime_.record(upload_stream_);
-  }
-  {
-    const auto locked = lock();
-    runtime_.wait(stream_, *staging.free_after);
+  try {
+    copy_through(staging, tensor, place);
+  } catch (...) {
+    drop_staging(staging);
+    throw;
   }
   give_staging(std::move(staging));
   return copy;
+}
+
+void GpuDevice::copy_through(Staging& staging, const Tensor& from, const Upload& to) {
+  std::memcpy(staging.block, from.raw(), from.bytes());
+  {
+    const std::lock_guard uploading(upload_mutex_);
+    if (to.free_after) runtime_.wait(upload_stream_, *to.free_after);
+    runtime_.copy_to_gpu(upload_stream_, to.block, staging.block, from.bytes());
+    staging.free_after = runtime_.record(upload_stream_);
+  }
+  const auto locked = lock();
+  runtime_.wait(stream_, *staging.free_after);
+}
+
+// After an error: the copy may be under way, to memory that is about to be given back, too.
+void GpuDevice::drop_staging(const Staging& staging) noexcept {
+  try {
+    const std::lock_guard uploading(upload_mutex_);
+    runtime_.synchronize(upload_stream_);
+    runtime_.free_pinned(staging.block);
+  } catch (const Error&) {  // the GPU has failed: nobody gets the memory
+  }
 }
 
 // One that is free, or the oldest of several, when its copy has ended.
@@ -283,6 +308,7 @@ void GpuDevice::give_kept_uploads() {
 Tensor GpuDevice::copy_from(GpuDevice& other, const Tensor& tensor) {
   Tensor copy = empty(type_of(tensor), "an array of another GPU");
   buffer_of(copy).set_origin(buffer_of(tensor).origin());
+  buffer_of(copy).set_last_run(buffer_of(tensor).last_run());
   const std::lock_guard ordering(order_of_gpus());
   const std::shared_ptr<RuntimeEvent> there = other.record();
   std::shared_ptr<RuntimeEvent> copied;
@@ -316,10 +342,11 @@ void GpuDevice::read(std::byte* to, const std::byte* from, size_t bytes,
   look_at_companions();
 }
 
-std::shared_ptr<GpuBuffer> GpuDevice::clone(const std::byte* from, size_t bytes,
-                                            const Origin& origin) {
+std::shared_ptr<GpuBuffer> GpuDevice::clone(const GpuBuffer& array, const std::byte* from,
+                                            size_t bytes) {
   std::shared_ptr<GpuBuffer> copy = allocate(bytes, "a copy of an array");
-  copy->set_origin(origin);
+  copy->set_origin(array.origin());
+  copy->set_last_run(array.last_run());
   const auto locked = lock();
   runtime_.copy(stream_, copy->data(), from, bytes);
   return copy;
@@ -327,19 +354,25 @@ std::shared_ptr<GpuBuffer> GpuDevice::clone(const std::byte* from, size_t bytes,
 
 Tensor GpuDevice::aligned(const Tensor& tensor) {
   if (reinterpret_cast<uintptr_t>(tensor.address()) % kPlaceAlignment == 0) return tensor;
-  return Tensor::from_buffer(clone(tensor.address(), tensor.bytes(), buffer_of(tensor).origin()), 0,
+  return Tensor::from_buffer(clone(buffer_of(tensor), tensor.address(), tensor.bytes()), 0,
                              tensor.shape(), tensor.dtype());
 }
 
+uint64_t GpuDevice::next_run_number() {
+  static std::atomic<uint64_t> count = 0;
+  return ++count;
+}
+
 std::shared_ptr<GpuDevice::CheckedRun> GpuDevice::expect(
-    std::shared_ptr<const Checks> checks, std::shared_ptr<const std::vector<Variable>> variables,
-    bool awaited) {
+    uint64_t number, std::shared_ptr<const Checks> checks,
+    std::shared_ptr<const std::vector<Variable>> variables, bool awaited) {
   if (expected_.size() == kReports - 1) {
     runtime_.synchronize(*expected_.front()->done);
     if (const std::exception_ptr refused = next_refused(); refused && !untold_) untold_ = refused;
   }
   next_reported_ = next_reported_ % (kReports - 1) + 1;  // the first one is forget_refused's
   auto run = std::make_shared<CheckedRun>();
+  run->number = number;
   run->checks = std::move(checks);
   run->variables = std::move(variables);
   run->awaited = awaited;
@@ -364,7 +397,7 @@ void GpuDevice::settle(const CheckedRun& run) {
     refused = run.refused;
   }
   let_go();
-  if (refused) std::rethrow_exception(refused);
+  if (refused) rethrow_copy(refused);
 }
 
 void GpuDevice::look_at_status() {
@@ -375,7 +408,7 @@ void GpuDevice::look_at_status() {
     if (!refused) refused = next_refused();
   }
   let_go();
-  if (refused) std::rethrow_exception(refused);
+  if (refused) rethrow_copy(refused);
 }
 
 // Without the lock: the last handles of variables may be a run's, whose memory may be other GPUs'.
@@ -410,7 +443,7 @@ std::exception_ptr GpuDevice::next_refused() {
                           stopped);
     }
     try {
-      if (stopped) std::rethrow_exception(stopped);
+      if (stopped) rethrow_copy(stopped);
       for (const auto& one : runs) {
         if (const auto found = one->checks->find(number); found != one->checks->end()) {
           found->second(value);
@@ -467,8 +500,13 @@ GpuDevice::CheckedRuns GpuDevice::take_refused(const std::string& why,
   runtime_.fill(stream_, status_, 0, kStatusBytes);
   CheckedRuns runs = std::exchange(expected_, {});
   finished_.insert(finished_.end(), runs.begin(), runs.end());
+  // Threads may have enqueued them in another order than that of their numbers.
+  uint64_t first = std::numeric_limits<uint64_t>::max();
+  for (const auto& run : runs) first = std::min(first, run->number);
+  const auto depends = [&](const Tensor& value) { return buffer_of(value).last_run() >= first; };
   for (const auto& run : runs) {
-    for (const Variable& variable : *run->variables) variable.poison(why);
+    for (const Variable& variable : *run->variables)
+      VariableAccess::poison_where(variable, depends, why);
     run->refused =
         cause ? cause
               : std::make_exception_ptr(FailedPrecondition(fmt::format(

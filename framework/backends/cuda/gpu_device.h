@@ -2,6 +2,8 @@
 // A logical GPU: its memory, its stream, and what is still to be known of the work on it.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <functional>
@@ -43,6 +45,9 @@ class GpuBuffer : public Buffer {
   // What its value depends on.
   const Origin& origin() const { return origin_; }
   void set_origin(Origin origin) { origin_ = std::move(origin); }
+  // The last run that it depends on of those that may have been refused something unseen; 0: none.
+  uint64_t last_run() const { return last_run_; }
+  void set_last_run(uint64_t number) { last_run_ = number; }
 
   void copy_to_host(size_t offset, std::span<std::byte> to) const override;
   std::shared_ptr<Buffer> clone(size_t offset, size_t bytes) const override;
@@ -53,10 +58,13 @@ class GpuBuffer : public Buffer {
   Kind kind_;
   std::shared_ptr<RuntimeEvent> ready_;
   Origin origin_;
+  std::atomic<uint64_t> last_run_ = 0;
 };
 
 // Of a tensor that lies on a GPU.
 GpuBuffer& buffer_of(const Tensor& tensor);
+// The last run that any of these depends on, which lie on GPUs.
+uint64_t last_run_of(std::span<const Tensor> tensors);
 // What these tensors, which lie on GPUs, depend on.
 Origin origin_of(std::span<const Tensor> tensors);
 
@@ -66,7 +74,7 @@ Origin origin_of(std::span<const Tensor> tensors);
 //
 // Kernels that refuse a value (a label, an index) note it, and the first thing that waits for them
 // throws: a read of any array of the device, or its next run. Variables that were written since
-// then are poisoned.
+// then are poisoned, unless they have been given values since that depend on none of these runs.
 class GpuDevice {
  public:
   // `limit`: of memory, in bytes; 0: none.
@@ -95,7 +103,8 @@ class GpuDevice {
   // Copies to the host what `from` holds when `ready` has happened (null: when everything that is
   // enqueued is done). Throws what kernels have refused until then.
   void read(std::byte* to, const std::byte* from, size_t bytes, const RuntimeEvent* ready);
-  std::shared_ptr<GpuBuffer> clone(const std::byte* from, size_t bytes, const Origin& origin);
+  // A copy of a part of an array.
+  std::shared_ptr<GpuBuffer> clone(const GpuBuffer& array, const std::byte* from, size_t bytes);
   // The tensor, or a copy where it doesn't lie as kernels read: rows of another one may begin at
   // any byte.
   Tensor aligned(const Tensor& tensor);
@@ -105,6 +114,7 @@ class GpuDevice {
   // A run in which kernels may refuse something, which may be stopped, or which comes behind such a
   // one.
   struct CheckedRun {
+    uint64_t number = 0;
     std::shared_ptr<RuntimeEvent> done;
     std::shared_ptr<const Checks> checks;
     std::shared_ptr<const std::vector<Variable>> variables;  // that any replica writes in it
@@ -113,9 +123,11 @@ class GpuDevice {
     int64_t* reported = nullptr;  // number and value, page-locked
     std::exception_ptr refused;   // guarded by the lock
   };
+  // For what replicas do together; later ones have larger numbers.
+  static uint64_t next_run_number();
   // Called with the lock held when such a run has been enqueued. `awaited`: the caller will call
   // settle, and nobody else is told.
-  std::shared_ptr<CheckedRun> expect(std::shared_ptr<const Checks> checks,
+  std::shared_ptr<CheckedRun> expect(uint64_t number, std::shared_ptr<const Checks> checks,
                                      std::shared_ptr<const std::vector<Variable>> variables,
                                      bool awaited);
   // Whether what such runs have done is still to be looked at. Called with the lock held.
@@ -170,6 +182,8 @@ class GpuDevice {
   void give_upload(std::byte* block, size_t bytes) noexcept;
   void give_kept_uploads();
   Tensor upload_large(const Tensor& tensor);
+  void copy_through(Staging& staging, const Tensor& from, const Upload& to);
+  void drop_staging(const Staging& staging) noexcept;
   void free_staging(const Staging& staging);
   void give_up_staging();
   void look_at_companions();

@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
 #include "framework/backends/cuda/passes/group_alike.h"
 #include "framework/backends/cuda/passes/passes.h"
 #include "framework/backends/cuda/program.h"
 #include "framework/graph/backend.h"
 #include "framework/graph/passes/pass.h"
+#include "framework/graph/passes/update_rows.h"
 
 namespace cornu::cuda {
+namespace {
+
+// All rows at once. A smaller table is read and written in less time than it takes to launch what
+// looks for rows.
+const passes::RowUpdateChoices kRowUpdates = {.least_bytes = int64_t{1} << 20,
+                                              .block_bytes = std::numeric_limits<int64_t>::max()};
+
+}  // namespace
 
 Graph optimize(Graph graph, passes::Dump& dump) {
   const passes::Evaluator evaluate = [](const OpDef& op, std::span<const Tensor> inputs,
@@ -22,6 +33,7 @@ Graph optimize(Graph graph, passes::Dump& dump) {
   run("layout", passes::layout(graph));
   run("fuse_kernels", fuse_kernels(graph));
   run("simplify", passes::simplify(graph, evaluate));
+  run("update_rows", passes::update_rows(graph, kRowUpdates));
   run("fuse_rows", fuse_rows(graph));
   run("fuse_moments", fuse_moments(graph));
   run("flatten_vectors", flatten_vectors(graph));

@@ -33,7 +33,9 @@ ProcessConnection::ProcessConnection(Runtime& runtime, Links links, std::vector<
 
 // Nothing is left to be told of a run that is stopped now.
 ProcessConnection::~ProcessConnection() {
-  watch_->let_go();
+  if (!watch_->let_go()) {
+    for (const auto& link : links()) link->leave();
+  }
   forget(watch_->why_ended());
 }
 
@@ -72,11 +74,13 @@ void ProcessConnection::with_cause(const Call& call) {
 
 void ProcessConnection::all_reduce(int rank, RuntimeStream* stream,
                                    std::span<const Segment> segments, DType dtype, ReduceOp op) {
+  std::shared_ptr<RuntimeEvent> reached = runtime().record(stream);
   with_cause([&] { Connection::all_reduce(rank, stream, segments, dtype, op); });
+  watch_->follow_call(rank, std::move(reached), runtime().record(stream));
 }
 
 void ProcessConnection::check_state(int rank) {
-  if (const std::exception_ptr why = watch_->why_ended()) std::rethrow_exception(why);
+  if (const std::exception_ptr why = watch_->why_ended()) rethrow_copy(why);
   with_cause([&] { Connection::check_state(rank); });
 }
 
@@ -92,7 +96,7 @@ void ProcessConnection::settle() {
   }
   const std::exception_ptr why = watch_->why_ended();
   if (why) forget(why);
-  if (why || failed) std::rethrow_exception(why ? why : failed);
+  if (why || failed) rethrow_copy(why ? why : failed);
 }
 
 namespace {
@@ -214,7 +218,7 @@ class Negotiation {
     }
     void rethrow_if_set() {
       const std::lock_guard lock(mutex_);
-      if (why_) std::rethrow_exception(why_);
+      if (why_) rethrow_copy(why_);
     }
 
    private:

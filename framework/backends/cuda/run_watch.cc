@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/cuda/run_watch.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "framework/core/error.h"
+#include "framework/core/exception_text.h"
 
 namespace cornu::cuda {
 namespace {
@@ -29,15 +31,21 @@ void RunWatch::State::end(const std::exception_ptr& reason, ProcessGroup::Ending
   if (ending == ProcessGroup::Ending::Gone && !std::exchange(lets_go, true)) {
     take_done();
     for (const Run& run : std::exchange(runs, {})) run.outcome->stop(why);
+    calls.clear();
   }
   changed.notify_all();
 }
 
 void RunWatch::State::take_done() {
-  while (!runs.empty() && is_done(runtime, *runs.front().done)) {
-    runs.pop_front();
-    since = Clock::now();
+  while (!runs.empty() && is_done(runtime, *runs.front().done)) runs.pop_front();
+  for (auto& [rank, list] : calls) {
+    while (!list.empty() && is_done(runtime, *list.front().done)) list.pop_front();
   }
+}
+
+bool RunWatch::State::is_idle() const {
+  return runs.empty() &&
+         std::ranges::all_of(calls, [](const auto& one) { return one.second.empty(); });
 }
 
 RunWatch::RunWatch(Runtime& runtime, std::vector<DeviceCollectives*> links,
@@ -57,12 +65,20 @@ RunWatch::RunWatch(Runtime& runtime, std::vector<DeviceCollectives*> links,
 
 RunWatch::~RunWatch() { let_go(); }
 
-void RunWatch::let_go() {
-  if (!thread_.joinable()) return;
-  state_->end(std::make_exception_ptr(Aborted("Communication between the GPUs of processes was "
-                                              "stopped: the strategy that it belongs to is gone.")),
-              ProcessGroup::Ending::Gone);
-  thread_.join();
+bool RunWatch::let_go() {
+  if (thread_.joinable()) {
+    {
+      const std::lock_guard lock(state_->mutex);
+      state_->take_done();
+      state_->spares_links = state_->is_idle() && !state_->why;
+    }
+    state_->end(
+        std::make_exception_ptr(Aborted("Communication between the GPUs of processes was stopped: "
+                                        "the strategy that it belongs to is gone.")),
+        ProcessGroup::Ending::Gone);
+    thread_.join();
+  }
+  return !state_->spares_links;
 }
 
 std::shared_ptr<const StoppedRun> RunWatch::follow(std::shared_ptr<RuntimeEvent> done) {
@@ -72,9 +88,14 @@ std::shared_ptr<const StoppedRun> RunWatch::follow(std::shared_ptr<RuntimeEvent>
     outcome->stop(state_->why);
     return outcome;
   }
-  if (state_->runs.empty()) state_->since = Clock::now();
   state_->runs.push_back({std::move(done), outcome});
   return outcome;
+}
+
+void RunWatch::follow_call(int rank, std::shared_ptr<RuntimeEvent> reached,
+                           std::shared_ptr<RuntimeEvent> done) {
+  const std::lock_guard lock(state_->mutex);
+  if (!state_->lets_go) state_->calls[rank].push_back({std::move(reached), std::move(done)});
 }
 
 std::exception_ptr RunWatch::why_ended() {
@@ -85,7 +106,7 @@ std::exception_ptr RunWatch::why_ended() {
 void RunWatch::throw_cause(const std::exception_ptr& seen) {
   std::unique_lock lock(state_->mutex);
   state_->changed.wait_for(lock, patience_, [&] { return state_->why != nullptr; });
-  std::rethrow_exception(state_->why ? state_->why : seen);
+  rethrow_copy(state_->why ? state_->why : seen);
 }
 
 void RunWatch::work() {
@@ -106,6 +127,7 @@ void RunWatch::work() {
     }
     lock.lock();
   }
+  if (state_->spares_links) return;
   lock.unlock();
   for (DeviceCollectives* link : links_) link->abort();
 }
@@ -120,13 +142,20 @@ std::exception_ptr RunWatch::fault() const {
   }
 }
 
-// Called with the state's lock held.
-std::exception_ptr RunWatch::overdue() const {
-  if (state_->runs.empty() || Clock::now() - state_->since < timeout_) return nullptr;
-  return std::make_exception_ptr(DeadlineExceeded(fmt::format(
-      "Collective on GPUs: a step has taken {:g} s, in which no GPU of this process or of another "
-      "one came to its end. CommunicationOptions' timeout_seconds says how long to wait.",
-      std::chrono::duration<double>(timeout_).count())));
+// Called with the state's lock held, of what isn't done.
+std::exception_ptr RunWatch::overdue() {
+  for (auto& [rank, calls] : state_->calls) {
+    if (calls.empty() || !is_done(state_->runtime, *calls.front().reached)) continue;
+    const Clock::time_point now = Clock::now();
+    if (!calls.front().since) calls.front().since = now;
+    if (now - *calls.front().since >= timeout_) {
+      return std::make_exception_ptr(DeadlineExceeded(fmt::format(
+          "Collective on GPUs: the GPU of rank {} has waited {:g} s for those of other processes. "
+          "CommunicationOptions' timeout_seconds says how long to wait.",
+          rank, std::chrono::duration<double>(timeout_).count())));
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace cornu::cuda

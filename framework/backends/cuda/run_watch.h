@@ -7,8 +7,10 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -20,8 +22,9 @@ namespace cornu::cuda {
 
 // A thread that looks after the runs of a process's GPUs with those of other ones, several times a
 // second. It lets go those that wait for processes that are gone, as the group says, and ends the
-// group when the library reports a fault, or a run takes longer than `timeout`. A run that isn't
-// done when its GPUs are let go is stopped: its results aren't known to be right.
+// group when the library reports a fault, or a GPU is in one call of the group for longer than
+// `timeout`: what it computes between calls may take as long as it likes. A run that isn't done
+// when its GPUs are let go is stopped: its results aren't known to be right.
 class RunWatch {
  public:
   // A process that is gone shows in the library before it does in the group: by then, it does
@@ -40,8 +43,12 @@ class RunWatch {
   // From now on, of a run that will be `done`. Runs of one GPU come in their order; all that come
   // behind one that was stopped are.
   std::shared_ptr<const StoppedRun> follow(std::shared_ptr<RuntimeEvent> done);
-  // Stops what is under way, now or when it comes; links are let go when this returns.
-  void let_go();
+  // From now on, of a rank's call that its GPU is in from `reached` to `done`.
+  void follow_call(int rank, std::shared_ptr<RuntimeEvent> reached,
+                   std::shared_ptr<RuntimeEvent> done);
+  // Stops what is under way, now or when it comes; links are let go when this returns. But false,
+  // and links are left as they are, where nothing is under way and the group hasn't ended.
+  bool let_go();
   // The error that has ended the group; null: it hasn't ended.
   std::exception_ptr why_ended();
   // The same, which comes soon: throws what was seen of another process where it doesn't.
@@ -53,25 +60,32 @@ class RunWatch {
     std::shared_ptr<RuntimeEvent> done;
     std::shared_ptr<StoppedRun> outcome;
   };
+  struct Call {
+    std::shared_ptr<RuntimeEvent> reached;
+    std::shared_ptr<RuntimeEvent> done;
+    std::optional<Clock::time_point> since = {};  // when it was seen to be reached
+  };
   // What the group's end reaches, which may come when the watch is gone.
   struct State {
     explicit State(Runtime& of) : runtime(of) {}
 
     void end(const std::exception_ptr& why, ProcessGroup::Ending ending);
     void take_done();
+    bool is_idle() const;
 
     Runtime& runtime;
     std::mutex mutex;  // guards all that follows
     std::condition_variable changed;
-    std::exception_ptr why;        // the group has ended; null: it hasn't
-    bool lets_go = false;          // runs are to be stopped
-    std::deque<Run> runs;          // that may be under way, the oldest first
-    Clock::time_point since = {};  // when the oldest one became the oldest
+    std::exception_ptr why;                 // the group has ended; null: it hasn't
+    bool spares_links = false;              // nothing is under way that others could hold up
+    bool lets_go = false;                   // runs are to be stopped
+    std::deque<Run> runs;                   // that may be under way, the oldest first
+    std::map<int, std::deque<Call>> calls;  // likewise, by rank
   };
 
   void work();
   std::exception_ptr fault() const;
-  std::exception_ptr overdue() const;
+  std::exception_ptr overdue();
 
   const std::vector<DeviceCollectives*> links_;
   const std::weak_ptr<ProcessGroup> processes_;

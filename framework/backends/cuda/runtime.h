@@ -203,6 +203,6 @@ class Runtime {
 // What the library exports as `cornu_cuda_runtime`: null, and why in `error`, when there is no GPU
 // that it could use. `version` must be kRuntimeVersion.
 using MakeRuntime = Runtime* (*)(int version, std::string& error);
-inline constexpr int kRuntimeVersion = 6;
+inline constexpr int kRuntimeVersion = 7;
 
 }  // namespace cornu::cuda

@@ -8,6 +8,8 @@
 #include <memory>
 #include <utility>
 
+#include "framework/core/exception_text.h"
+
 namespace cornu::cuda {
 
 // Thread-safe; stop() is called once at most.
@@ -48,7 +50,7 @@ inline void add_origin(Origin& origin, const Origin& other) {
 
 // Throws where the value isn't known to be right.
 inline void require_right(const Origin& origin) {
-  if (const std::exception_ptr why = origin ? origin->why() : nullptr) std::rethrow_exception(why);
+  if (const std::exception_ptr why = origin ? origin->why() : nullptr) rethrow_copy(why);
 }
 
 }  // namespace cornu::cuda

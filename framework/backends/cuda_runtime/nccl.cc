@@ -19,7 +19,8 @@ namespace {
 // clang-format off
 #define CORNU_NCCL_FUNCTIONS(FUNCTION) \
   FUNCTION(ncclAllGather) FUNCTION(ncclAllReduce) FUNCTION(ncclBroadcast) FUNCTION(ncclCommAbort) \
-  FUNCTION(ncclCommDestroy) FUNCTION(ncclCommGetAsyncError) FUNCTION(ncclCommInitRankConfig) \
+  FUNCTION(ncclCommDestroy) FUNCTION(ncclCommFinalize) FUNCTION(ncclCommGetAsyncError) \
+  FUNCTION(ncclCommInitRankConfig) \
   FUNCTION(ncclGetErrorString) FUNCTION(ncclGetLastError) FUNCTION(ncclGetUniqueId) \
   FUNCTION(ncclGetVersion) FUNCTION(ncclGroupEnd) FUNCTION(ncclGroupStart) \
   FUNCTION(ncclReduceScatter)
@@ -106,10 +107,11 @@ class NcclCollectives : public DeviceCollectives {
   ~NcclCollectives() override {
     if (communicator_ == nullptr || aborted_) return;
     // Others may be gone: destroying would wait for them.
-    if (failed_ || others_ == Others::Processes) {
-      ncclCommAbort(communicator_);
-    } else {
+    const bool is_quiet = others_ == Others::Threads ? !failed_ : left_ && is_flushed();
+    if (is_quiet) {
       ncclCommDestroy(communicator_);
+    } else {
+      ncclCommAbort(communicator_);
     }
   }
 
@@ -183,6 +185,13 @@ class NcclCollectives : public DeviceCollectives {
     });
   }
 
+  // Aborting drops what lies with the threads that serve the network.
+  void leave() override {
+    const std::lock_guard lock(mutex_);
+    if (communicator_ == nullptr || aborted_ || failed_ || others_ == Others::Threads) return;
+    gpu_.use();
+    left_ = !is_error(ncclCommFinalize(communicator_));
+  }
   void check_state() override {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (lock) check_locked();
@@ -220,6 +229,18 @@ class NcclCollectives : public DeviceCollectives {
  private:
   static bool is_error(ncclResult_t result) {
     return result != ncclSuccess && result != ncclInProgress;
+  }
+  // Whether all that has been sent has come to others, soon.
+  bool is_flushed() {
+    using Clock = std::chrono::steady_clock;
+    constexpr std::chrono::seconds kMost{2};
+    const auto began = Clock::now();
+    ncclResult_t state = ncclInProgress;
+    while (state == ncclInProgress && Clock::now() - began < kMost) {
+      if (ncclCommGetAsyncError(communicator_, &state) != ncclSuccess) return false;
+      pause(Clock::now() - began);
+    }
+    return state == ncclSuccess;
   }
   // Most waits are short.
   static void pause(std::chrono::steady_clock::duration waited) {
@@ -276,6 +297,7 @@ class NcclCollectives : public DeviceCollectives {
   std::timed_mutex mutex_;  // guards calls of the communicator
   std::atomic<bool> aborted_ = false;
   std::atomic<bool> failed_ = false;
+  bool left_ = false;
 };
 
 void check_nccl(ncclResult_t result, const char* doing) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/backends/cuda/attention_case.h"
 #include "tests/backends/cuda/lowered_run.h"
 #include "tests/backends/kernel_run.h"
 
@@ -13,41 +14,6 @@ namespace cornu::cuda::testing {
 namespace {
 
 using cpu::testing::random_tensor;
-
-struct AttentionCase {
-  int64_t batch = 1, rows = 1, columns = 1, heads = 1, keys = 1, size = 1, width = 1;
-  double scale = 0.5;
-  bool causal = false;
-  Shape bias_shape = {}, mask_shape = {};  // rank 0: none
-  DType dtype = DType::Float32;
-  bool bias_gradient = true;  // where there is a bias
-
-  Shape output_shape() const { return {batch, rows, heads, width}; }
-  TensorType statistics() const {
-    return {dtype == DType::Float64 ? dtype : DType::Float32, {batch, heads, rows, 2}};
-  }
-  double tolerance() const {
-    return dtype == DType::Float64    ? 1e-12
-           : dtype == DType::BFloat16 ? 2e-2
-           : dtype == DType::Float16  ? 3e-3
-                                      : 2e-5;
-  }
-  std::vector<Tensor> operands() const {
-    return {random_tensor({batch, rows, heads, size}, dtype, 1),
-            random_tensor({batch, columns, keys, size}, dtype, 2),
-            random_tensor({batch, columns, keys, width}, dtype, 3)};
-  }
-  void add_optional(std::vector<Tensor>& inputs) const {
-    if (bias_shape.rank() == 4) inputs.push_back(random_tensor(bias_shape, dtype, 4));
-    if (mask_shape.rank() == 4) inputs.push_back(random_tensor(mask_shape, DType::Bool, 5));
-  }
-  Attributes attributes() const {
-    return {{"scale", scale},
-            {"causal", causal},
-            {"bias", bias_shape.rank() == 4},
-            {"mask", mask_shape.rank() == 4}};
-  }
-};
 
 void check_attention_forward(const AttentionCase& one) {
   std::vector<Tensor> inputs = one.operands();
@@ -77,19 +43,6 @@ void check_attention(const AttentionCase& one) {
   Attributes attributes = one.attributes();
   attributes.set("bias_gradient", one.bias_gradient && one.bias_shape.rank() == 4);
   check_like_cpu("attention_grad", inputs, attributes, 10 * one.tolerance());
-}
-
-// The greatest difference of two arrays' elements; NaN if there is one.
-double distance(const Tensor& a, const Tensor& b) {
-  const std::vector<double> left = cpu::testing::values_of(a);
-  const std::vector<double> right = cpu::testing::values_of(b);
-  double most = 0;
-  for (size_t i = 0; i < left.size(); ++i) {
-    const double apart = std::abs(left[i] - right[i]);
-    if (std::isnan(apart)) return apart;
-    most = std::max(most, apart);
-  }
-  return most;
 }
 
 // What a library gives, and the gradients that it and the kernels make of that.
@@ -223,6 +176,31 @@ TEST_CASE("attention: masks and biases of 16-bit floats, which the library adds 
         check_library_like_kernels(one);
       }
     }
+  }
+}
+
+TEST_CASE("attention: queries of 16-bit floats from which a mask of keys hides all average all") {
+  for (const bool causal : {false, true}) {
+    CAPTURE(causal);
+    const AttentionCase one{.batch = 2,
+                            .rows = 5,
+                            .columns = 6,
+                            .heads = 2,
+                            .keys = 2,
+                            .size = 8,
+                            .width = 8,
+                            .causal = causal,
+                            .mask_shape = {2, 1, 1, 6},
+                            .dtype = DType::BFloat16};
+    std::vector<Tensor> inputs = one.operands();
+    // All of the first batch; of the second one, causally, those that its first queries see.
+    inputs.push_back(
+        cpu::testing::tensor_of({0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 1}, one.mask_shape, DType::Bool));
+    const std::vector<TensorType> types = {{one.dtype, one.output_shape()}, one.statistics()};
+    const std::vector<Tensor> found = run_lowered("attention", inputs, one.attributes(), types);
+    const std::vector<Tensor> expected = cpu_backend().execute(
+        OpRegistry::global().at("attention"), inputs, one.attributes(), types, Device{});
+    CHECK(distance(found[0], expected[0]) < one.tolerance());
   }
 }
 

@@ -204,6 +204,46 @@ TEST_CASE("what kernels refuse is thrown, and poisons what was written since") {
   CHECK(choose(Tensor::from<int32_t>({0})).item<float>() == 1);
 }
 
+TEST_CASE("a variable that is given another value since kernels have refused something is right") {
+  use_simulated_gpus();
+  const DeviceScope scope("GPU:0");
+  const Tensor table = Tensor::from<float>({1, 2, 3}).to(kFirst);
+  const auto named = [](const char* name) {
+    return Variable(Tensor::from<float>({0}), {.name = name});
+  };
+  const Variable restored = named("restored"), made = named("made"), summed = named("summed"),
+                 later = named("later");
+  const std::vector<Variable> all = {restored, made, summed, later};
+  const Function choose = function([&](const Tensor& index) {
+    for (const Variable& variable : all) variable.assign(ops::take(table, index, 0));
+  });
+  const Function add = function([&](const Tensor& x) { later.assign_add(x); });
+  const Function twice = function([](const Tensor& x) { return x * 2.0f; });
+  const auto is_poisoned = [](const Variable& variable) {
+    return error_of([&] { variable.value(); }).find("has refused what it was given") !=
+           std::string::npos;
+  };
+  choose(Tensor::from<int32_t>({7}));
+  restored.assign(Tensor::from<float>({4}));
+  made.assign(twice(Tensor::from<float>({3})) + 1.0f);
+  summed.assign_add(Tensor::from<float>({5}));
+  later.assign(Tensor::from<float>({6}));
+  cuda::gpu_device(0).drain();
+  CHECK_THROWS_AS(choose(Tensor::from<int32_t>({0})), OutOfRange);
+  CHECK(restored.item<float>() == 4);
+  CHECK(made.item<float>() == 7);
+  CHECK(is_poisoned(summed));
+  CHECK(later.item<float>() == 6);
+  summed.assign(Tensor::from<float>({0}));
+  choose(Tensor::from<int32_t>({7}));
+  later.assign(Tensor::from<float>({6}));
+  add(Tensor::from<float>({1}));  // behind it: what this may have refused isn't known
+  restored.assign(summed.value() * 2.0f);
+  CHECK_THROWS_AS(table.to_vector<float>(), OutOfRange);
+  CHECK(is_poisoned(restored));
+  CHECK(is_poisoned(later));
+}
+
 TEST_CASE("what one replica's kernels refuse is told by the other's results, and poisons all") {
   use_simulated_gpus();
   distribute::MirroredStrategy strategy({.devices = {"GPU:0", "GPU:1"}});
@@ -330,6 +370,24 @@ TEST_CASE("arrays that nobody waits for pass through a few blocks of page-locked
   std::vector<float> found((1 << 20) / 4);
   device.read(reinterpret_cast<std::byte*>(found.data()), last.address(), last.bytes(), nullptr);
   CHECK(std::ranges::count(found, 39.0f) == 1 << 18);
+  device.drain();
+}
+
+TEST_CASE("page-locked memory of a copy that fails is there for others") {
+  const auto runtime = cuda::simulated::make_runtime(
+      {.gpus = 1, .memory_bytes = 64 << 20, .pinned_bytes = (2 << 20) + 8192});
+  auto& device = *new cuda::GpuDevice(*runtime, 0, kFirst, 0);  // never destroyed
+  const Tensor x = Tensor::from(numbers((1 << 20) / 4));
+  for (int k = 0; k < 3; ++k) {
+    const cuda::simulated::FailingCopies failing;
+    CHECK_THROWS_AS(device.upload(x), Internal);
+  }
+  const size_t used = device.memory().usage().used;
+  const Tensor copy = device.upload(x);
+  CHECK(device.memory().usage().used == used);  // in the memory of one that failed
+  std::vector<float> found((1 << 20) / 4);
+  device.read(reinterpret_cast<std::byte*>(found.data()), copy.address(), copy.bytes(), nullptr);
+  CHECK(found == numbers((1 << 20) / 4));
   device.drain();
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of columns with the squares of distances to their mean, of one reading.
+#include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "framework/backends/cuda/passes/passes.h"
 #include "tests/backends/cuda/lowered_run.h"
@@ -96,6 +98,40 @@ TEST_CASE("moments of columns: means far from zero, and columns of one value") {
   values[2] = 1e3f;  // the first of a column is far from the others
   // Some 30 roundings of float32.
   check_moments(Tensor::from(values, {rows, 4}), 4, 2e-6);
+}
+
+TEST_CASE("moments of columns: infinity and NaN reach the sums as they do in plain ones") {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  constexpr int64_t kColumns = 7;
+  for (const int64_t rows : {1, 3, 40, 20'000}) {
+    CAPTURE(rows);
+    std::vector<float> values(static_cast<size_t>(rows * kColumns), 2.0f);
+    const auto put = [&](int64_t row, int64_t column, float value) {
+      values[static_cast<size_t>(row * kColumns + column)] = value;
+    };
+    put(0, 0, infinity);
+    put(0, 1, -infinity);
+    put(0, 2, nan);
+    put(rows - 1, 3, infinity);
+    for (int64_t row = 0; row < rows; ++row) put(row, 4, infinity);
+    put(rows / 2, 5, infinity);
+    put(rows - 1, 5, -infinity);  // the last column has numbers alone
+    for (const DType dtype : {DType::Float32, DType::BFloat16}) {
+      const Tensor x = ops::cast(Tensor::from(values, {rows, kColumns}), to_string(dtype));
+      const auto found = run_lowered("column_moments", {x}, {{"axes", std::vector<int64_t>{0}}},
+                                     {{DType::Float32, {kColumns}}, {DType::Float32, {kColumns}}});
+      const std::vector<float> sums = found[0].to_vector<float>();
+      const std::vector<float> squares = found[1].to_vector<float>();
+      for (size_t c = 0; c < kColumns; ++c) {
+        CAPTURE(c);
+        float sum = 0;
+        for (size_t i = c; i < values.size(); i += kColumns) sum += values[i];
+        CHECK((std::isnan(sum) ? std::isnan(sums[c]) : sums[c] == sum));
+        CHECK((std::isfinite(sum) ? squares[c] == 0 : std::isnan(squares[c])));
+      }
+    }
+  }
 }
 
 }  // namespace

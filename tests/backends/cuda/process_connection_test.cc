@@ -350,9 +350,12 @@ class BrokenLink : public cuda::DeviceCollectives {
   }
   void all_gather(cuda::RuntimeStream*, const void*, void*, size_t) override {}
   void broadcast(cuda::RuntimeStream*, void*, size_t, int) override {}
-  void check_state() override { throw cuda::RankUnreachable("a cable is loose"); }
+  void check_state() override {
+    if (is_broken) throw cuda::RankUnreachable("a cable is loose");
+  }
   void synchronize(const cuda::RuntimeEvent&) override {}
   void abort() override { is_aborted = true; }
+  std::atomic<bool> is_broken = true;
   std::atomic<bool> is_aborted = false;
 };
 
@@ -391,13 +394,60 @@ TEST_CASE("a connection that goes while a step is under way stops it") {
   CHECK(contains(error_of([&] { values(Tensor(training.total)); }), "is gone."));
 }
 
+TEST_CASE("links are aborted where something is under way, and left where all is done") {
+  use_simulated_gpus();
+  cuda::Runtime& runtime = cuda::simulated::simulated_runtime();
+  cuda::RuntimeStream* const stream = runtime.make_stream(0);
+  void* const number = runtime.allocate(0, 256);
+  for (const bool is_done : {false, true}) {
+    CAPTURE(is_done);
+    BrokenLink link;
+    link.is_broken = false;
+    const auto process = std::make_shared<Process>(std::make_shared<Meeting>(), 0);
+    cuda::RunWatch watch(runtime, {&link}, process, kLong);
+    const auto reached = runtime.record(stream);
+    runtime.fill(stream, number, 0, 256);
+    watch.follow_call(0, reached, runtime.record(stream));
+    if (is_done) runtime.synchronize(stream);
+    CHECK(watch.let_go() == !is_done);
+    CHECK(link.is_aborted == !is_done);
+  }
+  runtime.synchronize(stream);
+}
+
 TEST_CASE("a step that waits too long for another process ends the group") {
   Training training(std::chrono::milliseconds(30));
   const Tensor stopped = training.run_first();
   CHECK(error_of([&] { values(stopped); }) ==
-        "DeadlineExceeded: Collective on GPUs: a step has taken 0.03 s, in which no GPU of this "
-        "process or of another one came to its end. CommunicationOptions' timeout_seconds says how "
-        "long to wait.");
+        "DeadlineExceeded: Collective on GPUs: the GPU of rank 0 has waited 0.03 s for those of "
+        "other processes. CommunicationOptions' timeout_seconds says how long to wait.");
+}
+
+TEST_CASE("a step may compute for longer than a call of it may wait") {
+  use_simulated_gpus();
+  cuda::Runtime& runtime = cuda::simulated::simulated_runtime();
+  const std::array gpus = {0, 1};
+  const auto links = runtime.make_collectives(gpus);
+  cuda::RuntimeStream* const own = runtime.make_stream(0);
+  cuda::RuntimeStream* const other = runtime.make_stream(1);
+  void* const number = runtime.allocate(0, 256);
+  void* const others = runtime.allocate(1, 256);
+  BrokenLink link;
+  link.is_broken = false;
+  const auto process = std::make_shared<Process>(std::make_shared<Meeting>(), 0);
+  cuda::RunWatch watch(runtime, {&link}, process, std::chrono::milliseconds(1));
+  // What comes before the call takes until the other GPU takes part.
+  links[0]->all_reduce(own, std::array{Segment{number, number, 1}}, DType::Float32, ReduceOp::Sum);
+  watch.follow_call(0, runtime.record(own), runtime.record(own));
+  watch.follow(runtime.record(own));
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  CHECK(watch.why_ended() == nullptr);
+  links[1]->all_reduce(other, std::array{Segment{others, others, 1}}, DType::Float32,
+                       ReduceOp::Sum);
+  runtime.synchronize(own);
+  runtime.synchronize(other);
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  CHECK(watch.why_ended() == nullptr);
 }
 
 TEST_CASE("what is written behind a run that has refused something is poisoned, too") {

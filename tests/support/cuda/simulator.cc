@@ -40,6 +40,7 @@ namespace {
 
 using Lock = std::lock_guard<std::mutex>;
 
+std::atomic<bool> copies_fail = false;
 std::atomic<bool> collectives_missing = false;
 std::atomic<bool> ranks_unreachable = false;
 
@@ -231,6 +232,7 @@ class Simulator : public Runtime {
 
 void Simulator::copy_to_gpu(RuntimeStream* stream, void* to, const void* from, size_t bytes) {
   if (bytes == 0) return;
+  check<Internal>(!copies_fail, "A copy to a GPU has failed.");
   const Lock lock(lock_of_all());
   Operation operation{.name = "a copy to a GPU", .memory = {}, .run = {}};
   operation.memory.push_back(used(to, bytes, operation.name));
@@ -351,6 +353,9 @@ void Simulator::run(RuntimeStream* stream, LibraryKernel& kernel, std::span<void
 std::unique_ptr<Runtime> make_runtime(const SimulatorOptions& options) {
   return std::make_unique<Simulator>(options);
 }
+
+FailingCopies::FailingCopies() { copies_fail = true; }
+FailingCopies::~FailingCopies() { copies_fail = false; }
 
 MissingCollectives::MissingCollectives() { collectives_missing = true; }
 MissingCollectives::~MissingCollectives() { collectives_missing = false; }

@@ -40,6 +40,15 @@ struct SimulatorOptions {
 
 std::unique_ptr<Runtime> make_runtime(const SimulatorOptions& options);
 
+// While there is one, nothing is copied from the host to a GPU, which is an error.
+class FailingCopies {
+ public:
+  FailingCopies();
+  ~FailingCopies();
+  FailingCopies(const FailingCopies&) = delete;
+  FailingCopies& operator=(const FailingCopies&) = delete;
+};
+
 // While there is one, several GPUs have no collectives either.
 class MissingCollectives {
  public:

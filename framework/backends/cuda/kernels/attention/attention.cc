@@ -17,6 +17,7 @@ constexpr uint32_t kAttentionBlock = 256;    // threads, 16 x 16
 constexpr int64_t kAttentionRows = 64;       // of a block's tile
 constexpr int64_t kAttentionFewRows = 16;    // of a smaller one
 constexpr int64_t kAttentionFewBlocks = 48;  // which leave most of a GPU idle
+constexpr int64_t kLanes = 8;                // the library's sizes of heads are multiples of it
 
 // Strides of a bias or mask of rank 4: 0 along axes that are broadcast.
 std::array<int64_t, 4> score_strides(const Shape& shape) {
@@ -63,7 +64,7 @@ class AttentionLowering {
     if (const auto kernel = library(false)) {
       const Slot logarithms = to_.scratch(row_bytes());
       const Added added = add_scores();
-      std::vector<Slot> operands = {added.query, in(1), in(2), out(0), logarithms};
+      std::vector<Slot> operands = {added.query, added.key, added.value, out(0), logarithms};
       if (adds()) operands.push_back(added.scores);
       to_.call(kernel, std::move(operands));
       convert_statistics(true, logarithms, out(1), added.seen);
@@ -82,8 +83,8 @@ class AttentionLowering {
       const Slot logarithms = to_.scratch(row_bytes());
       const Added added = add_scores();
       convert_statistics(false, logarithms, in(4), added.seen);
-      std::vector<Slot> operands = {added.query, in(1),  in(2),  in(3), logarithms,
-                                    in(5),       out(0), out(1), out(2)};
+      std::vector<Slot> operands = {added.query, added.key, added.value, in(3), logarithms,
+                                    in(5),       out(0),    out(1),      out(2)};
       if (adds()) operands.push_back(added.scores);
       to_.call(kernel, std::move(operands));
       if (mask_) keep_seen(out(0), out(0), added.seen);
@@ -111,11 +112,13 @@ class AttentionLowering {
   int64_t query_heads() const { return query_[0] * query_[2]; }  // of the batch
   size_t row_bytes() const { return static_cast<size_t>(rows()) * sizeof(float); }
 
-  // What the library adds to scores, and its queries.
+  // What the library adds to scores, and what it multiplies.
   struct Added {
     Slot scores;
     Slot seen;  // whether a row has scores that aren't hidden
     Slot query;
+    Slot key;
+    Slot value;
   };
   bool adds() const { return bias_ || mask_; }
   // Along the batch and heads: 1 where neither bias nor mask has more.
@@ -126,7 +129,7 @@ class AttentionLowering {
   int64_t bias_stride() const { return AttentionSpec{.keys = key_[1]}.bias_stride(); }
 
   Added add_scores() {
-    Added added{.scores = {}, .seen = {}, .query = in(0)};
+    Added added{.scores = {}, .seen = {}, .query = in(0), .key = in(1), .value = in(2)};
     if (!adds()) return added;
     const int64_t rows = added_rows();
     added.scores = to_.scratch(static_cast<size_t>(rows * bias_stride()) * size_of(dtype_));
@@ -144,7 +147,17 @@ class AttentionLowering {
       added.query = to_.scratch(static_cast<size_t>(query_.num_elements()) * size_of(dtype_));
       keep_seen(in(0), added.query, added.seen);
     }
+    if (hides_keys()) {
+      added.key = without_hidden(in(1), added.seen, false);
+      added.value = without_hidden(in(2), added.seen, true);
+    }
     return added;
+  }
+
+  // Whether the mask hides the same keys of all queries: then those are none of the library's.
+  bool hides_keys() const {
+    return mask_ && mask_shape_[2] == 1 && mask_shape_[3] == key_[1] &&
+           (mask_shape_[1] == 1 || key_[2] == query_[2]);
   }
 
   std::array<int64_t, 2> seen_strides() const {
@@ -152,8 +165,20 @@ class AttentionLowering {
             added_length(1) == 1 ? 0 : query_[1]};
   }
 
+  Slot without_hidden(Slot from, Slot seen, bool keeps_averaged) {
+    const Slot to = to_.scratch(static_cast<size_t>(key_.num_elements()) * size_of(dtype_));
+    const int64_t count = key_.num_elements() / kLanes;
+    const auto [of_batch, of_head] = seen_strides();
+    to_.launch(
+        "attention_hidden", "kernels/attention/hidden.cu",
+        define_vector(type_name(dtype_), kLanes) + define("KEEPS_AVERAGED", word(keeps_averaged)),
+        blocks_for(count, kAttentionBlock), {kAttentionBlock},
+        {from, to, mask_slot_, seen, count, key_[1], key_[2], key_[3] / kLanes, mask_strides_[0],
+         mask_strides_[1], of_batch, of_head});
+    return to;
+  }
+
   void keep_seen(Slot from, Slot to, Slot seen) {
-    constexpr int64_t kLanes = 8;  // the library's sizes of heads are multiples of it
     const int64_t count = query_.num_elements() / kLanes;
     const auto [of_batch, of_head] = seen_strides();
     to_.launch(

@@ -111,6 +111,9 @@ void register_index(LoweringTable& table) {
   });
   table.add("scatter_add", lower_scatter_add);
   table.add("put_along_axis_add", lower_put_along_axis_add);
+  table.add("sum_rows", lower_sum_rows);
+  table.add("gather_rows", lower_gather_rows);
+  table.add("put_rows", lower_put_rows);
   table.add("one_hot", lower_one_hot);
   table.add("iota", lower_iota);
 }

@@ -67,6 +67,7 @@ extern "C" __global__ void __launch_bounds__(256)
     __syncthreads();
   }
   if (threadIdx.x < across && threadIdx.x < columns) {
-    y[(outer * size + (i64)key) * inner + first_column + threadIdx.x] = narrow<T>(sum);
+    const i64 row = BY_RUN ? begin : (i64)key;
+    y[(outer * size + row) * inner + first_column + threadIdx.x] = narrow<T>(sum);
   }
 }

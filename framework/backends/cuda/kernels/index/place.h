@@ -35,5 +35,8 @@ void launch_indexed(Lowering& lowering, const std::string& name, std::string_vie
 
 bool lower_scatter_add(const KernelSpec& spec, Lowering& lowering);
 bool lower_put_along_axis_add(const KernelSpec& spec, Lowering& lowering);
+bool lower_sum_rows(const KernelSpec& spec, Lowering& lowering);
+bool lower_gather_rows(const KernelSpec& spec, Lowering& lowering);
+bool lower_put_rows(const KernelSpec& spec, Lowering& lowering);
 
 }  // namespace cornu::cuda

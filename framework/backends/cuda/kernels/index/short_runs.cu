@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adds updates of equal keys, which lie together, in their order; a thread for the first of each
-// run and a vector of columns. Runs of more than `longest` are left out. y: (…, size, inner);
-// updates: (…, length, inner), in vectors.
+// run and a vector of columns. Runs of more than `longest` are left out. y: (…, size, inner), at
+// the key or, BY_RUN, the place of the first of the run; updates: (…, length, inner), in vectors.
 #define AHEAD 4
 
 extern "C" __global__ void __launch_bounds__(256)
@@ -39,5 +39,5 @@ extern "C" __global__ void __launch_bounds__(256)
   Vector result;
 #pragma unroll
   for (int v = 0; v < W; ++v) result.v[v] = narrow<S>(sum[v]);
-  y[(outer * (I)size + (I)key) * (I)inner + column] = result;
+  y[(outer * (I)size + (BY_RUN ? first : (I)key)) * (I)inner + column] = result;
 }

@@ -21,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(256)
   if (c < (I)columns && first < last) {
     const Vector values = *(const Vector*)(x + first * (I)columns + c);
 #pragma unroll
-    for (int v = 0; v < W; ++v) pivot[v] = widen(values.v[v]);
+    for (int v = 0; v < W; ++v) pivot[v] = pivot_of<C>(widen(values.v[v]));
   }
 #pragma unroll 4
   for (I r = first; c < (I)columns && r < last; r += 256 / TX) {
@@ -36,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 #pragma unroll
   for (int v = 0; v < W; ++v) {
-    const C shift = count > 0 ? pivot[v] - widen(x[c + v]) : (C)0;
+    const C shift = count > 0 ? pivot[v] - pivot_of<C>(widen(x[c + v])) : (C)0;
     const Moments<C> own = of_sums<C>((C)count, shift, sum[v], square[v]);
     const Moments<C> all = joined_below<C, TX>(shared, own);
     if (ty == 0 && c < (I)columns) {

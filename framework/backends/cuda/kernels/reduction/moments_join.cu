@@ -18,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(256)
   }
   const Moments<C> all = joined_below<C, TX>(shared, own);
   if (ty == 0 && c < columns) {
-    sums[c] = (widen(x[c]) + all.mean) * (C)rows;
+    sums[c] = (pivot_of<C>(widen(x[c])) + all.mean) * (C)rows;
     squares[c] = all.square;
   }
 }

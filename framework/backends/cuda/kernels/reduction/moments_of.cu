@@ -12,6 +12,12 @@ __device__ __forceinline__ N min_of(N a, N b) {
   return a < b ? a : b;
 }
 
+// What distances are measured from: infinity, less itself, would make a mean NaN that isn't.
+template <class C>
+__device__ __forceinline__ C pivot_of(C x) {
+  return x - x == (C)0 ? x : (C)0;
+}
+
 // From sums of distances to a pivot, which is at `pivot` itself.
 template <class C>
 __device__ __forceinline__ Moments<C> of_sums(C count, C pivot, C sum, C square) {
@@ -26,6 +32,9 @@ __device__ __forceinline__ Moments<C> joined(const Moments<C>& a, const Moments<
   if (b.count == (C)0) return a;
   if (a.count == (C)0) return b;
   const C count = a.count + b.count;
+  if (pivot_of(a.mean) != a.mean || pivot_of(b.mean) != b.mean) {  // infinity or NaN
+    return {count, a.mean + b.mean, (C)CORNU_NAN};
+  }
   const C distance = b.mean - a.mean;
   const C share = b.count / count;
   return {count, a.mean + distance * share,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/backends/cpu/passes/rowwise.h"
+#include "framework/graph/passes/rowwise.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace cornu::cpu {
+namespace cornu::passes {
 
-std::set<ValueId> made_of(const passes::Rewriter& graph, std::vector<ValueId> values,
+std::set<ValueId> made_of(const Rewriter& graph, std::vector<ValueId> values,
                           const std::set<int>& without) {
   std::set<ValueId> made;
   while (!values.empty()) {
@@ -22,8 +22,7 @@ std::set<ValueId> made_of(const passes::Rewriter& graph, std::vector<ValueId> va
   return made;
 }
 
-RowwiseUpdates::RowwiseUpdates(const passes::Rewriter& graph,
-                               const std::vector<StateBinding>& states)
+RowwiseUpdates::RowwiseUpdates(const Rewriter& graph, const std::vector<StateBinding>& states)
     : graph_(graph) {
   for (const StateBinding& state : states) ends_[state.in] = state.out;
 }
@@ -127,4 +126,4 @@ bool RowwiseUpdates::needs_itself(const RowwiseUpdate& update, const std::set<in
   return false;
 }
 
-}  // namespace cornu::cpu
+}  // namespace cornu::passes

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "framework/backends/cpu/passes/rowwise.h"
+#include "framework/graph/passes/rowwise.h"
 
-namespace cornu::cpu {
+namespace cornu::passes {
 
 // Rows of a table of sums: `numbers` and `values`, as sum_rows gives them.
 struct RowsOfSums {
@@ -16,8 +16,8 @@ struct RowsOfSums {
 
 // Puts an "update_rows" right before node `place`, which computes `update` of the table `sums` from
 // its rows, `block` of them at a time. Returns what update.tables become, in their order.
-std::vector<ValueId> insert_row_update(passes::Rewriter& graph, int place, ValueId sums,
+std::vector<ValueId> insert_row_update(Rewriter& graph, int place, ValueId sums,
                                        const RowwiseUpdate& update, const RowsOfSums& rows,
                                        int64_t block);
 
-}  // namespace cornu::cpu
+}  // namespace cornu::passes

@@ -9,7 +9,7 @@
 
 #include "framework/graph/passes/rewriter.h"
 
-namespace cornu::cpu {
+namespace cornu::passes {
 
 struct RowwiseUpdate {
   std::set<int> nodes;  // elementwise ones over the table that give the rows, in graph order
@@ -19,12 +19,12 @@ struct RowwiseUpdate {
 };
 
 // These values and all that depend on them, but by the nodes `without`.
-std::set<ValueId> made_of(const passes::Rewriter& graph, std::vector<ValueId> values,
+std::set<ValueId> made_of(const Rewriter& graph, std::vector<ValueId> values,
                           const std::set<int>& without = {});
 
 class RowwiseUpdates {
  public:
-  explicit RowwiseUpdates(const passes::Rewriter& graph, const std::vector<StateBinding>& states);
+  explicit RowwiseUpdates(const Rewriter& graph, const std::vector<StateBinding>& states);
 
   // Of those that read `sums`. None where something needs all rows of the sums.
   RowwiseUpdate of(ValueId sums) const;
@@ -44,8 +44,8 @@ class RowwiseUpdates {
   bool is_update(int index, const Rows& rows) const;
   bool needs_itself(const RowwiseUpdate& update, const std::set<int>& inner) const;
 
-  const passes::Rewriter& graph_;
+  const Rewriter& graph_;
   std::map<ValueId, ValueId> ends_;  // by a variable's value at the beginning, that at the end
 };
 
-}  // namespace cornu::cpu
+}  // namespace cornu::passes

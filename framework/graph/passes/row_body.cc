@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/backends/cpu/passes/row_body.h"
+#include "framework/graph/passes/row_body.h"
 
 #include <map>
 #include <memory>
 
-#include "framework/backends/cpu/passes/internal_ops.h"
+#include "framework/graph/passes/row_ops.h"
 
-namespace cornu::cpu {
+namespace cornu::passes {
 namespace {
 
 Shape with_rows(int64_t rows, const Shape& table) {
@@ -19,7 +19,7 @@ Shape with_rows(int64_t rows, const Shape& table) {
 // the rows' numbers.
 class RowBody {
  public:
-  RowBody(const passes::Rewriter& graph, ValueId sums, int64_t block);
+  RowBody(const Rewriter& graph, ValueId sums, int64_t block);
 
   // An operand of the node, whole, as an input.
   ValueId operand(ValueId id);
@@ -35,7 +35,7 @@ class RowBody {
   // An operand's rows; itself where it has one for all.
   ValueId inner(ValueId id);
 
-  const passes::Rewriter& graph_;
+  const Rewriter& graph_;
   Shape table_;
   std::shared_ptr<Graph> body_ = std::make_shared<Graph>();
   ValueId numbers_ = kNoValue;
@@ -44,7 +44,7 @@ class RowBody {
   std::map<ValueId, ValueId> inner_;       // by the graph's value
 };
 
-RowBody::RowBody(const passes::Rewriter& graph, ValueId sums, int64_t block)
+RowBody::RowBody(const Rewriter& graph, ValueId sums, int64_t block)
     : graph_(graph), table_(graph.shape(sums)) {
   numbers_ = add_input({DType::Int64, Shape{block}});
   inner_[sums] = add_input({graph.type(sums).dtype, with_rows(block, table_)});
@@ -73,8 +73,8 @@ ValueId RowBody::inner(ValueId id) {
   if (constant && shape.num_elements() == 1) {
     made = body_->add_node(*constant->op, {}, constant->attributes)[0];
   } else if (shape.rank() == table_.rank() && shape[0] == table_[0]) {
-    made = body_->add_node(internal_op("gather_rows"), {operand(id), numbers_},
-                           {{"axis", int64_t{0}}})[0];
+    made =
+        body_->add_node(row_op("gather_rows"), {operand(id), numbers_}, {{"axis", int64_t{0}}})[0];
   } else {
     made = operand(id);
   }
@@ -89,12 +89,12 @@ void RowBody::add(const Node& node) {
 
 void RowBody::put(ValueId table, ValueId rows) {
   body_->outputs.push_back(
-      body_->add_node(internal_op("put_rows"), {operand(table), numbers_, inner_.at(rows)})[0]);
+      body_->add_node(row_op("put_rows"), {operand(table), numbers_, inner_.at(rows)})[0]);
 }
 
 }  // namespace
 
-std::vector<ValueId> insert_row_update(passes::Rewriter& graph, int place, ValueId sums,
+std::vector<ValueId> insert_row_update(Rewriter& graph, int place, ValueId sums,
                                        const RowwiseUpdate& update, const RowsOfSums& rows,
                                        int64_t block) {
   RowBody body(graph, sums, block);
@@ -105,7 +105,7 @@ std::vector<ValueId> insert_row_update(passes::Rewriter& graph, int place, Value
   inputs.insert(inputs.end(), body.operands().begin(), body.operands().end());
   Attributes attributes = {{"tables", static_cast<int64_t>(update.tables.size())}};
   attributes.set("body", body.finish());
-  return graph.insert(place, internal_op("update_rows"), std::move(inputs), std::move(attributes));
+  return graph.insert(place, row_op("update_rows"), std::move(inputs), std::move(attributes));
 }
 
-}  // namespace cornu::cpu
+}  // namespace cornu::passes
