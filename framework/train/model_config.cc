@@ -66,7 +66,7 @@ Json build_config(const Model& model) {
   const auto& shapes = model.built_shapes();
   if (shapes.empty()) return nullptr;
   const FunctionalGraph* graph = model.body() ? model.body()->graph() : nullptr;
-  if (shapes.size() == 1) {
+  if (shapes.size() == 1 && !(graph && model.inputs().has_names())) {
     return Json::object({{"input_shape", graph ? graph->inputs()[0].shape() : shapes[0]}});
   }
   Json of_inputs = Json(Json::Array(shapes.begin(), shapes.end()));
