@@ -171,7 +171,67 @@ Pass Pass::of_use(int64_t number) const {
   return other;
 }
 
-Node::Node(std::vector<NodePtr> inputs) : inputs_(std::move(inputs)) { find_uses(); }
+Node::Node(std::vector<NodePtr> inputs) : inputs_(std::move(inputs)) { look_at_inputs(); }
+
+void Node::look_at_inputs() {
+  // Each link of a pass has a frame or two on the stack of the thread that asks for an element.
+  constexpr int64_t kMostLinks = 12288;
+  depth_ = 1;
+  for (const NodePtr& input : inputs_) depth_ = std::max(depth_, input->depth_ + 1);
+  check<ResourceExhausted>(depth_ <= kMostLinks,
+                           "a dataset has at most {} links behind one another, got more. Join many "
+                           "datasets by flat_map or choose_from_datasets.",
+                           kMostLinks);
+  find_uses();
+}
+
+uint64_t Node::next_number() {
+  static std::atomic<uint64_t> next = 0;
+  return next++;
+}
+
+void Shuffles::add(const Node& link, uint64_t number, int64_t paths) {
+  first = std::min(first, number);
+  last = std::max(last, number);
+  if (!are_few) return;
+  const auto known =
+      std::find_if(few.begin(), few.end(), [&](const auto& one) { return one.first == &link; });
+  if (known != few.end()) {
+    known->second = saturating_sum(known->second, paths);
+  } else {
+    few.emplace_back(&link, paths);
+  }
+  are_few = few.size() <= kFew;
+  if (!are_few) few = {};
+}
+
+void Shuffles::add(const Shuffles& other) {
+  for (const auto& [link, paths] : other.few) add(*link, other.first, paths);
+  first = std::min(first, other.first);
+  last = std::max(last, other.last);
+  are_few = are_few && other.are_few;
+  if (!are_few) few = {};
+}
+
+bool Shuffles::may_share(const Shuffles& other) const {
+  return first <= other.last && other.first <= last;
+}
+
+int64_t Shuffles::most_of(const Shuffles& other) const {
+  int64_t most = 0;
+  for (const auto& [link, paths] : few) {
+    for (const auto& one : other.few) {
+      if (one.first == link) most = std::max(most, paths);
+    }
+  }
+  return most;
+}
+
+Shuffles Node::shuffles() const {
+  Shuffles all = shuffles_below_;
+  if (is_reshuffled()) all.add(*this, number_, 1);
+  return all;
+}
 
 Options Node::options() const {
   Options all;
@@ -181,18 +241,30 @@ Options Node::options() const {
   return all;
 }
 
+// In time that doesn't grow with the chains where these shuffle little, or apart.
 void Node::find_uses() {
   uses_.clear();
-  if (inputs_.size() < 2) return;
+  shuffles_below_ = {};
   std::map<const Node*, int64_t> before;
-  for (const NodePtr& input : inputs_) {
-    int64_t most = 0;
-    for (const auto& [node, count] : count_uses(*input)) {
-      int64_t& uses = before[node];
-      most = std::max(most, uses);
-      uses = saturating_sum(uses, count);
+  size_t counted = 0;  // inputs whose links are in `before`
+  const auto most_in_chains = [&](size_t index) {
+    for (; counted < index; ++counted) {
+      for (const auto& [node, count] : count_uses(*inputs_[counted])) {
+        before[node] = saturating_sum(before[node], count);
+      }
     }
-    uses_.push_back(most);
+    int64_t most = 0;
+    for (const auto& [node, count] : count_uses(*inputs_[index])) {
+      most = std::max(most, before[node]);
+    }
+    return most;
+  };
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const Shuffles own = inputs_[i]->shuffles();
+    const bool may_share = shuffles_below_.may_share(own);
+    const bool few = shuffles_below_.are_few && own.are_few;
+    uses_.push_back(!may_share ? 0 : few ? shuffles_below_.most_of(own) : most_in_chains(i));
+    shuffles_below_.add(own);
   }
 }
 
@@ -226,7 +298,7 @@ NodePtr Node::with_inputs(std::vector<NodePtr> inputs) const {
   }
   std::shared_ptr<Node> made = clone();
   made->inputs_ = std::move(inputs);
-  made->find_uses();
+  made->look_at_inputs();
   made->inputs_changed();
   return made;
 }

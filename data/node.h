@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "data/element.h"
@@ -70,6 +71,23 @@ class SharedSeed {
   std::shared_ptr<std::atomic<uint64_t>> seed_;
 };
 
+// Links that shuffle anew in each pass, in the chains that end at some links.
+struct Shuffles {
+  static constexpr size_t kFew = 8;
+  // How many paths lead to each, where they are few; else only between which numbers they have.
+  std::vector<std::pair<const Node*, int64_t>> few = {};
+  bool are_few = true;
+  uint64_t first = UINT64_MAX;
+  uint64_t last = 0;
+
+  void add(const Shuffles& other);
+  void add(const Node& link, uint64_t number, int64_t paths);
+  // False where there is none in both for sure.
+  bool may_share(const Shuffles& other) const;
+  // Where both are few: the most paths in this one to a link that is in both; 0 where none is.
+  int64_t most_of(const Shuffles& other) const;
+};
+
 class RecordCounts;
 
 // Worker `index` of `count`'s part of what a link gives.
@@ -85,6 +103,7 @@ struct WorkerPart {
 // (the number of passes, caches), which is guarded; so nodes may be shared between threads.
 class Node : public std::enable_shared_from_this<Node> {
  public:
+  // ResourceExhausted for a chain of more links behind one another than a thread's stack is for.
   explicit Node(std::vector<NodePtr> inputs = {});
   virtual ~Node() = default;
   Node& operator=(const Node&) = delete;
@@ -173,7 +192,11 @@ class Node : public std::enable_shared_from_this<Node> {
  protected:
   // What clone() copies: options and seeds, nothing of what passes left.
   Node(const Node& other)
-      : std::enable_shared_from_this<Node>(), inputs_(other.inputs_), uses_(other.uses_) {}
+      : std::enable_shared_from_this<Node>(),
+        inputs_(other.inputs_),
+        depth_(other.depth_),
+        uses_(other.uses_),
+        shuffles_below_(other.shuffles_below_) {}
   // `return copy_of(*this);` where copying is all there is to do.
   virtual std::shared_ptr<Node> clone() const;
   template <class Self>
@@ -189,11 +212,17 @@ class Node : public std::enable_shared_from_this<Node> {
   Pass pass_of_input(size_t index, Pass pass) const;
 
  private:
+  void look_at_inputs();
   void find_uses();
+  Shuffles shuffles() const;
+  static uint64_t next_number();
 
   std::vector<NodePtr> inputs_;
+  const uint64_t number_ = next_number();  // grows along a chain
+  int64_t depth_ = 1;                      // links behind one another
   // Of several inputs, how often what shuffles in each is used by those before.
   std::vector<int64_t> uses_;
+  Shuffles shuffles_below_;
   mutable PassCounter passes_;
   mutable StatisticsHistory statistics_;
 };

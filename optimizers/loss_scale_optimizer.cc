@@ -42,7 +42,9 @@ class LossScaleImpl : public OptimizerImpl {
   const Variable& iterations() const override { return inner_.impl().iterations(); }
   int64_t num_updates() const override { return inner_.impl().num_updates(); }
   Tensor learning_rate() const override { return inner_.impl().learning_rate(); }
-  void set_learning_rate(double value) override { inner_.impl().set_learning_rate(value); }
+  void set_learning_rate(const LearningRate& value) override {
+    inner_.impl().set_learning_rate(value);
+  }
   std::vector<std::pair<std::string, Optimizer>> parts() const override {
     return {{"inner_optimizer", inner_}};
   }

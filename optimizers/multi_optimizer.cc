@@ -55,7 +55,7 @@ class MultiImpl : public OptimizerImpl {
     for (const Optimizer& inner : inner_) inner.impl().exclude_from_weight_decay(exclusions);
   }
   Tensor learning_rate() const override { no_learning_rate(); }
-  void set_learning_rate(double) override { no_learning_rate(); }
+  void set_learning_rate(const LearningRate&) override { no_learning_rate(); }
 
   std::vector<std::pair<std::string, Optimizer>> parts() const override {
     std::vector<std::pair<std::string, Optimizer>> result;

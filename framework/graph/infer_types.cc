@@ -3,6 +3,7 @@
 #include <bit>
 #include <cctype>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -106,6 +107,47 @@ std::vector<std::vector<TensorType>> fitted(const std::vector<TensorType>& input
   return result;
 }
 
+// The same, where a product sums over one's last axis and another's first one, or a mask has an
+// axis at another place than what it hides: the types with one size, of those that are known, for
+// all unknown axes but the batch's, and with two, for two of them.
+std::vector<std::vector<TensorType>> filled(const std::vector<TensorType>& inputs,
+                                            const std::vector<Shape>& within) {
+  constexpr size_t kMostSizes = 6, kMostPairs = 64;
+  std::vector<std::pair<size_t, int64_t>> open;  // input and axis
+  std::set<int64_t> sizes;
+  const auto add_sizes = [&](const Shape& shape) {
+    for (const int64_t size : shape) {
+      if (size > 1 && sizes.size() < kMostSizes) sizes.insert(size);
+    }
+  };
+  for (const Shape& shape : within) add_sizes(shape);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Shape& shape = inputs[i].shape;
+    add_sizes(shape);
+    for (int64_t axis = 1; axis < shape.rank(); ++axis) {
+      if (shape[axis] == kUnknown) open.emplace_back(i, axis);
+    }
+  }
+  std::vector<std::vector<TensorType>> result;
+  for (const int64_t size : sizes) {
+    result.push_back(inputs);
+    for (const auto& [input, axis] : open) result.back()[input].shape[axis] = size;
+  }
+  for (size_t i = 0; i < open.size(); ++i) {
+    for (size_t j = 0; j < open.size(); ++j) {
+      for (auto a = sizes.begin(); i != j && a != sizes.end(); ++a) {
+        for (auto b = std::next(a); b != sizes.end(); ++b) {
+          if (result.size() == sizes.size() + kMostPairs) return result;
+          result.push_back(inputs);
+          result.back()[open[i].first].shape[open[i].second] = *a;
+          result.back()[open[j].first].shape[open[j].second] = *b;
+        }
+      }
+    }
+  }
+  return result;
+}
+
 using Types = std::optional<std::vector<TensorType>>;  // none: an error
 using Infer = std::function<Types(const std::vector<TensorType>&)>;
 
@@ -116,18 +158,39 @@ Types with_needed_sizes(const std::vector<TensorType>& inputs, std::vector<Tenso
                         const Infer& infer) {
   Types found = infer(given);
   if (!found) return found;
-  for (const bool take_back : {true, false}) {
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      for (int64_t axis = 0; axis < inputs[i].shape.rank(); ++axis) {
-        if (given[i].shape[axis] == inputs[i].shape[axis]) continue;
-        std::vector<TensorType> other = given;
-        other[i].shape[axis] = take_back ? kUnknown : 1;
-        const Types types = infer(other);
-        if (!types) continue;
-        found = take_back ? types : open_where_different(*found, *types);
-        if (take_back) given = std::move(other);
-      }
+  using Axis = std::pair<size_t, int64_t>;  // input and axis
+  std::vector<Axis> chosen;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    for (int64_t axis = 0; axis < inputs[i].shape.rank(); ++axis) {
+      if (given[i].shape[axis] != inputs[i].shape[axis]) chosen.emplace_back(i, axis);
     }
+  }
+  const auto with = [&](const std::vector<Axis>& axes, int64_t size) {
+    std::vector<TensorType> other = given;
+    for (const auto& [input, axis] : axes) other[input].shape[axis] = size;
+    return other;
+  };
+  const auto take_back = [&](const std::vector<Axis>& axes) {
+    const std::vector<TensorType> other = with(axes, kUnknown);
+    const Types types = infer(other);
+    if (!types) return;
+    found = types;
+    given = other;
+    for (const Axis& axis : axes) std::erase(chosen, axis);
+  };
+  for (const Axis& axis : std::vector<Axis>(chosen)) take_back({axis});
+  // Of a tensor and its mask, together.
+  const std::vector<Axis> rest = chosen;
+  for (size_t i = 0; i < rest.size(); ++i) {
+    for (size_t j = i + 1; j < rest.size(); ++j) {
+      const auto is_left = [&](const Axis& axis) {
+        return std::ranges::find(chosen, axis) != chosen.end();
+      };
+      if (is_left(rest[i]) && is_left(rest[j])) take_back({rest[i], rest[j]});
+    }
+  }
+  for (const Axis& axis : chosen) {
+    if (const Types types = infer(with({axis}, 1))) found = open_where_different(*found, *types);
   }
   return found;
 }
@@ -160,7 +223,8 @@ class Inference {
 
 std::vector<TensorType> infer_types(
     const std::vector<TensorType>& inputs,
-    const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& body) {
+    const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& body,
+    const std::function<std::vector<Shape>()>& shapes_within) {
   const TraceOptions options{.name = "shape inference"};
   StopRecordingScope quiet;
   bool known = std::all_of(inputs.begin(), inputs.end(),
@@ -192,7 +256,10 @@ std::vector<TensorType> infer_types(
     for (const auto& sizes : kMultipleSizes) {
       if (auto found = types_of_sizes(inputs, sizes)) return *found;
     }
-    for (const auto& given : fitted(inputs)) {
+    std::vector<std::vector<TensorType>> guesses = fitted(inputs);
+    std::ranges::move(filled(inputs, shapes_within ? shapes_within() : std::vector<Shape>()),
+                      std::back_inserter(guesses));
+    for (const auto& given : guesses) {
       const auto found =
           with_needed_sizes(inputs, given, [&](const std::vector<TensorType>& types) {
             return types_of_sizes(types, kSubstituteSizes);

@@ -108,11 +108,13 @@ std::vector<Tensor> replay(const Graph& graph, const std::vector<Tensor>& inputs
 
 // Output types of `body` for inputs that may have unknown axes, by tracing it with two
 // substitutes for each unknown axis: output axes that differ are unknown. Where inputs don't fit
-// together so, unknown axes have the sizes of other inputs' axes at the same places. Nothing of
-// this trace is run, so that strings may be among its inputs and outputs.
+// together so, unknown axes have the sizes of other inputs' axes at the same places, else at any,
+// or of what the body has of its own (`shapes_within`). Nothing of this trace is run, so that
+// strings may be among its inputs and outputs.
 std::vector<TensorType> infer_types(
     const std::vector<TensorType>& inputs,
-    const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& body);
+    const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& body,
+    const std::function<std::vector<Shape>()>& shapes_within = {});
 // Whether this thread traces for infer_types: what it computes then has shapes and dtypes alone.
 bool is_inferring_types();
 // The size of an axis that depends on values, for use then: one that nobody knows.

@@ -447,7 +447,7 @@ Layer::CallTypes Layer::infer_call(const std::vector<std::pair<DType, Shape>>& i
   build_once(shapes, input_names);
   CallTypes result;
   std::vector<bool> masked;
-  const auto outputs = infer_types(types, [&](const std::vector<Tensor>& values) {
+  const auto called_with = [&](const std::vector<Tensor>& values) {
     auto next = values.begin() + static_cast<int64_t>(inputs.size());
     std::vector<Tensor> list(values.begin(), next);
     for (size_t i = 0; i < input_masks.size(); ++i) {
@@ -468,7 +468,18 @@ Layer::CallTypes Layer::infer_call(const std::vector<std::pair<DType, Shape>>& i
       if (masked.back()) given.push_back(output.mask());
     }
     return given;
-  });
+  };
+  const auto shapes_within = [&] {
+    std::vector<Shape> own;
+    if (const auto* op = dynamic_cast<const GraphOp*>(this)) {
+      for (const Tensor& constant : op->constants()) {
+        if (constant.defined()) own.push_back(constant.shape());
+      }
+    }
+    for (const Variable& weight : weights()) own.push_back(weight.shape());
+    return own;
+  };
+  const auto outputs = infer_types(types, called_with, shapes_within);
   clear_losses();
   auto mask = outputs.begin() + static_cast<int64_t>(masked.size());
   for (size_t i = 0; i < masked.size(); ++i) {

@@ -59,6 +59,13 @@ Padding::Padding(Pairs pairs) : kind_(Kind::Explicit), pairs_(std::move(pairs)) 
   }
 }
 
+std::optional<int64_t> places_of_window(int64_t size, int64_t padded, int64_t extent,
+                                        int64_t stride) {
+  if (padded >= extent) return (padded - extent) / stride + 1;
+  if (size == 0 && padded >= extent - stride) return 0;
+  return std::nullopt;
+}
+
 std::vector<int64_t> Padding::resolve(const std::vector<int64_t>& sizes,
                                       const std::vector<int64_t>& window,
                                       const std::vector<int64_t>& strides,

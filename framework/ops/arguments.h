@@ -89,6 +89,10 @@ class Padding {
 // How many elements a window spans whose entries are `dilation` apart. InvalidArgument, naming
 // `who`, when that leaves int64.
 int64_t dilated_extent(int64_t window, int64_t dilation, std::string_view who);
+// How many places such a span has, `stride` apart, on an axis of `size` elements that is `padded`
+// long; none where it is longer, but 0 on an axis without elements that padding "same" leaves so.
+std::optional<int64_t> places_of_window(int64_t size, int64_t padded, int64_t extent,
+                                        int64_t stride);
 
 namespace random {
 class SeedGenerator;

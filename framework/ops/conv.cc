@@ -60,11 +60,12 @@ Shape conv_shape(const Shape& x, const Shape& filter, const ConvAttributes& a) {
     const auto s = static_cast<size_t>(i);
     const int64_t window = dilated_extent(filter[i], a.dilation[s], "conv");
     const int64_t padded = Checked(a.padding[2 * s], "conv") + a.padding[2 * s + 1] + x[i + 1];
-    check<InvalidArgument>(padded >= window,
+    const auto places = places_of_window(x[i + 1], padded, window, a.strides[s]);
+    check<InvalidArgument>(places.has_value(),
                            "conv: expected an input at least as large as the kernel's window, got "
                            "{} for kernel {}. Use padding \"same\" or a larger input.",
                            x, filter);
-    out.push_back((padded - window) / a.strides[s] + 1);
+    out.push_back(*places);
   }
   out.push_back(filter.back());
   return out;

@@ -36,12 +36,15 @@ Shape pooled_shape(const Shape& x, const Attributes& attributes, std::string_vie
     check<InvalidArgument>(padding[2 * i] >= 0 && padding[2 * i + 1] >= 0 && most < window[i],
                            "{}: expected a padding from 0 and smaller than the window {}, got {}.",
                            who, Shape(window), Shape(padding));
-    check<InvalidArgument>(window[i] > 0 && strides[i] > 0 && padded >= window[i],
+    const bool positive = window[i] > 0 && strides[i] > 0;
+    const auto places =
+        positive ? places_of_window(size, padded, window[i], strides[i]) : std::nullopt;
+    check<InvalidArgument>(places.has_value(),
                            "{}: expected an input at least as large as the window, got {}. Use "
                            "padding \"same\", a smaller pool_size or a larger input.",
                            who, x);
     positions = checked_multiply(positions, window[i], who);
-    out.push_back((padded - window[i]) / strides[i] + 1);
+    out.push_back(*places);
   }
   out.push_back(x.back());
   return out;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "framework/core/strings.h"
+#include "framework/graph/trace.h"
 #include "framework/ops/conv.h"
 #include "framework/ops/creation.h"
 #include "framework/ops/definition.h"
@@ -444,6 +445,18 @@ Tensor trapezoid(const Tensor& y, const TrapezoidOptions& options) {
       return whole_of("trapezoid", y, {"numpy", "Trapezoid", config},
                       [=](const Tensor& in) { return trapezoid(in, rest); });
     }
+    if (options.x.rank() == 1 && !is_model_placeholder(options.x) && !options.x.is_symbolic()) {
+      const Tensor points = options.x;
+      Json::Array list;
+      for (const float place : cast(points, DType::Float32).to_vector<float>()) {
+        list.emplace_back(place);
+      }
+      const Json config =
+          Json::object({{"x", Json(std::move(list))}, {"dx", options.dx}, {"axis", options.axis}});
+      return whole_of("trapezoid", y, {"numpy", "Trapezoid", config}, [=](const Tensor& in) {
+        return trapezoid(in, {.x = points, .dx = rest.dx, .axis = rest.axis});
+      });
+    }
     return as_whole("trapezoid", {y, options.x}, [rest](const std::vector<Tensor>& in) {
       TrapezoidOptions all = rest;
       all.x = in[1];
@@ -451,6 +464,10 @@ Tensor trapezoid(const Tensor& y, const TrapezoidOptions& options) {
     });
   }
   const Tensor last = moveaxis(to_floating(y), options.axis, -1);
+  if (is_inferring_types() && options.x.defined() && options.x.rank() == 1 &&
+      options.x.dim(0) != last.dim(-1)) {
+    return sum(last, -1);  // of any size: there are as many places when it is run
+  }
   check<InvalidArgument>(last.dim(-1) > 0, "trapezoid: expected samples along axis {}, got {}.",
                          options.axis, y.shape());
   const Tensor heights =

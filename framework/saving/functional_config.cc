@@ -500,12 +500,30 @@ class GraphReader {
       options.mask = std::move(each);
     }
     const bool named = !operands.names.empty() && operands.names.size() == operands.list.size();
+    if (!named) build_as_it_was(part, operands.list);
     if (!named) return part.layer(Tensors(std::move(operands.list)), options);
     std::vector<Tensors::Named> inputs;
     for (size_t i = 0; i < operands.list.size(); ++i) {
       inputs.emplace_back(operands.names[i], operands.list[i]);
     }
     return part.layer(Tensors::named(std::move(inputs)), options);
+  }
+
+  // A layer that was built before it was called on axes of unknown size: for the sizes that the
+  // file has of that.
+  static void build_as_it_was(const Part& part, const std::vector<Tensor>& inputs) {
+    const Json* build = part.entry->find("build_config");
+    const Json* saved = build && build->is_object() ? build->find("input_shape") : nullptr;
+    const bool one = saved && saved->is_array() && saved->size() > 0 && !(*saved)[0].is_array();
+    if (!one || inputs.size() != 1 || part.layer.built()) return;
+    if (!part.layer.get().sublayers().empty()) return;
+    const Shape was = saved->as_shape();
+    Shape shape = inputs[0].shape();
+    if (was.rank() != shape.rank() || shape.slice(1).is_static()) return;
+    for (int64_t axis = 1; axis < shape.rank(); ++axis) {
+      if (shape[axis] == kUnknown) shape[axis] = was[axis];
+    }
+    part.layer.build(shape);
   }
 
   // A node, as in Keras: models' layers are in an order that counts nodes. An op that is made of

@@ -2,6 +2,7 @@
 // Ops of keras.ops.numpy that are composed here, by what Keras's classes take.
 #include <utility>
 
+#include "framework/model/constants.h"
 #include "framework/ops/ops.h"
 #include "framework/saving/keras_op.h"
 
@@ -239,9 +240,10 @@ void add_statistics(ComposedOps& table) {
        }},
       {"Trapezoid",
        [](C c) -> Tensors {
-         check<Unimplemented>(!c.find("x"), "places x aren't implemented.");
-         return ops::trapezoid(c.operand(0, "y"),
-                               {.dx = c.number("dx", 1), .axis = c.integer("axis", -1)});
+         const Json* x = c.find("x");
+         return ops::trapezoid(c.operand(0, "y"), {.x = x ? literal_tensor(*x) : Tensor(),
+                                                   .dx = c.number("dx", 1),
+                                                   .axis = c.integer("axis", -1)});
        }},
       {"Vander",
        [](C c) -> Tensors {

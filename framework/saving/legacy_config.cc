@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Configs of whole models in HDF5 files, of Keras 3 and of Keras 2. Reference:
 // keras/src/legacy/saving/legacy_h5_format.py.
+#include <algorithm>
 #include <cctype>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -56,6 +58,65 @@ Json modern_call(const Json& call) {
   return Json::object({{"args", std::move(arguments)}, {"kwargs", std::move(keywords)}});
 }
 
+// Models within a graph, which Keras 2 counts the making of as their first call: those that begin
+// with inputs of their own.
+std::set<std::string> models_in(const Json& layers) {
+  std::set<std::string> names;
+  for (const Json& entry : layers.as_array()) {
+    const Json* name = entry.find("name");
+    const Json* config = entry.find("config");
+    const Json* inner = config && config->is_object() ? config->find("layers") : nullptr;
+    if (!name || !name->is_string() || !inner || !inner->is_array()) continue;
+    const Json* first = inner->size() > 0 ? (*inner)[0].find("class_name") : nullptr;
+    if (inner->size() == 0 || (first && *first == Json("InputLayer"))) {
+      names.insert(name->as_string());
+    }
+  }
+  return names;
+}
+
+// Outputs of calls in lists and objects, with calls of `models` counted from 0.
+Json with_calls_from_0(const Json& json, const std::set<std::string>& models) {
+  if (json.is_object()) {
+    Json::Object members;
+    for (const auto& [key, value] : json.as_object()) {
+      members.emplace_back(key, with_calls_from_0(value, models));
+    }
+    return Json::of_members(std::move(members));
+  }
+  if (!json.is_array()) return json;
+  Json::Array list;
+  for (const Json& element : json.as_array()) list.push_back(with_calls_from_0(element, models));
+  if (is_history(json) && json[1].as_int() > 0 && models.contains(json[0].as_string())) {
+    list[1] = json[1].as_int() - 1;
+  }
+  return list;
+}
+
+// Whether a graph is in Keras 2's form.
+bool has_legacy_calls(const Json& layers) {
+  return std::ranges::any_of(layers.as_array(), [](const Json& entry) {
+    const Json* nodes = entry.find("inbound_nodes");
+    return nodes && nodes->is_array() && nodes->size() > 0 && (*nodes)[0].is_array();
+  });
+}
+
+// The model's own ends count them so in Keras 3, too.
+void count_calls_from_0(Json& config) {
+  const Json* layers = config.find("layers");
+  if (!layers || !layers->is_array() || !has_legacy_calls(*layers)) return;
+  const std::set<std::string> models = models_in(*layers);
+  if (models.empty()) return;
+  Json::Array counted;
+  for (Json entry : layers->as_array()) {
+    if (const Json* nodes = entry.find("inbound_nodes")) {
+      entry.set("inbound_nodes", with_calls_from_0(Json(*nodes), models));
+    }
+    counted.push_back(std::move(entry));
+  }
+  config.set("layers", std::move(counted));
+}
+
 // A layer's options: some have another name or form in Keras 2.
 Json modern_options(const std::string& class_name, const Json& config) {
   Json result = Json::object();
@@ -80,6 +141,7 @@ Json modern_layer(const Json& entry) {
   const Json* found = entry.find("config");
   if (found && found->is_object()) {
     Json config = modern_options(entry.at("class_name").as_string(), *found);
+    count_calls_from_0(config);
     if (const Json* layers = config.find("layers"); layers && layers->is_array()) {
       Json::Array modern;
       for (const Json& layer : layers->as_array()) modern.push_back(modern_layer(layer));

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <optional>
@@ -20,7 +21,6 @@ namespace cornu {
 namespace {
 
 constexpr char kOptimizer[] = "optimizer";
-constexpr char kOptimizerVars[] = "optimizer/vars";
 constexpr char kOldRoot[] = "_layer_checkpoint_dependencies";  // of Keras 2.13
 
 Tensor value_of(const Layer& layer, const Variable& weight) {
@@ -66,12 +66,16 @@ std::vector<WeightGroup> groups_of(const Layer& model, const OptimizerState& opt
       throw;
     }
   }
-  if (optimizer.empty()) return groups;
-  groups.push_back(group_of(kOptimizerVars, optimizer.name, optimizer.variables));
-  for (const auto& [group, part] : optimizer.parts) {
-    groups.push_back(
-        group_of(fmt::format("{}/{}/vars", kOptimizer, group), part.name, part.variables));
-  }
+  const auto add_optimizer = [&](const std::string& attribute, const OptimizerState& state) {
+    if (state.empty()) return;
+    groups.push_back(group_of(attribute + "/vars", state.name, state.variables));
+    for (const auto& [group, part] : state.parts) {
+      groups.push_back(
+          group_of(fmt::format("{}/{}/vars", attribute, group), part.name, part.variables));
+    }
+  };
+  add_optimizer(kOptimizer, optimizer);
+  for (const auto& [attribute, other] : optimizer.others) add_optimizer(attribute, other);
   return groups;
 }
 
@@ -91,16 +95,17 @@ class Loading {
     }
   }
 
-  OptimizerRestore add_optimizer(const OptimizerState& optimizer) {
+  OptimizerRestore add_optimizer(const std::string& attribute, const OptimizerState& optimizer) {
+    const std::string vars = attribute + "/vars";
     if (optimizer.empty()) return OptimizerRestore::NotAsked;
-    if (!source_.has(kOptimizerVars)) return OptimizerRestore::NotInFile;
-    const auto& variables = optimizer.variables;
+    if (!source_.has(vars)) return OptimizerRestore::NotInFile;
+    std::vector<Variable> variables = optimizer.variables;
     // Before any step: iterations and learning rate, or iterations where the rate follows a
     // schedule.
-    const size_t stored = source_.count(kOptimizerVars);
-    bool is_trained = has_made_steps_in(kOptimizerVars);
+    const size_t stored = source_.count(vars);
+    bool is_trained = has_made_steps_in(vars);
     for (const auto& [group, part] : optimizer.parts) {
-      is_trained = is_trained || has_made_steps_in(fmt::format("optimizer/{}/vars", group));
+      is_trained = is_trained || has_made_steps_in(fmt::format("{}/{}/vars", attribute, group));
     }
     if (is_trained && !optimizer.built) return OptimizerRestore::Unbuilt;
     // One with parts has theirs behind its own then, and nothing that was learned.
@@ -108,11 +113,15 @@ class Loading {
         stored <= kBeforeSlots * (1 + optimizer.parts.size())) {
       return OptimizerRestore::Done;
     }
+    // Keras 2 has the learning rate in the config alone.
+    if (stored > 1 && stored + 1 == variables.size() && variables[1].name() == "learning_rate") {
+      variables.erase(variables.begin() + 1);
+    }
     const bool unused = stored > 0 && stored <= kBeforeSlots && stored < variables.size();
     if (stored != variables.size() && (!unused || is_trained)) return OptimizerRestore::Misfit;
     std::vector<Found> found;
     for (size_t i = 0; i < stored; ++i) {
-      found.push_back(at(kOptimizerVars, std::to_string(i)));
+      found.push_back(at(vars, std::to_string(i)));
       if (found[i].shape() != variables[i].shape()) return OptimizerRestore::Misfit;
     }
     for (size_t i = 0; i < stored; ++i) plan_.add(variables[i], *found[i].file, found[i].path);
@@ -303,7 +312,18 @@ class Loading {
   std::string find_group(const std::string& path) const {
     if (source_.has(path) || !path.starts_with("layers/")) return path;
     const std::string old = kOldRoot + path.substr(path.find('/'));
-    return source_.has(old) ? old : path;
+    if (source_.has(old)) return old;
+    // Keras 2 has some layers within others as private attributes: "_query_dense".
+    std::string found;
+    for (size_t begin = 0; begin < path.size();) {
+      const size_t end = std::min(path.find('/', begin), path.size());
+      const std::string name = path.substr(begin, end - begin);
+      const std::string group = found.empty() ? "" : found + "/";
+      const bool is_private = !source_.has(group + name) && source_.has(group + "_" + name);
+      found = group + (is_private ? "_" : "") + name;
+      begin = end + 1;
+    }
+    return source_.has(found) ? found : path;
   }
 
   const WeightsSource& source_;
@@ -386,7 +406,16 @@ OptimizerRestore load_weights(const WeightsSource& source, const Layer& model,
                               const SkippedLayers& skipped) {
   Loading loading(source, skip_mismatch);
   for (const SavedLayer& saved : weight_paths(model, skipped)) loading.add_layer(saved);
-  const OptimizerRestore restored = loading.add_optimizer(optimizer);
+  const OptimizerRestore restored = loading.add_optimizer(kOptimizer, optimizer);
+  for (const auto& [attribute, other] : optimizer.others) {
+    const OptimizerRestore own = loading.add_optimizer(attribute, other);
+    if (own == OptimizerRestore::Unbuilt || own == OptimizerRestore::Misfit) {
+      logging::warn(fmt::format(
+          "{}: the state of the optimizer '{}' isn't taken, since {}.", source.name(), attribute,
+          own == OptimizerRestore::Unbuilt ? "it isn't built here: call its build(variables) before"
+                                           : "it is another optimizer's, or of other variables"));
+    }
+  }
   loading.run();
   return restored;
 }

@@ -24,6 +24,9 @@ struct OptimizerState {
   std::vector<Variable> variables;
   std::vector<std::pair<std::string, OptimizerState>> parts = {};  // "inner_optimizer", …
   bool built = true;                                               // whether its slots are there
+  // Of others that the model applies itself, by the attributes that they are: "d_optimizer/vars/0".
+  // Where one doesn't fit, load_weights warns.
+  std::vector<std::pair<std::string, OptimizerState>> others = {};
   bool empty() const { return variables.empty(); }
 };
 

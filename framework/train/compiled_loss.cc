@@ -8,39 +8,10 @@
 #include "framework/metrics/metrics.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/replica_context.h"
+#include "framework/train/per_output.h"
 
 namespace cornu {
 namespace {
-
-size_t output_index(const std::string& who, const char* what, const std::string& name,
-                    const std::vector<std::string>& output_names) {
-  const auto it = std::find(output_names.begin(), output_names.end(), name);
-  check<InvalidArgument>(it != output_names.end(),
-                         "{}: {} is given for an output '{}', which it "
-                         "doesn't have.{}",
-                         who, what, name, did_you_mean(name, output_names));
-  return static_cast<size_t>(it - output_names.begin());
-}
-
-// What was given, by output.
-template <class T>
-std::vector<T> by_output(const std::string& who, const char* what, const PerOutput<T>& given,
-                         const std::vector<std::string>& output_names, const T& standard) {
-  std::vector<T> result(output_names.size(), standard);
-  if (given.has_names()) {
-    for (size_t i = 0; i < given.list().size(); ++i) {
-      result[output_index(who, what, given.names()[i], output_names)] = given.list()[i];
-    }
-  } else if (given.is_for_all()) {
-    std::fill(result.begin(), result.end(), given.list()[0]);
-  } else if (!given.empty()) {
-    check<InvalidArgument>(given.list().size() == output_names.size(),
-                           "{}: expected {} for each of its {} outputs, got {} of them.", who, what,
-                           output_names.size(), given.list().size());
-    result = given.list();
-  }
-  return result;
-}
 
 // A name that `taken` doesn't know, from this one.
 template <class F>

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "framework/model/registration_advice.h"
+#include "framework/model/serialized.h"
 #include "framework/ops/ops.h"
 #include "framework/train/body.h"
+#include "framework/train/per_output.h"
 
 namespace cornu::distillation {
 namespace {
@@ -25,40 +28,43 @@ class Losses {
   // Adds `value(loss, teacher's output, student's)` of those outputs that have a loss.
   template <class Value>
   Tensor sum(const Tensors& teacher, const Tensors& student, const Value& value) const {
+    check<InvalidArgument>(!losses_.has_names() || teacher.has_names(),
+                           "{}: its losses go by names of outputs, but the outputs have none. "
+                           "Give a list of losses, in their order.",
+                           who_);
+    std::vector<std::string> outputs = teacher.names();
+    outputs.resize(teacher.size());
+    const std::vector<Loss> losses = by_output(who_, "a loss", losses_, outputs, Loss());
     Tensor total;
     for (size_t i = 0; i < teacher.size(); ++i) {
-      const Loss loss = of_output(teacher, i);
-      if (!loss) continue;
-      const Tensor& other = teacher.has_names() ? student.at(teacher.names()[i]) : student[i];
-      const Tensor part = value(loss.resolve(teacher[i].shape(), other.shape()), teacher[i], other);
+      if (!losses[i]) continue;
+      const Tensor& other = teacher.has_names() ? student.at(outputs[i]) : student[i];
+      const Loss loss = losses[i].resolve(teacher[i].shape(), other.shape());
+      const Tensor part = value(loss, teacher[i], other);
       total = total.defined() ? total + part : part;
     }
     return total.defined() ? total : ops::zeros({});
   }
 
- private:
-  Loss of_output(const Tensors& outputs, size_t index) const {
-    if (losses_.is_for_all()) return losses_.list()[0];
-    if (losses_.has_names()) {
-      check<InvalidArgument>(outputs.has_names(),
-                             "{}: its losses go by names of outputs, but the outputs have none. "
-                             "Give a list of losses, in their order.",
-                             who_);
-      const auto& names = losses_.names();
-      const auto found = std::find(names.begin(), names.end(), outputs.names()[index]);
-      return found == names.end() ? Loss()
-                                  : losses_.list()[static_cast<size_t>(found - names.begin())];
-    }
-    check<InvalidArgument>(losses_.list().size() == outputs.size(),
-                           "{}: expected one loss for each output ({}), got {}. Give one for all, "
-                           "or nullptr for those that aren't compared.",
-                           who_, outputs.size(), losses_.list().size());
-    return losses_.list()[index];
+  // With their classes, also of those that were given by name: Keras takes a name for the function,
+  // which LogitsDistillation gives logits in place of probabilities.
+  Json config() const {
+    return per_output_to_json(losses_, [](const Loss& loss) {
+      return serialize(loss && !loss.needs_resolving() ? Loss(loss.shared()) : loss);
+    });
   }
 
+ private:
   const char* who_;
   PerOutput<Loss> losses_;
 };
+
+// The losses of a config; `losses` stays where it has none.
+void read_losses(const Json& config, PerOutput<Loss>& losses) {
+  if (const Json* given = config.find("loss")) {
+    losses = per_output_from_json<Loss>(given, loss_from_json);
+  }
+}
 
 class Logits : public DistillationLossImpl {
  public:
@@ -68,6 +74,9 @@ class Logits : public DistillationLossImpl {
                            "LogitsDistillation: expected a temperature > 0, got {}.", temperature_);
   }
   std::string class_name() const override { return "LogitsDistillation"; }
+  Json get_config() const override {
+    return Json::object({{"temperature", temperature_}, {"loss", losses_.config()}});
+  }
 
   Tensor compute_loss(const Tensors& teacher, const Tensors& student) const override {
     return losses_.sum(teacher, student,
@@ -91,6 +100,14 @@ class Features : public DistillationLossImpl {
         teacher_layer_(options.teacher_layer_name),
         student_layer_(options.student_layer_name) {}
   std::string class_name() const override { return "FeatureDistillation"; }
+  Json get_config() const override {
+    const auto name_or_none = [](const std::string& name) {
+      return name.empty() ? Json(nullptr) : Json(name);
+    };
+    return Json::object({{"loss", losses_.config()},
+                         {"teacher_layer_name", name_or_none(teacher_layer_)},
+                         {"student_layer_name", name_or_none(student_layer_)}});
+  }
   std::string teacher_layer_name() const override { return teacher_layer_; }
   std::string student_layer_name() const override { return student_layer_; }
 
@@ -144,5 +161,37 @@ LogitsDistillation::LogitsDistillation(const LogitsDistillationOptions& options)
 
 FeatureDistillation::FeatureDistillation(const FeatureDistillationOptions& options)
     : DistillationLoss(std::make_shared<const Features>(options)) {}
+
+Registry<DistillationLossFactory>& distillation_loss_registry() {
+  static auto& registry = make_registry<DistillationLossFactory>("distillation loss", register_all);
+  return registry;
+}
+
+void register_all(Registry<DistillationLossFactory>& registry) {
+  registry.add("LogitsDistillation", [](const Json& config) -> DistillationLoss {
+    LogitsDistillationOptions options;
+    ConfigReader reader(config);
+    reader("temperature", options.temperature);
+    read_losses(config, options.loss);
+    return LogitsDistillation(options);
+  });
+  registry.add("FeatureDistillation", [](const Json& config) -> DistillationLoss {
+    FeatureDistillationOptions options;
+    read_losses(config, options.loss);
+    ConfigReader reader(config);
+    reader("teacher_layer_name", options.teacher_layer_name);
+    reader("student_layer_name", options.student_layer_name);
+    return FeatureDistillation(options);
+  });
+}
+
+Json serialize(const DistillationLoss& loss) {
+  if (!loss) return nullptr;
+  return serialized_form("keras.distillation", loss.impl().class_name(), loss.impl().get_config());
+}
+
+DistillationLoss distillation_loss_from_json(const Json& json) {
+  return make_from_file(distillation_loss_registry(), json);
+}
 
 }  // namespace cornu::distillation

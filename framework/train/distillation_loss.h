@@ -2,11 +2,14 @@
 // What a student model learns of a teacher's outputs (keras.distillation).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "framework/core/handle.h"
+#include "framework/core/json.h"
+#include "framework/core/registry.h"
 #include "framework/train/model.h"
 
 namespace cornu::distillation {
@@ -29,7 +32,10 @@ class DistillationLossImpl {
   // Before compute_loss. InvalidArgument unless both have as many outputs, of the same names.
   virtual void validate_outputs(const Tensors& teacher_outputs,
                                 const Tensors& student_outputs) const;
-  virtual std::string class_name() const { return "DistillationLoss"; }  // for messages
+  // For messages; and for files, "package>Name" as it is registered (register_serializable).
+  virtual std::string class_name() const { return "DistillationLoss"; }
+  // What the registered function makes such a loss of.
+  virtual Json get_config() const { return Json::object(); }
 };
 
 // A cheap handle; LogitsDistillation and FeatureDistillation convert to it.
@@ -52,6 +58,16 @@ template <class T, class... Args>
 DistillationLoss make_distillation_loss(Args&&... args) {
   return DistillationLoss(std::make_shared<const T>(std::forward<Args>(args)...));
 }
+
+using DistillationLossFactory = std::function<DistillationLoss(const Json& config)>;
+Registry<DistillationLossFactory>& distillation_loss_registry();  // by class name
+void register_all(Registry<DistillationLossFactory>& registry);   // what it holds at first
+
+// Keras's serialized form: {"module", "class_name", "config", "registered_name"}, null for None;
+// and back. InvalidArgument for functions among its losses, which have no form in files, and for
+// classes that aren't registered.
+Json serialize(const DistillationLoss& loss);
+DistillationLoss distillation_loss_from_json(const Json& json);
 
 struct LogitsDistillationOptions {
   double temperature = 3.0;  // > 0: of softer probabilities the higher it is

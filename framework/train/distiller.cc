@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "framework/model/serialized.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/replica_context.h"
 #include "framework/train/body.h"
+#include "framework/train/model_config.h"
 #include "framework/train/trainer.h"
 
 namespace cornu::distillation {
@@ -120,6 +122,8 @@ Distiller::Distiller(const Model& teacher, const Model& student, const Distiller
   teacher_.set_trainable(false);
   track("teacher", teacher_);
   track("student", student_);
+  if (teacher_taps_.finals > 0) track("_teacher_feature_extractor", teacher_taps_.model);
+  if (student_taps_.finals > 0) track("_student_feature_extractor", student_taps_.model);
   track(student_loss_);
   track(distillation_loss_);
   track(total_loss_);
@@ -151,6 +155,36 @@ std::map<std::string, Tensors> Distiller::outputs_of(Taps& taps, const Tensors& 
   std::map<std::string, Tensors> result = {{"", part(0, taps.finals)}};
   for (const auto& [layer, place] : taps.layers) result[layer] = part(place.first, place.second);
   return result;
+}
+
+Json Distiller::get_config() const {
+  Json config = Model::get_config();
+  config.set("teacher", serialize_part(teacher_));
+  config.set("student", serialize_part(student_));
+  Json::Array losses;
+  for (const DistillationLoss& loss : losses_) losses.push_back(serialize(loss));
+  config.set("distillation_losses", Json(std::move(losses)));
+  config.set("distillation_loss_weights", config_value(weights_));
+  config.set("student_loss_weight", student_weight_);
+  return config;
+}
+
+LayerHandle distiller_from_config(const Json& config) {
+  DistillerOptions options;
+  for (const Json& loss : config.at("distillation_losses").as_array()) {
+    options.distillation_losses.push_back(distillation_loss_from_json(loss));
+  }
+  ConfigReader reader(config);
+  reader("distillation_loss_weights", options.distillation_loss_weights);
+  reader("student_loss_weight", options.student_loss_weight);
+  reader("name", options.name);
+  const auto distiller =
+      make_layer<Distiller>(model_from_config(config.at("teacher"), true),
+                            model_from_config(config.at("student"), true), options);
+  bool trainable = true;
+  reader("trainable", trainable);
+  if (!trainable) distiller->set_trainable(false);
+  return distiller;
 }
 
 Tensors Distiller::call_list(const Tensors& inputs, const CallArgs&) { return student_(inputs); }

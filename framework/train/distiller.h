@@ -36,6 +36,10 @@ struct DistillerOptions {
 // the student are compared by name, it is run once more for them. A call, and predict, is the
 // student's.
 //
+// load_model of a file of it, or of Keras's, gives the Distiller, which goes on training; Keras's
+// say nothing of the student's own loss: compile it anew. It is used as a Model; get_layer finds
+// "teacher" and "student" by their names.
+//
 // InvalidArgument for weights out of range, in another number than the losses, without a
 // distillation loss, and for functional models whose inputs or outputs differ in shape or dtype.
 class Distiller : public Model {
@@ -46,6 +50,9 @@ class Distiller : public Model {
   const Model& student() const { return student_; }
 
   std::string class_name() const override { return "Distiller"; }
+  Json module() const override { return "keras.distillation"; }
+  // InvalidArgument for a function among the distillation losses, which has no form in files.
+  Json get_config() const override;
   Tensors call_list(const Tensors& inputs, const CallArgs& args) override;
   NamedValues<Tensor> train_step(const Batch& data) override;
   // FailedPrecondition where student_loss_weight isn't 0 and compile was given no loss.
@@ -76,5 +83,8 @@ class Distiller : public Model {
   metrics::Mean distillation_loss_;
   metrics::Mean total_loss_;
 };
+
+// The Distiller that get_config() of one tells of, with fresh weights.
+LayerHandle distiller_from_config(const Json& config);
 
 }  // namespace cornu::distillation

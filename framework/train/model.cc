@@ -271,6 +271,19 @@ LayerHandle Model::get_layer(const std::string& layer_name) const {
                   did_you_mean(layer_name, known));
 }
 
+Optimizer Model::track_optimizer(const std::string& attribute, const Optimizer& optimizer) {
+  check<InvalidArgument>(
+      !attribute.empty() && attribute != "optimizer" && attribute.find('/') == std::string::npos,
+      "{}: track_optimizer expected the name of an attribute other than \"optimizer\", which is "
+      "compile's, without '/', got '{}'.",
+      title_of(*this), attribute);
+  check<InvalidArgument>(static_cast<bool>(optimizer),
+                         "{}: track_optimizer expected an optimizer as '{}', got none.",
+                         title_of(*this), attribute);
+  trainer_->tracked_optimizers().insert_or_assign(attribute, optimizer);
+  return optimizer;
+}
+
 void Model::require_built(const char* what) const {
   // A custom step may call the parts of a model alone.
   const NamedLayers parts = body_ ? NamedLayers() : sublayers();

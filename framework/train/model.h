@@ -477,6 +477,9 @@ class Model : public Layer {
  protected:
   explicit Model(std::shared_ptr<ModelBody> body, const ModelOptions& options);
   void require_built(const char* what) const;
+  // An optimizer of a train_step's own, which files have as Keras's do ("d_optimizer/vars/0"): it
+  // must be built to be loaded. InvalidArgument for "optimizer", "", names with '/', and no handle.
+  Optimizer track_optimizer(const std::string& attribute, const Optimizer& optimizer);
 
  private:
   Model& subject() const;

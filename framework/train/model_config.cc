@@ -10,46 +10,14 @@
 #include "framework/saving/keras_op.h"
 #include "framework/saving/op_layers.h"
 #include "framework/train/body.h"
+#include "framework/train/distiller.h"
+#include "framework/train/per_output.h"
 #include "framework/train/trainer.h"
 
 namespace cornu {
 namespace {
 
 // ---- compile arguments ----
-
-template <class T, class F>
-Json per_output_to_json(const PerOutput<T>& values, const F& to_json) {
-  if (values.empty()) return nullptr;
-  if (values.has_names()) {
-    Json named = Json::object();
-    for (size_t i = 0; i < values.list().size(); ++i) {
-      named.set(values.names()[i], to_json(values.list()[i]));
-    }
-    return named;
-  }
-  if (values.is_for_all()) return to_json(values.list()[0]);
-  Json::Array list;
-  for (const T& value : values.list()) list.push_back(to_json(value));
-  return list;
-}
-
-bool is_serialized_object(const Json& json) { return json.is_object() && json.contains("config"); }
-
-template <class T, class F>
-PerOutput<T> per_output_from_json(const Json* json, const F& from_json) {
-  PerOutput<T> result;
-  if (!json || json->is_null()) return result;
-  if (json->is_array()) {
-    std::vector<T> list;
-    for (const Json& element : json->as_array()) list.push_back(from_json(element));
-    return PerOutput<T>(std::move(list));
-  }
-  if (!json->is_object() || is_serialized_object(*json)) {
-    return PerOutput<T>(from_json(*json));
-  }
-  for (const auto& [name, value] : json->as_object()) result.add(name, from_json(value));
-  return result;
-}
 
 Json metrics_to_json(const MetricsArgument& metrics) {
   if (metrics.empty()) return nullptr;
@@ -98,7 +66,7 @@ Json build_config(const Model& model) {
   const auto& shapes = model.built_shapes();
   if (shapes.empty()) return nullptr;
   const FunctionalGraph* graph = model.body() ? model.body()->graph() : nullptr;
-  if (shapes.size() == 1) {
+  if (shapes.size() == 1 && !(graph && model.inputs().has_names())) {
     return Json::object({{"input_shape", graph ? graph->inputs()[0].shape() : shapes[0]}});
   }
   Json of_inputs = Json(Json::Array(shapes.begin(), shapes.end()));
@@ -137,12 +105,13 @@ namespace {
 
 Json serialized_architecture(const Model& model) {
   const Json module = model.module();
-  const bool sequential = model.class_name() == "Sequential" && !module.is_null();
+  // Keras finds its own classes by their modules; "Functional" is registered, too.
+  const bool by_module = !module.is_null() && model.class_name() != "Functional";
   Json json =
       Json::object({{"module", module},
                     {"class_name", model.class_name()},
                     {"config", model.get_config()},
-                    {"registered_name", sequential ? Json(nullptr) : Json(model.class_name())}});
+                    {"registered_name", by_module ? Json(nullptr) : Json(model.class_name())}});
   if (Json build = build_config(model); !build.is_null()) json.set("build_config", build);
   return json;
 }
@@ -257,6 +226,7 @@ void register_models(Registry<LayerFactory>& registry) {
     return LayerHandle(sequential_from_config(config));
   });
   registry.add("InputLayer", input_layer_from_config);
+  registry.add("Distiller", distillation::distiller_from_config);
 }
 
 }  // namespace cornu

@@ -43,9 +43,7 @@ std::vector<Variable> saved(std::vector<Variable> variables, const OptimizerImpl
   return variables;
 }
 
-OptimizerState optimizer_state(const Model& model) {
-  if (!model.compiled()) return {};
-  const OptimizerImpl& optimizer = model.optimizer().impl();
+OptimizerState state_of(const OptimizerImpl& optimizer) {
   const std::string& name = optimizer.name();
   OptimizerState state = {name.empty() ? to_snake_case(optimizer.class_name()) : name,
                           saved(optimizer.variables(), optimizer)};
@@ -53,6 +51,15 @@ OptimizerState optimizer_state(const Model& model) {
   for (const auto& [group, part] : optimizer.parts()) {
     state.parts.emplace_back(
         group, OptimizerState{part.impl().name(), saved(part.variables(), optimizer)});
+  }
+  return state;
+}
+
+OptimizerState optimizer_state(const Model& model) {
+  OptimizerState state;
+  if (model.compiled()) state = state_of(model.optimizer().impl());
+  for (const auto& [attribute, optimizer] : model.trainer().tracked_optimizers()) {
+    state.others.emplace_back(attribute, state_of(optimizer.impl()));
   }
   return state;
 }
@@ -69,9 +76,18 @@ Kept kept_of(Model& model, const ObjectsToSkip& objects) {
       const bool whole = &layer->get() == model.shared_self().get();
       kept.skipped.insert(whole ? &model : &layer->get());
       if (whole) kept.optimizer = {};
-    } else if (model.compiled() &&
-               &std::get<Optimizer>(object).impl() == &model.optimizer().impl()) {
-      kept.optimizer = {};
+    } else {
+      const OptimizerImpl* optimizer = &std::get<Optimizer>(object).impl();
+      if (model.compiled() && optimizer == &model.optimizer().impl()) {
+        auto others = std::move(kept.optimizer.others);
+        kept.optimizer = {};
+        kept.optimizer.others = std::move(others);
+      }
+      for (const auto& [attribute, other] : model.trainer().tracked_optimizers()) {
+        if (&other.impl() != optimizer) continue;
+        std::erase_if(kept.optimizer.others,
+                      [&](const auto& one) { return one.first == attribute; });
+      }
     }
   }
   return kept;

@@ -180,7 +180,63 @@ void OptimizerImpl::adopt(OptimizerImpl& inner, const std::vector<Variable>& var
                             "{} '{}': expected optimizers that were built for no other variables, "
                             "but {} '{}' was. Make it with a new one.",
                             class_name_, name(), inner.class_name_, inner.name());
-  variables_.insert(variables_.end(), inner.variables_.begin(), inner.variables_.end());
+}
+
+std::vector<Variable> OptimizerImpl::variables() const {
+  std::vector<Variable> all = variables_;
+  if (!built_) return all;
+  for (const auto& [group, part] : parts()) {
+    const std::vector<Variable> inner = part.variables();
+    all.insert(all.end(), inner.begin(), inner.end());
+  }
+  return all;
+}
+
+void OptimizerImpl::set_weights(const std::vector<Tensor>& weights) {
+  check<FailedPrecondition>(built_,
+                            "{} '{}': set_weights needs an optimizer that is built. Call "
+                            "build(variables) first.",
+                            class_name_, name());
+  assign_all(weights, "set_weights");
+}
+
+void OptimizerImpl::assign_all(const std::vector<Tensor>& weights, const char* what) {
+  const std::vector<Variable> all = variables();
+  check<InvalidArgument>(weights.size() == all.size(),
+                         "{} '{}': {} expected a tensor for each of {} variables, got {}.",
+                         class_name_, name(), what, all.size(), weights.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    check<InvalidArgument>(weights[i].shape() == all[i].shape(),
+                           "{} '{}': {} expected shape {} for '{}', got {}.", class_name_, name(),
+                           what, all[i].shape(), all[i].path(), weights[i].shape());
+  }
+  for (size_t i = 0; i < all.size(); ++i) all[i].assign(weights[i]);
+}
+
+void OptimizerImpl::save_own_variables(std::map<std::string, Tensor>& store) const {
+  const std::vector<Variable> all = variables();
+  for (size_t i = 0; i < all.size(); ++i) store[std::to_string(i)] = all[i].value();
+}
+
+void OptimizerImpl::load_own_variables(const std::map<std::string, Tensor>& store) {
+  const std::vector<Variable> all = variables();
+  if (store.size() != all.size()) {
+    logging::warn(fmt::format(
+        "{} '{}': its state isn't loaded, since it has {} variables, and {} were given.{}",
+        class_name_, name(), all.size(), store.size(),
+        built_ ? "" : " It isn't built: call build(variables) first."));
+    return;
+  }
+  std::vector<Tensor> weights;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const auto found = store.find(std::to_string(i));
+    check<InvalidArgument>(found != store.end(),
+                           "{} '{}': load_own_variables expected the variables' numbers as names, "
+                           "but there is no '{}'.",
+                           class_name_, name(), i);
+    weights.push_back(found->second);
+  }
+  assign_all(weights, "load_own_variables");
 }
 
 OptimizerImpl::Pairs OptimizerImpl::known_pairs(const std::vector<Tensor>& gradients,
@@ -433,14 +489,27 @@ Tensor OptimizerImpl::learning_rate() const {
   return rate.schedule() ? rate(iterations_.value()) : learning_rate_.value();
 }
 
-void OptimizerImpl::set_learning_rate(double value) {
+void OptimizerImpl::set_learning_rate(const LearningRate& value) {
+  if (value.schedule()) {
+    std::erase_if(variables_, [&](const Variable& one) { return one.id() == learning_rate_.id(); });
+    options_.learning_rate = value;
+    ++version_;
+    return;
+  }
   const auto& schedule = options_.learning_rate.schedule();
   check<FailedPrecondition>(
       !schedule,
       "{} '{}': expected a learning rate that is a number, got {}, which sets "
-      "it at every step. Make the optimizer with a number to change the rate.",
+      "it at every step. Make the optimizer with a number to change the rate, or set another "
+      "schedule.",
       class_name_, name(), schedule ? schedule->class_name() : "");
-  learning_rate_.assign(value);
+  learning_rate_.assign(value.value());
+}
+
+int64_t OptimizerImpl::version() const {
+  int64_t all = version_;
+  for (const auto& part : parts()) all += part.second.impl().version();
+  return all;
 }
 
 std::vector<std::pair<std::string, Optimizer>> OptimizerImpl::parts() const { return {}; }
@@ -453,85 +522,6 @@ Json OptimizerImpl::get_config() const {
   }
   each_shared_option(ConfigWriter(config), options);
   return config;
-}
-
-// ---- learning rates and handles ----
-
-Tensor LearningRate::operator()(const Tensor& step) const {
-  return schedule_ ? (*schedule_)(step) : Tensor::scalar(static_cast<float>(value_));
-}
-
-Json config_value(const LearningRate& learning_rate) {
-  const auto& schedule = learning_rate.schedule();
-  if (!schedule) return learning_rate.value();
-  return serialized_form("keras.optimizers.schedules", schedule->class_name(),
-                         schedule->get_config());
-}
-
-void set_from_config(const Json& json, LearningRate& learning_rate) {
-  learning_rate =
-      json.is_number() ? LearningRate(json.as_double()) : make_from_file(schedule_registry(), json);
-}
-
-Optimizer::Optimizer(const char* name) : Optimizer(std::string(given_text(name, "optimizer"))) {}
-Optimizer::Optimizer(const std::string& name)
-    : Optimizer(make_from_serialized(optimizer_registry(), name)) {
-  named_ = std::make_shared<Named>();
-  named_->made_of = name;
-}
-
-namespace {
-
-// Of an optimizer whose name was made for it: others get their own.
-Json without_name(Json serialized) {
-  Json::Object config;
-  for (const Json::Member& member : serialized.at("config").as_object()) {
-    if (member.first != "name") config.push_back(member);
-  }
-  serialized.set("config", Json::of_members(std::move(config)));
-  return serialized;
-}
-
-}  // namespace
-
-Optimizer Optimizer::for_compile() const {
-  if (!named_) return *this;
-  const std::lock_guard lock(named_->mutex);
-  if (std::exchange(named_->is_taken, true)) {
-    return make_from_serialized(optimizer_registry(), named_->made_of);
-  }
-  try {
-    named_->made_of = without_name(serialize(*this));
-  } catch (const Error&) {  // one of the program's own that can't tell it
-  }
-  return *this;
-}
-
-void Optimizer::apply(const std::vector<Tensor>& gradients) const {
-  check<FailedPrecondition>(impl().built(),
-                            "{} '{}': apply without variables needs an optimizer that was built "
-                            "for some. Call build(variables) first, or give the variables.",
-                            impl().class_name(), impl().name());
-  impl().apply_gradients(gradients, impl().trainable_variables());
-}
-
-Registry<OptimizerFactory>& optimizer_registry() {
-  static auto& registry = make_registry<OptimizerFactory>("optimizer", register_builtins);
-  return registry;
-}
-Registry<ScheduleFactory>& schedule_registry() {
-  static auto& registry = make_registry<ScheduleFactory>("schedule", register_builtins);
-  return registry;
-}
-
-Json serialize(const Optimizer& optimizer) {
-  if (!optimizer) return nullptr;
-  return serialized_form("keras.optimizers", optimizer.impl().class_name(),
-                         optimizer.impl().get_config());
-}
-
-Optimizer optimizer_from_json(const Json& json) {
-  return json.is_null() ? Optimizer() : make_from_file(optimizer_registry(), json);
 }
 
 }  // namespace cornu

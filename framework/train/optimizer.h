@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -121,17 +122,32 @@ class OptimizerImpl {
   // FailedPrecondition once built.
   virtual void exclude_from_weight_decay(const WeightDecayExclusions& exclusions);
 
-  // iteration, learning_rate (without a schedule), then slots in Keras's order.
-  const std::vector<Variable>& variables() const { return variables_; }
+  // The values of variables(), in their order. FailedPrecondition before build; InvalidArgument,
+  // and nothing changes, for another number of them or shapes.
+  void set_weights(const std::vector<Tensor>& weights);
+  // variables() by their numbers, "0", "1", …, and back. Where there are others in number than
+  // here, nothing is loaded, with a warning, as in Keras.
+  void save_own_variables(std::map<std::string, Tensor>& store) const;
+  void load_own_variables(const std::map<std::string, Tensor>& store);
+
+  // iteration, learning_rate (without a schedule), then slots in Keras's order; behind them those
+  // of the optimizers that it was built with (parts()).
+  std::vector<Variable> variables() const;
   const std::vector<Variable>& trainable_variables() const { return trained_; }
   // With use_ema, once built: the averages of trainable_variables(), in their order.
   const std::vector<Variable>& averages() const { return averages_; }
   virtual const Variable& iterations() const { return iterations_; }
   // Updates of the variables so far: with gradient_accumulation_steps fewer than iterations().
   virtual int64_t num_updates() const;
-  // The current rate, a float32 scalar. set: FailedPrecondition with a schedule.
+  // The current rate, a float32 scalar.
   virtual Tensor learning_rate() const;
-  virtual void set_learning_rate(double value);
+  // A number: FailedPrecondition where there is a schedule. A schedule takes the place of either,
+  // at the step that comes next; the variable of the rate is gone then. Functions of a program's
+  // own that were traced before keep what they had, as in Keras.
+  virtual void set_learning_rate(const LearningRate& value);
+  // Counts what makes updates of later steps others than those that were traced: new schedules, of
+  // parts(), too.
+  int64_t version() const;
   // The optimizers that this one gives its updates to, under the names of their groups in files.
   virtual std::vector<std::pair<std::string, Optimizer>> parts() const;
   // Of its variables and its parts': those that files of models lack.
@@ -181,7 +197,7 @@ class OptimizerImpl {
   // One step with gradients that have been summed over replicas, as they came of the scaled loss.
   virtual void update(Pairs pairs);
   static void update(OptimizerImpl& inner, Pairs pairs) { inner.update(std::move(pairs)); }
-  // Builds `inner`, whose variables come after those that are there.
+  // Builds `inner`, which is one of parts().
   void adopt(OptimizerImpl& inner, const std::vector<Variable>& variables);
   static void set_loss_scale_factor(OptimizerImpl& inner, const std::optional<double>& factor) {
     inner.options_.loss_scale_factor = factor;
@@ -199,6 +215,7 @@ class OptimizerImpl {
   void clip(Pairs& pairs) const;
   void decay_weights(const Pairs& pairs, const Tensor& learning_rate) const;
   void average_variables();
+  void assign_all(const std::vector<Tensor>& weights, const char* what);
   Tensor update_count() const;
 
   std::string class_name_;
@@ -206,9 +223,10 @@ class OptimizerImpl {
   WeightDecayExclusions exclusions_;
   bool built_ = false;
   bool warned_ = false;
+  int64_t version_ = 0;
   Variable iterations_;
-  Variable learning_rate_;
-  std::vector<Variable> variables_;
+  Variable learning_rate_;           // without a schedule
+  std::vector<Variable> variables_;  // its own
   std::vector<Variable> trained_;
   std::vector<std::vector<Variable>> slots_;
   std::vector<Variable> averages_;
@@ -242,7 +260,16 @@ class Optimizer : public Handle<OptimizerImpl> {
   Tensor scale_loss(const Tensor& loss) const { return impl().scale_loss(loss); }
   std::vector<Variable> variables() const { return impl().variables(); }
   Tensor learning_rate() const { return impl().learning_rate(); }
-  void set_learning_rate(double value) const { impl().set_learning_rate(value); }
+  // A number or a schedule: see OptimizerImpl.
+  void set_learning_rate(const LearningRate& value) const { impl().set_learning_rate(value); }
+  // See OptimizerImpl.
+  void set_weights(const std::vector<Tensor>& weights) const { impl().set_weights(weights); }
+  void save_own_variables(std::map<std::string, Tensor>& store) const {
+    impl().save_own_variables(store);
+  }
+  void load_own_variables(const std::map<std::string, Tensor>& store) const {
+    impl().load_own_variables(store);
+  }
   // Keras's: with gradient_accumulation_steps, how often variables were updated.
   int64_t iterations() const { return impl().num_updates(); }
 

@@ -10,6 +10,7 @@
 #include "framework/metrics/metric.h"
 #include "framework/model/layer_registry.h"
 #include "framework/model/parts.h"
+#include "framework/train/distillation_loss.h"
 #include "framework/train/optimizer.h"
 
 namespace cornu {
@@ -29,10 +30,10 @@ inline constexpr bool kIsOneOf = (std::is_base_of_v<Kinds, Made> || ...);
 //
 // `from_config` makes an object of what its get_config() wrote. What it returns says of which kind
 // the class is: a layer (or a subclassed model), Loss, Metric, Optimizer, LearningRate (a
-// schedule), Initializer, Regularizer, Constraint or Quantizer. A function of a tensor is an
-// activation, as it is, and one of two, y_true and y_pred, a loss and a metric. AlreadyExists when
-// the name is taken. Call it before files are loaded, from one thread. Reference:
-// keras.saving.register_keras_serializable.
+// schedule), Initializer, Regularizer, Constraint, Quantizer or DistillationLoss. A function of a
+// tensor is an activation, as it is, and one of two, y_true and y_pred, a loss and a metric.
+// AlreadyExists when the name is taken. Call it before files are loaded, from one thread.
+// Reference: keras.saving.register_keras_serializable.
 template <class F>
 void register_serializable(const std::string& name, F from_config) {
   if constexpr (std::is_invocable_r_v<Tensor, F&, const Tensor&>) {
@@ -63,11 +64,13 @@ void register_serializable(const std::string& name, F from_config) {
       constraint_registry().add(name, std::move(from_config));
     } else if constexpr (internal::kIsOneOf<Made, Quantizer, QuantizerImpl>) {
       quantizer_registry().add(name, std::move(from_config));
+    } else if constexpr (internal::kIsOneOf<Made, distillation::DistillationLoss>) {
+      distillation::distillation_loss_registry().add(name, std::move(from_config));
     } else {
       static_assert(std::is_class_v<Made> && std::is_convertible_v<Made, LearningRate>,
                     "register_serializable: the function must return a layer, Loss, Metric, "
-                    "Optimizer, LearningRate, Initializer, Regularizer, Constraint or "
-                    "Quantizer");
+                    "Optimizer, LearningRate, Initializer, Regularizer, Constraint, Quantizer "
+                    "or DistillationLoss");
       schedule_registry().add(name, std::move(from_config));
     }
   }

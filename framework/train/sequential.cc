@@ -21,7 +21,8 @@ Tensors with_names(std::vector<Tensor> list, const std::vector<std::string>& nam
 Json SequentialBody::get_config(const Model& model) const {
   Json config = model.Layer::get_config();
   Json::Array list;
-  const bool single = inputs_.size() == 1;  // of several, Keras keeps the shapes alone
+  // Of several, and of those in a dictionary, Keras keeps the shapes alone.
+  const bool single = inputs_.size() == 1 && !inputs_.has_names();
   if (single) list.push_back(serialize_part(*keras_node(inputs_[0])->layer()));
   for (const LayerHandle& layer : layers_) list.push_back(serialize_part(layer.get()));
   config.set("layers", std::move(list));
@@ -39,8 +40,8 @@ void SequentialBody::build(const std::vector<Shape>& input_shapes,
     // Any dtype is taken as it comes: the layers cast what they need.
     list.push_back(Input({.dtype = input_dtype(), .batch_shape = batch_shape}));
   }
-  const Tensors inputs = list.size() > 1 && !names.empty() ? with_names(std::move(list), names)
-                                                           : Tensors(std::move(list));
+  const Tensors inputs =
+      names.empty() ? Tensors(std::move(list)) : with_names(std::move(list), names);
   std::vector<Tensors> outputs;
   for (const LayerHandle& layer : layers_) {
     outputs.push_back(layer(outputs.empty() ? inputs : outputs.back()));

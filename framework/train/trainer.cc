@@ -232,7 +232,11 @@ std::vector<std::vector<Tensors>> Trainer::divided(const Batch& batch) {
 }
 
 Trainer::StepCall Trainer::call_of(Model& model, Kind kind, const Batch& batch) {
-  const Function& step = steps_[static_cast<size_t>(kind)];
+  Function& step = steps_[static_cast<size_t>(kind)];
+  if (kind == Kind::Train && compiled_) {
+    const int64_t version = options_.optimizer.impl().version();
+    if (std::exchange(traced_version_, version) != version) step = make_step(kind);
+  }
   if (!has_strings(batch.x)) return {step, divided(batch)};
   Batch prepared = batch;
   prepared.x = without_strings(model, batch.x, kind == Kind::Train);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,8 @@ class Trainer {
   // Those of the model and of its optimizer, until they are others or this goes.
   std::weak_ptr<const TrainedVariables> trained_variables(const Model& model);
   const CompileOptions& options() const { return options_; }
+  // Of Model::track_optimizer, by attribute.
+  std::map<std::string, Optimizer>& tracked_optimizers() { return tracked_optimizers_; }
   // The strategy of the scope that the model was made or compiled in; null outside of scopes.
   const std::shared_ptr<StrategyImpl>& strategy() const { return strategy_; }
 
@@ -127,6 +130,8 @@ class Trainer {
   std::unique_ptr<CompiledMetrics> metrics_;
   Metric loss_tracker_;
   Function steps_[3];
+  int64_t traced_version_ = 0;  // of the optimizer, in the training step
+  std::map<std::string, Optimizer> tracked_optimizers_;
   ThreadOwned training_;
   ThreadOwned metric_state_;
 };

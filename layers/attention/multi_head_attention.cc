@@ -56,9 +56,13 @@ class MultiHeadAttentionLayer : public HeadAttention<MultiHeadAttentionOptions> 
             "expected a query and a value of 3 axes or more, (batch, time, features), got {} and "
             "{}.",
             query, value);
-    require(value.slice(1, -1) == key.slice(1, -1),
-            "expected a value and a key of the same axes but the last one, got {} and {}.", value,
-            key);
+    bool alike = value.rank() == key.rank();
+    for (int64_t axis = 1; alike && axis + 1 < value.rank(); ++axis) {
+      const int64_t a = value[axis], b = key[axis];
+      alike = a == b || a == kUnknown || b == kUnknown;
+    }
+    require(alike, "expected a value and a key of the same axes but the last one, got {} and {}.",
+            value, key);
   }
 
   void build_heads(const Shape& query, const Shape& value, const Shape& key) override {

@@ -267,6 +267,35 @@ def words(rng):
     return model, [np.array([["a", "b\u00e9"], ["x", "c"], ["", "y"]], dtype=object)]
 
 
+def distiller(rng):
+    """Losses by name and by class, and layers that are compared."""
+    teacher, student = (
+        keras.Sequential(
+            [
+                keras.Input((4,)),
+                layers.Dense(units, activation="tanh", name=f"{name}_hidden"),
+                layers.Dense(3, name=f"{name}_scores"),
+            ],
+            name=name,
+        )
+        for name, units in (("teacher", 5), ("student", 5))
+    )
+    model = keras.distillation.Distiller(
+        teacher,
+        student,
+        [
+            keras.distillation.LogitsDistillation(2.0, keras.losses.KLDivergence()),
+            keras.distillation.FeatureDistillation("mse", "teacher_hidden", "student_hidden"),
+        ],
+        [1.0, 0.5],
+        student_loss_weight=0.25,
+    )
+    model.compile("adam", "mse", metrics=["mae"])
+    x = common.normal(rng, (4, 4))
+    model.fit(x, common.normal(rng, (4, 3)), verbose=0)
+    return model, [x]
+
+
 CASES = {
     "sequential.keras": sequential,
     "functional.keras": functional,
@@ -281,6 +310,7 @@ CASES = {
     "words.keras": words,
     "recurrent.keras": recurrent,
     "both_ways.keras": both_ways,
+    "distiller.keras": distiller,
     "dense.weights.h5": dense,
     "dense_compiled.weights.h5": dense_compiled,
     "dense_legacy.h5": dense,  # a whole model, as Keras 2 saved it

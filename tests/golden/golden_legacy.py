@@ -2,12 +2,19 @@
 """Whole models in HDF5 files, of Keras 3 and of Keras 2 (tf_keras): trained for some steps, with
 what they predict and the losses of the steps that come next."""
 
+import contextlib
+import datetime
+import time
+import types
+from unittest import mock
+
 import common
 import keras
 import numpy as np
 import tf_keras
 
 FILES = common.DATA / "files"
+DATE = datetime.datetime(2026, 1, 1)
 
 
 def pictures(k):
@@ -55,14 +62,47 @@ def words(k):
     return model, None, [np.arange(8, dtype="float32")[:, None] % 2]
 
 
+def models(k):
+    """Models within a model, one of them called twice, and one within such a one."""
+    x = k.Input((3,))
+    inner = k.Sequential([k.layers.Input((3,)), k.layers.Dense(4, "tanh"), k.layers.Dense(3)])
+    y = k.Input((3,))
+    outer = k.Model(y, k.layers.Dense(3, activation="tanh")(inner(y)))
+    both = k.layers.Concatenate()([outer(x), outer(outer(x))])
+    model = k.Model(x, [k.layers.Dense(1)(both), outer(x)])
+    model.compile(k.optimizers.SGD(0.05, momentum=0.9), "mse")
+    return model, [(8, 3)], [np.ones((8, 1), "float32"), np.zeros((8, 3), "float32")]
+
+
+def attention(k):
+    x = k.Input((5, 4))
+    y = k.layers.MultiHeadAttention(2, 3)(x, x)
+    y = k.layers.GlobalAveragePooling1D()(y)
+    model = k.Model(x, k.layers.Dense(1)(y))
+    model.compile(k.optimizers.Adam(0.01), "mse")
+    return model, [(8, 5, 4)], [np.ones((8, 1), "float32")]
+
+
+MORE = {"models": models, "attention": attention}
 CASES = {"pictures": pictures, "shared": shared, "nested": nested, "words": words}
+
+
+@contextlib.contextmanager
+def reproducible():
+    """Fixes the time of writing."""
+    fake = types.SimpleNamespace(datetime=types.SimpleNamespace(now=lambda: DATE))
+    with (
+        mock.patch.object(time, "localtime", lambda *_: DATE.timetuple()),
+        mock.patch.object(tf_keras.src.saving.saving_lib, "datetime", fake),
+    ):
+        yield
 
 
 def one_or_list(values):
     return values[0] if len(values) == 1 else values
 
 
-def run(name, make_model, k, version):
+def run(name, make_model, k, version, ending="h5"):
     rng = common.start(f"legacy_{name}_{version}")
     k.utils.set_random_seed(4)
     model, shapes, targets = make_model(k)
@@ -73,8 +113,9 @@ def run(name, make_model, k, version):
     x, y = one_or_list(inputs), one_or_list(targets)
     for _ in range(3):
         model.train_on_batch(x, y)
-    file = f"legacy_{name}_{version}.h5"
-    model.save(FILES / file)
+    file = f"legacy_{name}_{version}.{ending}"
+    with reproducible():
+        model.save(FILES / file)
     outputs = model.predict(x, verbose=0)
     outputs = outputs if isinstance(outputs, list) else [outputs]
     losses = []
@@ -93,5 +134,11 @@ def run(name, make_model, k, version):
 
 
 def make():
-    return [run(name, make_model, k, version) for name, make_model in CASES.items()
-            for k, version in ((keras, "keras3"), (tf_keras, "keras2"))]
+    both = (keras, "keras3"), (tf_keras, "keras2")
+    cases = [run(name, make_model, k, version) for name, make_model in CASES.items()
+             for k, version in both]
+    for name, make_model in MORE.items():
+        cases += [run(name, make_model, k, version) for k, version in both]
+    for name, make_model in (CASES | MORE).items():
+        cases.append(run(name, make_model, tf_keras, "keras2", "keras"))
+    return cases

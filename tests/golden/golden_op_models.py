@@ -22,6 +22,7 @@ LEFT_OUT = {"nonzero", "unique", "bincount", "histogram", "allclose", "lu_factor
 
 # (name, op, inputs, further arguments)
 MORE = [
+    ("trapezoid_places", "trapezoid", [MATRIX], {"x": [0.0, 1.0, 3.0, 4.0]}),
     ("values_of_numpy", "subtract", [MATRIX], {"x2": f32(1, 2, 3, 4)}),
     ("integers", "add", [INTS], {"x2": i32(1, 2, 3, 4, 5, 6)}),
     ("kernel_of_values", "conv", [IMAGES], {"kernel": numbers(77, 2, 2, 3, 2)}),

@@ -25,6 +25,7 @@ GROUPS = {
     "op_models": "golden_op_models",
     "layer_orders": "golden_layer_orders",
     "surface": "golden_surface",
+    "namespaces": "golden_namespaces",
     "signatures": "golden_signatures",
     "loops": "golden_loops",
     "models": "golden_models",

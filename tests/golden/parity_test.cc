@@ -22,12 +22,14 @@
 #include "framework/train/optimizer.h"
 #include "tests/golden/declarations.h"
 #include "tests/golden/golden.h"
+#include "tests/golden/parity_elsewhere.h"
 
 namespace cornu {
 namespace {
 
 using test::Declarations;
 using test::Names;
+using test::wrapped;
 using Reasons = std::map<std::string, std::string, std::less<>>;
 
 std::filesystem::path root() {
@@ -246,20 +248,6 @@ std::vector<Module> modules() {
   return result;
 }
 
-// Words with commas between them, in lines of up to 100 characters.
-std::string wrapped(const std::vector<std::string>& words) {
-  std::string text, line;
-  for (size_t i = 0; i < words.size(); ++i) {
-    const std::string word = words[i] + (i + 1 < words.size() ? "," : "");
-    if (!line.empty() && line.size() + 1 + word.size() > 100) {
-      text += line + "\n";
-      line.clear();
-    }
-    line += (line.empty() ? "" : " ") + word;
-  }
-  return text + line + "\n";
-}
-
 std::string absences(const Module& module) {
   if (module.absent.empty()) return {};
   std::map<std::string, std::vector<std::string>> by_reason;
@@ -397,7 +385,7 @@ std::string parity_document(const std::vector<Module>& all) {
   for (const Module& module : all) {
     if (!of_ops(module)) text += described(module, has_cases(module));
   }
-  return text + arguments_section(all);
+  return text + arguments_section(all) + test::elsewhere_section();
 }
 
 std::string ops_document(const std::vector<Module>& all) {
@@ -500,6 +488,13 @@ TEST_CASE("the documents of what is here of Keras are true") {
     }
   }
   fmt::print("{} of Keras's names are in {} golden cases\n", classes, cases_by_classes().size());
+  CHECK(test::unknown_names() == "");
+  for (const Json& item : test::golden_cases("namespaces").as_array()) {
+    for (const Json& name : item.at("names").as_array()) {
+      CAPTURE(name.as_string());
+      CHECK(test::used_here(item.at("name").as_string(), name.as_string()) != "");
+    }
+  }
   check_document("keras_parity.md", parity_document(all));
   check_document("ops.md", ops_document(all));
 }

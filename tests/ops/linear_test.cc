@@ -215,6 +215,8 @@ TEST_CASE("conv: 1 to 3 axes, strides, padding, dilation, groups") {
        {1, 1}},
       {{1, 3, 3, 3, 2}, {2, 2, 2, 2, 2}, {}, {1, 2, 2, 2, 2}, {0, 0, 0}, {1, 1, 1}, {1, 1, 1}},
       {{0, 4, 4, 2}, {2, 2, 2, 3}, {}, {0, 3, 3, 3}, {0, 0}, {1, 1}, {1, 1}},
+      {{2, 0, 4, 2}, {3, 3, 2, 3}, {.padding = "same"}, {2, 0, 4, 3}, {1, 1}, {1, 1}, {1, 1}},
+      {{2, 0, 2}, {5, 2, 3}, {.strides = 2, .padding = "same"}, {2, 0, 3}, {1}, {2}, {1}},
   };
   for (const ConvCase& c : cases) {
     INFO(c.x.to_string() << " with " << c.kernel.to_string());
@@ -298,6 +300,8 @@ const PoolCase kPoolCases[] = {
     {{1, 5, 5, 1}, 3, {.strides = 1}, {1, 3, 3, 1}, {3, 3}, {1, 1}, {0, 0}},
     {{1, 4, 3, 4, 2}, 2, {.strides = {2, 1, 2}}, {1, 2, 2, 2, 2}, {2, 2, 2}, {2, 1, 2}, {0, 0, 0}},
     {{0, 4, 4, 2}, 2, {}, {0, 2, 2, 2}, {2, 2}, {2, 2}, {0, 0}},
+    {{2, 4, 0, 3}, 2, {.padding = "same"}, {2, 2, 0, 3}, {2, 2}, {2, 2}, {0, 0}},
+    {{2, 0, 3}, 3, {.strides = 1, .padding = "same"}, {2, 0, 3}, {3}, {1}, {1}},
 };
 
 std::vector<double> plain_pool(const Tensor& x, const PoolCase& c, bool largest) {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "tests/support/errors.h"
+#include "tests/support/log.h"
 #include "tests/support/scratch.h"
 
 using namespace cornu;
@@ -55,6 +56,112 @@ std::vector<Optimizer> all_kinds() {
 Variable weight(const std::string& name) { return Variable(ops::ones({2}), {.name = name}); }
 
 }  // namespace
+
+TEST_CASE("a schedule that is set later counts from the next step on") {
+  const schedules::PiecewiseConstantDecay whole({.boundaries = {2, 7}, .values = {0.1, 0.02, 0.5}});
+  const auto made = [&](int kind, const LearningRate& rate) -> Optimizer {
+    if (kind == 0) return SGD({.learning_rate = rate, .momentum = 0.9});
+    if (kind == 1) return Adam({.learning_rate = rate});
+    return LossScaleOptimizer({.inner_optimizer = SGD({.learning_rate = rate}), .name = "l"});
+  };
+  for (int kind = 0; kind < 3; ++kind) {
+    CAPTURE(kind);
+    Sequential expected = make_model(made(kind, whole));
+    train(expected, 3);
+    Sequential model = make_model(made(kind, 0.1));
+    train(model, 1);  // three steps of a rate that the schedule has, too
+    const size_t variables = model.optimizer().variables().size();
+    model.optimizer().set_learning_rate(whole);
+    CHECK(model.optimizer().variables().size() == variables - 1);
+    CHECK(model.optimizer().learning_rate().item<float>() == 0.02F);
+    train(model, 1);
+    const test::Scratch scratch;
+    model.save(scratch.path("m.keras"));
+    Model loaded = load_model(scratch.path("m.keras"));
+    train(model, 1);
+    train(loaded, 1);
+    CHECK(numbers_of(model.variables()) == numbers_of(expected.variables()));
+    CHECK(numbers_of(model.optimizer().variables()) ==
+          numbers_of(expected.optimizer().variables()));
+    CHECK(numbers_of(loaded.variables()) == numbers_of(expected.variables()));
+    CHECK(message_of([&] { model.optimizer().set_learning_rate(0.1); })
+              .find("expected a learning rate that is a number, got PiecewiseConstantDecay, which "
+                    "sets it at every step. Make the optimizer with a number to change the rate, "
+                    "or set another schedule.") != std::string::npos);
+  }
+}
+
+TEST_CASE("a callback sets a schedule between two epochs") {
+  class Sets : public Callback {
+   public:
+    void on_epoch_begin(int64_t epoch, const Logs&) override {
+      if (epoch != 1) return;
+      model().optimizer().set_learning_rate(
+          schedules::PiecewiseConstantDecay({.boundaries = {2}, .values = {0.1, 0.01}}));
+    }
+  };
+  Sequential expected = make_model(SGD({.learning_rate = 0.1}));
+  train(expected, 1);
+  expected.optimizer().set_learning_rate(0.01);
+  train(expected, 1);
+  Sequential model = make_model(SGD({.learning_rate = 0.1}));
+  model.fit(values({12, 4}, 1), values({12, 2}, 2),
+            {.batch_size = 4,
+             .epochs = 2,
+             .verbose = 0,
+             .callbacks = {make_callback<Sets>()},
+             .shuffle = false});
+  CHECK(numbers_of(model.variables()) == numbers_of(expected.variables()));
+}
+
+TEST_CASE("an optimizer's variables go to a store, and back") {
+  for (const Optimizer& kind : all_kinds()) {
+    CAPTURE(kind.impl().class_name());
+    Sequential model = make_model(kind);
+    train(model);
+    const std::vector<float> wanted = numbers_of(model.optimizer().variables());
+    std::map<std::string, Tensor> store;
+    model.optimizer().save_own_variables(store);
+    CHECK(store.size() == model.optimizer().variables().size());
+    std::vector<Tensor> weights;
+    for (const Variable& variable : model.optimizer().variables()) {
+      weights.push_back(variable.value());
+    }
+    train(model);
+    CHECK(numbers_of(model.optimizer().variables()) != wanted);
+    model.optimizer().load_own_variables(store);
+    CHECK(numbers_of(model.optimizer().variables()) == wanted);
+    train(model);
+    model.optimizer().set_weights(weights);
+    CHECK(numbers_of(model.optimizer().variables()) == wanted);
+  }
+}
+
+TEST_CASE("what an optimizer's variables can't be set to") {
+  const Variable v = weight("v");
+  const Optimizer sgd = SGD({.momentum = 0.9, .name = "s"});
+  CHECK(message_of<FailedPrecondition>([&] { sgd.set_weights({}); }) ==
+        "SGD 's': set_weights needs an optimizer that is built. Call build(variables) first.");
+  std::map<std::string, Tensor> store;
+  {
+    const test::Log log;
+    sgd.load_own_variables(store);
+    CHECK(log.text().find("SGD 's': its state isn't loaded, since it has 2 variables, and 0 were "
+                          "given. It isn't built: call build(variables) first.") !=
+          std::string::npos);
+  }
+  sgd.build({v});
+  CHECK(message_of([&] { sgd.set_weights({ops::ones({})}); }) ==
+        "SGD 's': set_weights expected a tensor for each of 3 variables, got 1.");
+  CHECK(message_of([&] {
+          sgd.set_weights({ops::ones({}), ops::ones({}), ops::ones({3})});
+        }) == "SGD 's': set_weights expected shape (2,) for 's/v_momentum', got (3,).");
+  sgd.save_own_variables(store);
+  store["x"] = store.extract("1").mapped();
+  CHECK(message_of([&] { sgd.load_own_variables(store); }) ==
+        "SGD 's': load_own_variables expected the variables' numbers as names, but there is no "
+        "'1'.");
+}
 
 TEST_CASE("optimizers of these kinds say what they need") {
   clear_session();

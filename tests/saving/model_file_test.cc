@@ -39,7 +39,8 @@ TEST_CASE("files that Keras wrote") {
   for (const std::string name :
        {"sequential.keras", "functional.keras", "nested.keras", "bn_cnn.keras",
         "layer_activations.keras", "nested_ends.keras", "mask_of_embedding.keras",
-        "mask_of_masking.keras", "categories.keras", "recurrent.keras", "both_ways.keras"}) {
+        "mask_of_masking.keras", "categories.keras", "recurrent.keras", "both_ways.keras",
+        "distiller.keras"}) {
     CAPTURE(name);
     const Json expected = golden(name);
     Model model = load_model(golden_file(name));

@@ -18,7 +18,9 @@ namespace cornu {
 namespace {
 
 using test::contains;
+using test::distance;
 using test::message_of;
+using test::numbers;
 using test::Scratch;
 
 Sequential dense_model(int64_t hidden = 5) {
@@ -443,6 +445,76 @@ TEST_CASE("a list of shards names files beside it, and nothing else") {
   }
   CHECK(contains(refusal("{"), path));
   CHECK(contains(refusal(R"({"weight_map": {}})"), "got 0"));
+}
+
+class Two : public Model {
+ public:
+  explicit Two(const Optimizer& d, const Optimizer& g)
+      : Model(ModelOptions{.name = "two"}),
+        d_optimizer(track_optimizer("d_optimizer", d)),
+        g_optimizer(track_optimizer("g_optimizer", g)) {}
+  Tensor call(const Tensor& x, const CallArgs&) override { return g_(d_(x)); }
+  void rename(const std::string& attribute) { track_optimizer(attribute, d_optimizer); }
+
+  void step(const Tensor& x) {
+    GradientTape tape;
+    const Tensor loss = ops::sum(ops::square((*this)(x)));
+    const auto d = d_.trainable_weights(), g = g_.trainable_weights();
+    std::vector<Variable> all = d;
+    all.insert(all.end(), g.begin(), g.end());
+    const std::vector<Tensor> gradients = tape.gradient(loss, all);
+    d_optimizer.apply({gradients.begin(), gradients.begin() + 2}, d);
+    g_optimizer.apply({gradients.begin() + 2, gradients.end()}, g);
+  }
+  void build_optimizers() {
+    d_optimizer.build(d_.trainable_weights());
+    g_optimizer.build(g_.trainable_weights());
+  }
+
+  Optimizer d_optimizer, g_optimizer;
+
+ private:
+  layers::Dense d_ = track("d", layers::Dense({.units = 3}));
+  layers::Dense g_ = track("g", layers::Dense({.units = 2}));
+};
+
+TEST_CASE("optimizers of a model's own are in its files, as in Keras's") {
+  const Scratch scratch;
+  const std::string path = scratch.path("two.weights.h5");
+  const Tensor x = numbers({4, 3});
+  Two model(optimizers::Adam({.name = "a"}), optimizers::SGD({.momentum = 0.9, .name = "s"}));
+  model.step(x);
+  model.save_weights(path);
+  const Hdf5Reader reader = Hdf5Reader::open(path);
+  CHECK(reader.children("d_optimizer/vars").size() == 6);
+  CHECK(reader.children("g_optimizer/vars").size() == 4);
+  CHECK(reader.string_attribute("d_optimizer/vars", "name") == "a");
+
+  Two same(optimizers::Adam({.name = "a"}), optimizers::SGD({.momentum = 0.9, .name = "s"}));
+  same(x);
+  same.build_optimizers();
+  same.load_weights(path);
+  model.step(x);
+  same.step(x);
+  CHECK(distance(Tensor(same(x)), Tensor(model(x))) == 0);
+
+  Two other(optimizers::Adam({.name = "a"}), optimizers::Adam({.name = "b"}));
+  other(x);
+  other.g_optimizer.build(other.trainable_weights());
+  const test::Log log;
+  other.load_weights(path);
+  CHECK(contains(log.text(), path + ": the state of the optimizer 'd_optimizer' isn't taken, since "
+                                    "it isn't built here: call its build(variables) before."));
+  CHECK(contains(log.text(), path + ": the state of the optimizer 'g_optimizer' isn't taken, since "
+                                    "it is another optimizer's, or of other variables."));
+  other.save_weights(path, {.objects_to_skip = {other.d_optimizer}});
+  CHECK_FALSE(Hdf5Reader::open(path).is_group("d_optimizer"));
+  CHECK(message_of<InvalidArgument>([&] { other.rename("optimizer"); }) ==
+        "Two 'two': track_optimizer expected the name of an attribute other than \"optimizer\", "
+        "which is compile's, without '/', got 'optimizer'.");
+  CHECK(message_of<InvalidArgument>([&] {
+          Two(Optimizer(std::shared_ptr<OptimizerImpl>()), optimizers::SGD());
+        }) == "Two 'two': track_optimizer expected an optimizer as 'd_optimizer', got none.");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/support/layer_conformance.h"
+#include "tests/support/scratch.h"
 
 using namespace cornu;
 using distillation::Distiller;
@@ -34,7 +35,8 @@ class Difference : public distillation::DistillationLossImpl {
     const Tensor difference = ops::abs(teacher.single() - student.single());
     return reduces_ ? ops::mean(difference) : difference;
   }
-  std::string class_name() const override { return "Difference"; }
+  std::string class_name() const override { return "tests>Difference"; }
+  Json get_config() const override { return Json::object({{"reduces", reduces_}}); }
 
  private:
   bool reduces_;
@@ -69,6 +71,50 @@ TEST_CASE("a Distiller of models whose outputs have the same names, in any order
                       {.distillation_losses = {LogitsDistillation()}, .student_loss_weight = 0});
   distiller.compile({.optimizer = "sgd"});
   CHECK(distiller.train_on_batch(ops::ones({2, 4}), {}).at("distillation_loss") > 0);
+}
+
+TEST_CASE("a Distiller that was saved goes on where it was") {
+  register_serializable("tests>Difference", [](const Json& config) {
+    return distillation::make_distillation_loss<Difference>(config.at("reduces").as_bool());
+  });
+  const test::Scratch scratch;
+  const Tensor x = some_values({8, 4}), y = some_values({8, 3});
+  Distiller distiller(
+      functional("teacher"), functional("student"),
+      {.distillation_losses = {LogitsDistillation({.temperature = 2.0, .loss = "mse"}),
+                               LogitsDistillation(),
+                               FeatureDistillation({.loss = losses::Huber({.delta = 0.5}),
+                                                    .teacher_layer_name = "hidden",
+                                                    .student_layer_name = "hidden"}),
+                               distillation::make_distillation_loss<Difference>(true)},
+       .distillation_loss_weights = {1.0, 0.5, 2.0, 0.25},
+       .student_loss_weight = 0.25,
+       .name = "both"});
+  distiller.compile({.optimizer = "adam", .loss = "mse", .metrics = {"mae"}});
+  distiller.fit(x, y, {.verbose = 0});
+  distiller.save(scratch.path("d.keras"));
+  Model loaded = load_model(scratch.path("d.keras"));
+  CHECK(loaded.class_name() == "Distiller");
+  CHECK(loaded.name() == "both");
+  CHECK(loaded.get_config().dump() == distiller.get_config().dump());
+  CHECK_FALSE(loaded.get_layer("teacher").trainable());
+  const FitOptions options = {.epochs = 2, .verbose = 0, .shuffle = false};
+  const History expected = distiller.fit(x, y, options), found = loaded.fit(x, y, options);
+  for (const char* name : {"loss", "student_loss", "distillation_loss", "total_loss", "mae"}) {
+    CHECK(found.at(name) == expected.at(name));
+  }
+  const Tensor predicted = loaded.predict(x, {.verbose = 0}),
+               wanted = distiller.predict(x, {.verbose = 0});
+  CHECK(predicted.to_vector<float>() == wanted.to_vector<float>());
+
+  Distiller with_function(functional("teacher"), functional("student"),
+                          {.distillation_losses = {LogitsDistillation(
+                               {.loss = [](const Tensor& a, const Tensor&) { return a; }})}});
+  with_function.build({2, 4});
+  CHECK(error_of([&] { with_function.save(scratch.path("f.keras")); }) ==
+        "InvalidArgument: Loss 'loss': a function, or a class without class_name(), can't be "
+        "saved. Make it a LossImpl whose class_name() is \"package>Name\", and register that with "
+        "loss_registry().add(…).");
 }
 
 TEST_CASE("what a Distiller can't be made of") {
@@ -125,11 +171,18 @@ TEST_CASE("what a Distiller can't be trained with") {
         "one, or make it with student_loss_weight 0.");
   CHECK(fitted({.distillation_losses = {distillation::make_distillation_loss<Difference>(false)}},
                "mse") ==
-        "InvalidArgument: Distiller 'distiller': expected a scalar of the Difference, got shape "
-        "(8, 3).");
-  CHECK(fitted({.distillation_losses = {LogitsDistillation({.loss = {"mse", "mse"}})}}, "mse") ==
-        "InvalidArgument: Distiller 'distiller': LogitsDistillation: expected one loss for each "
-        "output (1), got 2. Give one for all, or nullptr for those that aren't compared.");
+        "InvalidArgument: Distiller 'distiller': expected a scalar of the tests>Difference, got "
+        "shape (8, 3).");
+  CHECK(
+      fitted({.distillation_losses = {LogitsDistillation({.loss = {"mse", "mse"}})}}, "mse") ==
+      "InvalidArgument: Distiller 'distiller': LogitsDistillation: expected a loss for each of its "
+      "1 outputs, got 2 of them.");
+  CHECK(error_of([] {
+          const Tensors outputs = {{"price", ops::ones({1, 2})}};
+          LogitsDistillation({.loss = {{"prise", "mse"}}}).compute_loss(outputs, outputs);
+        }) ==
+        "InvalidArgument: LogitsDistillation: a loss is given for an output 'prise', which it "
+        "doesn't have. Did you mean 'price'? Known: price.");
   CHECK(fitted({.distillation_losses = {LogitsDistillation({.loss = {{"p", "mse"}}})}}, "mse") ==
         "InvalidArgument: Distiller 'distiller': LogitsDistillation: its losses go by names of "
         "outputs, but the outputs have none. Give a list of losses, in their order.");

@@ -94,6 +94,82 @@ TEST_CASE("a picture that a nested model divides by 32 still has an unknown size
   CHECK(Tensor(model(ops::ones({1, 128, 70, 2}))).shape() == Shape{1, 4, 3, 2});
 }
 
+TEST_CASE("an unknown axis that a product sums over has the size of what it is multiplied by") {
+  const Tensor x = Input({.shape = {4, kAny}}), any = Input({.shape = {kAny, kAny}});
+  const Tensor kernel = ops::reshape(ops::arange(15, "float32"), {3, 5});
+  const Tensor cube = ops::reshape(ops::arange(120, "float32"), {4, 6, 5});
+  const Tensor values = ops::reshape(ops::arange(24, "float32"), {2, 4, 3});
+  const auto check = [](const Tensor& input, const std::function<Tensor(const Tensor&)>& op,
+                        const Shape& expected, const Tensor& value) {
+    Model model(input, op(input));
+    CHECK(model.output_shape() == expected);
+    CHECK(distance(Tensor(model(value)), op(value)) == 0);
+    Model read = model_from_json(model.to_json());
+    read.set_weights(model.get_weights());
+    CHECK(distance(Tensor(read(value)), op(value)) == 0);
+  };
+  const Shape product = {kAny, 4, 5};
+  check(
+      x, [&](const Tensor& a) { return ops::matmul(a, kernel); }, product, values);
+  check(
+      any, [&](const Tensor& a) { return ops::matmul(a, kernel); }, {kAny, kAny, 5}, values);
+  check(
+      x, [&](const Tensor& a) { return ops::dot(a, kernel); }, product, values);
+  check(
+      x, [&](const Tensor& a) { return ops::tensordot(a, kernel, 1); }, product, values);
+  check(
+      x, [&](const Tensor& a) { return ops::einsum("bij,jk->bik", a, kernel); }, product, values);
+  check(
+      any, [&](const Tensor& a) { return ops::einsum("bij,ijk->bk", a, cube); }, {kAny, 5},
+      ops::ones({2, 4, 6}));
+  const Tensor places = Tensor::from(std::vector<float>{0, 1, 3});
+  check(
+      x, [&](const Tensor& a) { return ops::trapezoid(a, {.x = places}); }, {kAny, 4}, values);
+  const layers::Dense dense({.units = 5});
+  dense(values);
+  check(
+      x, [&](const Tensor& a) { return Tensor(dense(a)); }, product, values);
+  CHECK(message_of([&] {
+          ops::einsum("bij,jk,jl->bikl", x, kernel, ops::ones({4, 2}));
+        }) == "einsum \"bij,jk,jl->bikl\": expected one size for the axes 'j', got 3 and 4.");
+}
+
+TEST_CASE("masks have the sizes of what they hide, beside unknown axes") {
+  const Tensor any = Input({.shape = {kAny}}), six = Input({.shape = {6}});
+  const layers::Embedding embedding({.input_dim = 10, .output_dim = 4, .mask_zero = true});
+  const Tensor a = Tensor(embedding(any)), b = Tensor(embedding(six));
+  const Tensor words = ops::reshape(ops::mod(ops::arange(12), 4), {2, 6}),
+               others = ops::reshape(ops::mod(ops::arange(12), 5), {2, 6});
+  const std::vector<std::function<Tensor(const Tensor&, const Tensor&)>> merged = {
+      [](const Tensor& p, const Tensor& q) {
+        return layers::Add()({p, q});
+      },
+      [](const Tensor& p, const Tensor& q) {
+        return layers::Add()({q, p, p});
+      },
+      [](const Tensor& p, const Tensor& q) {
+        return layers::Multiply()({p, q});
+      },
+      [](const Tensor& p, const Tensor& q) {
+        return layers::Maximum()({p, q});
+      }};
+  // Nothing says how long a query is.
+  CHECK(Tensor(layers::Attention()({a, b, b})).shape() == Shape{kAny, kAny, 4});
+  const Tensor plain = Input({.shape = {kAny, 4}});
+  const layers::MultiHeadAttention heads({.num_heads = 2, .key_dim = 3});
+  CHECK(Tensor(heads({a, b, plain})).shape() == Shape{kAny, kAny, 4});
+  for (size_t i = 0; i < merged.size(); ++i) {
+    CAPTURE(i);
+    const auto pooled = [&](const Tensor& p, const Tensor& q) {
+      return Tensor(layers::GlobalAveragePooling1D()(merged[i](p, q)));
+    };
+    Model model({any, six}, pooled(a, b));
+    const Tensor expected = pooled(Tensor(embedding(words)), Tensor(embedding(others)));
+    CHECK(distance(Tensor(model({words, others})), expected) < 1e-6);
+    CHECK(distance(model.predict({words, others}, {.verbose = 0}), expected) < 1e-6);
+  }
+}
+
 TEST_CASE("what depends on a size that isn't known says so") {
   const Tensor x = Input({.shape = {kAny, 3}});
   const auto text = [&](const std::function<void()>& f) { return message_of<InvalidArgument>(f); };

@@ -53,6 +53,34 @@ std::vector<float> numbers(Model& model, const Tensors& inputs) {
 
 }  // namespace
 
+namespace {
+
+class TakesByName : public Layer {
+ public:
+  using Layer::Layer;
+  Tensors call_list(const Tensors& x, const CallArgs&) override { return x["a"] * 2.0; }
+  std::string class_name() const override { return "tests>TakesByName"; }
+};
+
+}  // namespace
+
+TEST_CASE("a dictionary of one tensor reaches a Sequential model's first layer") {
+  register_serializable("tests>TakesByName", [](const Json& config) {
+    return make_layer<TakesByName>(LayerOptions::from_config(config));
+  });
+  Sequential model({make_layer<TakesByName>(), layers::Dense({.units = 2})});
+  const Tensors x = Tensors{{"a", some_values({4, 3})}};
+  const Tensor y = model(x);
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  const Tensor predicted = model.predict(x, {.verbose = 0});
+  CHECK(predicted.to_vector<float>() == y.to_vector<float>());
+  model.fit(x, ops::ones({4, 2}), {.verbose = 0});
+  const test::Scratch scratch;
+  model.save(scratch.path("m.keras"));
+  Model loaded = load_model(scratch.path("m.keras"));
+  CHECK(Tensor(loaded(x)).to_vector<float>() == Tensor(model(x)).to_vector<float>());
+}
+
 TEST_CASE("a Sequential model of a list of inputs") {
   const Tensor a = some_values({4, 3}), b = some_values({4, 2});
   Sequential model({layers::Concatenate(), layers::Dense({.units = 3})});

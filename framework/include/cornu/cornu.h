@@ -85,6 +85,7 @@
 #include "framework/model/saved_parts.h"
 #include "framework/model/stft_initializer.h"
 #include "framework/ops/ops.h"
+#include "framework/saving/keras_file_editor.h"
 #include "framework/strategy/strategy.h"
 #include "framework/train/checkpoint.h"
 #include "framework/train/checkpoint_manager.h"
