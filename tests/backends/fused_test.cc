@@ -164,6 +164,27 @@ TEST_CASE("masks, selects and casts") {
   }
 }
 
+TEST_CASE("a maximum or minimum of zeros has the sign of its op, on either side of a chain") {
+  const Shape shape = {300};
+  std::vector<double> zeros, others;
+  for (int i = 0; i < 300; ++i) {
+    zeros.push_back(i % 2 == 0 ? 0.0 : -0.0);
+    others.push_back(i % 3 == 0 ? 0.0 : -0.0);
+  }
+  for (const DType dtype : {kF32, DType::Float64}) {
+    for (const char* op : {"maximum", "minimum"}) {
+      for (const bool first : {false, true}) {
+        BodyBuilder b;
+        const ValueId x = b.input({dtype, shape}), y = b.input({dtype, shape});
+        const ValueId negative = b.op("negate", {x});
+        const ValueId extreme = first ? b.op(op, {negative, y}) : b.op(op, {y, negative});
+        b.output(b.op("negate", {extreme}));
+        check_fused(b, {tensor_of(zeros, shape, dtype), tensor_of(others, shape, dtype)});
+      }
+    }
+  }
+}
+
 TEST_CASE("comparisons of what relu makes, and the gradient of relu6") {
   const double inf = std::numeric_limits<double>::infinity();
   const double nan = std::numeric_limits<double>::quiet_NaN();

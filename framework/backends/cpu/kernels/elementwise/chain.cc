@@ -79,8 +79,12 @@ class Machine {
         return with<TileOp::Divide, true>(kind);
       case ChainOp::Maximum:
         return with<TileOp::Maximum>(kind);
+      case ChainOp::ReversedMaximum:
+        return with<TileOp::Maximum, true>(kind);
       case ChainOp::Minimum:
         return with<TileOp::Minimum>(kind);
+      case ChainOp::ReversedMinimum:
+        return with<TileOp::Minimum, true>(kind);
       case ChainOp::AddProduct:
         return with_product<TileOp::Add>(kind);
       case ChainOp::SubtractProduct:

@@ -23,9 +23,11 @@ enum class ChainOp : uint8_t {
   SubtractFrom,  // a = x - a
   Multiply,
   Divide,
-  DivideInto,  // a = x / a
-  Maximum,
+  DivideInto,       // a = x / a
+  Maximum,          // of a and x: of 0 and -0 it is the second one
+  ReversedMaximum,  // of x and a
   Minimum,
+  ReversedMinimum,
   AddProduct,       // a = a + x * y
   SubtractProduct,  // a = a - x * y
   ProductMinus,     // a = x * y - a
