@@ -145,6 +145,19 @@ TEST_CASE("einsum, also of unknown axes") {
   check_einsum("bi,bi->b", {{kBatch, 3}, {kBatch, 3}}, {kBatch});
 }
 
+TEST_CASE("einsum: a letter's size that is known somewhere") {
+  const auto shape_of = [](const char* subscripts, const std::vector<Shape>& shapes) {
+    const auto recorder = std::make_shared<Recorder>();
+    Inputs placeholders;
+    for (const Shape& shape : shapes) placeholders.push_back(recorder->input(shape));
+    return ops::einsum(subscripts, placeholders).shape().to_string();
+  };
+  CHECK(shape_of("bt,tk->bk", {{kBatch, kUnknown}, {4, 3}}) == "(None, 3)");
+  CHECK(shape_of("bti,bit->bt", {{kBatch, kUnknown, 3}, {kBatch, 3, 5}}) == "(None, 5)");
+  CHECK(shape_of("bt,tk->bk", {{kBatch, kUnknown}, {1, 3}}) == "(None, 3)");
+  CHECK_THROWS_AS(shape_of("bt,bt->b", {{kBatch, 5}, {kBatch, 6}}), InvalidArgument);
+}
+
 TEST_CASE("indexing, also of unknown axes") {
   const Shape shape = {kBatch, 4, 3};
   auto check_index = [&](const std::vector<Index>& key, const Shape& expected) {

@@ -216,6 +216,7 @@ const dnnl::primitive_attr& attributes() {
 }
 
 dnnl::primitive_attr new_attributes(bool adds, float scale) {
+  check<Internal>(!adds || scale == 1, "oneDNN: sums aren't scaled.");
   dnnl::primitive_attr made;
   made.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   dnnl::post_ops after;
