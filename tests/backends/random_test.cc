@@ -49,7 +49,7 @@ TEST_CASE("random_uniform takes one word for a float, two for a double") {
   }
 }
 
-TEST_CASE("random_mask says where random_uniform is no less") {
+void check_masks() {
   const Tensor offset = Tensor::scalar(int64_t{13});
   const auto numbers = draw("random_uniform", 2100, DType::Float32).to_vector<float>();
   // Such as are numbers themselves, and their neighbours.
@@ -67,6 +67,11 @@ TEST_CASE("random_mask says where random_uniform is no less") {
     }
     check_thread_independent(kernels(), "random_mask", {seed()}, attributes, {type});
   }
+}
+
+TEST_CASE("random_mask says where random_uniform is no less, on every instruction set") {
+  check_masks();
+  for_each_instruction_set(check_masks);
 }
 
 TEST_CASE("random_uniform stays below 1 in 16 bits") {

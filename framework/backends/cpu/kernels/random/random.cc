@@ -95,7 +95,7 @@ std::unique_ptr<Kernel> make_mask(const KernelSpec& spec) {
   const double least = std::ceil(spec.attributes.get_double("least") * 0x1p24);
   const auto bits = static_cast<uint32_t>(std::clamp(least, 0.0, 0x1p24));
   return make_numbers<bool>(spec, [bits](const uint32_t* words, bool* out, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) out[i] = (words[i] >> 8) >= bits;
+    simd_random().masks(words, bits, out, count);
   });
 }
 
