@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/ops/attention.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "framework/graph/attention_dropout.h"
+#include "framework/graph/trace.h"
+#include "framework/ops/attention_dropout.h"
 #include "framework/ops/control.h"
 #include "framework/ops/creation.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/math.h"
 #include "framework/ops/matmul.h"
 #include "framework/ops/nn.h"
+#include "framework/ops/random.h"
 #include "framework/ops/reduce.h"
 #include "framework/ops/register.h"
 #include "framework/ops/shape.h"
@@ -44,10 +49,14 @@ void check_operands(TypeSpan inputs, std::string_view who) {
       "{}: expected a multiple of {} heads, those of the key, got query {}.", who, k[2], q);
 }
 
+Shape scores_shape(const TensorType& q, const TensorType& k) {
+  return {q.shape[0], q.shape[2], q.shape[1], k.shape[1]};
+}
+
 // A bias or mask: rank 4, axes of size 1 or those of the scores.
 void check_scores_like(const TensorType& type, const TensorType& q, const TensorType& k,
                        std::string_view who, const char* what) {
-  const Shape scores = {q.shape[0], q.shape[2], q.shape[1], k.shape[1]};
+  const Shape scores = scores_shape(q, k);
   bool ok = type.shape.rank() == 4;
   for (int64_t i = 0; ok && i < 4; ++i) ok = type.shape[i] == 1 || fits(type.shape[i], scores[i]);
   check<InvalidArgument>(ok,
@@ -55,11 +64,15 @@ void check_scores_like(const TensorType& type, const TensorType& q, const Tensor
                          who, what, scores, type.shape);
 }
 
-// Inputs after the first `first`: the bias and the mask, where attributes say so.
+// Inputs after the first `first`: the bias, the mask and what dropout keeps, where attributes say
+// so.
 void check_optional(TypeSpan inputs, size_t first, const Attributes& attributes,
                     std::string_view who) {
   const bool bias = attributes.get_bool("bias"), mask = attributes.get_bool("mask");
-  require_inputs(inputs, first + bias + mask, who);
+  const double dropout = attention_dropout(attributes);
+  check<InvalidArgument>(dropout >= 0 && dropout <= 1, "{}: expected a dropout in [0, 1], got {}.",
+                         who, dropout);
+  require_inputs(inputs, first + bias + mask + (dropout > 0), who);
   if (bias) {
     check_scores_like(inputs[first], inputs[0], inputs[1], who, "bias");
     check<InvalidArgument>(inputs[first].dtype == inputs[0].dtype,
@@ -67,9 +80,16 @@ void check_optional(TypeSpan inputs, size_t first, const Attributes& attributes,
                            inputs[first].dtype);
   }
   if (mask) {
-    check_scores_like(inputs.back(), inputs[0], inputs[1], who, "mask");
+    const TensorType& type = inputs[first + bias];
+    check_scores_like(type, inputs[0], inputs[1], who, "mask");
+    check<InvalidArgument>(type.dtype == DType::Bool, "{}: expected a mask of dtype bool, got {}.",
+                           who, type.dtype);
+  }
+  if (dropout > 0) {
+    require_shape(inputs.back(), scores_shape(inputs[0], inputs[1]), who, "dropout's mask");
     check<InvalidArgument>(inputs.back().dtype == DType::Bool,
-                           "{}: expected a mask of dtype bool, got {}.", who, inputs.back().dtype);
+                           "{}: expected a dropout's mask of dtype bool, got {}.", who,
+                           inputs.back().dtype);
   }
 }
 
@@ -171,8 +191,10 @@ struct PlainAttention {
   Heads heads;
   double scale;
   Tensor q, k, v, dy;
-  Tensor kept;  // bool; undefined: all scores count
+  Tensor seen;  // bool; undefined: all scores count
   Tensor p;     // probabilities
+  Tensor kept;  // by dropout, bool; undefined: all
+  double factor_of_kept;
 
   explicit PlainAttention(const VjpContext& c)
       : heads{c.in(1).dim(2), c.in(1).dim(2) == 0 ? 1 : c.in(0).dim(2) / c.in(1).dim(2)},
@@ -180,17 +202,20 @@ struct PlainAttention {
         q(heads.apart(c.in(0))),
         k(heads.apart(c.in(1))),
         v(heads.apart(c.in(2))),
-        dy(heads.apart(c.in(5))) {
+        dy(heads.apart(c.in(5))),
+        factor_of_kept(kept_scale(attention_dropout(c.attributes))) {
+    const bool bias = c.attributes.get_bool("bias");
     Tensor scores = times_transposed(q, k) * scale;
-    if (c.attributes.get_bool("bias")) scores = scores + heads.scores_apart(c.in(6));
-    if (c.attributes.get_bool("mask")) kept = heads.scores_apart(c.inputs.back());
+    if (bias) scores = scores + heads.scores_apart(c.in(6));
+    if (c.attributes.get_bool("mask")) seen = heads.scores_apart(c.in(6 + bias));
     if (c.attributes.get_bool("causal")) {
       const int64_t rows = q.dim(3), columns = k.dim(3);
       const Tensor before = greater_equal(reshape(arange(rows), {rows, 1}), arange(columns));
-      kept = kept.defined() ? logical_and(kept, before) : before;
+      seen = seen.defined() ? logical_and(seen, before) : before;
     }
-    if (kept.defined()) scores = where(kept, scores, hidden_score(scores.dtype()));
+    if (seen.defined()) scores = where(seen, scores, hidden_score(scores.dtype()));
     p = softmax(scores);
+    if (attention_dropout(c.attributes) > 0) kept = heads.scores_apart(c.inputs.back());
   }
 
   static double hidden_score(DType dtype) {
@@ -199,17 +224,21 @@ struct PlainAttention {
                                                   : 3.38e38;
     return -0.7 * most;
   }
-  Tensor of_kept(const Tensor& x) const { return kept.defined() ? where(kept, x, 0) : x; }
+  Tensor of_seen(const Tensor& x) const { return seen.defined() ? where(seen, x, 0) : x; }
+  Tensor of_kept(const Tensor& x) const {
+    return kept.defined() ? where(kept, x * factor_of_kept, 0) : x;
+  }
 };
 
-// For outputs dq, dk, dv, dbias with gradients gq, gk, gv, gb: with a = dy v^T, d = rows of p * a,
-// ds = p * (a - d), these are dq = ds k, dk = ds^T q (times scale), dv = p^T dy and dbias = ds. So
-// their products with the gradients sum up to those of ds with w and of p with u.
+// For outputs dq, dk, dv, dbias with gradients gq, gk, gv, gb: with m for what dropout multiplies
+// by, a = m * dy v^T, d = rows of p * a, ds = p * (a - d), these are dq = ds k, dk = ds^T q (times
+// scale), dv = (p * m)^T dy and dbias = ds. So their products with the gradients sum up to those of
+// ds with w and of p with u.
 Gradients attention_grad_vjp(const VjpContext& c) {
   const PlainAttention x(c);
-  const Tensor a = times_transposed(x.dy, x.v);
+  const Tensor a = x.of_kept(times_transposed(x.dy, x.v));
   const Tensor d = sum_of_row(x.p * a);
-  const Tensor ds = x.of_kept(x.p * (a - d));
+  const Tensor ds = x.of_seen(x.p * (a - d));
   Tensor w = zeros_like(x.p), u = w, gq, gk, gv;
   if (c.gradient(0).defined()) {
     gq = x.heads.apart(c.gradient(0));
@@ -221,26 +250,26 @@ Gradients attention_grad_vjp(const VjpContext& c) {
   }
   if (c.gradient(2).defined()) {
     gv = x.heads.apart(c.gradient(2));
-    u = times_transposed(x.dy, gv);
+    u = x.of_kept(times_transposed(x.dy, gv));
   }
   if (c.output_gradients.size() > 3 && c.gradient(3).defined()) {
     w = w + x.heads.scores_apart(c.gradient(3));
   }
-  w = x.of_kept(w);
+  w = x.of_seen(w);
   const Tensor mean_w = sum_of_row(x.p * w);
-  const Tensor of_a = x.p * (w - mean_w);
   const Tensor of_p = w * a - a * mean_w - w * d + u;
-  const Tensor of_scores = x.of_kept(x.p * (of_p - sum_of_row(x.p * of_p)));
+  const Tensor of_scores = x.of_seen(x.p * (of_p - sum_of_row(x.p * of_p)));
   Tensor of_q = times(of_scores, x.k) * x.scale;
   Tensor of_k = transposed_times(of_scores, x.q) * x.scale;
-  Tensor of_dy = times(of_a, x.v);
+  const Tensor of_products = x.of_kept(x.p * (w - mean_w));  // dy v^T
+  Tensor of_dy = times(of_products, x.v);
   if (gq.defined()) of_k = of_k + transposed_times(ds, gq) * x.scale;
   if (gk.defined()) of_q = of_q + times(ds, gk) * x.scale;
-  if (gv.defined()) of_dy = of_dy + times(x.p, gv);
+  if (gv.defined()) of_dy = of_dy + times(x.of_kept(x.p), gv);
   Gradients gradients(c.inputs.size());
   gradients[0] = x.heads.joined(of_q);
   gradients[1] = x.heads.joined_keys(of_k);
-  gradients[2] = x.heads.joined_keys(transposed_times(of_a, x.dy));
+  gradients[2] = x.heads.joined_keys(transposed_times(of_products, x.dy));
   gradients[5] = x.heads.joined(of_dy);
   if (c.attributes.get_bool("bias")) {
     gradients[6] = x.heads.scores_joined(of_scores, c.in(6).shape());
@@ -257,6 +286,19 @@ Tensor of_rank_4(const Tensor& x, const char* what) {
   return y;
 }
 
+// (batch, heads, T, S), the same as random::dropout keeps of the scores.
+Tensor kept_by_dropout(const std::vector<Tensor>& inputs, const AttentionDropout& dropout) {
+  check<InvalidArgument>(dropout.rate >= 0 && dropout.rate <= 1,
+                         "{}: expected a dropout in [0, 1], got {}.", kWho, dropout.rate);
+  check<FailedPrecondition>(current_tracer() || std::ranges::none_of(inputs, &Tensor::is_symbolic),
+                            "{}: placeholders have no dropout. Call it within a layer's call.",
+                            kWho);
+  const TensorType types[] = {type_of(inputs[0]), type_of(inputs[1]), type_of(inputs[2])};
+  check_operands(types, kWho);
+  const Shape shape = scores_shape(types[0], types[1]);
+  return greater_equal(random_uniform(dropout.seed.key(), shape), dropout.rate);
+}
+
 }  // namespace
 
 void register_attention(OpRegistry& registry) {
@@ -269,6 +311,12 @@ void register_attention(OpRegistry& registry) {
 
 Tensor dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                              const DotProductAttentionOptions& options) {
+  return dot_product_attention(query, key, value, options, {});
+}
+
+Tensor dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                             const DotProductAttentionOptions& options,
+                             const AttentionDropout& dropout) {
   for (const Tensor* x : {&query, &key, &value}) require_defined(*x, kWho);
   const DType dtype = promote(promote(to_floating(query).dtype(), to_floating(key).dtype()),
                               to_floating(value).dtype());
@@ -281,10 +329,15 @@ Tensor dot_product_attention(const Tensor& query, const Tensor& key, const Tenso
   if (options.mask.defined()) inputs.push_back(cast(of_rank_4(options.mask, "mask"), DType::Bool));
   const double scale =
       options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<int64_t>(size, 1))));
-  return call<"attention">(inputs, {{"scale", scale},
-                                    {"causal", options.is_causal},
-                                    {"bias", options.bias.defined()},
-                                    {"mask", options.mask.defined()}});
+  Attributes attributes = {{"scale", scale},
+                           {"causal", options.is_causal},
+                           {"bias", options.bias.defined()},
+                           {"mask", options.mask.defined()}};
+  if (dropout.rate != 0) {
+    inputs.push_back(kept_by_dropout(inputs, dropout));
+    attributes.set("dropout", dropout.rate);
+  }
+  return call<"attention">(inputs, std::move(attributes));
 }
 
 }  // namespace cornu::ops

@@ -9,10 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "framework/ops/attention_dropout.h"
 #include "layers/activations/softmax.h"
 #include "layers/attention/attention_base.h"
 #include "layers/core/einsum_dense.h"
 #include "layers/regularization/dropout.h"
+#include "layers/regularization/dropout_key.h"
 
 namespace cornu::layers {
 
@@ -82,9 +84,8 @@ class HeadAttention : public KerasLayerOf<Options> {
     const bool return_scores = bool_setting(args, "return_attention_scores");
     const bool causal = bool_setting(args, "use_causal_mask");
     Tensor output, scores;
-    const bool drops = args.training && options_.dropout > 0;
-    if (!drops && !return_scores && q.rank() == 4) {
-      output = fused(q, k, v, mask, causal);
+    if (!return_scores && q.rank() == 4) {
+      output = fused(q, k, v, mask, causal, args);
     } else {
       if (causal) mask = both_masks(mask, causal_mask(query.dim(1), value.dim(1)));
       std::tie(output, scores) = attend(q, k, v, mask, args);
@@ -198,9 +199,13 @@ class HeadAttention : public KerasLayerOf<Options> {
   // By a kernel that holds a block of scores at a time. A query that may see nothing looks at all
   // alike there, and so it does in Keras; but of a layer with dropout, Keras gives zeros for it.
   Tensor fused(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
-               bool causal) const {
+               bool causal, const CallArgs& args) const {
+    ops::AttentionDropout dropout;
+    if (args.training && options_.dropout > 0) {
+      dropout = {.rate = options_.dropout, .seed = next_dropout_key(dropout_)};
+    }
     const Tensor output = ops::dot_product_attention(
-        query, key, value, {.mask = spread(mask, query.rank()), .is_causal = causal});
+        query, key, value, {.mask = spread(mask, query.rank()), .is_causal = causal}, dropout);
     if (options_.dropout == 0 || !mask.defined()) return output;
     const Tensor before = causal ? causal_mask(query.dim(1), key.dim(1)) : Tensor();
     const Tensor seen = ops::any(spread(both_masks(mask, before), query.rank()), -1, true);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/regularization/dropout.h"
 
+#include "layers/regularization/dropout_key.h"
 #include "layers/regularization/random_layer.h"
 
 namespace cornu::layers {
@@ -21,6 +22,7 @@ class DropoutLayer : public RandomLayer<DropoutOptions> {
     require_rate(options.rate);
     require_noise_shape(options.noise_shape);
   }
+  using RandomLayer::next_key;
 
   Tensor call(const Tensor& x, const CallArgs& args) override {
     if (!draws(args)) return x;
@@ -38,6 +40,10 @@ class DropoutLayer : public RandomLayer<DropoutOptions> {
 
 Dropout::Dropout(const DropoutOptions& options)
     : LayerHandle(std::make_shared<DropoutLayer>(options)) {}
+
+Tensor next_dropout_key(const LayerHandle& dropout) {
+  return dynamic_cast<const DropoutLayer&>(dropout.get()).next_key();
+}
 
 Dropout Dropout::from_config(const Json& config) {
   return Dropout(read_layer_options<DropoutOptions>(config));

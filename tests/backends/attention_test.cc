@@ -49,6 +49,10 @@ struct Run {
                    {"causal", plain.causal},
                    {"bias", !plain.bias.empty()},
                    {"mask", !plain.mask.empty()}};
+    if (plain.dropout > 0) {
+      optional_.push_back(tensor_of(plain.kept, plain.scores_shape(), DType::Bool));
+      attributes_.set("dropout", plain.dropout);
+    }
     outputs_ = {{dtype, plain.output_shape()},
                 {wide(dtype), {plain.batch, plain.heads, plain.rows, 2}}};
   }
@@ -110,6 +114,9 @@ void fill(PlainAttention& plain) {
   if (plain.bias_shape.rank() == 4) plain.bias = numbers(plain.bias_shape, 5);
   if (plain.mask_shape.rank() == 4) {
     plain.mask = values_of(random_tensor(plain.mask_shape, DType::Bool, 6));
+  }
+  if (plain.dropout > 0 && plain.kept.empty()) {
+    plain.kept = values_of(random_tensor(plain.scores_shape(), DType::Bool, 7));
   }
 }
 
@@ -225,11 +232,75 @@ TEST_CASE("attention has the same bits with any number of threads") {
                            .scale = 0.25,
                            .causal = causal,
                            .bias_shape = {1, 1, 150, 530}};
-      fill(plain);
-      Run(plain, DType::Float32).check_threads();
-      Run(plain, DType::BFloat16).check_threads();
+      for (const double dropout : {0.0, 0.3}) {
+        plain.dropout = dropout;
+        fill(plain);
+        Run(plain, DType::Float32).check_threads();
+        Run(plain, DType::BFloat16).check_threads();
+      }
     }
   }
+}
+
+TEST_CASE("attention with dropout, of every dtype and instruction set") {
+  for_each_instruction_set([] {
+    for (const DType dtype : kFloating) {
+      for (const bool causal : {false, true}) {
+        check_against_plain({.batch = 2,
+                             .rows = 5,
+                             .columns = 37,
+                             .heads = 4,
+                             .keys = 2,
+                             .size = 3,
+                             .width = 6,
+                             .scale = 0.5,
+                             .causal = causal,
+                             .bias_shape = {2, 4, 5, 37},
+                             .mask_shape = {2, 1, 1, 37},
+                             .dropout = 0.25},
+                            dtype);
+      }
+    }
+  });
+}
+
+TEST_CASE("attention with dropout over several blocks, with ends of blocks") {
+  for (const Shape& bias : {Shape{}, Shape{1, 4, 1, 300}}) {
+    for (const Shape& mask : {Shape{}, Shape{2, 1, 135, 300}, Shape{1, 1, 135, 1}}) {
+      for (const bool causal : {false, true}) {
+        for (const DType dtype : {DType::Float32, DType::BFloat16}) {
+          CAPTURE(bias.to_string());
+          CAPTURE(mask.to_string());
+          CAPTURE(causal);
+          check_against_plain({.batch = 2,
+                               .rows = 135,
+                               .columns = 300,
+                               .heads = 4,
+                               .keys = 2,
+                               .size = 8,
+                               .width = 5,
+                               .scale = 0.35,
+                               .causal = causal,
+                               .bias_shape = bias,
+                               .mask_shape = mask,
+                               .dropout = 0.5},
+                              dtype);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("attention with dropout that keeps all, nothing, or should keep nothing") {
+  PlainAttention plain{
+      .rows = 3, .columns = 9, .heads = 2, .keys = 1, .size = 2, .width = 3, .dropout = 0.2};
+  for (const double kept : {1.0, 0.0}) {
+    plain.kept.assign(54, kept);
+    for (const DType dtype : kFloating) check_against_plain(plain, dtype);
+  }
+  plain.dropout = 1;
+  for (const DType dtype : kFloating) check_against_plain(plain, dtype);
+  check_against_plain({.rows = 2, .columns = 0, .dropout = 0.5}, DType::Float32);
 }
 
 TEST_CASE("attention of rows that have no key, of infinities and of NaN") {

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numbers>
 
 #include "tests/backends/instruction_sets.h"
@@ -46,6 +47,31 @@ TEST_CASE("random_uniform takes one word for a float, two for a double") {
       REQUIRE(doubles.data<double>()[i] == to_unit_double(words[i % 2 * 2], words[i % 2 * 2 + 1]));
     }
   }
+}
+
+void check_masks() {
+  const Tensor offset = Tensor::scalar(int64_t{13});
+  const auto numbers = draw("random_uniform", 2100, DType::Float32).to_vector<float>();
+  // Such as are numbers themselves, and their neighbours.
+  for (const float least : {0.0f, 1e-9f, 0.1f, 0.5f, numbers[20], std::nextafter(numbers[20], 1.0f),
+                            std::nextafter(numbers[20], 0.0f), 1.0f, 1.5f, -1.0f}) {
+    CAPTURE(least);
+    const Attributes attributes = {{"shape", std::vector<int64_t>{2087}},
+                                   {"least", static_cast<double>(least)}};
+    const TensorType type{DType::Bool, {2087}};
+    const Tensor plain = kernels().run("random_mask", {seed()}, attributes, {type})[0];
+    const Tensor placed = kernels().run("random_mask", {seed(), offset}, attributes, {type})[0];
+    for (size_t i = 0; i < 2087; ++i) {
+      REQUIRE(plain.data<bool>()[i] == (numbers[i] >= least));
+      REQUIRE(placed.data<bool>()[i] == (numbers[i + 13] >= least));
+    }
+    check_thread_independent(kernels(), "random_mask", {seed()}, attributes, {type});
+  }
+}
+
+TEST_CASE("random_mask says where random_uniform is no less, on every instruction set") {
+  check_masks();
+  for_each_instruction_set(check_masks);
 }
 
 TEST_CASE("random_uniform stays below 1 in 16 bits") {

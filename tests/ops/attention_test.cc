@@ -2,6 +2,8 @@
 // Attention against the formula.
 #include <doctest/doctest.h>
 
+#include "framework/model/input.h"
+#include "framework/ops/attention_dropout.h"
 #include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
 #include "tests/support/plain_attention.h"
@@ -11,6 +13,8 @@ namespace {
 
 using Inputs = std::vector<Tensor>;
 using test::PlainAttention;
+
+constexpr int64_t kSeed = 7;
 
 void check_attention(PlainAttention plain) {
   INFO("query " << plain.query_shape().to_string() << ", key " << plain.key_shape().to_string());
@@ -25,6 +29,10 @@ void check_attention(PlainAttention plain) {
     mask = ops::not_equal(random_ints(plain.mask_shape, 0, 3, DType::Int32, 4), 0);
     plain.mask = to_doubles(mask);
   }
+  if (plain.dropout > 0) {
+    const Tensor u = ops::random_uniform(Seed(kSeed).key(), plain.scores_shape());
+    plain.kept = to_doubles(ops::greater_equal(u, plain.dropout));
+  }
   const bool biased = plain.bias_shape.rank() == 4;
   if (biased) {
     inputs.push_back(random_tensor(plain.bias_shape, -1, 1, 5));
@@ -37,7 +45,8 @@ void check_attention(PlainAttention plain) {
                                           {.bias = biased ? in[3] : Tensor(),
                                            .mask = mask,
                                            .scale = plain.scale,
-                                           .is_causal = plain.causal});
+                                           .is_causal = plain.causal},
+                                          {.rate = plain.dropout, .seed = kSeed});
       },
       inputs, plain.output_shape(), plain.y);
 }
@@ -78,6 +87,49 @@ TEST_CASE("dot_product_attention: value, gradient, second-order gradient") {
                    .mask_shape = {2, 1, 1, 1}});
 }
 
+TEST_CASE("dot_product_attention with dropout: value, gradient, second-order gradient") {
+  check_attention({.batch = 2,
+                   .rows = 3,
+                   .columns = 4,
+                   .heads = 2,
+                   .keys = 2,
+                   .size = 2,
+                   .width = 2,
+                   .scale = 0.7,
+                   .dropout = 0.4});
+  check_attention({.rows = 3,
+                   .columns = 3,
+                   .heads = 4,
+                   .keys = 2,
+                   .size = 1,
+                   .width = 2,
+                   .scale = 0.5,
+                   .causal = true,
+                   .dropout = 0.3});
+  check_attention({.rows = 2,
+                   .columns = 4,
+                   .heads = 2,
+                   .keys = 1,
+                   .size = 2,
+                   .scale = 0.5,
+                   .bias_shape = {1, 2, 2, 4},
+                   .mask_shape = {1, 1, 2, 4},
+                   .dropout = 0.25});
+  check_attention({.rows = 2, .columns = 3, .size = 2, .width = 2, .dropout = 1});
+}
+
+TEST_CASE("dot_product_attention drops what random::dropout drops of the scores") {
+  const Tensor q = random_tensor({2, 5, 2, 4}), k = random_tensor({2, 7, 2, 4}, -2, 2, 2);
+  const Tensor v = random_tensor({2, 7, 2, 3}, -2, 2, 3);
+  const Tensor scores = ops::einsum("bthd,bshd->bhts", {q, k}) * 0.5;
+  const Tensor p = random::dropout(ops::softmax(scores), 0.4, {.seed = 3});
+  const Tensor y = ops::dot_product_attention(q, k, v, {}, {.rate = 0.4, .seed = 3});
+  check_same(y, ops::einsum("bhts,bshd->bthd", {p, v}), 1e-12);
+  // Without a seed each call draws anew.
+  const auto drawn = [&] { return ops::dot_product_attention(q, k, v, {}, {.rate = 0.4}); };
+  CHECK(to_doubles(drawn()) != to_doubles(drawn()));
+}
+
 TEST_CASE("dot_product_attention: the scale, dtypes, biases and masks of fewer axes") {
   const Tensor q = random_tensor({1, 2, 2, 4}), k = random_tensor({1, 3, 2, 4}, -2, 2, 2);
   const Tensor v = random_tensor({1, 3, 2, 4}, -2, 2, 3);
@@ -113,6 +165,12 @@ TEST_CASE("dot_product_attention: what doesn't fit") {
         "3, 6), got (1, 4, 3, 5).");
   CHECK(error(q, k, k, {.mask = ops::zeros({1, 1, 1, 1, 6})}) ==
         "dot_product_attention: expected a mask of 4 axes or fewer, got (1, 1, 1, 1, 6).");
+  CHECK(message_of([&] { ops::dot_product_attention(q, k, k, {}, {.rate = 1.5}); }) ==
+        "dot_product_attention: expected a dropout in [0, 1], got 1.5.");
+  const Tensor x = Input({.shape = {3, 4, 5}});
+  CHECK(message_of<FailedPrecondition>(
+            [&] { ops::dot_product_attention(x, x, x, {}, {.rate = 0.5}); }) ==
+        "dot_product_attention: placeholders have no dropout. Call it within a layer's call.");
 }
 
 }  // namespace

@@ -22,6 +22,9 @@ struct PlainAttention {
   // Of rank 4, axes of size 1 are broadcast; empty: none.
   Shape bias_shape = {}, mask_shape = {};
   std::vector<double> bias = {}, mask = {};
+  // What dropout keeps of (batch, heads, rows, columns), where it is > 0.
+  double dropout = 0;
+  std::vector<double> kept = {};
 
   std::vector<double> y = {}, dq = {}, dk = {}, dv = {}, dbias = {};
 
@@ -29,6 +32,7 @@ struct PlainAttention {
   Shape key_shape() const { return {batch, columns, keys, size}; }
   Shape value_shape() const { return {batch, columns, keys, width}; }
   Shape output_shape() const { return {batch, rows, heads, width}; }
+  Shape scores_shape() const { return {batch, heads, rows, columns}; }
 
   void compute() {
     y.assign(static_cast<size_t>(output_shape().num_elements()), 0);
@@ -64,34 +68,38 @@ struct PlainAttention {
     const int64_t key_head = h / (heads / keys);
     const auto key_row = [&](int64_t s) { return (b * columns + s) * keys + key_head; };
     std::vector<double> p;
-    std::vector<bool> kept;
+    std::vector<bool> seen;
     for (int64_t s = 0; s < columns; ++s) {
       double score = dot(&q[query], &k[static_cast<size_t>(key_row(s) * size)], size) * scale;
       if (!bias.empty()) score += bias[place(bias_shape, b, h, t, s)];
-      kept.push_back((!causal || s <= t) && (mask.empty() || mask[place(mask_shape, b, h, t, s)]));
-      p.push_back(kept.back() ? score : -1e30);
+      seen.push_back((!causal || s <= t) && (mask.empty() || mask[place(mask_shape, b, h, t, s)]));
+      p.push_back(seen.back() ? score : -1e30);
     }
     const double largest = p.empty() ? 0 : *std::max_element(p.begin(), p.end());
     double sum = 0;
     for (double& x : p) sum += x = std::exp(x - largest);
     for (double& x : p) x /= sum;
+    const double scale_of_kept = dropout < 1 ? 1 / (1 - dropout) : 0;
+    const auto factor = [&](int64_t s) {  // by dropout
+      return dropout == 0 ? 1 : kept[place(scores_shape(), b, h, t, s)] * scale_of_kept;
+    };
     std::vector<double> dp;
     double mean = 0;
     for (int64_t s = 0; s < columns; ++s) {
       const auto value = static_cast<size_t>(key_row(s) * width);
-      const double weight = p[static_cast<size_t>(s)];
+      const double weight = p[static_cast<size_t>(s)] * factor(s);
       for (int64_t i = 0; i < width; ++i) {
         const auto at = static_cast<size_t>(i);
         y[output + at] += weight * v[value + at];
         if (!dy.empty()) dv[value + at] += weight * dy[output + at];
       }
       if (dy.empty()) continue;
-      dp.push_back(dot(&dy[output], &v[value], width));
-      mean += weight * dp.back();
+      dp.push_back(factor(s) * dot(&dy[output], &v[value], width));
+      mean += p[static_cast<size_t>(s)] * dp.back();
     }
     for (int64_t s = 0; s < columns && !dy.empty(); ++s) {
       const auto at = static_cast<size_t>(s);
-      const double ds = kept[at] ? p[at] * (dp[at] - mean) : 0;
+      const double ds = seen[at] ? p[at] * (dp[at] - mean) : 0;
       const auto key = static_cast<size_t>(key_row(s) * size);
       for (int64_t i = 0; i < size; ++i) {
         const auto part = static_cast<size_t>(i);

@@ -8,6 +8,7 @@
 #include "framework/backends/cuda/executable.h"
 #include "framework/backends/cuda/loader.h"
 #include "framework/backends/cuda/one_card.h"
+#include "framework/backends/cuda/passes/passes.h"
 #include "framework/backends/cuda/process_connection.h"
 #include "framework/core/error.h"
 #include "framework/core/logging.h"
@@ -33,7 +34,7 @@ int execution_settings() {
 
 // Its kernels depend on dtypes and ranks alone, so that other shapes find them compiled.
 std::unique_ptr<PreparedProgram> prepare_op(const KernelSpec& spec, GpuDevice& device) {
-  return std::make_unique<PreparedProgram>(single_op_graph(spec), device, false);
+  return std::make_unique<PreparedProgram>(expand_dropout(single_op_graph(spec)), device, false);
 }
 
 class CudaBackend : public Backend {

@@ -29,6 +29,7 @@ Graph optimize(Graph graph, passes::Dump& dump) {
     graph = std::move(after);
     dump.write(pass, graph);
   };
+  run("expand_dropout", expand_dropout(graph));
   run("simplify", passes::simplify(graph, evaluate));
   run("layout", passes::layout(graph));
   run("fuse_kernels", fuse_kernels(graph));

@@ -81,6 +81,33 @@ TEST_CASE("replicas reduce by one all_reduce, one replica by none") {
   CHECK(together.text.find("stablehlo.divide") != std::string::npos);
 }
 
+TEST_CASE("attention selects what dropout keeps, and where that is nothing multiplies by zero") {
+  const auto selections = [](const std::string& dropout) {
+    const std::string kept = dropout.empty() ? "" : ", %4";
+    const std::string attributes = "bias=false, causal=false, mask=true, scale=0.5" + dropout + "}";
+    const ProgramText program = lowered(
+        "graph(%0: float32[2,5,4,8], %1: float32[2,7,2,8], %2: float32[2,7,2,8], "
+        "%3: bool[2,1,1,7], %4: bool[2,4,5,7]) {\n"
+        "  %5, %6 = attention(%0, %1, %2, %3" +
+        kept + ") {" + attributes +
+        " : float32[2,5,4,8], float32[2,4,5,2]\n"
+        "  %7, %8, %9 = attention_grad(%0, %1, %2, %5, %6, %0, %3" +
+        kept + ") {bias_gradient=false, " + attributes +
+        " : float32[2,5,4,8], float32[2,7,2,8], float32[2,7,2,8]\n"
+        "  return %5, %7, %8, %9\n"
+        "}");
+    int count = 0;
+    for (size_t at = program.text.find("\"stablehlo.select\"(%4,"); at != std::string::npos;
+         at = program.text.find("\"stablehlo.select\"(%4,", at + 1)) {
+      ++count;
+    }
+    return std::pair(count, program.text.find("dense<1.25>") != std::string::npos);
+  };
+  CHECK(selections("") == std::pair(0, false));
+  CHECK(selections(", dropout=0.2") == std::pair(3, true));
+  CHECK(selections(", dropout=1.0") == std::pair(3, false));
+}
+
 TEST_CASE("constants of any type are written to the bit") {
   Writer to;
   constant(to, Tensor::from({1.5f, -2.0f}));

@@ -26,6 +26,7 @@ class KernelFusion {
     graph_.apply([&](int index) { return bias.fuse_ceiling(index); });
     graph_.apply([&](int index) { return move_reduction_before_scatter(index); });
     graph_.apply([&](int index) { return fuse_conv_pool(index); });
+    graph_.apply([&](int index) { return fuse_random_mask(index); });
     return graph_.finish();
   }
 
@@ -177,6 +178,24 @@ class KernelFusion {
     }
     replace(node.outputs[0], fused[0]);
     replace(node.outputs[1], fused[1]);
+    return true;
+  }
+
+  // What a dropout keeps takes a byte instead of a number for each element.
+  bool fuse_random_mask(int index) {
+    const Node& node = graph_.node(index);
+    if (!node.is("greater_equal") || !used_once(node.inputs[0])) return false;
+    const Node* numbers = producer(node.inputs[0], "random_uniform");
+    const Node* least = producer(node.inputs[1], "constant");
+    if (!numbers || !least || graph_.type(node.inputs[0]).dtype != DType::Float32 ||
+        graph_.shape(node.inputs[0]) != graph_.shape(node.outputs[0])) {
+      return false;
+    }
+    const Tensor& value = least->attributes.get_tensor("value");
+    if (value.num_elements() != 1) return false;
+    Attributes attributes = {{"shape", numbers->attributes.get_ints("shape")},
+                             {"least", value.item<double>()}};
+    replace(node.outputs[0], add("random_mask", numbers->inputs, std::move(attributes), index)[0]);
     return true;
   }
 

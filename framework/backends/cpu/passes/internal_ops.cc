@@ -49,6 +49,10 @@ Types infer_conv_pool_filter_grad(TypeSpan inputs, const Attributes& attributes)
   return {{inputs[1].dtype, filter}, {inputs[1].dtype, Shape{filter.back()}}};
 }
 
+Types infer_random_mask(TypeSpan, const Attributes& attributes) {
+  return {{DType::Bool, attributes.get_shape("shape")}};
+}
+
 void register_all(OpRegistry& registry) {
   const auto add = [&](const char* name, InferFunction infer) {
     registry.add(
@@ -58,6 +62,7 @@ void register_all(OpRegistry& registry) {
   add("max_pool_scatter", infer_max_pool_scatter);
   add("conv_pool", infer_conv_pool);
   add("conv_pool_filter_grad", infer_conv_pool_filter_grad);
+  add("random_mask", infer_random_mask);
 }
 
 }  // namespace

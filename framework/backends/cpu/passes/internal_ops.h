@@ -7,6 +7,7 @@
 //   conv_pool(x, filter, bias) {conv's attributes, activation, window, pool_strides, pool_padding}
 //       -> y, index (uint8)
 //   conv_pool_filter_grad(x, dy, index) {as conv_pool, filter_shape} -> filter's gradient, bias's
+//   random_mask(seed, [offset]) {shape, least}: random_uniform(...) of float32 >= least
 //
 // `activation` is "" or "relu", applied last. `index` is the position of a window's first maximum
 // within the window, row-major. They have no vjp: passes run after differentiation.

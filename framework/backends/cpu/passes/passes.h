@@ -14,7 +14,7 @@ Graph simplify_convs(const Graph& graph);
 
 // Fuses ops that the CPU has kernels for (internal_ops.h): bias and activation into matmul and
 // conv, relu and max-pooling into one, a single-channel conv with its pooling into one, and their
-// gradients.
+// gradients; what dropout keeps is made without the random numbers that say it.
 Graph fuse_kernels(const Graph& graph);
 
 // graph/passes/update_rows.h, with rows in blocks that stay in caches; of sums over replicas, too.

@@ -10,6 +10,10 @@ namespace cornu::cuda {
 // What fuse_elementwise merges here.
 inline constexpr passes::FusionChoices kFusion = {.sums_of_halves = true, .joins_small = true};
 
+// Makes products, softmax and selections of the attentions that drop probabilities, and of their
+// gradients, which find those probabilities made where `simplify` follows.
+Graph expand_dropout(const Graph& graph);
+
 // Fuses ops that the libraries have kernels for: bias and activation into matmul and conv, and into
 // conv what is added to it before the activation (graph/passes/fuse_bias.h); convolutions pad
 // themselves.

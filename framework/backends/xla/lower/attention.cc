@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "framework/backends/xla/lowering.h"
+#include "framework/graph/attention_dropout.h"
 
 namespace cornu::xla {
 namespace {
@@ -24,18 +25,21 @@ class Heads {
         keys_(in[1].shape()[2]),
         shared_(keys_ == 0 ? 0 : in[0].shape()[2] / keys_),
         scale_(spec.attributes.get_double("scale")),
+        dropout_(attention_dropout(spec.attributes)),
         query(apart(in[0])),
         key(in[1]),
         value(in[2]) {
     const TensorType type{DType::Bool, scores_shape()};
-    kept_ = splat(to, 1, type);
+    seen_ = splat(to, 1, type);
     if (spec.attributes.get_bool("causal")) {
       const TensorType places{DType::Int32, type.shape};
-      kept_ = compare(to, "LE", iota(to, places, 3), iota(to, places, 2));
+      seen_ = compare(to, "LE", iota(to, places, 3), iota(to, places, 2));
     }
+    const bool bias = spec.attributes.get_bool("bias");
     if (spec.attributes.get_bool("mask"))
-      kept_ = both(to, kept_, spread(to, in.back(), type.shape));
-    if (spec.attributes.get_bool("bias")) bias_ = in[others];
+      seen_ = both(to, seen_, spread(to, in[others + (bias ? 1 : 0)], type.shape));
+    if (bias) bias_ = in[others];
+    if (dropout_ > 0) kept_ = in.back();
   }
 
   Shape scores_shape() const { return {batch_, keys_ * shared_, rows_, columns_}; }
@@ -46,7 +50,7 @@ class Heads {
     if (!bias_.name.empty()) {
       scaled = add(to_, scaled, spread(to_, convert(to_, bias_, sum_), scaled.shape()));
     }
-    return select(to_, kept_, scaled, like(to_, kHidden, scaled));
+    return select(to_, seen_, scaled, like(to_, kHidden, scaled));
   }
 
   // Of (batch, T, heads, …): heads by the keys that they share.
@@ -81,7 +85,13 @@ class Heads {
     return transpose(to_, sums, Ints{0, 2, 1, 3});
   }
   Value scaled(const Value& x) const { return multiply(to_, x, like(to_, scale_, x)); }
-  const Value& kept() const { return kept_; }
+  // What dropout makes of probabilities or their gradients.
+  Value dropped(const Value& x) const {
+    if (dropout_ == 0) return x;
+    const Value scaled = multiply(to_, x, like(to_, kept_scale(dropout_), x));
+    return select(to_, kept_, scaled, like(to_, 0, x));
+  }
+  const Value& seen() const { return seen_; }
   DType sum() const { return sum_; }
 
  private:
@@ -93,7 +103,9 @@ class Heads {
   int64_t keys_;
   int64_t shared_;
   double scale_;
-  Value kept_;
+  double dropout_;
+  Value seen_;
+  Value kept_;  // by dropout
   Value bias_;
 
  public:
@@ -121,7 +133,7 @@ Values lower_attention(const KernelSpec& spec, std::span<const Value> in, Writer
   const Value weights = divide(to, powers, heads.along_rows(sums));
   const Shape column = largest.shape().concat({1});
   const Value statistics[] = {reshape(to, largest, column), reshape(to, sums, column)};
-  return {convert(to, heads.over_columns(weights, in[2]), in[0].dtype()),
+  return {convert(to, heads.over_columns(heads.dropped(weights), in[2]), in[0].dtype()),
           concatenate(to, statistics, 3)};
 }
 
@@ -134,7 +146,7 @@ Value sum_to(const Value& x, const Shape& shape, Writer& to) {
   return reshape(to, reduce(to, "add", x, splat(to, 0, {x.dtype(), {}}), axes), shape);
 }
 
-// In: query, key, value, output, statistics, dy, [bias], [mask].
+// In: query, key, value, output, statistics, dy, [bias], [mask], [what dropout keeps].
 Values lower_attention_grad(const KernelSpec& spec, std::span<const Value> in, Writer& to) {
   if (in[3].shape().num_elements() == 0) return zeros_of(spec, to);
   if (in[1].shape().num_elements() == 0) return {};
@@ -150,14 +162,15 @@ Values lower_attention_grad(const KernelSpec& spec, std::span<const Value> in, W
   const Value weighted = multiply(to, dy, convert(to, in[3], heads.sum()));
   const Value means = transpose(
       to, reduce(to, "add", weighted, splat(to, 0, {heads.sum(), {}}), Ints{3}), Ints{0, 2, 1});
-  const Value of_weights =
+  const Value of_products =
       heads.of_scores(dot(to, heads.apart(dy), convert(to, heads.value, heads.sum()),
                           {{0, 2}, {0, 2}, {4}, {3}}, heads.sum()));
+  const Value of_weights = heads.dropped(of_products);
   const Value of_scores = multiply(to, weights, subtract(to, of_weights, heads.along_rows(means)));
-  const Value ds = select(to, heads.kept(), of_scores, like(to, 0, of_scores));
+  const Value ds = select(to, heads.seen(), of_scores, like(to, 0, of_scores));
   Values results = {heads.scaled(heads.over_columns(ds, heads.key)),
                     heads.scaled(heads.over_rows(ds, heads.query)),
-                    heads.over_rows(weights, heads.apart(dy))};
+                    heads.over_rows(heads.dropped(weights), heads.apart(dy))};
   if (spec.attributes.get_bool("bias_gradient")) results.push_back(sum_to(ds, in[6].shape(), to));
   for (size_t i = 0; i < results.size(); ++i) {
     results[i] = convert(to, results[i], spec.outputs[i].dtype);

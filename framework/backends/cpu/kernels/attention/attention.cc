@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "framework/core/threads.h"
+#include "framework/graph/attention_dropout.h"
 
 namespace cornu::cpu {
 
@@ -86,7 +87,13 @@ class Attention : public Kernel {
       for (int64_t i = 0; i < rows; ++i) {
         T* const row_scores = scores + i * p_.block_columns;
         const int64_t seen = scores_.seen(block, i);
-        if (seen > 0) add_row(row_scores, seen, statistics + 2 * i, outputs + i * p_.width);
+        if (seen > 0) {
+          add_row(row_scores, seen, statistics + 2 * i, outputs + i * p_.width);
+          // The sum is that of all.
+          if (scores_.drops()) {
+            scores_.drop(args, block, i, row_scores, static_cast<size_t>(seen), T{1});
+          }
+        }
         std::fill(row_scores + seen, row_scores + block.columns, T{0});
         if (!kSame) {
           functions_.store(row_scores, static_cast<size_t>(block.columns),
@@ -97,10 +104,11 @@ class Attention : public Kernel {
       if (!products_.run(block, part, stored, value, outputs, scratch)) return false;
     }
     const auto width = static_cast<size_t>(p_.width);
+    const auto kept = static_cast<T>(kept_scale(p_.dropout));
     S* const out = static_cast<S*>(args.out[0]) + p_.output_at(batch, row, head);
     for (int64_t i = 0; i < rows; ++i) {
       T* const of_row = outputs + i * p_.width;
-      functions_.scale(of_row, width, 1 / statistics[2 * i + 1]);
+      functions_.scale(of_row, width, kept / statistics[2 * i + 1]);
       functions_.store(of_row, width, out + i * p_.heads * p_.width);
     }
     return true;
@@ -147,11 +155,13 @@ AttentionProblem::AttentionProblem(const KernelSpec& spec, size_t first_optional
       size(spec.inputs[0].shape[3]),
       width(spec.inputs[2].shape[3]),
       scale(spec.attributes.get_double("scale")),
+      dropout(attention_dropout(spec.attributes)),
       causal(spec.attributes.get_bool("causal")),
       bias(spec.attributes.get_bool("bias")),
       mask(spec.attributes.get_bool("mask")),
       bias_input(first_optional),
       mask_input(first_optional + (bias ? 1 : 0)),
+      kept_input(mask_input + (mask ? 1 : 0)),
       bias_shape(bias ? spec.inputs[bias_input].shape : Shape()),
       mask_shape(mask ? spec.inputs[mask_input].shape : Shape()),
       block_rows(std::min(rows, kBlockRows)),

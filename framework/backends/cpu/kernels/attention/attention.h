@@ -30,8 +30,9 @@ struct AttentionProblem {
 
   int64_t batch, rows, columns, heads, keys, size, width;
   double scale;
+  double dropout;  // 0: nothing is dropped
   bool causal, bias, mask;
-  size_t bias_input, mask_input;
+  size_t bias_input, mask_input, kept_input;
   Shape bias_shape, mask_shape;  // of rank 4
   // Blocks of scores: they depend on sizes alone, and so does the order of all sums.
   int64_t block_rows, block_columns;
@@ -54,6 +55,10 @@ struct AttentionProblem {
   }
   int64_t output_at(int64_t b, int64_t row, int64_t head) const {
     return ((b * rows + row) * heads + head) * width;
+  }
+  // In (batch, heads, rows, columns).
+  int64_t score_at(int64_t b, int64_t row, int64_t head, int64_t column) const {
+    return ((b * heads + head) * rows + row) * columns + column;
   }
   int64_t key_at(int64_t b, int64_t column, int64_t head) const {
     return ((b * columns + column) * keys + head / group()) * size;
@@ -137,7 +142,7 @@ class ScratchLayout {
   size_t bytes_ = 0;
 };
 
-// Scores of blocks, with scale, bias and mask.
+// Scores of blocks, with scale, bias and mask; what dropout keeps of what is made of them.
 template <class S>
 class Scores {
  public:
@@ -191,6 +196,16 @@ class Scores {
     if (!p_.causal || !p_.mask) return;
     const int64_t seen = std::clamp<int64_t>(block.row + i + 1 - block.column, 0, block.columns);
     std::fill(row + seen, row + block.columns, value);
+  }
+
+  bool drops() const { return p_.dropout > 0; }
+  // Puts 0 where dropout keeps nothing of the first `count` numbers of a row, and multiplies the
+  // others by `factor`.
+  void drop(const KernelArgs& args, const ScoreBlock& block, int64_t i, T* row, size_t count,
+            T factor) const {
+    const auto* kept = static_cast<const bool*>(args.in[p_.kept_input]) +
+                       p_.score_at(block.batch, block.row + i, block.head, block.column);
+    functions_.drop(row, kept, count, factor);
   }
 
   static const S* in(const KernelArgs& args, size_t index) {

@@ -5,6 +5,7 @@
 
 #include "framework/backends/cpu/kernels/attention/attention.h"
 #include "framework/core/threads.h"
+#include "framework/graph/attention_dropout.h"
 
 namespace cornu::cpu {
 namespace {
@@ -235,7 +236,8 @@ class AttentionGrad : public Kernel {
     return {batch, head, row, column, p_.end_row(row) - row, p_.seen_columns(row, column)};
   }
 
-  // Probabilities of a block, and the gradients of its scores times `factor`.
+  // Probabilities of a block, as dropout leaves them, and the gradients of its scores times
+  // `factor`.
   bool differentiate(const KernelArgs& args, int part, const ScoreBlock& block, const Work& work,
                      T factor) const {
     const S* value = in(args, 2) + p_.value_at(block.batch, block.column, block.head);
@@ -249,15 +251,18 @@ class AttentionGrad : public Kernel {
       return false;
     }
     const int64_t step = p_.heads * p_.width;
+    const auto kept = static_cast<T>(kept_scale(p_.dropout));
     for (int64_t i = 0; i < block.rows; ++i) {
       const int64_t own = i * p_.block_columns;
       T* probabilities = work.probabilities + own;
       T* gradients = work.gradients + own;
       const auto count = static_cast<size_t>(scores_.seen(block, i));
       functions_.exponentials(probabilities, count, statistics[2 * i], 1 / statistics[2 * i + 1]);
+      if (scores_.drops()) scores_.drop(args, block, i, gradients, count, kept);
       const T mean = functions_.dot(dy + i * step, y + i * step, static_cast<size_t>(p_.width));
       functions_.differentiate(probabilities, gradients, count, mean, factor);
       scores_.hide(args, block, i, gradients, 0);
+      if (scores_.drops()) scores_.drop(args, block, i, probabilities, count, kept);
       for (T* row : {probabilities, gradients}) std::fill(row + count, row + block.columns, T{0});
       if (kSame) continue;
       const auto columns = static_cast<size_t>(block.columns);

@@ -26,6 +26,8 @@ struct AttentionRows {
   void (*add)(T* row, const S* values, size_t count);
   // row *= factor.
   void (*scale)(T* row, size_t count, T factor);
+  // row = row * factor where it is kept, else 0.
+  void (*drop)(T* row, const bool* kept, size_t count, T factor);
   // gradients = probabilities * (gradients - shift) * factor.
   void (*differentiate)(const T* probabilities, T* gradients, size_t count, T shift, T factor);
   void (*store)(const T* row, size_t count, S* to);

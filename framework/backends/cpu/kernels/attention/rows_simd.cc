@@ -70,6 +70,17 @@ class Rows {
          [&](V x, size_t at, size_t many) HWY_ATTR { store(hn::Mul(x, factors), row + at, many); });
   }
 
+  static void drop(T* row, const bool* kept, size_t count, T factor) {
+    const V factors = hn::Set(D(), factor);
+    const auto* bytes = reinterpret_cast<const uint8_t*>(kept);
+    size_t i = 0;
+    for (; i + lanes() <= count; i += lanes()) {
+      const auto some = bytes_to_mask(D(), hn::LoadU(ByteTag<D>(), bytes + i));
+      hn::StoreU(hn::IfThenElseZero(some, hn::Mul(hn::LoadU(D(), row + i), factors)), D(), row + i);
+    }
+    for (; i < count; ++i) row[i] = kept[i] ? row[i] * factor : 0;
+  }
+
   static void differentiate(const T* probabilities, T* gradients, size_t count, T shift, T factor) {
     const V shifts = hn::Set(D(), shift), factors = hn::Set(D(), factor);
     each(gradients, count, [&](V x, size_t at, size_t many) HWY_ATTR {
@@ -125,7 +136,8 @@ class Rows {
 template <class S>
 AttentionRows<S> rows_of() {
   using R = Rows<S>;
-  return {R::largest, R::exponentials, R::dot, R::add, R::scale, R::differentiate, R::store};
+  return {R::largest, R::exponentials, R::dot,           R::add,
+          R::scale,   R::drop,         R::differentiate, R::store};
 }
 AttentionRows<float> rows_of_floats() { return rows_of<float>(); }
 AttentionRows<double> rows_of_doubles() { return rows_of<double>(); }

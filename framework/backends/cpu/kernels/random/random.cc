@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 
 #include "framework/backends/cpu/kernel.h"
@@ -89,6 +90,15 @@ std::unique_ptr<Kernel> make_uniform(const KernelSpec& spec) {
   }
 }
 
+// Numbers of float32 are compared before they are made: they are their words' upper 24 bits.
+std::unique_ptr<Kernel> make_mask(const KernelSpec& spec) {
+  const double least = std::ceil(spec.attributes.get_double("least") * 0x1p24);
+  const auto bits = static_cast<uint32_t>(std::clamp(least, 0.0, 0x1p24));
+  return make_numbers<bool>(spec, [bits](const uint32_t* words, bool* out, int64_t count) {
+    simd_random().masks(words, bits, out, count);
+  });
+}
+
 // `convert` takes whole pairs; the last number may be half of one.
 template <class T, void (*SimdRandom::*kConvert)(const uint32_t*, T*, int64_t)>
 void normal_pairs(const uint32_t* words, T* out, int64_t count) {
@@ -128,6 +138,7 @@ std::unique_ptr<Kernel> make_permutation(const KernelSpec& spec) {
 void register_random_kernels(KernelTable& table) {
   table.add("random_bits", make_bits);
   table.add("random_uniform", make_uniform);
+  table.add("random_mask", make_mask);
   table.add("random_normal", make_normal);
   table.add("random_permutation", make_permutation);
 }

@@ -11,6 +11,8 @@ struct SimdRandom {
   void (*words)(uint64_t key, uint64_t first, int64_t blocks, uint32_t* out);
   // Numbers in [0, 1) as of framework/core/random.h, from one word each (may be in place) or two.
   void (*unit_floats)(const uint32_t* words, float* out, int64_t count);
+  // Whether the upper 24 bits of words are `least` (<= 2^24) or more.
+  void (*masks)(const uint32_t* words, uint32_t least, bool* out, int64_t count);
   void (*unit_doubles)(const uint32_t* words, double* out, int64_t count);
   // Standard normal numbers by pairs (Box and Muller 1958); `count` is even. Words as above.
   void (*normal_floats)(const uint32_t* words, float* out, int64_t count);

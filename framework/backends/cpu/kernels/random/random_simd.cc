@@ -116,6 +116,22 @@ void unit_floats(const uint32_t* words, float* out, int64_t count) {
   for (; i < count; ++i) out[i] = to_unit_float(words[i]);
 }
 
+void masks(const uint32_t* words, uint32_t least, bool* out, int64_t count) {
+  const hn::ScalableTag<int32_t> d;
+  const hn::RebindToUnsigned<decltype(d)> du;
+  const hn::Rebind<uint8_t, decltype(d)> d8;
+  const auto before = hn::Set(d, static_cast<int32_t>(least) - 1);
+  auto* bytes = reinterpret_cast<uint8_t*>(out);
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto bits = hn::BitCast(d, hn::ShiftRight<8>(hn::LoadU(du, words + i)));
+    const auto is_kept = hn::RebindMask(du, hn::Gt(bits, before));
+    hn::StoreU(hn::TruncateTo(d8, hn::IfThenElseZero(is_kept, hn::Set(du, 1))), d8, bytes + i);
+  }
+  for (; i < count; ++i) out[i] = (words[i] >> 8) >= least;
+}
+
 // Integers below 2^52 as doubles.
 HWY_INLINE VD to_double(VU value) {
   const F64 d;
@@ -256,7 +272,9 @@ void normal_doubles(const uint32_t* words, double* out, int64_t count) {
   }
 }
 
-SimdRandom functions() { return {words, unit_floats, unit_doubles, normal_floats, normal_doubles}; }
+SimdRandom functions() {
+  return {words, unit_floats, masks, unit_doubles, normal_floats, normal_doubles};
+}
 
 }  // namespace
 }  // namespace HWY_NAMESPACE

@@ -9,6 +9,7 @@
 #include "framework/backends/cuda/kernels/shape/text.h"
 #include "framework/backends/cuda/lowering.h"
 #include "framework/backends/cuda/sources.h"
+#include "framework/graph/attention_dropout.h"
 
 namespace cornu::cuda {
 namespace {
@@ -316,10 +317,15 @@ void clear_attention(const KernelSpec& spec, Lowering& to) {
   for (size_t i = 0; i < spec.outputs.size(); ++i) to.fill(out(i), 0, spec.outputs[i].bytes());
 }
 
+// Such attention is other nodes when kernels are chosen (expand_dropout).
+bool drops(const KernelSpec& spec) { return attention_dropout(spec.attributes) > 0; }
+
 bool lower_attention(const KernelSpec& spec, Lowering& to) {
   AttentionLowering lowering(spec, 3, to);
   if (lowering.empty()) {
     clear_attention(spec, to);
+  } else if (drops(spec)) {
+    return false;
   } else {
     lowering.forward();
   }
@@ -330,6 +336,8 @@ bool lower_attention_grad(const KernelSpec& spec, Lowering& to) {
   AttentionLowering lowering(spec, 6, to);
   if (lowering.empty()) {
     clear_attention(spec, to);
+  } else if (drops(spec)) {
+    return false;
   } else {
     lowering.backward();
   }
