@@ -89,6 +89,10 @@ GatheredFile* next_to_open = nullptr;
 hid_t driver() {
   static const hid_t id = [] {
     H5FD_class_t driver{};
+#ifdef H5FD_CLASS_VERSION  // libhdf5 1.14
+    driver.version = H5FD_CLASS_VERSION;
+    driver.value = H5_VFD_RESERVED;  // the first of those that are free
+#endif
     driver.name = "cornu_gathered";
     driver.maxaddr = static_cast<haddr_t>(~haddr_t{0} >> 1);
     driver.fc_degree = H5F_CLOSE_STRONG;

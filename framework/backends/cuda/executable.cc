@@ -8,6 +8,7 @@
 
 #include "framework/backends/cuda/connected_group.h"
 #include "framework/backends/cuda/cuda_backend.h"
+#include "framework/backends/cuda/passes/passes.h"
 #include "framework/core/error.h"
 #include "framework/core/exception_text.h"
 #include "framework/core/logging.h"
@@ -170,7 +171,7 @@ CudaExecutable::CudaExecutable(Graph graph, const ExecutableOptions& options, Gp
 CudaExecutable::CudaExecutable(Graph graph, const ExecutableOptions& options, GpuDevice& device,
                                passes::Dump dump)
     : name_(options.name),
-      graph_(options.optimize ? optimize(std::move(graph), dump) : std::move(graph)),
+      graph_(options.optimize ? optimize(std::move(graph), dump) : expand_dropout(graph)),
       optimized_(options.optimize) {
   const Program& program = prepared_for(device).program();
   if (dump.is_wanted()) dump.write_text("launches", program.describe());
