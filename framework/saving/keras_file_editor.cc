@@ -9,6 +9,7 @@
 
 #include "framework/core/strings.h"
 #include "framework/io/atomic_file.h"
+#include "framework/model/input.h"
 #include "framework/saving/hdf5_file.h"
 #include "framework/saving/keras_archive.h"
 #include "framework/saving/weight_paths.h"
@@ -33,6 +34,25 @@ std::string last_part(const std::string& path) { return path.substr(path.rfind('
 
 bool is_within(const std::string& path, const std::string& object) {
   return path == object || path.starts_with(object + "/");
+}
+
+// That a file could hold, and would be read back from there.
+void check_name(const std::string& file, const std::string& name) {
+  check<InvalidArgument>(
+      !name.empty() && name != "." && name != kVars && name.find('/') == std::string::npos,
+      "{}: expected a name that isn't empty, '.' or '{}' and has no '/', got "
+      "'{}'.",
+      file, kVars, printable(name));
+}
+
+void check_weights(const std::string& file, const KerasFileEditor::Weights& weights) {
+  for (const auto& [name, weight] : weights) {
+    check_name(file, name);
+    check<InvalidArgument>(weight.defined() && weight.dtype() != DType::String &&
+                               !weight.is_symbolic() && !is_placeholder(weight),
+                           "{}: expected numbers as the weight '{}', got {}.", file,
+                           printable(name), weight);
+  }
 }
 
 std::string shown(const std::string& path) { return path.empty() ? "/" : printable(path); }
@@ -201,9 +221,7 @@ KerasFileEditor::Comparison KerasFileEditor::compare(const Layer& reference_mode
 }
 
 void KerasFileEditor::rename_object(const std::string& object_name, const std::string& new_name) {
-  check<InvalidArgument>(!new_name.empty() && new_name.find('/') == std::string::npos,
-                         "{}: expected a new name without '/', the last part of a path, got '{}'.",
-                         filepath_, new_name);
+  check_name(filepath_, new_name);
   const std::string before = path_of(object_name);
   check<InvalidArgument>(!before.empty(), "{}: the model itself has no name in it.", filepath_);
   const std::string after = joined(parent_of(before), new_name);
@@ -227,6 +245,8 @@ void KerasFileEditor::add_object(const std::string& object_path, const Weights& 
                   parent, object_path);
   check<AlreadyExists>(!is_there(object_path), "{}: there is an object '{}' already.", filepath_,
                        object_path);
+  check_name(filepath_, last_part(object_path));
+  check_weights(filepath_, weights);
   objects_[object_path].weights = weights;
 }
 
@@ -240,6 +260,7 @@ void KerasFileEditor::delete_weight(const std::string& object_name,
 }
 
 void KerasFileEditor::add_weights(const std::string& object_name, const Weights& weights) {
+  check_weights(filepath_, weights);
   Weights& all = at(object_name).weights;
   for (const auto& [name, weight] : weights) all.insert_or_assign(name, weight);
 }

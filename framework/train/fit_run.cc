@@ -95,6 +95,7 @@ Trainer::FitRun::FitRun(Trainer& trainer, Model& model, std::shared_ptr<BatchSou
 History Trainer::FitRun::run() {
   model_.stop_training = false;
   callbacks_.on_train_begin();
+  schedules_ = trainer_.optimizer(model_).impl().schedules();
   // Facts are as a program that is started again sees them.
   if (keeps_state(options_)) {
     signals_.emplace();
@@ -428,6 +429,7 @@ RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figure
 RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figures,
                                 const Json& places) const {
   get_strategy().impl().finish_steps();
+  const Json schedules = trainer_.optimizer(model_).impl().schedules();
   RunState state;
   state.info = Json::object({{"epoch", epoch_},
                              {"batch", batch ? Json(*batch) : Json()},
@@ -436,6 +438,7 @@ RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figure
                              {"first_steps", config_value(callbacks_.params().first_steps)},
                              {"optimizer", trainer_.optimizer(model_).impl().class_name()},
                              {"optimizer_config", optimizer_config_},
+                             {"schedules", schedules == schedules_ ? Json() : schedules},
                              {"facts", facts_},
                              {"source", places.at("source")},
                              {"validation", places.at("validation")},
@@ -448,21 +451,6 @@ RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figure
   add_worker_parts(state, own_part(places));
   return state;
 }
-
-namespace {
-
-// Of which each replica has its own part.
-std::vector<Variable> on_read(const VariableGroups& groups) {
-  std::vector<Variable> result;
-  for (const auto& [group, members] : groups) {
-    std::ranges::copy_if(members, std::back_inserter(result), [](const Variable& variable) {
-      return variable.synchronization() == VariableSynchronization::OnRead;
-    });
-  }
-  return result;
-}
-
-}  // namespace
 
 RunState Trainer::FitRun::own_part(const Json& places) const {
   RunState own;
@@ -520,7 +508,9 @@ void Trainer::FitRun::take_up_state() {
   warn_of_other_seed(*resumed_);
   optimizer_config_ = resumed_config(info.at("optimizer_config"), optimizer_config_);
   warn_of_other_callbacks(*resumed_, callbacks_.callbacks());
+  restore_schedules(info);
   make_variables(*resumed_);
+  restore_schedules(info);  // of optimizers that the first step found, too
   history_ = history_from_json(info.at("history"));
   restore_places(own ? own->info : info, workers_of(*resumed_));
   restore(*resumed_);
@@ -566,6 +556,12 @@ void Trainer::FitRun::restore_places(const Json& places, int64_t workers) {
         "another, too. Start as many, or remove the saved state to begin anew.",
         workers, now, error.what());
   }
+}
+
+// Those that were set since the run began; without any, those that it began with.
+void Trainer::FitRun::restore_schedules(const Json& info) {
+  const Json* set = info.find("schedules");
+  trainer_.optimizer(model_).impl().restore_schedules(set && !set->is_null() ? *set : schedules_);
 }
 
 // Layers, metrics and optimizers make their variables in the first step: it is run for that, by all

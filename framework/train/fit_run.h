@@ -71,6 +71,7 @@ class Trainer::FitRun {
   void make_variables(const RunState& state);
   // Variables, callbacks and random seeds.
   void restore(const RunState& state);
+  void restore_schedules(const Json& info);
   Json facts(bool of_worker) const;
   Json facts_of_schedule() const;
 
@@ -92,6 +93,7 @@ class Trainer::FitRun {
   bool is_further_ = false;  // has the state more epochs than there are to train?
   JointCall& call_;
   Json optimizer_config_;            // as the run began
+  Json schedules_;                   // as the run began
   Json facts_;                       // as the run began
   std::optional<RunState> resumed_;  // a state from within an epoch, until its next batch
   std::optional<StopSignal> noticed_;

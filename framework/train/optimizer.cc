@@ -12,6 +12,7 @@
 #include "framework/graph/dispatch.h"
 #include "framework/graph/replica.h"
 #include "framework/model/initializers.h"
+#include "framework/model/input.h"
 #include "framework/model/layer.h"
 #include "framework/model/registration_advice.h"
 #include "framework/ops/ops.h"
@@ -209,6 +210,10 @@ void OptimizerImpl::assign_all(const std::vector<Tensor>& weights, const char* w
     check<InvalidArgument>(weights[i].shape() == all[i].shape(),
                            "{} '{}': {} expected shape {} for '{}', got {}.", class_name_, name(),
                            what, all[i].shape(), all[i].path(), weights[i].shape());
+    check<InvalidArgument>(
+        weights[i].dtype() != DType::String && !is_placeholder(weights[i]),
+        "{} '{}': {} expected numbers for '{}', got {}.", class_name_, name(), what, all[i].path(),
+        weights[i].dtype() == DType::String ? "strings" : "a placeholder of a model");
   }
   for (size_t i = 0; i < all.size(); ++i) all[i].assign(weights[i]);
 }
@@ -510,6 +515,38 @@ int64_t OptimizerImpl::version() const {
   int64_t all = version_;
   for (const auto& part : parts()) all += part.second.impl().version();
   return all;
+}
+
+Json OptimizerImpl::schedules() const {
+  const auto& schedule = options_.learning_rate.schedule();
+  Json own;
+  try {
+    if (schedule) own = config_value(options_.learning_rate);
+  } catch (const Error&) {  // one of the program's own that can't tell it
+    own = schedule->class_name();
+  }
+  Json::Array all = {std::move(own)};
+  for (const auto& part : parts()) all.push_back(part.second.impl().schedules());
+  return all;
+}
+
+void OptimizerImpl::restore_schedules(const Json& saved) {
+  const Json now = schedules();
+  if (now == saved) return;
+  const Json& own = saved[0];
+  if (own.is_object() && own != now[0]) {
+    LearningRate rate = 0.0;
+    set_from_config(own, rate);
+    OptimizerImpl::set_learning_rate(rate);
+  } else if (own.is_null() && !now[0].is_null() && learning_rate_.defined()) {
+    variables_.insert(variables_.begin() + 1, learning_rate_);  // behind the iteration
+    options_.learning_rate = learning_rate_.value().item<float>();
+    ++version_;
+  }
+  const auto all = parts();
+  for (size_t i = 0; i < std::min(all.size(), saved.size() - 1); ++i) {
+    all[i].second.impl().restore_schedules(saved[i + 1]);
+  }
 }
 
 std::vector<std::pair<std::string, Optimizer>> OptimizerImpl::parts() const { return {}; }

@@ -123,7 +123,7 @@ class OptimizerImpl {
   virtual void exclude_from_weight_decay(const WeightDecayExclusions& exclusions);
 
   // The values of variables(), in their order. FailedPrecondition before build; InvalidArgument,
-  // and nothing changes, for another number of them or shapes.
+  // and nothing changes, for another number of them or shapes, and for what isn't numbers.
   void set_weights(const std::vector<Tensor>& weights);
   // variables() by their numbers, "0", "1", …, and back. Where there are others in number than
   // here, nothing is loaded, with a warning, as in Keras.
@@ -148,6 +148,11 @@ class OptimizerImpl {
   // Counts what makes updates of later steps others than those that were traced: new schedules, of
   // parts(), too.
   int64_t version() const;
+  // For the state of a run, which may have been given schedules since it began: its schedule, null
+  // for a number, and those of parts(), in their order; and back, with the variables of rates that
+  // were numbers.
+  Json schedules() const;
+  void restore_schedules(const Json& saved);
   // The optimizers that this one gives its updates to, under the names of their groups in files.
   virtual std::vector<std::pair<std::string, Optimizer>> parts() const;
   // Of its variables and its parts': those that files of models lack.

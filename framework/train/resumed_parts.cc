@@ -112,6 +112,16 @@ void add_others(VariableGroups& groups, const std::vector<Variable>& written) {
   }
 }
 
+std::vector<Variable> on_read(const VariableGroups& groups) {
+  std::vector<Variable> result;
+  for (const auto& [group, members] : groups) {
+    std::ranges::copy_if(members, std::back_inserter(result), [](const Variable& variable) {
+      return variable.synchronization() == VariableSynchronization::OnRead;
+    });
+  }
+  return result;
+}
+
 VariableGroups restore_groups(const RunState& state, const VariableGroups& groups) {
   VariableGroups same;
   for (const auto& [group, members] : groups) {

@@ -23,6 +23,9 @@ using VariableGroups = std::vector<std::pair<std::string, std::vector<Variable>>
 // train_step has of its own, say.
 void add_others(VariableGroups& groups, const std::vector<Variable>& written);
 
+// Of which each replica has its own part.
+std::vector<Variable> on_read(const VariableGroups& groups);
+
 // Gives those that it has restored. FailedPrecondition, before anything is restored, where a group
 // was another one; of the step's others, which may come with certain shapes of batches alone, that
 // is a warning.

@@ -114,6 +114,75 @@ TEST_CASE("a callback sets a schedule between two epochs") {
   CHECK(numbers_of(model.variables()) == numbers_of(expected.variables()));
 }
 
+// A run's state has the schedule, and one from before it was set has the number.
+TEST_CASE("a run that was given a schedule goes on with it") {
+  class Sets : public Callback {
+   public:
+    explicit Sets(int64_t fails) : fails_(fails) {}
+    void on_epoch_begin(int64_t epoch, const Logs&) override {
+      if (epoch == fails_) throw std::runtime_error("killed");
+      if (epoch != 1) return;
+      const schedules::PiecewiseConstantDecay set({.boundaries = {5}, .values = {0.1, 0.01}});
+      const Optimizer& optimizer = model().optimizer();
+      const auto parts = optimizer.impl().parts();
+      if (parts.empty()) optimizer.set_learning_rate(set);
+      for (const auto& part : parts) part.second.set_learning_rate(set);
+    }
+
+   private:
+    int64_t fails_;
+  };
+  const auto made = [](int kind) -> Optimizer {
+    const Optimizer sgd = SGD({.learning_rate = 0.1, .momentum = 0.9, .name = "s"});
+    if (kind == 0) return sgd;
+    return MultiOptimizer({.optimizer_map = [sgd](const Variable&) { return sgd; }, .name = "m"});
+  };
+  const auto fit = [](Model& model, int64_t fails, const std::vector<CallbackHandle>& kept) {
+    std::vector<CallbackHandle> all(kept);
+    all.push_back(make_callback<Sets>(fails));
+    model.fit(values({12, 4}, 1), values({12, 2}, 2),
+              {.batch_size = 4, .epochs = 4, .verbose = 0, .callbacks = all});
+  };
+  for (int kind = 0; kind < 2; ++kind) {
+    CAPTURE(kind);
+    Sequential expected = make_model(made(kind));
+    fit(expected, -1, {});
+    for (const int64_t fails : {1, 2, 3}) {
+      CAPTURE(fails);
+      const test::Scratch scratch;
+      const callbacks::BackupAndRestore backup({.backup_dir = scratch.path("run")});
+      Sequential first = make_model(made(kind));
+      CHECK_THROWS_AS(fit(first, fails, {backup}), std::runtime_error);
+      Sequential model = make_model(made(kind));
+      fit(model, -1, {backup});
+      CHECK(numbers_of(model.variables()) == numbers_of(expected.variables()));
+      CHECK(numbers_of(model.optimizer().variables()) ==
+            numbers_of(expected.optimizer().variables()));
+    }
+  }
+}
+
+TEST_CASE("schedules of a run's state") {
+  const Optimizer sgd = SGD({.learning_rate = 0.25, .momentum = 0.9, .name = "s"});
+  const Variable v = weight("v");
+  sgd.build({v});
+  const Json number = sgd.impl().schedules();
+  sgd.set_learning_rate(
+      schedules::ExponentialDecay({.initial_learning_rate = 0.5, .decay_steps = 5}));
+  const Json schedule = sgd.impl().schedules();
+  sgd.impl().restore_schedules(number);
+  CHECK(sgd.variables().size() == 3);
+  CHECK(sgd.variables()[1].name() == "learning_rate");
+  CHECK(sgd.learning_rate().item<float>() == 0.25F);
+  sgd.set_learning_rate(0.125);
+  const int64_t version = sgd.impl().version();
+  sgd.impl().restore_schedules(schedule);
+  sgd.impl().restore_schedules(schedule);  // nothing to do
+  CHECK(sgd.impl().version() == version + 1);
+  CHECK(sgd.variables().size() == 2);
+  CHECK(sgd.impl().schedules() == schedule);
+}
+
 TEST_CASE("an optimizer's variables go to a store, and back") {
   for (const Optimizer& kind : all_kinds()) {
     CAPTURE(kind.impl().class_name());
@@ -156,6 +225,16 @@ TEST_CASE("what an optimizer's variables can't be set to") {
   CHECK(message_of([&] {
           sgd.set_weights({ops::ones({}), ops::ones({}), ops::ones({3})});
         }) == "SGD 's': set_weights expected shape (2,) for 's/v_momentum', got (3,).");
+  CHECK(message_of([&] {
+          sgd.set_weights({ops::ones({}), ops::ones({}), Input({.batch_shape = {2}})});
+        }) ==
+        "SGD 's': set_weights expected numbers for 's/v_momentum', got a placeholder of a "
+        "model.");
+  CHECK(message_of([&] {
+          sgd.set_weights(
+              {ops::ones({}), ops::ones({}), Tensor::from(std::vector<std::string>{"a", "b"})});
+        }) == "SGD 's': set_weights expected numbers for 's/v_momentum', got strings.");
+  CHECK(sgd.variables()[0].value().item<int64_t>() == 0);
   sgd.save_own_variables(store);
   store["x"] = store.extract("1").mapped();
   CHECK(message_of([&] { sgd.load_own_variables(store); }) ==

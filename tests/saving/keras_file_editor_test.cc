@@ -98,7 +98,16 @@ TEST_CASE("what an editor can't do says so") {
         path +
             ": it has no object 'dense_2'. Did you mean 'dense_1'? Known: dense, dense_1, layers.");
   CHECK(message_of([&] { editor.rename_object("dense", "layers/x"); }) ==
-        path + ": expected a new name without '/', the last part of a path, got 'layers/x'.");
+        path + ": expected a name that isn't empty, '.' or 'vars' and has no '/', got 'layers/x'.");
+  // What would be written, but not read again.
+  CHECK_THROWS_AS(editor.rename_object("dense", "vars"), InvalidArgument);
+  CHECK_THROWS_AS(editor.add_object("layers/vars", {}), InvalidArgument);
+  CHECK_THROWS_AS(editor.add_object("layers/", {}), InvalidArgument);
+  CHECK_THROWS_AS(editor.add_weights("dense", {{"0/1", ops::ones({1})}}), InvalidArgument);
+  CHECK(message_of([&] {
+          editor.add_weights("dense", {{"0", ops::ones({1})}, {"2", Tensor()}});
+        }).starts_with(path + ": expected numbers as the weight '2', got "));
+  CHECK(editor.weights("dense").at("0").shape() == Shape{3, 4});
   CHECK(message_of<AlreadyExists>([&] { editor.rename_object("dense", "dense_1"); }) ==
         path + ": there is an object 'layers/dense_1' already.");
   CHECK(message_of<AlreadyExists>([&] { editor.add_object("layers/dense", {}); }) ==
