@@ -83,10 +83,10 @@ Kept kept_of(Model& model, const ObjectsToSkip& objects) {
         kept.optimizer = {};
         kept.optimizer.others = std::move(others);
       }
-      for (const auto& [attribute, other] : model.trainer().tracked_optimizers()) {
-        if (&other.impl() != optimizer) continue;
+      for (const auto& tracked : model.trainer().tracked_optimizers()) {
+        if (&tracked.second.impl() != optimizer) continue;
         std::erase_if(kept.optimizer.others,
-                      [&](const auto& one) { return one.first == attribute; });
+                      [&](const auto& one) { return one.first == tracked.first; });
       }
     }
   }
