@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "framework/graph/attention_dropout.h"
+#include "framework/graph/hidden_score.h"
 #include "framework/graph/trace.h"
 #include "framework/ops/attention_dropout.h"
 #include "framework/ops/control.h"
@@ -218,12 +219,6 @@ struct PlainAttention {
     if (attention_dropout(c.attributes) > 0) kept = heads.scores_apart(c.inputs.back());
   }
 
-  static double hidden_score(DType dtype) {
-    const double most = dtype == DType::Float64   ? 1.7976931348623157e308
-                        : dtype == DType::Float16 ? 65504
-                                                  : 3.38e38;
-    return -0.7 * most;
-  }
   Tensor of_seen(const Tensor& x) const { return seen.defined() ? where(seen, x, 0) : x; }
   Tensor of_kept(const Tensor& x) const {
     return kept.defined() ? where(kept, x * factor_of_kept, 0) : x;

@@ -7,6 +7,7 @@
 
 #include "framework/backends/cuda/passes/passes.h"
 #include "framework/graph/attention_dropout.h"
+#include "framework/graph/hidden_score.h"
 #include "framework/graph/passes/rewriter.h"
 
 namespace cornu::cuda {
@@ -23,13 +24,6 @@ Tensor number(double value, DType dtype) {
       return Tensor::scalar(static_cast<T>(value));
     }
   });
-}
-
-// A score that is hidden: below all others.
-double hidden_score(DType dtype) {
-  return -0.7 * (dtype == DType::Float64   ? 1.7976931348623157e308
-                 : dtype == DType::Float16 ? 65504
-                                           : 3.38e38);
 }
 
 // The nodes in place of an attention or of its gradient. Heads that share a key are further rows of
