@@ -48,15 +48,22 @@ typename Primitive::primitive_desc choose(const dnnl::primitive_attr& attributes
 #endif
 }
 
-// The same for a gradient of what `forward` computes.
-template <class Primitive, class Forward, class... Arguments>
-typename Primitive::primitive_desc choose_gradient(const Forward& forward,
+// The same for a gradient of what `forward` computes: the first implementation that `skips` doesn't
+// leave out by its name.
+template <class Primitive, class Forward, class Skips, class... Arguments>
+typename Primitive::primitive_desc choose_gradient(const Forward& forward, const Skips& skips,
                                                    const Arguments&... arguments) {
 #if DNNL_VERSION_MAJOR >= 3
-  return {engine(), arguments..., forward, attributes(), true};
+  typename Primitive::primitive_desc chosen = {engine(), arguments..., forward, attributes(), true};
 #else
-  return {typename Primitive::desc(arguments...), attributes(), engine(), forward, true};
+  // The next implementation is made of this description, too, which isn't copied.
+  const typename Primitive::desc description(arguments...);
+  typename Primitive::primitive_desc chosen = {description, attributes(), engine(), forward, true};
 #endif
+  while (chosen && skips(chosen.impl_info_str())) {
+    if (!chosen.next_impl()) return {};
+  }
+  return chosen;
 }
 
 // A primitive with its arguments.

@@ -89,8 +89,9 @@ class Maker {
   template <class Primitive>
   typename Primitive::primitive_desc gradient(const Forward::primitive_desc& forward) const {
     const auto& [x, filter, y, bias] = requested_;
-    return choose_gradient<Primitive>(forward, method_, x, filter, y, problem_.strides, dilates_,
-                                      problem_.low, problem_.high);
+    return choose_gradient<Primitive>(
+        forward, [&](const char* implementation) { return is_wrong(implementation); }, method_, x,
+        filter, y, problem_.strides, dilates_, problem_.low, problem_.high);
   }
 
   // oneDNN 2.6's jit_1x1:avx2 reads memory that it didn't write: filter gradients of strided
@@ -104,9 +105,6 @@ class Maker {
   template <class Primitive, class Descs>
   std::optional<ConvPrimitive> finish(typename Primitive::primitive_desc chosen,
                                       Descs descs) const {
-    while (chosen && is_wrong(chosen.impl_info_str())) {
-      if (!chosen.next_impl()) return {};
-    }
     if (!chosen || !(reference_ || is_fast(chosen))) return {};
     ConvPrimitive result{Primitive(chosen), chosen.scratchpad_desc(), plain_, descs(chosen)};
     result.inside.bias = plain_.bias;
