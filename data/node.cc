@@ -173,6 +173,23 @@ Pass Pass::of_use(int64_t number) const {
 
 Node::Node(std::vector<NodePtr> inputs) : inputs_(std::move(inputs)) { look_at_inputs(); }
 
+// Links are destroyed one after another, not within one another: frames of destructors are larger
+// than a stack is for some chains.
+Node::~Node() {
+  thread_local std::vector<NodePtr>* released = nullptr;  // by what is being destroyed
+  if (released) {
+    for (NodePtr& input : inputs_) released->push_back(std::move(input));
+    return;
+  }
+  std::vector<NodePtr> inputs = std::move(inputs_);
+  released = &inputs;
+  while (!inputs.empty()) {
+    const NodePtr last = std::move(inputs.back());
+    inputs.pop_back();
+  }
+  released = nullptr;
+}
+
 void Node::look_at_inputs() {
   // Each link of a pass has a frame or two on the stack of the thread that asks for an element.
   constexpr int64_t kMostLinks = 12288;

@@ -105,7 +105,7 @@ class Node : public std::enable_shared_from_this<Node> {
  public:
   // ResourceExhausted for a chain of more links behind one another than a thread's stack is for.
   explicit Node(std::vector<NodePtr> inputs = {});
-  virtual ~Node() = default;
+  virtual ~Node();
   Node& operator=(const Node&) = delete;
 
   const std::vector<NodePtr>& inputs() const { return inputs_; }

@@ -209,10 +209,11 @@ Json::Json(const Shape& shape) {
 Json::Json(const std::vector<int64_t>& values) : value_(Array(values.begin(), values.end())) {}
 Json::Json(const std::vector<std::string>& values) : value_(Array(values.begin(), values.end())) {}
 
-Json Json::object(std::initializer_list<Member> members) {
-  Json json;
-  json.value_ = Object(members);
-  return json;
+Json Json::object(std::initializer_list<NewMember> members) {
+  Object taken;
+  taken.reserve(members.size());
+  for (const NewMember& member : members) taken.push_back(member.take());
+  return of_members(std::move(taken));
 }
 
 Json Json::of_members(Object members) {

@@ -33,7 +33,8 @@ class Json {
   Json(const std::vector<int64_t>& values);      // NOLINT
   Json(const std::vector<std::string>& values);  // NOLINT
 
-  static Json object(std::initializer_list<Member> members = {});
+  class NewMember;
+  static Json object(std::initializer_list<NewMember> members = {});  // whose values are moved
   static Json array(std::initializer_list<Json> elements = {}) { return Json(Array(elements)); }
 
   static Json of_members(Object members);  // whose names differ
@@ -90,6 +91,18 @@ class Json {
 
  private:
   std::variant<std::monostate, bool, int64_t, double, std::string, Array, Object> value_;
+};
+
+// A member of a list that an object is made of: std::initializer_list would only let it be copied,
+// with all that is below.
+class Json::NewMember {
+ public:
+  NewMember(std::string name, Json value) : name_(std::move(name)), value_(std::move(value)) {}
+  Member take() const { return {name_, std::move(value_)}; }
+
+ private:
+  std::string name_;
+  mutable Json value_;
 };
 
 }  // namespace cornu
