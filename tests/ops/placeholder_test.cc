@@ -12,7 +12,7 @@ namespace {
 using Inputs = std::vector<Tensor>;
 
 // Stands for a functional model: remembers the ops, and infers their types. Its placeholders own
-// it, and it owns them until forget().
+// it, and it owns them until forget(), which Recording calls.
 class Recorder : public Tracer, public std::enable_shared_from_this<Recorder> {
  public:
   Tensor input(const Shape& shape, DType dtype = DType::Float64) {
@@ -61,11 +61,21 @@ class Recorder : public Tracer, public std::enable_shared_from_this<Recorder> {
   std::vector<Step> steps_;
 };
 
+// A Recorder that forgets at the end.
+class Recording {
+ public:
+  ~Recording() { recorder_->forget(); }
+  Recorder* operator->() const { return recorder_.get(); }
+
+ private:
+  std::shared_ptr<Recorder> recorder_ = std::make_shared<Recorder>();
+};
+
 // Calls f on placeholders of these shapes, and compares what it gives with f of values, for two
 // sizes of the unknown axes.
 void check_placeholders(const OpFunction& f, const std::vector<Shape>& shapes,
                         const Shape& expected) {
-  const auto recorder = std::make_shared<Recorder>();
+  const Recording recorder;
   Inputs placeholders;
   for (const Shape& shape : shapes) placeholders.push_back(recorder->input(shape));
   const Tensor result = f(placeholders);
@@ -80,7 +90,6 @@ void check_placeholders(const OpFunction& f, const std::vector<Shape>& shapes,
     }
     check_same(recorder->value_of(result, placeholders, values), f(values), 1e-12);
   }
-  recorder->forget();
 }
 
 constexpr int64_t kBatch = kUnknown;
@@ -147,7 +156,7 @@ TEST_CASE("einsum, also of unknown axes") {
 
 TEST_CASE("einsum: a letter's size that is known somewhere") {
   const auto shape_of = [](const char* subscripts, const std::vector<Shape>& shapes) {
-    const auto recorder = std::make_shared<Recorder>();
+    const Recording recorder;
     Inputs placeholders;
     for (const Shape& shape : shapes) placeholders.push_back(recorder->input(shape));
     return ops::einsum(subscripts, placeholders).shape().to_string();
@@ -179,7 +188,7 @@ TEST_CASE("indexing, also of unknown axes") {
   check_index({Slice(-2, {}), whole, 0}, {kBatch, 4});
   check_index({Slice({}, {}, -1)}, {kBatch, 4, 3});
   check_index({Slice({}, {}, 2), 0}, {kBatch, 3});
-  const auto recorder = std::make_shared<Recorder>();
+  const Recording recorder;
   const Tensor x = recorder->input(shape);
   CHECK(message_of<InvalidArgument>([&] {
           x[Slice(-3, 2)];
@@ -187,7 +196,6 @@ TEST_CASE("indexing, also of unknown axes") {
   CHECK(message_of<FailedPrecondition>([&] { x[x > 0]; })
             .starts_with("get_item: what the mask Tensor(shape=(None, 4, 3), dtype=bool, a "
                          "placeholder) selects depends on its values"));
-  recorder->forget();
 }
 
 TEST_CASE("rearranging with one unknown axis") {
@@ -226,7 +234,7 @@ TEST_CASE("rearranging with one unknown axis") {
 
 TEST_CASE("slices of an unknown axis are what NumPy gives, for any size") {
   const std::vector<std::optional<int64_t>> places = {{}, 0, 1, 3, 7, -1, -2, -4, -9};
-  const auto recorder = std::make_shared<Recorder>();
+  const Recording recorder;
   for (const auto& start : places) {
     for (const auto& stop : places) {
       for (const int64_t step : {1, 2, -1, -3}) {
@@ -247,7 +255,6 @@ TEST_CASE("slices of an unknown axis are what NumPy gives, for any size") {
           const Tensor value = random_tensor({size, 2}, -2, 2, 5);
           check_same(recorder->value_of(part, {x}, {value}), value[slice], 0);
         }
-        recorder->forget();
       }
     }
   }
@@ -386,7 +393,7 @@ TEST_CASE("grids, searches and frames of unknown sizes") {
       },
       {{kBatch, 4, 5}, {kBatch, 4, 5}}, {kBatch, 6});
   // As many numbers as there are rows, which is known when it runs.
-  const auto recorder = std::make_shared<Recorder>();
+  const Recording recorder;
   const Tensor x = recorder->input({kBatch, 2});
   const Tensor result = ops::repeat(x, {2, 0, 1}, 0);
   CHECK(result.shape() == Shape{3, 2});
@@ -395,7 +402,6 @@ TEST_CASE("grids, searches and frames of unknown sizes") {
   CHECK(message_of<InvalidArgument>([&] {
           recorder->value_of(result, {x}, {ops::ones({2, 2})});
         }).find("repeat: expected one number, or 2 numbers from 0") != std::string::npos);
-  recorder->forget();
 }
 
 TEST_CASE("layers' composites") {
@@ -494,7 +500,7 @@ TEST_CASE("choices by a placeholder, and loops as long as one says") {
 }
 
 TEST_CASE("convolutions need the number of channels") {
-  const auto recorder = std::make_shared<Recorder>();
+  const Recording recorder;
   const Tensor x = recorder->input({kBatch, 8, kUnknown});
   CHECK(message_of<InvalidArgument>([&] {
           ops::conv(x, ops::ones({3, 2, 4}));
@@ -503,11 +509,10 @@ TEST_CASE("convolutions need the number of channels") {
           ops::depthwise_conv(x, ops::ones({3, 2, 1}));
         }) ==
         "depthwise_conv: expected an input whose channels are known, got shape (None, 8, None).");
-  recorder->forget();
 }
 
 TEST_CASE("what can't be said of unknown axes is said so") {
-  const auto recorder = std::make_shared<Recorder>();
+  const Recording recorder;
   const Tensor x = recorder->input({kBatch, kUnknown, 3});
   const char* advice = "within a layer (in its call method)";
   auto text = [&](const std::function<void()>& f) { return message_of<InvalidArgument>(f); };
@@ -526,7 +531,6 @@ TEST_CASE("what can't be said of unknown axes is said so") {
     INFO(text(f));
     CHECK(text(f).find(advice) != std::string::npos);
   }
-  recorder->forget();
 }
 
 }  // namespace
