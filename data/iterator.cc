@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
 #include <exception>
+#include <utility>
 
 #include "data/dataset.h"
 #include "data/iteration.h"
@@ -168,9 +169,9 @@ Json Iterator::save() const {
       tells || here.consumed == 0 || !here.iteration.any_order,
       "Dataset: after an error there is no position where elements come as they are ready. Save it "
       "before, or set `deterministic` to true.");
-  const Json tree = tells ? here.stream->save() : Json();
+  Json tree = tells ? here.stream->save() : Json();
   if (!tree.is_null()) {
-    json.set("state", tree);
+    json.set("state", std::move(tree));
     json.set("share", here.share());
   }
   return SourcePosition::sealed(std::move(json));

@@ -2,6 +2,7 @@
 #include "framework/strategy/stream.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace cornu::streams {
 namespace {
@@ -103,11 +104,11 @@ Json Snapshots::position(int64_t taken, int64_t oldest) const {
   return position_of(taken, 0, {});
 }
 
-Json position_of(int64_t taken, int64_t at, const Json& state) {
+Json position_of(int64_t taken, int64_t at, Json state) {
   Json position = Json::object({{"taken", taken}});
   if (state.is_null()) return position;
   if (at != taken) position.set("at", at);
-  position.set("state", state);
+  position.set("state", std::move(state));
   return position;
 }
 

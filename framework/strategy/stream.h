@@ -139,7 +139,7 @@ class Snapshots {
 };
 
 // The position of a stream that saved `state` after `at` of its `taken` items.
-Json position_of(int64_t taken, int64_t at, const Json& state);
+Json position_of(int64_t taken, int64_t at, Json state);
 
 // How far Input::pass() came: `error` stands in place of the item behind `count` others.
 struct Passed {
@@ -224,9 +224,9 @@ class Input {
 
   // The position; null where that is true. Asks the stream once: chains of them are deep.
   Json save() const {
-    const Json state = stream_->save();
+    Json state = stream_->save();
     if (!failed_ && !lost_ && !restored_ && state.is_null()) return {};
-    return with_failures(position_of(taken_, taken_, state));
+    return with_failures(position_of(taken_, taken_, std::move(state)));
   }
   Json position() const { return position(taken_); }
   // The same, where save() gave `saved`.
