@@ -28,6 +28,7 @@ std::unique_ptr<Kernel> make_conv(const KernelSpec& spec) {
   } else {
     if (auto kernel = make_product_conv(problem)) return kernel;
     if (auto kernel = make_depthwise_filter_grad(problem)) return kernel;
+    if (auto kernel = make_gathered_conv(problem)) return kernel;
     if (auto kernel = make_onednn_conv(problem)) return kernel;
   }
   if (auto kernel = through_float32(spec, make_conv<kDirection>)) return kernel;

@@ -49,6 +49,10 @@ std::unique_ptr<Kernel> make_onednn_conv(const ConvProblem& problem);
 // oneDNN's are slow; null for others.
 std::unique_ptr<Kernel> make_product_conv(const ConvProblem& problem);
 
+// float32 convolutions of a few input channels where oneDNN's are slow: long filters, and gradients
+// by the input. Null for others.
+std::unique_ptr<Kernel> make_gathered_conv(const ConvProblem& problem);
+
 // Gradients of float32 depthwise filters where oneDNN's are slow: large filters, or small images.
 // Null for others.
 std::unique_ptr<Kernel> make_depthwise_filter_grad(const ConvProblem& problem);

@@ -185,6 +185,7 @@ std::unique_ptr<Kernel> make_onednn_conv(const ConvProblem& problem) {
   using namespace onednn;
   const auto type = compute_type(problem.dtype);
   if (!type || !is_safe(problem) || reaches_too_far(problem)) return nullptr;
+  if (auto kernel = make_flipped_conv(problem)) return kernel;
   if (auto kernel = make_tiled_conv(problem, *type)) return kernel;
   auto made = make_conv_primitive(problem, *type, {});
   if (!made) made = make_conv_primitive(problem, *type, {.any_layout = true});

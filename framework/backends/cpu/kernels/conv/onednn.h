@@ -41,4 +41,11 @@ std::optional<ConvPrimitive> make_conv_primitive(const ConvProblem& problem, Typ
 // doesn't pay.
 std::unique_ptr<Kernel> make_tiled_conv(const ConvProblem& problem, Type type);
 
+// Whether make_tiled_conv uses Winograd's method.
+bool uses_winograd(const ConvProblem& problem);
+
+// The input gradient as a convolution with the flipped filter; null where that isn't possible or
+// doesn't pay.
+std::unique_ptr<Kernel> make_flipped_conv(const ConvProblem& problem);
+
 }  // namespace cornu::cpu::onednn

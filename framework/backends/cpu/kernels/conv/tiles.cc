@@ -240,24 +240,35 @@ class TiledConv : public Kernel {
   bool complete_ = true;
 };
 
+// Bytes of the input and the output of one image.
+int64_t image_bytes(const ConvProblem& problem) {
+  return (product_of(problem.in) * problem.c_in + product_of(problem.out) * problem.c_out) *
+         static_cast<int64_t>(size_of(problem.dtype));
+}
+
+// Not with too few images, nor with filters too large to copy for each thread.
+bool tiles_pay(const ConvProblem& problem) {
+  const int64_t threads = compute_threads();
+  const int64_t filter = product_of(problem.taps) * problem.c_in / problem.groups * problem.c_out *
+                         static_cast<int64_t>(size_of(problem.dtype));
+  return problem.batch >= 2 * threads && filter * threads <= problem.batch * image_bytes(problem);
+}
+
 }  // namespace
 
+bool uses_winograd(const ConvProblem& problem) {
+  return tiles_pay(problem) && winograd_pays(problem, problem.batch / compute_threads());
+}
+
 std::unique_ptr<Kernel> make_tiled_conv(const ConvProblem& problem, Type type) {
-  const int64_t threads = compute_threads();
-  const auto element = static_cast<int64_t>(size_of(problem.dtype));
-  const int64_t image =
-      (product_of(problem.in) * problem.c_in + product_of(problem.out) * problem.c_out) *
-      element;  // bytes
-  const int64_t filter =
-      product_of(problem.taps) * problem.c_in / problem.groups * problem.c_out * element;
-  // Too few images, or filters too large to copy for each thread.
-  if (problem.batch < 2 * threads || filter * threads > problem.batch * image) return nullptr;
-  const bool winograd = winograd_pays(problem, problem.batch / threads);
+  if (!tiles_pay(problem)) return nullptr;
+  const bool winograd = uses_winograd(problem);
   if (problem.direction == ConvDirection::FilterGrad && !winograd) return nullptr;
   const ConvForm form =
       winograd ? ConvForm{dnnl::algorithm::convolution_winograd, true} : ConvForm{};
   auto kernel = std::make_unique<TiledConv>(problem, type, form, [&](int64_t left) {
-    return winograd ? winograd_chunk(left) : std::max<int64_t>(1, kChunkBytes / image);
+    return winograd ? winograd_chunk(left)
+                    : std::max<int64_t>(1, kChunkBytes / image_bytes(problem));
   });
   if (!kernel->complete()) return nullptr;
   return kernel;
