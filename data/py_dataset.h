@@ -42,12 +42,12 @@ class PyDataset : public BatchSource, public std::enable_shared_from_this<PyData
  public:
   explicit PyDataset(const PyDatasetOptions& options = {});
 
-  // Called once. kInfiniteCardinality: the batches never end and aren't shuffled (steps_per_epoch
-  // then sets the number per epoch).
+  // Called once for the batches in order, and once for the shuffled batches. kInfiniteCardinality:
+  // the batches never end and aren't shuffled (steps_per_epoch then sets the number per epoch).
   virtual int64_t num_batches() const = 0;
   // Keras's __getitem__: returns x, y if there are targets, and sample_weight if there are weights.
-  // With several workers, several threads call it concurrently. Batch 0 is requested one extra
-  // time, to determine the batches' types.
+  // With several workers, several threads call it concurrently. Batch 0 is requested additionally,
+  // to determine the batches' types.
   virtual Batch get_item(int64_t index) = 0;
   // Called on the training thread, before the first batch of a pass is computed and after the last
   // one has been taken.
