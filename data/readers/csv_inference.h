@@ -14,8 +14,8 @@ namespace cornu::data {
 std::vector<std::string> csv_names(std::string_view header, CsvFormat format,
                                    const std::string& path, const char* who);
 
-// Reads a file's first record. Throws InvalidArgument when there is none, or when it isn't a list
-// of distinct names.
+// Reads a file's first record, the column names. Throws InvalidArgument when there is none, or when
+// it is malformed.
 std::vector<std::string> csv_header(CsvReader& reader, CsvFormat format, const char* who);
 
 // The first of int32, int64, float32, float64 and string that fits all fields seen so far.

@@ -375,9 +375,7 @@ NodePtr make_sample(std::vector<NodePtr> inputs, SampleFromDatasetsOptions optio
     check<InvalidArgument>(std::isfinite(weights[i]) && weights[i] >= 0,
                            "sample_from_datasets: expected weights of at least 0, got {}.",
                            weights[i]);
-    if (weights[i] == 0)
-      continue;  // as in tf.data, the result doesn't wait for such a dataset to
-                 // end
+    if (weights[i] == 0) continue;  // as in tf.data, it isn't waited for
     used.push_back(inputs[i]);
     positive.push_back(weights[i]);
   }
