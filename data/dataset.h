@@ -405,8 +405,9 @@ class Dataset {
 // The datasets that zip combines: one, a tuple of several, or a dictionary of named ones, nested to
 // any depth.
 //
-//   {x, y}    {{"image", images}, {"hint", hints}}    {{{"image", images}, {"hint", hints}},
-//   labels}
+//   {x, y}
+//   {{"image", images}, {"hint", hints}}
+//   {{{"image", images}, {"hint", hints}}, labels}
 class NestedDatasets {
  public:
   using Named = std::pair<std::string, NestedDatasets>;

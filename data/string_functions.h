@@ -17,8 +17,9 @@ namespace strings {
 // A function of one string tensor. A map whose function is such an object (and not a lambda that
 // calls it) can be serialized, since the other process has the function, too:
 //
-//   auto words =
-//   lines.map(strings::functions::lower()).map(strings::functions::split()).map(table);
+//   auto words = lines.map(strings::functions::lower())
+//                    .map(strings::functions::split())
+//                    .map(table);
 class StringFunction {
  public:
   using Call = std::function<Tensor(const Tensor&)>;

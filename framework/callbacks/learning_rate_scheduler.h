@@ -36,8 +36,8 @@ struct LearningRateSchedulerOptions {
 
 // Sets the optimizer's learning rate before each epoch (keras.callbacks.LearningRateScheduler), and
 // adds "learning_rate" to the epoch's logs. Throws InvalidArgument without a schedule, or when it
-// returns a number that isn't finite; FailedPrecondition for an optimizer whose rate is a
-// LearningRateSchedule.
+// returns a number that isn't finite; FailedPrecondition for an optimizer whose learning rate is
+// itself a schedule.
 class LearningRateScheduler : public CallbackHandle {
  public:
   explicit LearningRateScheduler(const LearningRateSchedulerOptions& options);

@@ -59,8 +59,8 @@ struct TensorBoardOptions {
 //   batch_<metric>, batch_steps_per_second                            by batch of this fit, from 1
 //   evaluation_<metric>_vs_iterations                                 by the optimizer's iterations
 //   <path of weight>/histogram, <path of weight>/image                by epoch
-//   projector_config.pbtxt, embeddings of each Embedding layer as <weight's path>.tsv: only the
-//   last keras (the model's config, for the conceptual graph), and a graph of the layers
+//   projector_config.pbtxt, <path of weight>.tsv                      last of each Embedding layer
+//   keras (the model's config, for the conceptual graph), and a graph of the layers
 //
 //   plugins/profile/<time>/<host>.xplane.pb, .trace.json.gz           of profile_batch, below train
 //
