@@ -11,7 +11,8 @@ namespace cornu::callbacks {
 struct BackupAndRestoreOptions {
   std::string backup_dir = {};
   SaveFrequency save_freq = "epoch";  // or a number of batches
-  bool double_checkpoint = false;     // always keep the next-to-last state; Keras's option
+  bool double_checkpoint = false;     // no effect (Keras's option): the previous state is always
+                                      // kept
   bool delete_checkpoint = true;      // when training has completed; if false, the state is also
                                       // saved at the end of each epoch
   // For workers on several machines without a shared file system: every worker saves the state, the

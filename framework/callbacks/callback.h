@@ -60,8 +60,10 @@ class Callback {
   // on_epoch_end; visible to this callback, later callbacks and the history.
   virtual Logs epoch_logs() const { return {}; }
 
-  // ---- resuming runs ---- Identifies the callback's class in a saved state. Defaults to the
-  // qualified name of the C++ class.
+  // ---- resuming runs ----
+  //
+  // Identifies the callback's class in a saved state. Defaults to the qualified name of the C++
+  // class.
   virtual std::string class_name() const;
   // Distinguishes several callbacks of the same class in a saved state, e.g. by the file they
   // write. By default they have no names and are matched by their order.
