@@ -21,7 +21,7 @@ bool is_at_front(const std::string& place, const char* option) {
   return place == "pre";
 }
 
-// Does a number, less its fraction, fit an integer type?
+// Whether a number, without its fraction, fits into an integer type.
 template <class To, class From>
 bool fits(From value) {
   if constexpr (std::is_integral_v<From>) {
@@ -65,7 +65,7 @@ Tensor filled(const Shape& shape, DType dtype, const PadValue& value) {
   return result;
 }
 
-// Copies `steps` to the elements of `result` from this one on.
+// Copies `steps` to the elements of `result`, starting at `first`.
 void put(const Tensor& steps, Tensor& result, int64_t first) {
   check<InvalidArgument>((steps.dtype() == DType::String) == (result.dtype() == DType::String),
                          "pad_sequences: expected sequences of {}, got {}.",
@@ -106,7 +106,7 @@ Tensor pad_sequences(const std::vector<Tensor>& sequences, const PadSequencesOpt
                          "pad_sequences: expected a maxlen of at least 0, got {}.",
                          options.maxlen.value_or(0));
   int64_t longest = 0;
-  std::optional<Shape> step;  // of the first sequence that has one
+  std::optional<Shape> step;  // of the first sequence that isn't empty
   for (const Tensor& sequence : sequences) {
     check<InvalidArgument>(sequence.rank() > 0,
                            "pad_sequences: expected sequences (steps, …), got a number.");
@@ -121,7 +121,7 @@ Tensor pad_sequences(const std::vector<Tensor>& sequences, const PadSequencesOpt
   const Shape one = step.value_or(Shape());
   const Shape shape = Shape{std::ssize(sequences), length}.concat(one);
   Tensor result = filled(shape, DType(options.dtype), options.value);
-  int64_t row = 0;  // its first element
+  int64_t row = 0;  // offset of the row's first element
   for (const Tensor& sequence : sequences) {
     const int64_t steps = std::min(sequence.dim(0), length);
     if (steps > 0) {

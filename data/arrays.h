@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Labels and sequences as arrays (keras.utils.to_categorical, keras.utils.pad_sequences).
+// Label and sequence utilities (keras.utils.to_categorical, keras.utils.pad_sequences).
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace cornu::data {
 
-// Numbers of classes, counted from 0, as vectors of `num_classes` (None: the greatest number plus
-// 1) zeros with a one at the class: (…) -> (…, num_classes), float32. A last axis of size 1 is left
-// out first, as in Keras. InvalidArgument for numbers that aren't of these classes.
+// One-hot encodes class indices: (…) -> (…, num_classes), float32. `num_classes` defaults to the
+// greatest index plus 1. As in Keras, a last axis of size 1 is removed first. Throws
+// InvalidArgument for indices outside [0, num_classes).
 Tensor to_categorical(const Tensor& x, std::optional<int64_t> num_classes = {});
 
-// A number, or a text.
+// A number or a string.
 class PadValue {
  public:
   template <class T>
@@ -27,7 +27,7 @@ class PadValue {
   PadValue(std::string text) : text_(std::move(text)) {}       // NOLINT
   PadValue(const char* text) : PadValue(std::string(text)) {}  // NOLINT
   double number() const { return number_; }
-  const std::optional<std::string>& text() const { return text_; }  // none: a number
+  const std::optional<std::string>& text() const { return text_; }  // nullopt: a number
 
  private:
   double number_ = 0;
@@ -36,18 +36,19 @@ class PadValue {
 
 // Arguments of pad_sequences, in Keras's order.
 struct PadSequencesOptions {
-  std::optional<int64_t> maxlen = {};  // None: the longest one's length
+  std::optional<int64_t> maxlen = {};  // nullopt: the length of the longest sequence
   DTypeLike dtype = DType::Int32;
-  std::string padding = "pre";     // or "post": where shorter ones are filled up
-  std::string truncating = "pre";  // or "post": where longer ones lose steps
-  PadValue value = 0.0;            // what they are filled up with
+  std::string padding = "pre";     // or "post": where shorter sequences are padded
+  std::string truncating = "pre";  // or "post": where longer sequences are truncated
+  PadValue value = 0.0;            // the padding value
 };
 
-// Sequences of one length: (sequences, maxlen), or (sequences, maxlen, …) of sequences (steps, …).
-// Of texts with dtype "string" and a text as value. InvalidArgument for an unknown place, a maxlen
-// below 0, steps of different shapes, and texts beside numbers.
+// Pads or truncates sequences to one length: (sequences, maxlen), or (sequences, maxlen, …) for
+// sequences of shape (steps, …). Strings need dtype "string" and a string as value. Throws
+// InvalidArgument for an unknown padding or truncating mode, a negative maxlen, steps of different
+// shapes, and strings mixed with numbers.
 Tensor pad_sequences(const std::vector<Tensor>& sequences, const PadSequencesOptions& options = {});
-// Of lists of numbers or texts, as datasets::imdb::load_data gives them.
+// Overload for lists of numbers or strings, as returned by datasets::imdb::load_data.
 template <class T>
 requires(std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) Tensor
     pad_sequences(const std::vector<std::vector<T>>& sequences,

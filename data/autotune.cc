@@ -19,7 +19,7 @@ int64_t number_in(const char* path) {
   return number > 0 && number < 1e18 ? static_cast<int64_t>(number) : kUnlimited;
 }
 
-// Of a container whose group is mounted as the root, as it is in namespaces of its own.
+// The memory of a container whose cgroup is mounted as the root, as in its own namespace.
 int64_t group_memory() {
   constexpr const char* kFiles[][2] = {
       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
@@ -42,13 +42,13 @@ int64_t machine_memory() {
   return int64_t{sysconf(_SC_AVPHYS_PAGES)} * sysconf(_SC_PAGESIZE);
 }
 
-// Nanoseconds. Giving a task to another thread, and its result back, costs about as much.
+// In nanoseconds: about the cost of passing a task to another thread and its result back.
 constexpr double kSmallTask = 5'000;
 constexpr double kLargeTask = 10'000;
 constexpr int64_t kCalm = 16;
-constexpr int64_t kLeastAhead = 2;  // one is asked for as soon as it is there
+constexpr int64_t kLeastAhead = 2;  // one is requested as soon as it is ready
 
-constexpr int64_t kWindow = 8;  // elements of the consumer between two decisions
+constexpr int64_t kWindow = 8;  // elements taken by the consumer between two decisions
 constexpr int64_t kMostPatience = 1024;
 
 }  // namespace
@@ -122,7 +122,7 @@ void TunedThreads::took(int64_t nanoseconds) {
 }
 
 void TunedCalls::took(const Taken& taken) {
-  // One that took long may just have had no core.
+  // An outlier may just have had no core.
   const double most = 8 * average_ + kSmallTask;
   average_ += (std::min(static_cast<double>(taken.nanoseconds), most) - average_) / 16;
   is_small_ = average_ < (is_small_ ? kLargeTask : kSmallTask);

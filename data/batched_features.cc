@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kBatchedFeatures = "make_batched_features_dataset";
 
-// The pair of an element's other members and the one of this name.
+// Splits an element into a pair: its other members, and the member `label`.
 Element with_label_apart(const Element& element, const std::string& label,
                          const std::vector<std::string>& names) {
   std::vector<std::pair<std::string, Element>> others;

@@ -14,22 +14,23 @@ namespace cornu::data {
 
 struct BatchedFeaturesOptions {
   std::optional<std::string> label_key = {};
-  std::optional<int64_t> num_epochs = {};  // None: without end, all batches full
-  bool shuffle = true;                     // files and records, anew in each epoch
+  std::optional<int64_t> num_epochs = {};  // nullopt: endless, all batches are full
+  bool shuffle = true;                     // shuffle files and records, in a new order in each
+                                           // epoch
   int64_t shuffle_buffer_size = 10000;
   std::optional<int64_t> shuffle_seed = {};
   int64_t prefetch_buffer_size = kAutotune;
-  int64_t reader_num_threads = 1;  // files that are read at a time, a record of each in turn
-  int64_t parser_num_threads = 2;  // batches that may be parsed at a time
+  int64_t reader_num_threads = 1;  // files that are read at a time, in turn, one record from each
+  int64_t parser_num_threads = 2;  // batches parsed in parallel
   bool drop_final_batch = false;
   std::string compression_type = "";  // or "GZIP", "ZLIB"
 };
 
-// Batches of the tf.train.Examples in the TFRecord files that match `file_pattern` (as
-// Dataset::list_files has it): a dictionary of the features, as ExampleParser gives them, or the
-// pair of it and the feature `label_key`. NotFound when nothing matches; InvalidArgument for a
-// label that is no feature, or the only one, for a number below 1, where no batch comes at all (the
-// first one tells the kinds of all), and as ExampleParser's.
+// Batches of the tf.train.Examples in the TFRecord files that match `file_pattern` (see
+// Dataset::list_files): a dictionary of the features, as returned by ExampleParser, or a pair of
+// that dictionary and the feature `label_key`. Throws NotFound when nothing matches. Throws
+// InvalidArgument when the label isn't a feature or is the only one, when a number is below 1, when
+// there is no batch at all (the first one determines the types), and as ExampleParser does.
 // Reference: tf.data.experimental.make_batched_features_dataset.
 Dataset make_batched_features_dataset(const std::vector<std::string>& file_pattern,
                                       int64_t batch_size, const Features& features,

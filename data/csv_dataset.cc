@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* kCsvDataset = "CsvDataset";
 
-// What the records of a CsvDataset become.
+// Parses the records of a CsvDataset.
 struct CsvTuples {
   CsvLayout layout;
   std::shared_ptr<const Structure> structure;
@@ -71,7 +71,7 @@ void check_columns(const std::vector<int64_t>& columns, const char* what) {
                          "{}: expected {} to be ascending numbers of columns.", kCsvDataset, what);
 }
 
-// The numbers of the fields that are taken.
+// The indices of the selected fields.
 std::vector<size_t> fields_taken(size_t count, const CsvOptions& options) {
   check<InvalidArgument>(!options.select_cols || !options.exclude_cols,
                          "{}: expected at most one of select_cols and exclude_cols.", kCsvDataset);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Input pipelines, as tf.data builds them.
+// Input pipelines, modeled on tf.data.
 #pragma once
 
 #include <initializer_list>
@@ -30,36 +30,38 @@ namespace cornu::data {
 class Node;
 class NestedDatasets;
 
-// One pass over a dataset. Used by one thread at a time; keeps its dataset alive. Threads that work
-// ahead for it end with it. One that was moved from is FailedPrecondition.
+// One pass over a dataset. Must be used by one thread at a time; keeps its dataset alive. Its
+// background threads end with it. Using a moved-from iterator throws FailedPrecondition.
 class Iterator {
  public:
   explicit Iterator(std::shared_ptr<const Node> node) : Iterator(node, node) {}
-  // Passes are numbered by `counter`, a node that `node` was derived from, as those of its `part`.
+  // `counter`, a node that `node` was derived from, numbers the passes, separately for each `part`.
   Iterator(std::shared_ptr<const Node> node, std::shared_ptr<const Node> counter,
            std::string part = "");
   Iterator(Iterator&&) noexcept;
   Iterator& operator=(Iterator&&) noexcept;
   ~Iterator();
 
-  // False at the end. Errors of map functions and of readers are thrown here; after one, the
-  // iterator is good for save() only.
+  // Returns false at the end. Throws the errors of map functions and readers; after an error, only
+  // save() may be called.
   bool next(Element& element);
 
-  // The exact position, as described for BatchIterator: the number of the pass and of the elements
-  // that next() gave, and where these don't tell it, the state of each transform ("state"): how
-  // much of its input filter has seen, which elements shuffle holds. Restoring moves over what is
-  // behind without computing what a map, a batch or a later pass would make of it; elements that
-  // were held, as in a shuffle's buffer, are made again. After an error it is the position before
-  // the element that failed, which is restored by going through all before it.
+  // Returns the exact position, as described for BatchIterator: the number of the pass, the number
+  // of elements that next() has returned and, where these aren't enough, the state of each
+  // transform ("state"), e.g. how much of its input a filter has consumed or which elements shuffle
+  // holds. Restoring skips the elements already returned without computing maps, batches or later
+  // passes for them; elements that were buffered, as in a shuffle's buffer, are computed again.
+  // After an error, the position is the one before the failed element, and restoring it goes
+  // through all elements before it.
   Json save() const;
-  // On a new iterator only. FailedPrecondition when the position is another pipeline's, DataLoss
-  // when it is damaged.
+  // May be called on a new iterator only. Throws FailedPrecondition when the position belongs to
+  // another pipeline, DataLoss when it is damaged.
   void restore(const Json& position);
-  // The same, also of a pipeline that differs in the size of its batches alone: see BatchIterator.
+  // Like restore(), but also accepts the position of a pipeline that differs only in its batch
+  // size; see BatchIterator.
   void restore_examples(const Json& position);
 
-  // What was measured of this pass so far; see Dataset::stats.
+  // Statistics of this pass so far; see Dataset::stats.
   Statistics stats() const;
 
  private:
@@ -69,34 +71,36 @@ class Iterator {
   std::unique_ptr<State> state_;
 };
 
-// A cheap handle on an immutable chain of transforms, which nothing is computed by until it is
-// iterated. Copying shares. Thread-safe; each iterator belongs to one thread.
+// A cheap handle to an immutable chain of transforms. Evaluation is lazy: nothing is computed until
+// the dataset is iterated. Copies share the chain. Thread-safe; each iterator belongs to one
+// thread.
 //
-// Every pass over one handle, and every repetition of repeat(), shuffles anew; with seeds (given,
-// or from set_random_seed) the passes of two runs of a program are the same, at any parallelism.
+// Every pass over a handle, and every repetition of repeat(), shuffles in a new order. With seeds
+// (passed explicitly or from set_random_seed), two runs of a program get the same passes, at any
+// parallelism.
 //
 //   auto dataset = data::Dataset::from_tensor_slices({x, y}).shuffle(10'000).batch(64);
 //   for (const auto& [images, labels] : dataset) …
 //
-// It converts to a BatchSource for `fit`, `evaluate` and `predict`: elements of one component are
-// x, of two (x, y), of three (x, y, sample_weight). Reference: tf.data.Dataset.
+// Converts to a BatchSource for `fit`, `evaluate` and `predict`: elements with one component are x,
+// with two (x, y), with three (x, y, sample_weight). Reference: tf.data.Dataset.
 class Dataset {
  public:
-  // What a chain of nodes gives (data/node.h): for sources and transforms of one's own.
+  // Wraps a chain of nodes (data/node.h), for custom sources and transforms.
   explicit Dataset(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
-  // FailedPrecondition, as from all that follows, when the dataset was moved from.
+  // Throws FailedPrecondition when the dataset was moved from, as do all methods below.
   const std::shared_ptr<const Node>& node() const {
     check<FailedPrecondition>(node_ != nullptr,
                               "Dataset: it was moved from. Copy it instead: copies share.");
     return node_;
   }
-  // One element a row: all tensors are cut along axis 0. InvalidArgument, with both counts, when
-  // their numbers of rows differ. The tensors are shared, not copied.
+  // Slices all tensors along axis 0, one element per row. Throws InvalidArgument, with both counts,
+  // when the numbers of rows differ. The tensors are shared, not copied.
   static Dataset from_tensor_slices(const Element& tensors);
-  // A single element.
+  // A dataset with a single element.
   static Dataset from_tensors(const Element& tensors);
-  // What a function of the caller's gives. `generator` is called at the beginning of each pass and
-  // returns a function that gives one element after another, then nullopt:
+  // Elements produced by a user-supplied function. `generator` is called at the beginning of each
+  // pass and returns a function that returns one element after another, then nullopt:
   //
   //   auto squares = data::Dataset::from_generator([] {
   //     return [i = 0]() mutable -> std::optional<data::Element> {
@@ -106,24 +110,25 @@ class Dataset {
   //     };
   //   });
   //
-  // Each pass must give the same elements: a position is saved as their number, and restored by
-  // leaving out as many. Without output_signature, the first element tells the types of all (the
-  // generator is called once here). InvalidArgument, while iterating, for an element of another
-  // kind; what the functions throw is thrown by the iterator. They run on the thread that iterates,
-  // or on that of a prefetch, which an iterator that is destroyed waits for: a function that waits
-  // for what may never come must be told by its owner to give up.
+  // Each pass must produce the same elements: a position is saved as a number of elements, and
+  // restored by skipping as many. Without output_signature, the first element determines the types
+  // of all of them (the generator is called once here). While iterating, throws InvalidArgument for
+  // an element of another type; exceptions thrown by the functions propagate through the iterator.
+  // The functions run on the iterating thread, or on a prefetch thread. Destroying an iterator
+  // waits for that thread, so a function that may block forever must be told by its owner to give
+  // up.
   static Dataset from_generator(Generator generator, const GeneratorOptions& options = {});
-  // The same of the function that gives the elements: each pass begins with a copy of it, and so
-  // with the state that it was given with.
+  // Overload for a function that returns the elements directly: each pass begins with a copy of it,
+  // and so with its original state.
   template <class F>
   requires(std::is_invocable_r_v<std::optional<Element>, F&>) static Dataset
       from_generator(F next, const GeneratorOptions& options = {}) {
     return from_generator(
         Generator([next] { return std::function<std::optional<Element>()>(next); }), options);
   }
-  // start (0), start + step, … up to stop, without it: int64 scalars, or of another type, which
-  // they are cast to as C++ casts them. InvalidArgument for a step of 0, and a type that is none of
-  // numbers.
+  // start (default 0), start + step, … up to but excluding stop: int64 scalars, or scalars of
+  // another type, converted as by a C++ cast. Throws InvalidArgument when the step is 0 or the type
+  // isn't numeric.
   static Dataset range(int64_t stop, const RangeOptions& options = {}) {
     return range(0, stop, 1, options);
   }
@@ -131,9 +136,9 @@ class Dataset {
     return range(start, stop, 1, options);
   }
   static Dataset range(int64_t start, int64_t stop, int64_t step, const RangeOptions& options = {});
-  // The paths that patterns stand for, as string scalars: "data/*.csv", with '?', '*' and "[…]"
-  // within a folder's name or a file's (glob(7)), hidden ones too. Sorted, or shuffled anew in each
-  // pass. NotFound when nothing matches.
+  // The paths that match the patterns, as string scalars. Patterns such as "data/*.csv" may use
+  // '?', '*' and "[…]" within a folder or file name (glob(7)); hidden files match, too. The paths
+  // are sorted, or shuffled in a new order in each pass. Throws NotFound when nothing matches.
   static Dataset list_files(const std::string& pattern, const ListFilesOptions& options = {}) {
     return list_files(std::vector<std::string>{pattern}, options);
   }
@@ -143,106 +148,110 @@ class Dataset {
   }
   static Dataset list_files(const std::vector<std::string>& patterns,
                             const ListFilesOptions& options = {});
-  // Tuples of the n-th elements of all, or elements of any structure; ends with the shortest. Pairs
-  // zipped with weights are ((x, y), weight):
+  // Combines the n-th elements of all datasets into tuples, or into elements of any structure; ends
+  // with the shortest dataset. Pairs zipped with weights become ((x, y), weight):
   //
   //   Dataset::zip(pairs, weights)
   //   Dataset::zip({{"image", images}, {"hint", hints}})
   //
-  // InvalidArgument without datasets, and for names that come twice.
+  // Throws InvalidArgument when there are no datasets or a name occurs twice.
   static Dataset zip(const NestedDatasets& datasets);
   template <class... Rest>
   static Dataset zip(const NestedDatasets& first, const NestedDatasets& second,
                      const Rest&... rest);
 
-  // start, start + step, … without end: int64 scalars, or of another type of numbers (see range).
+  // start, start + step, … without end: int64 scalars, or scalars of another numeric type (see
+  // range).
   static Dataset counter(int64_t start = 0, int64_t step = 1, DType dtype = DType::Int64);
-  // Random int64 scalars in [0, 2^32), without end; with a seed, the same in each pass unless told
-  // otherwise.
+  // An endless sequence of random int64 scalars in [0, 2^32). With a seed, each pass is the same
+  // unless rerandomize_each_iteration is set.
   static Dataset random(const RandomOptions& options = {});
-  // Elements of datasets of one kind, each from one that is drawn with these weights. One that has
-  // ended isn't drawn any more. InvalidArgument for weights below 0, not one for each dataset, or
-  // all 0; for those of a dataset, while iterating.
+  // Takes each element from one of the datasets, drawn at random with the given weights; exhausted
+  // datasets aren't drawn any more. The datasets' elements must have the same type. Throws
+  // InvalidArgument when weights are negative or all 0 or there isn't one for each dataset; for
+  // weights that come from a dataset, while iterating.
   static Dataset sample_from_datasets(const std::vector<Dataset>& datasets,
                                       const SampleFromDatasetsOptions& options = {});
-  // Each from the dataset whose number comes next in `choice_dataset`, int64 scalars.
+  // Takes each element from the dataset whose index comes next in `choice_dataset`, int64 scalars.
   static Dataset choose_from_datasets(const std::vector<Dataset>& datasets,
                                       const Dataset& choice_dataset,
                                       const ChooseFromDatasetsOptions& options = {});
 
-  // Takes elements at random from a buffer of the next `buffer_size` (>= 1). A buffer as large as
-  // the dataset shuffles it perfectly. Rows of from_tensor_slices are shuffled by number: a large
-  // buffer then costs 8 bytes a row.
+  // Picks elements at random from a buffer of the next `buffer_size` (>= 1) elements. A buffer as
+  // large as the dataset shuffles it perfectly. Rows of from_tensor_slices are shuffled by index,
+  // so that a large buffer costs only 8 bytes per row.
   Dataset shuffle(int64_t buffer_size, const ShuffleOptions& options = {}) const;
 
-  // Stacks `batch_size` (>= 1) elements along a new axis 0. InvalidArgument, while iterating, when
-  // their shapes differ. Batches of consecutive rows share the tensors' memory. With
-  // num_parallel_calls they are the same batches, in the same order, unless `deterministic` is
+  // Stacks `batch_size` (>= 1) elements along a new axis 0. Throws InvalidArgument, while
+  // iterating, when their shapes differ. Batches of consecutive rows share the tensors' memory.
+  // With num_parallel_calls, the batches and their order stay the same, unless `deterministic` is
   // false.
   Dataset batch(int64_t batch_size, const BatchOptions& options = {}) const;
 
-  // Batches of elements of several lengths: their tensors are filled up at the end of each axis.
-  // InvalidArgument for what is longer than its padded shape.
+  // Batches elements of different lengths: their tensors are padded at the end of each axis. Throws
+  // InvalidArgument for a tensor that is larger than its padded shape.
   Dataset padded_batch(int64_t batch_size, const PaddedBatchOptions& options = {}) const;
-  // Tensors whose axis 0 is unknown become {values, row_splits}: their rows joined along axis 0,
-  // and int64 (batch + 1) where each element's begin and end. Others are batched.
+  // Tensors whose axis 0 is unknown become {values, row_splits}: their rows concatenated along axis
+  // 0, and int64 (batch + 1) with the offsets where each element begins and ends. Other tensors are
+  // batched as by batch().
   Dataset ragged_batch(int64_t batch_size, const RaggedBatchOptions& options = {}) const;
-  // The rows of batches, of any size.
+  // Splits batches, of any size, into their rows.
   Dataset unbatch() const;
-  // The rows of batches in batches of `batch_size`, as unbatch().batch() gives them.
+  // Regroups the rows of batches into batches of `batch_size`, like unbatch().batch().
   Dataset rebatch(int64_t batch_size, const BatchOptions& options = {}) const {
     return unbatch().batch(batch_size, options);
   }
 
-  // `f` of each element; see map_function for what it may take and return. What it gives must
-  // depend on its arguments alone; random ops without a seed draw anew for each element of each
-  // pass. It is traced like function(f), once for each signature of elements: now, and again where
-  // axes vary.
+  // Applies `f` to each element; see map_function for its parameter and return types. The result
+  // must depend only on the arguments; random ops without a seed draw new numbers for each element
+  // of each pass. `f` is traced like function(f), once for each signature of elements: immediately,
+  // and again where axes vary.
   //
-  // A function that can't be traced, since it asks for values (item(), data()) or works on strings,
-  // runs on the host instead, op by op for each element; it must be safe to call from several
-  // threads with num_parallel_calls. What it gives of one element tells what it gives of all, but
-  // for the sizes of axes, which are unknown unless output_signature has them.
+  // A function that can't be traced because it reads values (item(), data()) or works on strings
+  // runs on the host instead, op by op for each element; with num_parallel_calls it must be safe to
+  // call from several threads. Its result for one element determines the type of all results,
+  // except for the sizes of axes, which are unknown unless output_signature specifies them.
   template <class F>
   Dataset map(F f, const MapOptions& options = {}) const {
     return mapped(map_function(std::move(f)), options);
   }
 
-  // The elements of which `predicate` holds. It takes what a map function does, is traced as that
-  // is, and returns a bool scalar; InvalidArgument when it returns anything else.
+  // Keeps the elements for which `predicate` is true. It takes the same parameters as a map
+  // function, is traced in the same way, and returns a bool scalar; throws InvalidArgument when it
+  // returns anything else.
   template <class F>
   Dataset filter(F predicate) const {
     return filtered(map_function(std::move(predicate)));
   }
 
-  // The elements up to the first of which `predicate` doesn't hold; see filter.
+  // Keeps the elements up to the first one for which `predicate` is false; see filter.
   template <class F>
   Dataset take_while(F predicate) const {
     return taken_while(map_function(std::move(predicate)));
   }
 
-  // The elements of the datasets that `f` makes of the elements, one dataset after another. `f`
-  // takes what a map function does and runs on the host, on the thread that iterates, for each
-  // element (and for the first one now); it isn't traced. What is shuffled without a seed in these
-  // datasets is shuffled anew for each element of each pass. InvalidArgument, while iterating, for
-  // elements of another kind, naming output_signature.
+  // Maps each element to a dataset with `f` and concatenates the elements of these datasets. `f`
+  // takes the same parameters as a map function. It isn't traced but runs on the host, on the
+  // iterating thread, for each element (and for the first one immediately). Shuffles without a seed
+  // within these datasets use a new order for each element of each pass. Throws InvalidArgument,
+  // naming output_signature, while iterating, for elements of another type.
   template <class F>
   Dataset flat_map(F f, const FlatMapOptions& options = {}) const {
     return flat_mapped(dataset_function(std::move(f)), options);
   }
-  // The same, going through several datasets in turn, in tf.data's order.
+  // Like flat_map, but takes elements from several of the datasets in turn, in tf.data's order.
   template <class F>
   Dataset interleave(F f, const InterleaveOptions& options = {}) const {
     return interleaved(dataset_function(std::move(f)), options);
   }
 
-  // Datasets of `size` (>= 1) elements that follow one another. Where one of them fails, its error
-  // comes in place of the window.
+  // Groups consecutive elements into datasets of `size` (>= 1) elements. If an element fails, its
+  // error is thrown in place of the window.
   Windows window(int64_t size, const WindowOptions& options = {}) const;
 
-  // Elements of one key (`key_func` is traced as map's is, and gives an integer scalar) are
-  // collected; each `window_size` of them become what `reduce_func` makes of their dataset. At the
-  // end come those that are left, by key.
+  // Groups elements by key (`key_func` is traced like a map function and returns an integer
+  // scalar); each group of `window_size` elements is replaced by the dataset that `reduce_func`
+  // makes of it. The incomplete groups come at the end, ordered by key.
   using ReduceFunction = std::function<Dataset(int64_t key, const Dataset& window)>;
   template <class F>
   Dataset group_by_window(F key_func, ReduceFunction reduce_func, int64_t window_size,
@@ -251,7 +260,7 @@ class Dataset {
         map_function(std::move(key_func)), std::move(reduce_func),
         [window_size](int64_t) { return window_size; }, std::to_string(window_size), options);
   }
-  // With a size for each key.
+  // Overload with a window size for each key.
   template <class F>
   Dataset group_by_window(F key_func, ReduceFunction reduce_func,
                           std::function<int64_t(int64_t key)> window_size_func,
@@ -259,9 +268,9 @@ class Dataset {
     return grouped(map_function(std::move(key_func)), std::move(reduce_func),
                    std::move(window_size_func), "by key", options);
   }
-  // Batches of elements of about one length, which `element_length_func` (traced) gives: bucket i
-  // has lengths below bucket_boundaries[i], the last one all others, in batches of
-  // bucket_batch_sizes[i], padded.
+  // Batches elements of similar length, as computed by `element_length_func` (traced). Bucket i
+  // holds lengths below bucket_boundaries[i], the last one all others; its batches have
+  // bucket_batch_sizes[i] elements and are padded.
   template <class F>
   Dataset bucket_by_sequence_length(F element_length_func, std::vector<int64_t> bucket_boundaries,
                                     std::vector<int64_t> bucket_batch_sizes,
@@ -270,99 +279,105 @@ class Dataset {
                     std::move(bucket_batch_sizes), options);
   }
 
-  // f(state, element) gives the next state and an element: traced as map's is. States keep their
-  // dtypes and shapes.
+  // f(state, element) returns the next state and an output element; it is traced like a map
+  // function. The dtypes and shapes of the state must stay the same.
   template <class F>
   Dataset scan(const Element& initial_state, F f) const {
     return scanned(initial_state, map_function(std::move(f)));
   }
-  // The last state of f(state, element) over a pass, which it makes now.
+  // Returns the final state of f(state, element) after a pass over the dataset, which runs
+  // immediately.
   template <class F>
   Element reduce(const Element& initial_state, F f) const {
     return reduced(initial_state, map_function(std::move(f)));
   }
 
-  // Each element when it comes first; of one tensor, strings too (numbers are compared by their
-  // bits). Keeps all of them in memory; a
-  // position is restored by going through them again.
+  // Keeps the first occurrence of each element. Elements have a single tensor, which may be a
+  // string; numbers are compared bitwise. Keeps all distinct elements in memory; restoring a
+  // position goes through the elements again.
   Dataset unique() const;
-  // Pairs of (class, element), of which some are left out so that classes come as often as
-  // `target_dist` (which sums up to 1) says. `class_func` is traced as map's is.
+  // Yields pairs of (class, element), dropping elements so that the classes are distributed
+  // according to `target_dist` (which sums to 1). `class_func` is traced like a map function.
   template <class F>
   Dataset rejection_resample(F class_func, std::vector<double> target_dist,
                              const RejectionResampleOptions& options = {}) const {
     return resampled(map_function(std::move(class_func)), std::move(target_dist), options);
   }
-  // f(*this).
+  // Returns f(*this).
   template <class F>
   auto apply(F f) const {
     return f(*this);
   }
-  // Says how many elements there are; FailedPrecondition, while iterating, when there aren't: it
-  // ends there. A worker's part of the files or their records has fewer, which isn't compared.
+  // Declares the number of elements. While iterating, throws FailedPrecondition when the actual
+  // number differs; the pass then ends. A worker's part of the files or of their records has fewer
+  // elements and isn't checked.
   Dataset assert_cardinality(int64_t count) const;
-  // Leaves out elements that fail below (in a map, say), and tells of their number in the log at
-  // the end of a pass. Where skip(), shard() or a window's gap leave elements out, those that fail
-  // count as the others do and aren't told of: a map needn't be computed for any of them. (tf.data
-  // begins to count anew behind each that fails.) Batches, and what take() and interleave() give,
-  // are made also where they are left out, since the next one begins behind what fails.
+  // Drops elements whose computation fails upstream (in a map, say), and logs their number at the
+  // end of a pass. Elements dropped by skip(), shard() or a window's gap count as usual even if
+  // they would fail, and aren't reported, since a map needn't be computed for them. (tf.data starts
+  // counting again after each failed element.) Batches, and the elements of take() and
+  // interleave(), are computed even when dropped, since the next one begins after the failed
+  // element.
   Dataset ignore_errors(const IgnoreErrorsOptions& options = {}) const;
-  // The only element. InvalidArgument when there is none, or more than one.
+  // Returns the only element. Throws InvalidArgument when there is none or more than one.
   Element get_single_element() const;
 
-  // The whole `count` times; -1: without end.
+  // Repeats the dataset `count` times; -1 repeats it forever.
   Dataset repeat(int64_t count = -1) const;
-  // The first `count` elements, not counting those that fail; -1: all.
+  // The first `count` elements, not counting those that fail; -1 takes all.
   Dataset take(int64_t count) const;
-  // All but the first `count` elements; -1: none of them. InvalidArgument below -1, as of the
-  // above.
+  // All but the first `count` elements; -1 skips all of them. Throws InvalidArgument for counts
+  // below -1, as do repeat() and take().
   Dataset skip(int64_t count) const;
-  // Keeps the elements of the first complete pass; later passes give them again. In memory; or in
-  // the file of this name, which later runs of a program read too. FailedPrecondition, while
-  // iterating, for a file that another pipeline has filled (what its functions do isn't compared),
-  // DataLoss for a damaged one.
+  // Keeps the elements of the first complete pass and returns them in later passes. They are kept
+  // in memory, or in the given file, which later runs of the program read, too. While iterating,
+  // throws FailedPrecondition for a file written by another pipeline (its functions aren't
+  // compared), and DataLoss for a damaged one.
   Dataset cache(const std::string& filename = "") const;
-  // The same in a file in `folder` that is named after the pipeline's fingerprint, so that another
-  // pipeline, and one that is compressed otherwise, has another one. With a shard_func or a
-  // reader_func: in a folder of such files. A position goes on among what it was saved in, the
-  // elements as they are made or those files: FailedPrecondition where these have gone.
+  // Like cache(), but the file in `folder` is named after the pipeline's fingerprint, so that
+  // different pipelines and compressions use different files. With a shard_func or a reader_func, a
+  // folder of files is used. A restored position continues from the source that was in use when it
+  // was saved, the elements being computed or the files; throws FailedPrecondition when the files
+  // are gone.
   Dataset snapshot(const std::string& folder, const SnapshotOptions& options = {}) const;
-  // Writes the elements of a pass to a folder, for load(), which gives them again, in the same
-  // order. What was saved there before stays until all is written, then datasets that were loaded
-  // of it end with NotFound. One save at a time writes there, others wait. InvalidArgument when
-  // there is no end; errors of files as write_file_atomically's.
+  // Writes the elements of a pass to a folder, from which load() returns them in the same order. An
+  // earlier save in the folder stays until everything is written; datasets loaded from it then end
+  // with NotFound. Only one save at a time writes to a folder, others wait. Throws InvalidArgument
+  // when the dataset is infinite; file errors are those of write_file_atomically.
   void save(const std::string& path, const SaveOptions& options = {}) const;
-  // NotFound when nothing was saved there; DataLoss, here or while iterating, for damaged files.
+  // Throws NotFound when nothing was saved there; DataLoss, here or while iterating, for damaged
+  // files.
   static Dataset load(const std::string& path, const LoadOptions& options = {});
-  // Works up to `buffer_size` elements ahead on a thread of its own; 0: doesn't; kAutotune: 2, and
-  // more where the buffer is found empty after having been full (see AutotuneOptions).
+  // Prepares up to `buffer_size` elements in advance on a thread of its own. 0 disables
+  // prefetching; kAutotune starts with 2 elements and grows the buffer when it is found empty after
+  // having been full (see AutotuneOptions).
   Dataset prefetch(int64_t buffer_size) const;
-  // Pairs of the element's number, an int64 scalar, and the element: (0, (x, y)), …
+  // Pairs of the element's index, an int64 scalar, and the element: (0, (x, y)), …
   Dataset enumerate(int64_t start = 0) const;
-  // The elements of this and then of `other`, which must be of the same kind.
+  // The elements of this dataset followed by those of `other`, which must have the same type.
   Dataset concatenate(const Dataset& other) const;
-  // Every `count`-th element from element `index` on. Where both are kShardHint: all of them, but a
-  // worker's part under AutoShardPolicy::Hint.
+  // Every `count`-th element, starting with element `index`. When both arguments are kShardHint:
+  // all elements, or a worker's part under AutoShardPolicy::Hint.
   Dataset shard(int64_t count, int64_t index) const;
-  // Options count for the whole pipeline, wherever they stand. Where they are given more than once,
-  // also by datasets that are joined, each that differs from its default counts, the last one of
-  // several.
+  // Options apply to the whole pipeline, wherever this call appears. When options are set several
+  // times, also by datasets that are joined, each option that differs from its default takes
+  // effect; the last one wins.
   Dataset with_options(const Options& options) const;
 
-  // Elements in a pass: nullopt when unknown, kInfiniteCardinality when it never ends.
+  // Number of elements in a pass: nullopt when unknown, kInfiniteCardinality when it never ends.
   std::optional<int64_t> cardinality() const;
   const ElementSpec& element_spec() const;
   Options options() const;
-  // What was measured of the passes over this handle so far (those of `fit`, too), where
-  // Options.statistics asks for it or the environment variable CORNU_DATA_STATS=1; that also writes
-  // each pass's table to the log when the pass ends or is left. Measuring costs about 0.1 us for
-  // each transform and element. Thread-safe.
+  // Statistics of the passes over this handle so far (including those of `fit`), if enabled by
+  // Options.statistics or by the environment variable CORNU_DATA_STATS=1. The latter also logs each
+  // pass's table when the pass ends or is abandoned. Measuring costs about 0.1 us per transform and
+  // element. Thread-safe.
   Statistics stats() const;
 
-  // A new pass.
+  // Starts a new pass.
   Iterator iterator() const;
 
-  // What range-for goes through: a new pass, an element at a time.
+  // Range-for support: begin() starts a new pass, which is read one element at a time.
   class Cursor;
   Cursor begin() const;
   std::default_sentinel_t end() const { return {}; }
@@ -387,15 +402,17 @@ class Dataset {
   std::shared_ptr<const Node> node_;
 };
 
-// Datasets as zip joins them: one, a tuple of several, or a dictionary of named ones, to any depth.
+// The datasets that zip combines: one, a tuple of several, or a dictionary of named ones, nested to
+// any depth.
 //
-//   {x, y}    {{"image", images}, {"hint", hints}}    {{{"image", images}, {"hint", hints}},
-//   labels}
+//   {x, y}
+//   {{"image", images}, {"hint", hints}}
+//   {{{"image", images}, {"hint", hints}}, labels}
 class NestedDatasets {
  public:
   using Named = std::pair<std::string, NestedDatasets>;
 
-  NestedDatasets() : structure_(Structure::tuple({})) {}          // none
+  NestedDatasets() : structure_(Structure::tuple({})) {}          // empty
   NestedDatasets(const Dataset& dataset) : datasets_{dataset} {}  // NOLINT: implicit on purpose
   NestedDatasets(const std::vector<Dataset>& members);            // NOLINT: a tuple
   NestedDatasets(std::initializer_list<NestedDatasets> members);  // NOLINT: a tuple
@@ -404,7 +421,7 @@ class NestedDatasets {
   static NestedDatasets tuple(const std::vector<NestedDatasets>& members);
 
   const std::vector<Dataset>& datasets() const { return datasets_; }  // from left to right
-  const Structure& structure() const { return structure_; }           // of these
+  const Structure& structure() const { return structure_; }           // of the datasets
 
  private:
   const Structure& add(const NestedDatasets& member);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a function from elements to datasets of a callable that takes their components.
+// Turns a callable that takes an element's components into a function from elements to datasets.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ using DatasetFunction = std::function<Dataset(const Element&)>;
 
 namespace internal {
 
-// What `f` gives, as it is.
+// Returns the result of `f` unchanged.
 template <class F, class... Args, size_t... kIndex>
 auto call_on_host(F& f, const Element& element, Parameters<Args...>,
                   std::index_sequence<kIndex...>) {
@@ -35,7 +35,8 @@ auto call_on_host(F& f, const Element& element, Parameters<Args...> parameters) 
 
 }  // namespace internal
 
-// `f` takes what a map function takes (see map_function), as values, and gives a Dataset.
+// `f` has the parameters of a map function (see map_function), called with values, and returns a
+// Dataset.
 template <class F>
 DatasetFunction dataset_function(F f) {
   return [f = std::move(f)](const Element& element) mutable {

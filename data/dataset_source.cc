@@ -69,7 +69,7 @@ class DatasetSource : public BatchSource, public distribute::OfEachWorker {
     facts.set("number of batches", batches ? Json(*batches) : Json());
     try {
       facts.set("pipeline", comparable_pipeline(node_));
-    } catch (const Error&) {  // what can't be written isn't compared
+    } catch (const Error&) {  // a pipeline that can't be serialized isn't compared
     }
     return facts;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datasets as what training consumes.
+// Adapts datasets to the BatchSource interface used by training.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,9 @@
 
 namespace cornu::data {
 
-// Elements of one component become x, of two (x, y), of three (x, y, sample_weight).
-// InvalidArgument, with the element's spec, for others. Passes are counted with the dataset's own,
-// also those of shards: a second `fit` doesn't shuffle as the first one did.
+// Elements with one component become x, with two (x, y), with three (x, y, sample_weight); throws
+// InvalidArgument, with the element's spec, for others. Passes are counted together with the
+// dataset's own, also for shards, so that a second `fit` shuffles differently from the first.
 std::shared_ptr<BatchSource> make_batch_source(NodePtr node);
 
 }  // namespace cornu::data

@@ -41,7 +41,7 @@ void report_part(const DirectoryQuery& query, size_t count, const char* subset) 
   if (query.verbose) logging::info(fmt::format("Using {} files for {}.", count, subset));
 }
 
-// Where validation begins.
+// The index of the first file for validation.
 size_t edge_of(const DirectoryIndex& index, const DirectoryQuery& query) {
   const size_t all = index.file_paths.size();
   const auto count = static_cast<size_t>(*query.validation_split * static_cast<double>(all));
@@ -51,7 +51,7 @@ size_t edge_of(const DirectoryIndex& index, const DirectoryQuery& query) {
   return all - count;
 }
 
-// InvalidArgument for options that don't go together; `both`: for both subsets.
+// Throws InvalidArgument when options conflict; `both`: whether both subsets are requested.
 void check_query(const DirectoryQuery& query, bool both) {
   if (query.subset) {
     check_one_of(query.who, *query.subset, {"training", "validation", "both"}, "subset");
@@ -77,8 +77,8 @@ void check_query(const DirectoryQuery& query, bool both) {
                          query.who);
 }
 
-// The files, and how many there are in the log. InvalidArgument for none, and for labels that don't
-// go with the mode.
+// Finds the files, and logs their number. Throws InvalidArgument when there are none, or when the
+// labels don't fit the mode.
 DirectoryIndex find_files(const std::filesystem::path& directory, const DirectoryQuery& query) {
   const bool labeled = query.has_labels();
   DirectoryIndex index =
@@ -100,7 +100,7 @@ DirectoryIndex find_files(const std::filesystem::path& directory, const Director
   return index;
 }
 
-// The files [first, second) of the subset that is asked for.
+// The range of files [first, second) of the requested subset.
 std::pair<size_t, size_t> subset_of(const DirectoryIndex& index, const DirectoryQuery& query) {
   std::pair<size_t, size_t> range = {0, index.file_paths.size()};
   if (query.splits()) {
@@ -110,7 +110,7 @@ std::pair<size_t, size_t> subset_of(const DirectoryIndex& index, const Directory
   return range;
 }
 
-// Where the training subset ends and validation begins, for both.
+// The index where the training subset ends and validation begins, if both are requested.
 size_t subset_edge(const DirectoryIndex& index, const DirectoryQuery& query) {
   const size_t edge = edge_of(index, query);
   report_part(query, edge, "training");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What image_dataset_from_directory and its like share: files of classes, and their two parts.
+// The common parts of image_dataset_from_directory and similar functions: files grouped by class,
+// and the two subsets.
 #pragma once
 
 #include <filesystem>
@@ -15,16 +16,16 @@
 
 namespace cornu::data {
 
-// Which of these functions it is.
+// Identifies one of these functions, for its messages.
 struct DirectoryKind {
   std::string who;   // "image_dataset_from_directory"
-  std::string both;  // the function that gives both subsets
+  std::string both;  // the function that returns both subsets
   std::string what;  // "pictures"
-  std::string name;  // of its numbers of files, "image_files"
+  std::string name;  // of the dataset of file indices, "image_files"
   std::vector<std::string> formats;
 };
 
-// Keras's arguments that all of them have.
+// The Keras arguments that these functions share.
 struct DirectoryQuery : DirectoryKind {
   FileLabels labels;
   std::optional<std::string> label_mode;
@@ -38,12 +39,12 @@ struct DirectoryQuery : DirectoryKind {
   bool verbose;
   std::optional<int64_t> num_parallel_calls;
 
-  // 0 is none, as in Keras.
+  // 0 means no split, as in Keras.
   bool splits() const { return validation_split.value_or(0) != 0; }
   bool has_labels() const { return label_mode && !labels.none(); }
 };
 
-// InvalidArgument, naming `who`, for a value that isn't `known`.
+// Throws InvalidArgument, naming `who`, for a value that isn't one of `known`.
 void check_one_of(const std::string& who, const std::string& value,
                   const std::vector<std::string>& known, const char* what);
 
@@ -63,7 +64,7 @@ DirectoryQuery query_of(const DirectoryKind& kind, const Options& options) {
           options.num_parallel_calls};
 }
 
-// How files become elements, and these batches.
+// How to load files into elements, and to batch those.
 struct DirectoryLoader {
   std::function<NodePtr(NodePtr numbers, const LabeledFiles& files)> load;
   std::function<NodePtr(NodePtr elements, int64_t batch_size)> batch = batch_of_equals;
@@ -71,9 +72,9 @@ struct DirectoryLoader {
   static NodePtr batch_of_equals(NodePtr elements, int64_t batch_size);
 };
 
-// The dataset of the subset that is asked for, and both. How many files there are goes to the log.
-// InvalidArgument for options that don't go together, for no files, and for labels that don't go
-// with the mode; NotFound when there is no such folder.
+// Return the dataset of the selected subset, or both. The number of files is logged. Throw
+// InvalidArgument when options conflict, when there are no files, or when the labels don't fit the
+// mode; NotFound when the directory doesn't exist.
 FolderDataset make_folder_dataset(const std::filesystem::path& directory,
                                   const DirectoryQuery& query, const DirectoryLoader& loader);
 FolderDatasetSplit make_folder_dataset_split(const std::filesystem::path& directory,

@@ -19,7 +19,7 @@ Structure structure_of(const Tensors& tensors) {
   return Structure::of_components(std::vector<Structure>(tensors.size()));
 }
 
-// Whether what is of `type` is what is `wanted`, whose axes may be unknown.
+// Whether `type` conforms to `wanted`, whose axes may be unknown.
 bool fits(const TensorType& type, const TensorType& wanted) {
   if (type.dtype != wanted.dtype || type.shape.rank() != wanted.shape.rank()) return false;
   for (int64_t axis = 0; axis < type.shape.rank(); ++axis) {

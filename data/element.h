@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What datasets are made of, and its description.
+// The elements of datasets, and their types.
 #pragma once
 
 #include <initializer_list>
@@ -16,8 +16,8 @@
 
 namespace cornu::data {
 
-// One element of a dataset: one component or several ((x, y), or (x, y, sample_weight)), each a
-// tensor, or a structure of tensors. Cheap to copy, immutable.
+// An element of a dataset: one or more components ((x, y), or (x, y, sample_weight)), each a tensor
+// or a structure of tensors. Cheap to copy, immutable.
 //
 //   Element{x, y}                              a pair of tensors
 //   Element{{{"image", a}, {"hint", b}}, y}    named inputs and a target
@@ -27,38 +27,39 @@ namespace cornu::data {
 // Elements of single tensors unpack: `for (const auto& [x, y] : dataset)`.
 class Element {
  public:
-  Element() = default;                                         // of no component
+  Element() = default;                                         // no components
   Element(const Tensor& tensor) : Element(Tensors(tensor)) {}  // NOLINT: implicit on purpose
   Element(const Tensors& component);                           // NOLINT
   Element(std::initializer_list<Tensors> components);          // NOLINT
   Element(std::initializer_list<Tensors::Named> component);    // NOLINT
   explicit Element(const std::vector<Tensors>& components);
-  // `tensors` of all components in order. Internal when their number isn't the structure's.
+  // `tensors` holds the tensors of all components in order. Throws Internal when their number
+  // doesn't match the structure.
   Element(std::vector<Tensor> tensors, std::shared_ptr<const Structure> structure);
-  // InvalidArgument for parts without tensors, and names that come twice.
+  // Throws InvalidArgument for members without tensors and for duplicate names.
   static Element tuple(const std::vector<Element>& components);
   static Element dict(const std::vector<std::pair<std::string, Element>>& members);
 
-  // The number of components: of a tuple's members; 1 for a tensor or a dictionary.
+  // The number of components: the members of a tuple; 1 for a tensor or a dictionary.
   size_t size() const { return structure_ ? structure_->num_components() : 0; }
-  // The tensors of component `index`, named by their paths ("box/left") where all are in
-  // dictionaries. OutOfRange when there is none.
+  // The tensors of component `index`, named by their paths ("box/left") when all are in
+  // dictionaries. Throws OutOfRange when there is no such component.
   Tensors operator[](size_t index) const { return component(index).flat(); }
-  // The same of a dictionary's member. NotFound, with the names there are.
+  // Overload for a dictionary's member. Throws NotFound, listing the existing names.
   Tensors operator[](std::string_view name) const { return component(name).flat(); }
-  // A component or member as an element of its own.
+  // A component or member as an element.
   Element component(size_t index) const;
   Element component(std::string_view name) const;
-  // The only tensor of component `index`; for structured bindings of two. InvalidArgument when the
-  // component (or, for structured bindings, the element) is of another size.
+  // The only tensor of component `index`; for structured bindings of two components. Throws
+  // InvalidArgument when the component (or, for structured bindings, the element) has another size.
   const Tensor& tensor(size_t index) const;
 
   // The tensors of all components, in order.
   const std::vector<Tensor>& tensors() const { return tensors_; }
-  // Those of an element that is given up; its structure stays.
+  // Moves the tensors out of an element that is no longer needed; its structure stays.
   std::vector<Tensor> take_tensors() && { return std::move(tensors_); }
   const std::shared_ptr<const Structure>& structure() const { return structure_; }
-  // The same structure around other tensors.
+  // An element with the same structure and other tensors.
   Element with(std::vector<Tensor> tensors) const;
 
   template <size_t kIndex>
@@ -73,22 +74,23 @@ class Element {
  private:
   // The part of `structure` whose tensors begin at `first`.
   Element part(const Structure& structure, size_t first) const;
-  // All tensors, named by their paths where each has one.
+  // All tensors, named by their paths if each has one.
   Tensors flat() const;
 
   std::vector<Tensor> tensors_;
   std::shared_ptr<const Structure> structure_;
 };
 
-// The types of a dataset's elements, kUnknown where axes vary (tf.data's element_spec).
+// The types of a dataset's elements, with kUnknown for axes that vary (tf.data's element_spec).
 struct ElementSpec {
-  std::vector<TensorType> types;  // one for each tensor
+  std::vector<TensorType> types;  // one per tensor
   std::shared_ptr<const Structure> structure;
 
-  // "(float32 (28, 28), uint8 ())"; dictionaries as "{image: …, hint: …}"; of no element "none".
+  // "(float32 (28, 28), uint8 ())"; dictionaries as "{image: …, hint: …}"; "none" for an empty
+  // element.
   std::string to_string() const;
-  // Is this an element, or are all of that kind, of this kind? Axes that are kUnknown here may be
-  // anything.
+  // Returns whether the element, or every element of the `other` spec, conforms to this spec. Axes
+  // that are kUnknown here may have any size.
   bool admits(const Element& element) const;
   bool admits(const ElementSpec& other) const;
   friend bool operator==(const ElementSpec& a, const ElementSpec& b);
@@ -96,16 +98,16 @@ struct ElementSpec {
 
 ElementSpec spec_of(const Element& element);
 
-// InvalidArgument unless the element has a component for each of a function's arguments.
+// Throws InvalidArgument unless the element has a component for each of a function's arguments.
 void require_components(const Element& element, size_t arguments);
 
-// A user's output_signature: without a structure, each tensor is a component of its own.
+// Normalizes a user's output_signature: without a structure, each tensor is a component.
 ElementSpec as_signature(const ElementSpec& spec);
 
-// Of elements that are like this but for the sizes of their axes.
+// The same spec with the sizes of all axes unknown.
 ElementSpec with_unknown_axes(ElementSpec spec);
 
-// The types of a tuple of elements.
+// The spec of a tuple of elements.
 ElementSpec tuple_of(const std::vector<ElementSpec>& components);
 
 }  // namespace cornu::data

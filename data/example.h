@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tf.train.Example and SequenceExample: named lists of numbers or strings, in bytes.
+// tf.train.Example and SequenceExample: serialized named lists of numbers or strings.
 #pragma once
 
 #include <initializer_list>
@@ -15,56 +15,58 @@ namespace cornu::data {
 
 class LinkWriter;
 
-// What to take from the examples. dtypes are int64, float32 and string.
+// The features to extract from examples. dtypes are int64, float32 and string.
 
-// Values of one shape. Without a default_value (a scalar, or of the shape) every example must have
-// them.
+// Values of a fixed shape. Without a default_value (a scalar, or of that shape), every example must
+// have them.
 struct FixedLenFeature {
   Shape shape;
   DTypeLike dtype;
   Tensor default_value = {};
 };
 
-// Values of any number. They come as dense tensors, not as tf.SparseTensor: of one example
-// (values), of several (examples, most values), filled up behind the values with 0 or "".
+// A variable number of values. They are returned as dense tensors, not as tf.SparseTensor: (values)
+// for a single example, (examples, max values) for several, padded at the end with 0 or "".
 struct VarLenFeature {
   DTypeLike dtype;
 };
 
-// Values of any number of rows of one shape: of one example (rows, shape…), of several (examples,
-// most rows, shape…), filled up with default_value (a scalar), else with 0 or "". In
-// parse_single_sequence_example and parse_sequence_example, one row a step.
+// A variable number of rows of one shape: (rows, shape…) for a single example, (examples, max rows,
+// shape…) for several, padded with default_value (a scalar), or 0 or "" by default. In
+// parse_single_sequence_example and parse_sequence_example, there is one row per step.
 struct FixedLenSequenceFeature {
   Shape shape;
   DTypeLike dtype;
-  bool allow_missing = false;  // an example without it has no rows
+  bool allow_missing = false;  // an example without the feature has no rows
   Tensor default_value = {};
 };
 
 using Feature = std::variant<FixedLenFeature, VarLenFeature, FixedLenSequenceFeature>;
 using Features = std::vector<std::pair<std::string, Feature>>;
 
-// Parses serialized tf.train.Examples into dictionaries of tensors, in the features' order. What
-// examples hold besides is left out without being looked at. The functions below make one for each
-// call; a map with one of one's own is faster:
+// Parses serialized tf.train.Examples into dictionaries of tensors, in the order of the features.
+// Other features in the examples are skipped. The functions below construct a parser in each call;
+// mapping a parser directly is faster:
 //
 //   auto parser = data::ExampleParser({{"image", data::FixedLenFeature{{28, 28}, "float32"}},
 //                                      {"label", data::FixedLenFeature{{}, "int64"}}});
 //   auto dataset = data::TFRecordDataset(paths).batch(64).map(parser);
 //
-// Of a string scalar it gives what parse_single_example does, of a vector what parse_example does,
-// of more axes as many axes of examples.
-// InvalidArgument, naming the key, when an example lacks a feature without a default, or has values
-// of another type or number; DataLoss, naming the key and the place, for bytes that are no example.
-// Copying shares; thread-safe. Batches of examples parse several times faster than single ones: a
-// map with a parser of FixedLenFeatures alone that batch() follows is computed on batches.
+// For a string scalar it returns the result of parse_single_example, for a vector that of
+// parse_example, and for tensors of higher rank, results with as many leading axes. Throws
+// InvalidArgument, naming the key, when an example lacks a feature without a default or has values
+// of another type or number; DataLoss, naming the key and the offset, for malformed bytes. Copies
+// share state; thread-safe. Parsing batches is several times faster than parsing single examples: a
+// map whose parser has only FixedLenFeatures and which is followed by batch() runs on batches.
 class ExampleParser {
  public:
-  // InvalidArgument for no features, names that come twice, other dtypes, unsuitable defaults.
+  // Throws InvalidArgument when there are no features, and for duplicate names, other dtypes and
+  // unsuitable defaults.
   explicit ExampleParser(const Features& features);
   Element operator()(const Tensor& serialized) const;
-  void write(LinkWriter& link) const;  // it travels with a dataset
-  // Are all features of a fixed length, so that examples in a batch are as they are by themselves?
+  void write(LinkWriter& link) const;  // makes maps with it serializable
+  // Whether all features have a fixed length, so that parsing a batch is the same as parsing each
+  // example.
   bool works_on_batches() const;
 
   struct State;
@@ -77,24 +79,25 @@ class ExampleParser {
 Element parse_example(const Tensor& serialized, const Features& features);
 // `serialized`: string (). Reference: tf.io.parse_single_example.
 Element parse_single_example(const Tensor& serialized, const Features& features);
-// Of a serialized SequenceExample, string (): the pair of the context's features and those of the
-// lists, which have a row for each step (VarLenFeature: (steps, most values), filled up; FixedLen
-// features there are InvalidArgument). Where one of the two is empty, the other alone. Reference:
-// tf.io.parse_single_sequence_example.
+// Parses a serialized SequenceExample, string (), into a pair: the context features, and the
+// features of the lists, which have a row for each step (VarLenFeature: (steps, max values),
+// padded; FixedLenFeature isn't allowed there and throws InvalidArgument). If one of the two is
+// empty, returns only the other. Reference: tf.io.parse_single_sequence_example.
 Element parse_single_sequence_example(const Tensor& serialized, const Features& context_features,
                                       const Features& sequence_features);
 
-// Of serialized SequenceExamples, string (examples): the triple of the context's features, as
-// parse_example gives them; those of the lists, (examples, most steps, shape…), filled up behind an
-// example's steps with default_value, 0 or "" (VarLenFeature: (examples, most steps, most values));
-// and how many steps each example has, int64 (examples) by list. tf.io's third one has no lengths
-// of VarLenFeatures, which are sparse there. Where one of the two is empty, it is left out, as the
-// lengths are without lists. Errors as ExampleParser's. Reference: tf.io.parse_sequence_example.
+// Parses serialized SequenceExamples, string (examples), into a triple: the context features, as
+// returned by parse_example; the features of the lists, (examples, max steps, shape…), padded after
+// an example's steps with default_value, 0 or "" (VarLenFeature: (examples, max steps, max
+// values)); and the number of steps of each example, int64 (examples), by list. (The third result
+// of tf.io has no lengths for VarLenFeatures, which are sparse there.) An empty part is omitted, as
+// are the lengths when there are no lists. Throws the same errors as ExampleParser. Reference:
+// tf.io.parse_sequence_example.
 Element parse_sequence_example(const Tensor& serialized, const Features& context_features,
                                const Features& sequence_features);
 
-// An example to be written: integers and bools of any type are kept as int64, floating-point
-// numbers as float32, of any shape (which isn't kept).
+// Builds an example: integers and bools of any type are stored as int64, floating-point numbers as
+// float32. Tensors may have any shape, which isn't stored.
 //
 //   writer.write(data::Example({{"label", 3}, {"image", Tensor::scalar(bytes)}}).serialize());
 class Example {
@@ -103,14 +106,14 @@ class Example {
 
   Example() = default;
   Example(std::initializer_list<Named> features);
-  Example& set(const std::string& name, const Tensor& values);  // instead of what it had
+  Example& set(const std::string& name, const Tensor& values);  // replaces earlier values
   std::string serialize() const;
 
  private:
   std::vector<Named> features_;
 };
 
-// The same of a tf.train.SequenceExample: a context, and lists with a tensor for each step.
+// Builds a tf.train.SequenceExample: a context, and lists with a tensor for each step.
 class SequenceExample {
  public:
   SequenceExample& set_context(const std::string& name, const Tensor& values);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that a dataset reads.
+// The names of the files that a dataset reads.
 #pragma once
 
 #include <filesystem>
@@ -13,8 +13,9 @@
 
 namespace cornu::data {
 
-// One path, several, or a dataset of paths (string scalars), which is gone over in each pass:
-// `Dataset::list_files("*.tfrecord")`, shuffled anew each time. Converts from each of them.
+// One path, several, or a dataset of paths (string scalars), which is iterated in each pass:
+// `Dataset::list_files("*.tfrecord")`, shuffled differently each time. Implicitly converts from
+// each of them.
 class FileNames {
  public:
   template <class T>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datasets of a folder's files that know where they are from.
+// Datasets of the files in a directory, with their class names and paths.
 #pragma once
 
 #include <memory>
@@ -19,9 +19,9 @@ class FolderDataset : public Dataset {
         class_names_(std::make_shared<const std::vector<std::string>>(std::move(class_names))),
         file_paths_(std::make_shared<const std::vector<std::string>>(std::move(file_paths))) {}
 
-  // Of the labels 0, 1, …; empty where there are no labels.
+  // The names of the labels 0, 1, …; empty if there are no labels.
   const std::vector<std::string>& class_names() const { return *class_names_; }
-  // In the order that shuffling begins with.
+  // The paths in the order before the shuffle of each pass.
   const std::vector<std::string>& file_paths() const { return *file_paths_; }
 
  private:
@@ -29,7 +29,7 @@ class FolderDataset : public Dataset {
   std::shared_ptr<const std::vector<std::string>> file_paths_;
 };
 
-// Both parts (Keras's subset="both"); validation isn't shuffled in each pass.
+// Both subsets (Keras's subset="both"); validation isn't shuffled in each pass.
 struct FolderDatasetSplit {
   FolderDataset training;
   FolderDataset validation;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Dataset::from_generator takes.
+// The arguments of Dataset::from_generator.
 #pragma once
 
 #include <functional>
@@ -9,12 +9,12 @@
 
 namespace cornu::data {
 
-// Begins a pass: gives a function that gives its elements, then nullopt.
+// Starts a pass: returns a function that returns its elements, then nullopt.
 using Generator = std::function<std::function<std::optional<Element>()>()>;
 
 struct GeneratorOptions {
-  // The types of the elements, kUnknown for axes that vary; without a structure, each tensor is a
-  // component of its own. None: those of the first element.
+  // The types of the elements, with kUnknown for axes that vary; without a structure, each tensor
+  // is a component. nullopt: those of the first element.
   std::optional<ElementSpec> output_signature = {};
 };
 

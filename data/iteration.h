@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the streams of one iterator share.
+// State shared by the streams of one iterator.
 #pragma once
 
 #include <atomic>
@@ -21,16 +21,18 @@ struct Iteration {
   const Options options;
   const std::shared_ptr<MemoryBudget> memory;
   mutable Demand demand;
-  std::shared_ptr<Recorder> recorder = {};  // null: nothing is measured
-  // Something gives elements as they are ready: a count of them is no position.
+  std::shared_ptr<Recorder> recorder = {};  // null if nothing is measured
+  // Set when a transform returns elements as they become ready, so that their number isn't a
+  // position.
   mutable std::atomic<bool> any_order = false;
-  // The drawn seeds of its chain, by where the chain keeps them: others' restoring changes those.
-  // Written before streams are opened.
+  // The drawn seeds of the chain, keyed by their address in the chain: restoring another iterator
+  // may change the seeds there. Written before streams are opened.
   std::map<const std::atomic<uint64_t>*, uint64_t> seeds = {};
 };
 
-// While this lives, this thread traces a function of a dataset. An iteration in it is no part of a
-// graph, and its threads may have to wait for the trace: NotTraceable.
+// While an object of this class lives, its thread is tracing a dataset function. Iterating a
+// dataset meanwhile throws NotTraceable, since the iteration can't be part of a graph and its
+// threads may have to wait for the trace.
 class [[nodiscard]] TracedFunctionScope {
  public:
   TracedFunctionScope() : outer_(std::exchange(active(), true)) {}

@@ -22,7 +22,7 @@ int64_t nanoseconds(Clock::time_point time) {
 
 namespace {
 
-// What the last link that makes batches is given; null where none does.
+// The input of the last link that makes batches; null if there is none.
 const Node* batched_by(const Node& end) {
   const Node* node = &end;
   while (node->inputs().size() == 1) {
@@ -60,7 +60,7 @@ struct Iterator::State {
     return first.below(pass);
   }
 
-  // A stream is opened when it is first needed: a restored iterator opens another one.
+  // Opens the stream on first use, since a restored iterator needs a different one.
   Stream<Element>& opened() {
     if (!stream) {
       Pass first = pass_of(iteration, pass);
@@ -90,7 +90,7 @@ struct Iterator::State {
     return true;
   }
 
-  // At the end of the pass, or when it is left.
+  // Called at the end of the pass, or when it is abandoned.
   void end_statistics() {
     if (!iteration.recorder || !counter->statistics().end(iteration.recorder)) return;
     const Statistics all = iteration.recorder->statistics();
@@ -109,14 +109,14 @@ struct Iterator::State {
                               "Dataset: a position can be restored by a new iterator only.");
     return position();
   }
-  // The elements, up to `most`, of a link of the chain in a saved position's pass.
+  // The number of elements, up to `most`, of a link of the chain in a saved position's pass.
   int64_t count(const Node& link, const SourcePosition& saved, int64_t most) const {
     Iteration counting(iteration.options);
     const auto seeds = drawn_seeds(*node);
     for (size_t i = 0; i < seeds.size(); ++i) counting.seeds[seeds[i]] = saved.seeds[i];
     return link.elements(pass_of(counting, saved.pass))->skip(most);
   }
-  // Which part of it this is; empty for the whole.
+  // Which part of the whole dataset this is; empty for the whole.
   std::string share() const { return &node->whole() == node.get() ? "" : node->describe(); }
 
   NodePtr node;
@@ -126,7 +126,7 @@ struct Iterator::State {
   int64_t consumed = 0;
   Iteration iteration;
   StreamPtr<Element> stream;  // uses the iteration
-  std::exception_ptr error;   // what ended it
+  std::exception_ptr error;   // the error that ended it
 };
 
 Iterator::Iterator(NodePtr node, NodePtr counter, std::string part)
@@ -162,8 +162,9 @@ Statistics Iterator::stats() const {
 Json Iterator::save() const {
   const State& here = state();
   Json json = here.position().to_json();
-  // At the beginning there is nothing to tell. After an error, the streams stand behind what
-  // failed: the count alone is the position before it, so that it is made again.
+  // At the beginning there is no state to save. After an error, the streams are past the failed
+  // element: only the number of elements gives the position before it, so that it is computed
+  // again.
   const bool tells = here.consumed > 0 && !here.error;
   check<FailedPrecondition>(
       tells || here.consumed == 0 || !here.iteration.any_order,
@@ -201,7 +202,7 @@ void Iterator::go_to(const SourcePosition& saved, const Json& json) {
   const auto seeds = drawn_seeds(*state.node);
   for (size_t i = 0; i < seeds.size(); ++i) {
     state.iteration.seeds[seeds[i]] = saved.seeds[i];
-    seeds[i]->store(saved.seeds[i]);  // for later iterators; those that live keep their own
+    seeds[i]->store(saved.seeds[i]);  // for later iterators; existing ones keep their own
   }
   state.pass = saved.pass;
   state.counter->passes().set_next(state.part, saved.next_pass);
@@ -215,7 +216,7 @@ void Iterator::go_to(const SourcePosition& saved, const Json& json) {
       throw;
     }
     state.consumed = saved.consumed;
-  } else {  // a count will do, also of the elements that others have had parts of
+  } else {  // a count is sufficient, also for elements that were divided among others
     Stream<Element>& elements = state.opened();
     check<FailedPrecondition>(
         saved.consumed == 0 || !state.iteration.any_order,

@@ -18,21 +18,22 @@ namespace {
 
 constexpr const char* kMakeCsv = "make_csv_dataset";
 
-// The files, and what is taken of them.
+// The files, and what to read from them.
 struct CsvTable {
   std::vector<std::string> paths;
   std::vector<std::string> names;  // of all columns
-  CsvLayout layout;                // of those that are taken
+  CsvLayout layout;                // of the selected columns
   Compression compression = Compression::None;
   bool header = true;
-  bool named_by_header = false;  // of all files, or their values would get into wrong columns
+  bool named_by_header = false;  // the header must be the same in all files, or values would get
+                                 // into the wrong columns
 };
 
 CsvReader reader_of(const CsvTable& table, const std::string& path) {
   return CsvReader(path, table.compression, table.layout.format);
 }
 
-// Of a file without anything, nothing would get anywhere.
+// Skips the header, checking it if necessary. An empty file isn't checked, as it yields no values.
 void pass_header(const CsvTable& table, CsvReader& reader) {
   std::string_view header;
   if (!table.header || !reader.next(header) || !table.named_by_header) return;
@@ -44,8 +45,8 @@ void pass_header(const CsvTable& table, CsvReader& reader) {
                          kMakeCsv, reader.path(), join(table.names, ", "), join(names, ", "));
 }
 
-// A record on its way through a shuffle: where it is from (the file's number and the line, 8 bytes
-// each), then its text.
+// A record that passes through a shuffle: its origin (the index of the file and the line number, 8
+// bytes each), followed by its text.
 struct PlacedRecord {
   uint64_t file;
   uint64_t line;
@@ -67,7 +68,7 @@ void parse_placed(const CsvTable& table, std::string_view record, CsvColumns& co
 
 class PlacedRecords : public TextStream {
  public:
-  // `checked`: leave out records that can't be parsed.
+  // `checked`: whether to skip records that can't be parsed.
   PlacedRecords(std::shared_ptr<const CsvTable> table, const std::string& path, bool checked)
       : table_(std::move(table)), reader_(reader_of(*table_, path)), checked_(checked) {
     const auto at = std::find(table_->paths.begin(), table_->paths.end(), path);
@@ -171,7 +172,7 @@ NodePtr make_records(NodePtr names, std::shared_ptr<const CsvTable> table, bool 
                            reads);
 }
 
-// Batches of placed records as columns.
+// Batches of placed records, parsed into columns.
 class CsvBatches : public Node {
  public:
   CsvBatches(NodePtr records, std::shared_ptr<const CsvTable> table,
@@ -229,7 +230,7 @@ class CsvBatches : public Node {
 
   std::shared_ptr<const CsvTable> table_;
   int64_t calls_;
-  std::optional<size_t> label_;  // its place among the columns
+  std::optional<size_t> label_;  // its index among the columns
   ElementSpec spec_;
 };
 
@@ -240,7 +241,7 @@ size_t number_of(const std::string& name, const std::vector<std::string>& names,
   return static_cast<size_t>(at - names.begin());
 }
 
-// The numbers of the fields that are taken, ascending.
+// The indices of the selected fields, in ascending order.
 std::vector<size_t> fields_selected(const std::vector<std::string>& names,
                                     const std::vector<CsvColumn>& select) {
   std::set<size_t> fields;
@@ -297,7 +298,7 @@ std::vector<CsvDefault> inferred_types(const CsvTable& table, const std::vector<
   return types;
 }
 
-// column_defaults are of all columns, or of the selected ones.
+// column_defaults are for all columns, or for the selected ones.
 std::vector<CsvDefault> types_of(const CsvTable& table, const std::vector<size_t>& fields,
                                  const MakeCsvOptions& options) {
   const std::vector<CsvDefault>& given = options.column_defaults;

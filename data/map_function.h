@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a function of elements from any callable of tensors.
+// Turns any callable on tensors into a function on elements.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ namespace cornu::data {
 
 class LinkWriter;
 
-// A function of elements, and what is known of it.
+// A function on elements, and some of its properties.
 class MapFunction {
  public:
   template <class F>
@@ -24,11 +24,13 @@ class MapFunction {
       : f_(std::move(f)), works_on_batches_(works_on_batches) {}
 
   Element operator()(const Element& element) const { return f_(element); }
-  // Does a batch of elements become what its rows become, stacked, with nothing drawn?
+  // Whether applying it to a batch is the same as applying it to each row and stacking the results,
+  // with no random numbers involved.
   bool works_on_batches() const { return works_on_batches_; }
 
-  // Tells another process, which has the function too, which one it is and what it was made of
-  // (data/serialization/host_functions.h). None: it can't travel where it isn't traced.
+  // Serializes which function it is and its arguments, for another process that has the function,
+  // too (data/serialization/host_functions.h). If empty, the function can't be serialized unless it
+  // is traced.
   using Write = std::function<void(LinkWriter&)>;
   const Write& write() const { return write_; }
   void set_write(Write write) { write_ = std::move(write); }
@@ -41,7 +43,8 @@ class MapFunction {
 
 namespace internal {
 
-// What a function returned: pairs, tuples and vectors have one component a member, to any depth.
+// Converts a function's result: pairs, tuples and vectors have one component per member, to any
+// depth.
 inline Element to_element(const Tensor& tensor) { return tensor; }
 inline Element to_element(const Tensors& tensors) { return tensors; }
 inline Element to_element(const Element& element) { return element; }
@@ -60,7 +63,7 @@ Element to_element(const std::pair<A, B>& parts) {
   return Element::tuple({to_element(parts.first), to_element(parts.second)});
 }
 
-// The types of a callable's parameters; empty for a generic one (`[](auto x)`).
+// The types of a callable's parameters; for a generic callable (`[](auto x)`), they are tensors.
 template <class... Args>
 struct Parameters {};
 template <class R, class... Args>
@@ -92,7 +95,7 @@ auto parameters() {
   }
 }
 
-// Component `index` as a parameter of type Arg takes it.
+// Component `index`, converted for a parameter of type Arg.
 template <class Arg>
 decltype(auto) argument(const Element& element, size_t index) {
   if constexpr (std::is_same_v<std::remove_cvref_t<Arg>, Tensors>) {
@@ -123,10 +126,11 @@ Element call_with(F& f, const Element& element, Parameters<Args...> parameters) 
 
 }  // namespace internal
 
-// `f` takes one argument a component: a Tensor, or Tensors or an Element for a component of
-// several; or the whole Element as its only argument. It returns a Tensor, Tensors, or Element, or
-// a pair, tuple or vector of these. Objects may say by `bool works_on_batches() const` that they
-// are as good for batches, and by `void write(LinkWriter&) const` how they travel.
+// `f` takes one argument per component: a Tensor, or Tensors or an Element for a component with
+// several tensors; or the whole Element as its only argument. It returns a Tensor, Tensors, an
+// Element, or a pair, tuple or vector of these. Function objects may declare with `bool
+// works_on_batches() const` that they can be applied to batches, and define with `void
+// write(LinkWriter&) const` how they are serialized.
 template <class F>
 MapFunction map_function(F f) {
   bool works_on_batches = false;

@@ -35,13 +35,13 @@ class RowElements : public Stream<Element> {
   StreamPtr<Row> rows_;
 };
 
-// Of counts that double with each link.
+// For counts that may double with each link.
 int64_t saturating_sum(int64_t a, int64_t b) {
   int64_t sum;
   return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-// How often each link that shuffles is used by the chain.
+// How often the chain uses each link that shuffles.
 std::map<const Node*, int64_t> count_uses(const Node& last) {
   std::map<const Node*, int64_t> paths = {{&last, 1}};
   const auto links = links_of(last);
@@ -110,7 +110,7 @@ uint64_t seed_in(const Pass& pass, const std::atomic<uint64_t>* seed) {
   return seed->load();
 }
 
-// What `own` says, where that isn't the default.
+// Copies the options in `own` that differ from the default.
 void take_over(Options& options, const Options& own) {
   const Options none;
   const auto take = [](auto& value, const auto& said, const auto& unsaid) {
@@ -125,7 +125,7 @@ void take_over(Options& options, const Options& own) {
   take(options.statistics, own.statistics, none.statistics);
 }
 
-// The stage of `node` in a pass that is measured: its pass, and null in others.
+// The stage of `node` in a measured pass; null if the pass isn't measured.
 Stage* stage_of(const Node& node, const Pass& pass) {
   if (!pass.iteration || !pass.iteration->recorder) return nullptr;
   if (!pass.stage) return pass.iteration->recorder->last();
@@ -173,10 +173,10 @@ Pass Pass::of_use(int64_t number) const {
 
 Node::Node(std::vector<NodePtr> inputs) : inputs_(std::move(inputs)) { look_at_inputs(); }
 
-// Links are destroyed one after another, not within one another: frames of destructors are larger
-// than a stack is for some chains.
+// Links are destroyed one after another rather than recursively: the destructors' stack frames
+// would overflow the stack for long chains.
 Node::~Node() {
-  thread_local std::vector<NodePtr>* released = nullptr;  // by what is being destroyed
+  thread_local std::vector<NodePtr>* released = nullptr;  // set while a chain is being destroyed
   if (released) {
     for (NodePtr& input : inputs_) released->push_back(std::move(input));
     return;
@@ -191,7 +191,7 @@ Node::~Node() {
 }
 
 void Node::look_at_inputs() {
-  // Each link of a pass has a frame or two on the stack of the thread that asks for an element.
+  // In a pass, each link takes a frame or two on the stack of the thread that requests an element.
   constexpr int64_t kMostLinks = 12288;
   depth_ = 1;
   for (const NodePtr& input : inputs_) depth_ = std::max(depth_, input->depth_ + 1);
@@ -258,12 +258,12 @@ Options Node::options() const {
   return all;
 }
 
-// In time that doesn't grow with the chains where these shuffle little, or apart.
+// Takes time independent of the chains' lengths if they contain few shuffles or share none.
 void Node::find_uses() {
   uses_.clear();
   shuffles_below_ = {};
   std::map<const Node*, int64_t> before;
-  size_t counted = 0;  // inputs whose links are in `before`
+  size_t counted = 0;  // number of inputs whose links are in `before`
   const auto most_in_chains = [&](size_t index) {
     for (; counted < index; ++counted) {
       for (const auto& [node, count] : count_uses(*inputs_[counted])) {

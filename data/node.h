@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The links of a dataset's chain.
+// The nodes of a dataset's chain.
 #pragma once
 
 #include <atomic>
@@ -31,25 +31,26 @@ using streams::StreamPtr;
 class Node;
 struct Iteration;
 
-// Which pass over a node this is: the same pass gives the same items. Nodes that go over their
+// Identifies a pass over a node: the same pass yields the same items. Nodes that go over their
 // input several times (repeat) number the passes below themselves.
 struct Pass {
   uint64_t id = 0;
-  // What all streams of an iterator share: it outlives them. Null where nobody iterates.
+  // State shared by all streams of an iterator, which it outlives. Null when nobody iterates.
   const Iteration* iteration = nullptr;
-  // Where the pass is measured, the stage that a stream belongs to; set by Node::stream.
+  // In a measured pass, the stage that a stream belongs to; set by Node::stream.
   Stage* stage = nullptr;
-  const Node* consumer = nullptr;  // whose stage that is; alive while it opens its inputs
-  // May elements come in any order? Where none of the links above cares; set by Node::stream.
+  const Node* consumer = nullptr;  // the node of that stage; alive while it opens its inputs
+  // Whether elements may come in any order, i.e. no downstream link depends on it; set by
+  // Node::stream.
   bool any_order = false;
-  // Is any one of the elements all that is asked for? Then nothing is shuffled, kept or made ahead.
+  // Whether any single element will do. Then nothing is shuffled, cached or prefetched.
   bool sample = false;
-  // Does a link above go on behind elements that fail, as ignore_errors does?
+  // Whether a downstream link continues after elements that fail, as ignore_errors does.
   Failures failures = Failures::EndPass;
 
   static Pass for_sample();
   Pass below(int64_t repetition) const;
-  // Of a dataset that was used so often before in this one; the same for 0.
+  // The pass for a dataset that was already used `number` times in this one; the same pass for 0.
   Pass of_use(int64_t number) const;
 };
 
@@ -57,13 +58,13 @@ class LinkWriter;
 class Node;
 using NodePtr = std::shared_ptr<const Node>;
 
-// A seed that copies of a node share: a restored position writes it, for iterators that begin
+// A seed shared by the copies of a node. Restoring a position writes it, for iterators that begin
 // later. Thread-safe.
 class SharedSeed {
  public:
   explicit SharedSeed(uint64_t seed) : seed_(std::make_shared<std::atomic<uint64_t>>(seed)) {}
 
-  // As it was when the pass's iterator began, or as that one's position has it.
+  // The value when the pass's iterator began, or the one in the position restored by that iterator.
   uint64_t in(const Pass& pass) const;
   std::atomic<uint64_t>* get() const { return seed_.get(); }
 
@@ -71,10 +72,11 @@ class SharedSeed {
   std::shared_ptr<std::atomic<uint64_t>> seed_;
 };
 
-// Links that shuffle anew in each pass, in the chains that end at some links.
+// The links that shuffle in a new order in each pass, in the chains that end at some given links.
 struct Shuffles {
   static constexpr size_t kFew = 8;
-  // How many paths lead to each, where they are few; else only between which numbers they have.
+  // The number of paths to each link, if there are only a few; otherwise only the range of their
+  // numbers is known.
   std::vector<std::pair<const Node*, int64_t>> few = {};
   bool are_few = true;
   uint64_t first = UINT64_MAX;
@@ -82,28 +84,29 @@ struct Shuffles {
 
   void add(const Shuffles& other);
   void add(const Node& link, uint64_t number, int64_t paths);
-  // False where there is none in both for sure.
+  // False if the two certainly have no link in common.
   bool may_share(const Shuffles& other) const;
-  // Where both are few: the most paths in this one to a link that is in both; 0 where none is.
+  // If both are few: the most paths in this one to a link that is in both; 0 if there is none.
   int64_t most_of(const Shuffles& other) const;
 };
 
 class RecordCounts;
 
-// Worker `index` of `count`'s part of what a link gives.
+// The part of a link's elements that worker `index` of `count` gets.
 struct WorkerPart {
   enum class By { Files, Records, Hint };
   By by = By::Files;
   int64_t count = 1;
   int64_t index = 0;
-  std::shared_ptr<RecordCounts> counts = {};  // of files, where they are read by records
+  std::shared_ptr<RecordCounts> counts = {};  // by file, when dividing by records
 };
 
-// A source, or a transform of other nodes. Immutable, but for what iterators leave for later ones
-// (the number of passes, caches), which is guarded; so nodes may be shared between threads.
+// A source, or a transform of other nodes. Immutable, except for state that iterators leave for
+// later ones (the number of passes, caches), which is guarded, so that threads may share nodes.
 class Node : public std::enable_shared_from_this<Node> {
  public:
-  // ResourceExhausted for a chain of more links behind one another than a thread's stack is for.
+  // Throws ResourceExhausted when the chain has more links in a row than a thread's stack can
+  // handle.
   explicit Node(std::vector<NodePtr> inputs = {});
   virtual ~Node();
   Node& operator=(const Node&) = delete;
@@ -112,103 +115,107 @@ class Node : public std::enable_shared_from_this<Node> {
   const Node& input() const { return *inputs_.front(); }
 
   virtual const ElementSpec& spec() const { return input().spec(); }
-  // Elements of a pass: nullopt when unknown, kInfiniteCardinality when it never ends.
+  // Number of elements in a pass: nullopt when unknown, kInfiniteCardinality when it never ends.
   virtual std::optional<int64_t> cardinality() const { return input().cardinality(); }
-  // The most examples in an element, where elements are batches for sure: transforms that keep
-  // elements, or their rows, pass it on.
+  // The maximum number of examples in an element, if elements are known to be batches. Transforms
+  // that keep elements or their rows pass it on.
   virtual std::optional<int64_t> batch_size() const { return std::nullopt; }
-  // Those of all links of the chain; what stands further up counts where they differ.
+  // The merged options of all links in the chain; where they differ, the most downstream link wins.
   Options options() const;
-  // What this link says; null where it says nothing.
+  // This link's options; null if it sets none.
   virtual const Options* own_options() const { return nullptr; }
-  // This link alone, with what its items depend on: "shuffle(buffer_size=100, seed=7)".
+  // Describes this link alone, with everything its items depend on: "shuffle(buffer_size=100,
+  // seed=7)".
   virtual std::string describe() const = 0;
 
   virtual StreamPtr<Element> elements(Pass pass) const = 0;
-  // The same, measured where the pass is: what transforms and iterators open their inputs by.
+  // Like elements() and rows(), but measured if the pass is. Transforms and iterators open their
+  // inputs with these.
   StreamPtr<Element> stream(Pass pass) const;
   StreamPtr<Row> row_stream(Pass pass) const;
-  // An element as those of a pass are: the first one, or another that costs less to have. nullopt
+  // An element representative of a pass: the first one, or another that is cheaper to get. nullopt
   // when there is none.
   virtual std::optional<Element> sample() const;
 
-  // Where every element is a row of one table of tensors, transforms work on row numbers and
-  // batch() copies each row once, straight into its batch. Null otherwise.
+  // If every element is a row of one table of tensors, returns that table: transforms then work on
+  // row indices, and batch() copies each row once, straight into its batch. Otherwise returns null.
   virtual const Element* table() const { return nullptr; }
-  // The row numbers of a pass. Only where there is a table.
+  // The row indices of a pass. Requires a table.
   virtual StreamPtr<Row> rows(Pass pass) const;
 
-  // The seed of a shuffle that was given none, or of a map that draws random numbers: a saved
-  // position keeps it, and restores it here.
+  // The automatically drawn seed of a shuffle without a seed, or of a map that draws random
+  // numbers. A saved position contains it, and restoring writes it here.
   virtual std::atomic<uint64_t>* drawn_seed() const { return nullptr; }
-  // What another process makes this link of (data/serialization/link.h). FailedPrecondition, saying
-  // why and what to do, where it can't travel.
+  // Serializes this link for another process (data/serialization/link.h). Throws
+  // FailedPrecondition, saying why and what to do, if it can't be serialized.
   virtual void write(LinkWriter& link) const;
 
-  // Of a link that reads files of records: how many, where that is known.
+  // For a link that reads files of records: the number of files, if known.
   virtual std::optional<int64_t> files() const { return std::nullopt; }
-  // Where workers' parts are taken: the link that gives this part. Null elsewhere.
+  // For links that can be divided among workers: a link that yields the given part. Null for
+  // others.
   virtual NodePtr worker_part(const WorkerPart&) const { return nullptr; }
-  // The same on inputs of which some give a worker's part of what its own give: without what is
-  // said of the whole.
+  // Like with_inputs(), for inputs some of which yield only a worker's part: leaves out claims
+  // about the whole.
   virtual NodePtr on_parts(std::vector<NodePtr> inputs) const {
     return with_inputs(std::move(inputs));
   }
-  // Are the examples that parts of the input give, together, those that the input gives?
+  // Whether this link applied to the parts of its input yields, in total, the same examples as
+  // applied to the whole input.
   virtual bool works_on_parts() const { return false; }
 
-  // Where each element is one of equally many parts of an element of another chain: that chain. A
-  // place in one is the place in the other. Itself elsewhere.
+  // If each element is one of equally many parts of an element of another chain, returns that
+  // chain. A position in one is a position in the other. Otherwise returns this node.
   virtual const Node& whole() const { return *this; }
-  // The input, where this many elements are made of each of its elements. Null elsewhere.
+  // The input, if `parts` elements are made of each of its elements. Otherwise null.
   virtual const Node* divided_into(int64_t parts) const {
     static_cast<void>(parts);
     return nullptr;
   }
 
-  // Whether it shuffles, or draws what comes next, anew in each pass.
+  // Whether it shuffles, or makes other random choices, differently in each pass.
   virtual bool is_reshuffled() const { return false; }
-  // Whether passes over it may differ where those over its inputs don't.
+  // Whether passes over it may differ even if those over its inputs don't.
   virtual bool varies() const { return is_reshuffled() || drawn_seed() != nullptr; }
 
-  // Does it give as good elements of an input whose elements come in any order, and take each but
-  // once, also after a position was restored?
+  // Whether its elements are just as good when its input comes in any order, and it takes each
+  // input element only once, even after a position was restored.
   virtual bool takes_any_order() const { return false; }
 
-  // Where a function makes datasets of the elements: the first one. What the function has captured
-  // is in it, with seeds of its own. Null where there is none.
+  // If a function makes datasets of the elements, returns the first dataset. It contains everything
+  // the function has captured that has its own seeds. Otherwise null.
   virtual const Node* first_inner() const { return nullptr; }
 
-  // Of passes over the chain that ends here.
+  // For passes over the chain that ends here.
   PassCounter& passes() const { return passes_; }
   StatisticsHistory& statistics() const { return statistics_; }
 
-  // The same link on other inputs, of the same kinds as its own; itself on its own. What is random
-  // in both is drawn from the same seeds, also after a position is restored; passes are counted
-  // apart, and nothing that iterators left is shared. InvalidArgument for other inputs,
-  // Unimplemented, naming the link, where it has no clone().
+  // The same link with other inputs, of the same types as its own; itself if the inputs are its
+  // own. Both draw random numbers from the same seeds, also after a position is restored; passes
+  // are counted separately, and state left by iterators isn't shared. Throws InvalidArgument for
+  // inputs of other types, Unimplemented, naming the link, if it has no clone().
   NodePtr with_inputs(std::vector<NodePtr> inputs) const;
 
  protected:
-  // What clone() copies: options and seeds, nothing of what passes left.
+  // Used by clone(): copies options and seeds, but no state left by passes.
   Node(const Node& other)
       : std::enable_shared_from_this<Node>(),
         inputs_(other.inputs_),
         depth_(other.depth_),
         uses_(other.uses_),
         shuffles_below_(other.shuffles_below_) {}
-  // `return copy_of(*this);` where copying is all there is to do.
+  // Implemented as `return copy_of(*this);` when copying is sufficient.
   virtual std::shared_ptr<Node> clone() const;
   template <class Self>
   static std::shared_ptr<Node> copy_of(const Self& self) {
     return std::make_shared<Self>(self);
   }
-  // What batch_size() is of all inputs; null where they differ.
+  // The batch_size() of all inputs; nullopt if they differ.
   std::optional<int64_t> batch_size_of_inputs() const;
-  // A clone has got other inputs, before anybody else sees it.
+  // Called on a clone that has new inputs, before it is visible to anyone else.
   virtual void inputs_changed() {}
-  // Of several inputs: what is below two of them, as d in zip({d, d}), is shuffled anew by the
-  // second one, as in tf.data.
+  // For nodes with several inputs: a dataset used by two of them, such as d in zip({d, d}), is
+  // shuffled differently for the second one, as in tf.data.
   Pass pass_of_input(size_t index, Pass pass) const;
 
  private:
@@ -218,41 +225,41 @@ class Node : public std::enable_shared_from_this<Node> {
   static uint64_t next_number();
 
   std::vector<NodePtr> inputs_;
-  const uint64_t number_ = next_number();  // grows along a chain
-  int64_t depth_ = 1;                      // links behind one another
-  // Of several inputs, how often what shuffles in each is used by those before.
+  const uint64_t number_ = next_number();  // increasing along a chain
+  int64_t depth_ = 1;                      // number of links in a row
+  // For nodes with several inputs: how often each input's shuffles are used by earlier inputs.
   std::vector<int64_t> uses_;
   Shuffles shuffles_below_;
   mutable PassCounter passes_;
   mutable StatisticsHistory statistics_;
 };
 
-// The links of the chain, inputs first, each once however often it is used; without what lies below
-// those that `goes_below` is false of.
+// The links of the chain, inputs first, each listed once even if used repeatedly. Doesn't descend
+// below links for which `goes_below` returns false.
 std::vector<const Node*> links_of(const Node& last,
                                   const std::function<bool(const Node&)>& goes_below = {});
 
-// The seeds of those links of the chain that weren't given one.
+// The automatically drawn seeds of the chain's links.
 std::vector<std::atomic<uint64_t>*> drawn_seeds(const Node& node);
 
-// The same, as they are in a pass.
+// The values of drawn_seeds() in a pass.
 std::vector<uint64_t> seeds_in(const Pass& pass, const Node& node);
 
-// The chain as text, sources first: "tensor_slices(…) | shuffle(…) | batch(…)". What is used a
-// second time is named by its number among the links that stand there: "link 0 again".
+// The chain as text, sources first: "tensor_slices(…) | shuffle(…) | batch(…)". A link that is used
+// again is referred to by its number in the text: "link 0 again".
 std::string describe_chain(const Node& node);
 
-// The elements that row numbers stand for.
+// The elements for the given row indices.
 StreamPtr<Element> elements_of_rows(const Element& table, StreamPtr<Row> rows);
 
-// The examples of an element that is a batch, and those in [begin, end), not copied.
+// The number of examples in an element that is a batch, and a view of those in [begin, end).
 int64_t row_count(const Element& batch);
 Element rows_between(const Element& batch, int64_t begin, int64_t end);
 
-// A transform that passes its input's items on, whatever they are: it works on row numbers where
-// there is a table. Self has a member template <class Item> StreamPtr<Item> open(Pass) const.
-// Where some of them are left out, nobody may be able to make those: it overrides sample() by
-// sample_without_them().
+// Base class of transforms that pass on their input's items unchanged; works on row indices if
+// there is a table. Self has a member template <class Item> StreamPtr<Item> open(Pass) const. A
+// transform that drops items should override sample() with sample_without_them(), as the dropped
+// ones may be impossible to compute.
 template <class Self>
 class ItemTransform : public Node {
  public:
@@ -263,7 +270,7 @@ class ItemTransform : public Node {
   std::optional<int64_t> batch_size() const override { return input().batch_size(); }
   std::shared_ptr<Node> clone() const override { return copy_of(self()); }
   StreamPtr<Row> rows(Pass pass) const final {
-    pass.failures = Failures::EndPass;  // numbers don't fail
+    pass.failures = Failures::EndPass;  // row indices don't fail
     return self().template open<Row>(pass);
   }
   StreamPtr<Element> elements(Pass pass) const final {
@@ -280,7 +287,7 @@ class ItemTransform : public Node {
       return input().stream(pass);
     }
   }
-  // The first that is left; one of the input's where none is.
+  // The first item that is kept; one of the input's if none is.
   std::optional<Element> sample_without_them() const {
     auto first = Node::sample();
     return first ? first : input().sample();

@@ -15,7 +15,7 @@ NumpyRandomState::NumpyRandomState(int64_t seed) : engine_(static_cast<uint32_t>
 
 uint64_t NumpyRandomState::random_interval(uint64_t most) {
   if (most == 0) return 0;
-  // Draws that are too large are thrown away.
+  // Rejection sampling: numbers that are too large are discarded.
   const uint64_t mask = UINT64_MAX >> std::countl_zero(most);
   for (;;) {
     uint64_t value = engine_();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The random numbers that Python programs shuffle with.
+// NumPy's legacy random number generator.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace cornu::data {
 
-// numpy.random.RandomState: the same seed gives the numbers that NumPy gives, for orders and splits
-// that have to be Keras's. Used by one thread at a time.
+// numpy.random.RandomState: generates the same numbers as NumPy for the same seed, for orders and
+// splits that have to match Keras's. Must be used by one thread at a time.
 class NumpyRandomState {
  public:
-  // InvalidArgument unless 0 <= seed < 2^32.
+  // Throws InvalidArgument unless 0 <= seed < 2^32.
   explicit NumpyRandomState(int64_t seed);
 
   // In [0, most].
   uint64_t random_interval(uint64_t most);
 
-  // 0 to count - 1 as shuffle() leaves them.
+  // A permutation of 0 to count - 1, as made by shuffle().
   std::vector<int64_t> permutation(int64_t count);
 
   template <class T>

@@ -9,12 +9,12 @@
 namespace cornu::data {
 namespace {
 
-// Digits of numbers, the lowest ones first; those of the second half are followed by more.
+// Base-32 digits, least significant first; digits from the second half are followed by more.
 constexpr std::string_view kDigits =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr uint64_t kBase = 32;
 
-// By character; that of others is larger.
+// The digit for each character; UINT8_MAX for other characters.
 constexpr auto kDigitOf = [] {
   std::array<uint8_t, 256> digits{};
   digits.fill(UINT8_MAX);
@@ -24,14 +24,15 @@ constexpr auto kDigitOf = [] {
   return digits;
 }();
 
-// The sign is the lowest bit.
+// The sign is stored in the lowest bit.
 void write_number(std::string& text, int64_t number) {
   uint64_t rest = static_cast<uint64_t>(number) << 1 ^ static_cast<uint64_t>(number >> 63);
   for (; rest >= kBase; rest /= kBase) text += kDigits[kBase + rest % kBase];
   text += kDigits[rest];
 }
 
-// False where the text ends or has other characters, or the sum leaves [0, kMostItems].
+// Returns false at the end of the text, for invalid characters, and if the sum leaves [0,
+// kMostItems].
 bool add_number(std::string_view& text, int64_t& sum) {
   uint64_t rest = 0;
   for (uint64_t weight = 1; !text.empty() && weight <= 2 * uint64_t{streams::kMostItems};

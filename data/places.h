@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items that can be had again one by one.
+// Random access to a stream's items.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace cornu::data {
 
-// Where a stream's item is: in which of its parts, and where in it.
+// The location of a stream's item: the part it is in, and the offset within the part.
 struct Place {
   int64_t part = 0;
   int64_t at = 0;
@@ -20,23 +20,23 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-// A stream of elements whose items can be had again by their places, also when they were given
-// before its position was restored.
+// Implemented by streams of elements that can return items again given their places, including
+// items returned before the stream's position was restored.
 class PlacedItems {
  public:
   virtual ~PlacedItems() = default;
 
-  // Do they have places? The same for all of a stream.
+  // Whether items have places; constant for a stream.
   virtual bool has_places() const = 0;
-  // Of the item that next() gave last.
+  // The place of the item that next() returned last.
   virtual Place last_place() const = 0;
-  // The item that is there. DataLoss when there is none.
+  // The item at a place. Throws DataLoss when there is none.
   virtual Element item_at(const Place& place) = 0;
 };
 
-// Places as text: 5 to 7 characters for each, where they lie within some MB of each other.
+// Encodes places as text: 5 to 7 characters each, if they are within a few MB of each other.
 std::string packed_places(const std::vector<Place>& places);
-// The same again. DataLoss, unless they are `count`.
+// Decodes the text. Throws DataLoss unless there are `count` places.
 std::vector<Place> unpacked_places(const Json& text, size_t count);
 
 }  // namespace cornu::data

@@ -46,13 +46,13 @@ void Pool::start_thread() {
   try {
     std::thread([this] { run(); }).detach();
     ++started_;
-  } catch (const std::system_error&) {  // fewer do as well, or none
+  } catch (const std::system_error&) {  // fewer threads, or none, work as well
     can_start_ = false;
   }
 }
 
 void Pool::run() {
-  // Data threads stay out of OpenMP: starting a team for one costs milliseconds.
+  // OpenMP is disabled on data threads: starting a team for one costs milliseconds.
   const ComputeThreadsScope one(1);
   std::unique_lock lock(mutex_);
   for (;;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data threads that all pipelines of a process share.
+// The thread pool shared by all pipelines of a process.
 #pragma once
 
 #include <atomic>
@@ -11,37 +11,38 @@
 
 namespace cornu::data {
 
-// The cores that this process may use: its affinity and its container's CPU quota count.
+// The number of cores this process may use, subject to its affinity mask and its container's CPU
+// quota.
 int64_t usable_cores();
 
-// What has tasks for the pool.
+// A source of tasks for the pool.
 class PoolWork {
  public:
   PoolWork() = default;
   virtual ~PoolWork() = default;
   PoolWork(const PoolWork&) = delete;
   PoolWork& operator=(const PoolWork&) = delete;
-  // Does one task, if there is one to begin. Mustn't throw.
+  // Runs one task, if there is one to start. Must not throw.
   virtual void run_one() = 0;
 };
 
-// As many threads as there are usable cores (two at least, so that one that blocks doesn't hold up
-// all others), which start when there is something to do and stay. They are out of OpenMP, so that
-// what they compute takes one core. Thread-safe.
+// Has as many threads as there are usable cores (at least two, so that one that blocks doesn't hold
+// up all others). They start when there is work and are kept. OpenMP is disabled in them, so that a
+// task uses one core. Thread-safe.
 //
-// Nobody may count on a thread's becoming free: who waits for a task that hasn't begun does it
-// himself. So pipelines may be gone through within tasks of others, to any depth.
+// Nobody may rely on a thread becoming available: whoever waits for a task that hasn't started runs
+// it itself. Pipelines may therefore be iterated within tasks of others, to any depth.
 class Pool {
  public:
-  // The process's own: never destroyed, so that it may be used at any time. A forked child, which
-  // has none of its parent's threads, makes another.
+  // The process-wide pool. Never destroyed, so that it may be used at any time. A forked child,
+  // which has none of its parent's threads, creates another.
   static Pool& shared();
 
   int64_t size() const { return size_; }
-  // Threads that have nothing to do now. An estimate: others may just be giving them something.
+  // Number of idle threads. An estimate: other threads may be adding work concurrently.
   int64_t idle() const { return size_ - busy_.load(std::memory_order_relaxed); }
 
-  // Has some thread call work->run_one() once.
+  // Schedules one call of work->run_one() on some thread.
   void add(std::shared_ptr<PoolWork> work);
 
  private:
@@ -54,7 +55,7 @@ class Pool {
   std::atomic<int64_t> busy_ = 0;
   std::mutex mutex_;
   std::condition_variable added_;
-  std::deque<std::shared_ptr<PoolWork>> waiting_;  // guarded by mutex_, as all below
+  std::deque<std::shared_ptr<PoolWork>> waiting_;  // guarded by mutex_, like all below
   int64_t started_ = 0;
   int64_t asleep_ = 0;
   bool can_start_ = true;

@@ -14,7 +14,7 @@ namespace {
 
 using Owner = std::shared_ptr<PyDataset>;
 
-// The passes over a dataset's batches, or over a worker's part of them, and who makes these.
+// A dataset's batches, or a worker's part of them, together with the object that computes them.
 class OwnedSource : public SourceOver {
  public:
   OwnedSource(Owner owner, std::shared_ptr<BatchSource> batches)
@@ -32,7 +32,7 @@ class OwnedSource : public SourceOver {
   Owner owner_;
 };
 
-// Nothing is made ahead before the owner has been told that a pass begins.
+// Starts prefetching only after the owner has been notified that a pass begins.
 class OwnedIterator : public BatchIterator {
  public:
   OwnedIterator(Owner owner, std::shared_ptr<BatchSource> batches)
@@ -58,7 +58,7 @@ class OwnedIterator : public BatchIterator {
 
   Owner owner_;
   std::shared_ptr<BatchSource> batches_;
-  mutable std::unique_ptr<BatchIterator> passing_;  // ends before its owner
+  mutable std::unique_ptr<BatchIterator> passing_;  // must end before its owner
   bool ended_ = false;
 };
 
@@ -110,7 +110,7 @@ std::shared_ptr<BatchSource> PyDataset::source(bool shuffled) const {
                            count);
     Dataset numbers = count < 0 ? Dataset::counter() : Dataset::range(count);
     if (shuffled && count > 1) numbers = numbers.shuffle(count);
-    // The owner has the function, and outlives all who call it.
+    // The owner holds the function, and outlives all its callers.
     const auto make = [self = owner.get()](const Tensor& number) {
       const auto index = number.item<int64_t>();
       return with_place([&] { return fmt::format("PyDataset, batch {}", index); },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches that a class of the program's makes by number.
+// Batches computed by index by a user-defined class.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,15 @@
 namespace cornu::data {
 
 struct PyDatasetOptions {
-  // Batches made at a time, ahead of training, by the data threads that all pipelines share. 1: one
-  // after another, by the thread that trains.
+  // Number of batches computed in parallel, ahead of training, by the data threads that all
+  // pipelines share. 1: one after another, on the training thread.
   int64_t workers = 1;
-  int64_t max_queue_size = 10;  // batches that are ready and wait, with several workers
+  int64_t max_queue_size = 10;  // maximum number of batches that are ready and waiting, with
+                                // several workers
 };
 
-// keras.utils.PyDataset (once Sequence): derive from it, and give fit, evaluate or predict an
-// object that std::make_shared has made.
+// keras.utils.PyDataset (formerly Sequence): derive from it, and pass an object made by
+// std::make_shared to fit, evaluate or predict.
 //
 //   class Pictures : public data::PyDataset {
 //    public:
@@ -30,30 +31,30 @@ struct PyDatasetOptions {
 //   };
 //   model.fit(std::make_shared<Pictures>(), {.epochs = 5});
 //
-// fit takes the batches in another order in each epoch unless its `shuffle` is false, as Keras
-// does; evaluate and predict in theirs. A run that is resumed, and workers that take parts, ask for
-// the batches that they train on alone (and batch 0), so that get_item(i) must give the same as
-// before: what on_epoch_end changes isn't in a run's state. Of InvalidArgument: fewer workers than
-// 1, a queue of less than 1, fewer than 0 batches, a batch without x or of other dtypes, ranks or
-// parts than batch 0. Errors of the functions name the batch. FailedPrecondition for an object that
-// no shared_ptr owns.
+// As in Keras, fit takes the batches in a different order in each epoch unless its `shuffle` is
+// false; evaluate and predict take them in order. A resumed run, and workers that train on parts,
+// request only the batches they train on (and batch 0), so get_item(i) must always return the same
+// batch: changes made by on_epoch_end aren't part of a run's state. Throws InvalidArgument for
+// fewer than 1 worker, a queue of less than 1, fewer than 0 batches, and a batch without x or whose
+// dtypes, ranks or parts differ from those of batch 0. Errors thrown by the functions name the
+// batch. Throws FailedPrecondition for an object that isn't owned by a shared_ptr.
 class PyDataset : public BatchSource, public std::enable_shared_from_this<PyDataset> {
  public:
   explicit PyDataset(const PyDatasetOptions& options = {});
 
-  // Asked for once; kInfiniteCardinality: they never end, and their order is their own
-  // (steps_per_epoch then says how many an epoch has).
+  // Called once for the batches in order, and once for the shuffled batches. kInfiniteCardinality:
+  // the batches never end and aren't shuffled (steps_per_epoch then sets the number per epoch).
   virtual int64_t num_batches() const = 0;
-  // Keras's __getitem__: x, y where there are targets, sample_weight where there are such. Several
-  // threads call it at once where there are several workers, and batch 0 is asked for once more, to
-  // learn what the batches are.
+  // Keras's __getitem__: returns x, y if there are targets, and sample_weight if there are weights.
+  // With several workers, several threads call it concurrently. Batch 0 is requested additionally,
+  // to determine the batches' types.
   virtual Batch get_item(int64_t index) = 0;
-  // Called by the thread that trains, before the first batch of a pass is made and when the last
+  // Called on the training thread, before the first batch of a pass is computed and after the last
   // one has been taken.
   virtual void on_epoch_begin() {}
   virtual void on_epoch_end() {}
 
-  // ---- as what training reads ----
+  // ---- BatchSource ----
   std::unique_ptr<BatchIterator> iterate() const override;
   std::optional<int64_t> cardinality() const override;
   Json facts() const override;
@@ -67,9 +68,9 @@ class PyDataset : public BatchSource, public std::enable_shared_from_this<PyData
   std::shared_ptr<BatchSource> source(bool shuffled) const;
 
   PyDatasetOptions options_;
-  mutable std::recursive_mutex mutex_;  // guards what follows
-  mutable bool learning_ = false;       // a thread finds out what the batches are
-  // In order, and shuffled; made when they are first asked for. They don't keep this.
+  mutable std::recursive_mutex mutex_;  // guards the members below
+  mutable bool learning_ = false;       // a thread is determining the batches' types
+  // In order, and shuffled; created on first use. They don't keep this object alive.
   mutable std::shared_ptr<BatchSource> batches_[2];
 };
 

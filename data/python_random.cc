@@ -36,7 +36,7 @@ std::mt19937 seeded_by(const std::vector<uint32_t>& key) {
   words[0] = 0x80000000u;
   std::stringstream text;
   for (const uint32_t word : words) text << word << ' ';
-  text << kWords;  // all are used up
+  text << kWords;  // all words are used up
   std::mt19937 engine;
   text >> engine;
   return engine;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The random numbers of Python's random module.
+// The random number generator of Python's random module.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace cornu::data {
 
-// random.Random: the same seed gives the order that Python's random.shuffle gives. Used by one
-// thread at a time.
+// random.Random: shuffles in the same order as Python's random.shuffle for the same seed. Must be
+// used by one thread at a time.
 class PythonRandom {
  public:
   explicit PythonRandom(int64_t seed);

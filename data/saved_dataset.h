@@ -14,30 +14,31 @@ namespace cornu::data {
 
 class Dataset;
 
-// The number (>= 0) of the file that an element goes to.
+// Returns the index (>= 0) of the file that an element goes to.
 using ShardFunction = std::function<int64_t(const Element&)>;
 
-// Makes one dataset of those of the files.
+// Combines the datasets of the files into one.
 using ReaderFunction = std::function<Dataset(const std::vector<Dataset>&)>;
 
 struct SaveOptions {
   std::string compression = "";   // or "GZIP", "ZLIB"
-  ShardFunction shard_func = {};  // none: all go to one file
+  ShardFunction shard_func = {};  // empty: all go to one file
 };
 
 struct SnapshotOptions {
-  std::string compression = "AUTO";  // that is, none; or "", "GZIP", "ZLIB"
-  // With either of these, the snapshot is a folder as save() writes it, gone through in the order
-  // of the elements while it is written, and by `reader_func` (none: one file after another)
-  // afterwards. Neither is part of what tells snapshots apart.
+  std::string compression = "AUTO";  // currently no compression; or "", "GZIP", "ZLIB"
+  // With either of these, the snapshot is a folder in the format of save(). While it is written,
+  // the elements come in their original order; afterwards they are read with `reader_func`
+  // (default: one file after another). Neither function is used to distinguish snapshots.
   ShardFunction shard_func = {};
-  ReaderFunction reader_func = {};  // its dataset has each element once
+  ReaderFunction reader_func = {};  // must return each element once
 };
 
 struct LoadOptions {
-  // What is expected; InvalidArgument when the elements are others. None: as they were saved.
+  // The expected type; throws InvalidArgument when the elements have another one. nullopt: as
+  // saved.
   std::optional<ElementSpec> element_spec = {};
-  ReaderFunction reader_func = {};  // none: one file after another
+  ReaderFunction reader_func = {};  // default: one file after another
 };
 
 }  // namespace cornu::data

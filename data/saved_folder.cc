@@ -24,7 +24,7 @@ constexpr int64_t kMostFiles = 1 << 16;
 
 std::string file_name(int64_t number) { return fmt::format("{:05}.elements", number); }
 
-// A name that no folder in `path` has.
+// A name that isn't used by any folder in `path`.
 std::string new_folder(const fs::path& path) {
   for (int64_t number = 0;; ++number) {
     std::string name = fmt::format("save-{:04}", number);
@@ -34,7 +34,7 @@ std::string new_folder(const fs::path& path) {
   }
 }
 
-// What a file of a save says of itself, so that another one in its place is noticed.
+// Identifies a file of a save, so that another file in its place is detected.
 std::string label_of(const std::string& id, const fs::path& file) {
   return fmt::format("save {}, {}", id, file.filename().string());
 }
@@ -200,13 +200,13 @@ void SavedFolderWriter::close() {
     open.close();
     paths.push_back((fs::path(path_) / index_.folder / file_name(file)).string());
   }
-  // Before the index says that they are there.
+  // Must be done before the index refers to the files.
   sync_files((fs::path(path_) / index_.folder).string(), paths);
   write_file_atomically((fs::path(path_) / kIndex).string(), index_.to_json().dump(2));
   closed_ = true;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(path_, ignored)) {
-    // Of earlier saves, and of those that were killed: others wait for the lock.
+    // Folders of earlier saves, and of saves that were killed; other writers wait for the lock.
     const std::string name = entry.path().filename().string();
     if (name.starts_with("save-") && name != index_.folder) fs::remove_all(entry.path(), ignored);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of saved elements: what Dataset::save and snapshots write, and load reads.
+// A folder of saved elements, written by Dataset::save and snapshots and read by Dataset::load.
 #pragma once
 
 #include <cstdint>
@@ -17,29 +17,30 @@
 
 namespace cornu::data {
 
-// With those that it lies in. Errors as write_file_atomically's.
+// Creates a folder and its parents. Throws the same errors as write_file_atomically.
 void make_folder(const std::filesystem::path& path);
 
-// What a folder holds, as its index says. Files lie in a subfolder of this save's own, so that the
-// index is what replaces one save by another.
+// The index of a folder. The files of each save are in their own subfolder, so that replacing the
+// index replaces the whole save.
 struct SavedIndex {
   std::string folder;
-  std::string id;  // of the save, which its files know, too
+  std::string id;  // identifies the save; stored in its files, too
   std::string compression;
   ElementSpec spec;
-  std::vector<int64_t> counts;  // of elements, by file
+  std::vector<int64_t> counts;  // number of elements by file
 
   static bool is_in(const std::string& folder);
-  // NotFound where there is none, DataLoss where it is damaged.
+  // Throws NotFound when there is no index, DataLoss when it is damaged.
   static SavedIndex read(const std::string& folder);
   Json to_json() const;
 };
 
-// Writes elements to new files in `path`, which close() puts in the place of what was saved there;
-// until then that stays, and without it the new files are removed. Used by one thread at a time.
+// Writes elements to new files in `path`. close() replaces the earlier save with them; until then
+// the earlier save stays. Without close(), the new files are removed. Must be used by one thread at
+// a time.
 class SavedFolderWriter {
  public:
-  // While one writes, others wait for it; or may not write.
+  // What to do while another writer is active: wait for it, or don't write (see may_write()).
   enum class Lock { Wait, Try };
 
   SavedFolderWriter(std::string path, const ElementSpec& spec, const SaveOptions& options,
@@ -49,7 +50,7 @@ class SavedFolderWriter {
   SavedFolderWriter& operator=(const SavedFolderWriter&) = delete;
 
   bool may_write() const { return lock_ != nullptr; }
-  // Where shard_func has the next element.
+  // The file that shard_func chooses for the next element.
   int64_t file_of(const Element& element) const;
   void write(const Element& element, int64_t file);
   void close();
@@ -68,7 +69,7 @@ class SavedFolderWriter {
   bool closed_ = false;
 };
 
-// The elements, in the order of `reader_func`; none: one file after another.
+// The elements, in the order defined by `reader_func`; if empty, one file after another.
 Dataset dataset_of(const std::string& path, const SavedIndex& index,
                    const ReaderFunction& reader_func);
 

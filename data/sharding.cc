@@ -10,19 +10,19 @@
 namespace cornu::data {
 namespace {
 
-// A chain whose links that can take a worker's part of what they read do so.
+// Rewrites a chain such that links that can read a worker's part do so.
 class PartOfChain {
  public:
   explicit PartOfChain(const WorkerPart& part) : part_(part) {}
 
   NodePtr of(const NodePtr& node) {
-    NodePtr& made = made_[node.get()];  // once for each link, so that what is shared stays so
+    NodePtr& made = made_[node.get()];  // once per link, so that shared links stay shared
     if (!made) made = rewritten(node);
     return made;
   }
-  // Links that were replaced.
+  // The number of links that were replaced.
   int64_t parts() const { return parts_; }
-  // A source of which every worker would get everything; null where there is none.
+  // A source that every worker would read as a whole; null if there is none.
   const Node* whole() const { return whole_; }
 
  private:
@@ -43,12 +43,12 @@ class PartOfChain {
   const Node* whole_ = nullptr;
 };
 
-// Down to those that read files.
+// The links from the end of the chain down to those that read files.
 std::vector<const Node*> links_before_files(const Node& node) {
   return links_of(node, [](const Node& link) { return !link.files(); });
 }
 
-// The fewest files that a source of the chain reads; nullopt where one reads none.
+// The smallest number of files that a source of the chain reads; nullopt if one reads no files.
 std::optional<int64_t> fewest_files(const Node& node) {
   std::optional<int64_t> fewest;
   for (const Node* link : links_before_files(node)) {
@@ -59,15 +59,15 @@ std::optional<int64_t> fewest_files(const Node& node) {
   return fewest;
 }
 
-// Do all links behind the files work on parts of them as on the whole?
+// Whether all links above the files yield the same examples from parts as from the whole.
 bool works_on_parts(const Node& node) {
   const auto links = links_before_files(node);
   return std::all_of(links.begin(), links.end(),
                      [](const Node* link) { return link->files() || link->works_on_parts(); });
 }
 
-// A worker's batches, then batches of no rows until all workers have had as many. To know how many
-// those are, it passes over the others' batches at the end of its own.
+// A worker's batches, followed by empty batches until all workers have had the same number. To find
+// out that number, it skims the other workers' batches at the end of its own.
 class EqualStepsStream : public Stream<Element> {
  public:
   using Parts = std::vector<NodePtr>;
@@ -109,13 +109,14 @@ class EqualStepsStream : public Stream<Element> {
   }
 
  private:
-  // Only when all own batches have been taken.
+  // Called only when all own batches have been taken.
   int64_t most_padding() {
     if (!most_padding_) {
       int64_t most = own_.taken();
       for (size_t k = 0; k < parts_.size(); ++k) {
         if (k == index_) continue;
-        if (parts_[k]->cardinality() == kInfiniteCardinality) {  // so are this one's empty batches
+        if (parts_[k]->cardinality() == kInfiniteCardinality) {  // this worker's empty batches are
+                                                                 // infinite, too
           most = INT64_MAX;
           break;
         }
@@ -171,7 +172,7 @@ class EqualSteps : public Node {
   }
 
  private:
-  std::vector<NodePtr> parts_;  // all workers'
+  std::vector<NodePtr> parts_;  // for all workers
   int64_t index_;
   ElementSpec spec_;
 };
@@ -214,7 +215,7 @@ WorkerShare by_records(const NodePtr& batches, int64_t count, int64_t index) {
           fmt::format("reads one of {} ranges of each file's records", count)};
 }
 
-// Can what lies behind the files' names be read in parts?
+// Whether the files' records can be divided.
 bool has_parts_of_records(const NodePtr& batches) {
   PartOfChain chain({WorkerPart::By::Records, 2, 0, std::make_shared<RecordCounts>()});
   chain.of(batches);
@@ -227,7 +228,7 @@ WorkerShare everything(const NodePtr& batches) {
                                size ? std::to_string(*size) : "an unknown size")};
 }
 
-// By files where each worker has one, else by records if it can be.
+// Divides by files if there is at least one per worker, otherwise by records if possible.
 WorkerShare by_policy(const NodePtr& batches, int64_t count, int64_t index) {
   const auto files = fewest_files(*batches);
   const bool too_few = files && *files < count;

@@ -68,11 +68,11 @@ std::optional<int64_t> examples_in(const std::optional<SplitSize>& size, const c
   const double share = std::get<double>(*size);
   check<InvalidArgument>(share > 0 && share < 1, "{}: expected a {} between 0 and 1, got {}.",
                          kSplitDataset, what, share);
-  // Halves become even numbers, as Python rounds.
+  // Rounds half to even, like Python.
   return static_cast<int64_t>(std::nearbyint(share * static_cast<double>(all)));
 }
 
-// How many examples the left and the right part have.
+// The numbers of examples in the left and the right part.
 std::pair<int64_t, int64_t> sizes_of(const SplitDatasetOptions& options, int64_t all) {
   check<InvalidArgument>(options.left_size || options.right_size,
                          "{}: expected left_size or right_size, got none.", kSplitDataset);

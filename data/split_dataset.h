@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dataset in two parts (keras.utils.split_dataset).
+// Splits a dataset in two (keras.utils.split_dataset).
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,26 @@
 
 namespace cornu::data {
 
-// How many examples a part has: a number of them, or a share between 0 and 1.
+// The size of a part: a number of examples, or a fraction between 0 and 1.
 using SplitSize = std::variant<int64_t, double>;
 
 struct SplitDatasetOptions {
-  std::optional<SplitSize> left_size = {};   // None: what right_size leaves
-  std::optional<SplitSize> right_size = {};  // None: what left_size leaves; one must be given
-  bool shuffle = false;                      // before they are divided
-  std::optional<int64_t> seed = {};          // with one, the parts are those that Keras gives
+  std::optional<SplitSize> left_size = {};   // nullopt: the remainder after right_size
+  std::optional<SplitSize> right_size = {};  // nullopt: the remainder after left_size; at least one
+                                             // is required
+  bool shuffle = false;                      // before splitting
+  std::optional<int64_t> seed = {};          // with a seed, the parts match Keras's
 };
 
-// The first examples and the last ones of one pass over a dataset, which are kept in memory.
-// Batches are taken apart, and made anew of each part's examples; what a map makes of batches are
-// elements like others, unless its rows are known to be theirs.
+// Splits one pass over a dataset, which is kept in memory, into its first and its last examples.
+// Batches are split into examples, which are batched again within each part. Elements that a map
+// makes of batches count as single elements, unless their rows are known to correspond to the
+// batches' rows.
 //
 //   auto [train, test] = data::split_dataset(dataset, {.left_size = 0.8});
 //
-// InvalidArgument for sizes that don't go together, for a part without examples, for batches
-// whose tensors differ in rows, and for a dataset that never ends. Reference:
+// Throws InvalidArgument for inconsistent sizes, for a part without examples, for batches whose
+// tensors have different numbers of rows, and for an infinite dataset. Reference:
 // keras.utils.split_dataset.
 std::pair<Dataset, Dataset> split_dataset(const Dataset& dataset,
                                           const SplitDatasetOptions& options);

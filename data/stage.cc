@@ -27,7 +27,8 @@ double seconds_of(int64_t nanoseconds) { return static_cast<double>(nanoseconds)
 
 std::string shown(const Node& node) { return printable(node.describe(), kLongestName); }
 
-// Of datasets that a function made of elements: their number isn't bounded, that of such names is.
+// Names the stage of a dataset made by a function: the number of such datasets isn't bounded, but
+// the number of these names is.
 std::string kind_of(const Node& node) {
   const std::string text = node.describe();
   return text.substr(0, text.find('('));
@@ -66,7 +67,7 @@ void Stage::begin_work(Workers who) {
 
 Stage* Stage::input(const std::optional<size_t>& index, const Node& node) {
   std::string name = index ? shown(node) : kind_of(node);
-  // Digits come before letters, so that inputs stand in their order.
+  // Digits sort before letters, so that inputs keep their order.
   std::string place = index ? fmt::format("{}/{:04}:{}", place_, *index, name)
                             : fmt::format("{}/f:{}", place_, name);
   const std::lock_guard lock(mutex_);
@@ -152,7 +153,7 @@ Statistics StatisticsHistory::statistics() const {
 StageTimer::StageTimer(Stage* stage, Kind kind) : stage_(stage), kind_(kind) {
   if (!stage_) return;
   outer_ = std::exchange(innermost_timer, this);
-  // What a map function does in a pass of its own is the map's work.
+  // Time spent by a map function in its own pass over another dataset counts as the map's work.
   inner_ = outer_ && outer_->stage_->pass() == stage_->pass();
   if (inner_ && outer_->works()) outer_->stage_->end_work(outer_->workers());
   if (works()) stage_->begin_work(workers());

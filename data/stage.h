@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the statistics of a pass are taken: each stage's streams are wrapped where they are opened
-// (Node::stream), and times are kept on a stack of each thread, so that a stage's own work is told
-// from that of its inputs. A pass that isn't measured has none of it.
+// Collects the statistics of a pass: each stage's streams are wrapped when they are opened
+// (Node::stream), and each thread keeps a stack of timers, so that a stage's own work is separated
+// from that of its inputs. A pass that isn't measured has no overhead.
 #pragma once
 
 #include <array>
@@ -21,18 +21,18 @@ namespace cornu::data {
 class Node;
 class Recorder;
 
-// Nanoseconds since some moment. Tests set one of their own; null: the machine's.
+// Nanoseconds since an unspecified epoch. Tests set their own clock; null restores the machine's.
 using StatisticsClock = int64_t (*)();
 void set_statistics_clock(StatisticsClock clock);
 int64_t statistics_now();
 
-// Is CORNU_DATA_STATS set to anything but nothing and 0?
+// Returns whether CORNU_DATA_STATS is set to anything but "" and "0".
 bool statistics_asked_for();
 
-// One transform in one pass, whose streams may be several (repeat opens one after another).
+// One transform in one pass; it may have several streams (repeat opens one after another).
 class Stage {
  public:
-  // `pass`: tells stages of one pass from those of others.
+  // `pass` distinguishes the stages of one pass from those of others.
   Stage(std::string name, std::string place, const Recorder* pass)
       : name_(std::move(name)), place_(std::move(place)), pass_(pass) {}
   Stage(const Stage&) = delete;
@@ -41,22 +41,23 @@ class Stage {
   enum class Time { Working, Input, Starved, Ahead };
   void add(Time kind, int64_t nanoseconds);
   void count_element() { elements_.fetch_add(1, std::memory_order_relaxed); }
-  // When an element was asked for, `fill` were made, and there was room for `size`.
+  // Records the buffer's state when an element was requested: `fill` elements were ready, with room
+  // for `size`.
   void count_buffer(int64_t fill, int64_t size);
-  // Threads at work are counted apart from those that take elements: who takes what others make
-  // isn't one more.
+  // Threads that compute elements are counted separately from those that take them, since a thread
+  // that only takes elements made by others adds no parallelism.
   enum class Workers { Takers, Makers };
   void begin_work(Workers who);
   void end_work(Workers who) {
     at_work_[static_cast<size_t>(who)].fetch_sub(1, std::memory_order_relaxed);
   }
 
-  // The stage of an input (`index`; nullopt for a dataset that a function gave), made when it is
-  // first asked for. Thread-safe.
+  // Returns the stage of an input (`index`; nullopt for a dataset returned by a function), creating
+  // it on first use. Thread-safe.
   Stage* input(const std::optional<size_t>& index, const Node& node);
 
   const Recorder* pass() const { return pass_; }
-  // This stage's row and, before it, those of its inputs.
+  // Appends the rows of its inputs, then this stage's own row.
   void collect(int64_t depth, std::vector<StageStatistics>& rows) const;
 
  private:
@@ -71,7 +72,7 @@ class Stage {
   std::atomic<int64_t> asked_ = 0;
   std::atomic<int64_t> buffer_size_ = 0;
   std::array<std::atomic<int64_t>, 2> at_work_ = {};  // by Workers
-  std::atomic<int64_t> most_at_work_ = 0;             // of either
+  std::atomic<int64_t> most_at_work_ = 0;             // the maximum of either
 
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Stage>> inputs_;  // guarded by mutex_, in the order of their places
@@ -84,7 +85,7 @@ class Recorder {
   Stage* last() { return &last_; }
   Statistics statistics() const;
 
-  // While this lives, the consumer waits for an element.
+  // Marks the time during which the consumer waits for an element.
   class [[nodiscard]] Wait {
    public:
     explicit Wait(Recorder& recorder);
@@ -104,27 +105,28 @@ class Recorder {
   std::atomic<int64_t> waited_ = 0;
 };
 
-// Of all passes over a dataset's handle: those that have ended, and those that go on. Thread-safe.
+// All passes over a dataset's handle, finished and running. Thread-safe.
 class StatisticsHistory {
  public:
   void begin(std::shared_ptr<const Recorder> pass);
-  bool end(const std::shared_ptr<const Recorder>& pass);  // false: it has ended before
+  bool end(const std::shared_ptr<const Recorder>& pass);  // false if it ended before
   Statistics statistics() const;
 
  private:
   mutable std::mutex mutex_;
-  Statistics ended_;  // guarded by mutex_, as all below
+  Statistics ended_;  // guarded by mutex_, like all below
   std::vector<std::shared_ptr<const Recorder>> live_;
 };
 
-// Measures what the calling thread does for a stage until it ends. Without a stage, nothing.
+// Attributes the calling thread's time to a stage during the timer's lifetime. No-op without a
+// stage.
 class [[nodiscard]] StageTimer {
  public:
   enum class Kind {
-    Next,     // gives an element: work, but for what is measured within
-    Work,     // the same on a thread of the stage's own
-    Starved,  // the consumer waits for what is made ahead
-    Ahead,    // a thread of the stage's own waits for room
+    Next,     // returns an element: counts as work, except for what nested timers measure
+    Work,     // the same, on a thread owned by the stage
+    Starved,  // the consumer waits for elements that are made in advance
+    Ahead,    // a thread owned by the stage waits for room in the buffer
   };
   StageTimer(Stage* stage, Kind kind);
   ~StageTimer();
@@ -140,9 +142,9 @@ class [[nodiscard]] StageTimer {
   Stage* stage_;
   Kind kind_;
   StageTimer* outer_ = nullptr;
-  bool inner_ = false;  // its time is no work of the outer one's stage
+  bool inner_ = false;  // its time isn't work of the outer timer's stage
   int64_t start_ = 0;
-  int64_t within_ = 0;  // measured by timers within this one
+  int64_t within_ = 0;  // time measured by nested timers
 };
 
 template <class Item>
@@ -166,7 +168,7 @@ class MeasuredStream : public streams::Stream<Item> {
 
  private:
   streams::StreamPtr<Item> stream_;
-  Stage* stage_;  // the pass's, which outlives it
+  Stage* stage_;  // owned by the pass, which outlives the stream
 };
 
 }  // namespace cornu::data

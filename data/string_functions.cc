@@ -6,7 +6,7 @@
 namespace cornu::data {
 namespace strings {
 
-// The arguments of each function, named once for both directions.
+// Lists the arguments of each function, once for both directions.
 template <class Fields>
 void visit_fields(Fields& fields, SplitOptions& options) {
   fields("sep", options.sep);
@@ -36,7 +36,7 @@ template <class Fields>
 void visit_fields(Fields&, NoArguments&) {}
 
 struct OneText {
-  std::string text;  // an encoding, a unit, a pattern
+  std::string text;  // an encoding, a unit or a pattern
 };
 template <class Fields>
 void visit_fields(Fields& fields, OneText& arguments) {
@@ -75,7 +75,7 @@ void visit_fields(Fields& fields, TypeArgument& arguments) {
   fields("out_type", arguments.out_type);
 }
 
-// The table of all: a name, the arguments' type, the call.
+// A table of all functions: the name, the type of the arguments, and the call.
 struct Split {
   static constexpr const char* kName = "strings.split";
   using Arguments = SplitOptions;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of strings as objects, which travel with a dataset.
+// String functions as objects, which can be serialized with a dataset.
 #pragma once
 
 #include <functional>
@@ -14,11 +14,12 @@ class LinkWriter;
 
 namespace strings {
 
-// A function of one tensor of strings. A map that is one (and not a lambda that calls it) can be
-// serialized, since the other process has it, too:
+// A function of one string tensor. A map whose function is such an object (and not a lambda that
+// calls it) can be serialized, since the other process has the function, too:
 //
-//   auto words =
-//   lines.map(strings::functions::lower()).map(strings::functions::split()).map(table);
+//   auto words = lines.map(strings::functions::lower())
+//                    .map(strings::functions::split())
+//                    .map(table);
 class StringFunction {
  public:
   using Call = std::function<Tensor(const Tensor&)>;
@@ -33,7 +34,7 @@ class StringFunction {
   Write write_;
 };
 
-// Each gives what strings:: and data:: functions of its name give, with these arguments.
+// Each binds the given arguments to the function of the same name in strings:: or data::.
 namespace functions {
 
 StringFunction split(const SplitOptions& options = {});

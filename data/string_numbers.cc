@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions between strings and other things: patterns, numbers, files and tables.
+// Functions that relate strings to other things: patterns, numbers, files and tables.
 #include <locale.h>
 #include <re2/re2.h>
 
@@ -57,7 +57,7 @@ void check_format(const AsStringOptions& options, DType dtype) {
                          options.width, options.precision);
 }
 
-// printf's format up to the letters of the type.
+// printf's format without the conversion specifier.
 std::string format_of(const AsStringOptions& options) {
   std::string format = "%" + options.fill;
   if (options.width >= 0) format += std::to_string(options.width);
@@ -65,7 +65,7 @@ std::string format_of(const AsStringOptions& options) {
   return format;
 }
 
-// printf's point is the locale's: C's, while this lives.
+// Sets the C locale for its lifetime, since printf uses the locale's decimal point.
 class CLocaleScope {
  public:
   CLocaleScope() : before_(uselocale(c())) {}
@@ -167,7 +167,7 @@ Tensor read_file(const Tensor& filename) { return read_file(filename.item<std::s
 
 struct StaticHashTable::State {
   DType key_type = DType::String;
-  Tensor values;  // the default last
+  Tensor values;  // followed by the default
   std::unordered_map<std::string, int64_t> text_rows;
   std::unordered_map<int64_t, int64_t> number_rows;
 
@@ -187,7 +187,7 @@ DType key_type_of(const Tensor& keys) {
   return dtype == DType::Int32 ? DType::Int64 : dtype;
 }
 
-// Calls `use` with each key, a string or an int64.
+// Calls `use` for each key, a string or an int64.
 template <class F>
 void each_key(const Tensor& keys, F use) {
   const Tensor host = keys.host();
@@ -207,7 +207,7 @@ void append_row(Tensor& table, const Tensor& column, const Tensor& last) {
   *end = last.data<T>()[0];
 }
 
-// A column with one more row.
+// Returns `column` with one row appended.
 Tensor appended(const Tensor& column, const Tensor& last) {
   Tensor table = Tensor::empty({column.num_elements() + 1}, column.dtype());
   if (column.dtype() == DType::String) {
@@ -218,7 +218,7 @@ Tensor appended(const Tensor& column, const Tensor& last) {
   return table;
 }
 
-// One value in the table's type.
+// A single value, converted to the table's type.
 Tensor default_row(const Tensor& value, DType dtype) {
   const bool numbers = value.dtype() != DType::String && dtype != DType::String;
   check<InvalidArgument>(
@@ -269,7 +269,7 @@ StaticHashTable::StaticHashTable(const Tensor& keys, const Tensor& values,
 
 namespace {
 
-// The keys of rows in ascending order, which are given to `use` with their rows.
+// Calls `use` with each key and its row, in the order of rows.
 template <class Keys, class Use>
 void keys_by_row(const Keys& keys, Use use) {
   std::vector<std::pair<int64_t, const typename Keys::key_type*>> sorted;

@@ -17,7 +17,7 @@ void check_unit(const std::string& unit, const char* who) {
                          who, unit);
 }
 
-// As TensorFlow has it: after the last allowed split comes the rest, whatever it is.
+// As in TensorFlow: the text after the last allowed split is the last part, whatever it contains.
 std::vector<std::string_view> parts_at_white(std::string_view text, int64_t most) {
   std::vector<std::string_view> parts;
   const auto trim = [&] {
@@ -47,7 +47,7 @@ std::vector<std::string_view> parts_at(std::string_view text, std::string_view s
   return parts;
 }
 
-// What `parts` gives of each string, along a new last axis, filled up with "".
+// Applies `parts` to each string and puts the results along a new last axis, padded with "".
 template <class F>
 Tensor parts_of_each(const Tensor& input, const char* who, const F& parts) {
   std::vector<decltype(parts(std::string()))> rows;
@@ -156,7 +156,7 @@ Tensor reduce_join(const Tensor& inputs, const ReduceJoinOptions& options) {
                          "strings::reduce_join: expected an axis of {} to {}, got {}.", -rank,
                          rank - 1, given);
   const int64_t axis = given < 0 ? given + rank : given;
-  // (before, along, behind), of which the middle goes.
+  // (before, along, behind); the axis in the middle is removed.
   int64_t before = 1, along = inputs.num_elements(), behind = 1;
   std::vector<int64_t> dims;
   for (int64_t i = 0; i < rank; ++i) {

@@ -10,19 +10,20 @@
 
 namespace cornu::data {
 
-// A tensor, a tuple of structures, or a dictionary of them, to any depth: tf.data's nested
-// structures. Tensors are numbered from left to right, in the order in which they are given
-// (dictionaries keep theirs).
+// A tensor, a tuple of structures, or a dictionary of structures, nested to any depth: tf.data's
+// nested structures. Tensors are numbered from left to right, in the order in which they are given
+// (dictionaries keep their order).
 class Structure {
  public:
   enum class Kind { Tensor, Tuple, Dict };
 
   Structure() = default;  // a single tensor
-  // A child that is a tuple of one is what that consists of.
+  // A child that is a tuple of one member is replaced by that member.
   static Structure tuple(std::vector<Structure> children);
-  // What has these components: a tuple, or the only one where that is no tuple itself.
+  // The structure with these components: a tuple, or the only component if that isn't a tuple
+  // itself.
   static Structure of_components(std::vector<Structure> components);
-  // InvalidArgument for a name that comes twice.
+  // Throws InvalidArgument for duplicate names.
   static Structure dict(std::vector<std::pair<std::string, Structure>> children);
 
   Kind kind() const { return kind_; }
@@ -30,23 +31,23 @@ class Structure {
   const std::vector<std::string>& names() const { return names_; }  // of a dictionary's children
   size_t num_tensors() const { return num_tensors_; }
 
-  // What a tuple consists of; a tensor and a dictionary are one component, themselves.
+  // The members of a tuple; a tensor or a dictionary is a single component, itself.
   size_t num_components() const { return kind_ == Kind::Tuple ? children_.size() : 1; }
   const Structure& component(size_t index) const {
     return kind_ == Kind::Tuple ? children_[index] : *this;
   }
-  // Where the tensors of a component begin.
+  // The index of the first tensor of a component.
   size_t offset(size_t component) const;
 
-  // The names of the tensors: those of dictionaries on the way to each, joined by '/'. Empty where
-  // a tensor is in no dictionary.
+  // The names of the tensors: the dictionary keys on the path to each, joined by '/'. Empty if some
+  // tensor isn't in a dictionary.
   std::vector<std::string> tensor_names() const;
 
-  // The same around a structure in place of each tensor.
+  // Replaces each tensor by a structure.
   using LeafStructure = std::function<Structure(size_t tensor)>;
   Structure with_leaves(const LeafStructure& leaf) const { return with_leaves(leaf, 0); }
 
-  // With what `leaf` says of each tensor: "({image: …, hint: …}, …)".
+  // The structure as text, with `leaf(i)` for each tensor: "({image: …, hint: …}, …)".
   std::string to_string(const std::function<std::string(size_t tensor)>& leaf) const;
 
   friend bool operator==(const Structure&, const Structure&) = default;

@@ -48,7 +48,8 @@ class LineStream : public PlacedTextStream {
   Json save() const override { return until_damage_.is_damaged() ? Json() : file_.position(0); }
   void restore(const Json& state) override { file_.go_to(state); }
   int64_t place() const override { return start_; }
-  // Behind the end of the line before, unless the file was changed.
+  // Seeks to the end of the previous line, to verify that the line begins at `place` (unless the
+  // file has changed).
   void go_to_place(int64_t place) override {
     until_damage_.begin_anew();
     file_.seek(std::max<int64_t>(place - 1, 0));
@@ -62,7 +63,7 @@ class LineStream : public PlacedTextStream {
   }
 
  private:
-  // Gives the next line to `use`, piece by piece. False at the end of the file.
+  // Passes the next line to `use`, piece by piece. Returns false at the end of the file.
   template <class F>
   bool read_line(F use) {
     start_ = static_cast<int64_t>(file_.offset());
@@ -80,7 +81,7 @@ class LineStream : public PlacedTextStream {
 
   InputFile file_;
   UntilDamage until_damage_;
-  int64_t start_ = 0;  // of the line
+  int64_t start_ = 0;  // offset of the current line
 };
 
 struct RecordLengths {
@@ -145,7 +146,7 @@ class FixedLengthStream : public PlacedTextStream {
   InputFile file_;
   UntilDamage until_damage_;
   RecordLengths lengths_;
-  int64_t start_ = 0;  // of the record
+  int64_t start_ = 0;  // offset of the current record
 };
 
 }  // namespace

@@ -79,7 +79,7 @@ TFRecordWriter::TFRecordWriter(const std::filesystem::path& path,
 TFRecordWriter::TFRecordWriter(TFRecordWriter&&) noexcept = default;
 
 TFRecordWriter::~TFRecordWriter() {
-  // An error that ends it half-way leaves what was there before.
+  // If an error ends writing halfway, an existing file is left unchanged.
   if (!state_ || std::uncaught_exceptions() > state_->exceptions) return;
   try {
     close();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TFRecord files: records of bytes, each with checksums.
+// TFRecord files: sequences of binary records with checksums.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ namespace cornu::data {
 
 struct TFRecordOptions {
   std::string compression_type = "";        // or "GZIP", "ZLIB"
-  std::optional<int64_t> buffer_size = {};  // bytes read at a time; none, 0: 256 KiB
-  // n: n files are read at a time, each on a thread of its own, and give a record each in turn;
-  // kAutotune: file after file, on a thread that works ahead. None: on the thread that iterates.
+  std::optional<int64_t> buffer_size = {};  // bytes read at a time; nullopt or 0: 256 KiB
+  // n: n files are read at a time, each on its own thread, taking one record from each in turn;
+  // kAutotune: one file after another, on a prefetch thread. nullopt: on the iterating thread.
   std::optional<int64_t> num_parallel_reads = {};
 };
 
@@ -26,35 +26,36 @@ struct TFRecordOptions {
 //
 //   auto records = data::TFRecordDataset({"a.tfrecord", "b.tfrecord"});
 //
-// skip(), and so a restored position, reads no payloads where files aren't compressed. Errors are
-// thrown by the iterator where the file is reached: NotFound when there is none; DataLoss, with the
-// file, the record's number, its place and checksums, for a damaged or truncated one. A length in a
-// damaged file never takes more memory than the file has bytes. Reference: tf.data.TFRecordDataset.
+// If files aren't compressed, skip(), and thus restoring a position, reads no payloads. Errors are
+// thrown by the iterator when the file is reached: NotFound when it doesn't exist; DataLoss, with
+// the file, the record's index, its offset and checksums, when it is damaged or truncated. A wrong
+// length in a damaged file never causes more memory to be allocated than the file has bytes.
+// Reference: tf.data.TFRecordDataset.
 Dataset TFRecordDataset(const FileNames& filenames, const TFRecordOptions& options = {});
 
 struct TFRecordWriterOptions {
   std::string compression_type = "";              // or "GZIP", "ZLIB"
-  std::optional<int64_t> compression_level = {};  // 0 (none) to 9 (best); none: zlib's default
+  std::optional<int64_t> compression_level = {};  // 0 (none) to 9 (best); nullopt: zlib's default
 };
 
-// Writes a TFRecord file. It appears under its name, whole, when it is closed
-// (write_file_atomically says how, and which errors there are): a program that dies leaves what was
-// there before. Used by one thread at a time. Reference: tf.io.TFRecordWriter.
+// Writes a TFRecord file. The complete file appears under its name when it is closed (see
+// write_file_atomically for details and errors); if the program dies, an existing file is left
+// unchanged. Must be used by one thread at a time. Reference: tf.io.TFRecordWriter.
 class TFRecordWriter {
  public:
   explicit TFRecordWriter(const std::filesystem::path& path,
                           const TFRecordWriterOptions& options = {});
-  // Closes, unless an exception is on its way: then the file isn't put in place. What goes wrong is
-  // logged, so call close() to know.
+  // Closes the file, unless an exception is propagating: then the file isn't put in place. Errors
+  // are only logged; call close() to detect them.
   ~TFRecordWriter();
   TFRecordWriter(TFRecordWriter&&) noexcept;
   TFRecordWriter& operator=(TFRecordWriter&&) = delete;
 
-  // Appends a record. FailedPrecondition after close(), and of a writer that was moved from.
+  // Appends a record. Throws FailedPrecondition after close(), and for a moved-from writer.
   void write(std::string_view record);
-  // Gives what was written to the system.
+  // Passes buffered data to the operating system.
   void flush();
-  // Ends the file and puts it in place. Later calls do nothing.
+  // Completes the file and puts it in place. Further calls are no-ops.
   void close();
 
  private:

@@ -17,12 +17,12 @@ constexpr const char* kTimeseries = "timeseries_dataset_from_array";
 
 struct Series {
   Tensor data;     // [start_index, end_index)
-  Tensor targets;  // the same, or undefined
+  Tensor targets;  // the same range, or undefined
   int64_t length;  // of a window
   int64_t rate;
 };
 
-// The windows that begin at given steps.
+// The windows that begin at the given steps.
 class SeriesWindows : public Node {
  public:
   // `starts`: int64 () or (batch).
@@ -129,7 +129,7 @@ Dataset timeseries_dataset_from_array(const Tensor& data, const Tensor& targets,
   check_numbers(steps, sequence_length, options);
   const int64_t start = options.start_index.value_or(0);
   const int64_t end = options.end_index.value_or(steps);
-  // The product is below steps^2, and both are of an array that is there.
+  // The product is below steps^2, and steps is the size of an existing array.
   int64_t count = end - start - saturating_product(sequence_length - 1, options.sampling_rate);
   Series series{data.host().rows(start, end), {}, sequence_length, options.sampling_rate};
   if (targets.defined()) {

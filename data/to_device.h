@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements that lie on a device (tf.data.experimental).
+// Moves elements to a device (tf.data.experimental).
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace cornu::data {
 // For Dataset::apply.
 using DatasetTransform = std::function<Dataset(const Dataset&)>;
 
-// Copies the tensors of each element to `device` ("GPU:0"): the last transform but for prefetch,
-// since the others bring elements back to the host. For a CPU nothing is copied: all share the
-// host's memory, and Tensor::device() is CPU:0 of all that lies there, after "CPU:1", too.
-// Strategies bring batches to their devices by themselves; this is for loops of one's own.
-// InvalidArgument for datasets with strings, and where there is no such device. Reference:
+// Copies the tensors of each element to `device` ("GPU:0"). Must be the last transform, except for
+// prefetch, since the others move elements back to the host. For a CPU, nothing is copied: all CPU
+// devices share the host's memory, and Tensor::device() is CPU:0 for everything there, even for
+// "CPU:1". Strategies copy batches to their devices themselves; this transform is for custom loops.
+// Throws InvalidArgument for datasets with strings, and when the device doesn't exist. Reference:
 // tf.data.experimental.copy_to_device.
 DatasetTransform copy_to_device(std::string_view device);
 
-// The same on a thread, up to `buffer_size` elements ahead:
+// Like copy_to_device, but on a background thread, up to `buffer_size` elements in advance:
 //
 //   auto batches = dataset.batch(64).apply(data::prefetch_to_device("GPU:0"));
 //

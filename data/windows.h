@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Dataset::window gives.
+// The result of Dataset::window.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ namespace cornu::data {
 class Dataset;
 class WindowSource;
 
-// Windows over a dataset: each is a finite dataset of its own. (tf.data gives a tuple of datasets
-// where elements are tuples; here a window is one dataset of such tuples.)
+// Windows over a dataset, each of which is a finite dataset. (tf.data yields a tuple of datasets if
+// elements are tuples; here a window is one dataset of such tuples.)
 //
 //   auto threes = Dataset::range(9).window(3).flat_map(
 //       [](const Dataset& window) { return window.batch(3); });
@@ -28,16 +28,16 @@ class Windows {
  public:
   explicit Windows(std::shared_ptr<const WindowSource> source) : source_(std::move(source)) {}
 
-  // The elements of the datasets that `f` makes of the windows, one window after another. See
+  // Maps each window to a dataset with `f` and concatenates the elements of these datasets. See
   // Dataset::flat_map.
   Dataset flat_map(std::function<Dataset(const Dataset& window)> f,
                    const FlatMapOptions& options = {}) const;
-  // An element of each window: `w.reduce(…)`, `w.batch(3).get_single_element()`. It runs on the
-  // host, as flat_map's function does.
+  // Maps each window to an element: `w.reduce(…)`, `w.batch(3).get_single_element()`. `f` runs on
+  // the host, like flat_map's function.
   Dataset map(std::function<Element(const Dataset& window)> f,
               const FlatMapOptions& options = {}) const;
 
-  // How many there are; as Dataset::cardinality.
+  // The number of windows; see Dataset::cardinality.
   std::optional<int64_t> cardinality() const;
 
   class Cursor;

@@ -8,12 +8,13 @@ namespace cornu::datasets::cats_vs_dogs {
 
 using LoadOptions = PictureSetOptions;
 
-// 23,262 JPEGs: 0 cat, 1 dog (tfds.load("cats_vs_dogs"), but in order); without as_supervised also
-// "image/filename", a string. The archive is kagglecatsanddogs_5340.zip, whose files are read one
-// by one. 1,738 of them that don't begin as JFIF files do are left out, as there: to find them,
-// each is read once here, which takes some seconds.
+// 23,262 JPEGs: 0 cat, 1 dog (tfds.load("cats_vs_dogs"), but in order); without as_supervised,
+// elements also have "image/filename", a string. The archive is kagglecatsanddogs_5340.zip, whose
+// files are read individually. As in tfds, 1,738 files that don't begin with a JFIF header are
+// skipped; to find them, load() reads every file once, which takes a few seconds.
 //
-// NotFound, naming every place, when it is nowhere; DataLoss when the archive is damaged.
+// Throws NotFound, listing all the locations, when the archive isn't found; DataLoss when it is
+// damaged.
 PictureSet load(const LoadOptions& options = {});
 
 }  // namespace cornu::datasets::cats_vs_dogs

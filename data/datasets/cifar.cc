@@ -16,11 +16,11 @@ constexpr int64_t kSide = 32;
 constexpr int64_t kPixels = kSide * kSide;
 
 struct CifarBatch {
-  Tensor data;  // uint8 (n, 3072): all red values, then all green ones, then all blue ones
+  Tensor data;  // uint8 (n, 3072): all red values, then green, then blue
   std::vector<int64_t> labels;
 };
 
-// The members that are asked for, by name.
+// The requested members by name.
 using CifarBatches = std::map<std::string, CifarBatch>;
 
 CifarBatch read_batch(data::TarReader& tar, const std::string& place,
@@ -37,7 +37,7 @@ CifarBatch read_batch(data::TarReader& tar, const std::string& place,
   return result;
 }
 
-// Channels last.
+// Converts images to channels-last.
 void interleave(std::span<const uint8_t> from, std::span<uint8_t> to) {
   for (size_t image = 0; image < from.size(); image += kChannels * kPixels) {
     for (size_t channel = 0; channel < kChannels; ++channel) {

@@ -32,7 +32,7 @@ fs::path find_dataset_file(const DatasetFile& file, const FileOptions& options) 
   std::string looked;
   for (const fs::path& place : places) {
     const bool there = fs::is_regular_file(place, error);
-    // What is in the cache is checked by get_file, which may replace it.
+    // Files in the cache are verified by get_file, which may replace them.
     const bool for_get_file = options.download && place == places.back();
     if (there && !for_get_file) return place;
     if (!there) looked += fmt::format("\n  {}: no such file", place.string());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding the one file of a data set. Internal to the data sets.
+// Finds the file of a data set. Internal to the data sets.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace cornu::datasets {
 
-// Where Keras keeps most of its data sets.
+// Where Keras hosts most of its data sets.
 inline constexpr const char* kKerasFolder =
     "https://storage.googleapis.com/tensorflow/tf-keras-datasets/";
 
@@ -20,10 +20,11 @@ struct DatasetFile {
   const char* hash;    // sha256 or md5
 };
 
-// As FileOptions says.
+// Looks for the file, or downloads it, as documented for FileOptions.
 std::filesystem::path find_dataset_file(const DatasetFile& file, const FileOptions& options);
 
-// The URL of the folder to download from: `folder`, or what the environment says, ending in '/'.
+// The URL of the folder to download from: `folder`, or the value of the environment variable, with
+// a trailing '/'.
 std::string download_folder(const char* variable, const std::string& folder);
 
 }  // namespace cornu::datasets

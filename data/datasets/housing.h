@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the housing data sets have in common. Internal to the data sets.
+// Common parts of the housing data sets. Internal to the data sets.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace cornu::datasets {
 
-// x and y of a .npz file (of their first `rows`, where given), shuffled and split. DataLoss when
-// they differ in number.
+// Reads x and y from a .npz file (only the first `rows`, if given), shuffled and split. Throws
+// DataLoss when their numbers differ.
 Splits load_housing(const std::filesystem::path& path, std::optional<int64_t> rows,
                     double test_split, int64_t seed);
 

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Images and labels of the training set, then of the test set.
+// Training images and labels, then test images and labels.
 constexpr std::array<const char*, 4> kFiles = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
                                                "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
 
@@ -39,7 +39,7 @@ std::vector<fs::path> folders(const IdxDataset& dataset, const FileOptions& opti
   return result;
 }
 
-// The four files in `folder`, or nothing and why.
+// The four files in `folder`, or nullopt with the reason in `why`.
 std::optional<Paths> find_in(const fs::path& folder, std::string& why) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
@@ -84,7 +84,7 @@ Paths download_all(const IdxDataset& dataset) {
   return paths;
 }
 
-// The archive of the same arrays, as Keras distributes them; empty where there is none.
+// The archive of the same arrays, as distributed by Keras; empty if there is none.
 fs::path archive_in(const fs::path& place, const std::string& name) {
   if (name.empty()) return {};
   std::error_code error;

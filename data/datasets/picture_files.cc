@@ -35,7 +35,7 @@ std::string member_of(const fs::path& archive, const std::string& name) {
   return fmt::format("{}: member '{}'", archive.string(), name);
 }
 
-// Readers are for one thread each: there are as many as ever read at a time.
+// A reader can be used by one thread at a time; there are as many as have been in use concurrently.
 class ZipStore : public FileStore {
  public:
   explicit ZipStore(fs::path archive) : archive_(std::move(archive)) {
@@ -102,7 +102,7 @@ struct Picture {
   int64_t label = 0;
 };
 
-// The pictures of a set, ordered by label and name.
+// The images of a set, ordered by label and name.
 struct Pictures {
   std::unique_ptr<FileStore> store;
   std::vector<Picture> list;
@@ -131,7 +131,7 @@ struct Pictures {
   }
 };
 
-// Where the archive was unpacked into: the folder of the classes; empty when that isn't there.
+// The folder with the class folders, if the archive was extracted there; otherwise empty.
 fs::path unpacked_folder(const PictureSetDefinition& definition, const fs::path& path) {
   for (const fs::path& folder : {path, path / definition.root}) {
     const bool has_all =
@@ -144,8 +144,8 @@ fs::path unpacked_folder(const PictureSetDefinition& definition, const fs::path&
   return {};
 }
 
-// Whether a JPEG has its end marker. Before the second half of a file that was cut off it may have
-// that of a small picture within.
+// Whether a JPEG has its end marker. In the first half of a truncated file, there may be the end
+// marker of an embedded thumbnail.
 bool has_end(std::span<const std::byte> file) {
   for (size_t i = file.size(); i-- > file.size() / 2 + 1;) {
     if (file[i - 1] == std::byte{0xff} && file[i] == std::byte{0xd9}) return true;
@@ -153,7 +153,7 @@ bool has_end(std::span<const std::byte> file) {
   return false;
 }
 
-// Which class a file is of, by the folder that it lies in; -1: none.
+// The class of a file, determined by its folder; -1: none.
 int64_t label_of(const PictureSetDefinition& definition, const std::string& name) {
   const fs::path path(name);
   if (lower_case(path.extension().string()) != ".jpg") return -1;

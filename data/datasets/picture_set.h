@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data sets of pictures in files, each of its own size, as tensorflow_datasets gives them.
+// Data sets of image files of varying sizes, as in tensorflow_datasets.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +12,29 @@
 
 namespace cornu::datasets {
 
-// Where the pictures are: in the archive as it is distributed, which is never unpacked to the disk
-// (looked for, and downloaded, as FileOptions says), or in a folder that it was unpacked into.
+// Where the images are: in the archive as it is distributed, which is never extracted to disk
+// (looked up and downloaded as documented for FileOptions), or in a folder that it was extracted
+// to.
 struct PictureSetOptions {
-  std::filesystem::path path = {};  // the archive, a folder that has it, or the unpacked folder
-  bool download = true;             // when it is nowhere
+  std::filesystem::path path = {};  // the archive, a folder that contains it, or the extracted
+                                    // folder
+  bool download = true;             // if it isn't found
   bool as_supervised = false;       // pairs (image, label) instead of dictionaries
 };
 
 struct PictureSetInfo {
-  std::vector<std::string> class_names;   // of the labels 0, 1, …
-  std::vector<int64_t> class_counts;      // pictures of each
-  std::map<std::string, int64_t> splits;  // pictures of each: "train" is all there is
-  int64_t num_skipped = 0;                // files that are no pictures, and left out
+  std::vector<std::string> class_names;   // names of the labels 0, 1, …
+  std::vector<int64_t> class_counts;      // number of images per class
+  std::map<std::string, int64_t> splits;  // number of images per split: "train" is the only one
+  int64_t num_skipped = 0;                // files that were skipped because they aren't valid
+                                          // images
 };
 
 //   auto [train, info] = datasets::tf_flowers::load({.as_supervised = true});
 struct PictureSet {
-  // {image: uint8 (height, width, 3), label: int64 ()}, ordered by class and name: shuffle it.
-  // Files are read and decoded when their element is asked for, on several threads; DataLoss there
-  // for one that is damaged.
+  // {image: uint8 (height, width, 3), label: int64 ()}, ordered by class and name, so shuffle it.
+  // Files are read and decoded on several threads when their element is requested, which throws
+  // DataLoss for a damaged file.
   data::Dataset train;
   PictureSetInfo info;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the built-in data sets are given as, and where they are taken from.
+// The types returned by the built-in data sets, and where their files are looked up.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Splits {
   Examples test;
 };
 
-// Texts as numbers of words, of any lengths, and their labels.
+// Texts as lists of word indices, of varying lengths, and their labels.
 struct Sequences {
   std::vector<std::vector<int64_t>> x;
   Tensor y;
@@ -30,14 +30,14 @@ struct SequenceSplits {
   Sequences test;
 };
 
-// A data set of one file is taken from the first place that has the file: `path` (the file itself,
-// or a folder that has it), $CORNU_DATASETS, and cache_directory()/datasets. Otherwise it is
-// downloaded into the last one, from where Keras gets it (or from $CORNU_DATASETS_URL, the URL of a
-// folder), and checked against Keras's hash. NotFound, naming every place, when it is nowhere;
+// The file of a data set is looked up in `path` (the file itself, or a folder that contains it),
+// $CORNU_DATASETS, and cache_directory()/datasets. If it isn't found, it is downloaded into the
+// last one, from the same URL as in Keras (or from $CORNU_DATASETS_URL, the URL of a folder), and
+// verified against Keras's hash. Throws NotFound, listing all the locations, when it isn't found;
 // DataLoss, naming the file, when it is damaged.
 struct FileOptions {
-  std::filesystem::path path = {};  // to look in first; empty: none
-  bool download = true;             // when the file is nowhere
+  std::filesystem::path path = {};  // location to look in first; empty: none
+  bool download = true;             // if the file isn't found
 };
 
 }  // namespace cornu::datasets

@@ -15,9 +15,9 @@ namespace cornu::datasets {
 namespace {
 
 constexpr int64_t kSize = 28;
-constexpr uint64_t kTestStream = uint64_t{1} << 32;  // test examples are numbered from here
+constexpr uint64_t kTestStream = uint64_t{1} << 32;  // indices of test examples start here
 
-// In the unit square, y downwards.
+// In the unit square, with y pointing down.
 struct Point {
   float x;
   float y;
@@ -25,7 +25,7 @@ struct Point {
 using Stroke = std::vector<Point>;
 using Glyph = std::vector<Stroke>;
 
-// Part of an ellipse; degrees, 0 to the right, 90 downwards.
+// An elliptical arc; angles in degrees, 0 to the right, 90 down.
 Stroke arc(Point center, float rx, float ry, float from, float to) {
   constexpr int kParts = 14;
   Stroke stroke;
@@ -59,7 +59,7 @@ const std::array<Glyph, 10>& glyphs() {
   return table;
 }
 
-// One hand: how it places, slants and bends what it draws.
+// A handwriting: how it positions, slants and bends strokes.
 class Hand {
  public:
   explicit Hand(PhiloxEngine& random) {
@@ -80,13 +80,13 @@ class Hand {
 
   // In pixels.
   Point place(Point p) const {
-    constexpr float kWaves = 5.0f;  // radians over the image: bends, not wiggles
+    constexpr float kWaves = 5.0f;  // radians across the image: for bends, not wiggles
     const float u = p.x - 0.5f + bend_.x * std::sin(kWaves * p.y + phase_.x);
     const float v = p.y - 0.5f + bend_.y * std::sin(kWaves * p.x + phase_.y);
     return {kSize * (0.5f + shift_.x + xx_ * u + xy_ * v),
             kSize * (0.5f + shift_.y + yx_ * u + yy_ * v)};
   }
-  float pen() const { return pen_; }  // half the width of a line, in pixels
+  float pen() const { return pen_; }  // half the line width in pixels
 
  private:
   float xx_, xy_, yx_, yy_;
@@ -105,7 +105,7 @@ float distance(Point p, Point a, Point b) {
   return std::hypot(p.x - a.x - t * dx, p.y - a.y - t * dy);
 }
 
-// A line with soft edges; where lines cross the darker one counts.
+// Draws an antialiased line; where lines cross, the darker value counts.
 void draw_line(Point a, Point b, float pen, std::span<uint8_t> image) {
   const float reach = pen + 1;
   auto pixel = [](float at) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drawn digits, for programs and tests that must run without a download.
+// Generated digits, for programs and tests that must run without a download.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,11 @@ struct SyntheticDigitsOptions {
   int64_t seed = 0;
 };
 
-// Synthetic: digits drawn by a program, not by hand, in the shapes and types of MNIST: x uint8
-// (n, 28, 28), y uint8 (n). Strokes vary in place, slant, size, width and curvature. Much easier
-// than MNIST: accuracies on the two must not be compared. The same options give the same images; an
-// example doesn't depend on how many there are. InvalidArgument for counts below 0.
+// Synthetic data: digits drawn by a program, not by hand, with the shapes and types of MNIST: x
+// uint8 (n, 28, 28), y uint8 (n). Strokes vary in position, slant, size, width and curvature. Much
+// easier than MNIST: accuracies on the two must not be compared. The same options give the same
+// images; an example doesn't depend on how many there are. Throws InvalidArgument for negative
+// counts.
 Splits synthetic_digits(const SyntheticDigitsOptions& options = {});
 
 }  // namespace cornu::datasets

@@ -15,13 +15,13 @@ namespace {
 
 using Words = std::vector<int64_t>;
 
-// Ranks become numbers, after that of a start.
+// Adds index_from to the ranks, and prepends start_char.
 void shift(Words& words, const WordEncoding& encoding, const char* who) {
   for (int64_t& word : words) word = checked_add(word, encoding.index_from, who);
   if (encoding.start_char) words.insert(words.begin(), *encoding.start_char);
 }
 
-// Sequences of maxlen or more are left out.
+// Drops sequences of length maxlen or more.
 void leave_out_long(Sequences& part, int64_t maxlen, const char* who) {
   std::vector<int64_t> kept;
   for (size_t i = 0; i < part.x.size(); ++i) {
@@ -71,7 +71,7 @@ void encode_words(const std::vector<Sequences*>& parts, const WordEncoding& enco
       for (const int64_t word : words) largest = std::max(largest, word);
     }
   }
-  // Keras takes 0 for None.
+  // Keras treats 0 like None.
   const bool limited = encoding.num_words.value_or(0) != 0;
   const int64_t num_words = limited ? *encoding.num_words : largest;
   for (Sequences* part : parts) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What IMDB and Reuters have in common: texts as ranks of words. Internal to the data sets.
+// Common parts of IMDB and Reuters: texts as ranks of words. Internal to the data sets.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace cornu::datasets {
 
-// Keras's options of how ranks become numbers.
+// Keras's options for encoding ranks.
 struct WordEncoding {
   std::optional<int64_t> num_words;
   int64_t skip_top = 0;
@@ -30,18 +30,18 @@ WordEncoding encoding_of(const Options& options) {
           options.start_char, options.oov_char, options.index_from};
 }
 
-// The arrays `x` and `y` of a .npz file, in the order that `random` shuffles them into. DataLoss
-// when they differ in number.
+// Reads the arrays `x` and `y` of a .npz file, shuffled by `random`. Throws DataLoss when their
+// numbers differ.
 Sequences read_sequences(const std::filesystem::path& path, const std::string& x,
                          const std::string& y, data::NumpyRandomState& random);
 
-// Encodes all parts, which have num_words in common when it isn't given: the largest number there
-// is, which itself becomes oov_char, as in Keras. InvalidArgument, naming `who`, when maxlen leaves
-// nothing of a part.
+// Encodes all parts. If num_words isn't given, they share one value, the largest index of all,
+// which itself becomes oov_char, as in Keras. Throws InvalidArgument, naming `who`, when maxlen
+// leaves nothing of a part.
 void encode_words(const std::vector<Sequences*>& parts, const WordEncoding& encoding,
                   const char* who);
 
-// A file {"word": rank, …}.
+// Reads a file {"word": rank, …}.
 std::unordered_map<std::string, int64_t> read_word_index(const DatasetFile& file,
                                                          const FileOptions& options);
 

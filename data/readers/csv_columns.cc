@@ -22,7 +22,7 @@ std::string_view number_in(std::string_view field) {
   return field;
 }
 
-// strtod with a point as C has it, whatever the program's locale.
+// strtod with the C locale's decimal point, regardless of the program's locale.
 double to_double(const char* text, char** after) {
   static const locale_t c = newlocale(LC_ALL_MASK, "C", nullptr);
   return strtod_l(text, after, c);
@@ -45,7 +45,7 @@ bool parse_number(std::string_view field, T& value) {
   if (error == std::errc()) return true;
   if constexpr (std::is_floating_point_v<T>) {
     if (error != std::errc::result_out_of_range) return false;
-    value = static_cast<T>(to_double(std::string(number).c_str(), nullptr));  // 0 or infinite
+    value = static_cast<T>(to_double(std::string(number).c_str(), nullptr));  // 0 or infinity
     return true;
   }
   return false;
@@ -79,7 +79,7 @@ void check_layout(const CsvLayout& layout, const char* who) {
 class CsvColumns::Column {
  public:
   virtual ~Column() = default;
-  // False when it isn't of the column's type.
+  // Returns false when the field doesn't have the column's type.
   virtual bool set(size_t row, std::string_view field) = 0;
   virtual bool set_default(size_t row) = 0;  // false when there is none
   virtual Tensor finish() = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields of CSV records, on their way into the columns of a batch.
+// Parses fields of CSV records into the columns of a batch.
 #pragma once
 
 #include <cstdint>
@@ -17,44 +17,45 @@ namespace cornu::data {
 class LinkReader;
 class LinkWriter;
 
-// A number, as tf.data reads them: spaces around it and a '+' are allowed. False when it is none,
-// or an integer that T hasn't.
+// Parses a number as tf.data does: surrounding spaces and a '+' are allowed. Returns false when it
+// isn't a number, or is an integer out of T's range.
 bool parse_field(std::string_view field, int32_t& value);
 bool parse_field(std::string_view field, int64_t& value);
 bool parse_field(std::string_view field, float& value);
 bool parse_field(std::string_view field, double& value);
 
-// What to take of a record.
+// Which fields of a record to read.
 struct CsvLayout {
   struct Column {
     std::string name;  // for errors: "column 'age'" or "column 3"
-    size_t field;      // its number in a record
+    size_t field;      // its index in a record
     CsvDefault type;
   };
 
   CsvFormat format;
   std::string na_value;
-  std::vector<Column> columns;  // by ascending field
-  size_t fields = 0;            // that a record has; 0: what the last column needs, or more
+  std::vector<Column> columns;  // sorted by field
+  size_t fields = 0;            // number of fields in a record; 0: at least as many as the last
+                                // column needs
 };
 
-// The types of columns as a link of a dataset has them.
+// Serialize the columns' types as part of a link.
 void write_columns(LinkWriter& link, const std::vector<CsvDefault>& columns);
 std::vector<CsvDefault> read_columns(LinkReader& link);
 
-// InvalidArgument, naming `who`, for a column of another type than CSV files have.
+// Throws InvalidArgument, naming `who`, for a column with a type that CSV files don't support.
 void check_layout(const CsvLayout& layout, const char* who);
 
-// The columns of a batch being made. Used by one thread.
+// Builds the columns of a batch. Must be used by one thread.
 class CsvColumns {
  public:
   // `layout` must outlive it. `shape`: () or (records).
   CsvColumns(const CsvLayout& layout, const Shape& shape);
   ~CsvColumns();
 
-  // `place` tells where the record is, for errors.
+  // `place` returns the record's location, for errors.
   void add(std::string_view record, const std::function<std::string()>& place);
-  std::vector<Tensor> finish();  // one for each column
+  std::vector<Tensor> finish();  // one per column
 
  private:
   class Column;

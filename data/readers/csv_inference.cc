@@ -16,8 +16,8 @@ bool reads_as_integer(std::string_view field) {
   return parse_field(field, value);
 }
 
-// As tf.data has it: a number as Python writes one (0x10 isn't), below infinity (so that inf and
-// nan make a column of strings, and -inf doesn't).
+// As in tf.data: a number in Python's syntax (0x10 isn't one) that is less than infinity (so inf
+// and nan make the column's type string, but -inf doesn't).
 template <class T>
 bool reads_as_number(std::string_view field) {
   double value;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CSV files tell of their columns.
+// Infers column names and types from CSV files.
 #pragma once
 
 #include <optional>
@@ -10,19 +10,20 @@
 
 namespace cornu::data {
 
-// The fields of a file's first record. InvalidArgument when it is no list of them.
+// The fields of a file's first record. Throws InvalidArgument when it is malformed.
 std::vector<std::string> csv_names(std::string_view header, CsvFormat format,
                                    const std::string& path, const char* who);
 
-// A file's first record. InvalidArgument when there is none, or it is no list of different names.
+// Reads a file's first record, the column names. Throws InvalidArgument when there is none, or when
+// it is malformed.
 std::vector<std::string> csv_header(CsvReader& reader, CsvFormat format, const char* who);
 
-// The first of int32, int64, float32, float64 and string that all fields have which it was given.
+// The first of int32, int64, float32, float64 and string that fits all fields seen so far.
 class CsvTypeGuess {
  public:
   explicit CsvTypeGuess(std::string na_value) : na_value_(std::move(na_value)) {}
   void see(std::string_view field);
-  // With a default of 0 or "".
+  // The type with a default of 0 or "".
   CsvDefault type() const;
 
  private:

@@ -15,7 +15,7 @@ bool has(std::string_view text, char wanted) {
   return !text.empty() && std::memchr(text.data(), wanted, text.size()) != nullptr;
 }
 
-// The first '\n' or '\r' from `from` on.
+// The first '\n' or '\r' at or after `from`.
 size_t line_end(std::string_view text, size_t from) {
   const size_t newline = text.find('\n', from);
   const size_t before = newline == kNone ? text.size() : newline;
@@ -23,7 +23,7 @@ size_t line_end(std::string_view text, size_t from) {
   return other == kNone ? newline : other;
 }
 
-// Behind the quote that closes the field which is open at `from`; kNone where there is none.
+// The offset after the quote that closes the field open at `from`; kNone if there is none.
 size_t quote_end(std::string_view text, size_t from) {
   for (size_t at = from;;) {
     at = text.find('"', at);
@@ -33,7 +33,7 @@ size_t quote_end(std::string_view text, size_t from) {
   }
 }
 
-// Where the record that `text` begins with ends; kNone where its end isn't there.
+// The end of the record at the beginning of `text`; kNone if `text` doesn't contain its end.
 size_t record_end(std::string_view text, CsvFormat format) {
   size_t end = line_end(text, 0);
   if (!format.quotes || !has(text.substr(0, end), '"')) return end;
@@ -70,7 +70,7 @@ bool CsvReader::read(std::string_view& record) {
   if (file_.offset() == 0) leave_out_mark();
   size_t end = record_end(file_.ahead(), format_);
   bool last = false;
-  // A '\r' may be half of an end.
+  // A '\r' may be the first half of "\r\n".
   while (!last && (end == kNone || end + 1 == file_.ahead().size())) {
     if (end != kNone && file_.ahead()[end] == '\n') break;
     last = !file_.need(std::max<size_t>(1, 2 * file_.ahead().size()));

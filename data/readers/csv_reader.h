@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of CSV files (RFC 4180), and their fields.
+// Reads the records of CSV files (RFC 4180) and their fields.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,26 @@ namespace cornu::data {
 
 struct CsvFormat {
   char delimiter = ',';
-  bool quotes = true;  // fields in double quotes may hold delimiters, ends of lines, and ""
+  bool quotes = true;  // double-quoted fields may contain delimiters, line breaks, and ""
 };
 
-// field_delim as tf.data takes it. InvalidArgument, naming `who`, unless it is one character.
+// Converts tf.data's field_delim. Throws InvalidArgument, naming `who`, unless it is one character.
 CsvFormat csv_format(const char* who, const std::string& field_delim, bool use_quote_delim);
 
-// Records end with "\n", "\r\n" or "\r"; the last one may do without. A UTF-8 byte order mark at
-// the file's beginning is left out. Used by one thread.
+// Records end with "\n", "\r\n" or "\r"; the last line end is optional. A UTF-8 byte order mark at
+// the file's beginning is skipped. Must be used by one thread.
 class CsvReader {
  public:
   CsvReader(const std::string& path, Compression compression, CsvFormat format,
             const std::optional<int64_t>& buffer_size = {})
       : file_(path, compression, buffer_size), format_(format) {}
 
-  // False at the end, and behind damage. `record` lies in the reader until the next call.
+  // Returns false at the end, and after damage. `record` is a view into the reader, valid until the
+  // next call.
   bool next(std::string_view& record) {
     return until_damage_([&] { return read(record); });
   }
-  // Of the record's first line, from 1.
+  // The number of the record's first line, from 1.
   int64_t line() const { return line_; }
   const std::string& path() const { return file_.path(); }
 
@@ -46,22 +47,22 @@ class CsvReader {
   int64_t next_line_ = 1;
 };
 
-// The fields of one record, one after another.
+// Iterates over the fields of a record.
 class CsvFields {
  public:
   CsvFields(std::string_view record, CsvFormat format);
 
-  // False at the end, and where the record is wrong: error() tells. `field` lies in the record or
-  // here, until the next call.
+  // Returns false at the end, and if the record is malformed, see error(). `field` is a view into
+  // the record or this object, valid until the next call.
   bool next(std::string_view& field);
-  const char* error() const { return error_; }  // null: nothing is wrong
+  const char* error() const { return error_; }  // null: no error
 
  private:
   bool next_quoted(std::string_view& field);
 
   std::string_view rest_;
   CsvFormat format_;
-  bool quoted_;  // there are quotes
+  bool quoted_;  // the record contains quotes
   bool ended_ = false;
   const char* error_ = nullptr;
   std::string unquoted_;

@@ -38,7 +38,7 @@ class FolderWalk {
  public:
   explicit FolderWalk(const IndexDirectoryOptions& options) : options_(options) {}
 
-  // The paths of the wanted files in and below `folder`, by folder and name.
+  // The paths of the wanted files in and below `folder`, ordered by directory and name.
   std::vector<std::string> files_below(const fs::path& folder) {
     visit(folder, {});
     std::sort(found_.begin(), found_.end());
@@ -50,7 +50,7 @@ class FolderWalk {
  private:
   void visit(const fs::path& folder, std::set<fs::path> above) {
     if (options_.follow_links) {
-      // A link to a folder above would never end.
+      // A link to a parent directory would cause infinite recursion.
       std::error_code error;
       const fs::path place = fs::canonical(folder, error);
       require_readable(folder, error);
@@ -73,7 +73,7 @@ class FolderWalk {
   }
 
   const IndexDirectoryOptions& options_;
-  std::vector<std::pair<std::string, std::string>> found_;  // folder and name
+  std::vector<std::pair<std::string, std::string>> found_;  // directory and name
 };
 
 std::vector<std::string> classes_in(const fs::path& directory,
@@ -121,7 +121,7 @@ std::vector<std::string> files_below(const fs::path& folder) {
   std::vector<std::string> files;
   for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
        it.increment(error)) {
-    std::error_code unknown;  // what it is
+    std::error_code unknown;  // if the type can't be determined
     if (it->is_regular_file(unknown)) {
       files.push_back(it->path().lexically_relative(folder).generic_string());
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files below a folder, with a class for each of its subfolders.
+// Finds the files below a directory, with a class for each of its subdirectories.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace cornu::data {
 
-// Where the labels of files come from: "inferred" of the folders that they lie in, none (nullopt),
-// or a list with one for each file in the order of their paths.
+// Where the labels of files come from: "inferred" from their directories, none (nullopt), or a list
+// with one label per file, in the order of their paths.
 class FileLabels {
  public:
-  FileLabels(std::nullopt_t = std::nullopt) {}  // NOLINT: implicit on purpose, as all here
-  // InvalidArgument for anything but "inferred"; a null pointer is none.
+  FileLabels(std::nullopt_t = std::nullopt) {}  // NOLINT: implicit on purpose, like all here
+  // Throws InvalidArgument for anything but "inferred"; a null pointer means none.
   FileLabels(const char* how);             // NOLINT
   FileLabels(const std::string& how);      // NOLINT
   FileLabels(std::vector<int64_t> labels)  // NOLINT
@@ -35,33 +35,35 @@ class FileLabels {
 };
 
 struct IndexDirectoryOptions {
-  std::vector<std::string> formats = {};  // endings in lower case, ".png"
+  std::vector<std::string> formats = {};  // lowercase suffixes, ".png"
   FileLabels labels = "inferred";
-  std::vector<std::string> class_names = {};  // in this order; empty: all subfolders, sorted
-  std::optional<int64_t> shuffle_seed = {};   // None: in the order of their paths
+  std::vector<std::string> class_names = {};  // in this order; empty: all subdirectories, sorted
+  std::optional<int64_t> shuffle_seed = {};   // nullopt: in the order of their paths
   bool follow_links = false;
 };
 
 struct DirectoryIndex {
   std::vector<std::string> file_paths;
-  std::vector<int64_t> labels;  // one for each; empty: none
+  std::vector<int64_t> labels;  // one per path; empty: none
   std::vector<std::string> class_names;
 };
 
-// The files in `directory` whose names end with one of the formats, in capitals or not: by class,
-// then by folder and name. With inferred labels those of the classes' folders, and of the folders
-// in these; otherwise all below. Classes are the subfolders, but for hidden ones, or the different
-// labels of the list as text. With a seed they are shuffled as Keras does.
+// The files in `directory` whose names end with one of the formats, ignoring case: ordered by
+// class, then by directory and name. With inferred labels, includes the files in the classes'
+// directories and in directories below those; otherwise all files below `directory`. The classes
+// are the subdirectories, except hidden ones, or the distinct labels of the list as text. With a
+// seed, files are shuffled as in Keras.
 //
-// NotFound when there is no such folder, FailedPrecondition when one can't be read, InvalidArgument
-// when class_names aren't subfolders, or are given without inferred labels, or when the list has
-// another number of labels. Links to folders are followed where that is asked for, and where they
-// stand for a class. Reference: Keras's dataset_utils.index_directory.
+// Throws NotFound when the directory doesn't exist, FailedPrecondition when a directory can't be
+// read, and InvalidArgument when class_names aren't subdirectories or are given without inferred
+// labels, or when the list has the wrong number of labels. Symbolic links to directories are
+// followed if follow_links is set, and if they represent a class. Reference: Keras's
+// dataset_utils.index_directory.
 DirectoryIndex index_directory(const std::filesystem::path& directory,
                                const IndexDirectoryOptions& options);
 
-// All files in and below `folder`, relative to it, in no order. FailedPrecondition when a folder
-// can't be read.
+// All files in and below `folder`, relative to it, in no particular order. Throws
+// FailedPrecondition when a directory can't be read.
 std::vector<std::string> files_below(const std::filesystem::path& folder);
 
 }  // namespace cornu::data

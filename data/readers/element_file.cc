@@ -15,7 +15,7 @@ static_assert(std::endian::native == std::endian::little);
 constexpr const char* kFormat = "cornu elements 1";
 constexpr const char* kAdvice =
     "The file isn't what was written: remove it, and have it made anew.";
-// What a record begins with.
+// The first byte of a record.
 constexpr char kIsElement = 'e';
 constexpr char kIsEnd = '.';
 
@@ -65,14 +65,14 @@ class RecordReader {
   std::string_view left_;
 };
 
-// Axes as the file says, where they suit the kind and there are bytes enough for them.
+// Reads a shape, verifying that it conforms to the type and that there are enough bytes for it.
 Shape read_shape(RecordReader& reader, const TensorType& type) {
   const auto rank = reader.number<uint32_t>();
   if (rank != type.shape.rank()) {
     throw Damage{fmt::format("a rank of {} was expected, got {}", type.shape.rank(), rank)};
   }
   std::vector<int64_t> axes;
-  // Of each element at least one byte, of each string its length.
+  // At least one byte per element; for strings, their lengths.
   const uint64_t unit = type.dtype == DType::String ? 8 : size_of(type.dtype);
   uint64_t most = reader.left() / unit;
   bool empty = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements in files: what cache, snapshot and save write.
+// Files of elements, as written by cache, snapshot and save.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,23 @@
 
 namespace cornu::data {
 
-// A TFRecord file. The first record is JSON: the elements' kind and what made them; the last one
-// their number; each of the others an element: for each tensor the rank (4 bytes), the sizes of its
-// axes (8 each) and its values, of strings each one's length (8) and bytes; lowest bytes first.
+// The format is a TFRecord file. The first record is JSON: the elements' spec and what produced
+// them. The last record is their number. Each of the others is an element: for each tensor the rank
+// (4 bytes), the sizes of its axes (8 bytes each) and its values; for a string, its length (8
+// bytes) and bytes. Numbers are little-endian.
 
-// Writes one. Errors as write_file_atomically's. Used by one thread at a time.
+// Writes an element file. Throws the same errors as write_file_atomically. Must be used by one
+// thread at a time.
 class ElementFileWriter {
  public:
-  // `pipeline`: what makes the elements, as text; `seeds`: those that it drew.
+  // `pipeline`: describes what produces the elements; `seeds`: the seeds it drew.
   ElementFileWriter(const std::string& path, Compression compression, const ElementSpec& spec,
                     const std::string& pipeline, const std::string& seeds = {},
                     Appears appears = Appears::Whole);
 
-  // Internal unless the element is of the file's kind.
+  // Throws Internal unless the element conforms to the file's spec.
   void write(const Element& element);
-  void close();  // what isn't closed is lost
+  void close();  // a file that isn't closed is lost
   int64_t count() const { return count_; }
 
  private:
@@ -37,8 +39,8 @@ class ElementFileWriter {
   int64_t count_ = 0;
 };
 
-// Reads one. DataLoss, naming the file and the element, for what is damaged or cut off. Allocates
-// no more than the file holds. Used by one thread at a time.
+// Reads an element file. Throws DataLoss, naming the file and the element, when it is damaged or
+// truncated. Allocates no more memory than the file's size. Must be used by one thread at a time.
 class ElementFileReader {
  public:
   ElementFileReader(const std::string& path, Compression compression);
@@ -46,12 +48,12 @@ class ElementFileReader {
   const ElementSpec& spec() const { return spec_; }
   const std::string& pipeline() const { return pipeline_; }
   const std::string& seeds() const { return seeds_; }
-  // False at the end, and behind what can't be read.
+  // Returns false at the end, and after an element that can't be read.
   bool next(Element& element);
-  bool skip();  // leaves one out
+  bool skip();  // skips one element
 
  private:
-  // An element's; false at the end.
+  // Reads the record of an element; returns false at the end.
   bool next_record() {
     return until_damage_([this] { return read_record(); });
   }

@@ -68,7 +68,7 @@ class FixedColumn : public ColumnOf<T> {
   T* places_;
 };
 
-// Values of any number, or rows of them.
+// A variable number of values, or of rows of values.
 template <class T>
 class AnyColumn : public ColumnOf<T> {
  public:
@@ -116,7 +116,7 @@ std::unique_ptr<ExampleColumn> column_of(const FeatureKind& kind, const Shape& o
   return std::make_unique<AnyColumn<T>>(kind, outer);
 }
 
-// `value` in the feature's dtype: a scalar, or of its shape.
+// `value` converted to the feature's dtype: a scalar, or of its shape.
 Tensor default_of(const FeatureKind& kind, const Tensor& value) {
   const bool numbers = value.dtype() != DType::String && kind.dtype != DType::String;
   check<InvalidArgument>(value.dtype() == kind.dtype || (numbers && value.is_weak()),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of one feature of several examples, on their way into a tensor.
+// Collects the values of a feature from several examples into a tensor.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace cornu::data {
 
-// A feature that is asked for, checked.
+// A requested feature after validation.
 struct FeatureKind {
   enum class Count { Fixed, Any, Rows };
 
@@ -18,31 +18,31 @@ struct FeatureKind {
   std::string key;
   Count count = Count::Fixed;
   DType dtype = DType::Int64;
-  Shape shape;       // of the whole, or of a row
-  int64_t size = 1;  // values of that shape
+  Shape shape;       // of the whole value, or of a row
+  int64_t size = 1;  // number of elements in that shape
   bool required = false;
-  Tensor default_value;  // Fixed: of the shape, where not required; Rows: a scalar, or undefined
+  Tensor default_value;  // Fixed: of that shape, if not required; Rows: a scalar, or undefined
 };
 
-// InvalidArgument, naming the key, for what no feature can be.
+// Throws InvalidArgument, naming the key, for an invalid feature.
 FeatureKind feature_kind(const char* who, const std::string& key, const Feature& feature);
 
-// A scalar as often as the shape has values.
+// Broadcasts a scalar to a shape.
 Tensor spread(const Tensor& value, const Shape& shape);
-// What fills places where there are no values: 0 or "".
+// The padding value: 0 or "".
 Tensor zero_of(DType dtype);
 
 class ExampleColumn {
  public:
   virtual ~ExampleColumn() = default;
-  // What is at the next place, or isn't (`set`), of example `number`. InvalidArgument,
-  // wire::Damage.
+  // Adds the values at the next position, or their absence (`set`), from example `number`. Throws
+  // InvalidArgument and wire::Damage.
   virtual void add(const FeatureValues& values, int64_t number) = 0;
   virtual Tensor finish() = 0;
 };
 
-// `outer`: () for one example, else their number; or of steps. As many are added, in order. `kind`
-// must outlive it.
+// `outer`: () for a single example, otherwise the number of examples, or of steps. As many must be
+// added, in order. `kind` must outlive the column.
 std::unique_ptr<ExampleColumn> make_column(const FeatureKind& kind, const Shape& outer);
 
 }  // namespace cornu::data

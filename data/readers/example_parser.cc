@@ -11,7 +11,7 @@
 namespace cornu::data {
 namespace {
 
-// The entry of a map<string, Message>.
+// An entry of a map<string, Message>.
 struct NamedMessage {
   std::string_view name;
   std::string_view message;
@@ -32,7 +32,7 @@ NamedMessage map_entry(std::string_view entry) {
   return result;
 }
 
-// Calls `use` with each member `number` of a message that is a message or string itself.
+// Calls `use` for each field `number` of a message that is itself a message or a string.
 template <class F>
 void for_each_member(std::string_view message, uint32_t number, F use) {
   wire::Reader reader(message);
@@ -47,7 +47,7 @@ void for_each_member(std::string_view message, uint32_t number, F use) {
   }
 }
 
-// Runs `read` on the message of example `number`, of which damage is told.
+// Runs `read` on the message of example `number`, and reports damage.
 template <class F>
 void reading(const char* who, std::string_view message, int64_t number, const std::string_view& key,
              F read) {
@@ -60,8 +60,8 @@ void reading(const char* who, std::string_view message, int64_t number, const st
   }
 }
 
-// Which feature a name is of. Examples mostly have their features in one order: where the last one
-// had this name, it is found without a search.
+// Looks up features by name. Examples mostly have their features in the same order, so if the name
+// is the same as at this position in the last example, no search is needed.
 class FeatureNames {
  public:
   explicit FeatureNames(const Features& features) {
@@ -120,7 +120,7 @@ void require_rank(const Tensor& serialized, int64_t rank, const char* who) {
                          serialized.shape().to_string());
 }
 
-// FeatureLists of a SequenceExample by name.
+// The FeatureLists of a SequenceExample by name.
 using Lists = std::unordered_map<std::string_view, std::string_view>;
 
 Lists lists_of(std::string_view message) {
@@ -136,7 +136,7 @@ Lists lists_of(std::string_view message) {
 
 using Steps = std::vector<FeatureValues>;
 
-// Those of example `number`, which may have no such list.
+// The steps of example `number`, which may not have this list.
 Steps steps_of(const FeatureKind& kind, const Lists& lists, int64_t number) {
   Steps steps;
   const auto list = lists.find(kind.key);
@@ -157,7 +157,7 @@ Steps steps_of(const FeatureKind& kind, const Lists& lists, int64_t number) {
   return steps;
 }
 
-// The kind of one step, or of none behind an example's last.
+// The kind of a single step, or of a missing one after an example's last.
 FeatureKind kind_of_step(const FeatureKind& list) {
   FeatureKind kind = list;
   kind.required = false;
@@ -168,13 +168,13 @@ FeatureKind kind_of_step(const FeatureKind& list) {
   return kind;
 }
 
-// Feature lists of examples: rows for the steps, and how many each example has.
+// The feature lists of examples: rows for the steps, and the number of steps of each example.
 struct ParsedLists {
   Element rows;
   Element lengths;
 };
 
-// `batched`: with an axis of examples, else of the only one.
+// `batched`: whether the result has an axis of examples.
 ParsedLists parse_lists(std::span<const std::string> messages, const Features& features,
                         const char* who, bool batched) {
   const auto count = std::ssize(messages);
@@ -225,8 +225,7 @@ struct ExampleParser::State {
     for (const auto& [key, feature] : features) kinds.push_back(feature_kind(who, key, feature));
   }
 
-  // The features of each of the examples in `messages`; `outer`: how many axes of examples there
-  // are.
+  // The features of the examples in `messages`; `outer` has the axes of examples.
   Element parse(std::span<const std::string> messages, const Shape& outer) const {
     std::vector<std::unique_ptr<ExampleColumn>> columns;
     for (const FeatureKind& kind : kinds) columns.push_back(make_column(kind, outer));
@@ -261,7 +260,7 @@ struct ExampleParser::State {
 
   const char* who;
   Features features;
-  FeatureNames names;  // views of `features`
+  FeatureNames names;  // views into `features`
   std::shared_ptr<const Structure> structure;
   std::vector<FeatureKind> kinds;
 };
@@ -278,12 +277,13 @@ Element ExampleParser::operator()(const Tensor& serialized) const {
 
 namespace {
 
-constexpr int64_t kMostDefaults = 1 << 22;  // values of a feature that another process wrote of
+constexpr int64_t kMostDefaults = 1 << 22;  // maximum number of values of a feature read from
+                                            // another process
 
-// Which of the variant's kinds a feature is.
+// The names of the variant's alternatives.
 const std::vector<std::string> kFeatureKinds = {"fixed_len", "var_len", "fixed_len_sequence"};
 
-// The features, one list for each of their properties.
+// The features, with one list per property.
 struct FeatureLists {
   std::vector<std::string> names;
   std::vector<std::string> kinds;
@@ -318,7 +318,7 @@ struct FeatureLists {
     shapes.push_back(shape);
     dtypes.push_back(dtype);
     allow_missing.push_back(missing);
-    const bool weak = default_value.defined() && default_value.is_weak();  // which isn't written
+    const bool weak = default_value.defined() && default_value.is_weak();  // isn't serialized
     defaults.push_back(weak ? exact_scalar(default_value.weak_value(), dtype, "the default_value")
                             : default_value);
   }
@@ -351,7 +351,7 @@ void ExampleParser::write(LinkWriter& link) const {
 
 MapFunction read_example_parser(LinkReader& link) {
   const auto lists = link.options<FeatureLists>();
-  // A default is spread over its feature's shape.
+  // A default is broadcast to its feature's shape.
   const int64_t most = kMostDefaults + static_cast<int64_t>(link.bytes());
   for (const Shape& shape : lists.shapes) {
     check<InvalidArgument>(!shape.is_static() || shape.num_elements() <= most,
@@ -383,7 +383,7 @@ Element parse_single_sequence_example(const Tensor& serialized, const Features& 
                                       const Features& sequence_features) {
   constexpr const char* kWho = "parse_single_sequence_example";
   require_rank(serialized, 0, kWho);
-  // A context lies where an example has its features.
+  // A context is in the same field as an example's features.
   const auto context = [&] {
     return ExampleParser::State(context_features, kWho).parse(serialized.data<std::string>(), {});
   };

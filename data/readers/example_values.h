@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of a tf.train.Feature.
+// Reads the values of a tf.train.Feature.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,18 @@
 
 namespace cornu::data {
 
-// The type of a feature's values, and the list's bytes. String while it holds none: `set` tells.
+// The type of a feature's values, and the bytes of the list. The dtype is String if there are none;
+// see `set`.
 struct FeatureValues {
   bool set = false;
   DType dtype = DType::String;
   std::string_view list;
 };
-// Throws wire::Damage, as all here.
+// Throws wire::Damage, like all functions here.
 FeatureValues values_of_feature(std::string_view feature);
 
-// Where values go: into as many places as there are (all are counted), or behind others.
+// The destination of values: fills as many places as there are (but counts all values), or appends
+// to a list.
 template <class T>
 class ValueSink {
  public:
@@ -36,7 +38,7 @@ class ValueSink {
     }
     ++count_;
   }
-  // Numbers as they lie in memory.
+  // Adds numbers in their in-memory representation.
   void add_all(const char* bytes, size_t count);
   size_t count() const { return count_; }
 

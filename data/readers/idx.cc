@@ -31,10 +31,10 @@ struct Header {
   ElementType type;
   Shape shape;
   size_t bytes = 0;       // of the header
-  size_t data_bytes = 0;  // of what follows
+  size_t data_bytes = 0;  // of the data that follows
 };
 
-// Bytes in, in the order of the file; fewer than asked for only at its end.
+// Reads bytes in the order of the file; fewer than requested only at its end.
 using Read = FunctionRef<size_t(Bytes)>;
 
 uint32_t big_endian_32(const std::byte* bytes) {
@@ -93,7 +93,7 @@ Header read_header(Read read, const std::string& name) {
                   header.bytes + header.data_bytes, header.shape);
 }
 
-// Elements of several bytes, which are big-endian in the file.
+// Converts elements of several bytes, which are big-endian in the file.
 template <class Stored, class T>
 void convert(const std::byte* from, std::span<T> to) {
   for (size_t i = 0; i < to.size(); ++i) {
@@ -110,7 +110,7 @@ void convert(const std::byte* from, std::span<T> to) {
   }
 }
 
-// The array whose file bytes are `data`; single bytes aren't copied.
+// The array whose bytes in the file are `data`; elements of a single byte aren't copied.
 Tensor to_tensor(const Header& header, Bytes data, std::shared_ptr<const void> owner) {
   const auto& [code, size, dtype] = header.type;
   if (size == 1) return Tensor::wrap(data.data(), header.shape, dtype, std::move(owner));
@@ -153,7 +153,7 @@ Tensor parse_gzip(Bytes file, const std::string& name) {
         "{}: an array of shape {} needs {} bytes, but {} compressed bytes can't hold more than {}.",
         name, header.shape, needed, file.size(), file.size() * kMostInflation);
   }
-  // Grows as data comes: a small file that promises much isn't believed beforehand.
+  // Grows as data arrives, since the size promised by a small file can't be trusted.
   constexpr size_t kLikelyInflation = 8;
   size_t filled = 0;
   auto buffer = allocate_host(std::min(needed, file.size() * kLikelyInflation));
@@ -193,7 +193,7 @@ void write_idx(const std::filesystem::path& path, const Tensor& tensor) {
   check<InvalidArgument>(values.rank() <= 255, "write_idx: expected at most 255 axes, got {}.",
                          values.rank());
   std::string bytes{'\0', '\0', static_cast<char>(type->code), static_cast<char>(values.rank())};
-  const auto append = [&](const std::byte* from, size_t size) {  // the highest byte first
+  const auto append = [&](const std::byte* from, size_t size) {  // most significant byte first
     for (size_t i = size; i-- > 0;) bytes += static_cast<char>(from[i]);
   };
   for (int64_t i = 0; i < values.rank(); ++i) {

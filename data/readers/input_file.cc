@@ -25,7 +25,7 @@ size_t buffer_bytes(const std::optional<int64_t>& asked) {
   return static_cast<size_t>(asked.value_or(0) == 0 ? kDefaultBuffer : *asked);
 }
 
-// Small files need no large buffer. Those that don't tell their size (pipes) have 0.
+// Small files need no large buffer. Files of unknown size (pipes) have size 0.
 size_t enough_for(const FileReader& file, size_t buffer) {
   constexpr size_t kLeast = 4096;
   return file.size() == 0 ? buffer : std::min(buffer, std::max(kLeast, file.size() + 1));
@@ -43,7 +43,7 @@ Compression compression_of(const std::string& type, const char* who) {
   return Compression::Zlib;
 }
 
-// zlib and gzip data; of the latter, one member or several.
+// Decompresses zlib and gzip data; gzip data may have several members.
 class InputFile::Unpacker {
  public:
   Unpacker(Compression compression, size_t buffer_size)
@@ -56,7 +56,7 @@ class InputFile::Unpacker {
   Unpacker(const Unpacker&) = delete;
   Unpacker& operator=(const Unpacker&) = delete;
 
-  // Fewer bytes than there is room for, 0 only at the end.
+  // May return fewer bytes than requested, 0 only at the end.
   size_t read(FileReader& file, const std::string& path, char* to, size_t room) {
     stream_.next_out = reinterpret_cast<Bytef*>(to);
     stream_.avail_out = static_cast<uInt>(room);
@@ -100,7 +100,7 @@ class InputFile::Unpacker {
   std::vector<Bytef> packed_;
   z_stream stream_{};
   uint64_t taken_ = 0;
-  bool between_members_ = true;  // an empty file holds nothing, as tf.data has it
+  bool between_members_ = true;  // an empty file has no data, as in tf.data
   bool first_ = true;
 };
 
@@ -111,11 +111,11 @@ struct InputFile::State {
   std::string path;
   FileReader file;
   size_t buffer_size;
-  std::unique_ptr<Unpacker> unpacker;  // null: not compressed
+  std::unique_ptr<Unpacker> unpacker;  // null if not compressed
   std::vector<char> buffer;
-  size_t begin = 0;  // of what is ahead, in the buffer
+  size_t begin = 0;  // of the unconsumed bytes, in the buffer
   size_t end = 0;
-  uint64_t offset = 0;  // of what is ahead, in the file
+  uint64_t offset = 0;  // of the unconsumed bytes, in the file
 };
 
 InputFile::InputFile(const std::string& path, Compression compression,
@@ -167,7 +167,7 @@ size_t InputFile::read(std::string& text, uint64_t count) {
   consume(here);
   uint64_t missing = count - here;
   while (missing > 0) {
-    // What a damaged length asks for isn't there: no memory before there are bytes for it.
+    // A damaged length may be too large: don't allocate memory before there are bytes for it.
     const uint64_t most = left() ? *left() : std::max<uint64_t>(state_->buffer_size, text.size());
     const size_t room = static_cast<size_t>(std::min(missing, most));
     const size_t at = text.size();

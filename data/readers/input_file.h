@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files read from their beginning to their end, compressed or not, a piece at a time.
+// Reads files sequentially, a block at a time, optionally decompressing them.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,11 @@
 
 namespace cornu::data {
 
-// Of a reader: nothing can be told of what is behind damage, so what it reads ends there.
+// Makes a reader end after damage, since nothing after it can be trusted.
 class UntilDamage {
  public:
-  // read(), which gives whether there is more and throws where there is damage; false behind that.
+  // Calls read(), which returns whether there is more and throws at damage; returns false after
+  // that.
   template <class Read>
   bool operator()(const Read& read) {
     if (damaged_) return false;
@@ -34,15 +35,15 @@ class UntilDamage {
 
 enum class Compression { None, Gzip, Zlib };
 
-// "" (none), "GZIP" or "ZLIB", as tf.data names them. InvalidArgument, naming `who`, for others.
+// Parses tf.data's "" (none), "GZIP" or "ZLIB". Throws InvalidArgument, naming `who`, for others.
 Compression compression_of(const std::string& type, const char* who);
 
-// What is read is unpacked; places are those in the unpacked bytes. Memory: two buffers. DataLoss,
-// naming the file, for compressed data that is damaged or cut off; NotFound when there is no such
-// file. Used by one thread at a time.
+// Data is decompressed while reading; offsets refer to the uncompressed bytes. Memory: two buffers.
+// Throws DataLoss, naming the file, for compressed data that is damaged or truncated; NotFound when
+// the file doesn't exist. Must be used by one thread at a time.
 class InputFile {
  public:
-  // `buffer_size`: bytes read at a time; none: 256 KiB.
+  // `buffer_size`: bytes read at a time; nullopt: 256 KiB.
   InputFile(const std::string& path, Compression compression,
             const std::optional<int64_t>& buffer_size = {});
   ~InputFile();
@@ -51,33 +52,35 @@ class InputFile {
 
   const std::string& path() const;
   uint64_t offset() const;  // of the next byte
-  // The bytes that have been read and not consumed.
+  // The bytes that have been read but not consumed.
   std::string_view ahead() const;
-  void consume(size_t count);  // of those ahead
-  // Reads more behind what is ahead, whose views end. False at the end of the file.
+  void consume(size_t count);  // of those in ahead()
+  // Reads more bytes into ahead(), invalidating its earlier views. Returns false at the end of the
+  // file.
   bool fill();
-  // Reads until at least `count` bytes are ahead; false when there aren't as many.
+  // Reads until at least `count` bytes are available; returns false if there are fewer.
   bool need(size_t count) {
     while (ahead().size() < count) {
       if (!fill()) return false;
     }
     return true;
   }
-  // Appends the next `count` bytes to `text`, fewer at the end only. Takes no more memory than
+  // Appends the next `count` bytes to `text`; fewer only at the end. Allocates no more memory than
   // there are bytes in the file, whatever `count` is.
   size_t read(std::string& text, uint64_t count);
-  // Leaves the next `count` bytes out, fewer at the end only; without reading them where the file
-  // isn't compressed.
+  // Skips the next `count` bytes; fewer only at the end. Doesn't read them if the file isn't
+  // compressed.
   uint64_t skip(uint64_t count);
-  // Where it stands, as a part of a saved position, with the number of the record that begins
-  // there: null where the file is compressed, and has to be read from its beginning again.
+  // The current location as part of a saved position, with the number of the record that begins
+  // there. Null if the file is compressed and has to be read again from its beginning.
   Json position(int64_t number) const;
-  // Moves a new one there, and returns the number. DataLoss when there is no such place.
+  // Moves a new file to a position, and returns the record number. Throws DataLoss when there is no
+  // such position.
   int64_t go_to(const Json& position);
-  // Moves to any place; from there on less is read at a time, since what follows is seldom wanted.
-  // DataLoss when there is no such place.
+  // Moves to any offset; from then on, less is read at a time, since what follows is seldom needed.
+  // Throws DataLoss when there is no such offset.
   void seek(int64_t offset);
-  // Bytes from offset() to the end; none where the file is compressed.
+  // Number of bytes from offset() to the end; nullopt if the file is compressed.
   std::optional<uint64_t> left() const;
 
  private:

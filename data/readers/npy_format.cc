@@ -11,18 +11,18 @@ namespace cornu::data {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr size_t kAlignment = 64;    // of the elements, in the files that NumPy writes
-constexpr size_t kMostAxes = 64;     // NumPy's
-constexpr size_t kGrowingAxis = 21;  // digits that NumPy leaves room for, so that files can grow
+constexpr size_t kAlignment = 64;    // of the elements, in files written by NumPy
+constexpr size_t kMostAxes = 64;     // NumPy's limit
+constexpr size_t kGrowingAxis = 21;  // digits that NumPy reserves so that files can grow
 
 std::string_view text_in(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Python's text of a dictionary: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }.
+// Parses a Python dictionary literal: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }.
 class HeaderParser {
  public:
-  // `offset`: of `text` in the file.
+  // `offset`: the position of `text` in the file.
   HeaderParser(std::string_view text, size_t offset, int version, const std::string& name)
       : text_(text), offset_(offset), version_(version), name_(name) {}
 
@@ -128,13 +128,13 @@ class HeaderParser {
       const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), size);
       if (error != std::errc() || size < 0 || *begin == '-') fail("a size of 0 to 2^63 - 1");
       at_ += static_cast<size_t>(end - begin);
-      // Python 2 wrote long integers so.
+      // Python 2's syntax for long integers.
       if (version_ < 3 && at_ < text_.size() && text_[at_] == 'L') ++at_;
       result.push_back(size);
       check<DataLoss>(result.dims().size() <= kMostAxes, "{}: expected at most {} axes, got more.",
                       name_, kMostAxes);
       if (accept(',')) continue;
-      if (result.rank() == 1) fail("',' after the only size");  // (3) is no tuple
+      if (result.rank() == 1) fail("',' after the only size");  // (3) isn't a tuple
       expect(')', "',' or ')'");
       break;
     }
@@ -191,7 +191,7 @@ std::string npy_header(DType dtype, const Shape& shape) {
   std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
                                  numpy_type_of(dtype).to_string(), sizes);
   if (!shape.empty()) text += std::string(kGrowingAxis - fmt::formatted_size("{}", shape[0]), ' ');
-  // A header that needs more than version 1.0's two bytes for its length has thousands of axes.
+  // A header whose length doesn't fit into version 1.0's two bytes would have thousands of axes.
   const size_t before = kMagic.size() + 4;
   const size_t unpadded = before + text.size() + 1;
   text += std::string((kAlignment - unpadded % kAlignment) % kAlignment, ' ') + '\n';

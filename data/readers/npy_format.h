@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a .npy file. Internal to the readers.
+// The .npy header. Internal to the readers.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,13 @@ struct NpyHeader {
   NumpyType type;
   bool fortran_order = false;
   Shape shape;
-  size_t bytes = 0;  // of the header: where the elements begin
+  size_t bytes = 0;  // the size of the header, i.e. the offset of the elements
 };
 
-// DataLoss when `file` doesn't begin with a header; Unimplemented for types of several fields.
+// Throws DataLoss when `file` doesn't begin with a header; Unimplemented for structured types.
 NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& name);
 
-// The bytes before the elements, as NumPy writes them.
+// The bytes before the elements, as written by NumPy.
 std::string npy_header(DType dtype, const Shape& shape);
 
 }  // namespace cornu::data

@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::string_view kEnding = ".npy";
 
-// What goes into the archive for one tensor.
+// The archive member for one tensor.
 struct NpyMember {
   std::string name;
-  std::string bytes;  // of the whole .npy file
+  std::string bytes;  // the whole .npy file
 };
 
 void write_npz(const std::filesystem::path& path, const Tensors& tensors, bool compress) {
@@ -85,7 +85,7 @@ std::vector<std::vector<int64_t>> NpzReader::read_ragged(std::string_view name) 
   check<InvalidArgument>(table.rank() == 2 && is_integer(table.dtype()),
                          "{}: expected lists of integers, got an array of {} of shape {}.", place,
                          table.dtype(), table.shape());
-  // Rows of nothing take no bytes in the file, but here.
+  // Empty rows take no bytes in the file, but do in memory.
   check<DataLoss>(static_cast<size_t>(table.dim(0)) <= bytes.size(),
                   "{}: {} lists can't be in a file of {} bytes.", place, table.dim(0),
                   bytes.size());

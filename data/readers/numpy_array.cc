@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kOwnOrder = std::endian::native == std::endian::little ? '<' : '>';
 constexpr char kForeignOrder = kOwnOrder == '<' ? '>' : '<';
-constexpr size_t kMostBytes = size_t{1} << 62;  // of an array
+constexpr size_t kMostBytes = size_t{1} << 62;  // maximum size of an array
 
 template <class Stored>
 Stored load(const std::byte* from, bool swap) {
@@ -24,7 +24,7 @@ Stored load(const std::byte* from, bool swap) {
   return value;  // a single byte
 }
 
-// Calls `copy(element of the file, element of the tensor)` for each, in the tensor's order.
+// Calls `copy(index in the file, index in the tensor)` for each element, in the tensor's order.
 template <class Copy>
 void for_each_element(const Shape& shape, bool fortran_order, Copy&& copy) {
   const int64_t count = shape.num_elements();
@@ -52,7 +52,7 @@ void for_each_element(const Shape& shape, bool fortran_order, Copy&& copy) {
   }
 }
 
-// Where an array's elements are, and how they lie.
+// The location and layout of an array's elements.
 struct StoredArray {
   Shape shape;
   const std::byte* bytes;
@@ -60,7 +60,7 @@ struct StoredArray {
   bool fortran_order;
 };
 
-// Elements of the bits of Stored, which mean a Value, as elements T.
+// Converts elements with the bits of Stored, interpreted as Value, to T.
 template <class Stored, class Value = Stored, class T = Value>
 Tensor converted(const StoredArray& array, DType dtype) {
   Tensor result = Tensor::empty(array.shape, dtype);
@@ -73,7 +73,7 @@ Tensor converted(const StoredArray& array, DType dtype) {
   return result;
 }
 
-// Any byte but 0 is true, as in NumPy.
+// As in NumPy, any nonzero byte is true.
 Tensor bools(const StoredArray& array) {
   Tensor result = Tensor::empty(array.shape, DType::Bool);
   bool* out = result.mutable_data<bool>().data();

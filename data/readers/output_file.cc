@@ -63,11 +63,11 @@ struct OutputFile::State {
 
   std::string path;
   Compression compression;
-  std::optional<AtomicFile> whole;  // none: it is at `path` already
+  std::optional<AtomicFile> whole;  // nullopt: written directly to `path`
   z_stream stream{};
-  std::string ready;  // to be written
+  std::string ready;  // bytes to be written
   bool closed = false;
-  bool damaged = false;  // a part of what was ready may have been written
+  bool damaged = false;  // some of the bytes in `ready` may have been written
 };
 
 OutputFile::OutputFile(const std::string& path, Compression compression,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files written piece by piece, compressed or not.
+// Writes files incrementally, optionally compressing them.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,27 @@
 
 namespace cornu::data {
 
-// When a file is there.
+// When a file becomes visible.
 enum class Appears {
-  Whole,  // when it is closed: whole or not at all, and on the disk then
-  // From the beginning, as far as it is written: one of many, in a new folder that counts when all
-  // are on the disk (sync_files).
+  Whole,  // when it is closed: completely or not at all, and then it is on the disk
+  // From the beginning, growing as it is written; for files in a new folder that becomes valid once
+  // all of them are on the disk (sync_files).
   Growing,
 };
 
-// Errors as write_file_atomically's. Used by one thread at a time.
+// Throws the same errors as write_file_atomically. Must be used by one thread at a time.
 class OutputFile {
  public:
-  // `level`: of compression, 0 to 9; InvalidArgument for others.
+  // `level`: the compression level, 0 to 9; throws InvalidArgument for others.
   OutputFile(const std::string& path, Compression compression, const std::optional<int64_t>& level,
              Appears appears = Appears::Whole);
-  ~OutputFile();  // what isn't closed is lost, or incomplete
+  ~OutputFile();  // a file that isn't closed is lost or incomplete
   OutputFile(OutputFile&&) noexcept;
 
-  // FailedPrecondition after close().
+  // Throws FailedPrecondition after close().
   void write(std::string_view bytes);
   void flush();
-  void close();  // later calls do nothing
+  void close();  // further calls are no-ops
 
  private:
   struct State;

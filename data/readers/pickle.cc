@@ -7,7 +7,7 @@
 namespace cornu::data {
 namespace {
 
-// Integers that lists may have for each byte of the file, those counted again that are there once.
+// The maximum number of integers in lists per byte of the file, counting shared ones repeatedly.
 constexpr size_t kMostSharing = 16;
 
 std::string_view text_of_item(const PickleDocument& document, const PickleItem& item) {
@@ -183,7 +183,7 @@ std::vector<std::vector<int64_t>> PickleValue::to_ragged() const {
 }
 
 Shape pickled_shape(const PickleDocument& document, const PickledArray& array) {
-  constexpr size_t kMostAxes = 64;  // NumPy's
+  constexpr size_t kMostAxes = 64;  // NumPy's limit
   const auto& sizes = document.lists[array.shape];
   check<DataLoss>(sizes.size() <= kMostAxes, "{}: expected an array of at most {} axes, got {}.",
                   document.name, kMostAxes, sizes.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pickles: Python's serialized values (protocols 0 to 5), read as data. Nothing is executed.
+// Reads pickles, Python's serialized values (protocols 0 to 5), as data. Nothing is executed.
 #pragma once
 
 #include <cstddef>
@@ -24,18 +24,18 @@ enum class PickleKind : uint8_t {
   Bool,
   Int,
   Float,
-  Bytes,  // bytes and bytearray, and the plain strings of Python 2
-  Str,    // UTF-8, as it is in the file
+  Bytes,  // bytes and bytearray, and the byte strings of Python 2
+  Str,    // UTF-8, as stored in the file
   List,
   Tuple,
   Dict,
   Array,   // numpy.ndarray
   DType,   // numpy.dtype
-  Global,  // the name of something that a pickle may call, but hasn't
+  Global,  // the name of a callable that hasn't been called
 };
 const char* to_string(PickleKind kind);
 
-// A value, or where it is. Internal.
+// A value, or its index in a table. Internal.
 struct PickleItem {
   PickleKind kind = PickleKind::None;
   union {
@@ -64,10 +64,10 @@ struct PickleItem {
   }
 };
 
-// A value of a pickle that has been read: a cheap handle, which keeps all of the pickle. Values
-// that a pickle refers to several times, even from within themselves, are there once, so that only
-// who walks over everything must take care not to walk forever. Functions of another kind's values
-// throw InvalidArgument, which says what is there. Thread-safe.
+// A value in a pickle: a cheap handle that keeps the whole pickle alive. Values that are referenced
+// several times, even from within themselves, exist once, so code that traverses everything must
+// guard against cycles. Accessors for another kind throw InvalidArgument, which names the actual
+// kind. Thread-safe.
 class PickleValue {
  public:
   PickleValue(std::shared_ptr<const PickleDocument> document, PickleItem item)
@@ -77,28 +77,29 @@ class PickleValue {
   bool is_none() const { return item_.kind == PickleKind::None; }
 
   bool as_bool() const;
-  int64_t as_int() const;             // a bool counts
-  double as_float() const;            // an integer counts
-  std::string_view as_bytes() const;  // valid as long as this or another value of the pickle
-  std::string_view as_str() const;    // Bytes count, as names in Python 2's pickles are
+  int64_t as_int() const;             // also accepts a bool
+  double as_float() const;            // also accepts an integer
+  std::string_view as_bytes() const;  // valid as long as any value of the pickle
+  std::string_view as_str() const;    // also accepts Bytes, as used for names in Python 2's pickles
 
-  // Elements of a list, a tuple or an array of Python objects (in its own order); entries of a
-  // dictionary.
+  // The number of elements of a list, a tuple or an array of Python objects (in its own memory
+  // order), or of entries of a dictionary.
   size_t size() const;
-  PickleValue operator[](size_t index) const;  // not of a dictionary; OutOfRange
-  // A dictionary's keys and values, in the file's order; of equal keys the last one counts.
+  PickleValue operator[](size_t index) const;  // not for dictionaries; throws OutOfRange
+  // A dictionary's key and value, in the file's order; the last of equal keys wins.
   std::pair<PickleValue, PickleValue> entry(size_t index) const;
-  // By a key that is a string or bytes. NotFound, with what there is, and nothing.
+  // Looks up a key that is a string or bytes. at() throws NotFound, listing the keys; find()
+  // returns nullopt.
   PickleValue at(std::string_view key) const;
   std::optional<PickleValue> find(std::string_view key) const;
 
-  // An array of numbers, with NumPy's types as in load_npy (npy.h). It may share the pickle's
-  // memory.
+  // An array of numbers, with NumPy's types converted as in load_npy (npy.h). May share the
+  // pickle's memory.
   Tensor to_tensor() const;
-  // A list or tuple of integers, or an array of them of one axis.
+  // Converts a list or tuple of integers, or a one-dimensional array of them.
   std::vector<int64_t> to_ints() const;
-  // A list, tuple or array of what to_ints reads. ResourceExhausted when a small file refers to
-  // the same long list again and again.
+  // Converts a list, tuple or array of values that to_ints accepts. Throws ResourceExhausted when a
+  // small file refers to the same long list again and again.
   std::vector<std::vector<int64_t>> to_ragged() const;
 
  private:
@@ -110,19 +111,19 @@ class PickleValue {
   PickleItem item_;
 };
 
-// Reads the pickle in a file. What follows its end is left alone, as in Python.
+// Reads the pickle in a file. Like Python, ignores any data after its end.
 //
-// Callables are only recognized, as data: numpy.ndarray, numpy.dtype, numpy.core.multiarray's
+// Callables are only recognized as data: numpy.ndarray, numpy.dtype, numpy.core.multiarray's
 // _reconstruct and scalar, numpy.core.numeric's _frombuffer (both also under numpy._core),
-// _codecs.encode to latin1, and bytes(). Anything else that a pickle names is InvalidArgument, with
-// the name: such a file wants to run code. So are persistent ids, extension codes, sets and
-// classes. NotFound when there is no such file. DataLoss, with the byte offset, for what isn't a
-// pickle; Unimplemented for integers of more than 64 bits and arrays of several fields. Time and
-// memory are proportional to the file's size, whatever it holds.
+// _codecs.encode to latin1, and bytes(). Any other global throws InvalidArgument with its name:
+// such a file wants to run code. The same holds for persistent ids, extension codes, sets and
+// classes. Throws NotFound when the file doesn't exist; DataLoss, with the byte offset, when it
+// isn't a pickle; Unimplemented for integers of more than 64 bits and structured arrays. Time and
+// memory are proportional to the file's size, whatever it contains.
 PickleValue load_pickle(const std::filesystem::path& path);
 
-// The same from memory. `name` is for messages; `owner` keeps `file` alive, null if the caller
-// does, as long as there are values of it.
+// Reads a pickle from memory. `name` is for messages; `owner` keeps `file` alive as long as there
+// are values of the pickle, null if the caller does.
 PickleValue parse_pickle(std::span<const std::byte> file, const std::string& name,
                          std::shared_ptr<const void> owner = nullptr);
 

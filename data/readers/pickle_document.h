@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pickle held. Internal to the readers.
+// The contents of a pickle. Internal to the readers.
 #pragma once
 
 #include <array>
@@ -15,28 +15,28 @@
 
 namespace cornu::data {
 
-// An array as it was pickled; it becomes a tensor when it is asked for.
+// An array as it was pickled; converted to a tensor on demand.
 struct PickledArray {
-  bool complete = false;  // the rest is there
+  bool complete = false;  // the other members are set
   NumpyType type;
-  size_t shape = 0;  // in lists: a tuple of integers
+  size_t shape = 0;  // index in lists: a tuple of integers
   bool fortran_order = false;
-  PickleItem elements = {};  // Bytes; of objects, a List
+  PickleItem elements = {};  // Bytes; a List for objects
 };
 
-// Items are in the stack or in lists; those that don't fit an item are in a table, by index.
+// Items are on the stack or in lists; values that don't fit into an item are in a table, by index.
 struct PickleDocument {
   std::string name;
   std::span<const std::byte> file;
   std::shared_ptr<const void> owner;
-  std::vector<std::string_view> texts;         // Bytes and Str: in the file, or decoded
-  std::deque<std::string> decoded;             // those that are written otherwise in the file
-  std::vector<std::vector<PickleItem>> lists;  // List and Tuple; Dict: keys and values in turn
+  std::vector<std::string_view> texts;         // Bytes and Str: views into the file or `decoded`
+  std::deque<std::string> decoded;             // texts that are encoded differently in the file
+  std::vector<std::vector<PickleItem>> lists;  // List and Tuple; Dict: alternating keys and values
   std::vector<NumpyType> types;                // DType
   std::vector<PickledArray> arrays;            // Array
 };
 
-// What a pickle may name.
+// The globals that a pickle may name.
 enum class PickleGlobal : uint8_t {
   NdArray,
   DType,
@@ -65,7 +65,7 @@ inline constexpr std::array kPickleGlobals = {
     NamedGlobal{"builtins", "bytes", PickleGlobal::Bytes},
 };
 
-// The shape of an array; DataLoss when its tuple isn't one.
+// The shape of an array; throws DataLoss when its tuple isn't a valid shape.
 Shape pickled_shape(const PickleDocument& document, const PickledArray& array);
 
 }  // namespace cornu::data

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pickles call: each call is recognized, and gives a value without anything being executed.
+// Calls in pickles: each call is recognized and returns a value without executing anything.
 #include <algorithm>
 
 #include "data/readers/pickle_parser.h"
@@ -55,7 +55,7 @@ PickleItem PickleParser::make_type(const std::vector<PickleItem>& arguments) {
   return PickleItem::of_index(PickleKind::DType, document_.types.size() - 1);
 }
 
-// _reconstruct(numpy.ndarray, (0,), b'b'): an array to be filled by what follows.
+// _reconstruct(numpy.ndarray, (0,), b'b'): an array to be filled by later instructions.
 PickleItem PickleParser::make_array(const std::vector<PickleItem>& arguments) {
   const bool plain = arguments.size() == 3 && arguments[0].kind == PickleKind::Global &&
                      kPickleGlobals[arguments[0].index].global == PickleGlobal::NdArray;
@@ -101,7 +101,7 @@ PickleItem PickleParser::make_scalar(const std::vector<PickleItem>& arguments) {
                                 value.item<int64_t>());
 }
 
-// _codecs.encode('text', 'latin1'): bytes, in protocols without an instruction for them.
+// _codecs.encode('text', 'latin1'): bytes in protocols without an instruction for them.
 PickleItem PickleParser::encode(const std::vector<PickleItem>& arguments) {
   const bool texts = arguments.size() == 2 && arguments[0].kind == PickleKind::Str &&
                      arguments[1].kind == PickleKind::Str;
@@ -149,7 +149,7 @@ void PickleParser::build_type(NumpyType& type, const std::vector<PickleItem>& st
   type.order = order[0];
 }
 
-// (version, shape, dtype, whether in Fortran's order, bytes or a list); once without the version
+// (version, shape, dtype, whether in Fortran order, bytes or a list); formerly without the version
 void PickleParser::build_array(PickledArray& array, std::span<const PickleItem> state) {
   if (state.size() == 5 && state[0].kind == PickleKind::Int) state = state.subspan(1);
   const bool known = state.size() == 4 && state[0].kind == PickleKind::Tuple &&

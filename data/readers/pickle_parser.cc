@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kNewestProtocol = 5;
 
-// The instructions, by their bytes, with Python's names.
+// The opcodes, with Python's names.
 enum PickleOp : uint8_t {
   kMark = '(',
   kStop = '.',
@@ -151,7 +151,7 @@ PickleItem PickleParser::text_item(PickleKind kind, std::string_view text) {
   return PickleItem::of_index(kind, document_.texts.size() - 1);
 }
 
-// A text takes a few times what it takes in the file, but could be decoded repeatedly.
+// Decoding a text takes a few times its size in the file, but it could be decoded repeatedly.
 void PickleParser::check_decoding(size_t bytes) const {
   constexpr size_t kMostDecoding = 4;
   require(decoded_ + bytes <= kMostDecoding * document_.file.size(),
@@ -380,7 +380,7 @@ bool PickleParser::stack(uint8_t op) {
 }
 
 void PickleParser::remember(uint64_t index, const PickleItem& item) {
-  // Python numbers them from 0 on.
+  // Python numbers them consecutively from 0.
   require(index < document_.file.size(), "a value's number is larger than the file");
   if (index >= memo_.size()) memo_.resize(index + 1);
   remembered_ += memo_[index].used ? 0 : 1;
@@ -461,7 +461,7 @@ bool PickleParser::object(uint8_t op) {
 }
 
 std::vector<PickleItem> PickleParser::few(const PickleItem& tuple) {
-  constexpr size_t kMost = 16;  // a long tuple isn't copied, however often it is named
+  constexpr size_t kMost = 16;  // long tuples aren't copied, however often they are referenced
   const auto& items = list_of(tuple, PickleKind::Tuple, "expected a tuple of arguments");
   require(items.size() <= kMost, "too many arguments");
   return items;

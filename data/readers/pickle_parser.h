@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine that a pickle is a program for, with nothing that it could do harm with. Internal to
-// the readers.
+// The virtual machine that executes pickles, reduced to harmless instructions. Internal to the
+// readers.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@
 
 namespace cornu::data {
 
-// Reads one pickle into a document (Lib/pickletools.py of CPython describes all instructions).
-// Every instruction takes time and memory in proportion to its length in the file, but for those
-// that decode a text or take a value again, whose sum is limited.
+// Reads one pickle into a document (CPython's Lib/pickletools.py describes all instructions). Every
+// instruction takes time and memory proportional to its length in the file, except for those that
+// decode a text or reuse a value, whose total is limited.
 class PickleParser {
  public:
   explicit PickleParser(PickleDocument& document) : document_(document) {}
@@ -25,7 +25,7 @@ class PickleParser {
   PickleItem parse();
 
  private:
-  // Each family handles its instructions, or gives false for others'. pickle_parser.cc
+  // Each handles its family of instructions, and returns false for others. In pickle_parser.cc.
   bool number(uint8_t op);
   bool text(uint8_t op);
   bool container(uint8_t op);
@@ -34,7 +34,7 @@ class PickleParser {
   bool object(uint8_t op);
   [[noreturn]] void refuse(uint8_t op) const;
 
-  // What objects are made of. pickle_objects.cc
+  // Construct objects. In pickle_objects.cc.
   void push_global(std::string_view module, std::string_view name);
   PickleItem call(PickleGlobal global, const std::vector<PickleItem>& arguments);
   PickleItem make_type(const std::vector<PickleItem>& arguments);
@@ -53,12 +53,12 @@ class PickleParser {
       damaged(what);
   }
 
-  // Of the file.
+  // Read from the file.
   std::string_view take(size_t count);
   uint64_t take_integer(size_t bytes);  // little-endian
   std::string_view take_line();
 
-  // Of the stack; what lies below the last mark can't be reached.
+  // Stack operations; items below the last mark are inaccessible.
   void push(PickleItem item) { stack_.push_back(item); }
   PickleItem pop();
   PickleItem& top();
@@ -73,7 +73,7 @@ class PickleParser {
   void push_long(std::string_view bytes);
   std::string_view text_of(const PickleItem& item) const { return document_.texts[item.index]; }
   std::vector<PickleItem>& list_of(const PickleItem& item, PickleKind kind, const char* what);
-  std::vector<PickleItem> few(const PickleItem& tuple);  // its elements, a handful
+  std::vector<PickleItem> few(const PickleItem& tuple);  // the elements of a short tuple
   void remember(uint64_t index, const PickleItem& item);
   const PickleItem& recall(uint64_t index) const;
 
@@ -83,20 +83,20 @@ class PickleParser {
   };
 
   PickleDocument& document_;
-  size_t at_ = 0;           // in the file
-  size_t instruction_ = 0;  // where the current one begins
-  size_t decoded_ = 0;      // bytes of decoded texts
+  size_t at_ = 0;           // offset in the file
+  size_t instruction_ = 0;  // offset of the current instruction
+  size_t decoded_ = 0;      // total bytes of decoded texts
   std::vector<PickleItem> stack_;
-  std::vector<size_t> marks_;  // sizes of the stack
+  std::vector<size_t> marks_;  // stack sizes
   std::vector<Memo> memo_;
-  size_t remembered_ = 0;  // entries of memo_ that are used
+  size_t remembered_ = 0;  // number of used entries of memo_
 };
 
-// Texts of protocol 0: Python's escapes, and its \u ones ("raw-unicode-escape"), to UTF-8. Nothing
-// when there is an escape that isn't one.
+// Convert texts of protocol 0 to UTF-8: with Python's escapes, and with \u escapes
+// ("raw-unicode-escape"). Return nullopt for an invalid escape.
 std::optional<std::string> unescaped(std::string_view text);
 std::optional<std::string> unescaped_unicode(std::string_view text);
-// UTF-8 as Latin-1; nothing when a character isn't in it.
+// Converts UTF-8 to Latin-1; nullopt when a character isn't representable.
 std::optional<std::string> utf8_to_latin1(std::string_view text);
 
 }  // namespace cornu::data

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The texts of protocol 0, and of bytes before protocol 3.
+// Decodes the texts of protocol 0, and bytes before protocol 3.
 #include <algorithm>
 #include <charconv>
 
@@ -29,7 +29,7 @@ void append_utf8(std::string& out, uint32_t character) {
   }
 }
 
-// The number that exactly `digits` hexadecimal ones at `text`'s beginning are.
+// The number represented by exactly `digits` hexadecimal digits at the beginning of `text`.
 std::optional<uint32_t> hex_number(std::string_view text, size_t digits) {
   if (text.size() < digits) return std::nullopt;
   uint32_t value = 0;
@@ -68,7 +68,7 @@ std::optional<std::string> unescaped(std::string_view text) {
       out += static_cast<char>(value);
       i += digits - 1;
     } else {
-      out += '\\';  // as Python does
+      out += '\\';  // as in Python
       out += text[i];
     }
   }
@@ -82,7 +82,7 @@ std::optional<std::string> unescaped_unicode(std::string_view text) {
         text[i] == '\\' && i + 1 < text.size() && (text[i + 1] == 'u' || text[i + 1] == 'U');
     if (!escape) {
       append_utf8(out, static_cast<uint8_t>(text[i]));
-      // A second backslash begins nothing.
+      // A second backslash doesn't start an escape.
       if (text[i] == '\\' && i + 1 < text.size()) append_utf8(out, static_cast<uint8_t>(text[++i]));
       continue;
     }
@@ -104,7 +104,7 @@ std::optional<std::string> utf8_to_latin1(std::string_view text) {
       out += text[i];
       continue;
     }
-    // U+0080 to U+00FF are two bytes.
+    // U+0080 to U+00FF have two bytes.
     if (first != 0xc2 && first != 0xc3) return std::nullopt;
     if (++i == text.size() || (static_cast<uint8_t>(text[i]) & 0xc0) != 0x80) return std::nullopt;
     out += static_cast<char>((first & 0x03) << 6 | (static_cast<uint8_t>(text[i]) & 0x3f));

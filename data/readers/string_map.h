@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What functions of tensors of strings share.
+// Helpers for functions on string tensors.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ inline std::span<const std::string> strings_of(const Tensor& input, const char* 
   return input.data<std::string>();
 }
 
-// `f` of each string.
+// Applies `f` to each string.
 template <class T, class F>
 Tensor map_strings(const Tensor& input, const char* who, F f) {
   const auto texts = strings_of(input, who);

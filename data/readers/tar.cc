@@ -18,18 +18,19 @@ namespace cornu::data {
 namespace {
 
 constexpr size_t kTarBlock = 512;
-constexpr uint64_t kMostTarRecord = uint64_t{1} << 20;  // bytes of a long name and its like
+constexpr uint64_t kMostTarRecord = uint64_t{1} << 20;  // maximum bytes of a long name and similar
+                                                        // records
 constexpr uint64_t kMostTarSize = uint64_t{1} << 62;
 
 using TarBlock = std::array<char, kTarBlock>;
 
-// A text that fills its field or ends at the first 0.
+// A text that fills its field or ends with a 0.
 std::string_view tar_text(const TarBlock& block, size_t offset, size_t size) {
   const std::string_view field(block.data() + offset, size);
   return field.substr(0, field.find('\0'));
 }
 
-// Octal digits, or GNU's binary numbers. Nothing when it is neither.
+// Parses octal digits or GNU's binary numbers; nullopt for anything else.
 std::optional<uint64_t> tar_number(const TarBlock& block, size_t offset, size_t size) {
   std::string_view field(block.data() + offset, size);
   uint64_t value = 0;
@@ -43,7 +44,7 @@ std::optional<uint64_t> tar_number(const TarBlock& block, size_t offset, size_t 
   while (!field.empty() && field.front() == ' ') field.remove_prefix(1);
   size_t digits = 0;
   for (; digits < field.size() && field[digits] >= '0' && field[digits] <= '7'; ++digits) {
-    value = 8 * value + static_cast<uint64_t>(field[digits] - '0');  // 12 digits at most
+    value = 8 * value + static_cast<uint64_t>(field[digits] - '0');  // at most 12 digits
   }
   const char after = digits < field.size() ? field[digits] : '\0';
   if (after != '\0' && after != ' ') return std::nullopt;
@@ -55,7 +56,7 @@ bool tar_checksum_matches(const TarBlock& block) {
   constexpr size_t kField = 148;
   constexpr size_t kFieldSize = 8;
   int64_t sum = 0;
-  int64_t signed_sum = 0;  // what some old programs wrote
+  int64_t signed_sum = 0;  // written by some old programs
   for (size_t i = 0; i < block.size(); ++i) {
     const char byte = i >= kField && i < kField + kFieldSize ? ' ' : block[i];
     sum += static_cast<uint8_t>(byte);
@@ -72,7 +73,7 @@ TarKind tar_kind(char type, std::string_view name) {
   return type == '1' || type == '2' ? TarKind::Link : TarKind::Other;
 }
 
-// Does the archive have bytes of a member of this type?
+// Whether members of this type have content in the archive.
 bool tar_type_has_content(char type) {
   constexpr std::string_view kWithout = "123456";
   return kWithout.find(type) == kWithout.npos;
@@ -83,14 +84,14 @@ bool tar_type_has_content(char type) {
 struct TarReader::State {
   std::span<const std::byte> archive;
   std::string name;
-  std::unique_ptr<GzipReader> packed;  // null: the archive is plain
-  uint64_t at = 0;                     // in the unpacked archive
-  uint64_t unread = 0;                 // of the member's content
-  uint64_t padding = 0;                // after it
+  std::unique_ptr<GzipReader> packed;  // null if the archive isn't compressed
+  uint64_t at = 0;                     // offset in the uncompressed archive
+  uint64_t unread = 0;                 // bytes of the member's content
+  uint64_t padding = 0;                // bytes after the content
   TarEntry entry;
   bool readable = false;
 
-  // Up to out.size() bytes, fewer only at the end.
+  // Reads up to out.size() bytes, fewer only at the end.
   size_t read_some(std::span<std::byte> out) {
     size_t count;
     if (packed) {
@@ -138,7 +139,7 @@ struct TarReader::State {
     padding = (kTarBlock - size % kTarBlock) % kTarBlock;
   }
 
-  // False for a block of zeros, which ends the archive.
+  // Returns false for a block of zeros, which ends the archive.
   bool read_header(TarBlock& block) {
     const uint64_t offset = at;
     if (read_some(std::as_writable_bytes(std::span(block))) < block.size()) {
@@ -157,7 +158,7 @@ struct TarReader::State {
       raise<DataLoss>("{}: the tar archive is damaged or cut off: '{}' can't have {} bytes.", name,
                       printable(entry.name), size);
     }
-    // Grows as data comes: a small archive that promises much isn't believed beforehand.
+    // Grows as data arrives, since the size promised by a small archive can't be trusted.
     constexpr size_t kLikelyInflation = 8;
     auto buffer = allocate_host(packed ? std::min(size, archive.size() * kLikelyInflation) : size);
     for (size_t filled = 0;;) {
@@ -175,7 +176,7 @@ struct TarReader::State {
     return buffer;
   }
 
-  // A member that says something about the next one.
+  // Reads a member that describes the next one.
   std::string read_record(uint64_t offset) {
     if (unread > kMostTarRecord) damaged(offset, "a record of more than 1 MiB");
     const auto buffer = read_content();
@@ -185,14 +186,14 @@ struct TarReader::State {
 
 namespace {
 
-// What records before a member say about it.
+// What preceding records say about a member.
 struct TarExtras {
   std::optional<std::string> name;
   std::optional<uint64_t> size;
   bool sparse = false;
 };
 
-// Records "LENGTH KEY=VALUE\n". False when they aren't.
+// Parses records "LENGTH KEY=VALUE\n". Returns false for anything else.
 bool read_pax(std::string_view records, TarExtras& extras) {
   while (!records.empty()) {
     uint64_t length = 0;
@@ -224,7 +225,7 @@ bool read_pax(std::string_view records, TarExtras& extras) {
   return true;
 }
 
-// The name that a member is known by; nothing when it leads elsewhere.
+// The normalized name of a member; nullopt when it leads outside.
 std::optional<std::string> inner_name(std::string_view name) {
   while (name.starts_with("./")) name.remove_prefix(2);
   if (leads_outside(name)) return std::nullopt;
@@ -233,7 +234,7 @@ std::optional<std::string> inner_name(std::string_view name) {
 
 std::string header_name(const TarBlock& block) {
   std::string name(tar_text(block, 0, 100));
-  const bool posix = tar_text(block, 257, 6) == "ustar";  // GNU's magic goes on with a space
+  const bool posix = tar_text(block, 257, 6) == "ustar";  // GNU's magic continues with a space
   const std::string_view prefix = tar_text(block, 345, 155);
   if (posix && !prefix.empty()) name = std::string(prefix) + '/' + name;
   return name;

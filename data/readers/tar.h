@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tar archives (POSIX's ustar and pax, GNU's and older ones), read member by member and never
-// unpacked to the disk.
+// Tar archives (POSIX ustar and pax, GNU and older formats), read member by member without
+// extracting them to disk.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,12 @@ namespace cornu::data {
 enum class TarKind { File, Directory, Link, Other };
 
 struct TarEntry {
-  std::string name;  // relative, without ".." and a leading "./"
+  std::string name;  // relative, without ".." and without a leading "./"
   TarKind kind = TarKind::File;
-  uint64_t size = 0;  // bytes of a file
+  uint64_t size = 0;  // size of a file in bytes
 };
 
-// An archive that lies in memory, plain or gzip-compressed (told apart by content). Not
-// thread-safe.
+// Reads an archive in memory, plain or gzip-compressed (detected by content). Not thread-safe.
 class TarReader {
  public:
   // `name` is for messages; `archive` must outlive the reader.
@@ -31,14 +30,15 @@ class TarReader {
   TarReader(const TarReader&) = delete;
   TarReader& operator=(const TarReader&) = delete;
 
-  // The next member; false at the archive's end. DataLoss, with the byte offset in the unpacked
-  // archive, when it is damaged or cut off; InvalidArgument for a name that is absolute or has
-  // "..", since it would lead out of the folder that the archive is unpacked into; Unimplemented
-  // for GNU's sparse files.
+  // Moves to the next member; returns false at the archive's end. Throws DataLoss, with the byte
+  // offset in the uncompressed archive, when it is damaged or truncated; InvalidArgument for a name
+  // that is absolute or contains "..", since it would escape the target directory; Unimplemented
+  // for GNU sparse files.
   bool next(TarEntry& entry);
 
-  // What the file has that next() gave, at most once. InvalidArgument for what is no file: links
-  // aren't followed. DataLoss as above; memory is only taken for what is there.
+  // The contents of the file that next() returned; may be called at most once per file. Throws
+  // InvalidArgument for anything but a file (links aren't followed), and DataLoss as above. Memory
+  // is allocated only for data that is actually there.
   std::shared_ptr<Buffer> read();
 
  private:

@@ -27,7 +27,7 @@ std::string TFRecordReader::place() const {
 
 void TFRecordReader::require_crc(std::string_view bytes, uint32_t stored, const char* what) const {
   const uint32_t found = tf_record_crc(bytes);
-  if (found == stored || !kChecksumsMatter) return;  // before a place is made into text
+  if (found == stored || !kChecksumsMatter) return;  // before formatting the location
   raise<DataLoss>("{}: its {} is damaged: expected the checksum {:08x}, got {:08x}. {}", place(),
                   what, stored, found, advice_);
 }
@@ -46,7 +46,7 @@ bool TFRecordReader::next_length(uint64_t& length) {
   require_crc(header.substr(0, 8), number_at<uint32_t>(header.data() + 8), "length");
   length = number_at<uint64_t>(header.data());
   file_.consume(kTfRecordHeader);
-  // Before anything is read for it.
+  // Check before reading anything for it.
   const auto left = file_.left();
   if (length > UINT64_MAX - kTfRecordFooter || (left && length + kTfRecordFooter > *left)) {
     truncated(std::min(length, UINT64_MAX - kTfRecordFooter) + kTfRecordFooter, left.value_or(0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading the records of TFRecord files (framework/io/tf_record.h).
+// Reads the records of TFRecord files (framework/io/tf_record.h).
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,28 @@
 
 namespace cornu::data {
 
-// Errors as TFRecordDataset documents them. Used by one thread at a time.
+// Throws the errors documented for TFRecordDataset. Must be used by one thread at a time.
 class TFRecordReader {
  public:
-  // `advice`: what to do about records that are damaged.
+  // `advice`: what to do about damaged records, for errors.
   TFRecordReader(const std::string& path, Compression compression,
                  const std::optional<int64_t>& buffer_size = {}, const char* advice = kAdvice)
       : file_(path, compression, buffer_size), advice_(advice) {}
 
-  // False at the end.
+  // Returns false at the end.
   bool next(std::string& record);
-  // Leaves one out, without a look at its bytes.
+  // Skips a record without checking its bytes.
   bool skip();
 
-  // Where the next record begins: {"offset", "number"}. Null where the file is compressed.
+  // The beginning of the next record: {"offset", "number"}. Null if the file is compressed.
   Json position() const;
-  // A new reader only. DataLoss when there is no such place.
+  // For a new reader only. Throws DataLoss when there is no such position.
   void go_to(const Json& position);
 
-  // The byte where the record begins that next() gave last.
+  // The byte offset of the record that next() returned last.
   int64_t start() const { return static_cast<int64_t>(start_); }
-  // The next record is the one that begins at this byte. DataLoss when there is no such place, or
-  // the file is compressed.
+  // Makes the next record the one that begins at this byte. Throws DataLoss when there is no such
+  // offset, or when the file is compressed.
   void seek(int64_t start);
 
  private:
@@ -46,7 +46,7 @@ class TFRecordReader {
 
   InputFile file_;
   const char* advice_;
-  std::optional<int64_t> number_ = 0;  // none behind a seek()
+  std::optional<int64_t> number_ = 0;  // nullopt after a seek()
   uint64_t start_ = 0;                 // of the record
 };
 

@@ -17,11 +17,11 @@ using Bytes = std::span<const std::byte>;
 
 constexpr uint16_t kIntegers = 1;
 constexpr uint16_t kFloats = 3;
-constexpr uint16_t kExtensible = 0xFFFE;  // the format is told by what follows
+constexpr uint16_t kExtensible = 0xFFFE;  // the actual format follows
 constexpr size_t kChunkHeader = 8;
 constexpr double kScale16 = 32768;
 
-// Numbers in files are little-endian.
+// Numbers in WAV files are little-endian.
 template <class T>
 T number_at(Bytes bytes, size_t at) {
   T value;
@@ -67,7 +67,7 @@ float sample_at(Bytes data, size_t at, const Format& format) {
                              : static_cast<float>(number_at<double>(data, at));
   }
   switch (format.bits) {
-    case 8:  // the only ones without a sign
+    case 8:  // the only unsigned ones
       return static_cast<float>(number_at<uint8_t>(data, at) - 128) / 128;
     case 16:
       return static_cast<float>(number_at<int16_t>(data, at) / kScale16);

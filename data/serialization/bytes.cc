@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A serialized dataset as one string:
+// The format of a serialized dataset as a single string:
 //   "CORNUDS1", the SHA-256 of all that follows (64 digits), the pipeline, then the blobs.
-// The pipeline and each blob have their lengths, of 8 bytes in little-endian order, before them.
+// The pipeline and each blob are preceded by their lengths, 8 bytes in little-endian order.
 #include "data/serialization.h"
 #include "framework/core/error.h"
 #include "framework/io/fuzzing.h"

@@ -29,7 +29,7 @@ bool alike(const cornu::Node& a, const cornu::Node& b) {
          alike(a.attributes, b.attributes);
 }
 
-// The same ops of the same values, whatever their types are.
+// Whether the graphs have the same ops on the same values, regardless of their types.
 bool alike(const Graph& a, const Graph& b) {
   return a.inputs == b.inputs && a.outputs == b.outputs && a.states.empty() && b.states.empty() &&
          std::equal(
@@ -37,7 +37,7 @@ bool alike(const Graph& a, const Graph& b) {
              [](const cornu::Node& one, const cornu::Node& other) { return alike(one, other); });
 }
 
-// The first op that isn't the same, or is of a constant that isn't.
+// The first op that differs, or that uses a constant that differs.
 std::string first_difference(const Graph& a, const Graph& b) {
   size_t i = 0;
   while (i < std::min(a.nodes.size(), b.nodes.size()) && alike(a.nodes[i], b.nodes[i])) ++i;
@@ -51,7 +51,7 @@ std::string first_difference(const Graph& a, const Graph& b) {
   return "'" + (node.is("constant") && user != a.nodes.end() ? *user : node).op->name + "'";
 }
 
-// The axis of a reshape that differs between two traces is what the others leave: kUnknown.
+// If one axis of a reshape differs between two traces, it is determined by the others: kUnknown.
 void open_reshapes(Graph& a, Graph& b) {
   for (size_t i = 0; i < std::min(a.nodes.size(), b.nodes.size()); ++i) {
     if (!a.nodes[i].is("reshape") || !b.nodes[i].is("reshape")) continue;
@@ -112,7 +112,7 @@ PortableFunction trace_for_all_sizes(const TensorFunction& f, const std::vector<
       differs = first_difference(first.graph, other);
       return false;
     } catch (const InvalidArgument&) {
-      return true;  // as it does when such an element comes
+      return true;  // fails in the same way when such an element arrives
     }
   };
   const bool same =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traced functions on their way to another process.
+// Serializes traced functions.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,7 @@
 
 namespace cornu::data {
 
-// A graph of an element's tensors, with the key that it draws random numbers from as its last input
-// where it draws any.
+// A graph on an element's tensors. If it draws random numbers, its last input is the key for them.
 struct PortableFunction {
   Graph graph;
   bool has_key = false;
@@ -21,23 +20,26 @@ struct PortableFunction {
 
 using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
-// What `f` does whatever the axes are that `types` leaves open: FailedPrecondition, naming `who`,
-// where its graph depends on their sizes.
+// A trace of `f` that is valid for any sizes of the axes that `types` leaves unknown. Throws
+// FailedPrecondition, naming `who`, if the graph depends on these sizes.
 PortableFunction trace_for_all_sizes(const TensorFunction& f, const std::vector<TensorType>& types,
                                      const std::string& who);
 
-// Large constants become blobs. FailedPrecondition, naming `who` and the variable, for a function
-// that reads one.
+// Large constants become blobs. Throws FailedPrecondition, naming `who` and the variable, for a
+// function that reads one.
 void write_function(LinkWriter& link, const PortableFunction& function, const std::string& who);
 
-// A function of tensors of these types. InvalidArgument for one of others.
+// Reads a function of tensors of these types. Throws InvalidArgument if its inputs have other
+// types.
 PortableFunction read_function(LinkReader& link, const std::vector<TensorType>& types);
 
-// What it gives, kUnknown for axes that depend on those of the inputs. Nothing is computed.
+// The types of its results, with kUnknown for axes that depend on those of the inputs. Computes no
+// values.
 std::vector<TensorType> result_types(const PortableFunction& function,
                                      const std::vector<TensorType>& types);
 
-// Its ops, applied again. Random numbers come from the key of the trace that it is called in.
+// A function that applies the ops of `function` again. Random numbers come from the key of the
+// trace in which it is called.
 TensorFunction replayed(std::shared_ptr<const PortableFunction> function);
 
 }  // namespace cornu::data

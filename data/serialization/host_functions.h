@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions on the host that travel: both processes have them, by one name.
+// Serializable host functions: both processes have them under the same name.
 #pragma once
 
 #include "data/map_function.h"
@@ -7,9 +7,9 @@
 
 namespace cornu::data {
 
-// An object whose function travels writes its name and what it was made of:
+// An object whose function is serializable writes its name and its arguments:
 //   void write(LinkWriter& link) const { link("host_function", "my_parser")("columns", columns_); }
-// and is registered in both processes with what reads that:
+// and is registered in both processes with a function that reads them:
 //   host_function_registry().add("my_parser", {[](LinkReader& link) {
 //     return map_function(MyParser(link.get<int64_t>("columns")));
 //   }});

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a link of a dataset's chain is written for another process, and made again there.
+// Serializes the links of a dataset's chain, and creates them again in another process.
 //
-// A node overrides Node::write, and its file has a function that makes it of what was written:
+// A node overrides Node::write, and its file has a function that reads what was written:
 //   void write(LinkWriter& link) const override { link.kind("take")("count", count_); }
 //   NodePtr read_take(LinkReader& link) {
 //     return make_take(link.input(), link.get<int64_t>("count"));
 //   }
-// That function is registered with how many inputs it takes. It goes through the constructor that
-// programs use, which checks; it opens no file, computes nothing, and asks for no memory beyond
-// what the config holds. Options that are a struct list their fields once, for both directions,
-// with fields.hint() those that nothing of what comes depends on:
+// That function is registered along with its number of inputs. It uses the same constructor as
+// programs do, which validates the arguments; it opens no file, computes nothing, and allocates no
+// memory beyond what the config holds. Options structs list their fields once, for both directions,
+// using fields.hint() for those that don't affect the elements:
 //   template <class Fields>
 //   void visit_fields(Fields& fields, ChooseFromDatasetsOptions& options) {
 //     fields("stop_on_empty_dataset", options.stop_on_empty_dataset);
@@ -28,12 +28,12 @@
 
 namespace cornu::data {
 
-using Blobs = std::map<std::string, std::string>;  // by their SHA-256
+using Blobs = std::map<std::string, std::string>;  // keyed by their SHA-256
 
 class LinkWriter {
  public:
-  // Large tensors go to `blobs`, which outlives it; null: checksums stand for them. `hints`: with
-  // what changes nothing of what comes.
+  // Large tensors are written to `blobs`, which must outlive the writer; if null, they are
+  // represented by checksums. `hints`: whether to write values that don't affect the elements.
   explicit LinkWriter(Blobs* blobs, bool hints = true) : blobs_(blobs), hints_(hints) {}
 
   LinkWriter& kind(std::string kind) {
@@ -45,17 +45,18 @@ class LinkWriter {
     config_.set(key, to_json(value));
     return *this;
   }
-  // What elements don't depend on, as a number of threads: fingerprints leave it out.
+  // Writes a value that doesn't affect the elements, such as a number of threads; fingerprints omit
+  // it.
   template <class T>
   LinkWriter& hint(const char* key, const T& value) {
     return hints_ ? (*this)(key, value) : *this;
   }
-  // An enumerator, by its name among those of all.
+  // Writes an enumerator by its name; `names` lists those of all enumerators.
   template <class Enum>
   void choice(const char* key, Enum value, const std::vector<std::string>& names) {
     (*this)(key, names[static_cast<size_t>(value)]);
   }
-  // The fields of an options struct.
+  // Writes the fields of an options struct.
   template <class Options>
   LinkWriter& options(Options options) {
     visit_fields(*this, options);
@@ -95,11 +96,11 @@ class LinkWriter {
   Json config_ = Json::object();
 };
 
-// The tensors of blobs, each read once.
+// Reads the tensors in blobs, each once.
 class BlobReader {
  public:
   explicit BlobReader(const Blobs& blobs) : blobs_(blobs) {}
-  // DataLoss when there is no such blob, or it is no tensor of that digest.
+  // Throws DataLoss when there is no such blob, or when it isn't a tensor with that digest.
   const Tensor& at(const std::string& key);
 
  private:
@@ -110,17 +111,17 @@ class BlobReader {
 // All errors are InvalidArgument or DataLoss, and name the key.
 class LinkReader {
  public:
-  // `bytes`: of all that was written.
+  // `bytes`: the size of everything that was written.
   LinkReader(const Json& config, std::vector<NodePtr> inputs, BlobReader& blobs, size_t bytes)
       : config_(config), inputs_(std::move(inputs)), blobs_(blobs), bytes_(bytes) {}
 
   const NodePtr& input() const { return inputs_.front(); }
   const std::vector<NodePtr>& inputs() const { return inputs_; }
 
-  // Was it written? Of options that are left out where they are the default.
+  // Whether the key was written, for options that are omitted when they have the default value.
   bool has(const char* key) const { return config_.contains(key); }
 
-  // How large a number may be that memory is asked for.
+  // An upper bound for numbers that determine the size of an allocation.
   size_t bytes() const { return bytes_; }
 
   template <class T>
@@ -184,26 +185,27 @@ class LinkReader {
   size_t bytes_;
 };
 
-// The fingerprint of a chain with links that can't travel, of which the description counts instead.
+// The fingerprint of a chain that may have links that can't be serialized, for which their
+// descriptions are used instead.
 struct PartialFingerprint {
   std::string digest;
-  std::string left_out;  // those links: "map, generator"; empty where it is all
+  std::string left_out;  // those links: "map, generator"; empty if there are none
 };
 PartialFingerprint partial_fingerprint(const NodePtr& node);
 
-// What a chain computes, for comparing it with another process's: equal where fingerprints are, and
-// where files lie in other folders. Copies no large tensor. FailedPrecondition for a chain that is
-// too long.
+// What a chain computes, for comparison with another process's chain: equal if the fingerprints
+// are, even if files are in other directories. Copies no large tensor. Throws FailedPrecondition
+// for a chain that is too long.
 Json comparable_pipeline(const NodePtr& node);
 
-// A kind of links.
+// A kind of link.
 struct LinkKind {
   size_t least_inputs;
   size_t most_inputs;
   NodePtr (*read)(LinkReader& link);
 };
 
-// All kinds by name, the built-in ones first. For links of one's own:
+// All kinds by name, the built-in ones first. Custom links are added with
 //   link_registry().add("my_transform", {1, 1, [](LinkReader& link) -> NodePtr { … }});
 Registry<LinkKind>& link_registry();
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The built-in links, each made of what its write() has written. Each is in its node's file.
+// Readers of the built-in links, each of which creates a link from what its write() has written.
+// Each is defined in its node's file.
 #pragma once
 
 #include "data/serialization/link.h"
@@ -55,7 +56,8 @@ NodePtr read_with_options(LinkReader& link);
 NodePtr read_with_state(LinkReader& link);
 NodePtr read_zip(LinkReader& link);
 
-// "num_parallel_calls", as it was resolved. InvalidArgument for none that a map may have.
+// Reads "num_parallel_calls" after it was resolved. Throws InvalidArgument for a number that a map
+// can't have.
 int64_t read_calls(LinkReader& link);
 
 }  // namespace cornu::data

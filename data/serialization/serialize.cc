@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains to JSON and back.
+// Converts chains to JSON and back.
 #include <map>
 #include <set>
 
@@ -14,11 +14,12 @@ namespace cornu::data {
 namespace {
 
 constexpr int64_t kVersion = 1;
-constexpr int64_t kLongestChain = 1024;  // links behind one another: what recurses has a stack
-constexpr int64_t kMostPaths = 1 << 14;  // links as a tree, as descriptions and seeds go over it
+constexpr int64_t kLongestChain = 1024;  // links in a row, since recursion is limited by the stack
+constexpr int64_t kMostPaths = 1 << 14;  // links when the chain is expanded to a tree, as for
+                                         // descriptions and seeds
 constexpr size_t kMostSpecEntries = 1 << 20;  // tensors and axes in the specs of all links
 
-// How large a chain is that ends with a link.
+// The size of the chain that ends with a link.
 struct Extent {
   int64_t length = 1;
   int64_t paths = 1;
@@ -46,8 +47,8 @@ void check_extent(const Extent& extent) {
 
 class PipelineWriter {
  public:
-  // `blobs`: as LinkWriter's. `all`: with the seeds that were drawn, and with hints.
-  // `left_out`: gets the names of links that can't travel; null: they are errors.
+  // `blobs`: see LinkWriter. `all`: whether to include drawn seeds and hints. `left_out`: receives
+  // the names of links that can't be serialized; if null, those are errors.
   PipelineWriter(Blobs* blobs, bool all, std::set<std::string>* left_out = nullptr)
       : blobs_(blobs), all_(all), left_out_(left_out) {}
 
@@ -213,7 +214,7 @@ SerializedDataset serialize(const Dataset& dataset) {
 }
 
 Dataset deserialize(const SerializedDataset& serialized) {
-  const SeedSequenceScope seeds(0);  // none of the program's are used up
+  const SeedSequenceScope seeds(0);  // doesn't use up the program's seeds
   try {
     return Dataset(PipelineReader(serialized).read(Json::parse(serialized.pipeline)));
   } catch (Error& error) {
@@ -223,7 +224,7 @@ Dataset deserialize(const SerializedDataset& serialized) {
 }
 
 std::string fingerprint(const Dataset& dataset) {
-  Blobs blobs;  // whose keys are in the text
+  Blobs blobs;  // their keys are in the text
   const std::string text = PipelineWriter(&blobs, false).text(dataset.node());
   return hash_of(std::as_bytes(std::span(text)), HashAlgorithm::Sha256);
 }
@@ -238,7 +239,7 @@ PartialFingerprint partial_fingerprint(const NodePtr& node) {
 
 namespace {
 
-// What may differ between processes that compute the same: folders, and how many threads there are.
+// Removes what may differ between processes that compute the same: directories and thread counts.
 Json without_places(const Json& json) {
   if (json.is_string()) {
     const std::string& text = json.as_string();

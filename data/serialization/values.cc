@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of a link's config as JSON.
+// Converts the values of a link's config to and from JSON.
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -14,18 +14,18 @@
 namespace cornu::data {
 namespace {
 
-constexpr size_t kLargestInline = size_t{64} << 10;  // bytes of a tensor within the text
+constexpr size_t kLargestInline = size_t{64} << 10;  // maximum bytes of a tensor within the text
 
 std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-// What a tensor is, before its bytes in a blob: "float32 2 3\n".
+// A description of the tensor that precedes its bytes in a blob: "float32 2 3\n".
 std::string blob_header(const Tensor& tensor) {
   return fmt::format("{} {}\n", tensor.dtype(), fmt::join(tensor.shape().dims(), " "));
 }
 
-// Strings have their lengths, of 8 bytes, before them.
+// Strings are preceded by their lengths, 8 bytes each.
 std::string blob_of(const Tensor& tensor) {
   std::string blob = blob_header(tensor);
   if (tensor.dtype() != DType::String) {
@@ -46,8 +46,8 @@ size_t size_of_values(const Tensor& tensor) {
   return size;
 }
 
-// Its type, and a checksum of its values; few numbers are there themselves. Of texts, which may be
-// paths, what is behind the last slash.
+// The type and a checksum of the values; up to four numbers are included as they are. For strings,
+// which may be paths, only the part after the last slash counts.
 Json comparable(const Tensor& tensor) {
   const bool is_text = tensor.dtype() == DType::String;
   if (!is_text && tensor.num_elements() <= 4) {
@@ -90,14 +90,14 @@ TensorType type_in_header(std::string_view header, const std::string& key) {
   return type;
 }
 
-// Other bytes than 0 and 1 are no bools. Of other dtypes: true.
+// Whether all bytes are 0 or 1, the valid bools; true for other dtypes.
 bool has_only_bools(const Tensor& tensor) {
   return tensor.dtype() != DType::Bool ||
          std::all_of(tensor.raw(), tensor.raw() + tensor.bytes(),
                      [](std::byte value) { return value <= std::byte{1}; });
 }
 
-// Its elements are at least as many bytes as there are.
+// The number of elements never exceeds the number of bytes.
 Tensor tensor_of_blob(std::string_view blob, const std::string& key) {
   const size_t end = blob.substr(0, 1024).find('\n');
   if (end == std::string_view::npos) no_tensor(key);
@@ -143,7 +143,7 @@ void require_tensors(const Structure& structure, size_t count) {
 
 }  // namespace
 
-// Text that JSON can't hold, since it is no UTF-8, in hexadecimal digits.
+// Text that isn't valid UTF-8 can't be stored in JSON and is written as hexadecimal digits.
 Json LinkWriter::to_json(const std::string& value) {
   if (is_utf8(value)) return value;
   return Json::object({{"hex", to_hex(bytes_of(value))}});
@@ -168,7 +168,7 @@ Json LinkWriter::to_json(const Tensor& value) {
   return json;
 }
 
-// A tensor is null, a tuple a list, a dictionary a list of pairs.
+// A tensor is represented by null, a tuple by a list, a dictionary by a list of pairs.
 Json LinkWriter::to_json(const Structure& value) {
   if (value.kind() == Structure::Kind::Tensor) return {};
   Json children = Json::array();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers without end.
+// Infinite sequences of numbers.
 #include <functional>
 
 #include "data/serialization/links.h"
@@ -45,7 +45,7 @@ class Endless : public Node {
 
  protected:
   DType dtype() const { return spec_.types.front().dtype; }
-  // `number` of each element's place.
+  // A stream whose elements are number(index).
   StreamPtr<Element> numbers(std::function<int64_t(uint64_t)> number) const {
     return std::make_unique<NumberStream>(std::move(number), dtype());
   }
@@ -71,7 +71,7 @@ class Counter : public Endless {
     if (dtype() != DType::Int64) link("dtype", dtype());
   }
   StreamPtr<Element> elements(Pass) const override {
-    // Unsigned: it wraps around.
+    // Unsigned, so that overflow wraps around.
     return numbers([start = start_, step = step_](uint64_t index) {
       return static_cast<int64_t>(start + step * index);
     });

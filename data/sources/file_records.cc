@@ -10,7 +10,8 @@
 namespace cornu::data {
 namespace {
 
-constexpr int64_t kReadAhead = 64;  // elements of a file that is read on a thread of its own
+constexpr int64_t kReadAhead = 64;  // elements prefetched from a file that is read on its own
+                                    // thread
 constexpr int64_t kMostReads = 1024;
 
 const std::shared_ptr<const Structure>& single_tensor() {
@@ -18,7 +19,8 @@ const std::shared_ptr<const Structure>& single_tensor() {
   return structure;
 }
 
-// A file's elements on a thread: their number is the position, which costs nothing to keep.
+// Hides the state of a file that is read on a thread, so that its position is just a count, which
+// costs nothing to keep.
 class CountedFile : public Stream<Element> {
  public:
   explicit CountedFile(StreamPtr<Element> file) : file_(std::move(file)) {}
@@ -29,7 +31,7 @@ class CountedFile : public Stream<Element> {
   StreamPtr<Element> file_;
 };
 
-// One file, so that a prefetch can read it.
+// A node for one file, so that it can be prefetched.
 class FileNode : public Node {
  public:
   FileNode(std::shared_ptr<const FileFormat> format, std::string path)
@@ -47,7 +49,7 @@ class FileNode : public Node {
   std::string path_;
 };
 
-// A stream of a node that nobody else keeps.
+// A stream that owns its node.
 class OwnedStream : public Stream<Element> {
  public:
   OwnedStream(NodePtr node, Pass pass) : node_(std::move(node)), stream_(node_->stream(pass)) {}
@@ -59,11 +61,11 @@ class OwnedStream : public Stream<Element> {
   StreamPtr<Element> stream_;
 };
 
-// Opens the files that names stand for.
+// Opens files by name.
 struct FileOpener {
   std::shared_ptr<const FileFormat> format;
   Pass pass;
-  bool ahead = false;  // of their consumer, on a thread
+  bool ahead = false;  // read on a thread, ahead of the consumer
 
   bool has_places() const { return format->placed && !ahead; }
   StreamPtr<Element> operator()(const Element& name) const {
@@ -74,8 +76,8 @@ struct FileOpener {
   }
 };
 
-// A position has the file's name's and the one in the file. A place is the file's number and the
-// byte where a text begins.
+// A position consists of the position among the names and the position in the file. A place
+// consists of the index of the file and the byte offset of a text.
 class FilesInOrder : public Stream<Element>, public PlacedItems {
  public:
   using OpenNames = std::function<StreamPtr<Element>()>;
@@ -150,7 +152,7 @@ class FilesInOrder : public Stream<Element>, public PlacedItems {
     file_.emplace(std::move(file));
   }
 
-  // Goes through the names once more.
+  // Iterates over the names again.
   StreamPtr<Element> reopened(int64_t number) {
     if (names_again_.empty()) {
       const auto names = open_names_();
@@ -161,7 +163,7 @@ class FilesInOrder : public Stream<Element>, public PlacedItems {
         try {
           more = names->next(name);
         } catch (const Error&) {
-          // It had a number nevertheless.
+          // The failed element counts nevertheless.
         }
       }
       names_again_ = std::move(again);
@@ -177,13 +179,13 @@ class FilesInOrder : public Stream<Element>, public PlacedItems {
   Input<Element> names_;
   FileOpener open_;
   std::optional<Input<Element>> file_;
-  PlacedTextStream* placed_ = nullptr;           // in file_, where that has places
-  std::vector<Element> names_again_;             // where items are had again
-  std::map<int64_t, StreamPtr<Element>> again_;  // some of their files
+  PlacedTextStream* placed_ = nullptr;           // points into file_, if it has places
+  std::vector<Element> names_again_;             // the names up to here, for item_at()
+  std::map<int64_t, StreamPtr<Element>> again_;  // some of the files, for item_at()
 };
 
-// An element of each file in turn. Where one has ended, the next file takes its place, and gives
-// its first element when it is that place's turn again.
+// Takes an element from each file in turn. When a file ends, the next file takes its slot, and
+// yields its first element at that slot's next turn.
 class FilesInTurn : public Stream<Element> {
  public:
   FilesInTurn(StreamPtr<Element> names, FileOpener open, int64_t count)
@@ -224,7 +226,7 @@ class FilesInTurn : public Stream<Element> {
     }
   }
 
-  // Null after the last.
+  // Null after the last file.
   StreamPtr<Element> next_file() {
     Element name;
     if (!names_ || !names_->next(name)) {
@@ -236,7 +238,7 @@ class FilesInTurn : public Stream<Element> {
 
   StreamPtr<Element> names_;
   FileOpener open_file_;
-  int64_t count_;  // of places to be taken
+  int64_t count_;  // number of slots to be filled
   std::vector<StreamPtr<Element>> open_;
   size_t place_ = 0;
 };
@@ -266,7 +268,7 @@ class RecordRange : public Stream<Element> {
   int64_t end_;
 };
 
-// The same format, of which a worker reads a range of each file's records.
+// The same format, restricted to a worker's range of each file's records.
 FileFormat in_ranges(const FileFormat& format, const WorkerPart& part) {
   FileFormat ranges = format;
   ranges.describe += fmt::format(", range {} of {}", part.index, part.count);
@@ -276,7 +278,7 @@ FileFormat in_ranges(const FileFormat& format, const WorkerPart& part) {
     const auto edge = [&](int64_t k) {
       return records / part.count * k + records % part.count * k / part.count;
     };
-    // What is wrong behind them is the last one's.
+    // Errors after the last record are reported by the last worker.
     const bool last = part.index + 1 == part.count;
     return std::make_unique<RecordRange>(format.open(path), edge(part.index),
                                          last ? INT64_MAX : edge(part.index + 1));
@@ -337,13 +339,13 @@ class FileRecords : public Node {
   std::optional<int64_t> reads_;
 };
 
-// Up to where the file is damaged.
+// The number of records up to where the file is damaged.
 int64_t good_records(const std::string& path, const FileFormat& format) {
   const auto file = format.open(path);
   int64_t count = 0;
   try {
     file->leave_out(INT64_MAX, count);
-  } catch (const Error&) {  // who reads that far is told
+  } catch (const Error&) {  // reported when reading reaches that record
   }
   return count;
 }

@@ -11,13 +11,13 @@ std::string generator_place() { return "from_generator"; }
 
 class GeneratorStream : public Stream<Element> {
  public:
-  // Both outlive it.
+  // Both must outlive the stream.
   GeneratorStream(const Generator& generator, const ElementSpec& spec)
       : generator_(generator), spec_(spec) {}
 
   bool next(Element& element) override {
     if (ended_) return false;
-    if (!started_) produce_ = call_user(&generator_place, generator_);  // not before it is needed
+    if (!started_) produce_ = call_user(&generator_place, generator_);  // only when needed
     started_ = true;
     check<InvalidArgument>(produce_ != nullptr,
                            "from_generator: expected a function that gives elements, got none.");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of pictures, decoded.
+// Loads and decodes image files.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,14 @@
 
 namespace cornu::data {
 
-// What image_dataset_from_directory found, and how it is to be given.
+// The files found by image_dataset_from_directory, and how to decode them.
 struct ImageFiles : LabeledFiles {
   std::pair<int64_t, int64_t> size;
   DecodeImageOptions decode;
   ResizeImageOptions resize;
 };
 
-// The picture, with its label, that each of the files' numbers stands for.
+// Maps file numbers to their images, with labels.
 NodePtr make_loaded_images(NodePtr numbers, std::shared_ptr<const ImageFiles> files);
 
 }  // namespace cornu::data

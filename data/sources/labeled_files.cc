@@ -11,7 +11,7 @@
 namespace cornu::data {
 namespace {
 
-// Rows are numbers of files, which is all that is shuffled.
+// A table whose rows are file numbers, so that only numbers are shuffled.
 class FileNumbers : public Node {
  public:
   FileNumbers(int64_t count, uint32_t checksum, std::string name)
@@ -43,10 +43,10 @@ class FileNumbers : public Node {
   std::string name_;
   Element table_;
   ElementSpec spec_;
-  uint32_t checksum_;  // of the files' names
+  uint32_t checksum_;  // of the file names
 };
 
-// Of the files' names, wherever the folder lies.
+// A checksum of the file names that doesn't depend on the directory.
 uint32_t checksum_of(const LabeledFiles& files) {
   uint32_t checksum = 0;
   for (const std::string& path : files.paths) {

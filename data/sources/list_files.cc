@@ -10,7 +10,7 @@
 namespace cornu::data {
 namespace {
 
-// The paths that a shell's pattern stands for, hidden ones too.
+// The paths that match a shell pattern, including hidden ones.
 std::vector<std::string> matching(const std::string& pattern) {
   glob_t found{};
   const int result = glob(pattern.c_str(), GLOB_NOSORT | GLOB_PERIOD, nullptr, &found);

@@ -9,7 +9,8 @@
 namespace cornu::data {
 namespace {
 
-// Numbers in [start, stop), or (stop, start] counting down, without overflow on the way.
+// The number of values in [start, stop), or in (stop, start] when counting down, computed without
+// overflow.
 int64_t count_of(int64_t start, int64_t stop, int64_t step) {
   if (step > 0 ? start >= stop : start <= stop) return 0;
   const uint64_t distance = step > 0 ? static_cast<uint64_t>(stop) - static_cast<uint64_t>(start)
@@ -27,7 +28,7 @@ class RangeStream : public Stream<Element> {
 
   bool next(Element& element) override {
     if (next_ == count_) return false;
-    // Unsigned: a product may wrap around on its way to a sum that doesn't.
+    // Unsigned, since the product may wrap around even if the sum doesn't overflow.
     const uint64_t number =
         static_cast<uint64_t>(start_) + static_cast<uint64_t>(step_) * static_cast<uint64_t>(next_);
     element = Element(scalar_of(static_cast<int64_t>(number), dtype_));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where elements come from. One file a source; Dataset's functions of these names document them.
+// Sources of elements, each in a file of its own. They are documented with Dataset's functions of
+// the same names.
 #pragma once
 
 #include "data/generator.h"
@@ -15,12 +16,13 @@ NodePtr make_list_files(const std::vector<std::string>& patterns, const ListFile
 NodePtr make_random(const RandomOptions& options);
 NodePtr make_range(int64_t start, int64_t stop, int64_t step, DType output_type = DType::Int64);
 
-// InvalidArgument, naming `who` and its argument, for a dtype that is none of numbers.
+// Throws InvalidArgument, naming `who` and its argument, for a dtype that isn't numeric.
 void require_numbers(DType dtype, const char* who, const char* argument);
-// As a scalar of a dtype of numbers: cast as C++ does it.
+// `value` as a scalar of a numeric dtype, converted as by a C++ cast.
 Tensor scalar_of(int64_t value, DType dtype);
 
-// The paths of files that match one of the patterns, sorted. NotFound, naming `who`, for none.
+// The paths of files that match one of the patterns, sorted. Throws NotFound, naming `who`, when
+// there are none.
 std::vector<std::string> matching_files(const std::vector<std::string>& patterns, const char* who);
 
 }  // namespace cornu::data

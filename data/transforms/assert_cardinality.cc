@@ -40,7 +40,7 @@ class CountingStream : public Stream<Item> {
 
   Input<Item> input_;
   int64_t count_;
-  bool is_wrong_ = false;  // which is told once: it ends then
+  bool is_wrong_ = false;  // reported once; the stream then ends
 };
 
 class Asserted : public ItemTransform<Asserted> {

@@ -15,7 +15,7 @@ Element gathered_rows(const Element& table, std::span<const Row> rows) {
   return table.with(std::move(tensors));
 }
 
-// `first`: the number of the first one in the pass.
+// `first`: the number of the first element in the pass.
 void require_alike_parts(const std::vector<Tensor>& parts, int64_t first) {
   const Tensor& one = parts.front();
   int64_t number = first;
@@ -29,7 +29,7 @@ void require_alike_parts(const std::vector<Tensor>& parts, int64_t first) {
   }
 }
 
-// Of `count` elements of `width` tensors, of which of(k, i) is tensor i of element k.
+// Stacks `count` elements of `width` tensors, where of(k, i) is tensor i of element k.
 template <class Of>
 std::vector<Tensor> stack_all(size_t count, size_t width, int64_t first, const Of& of) {
   std::vector<Tensor> tensors;
@@ -68,7 +68,7 @@ class ElementBatches : public streams::BatchStream<Element, Element> {
   }
 };
 
-// What a batch is made of, to be made by another thread: the numbers of its rows …
+// The input of a batch that is computed on another thread: the indices of its rows, …
 class RowGroups : public streams::BatchStream<Row, Element> {
  public:
   using BatchStream::BatchStream;
@@ -77,7 +77,7 @@ class RowGroups : public streams::BatchStream<Row, Element> {
   Element combine(std::vector<Row>& rows) override { return Tensor::from(rows); }
 };
 
-// … or the number of its first element in the pass, and then the tensors of all elements.
+// … or the number of its first element in the pass, followed by the tensors of all elements.
 class ElementGroups : public streams::BatchStream<Element, Element> {
  public:
   using BatchStream::BatchStream;
@@ -96,7 +96,7 @@ class ElementGroups : public streams::BatchStream<Element, Element> {
   }
 
  private:
-  std::shared_ptr<const Structure> structure_;  // all groups' but the last one's
+  std::shared_ptr<const Structure> structure_;  // for all groups but the last one
 };
 
 Element batch_of_group(const Element& group, const std::shared_ptr<const Structure>& structure) {
@@ -107,8 +107,8 @@ Element batch_of_group(const Element& group, const std::shared_ptr<const Structu
                  structure);
 }
 
-// Batches that are made of groups: positions are those of the groups, as where batches are made at
-// once.
+// Batches computed from groups. Positions are those of the groups, the same as when batches are
+// computed directly.
 class BatchesOfGroups : public Stream<Element> {
  public:
   explicit BatchesOfGroups(StreamPtr<Element> batches) : batches_(std::move(batches)) {}
@@ -155,7 +155,7 @@ class Batched : public Node {
   bool works_on_parts() const override { return !drop_; }
   bool takes_any_order() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
-  // Not the number of calls: it may change without changing what comes.
+  // Omits the number of calls, which may change without affecting the elements.
   std::string describe() const override {
     return fmt::format("batch({}{}{})", batch_size_, drop_ ? ", drop" : "",
                        deterministic_.value_or(true) ? "" : ", in any order");

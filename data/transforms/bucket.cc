@@ -19,7 +19,7 @@ void visit_fields(Fields& fields, BucketOptions& options) {
 
 namespace {
 
-// The number of boundaries that a length has reached.
+// Maps a length to its bucket: the number of boundaries it has reached.
 MapFunction bucket_of(MapFunction length, std::vector<int64_t> boundaries) {
   return [length = std::move(length), boundaries = std::move(boundaries)](const Element& element) {
     const Element said = length(element);
@@ -42,7 +42,7 @@ std::vector<Shape> shapes_of(const ElementSpec& spec, const BucketOptions& optio
   return shapes;
 }
 
-// Axes that vary, as long as the longest element that the bucket may have.
+// Replaces unknown axes by the length of the longest element that fits into the bucket.
 std::vector<Shape> filled(std::vector<Shape> shapes, const std::vector<int64_t>& boundaries,
                           int64_t bucket) {
   check<InvalidArgument>(bucket < std::ssize(boundaries),
@@ -76,7 +76,7 @@ void check_buckets(const std::vector<int64_t>& boundaries, const std::vector<int
   }
 }
 
-// Of elements with the numbers of their buckets.
+// Groups elements by the index of their bucket.
 NodePtr grouped_by_bucket(NodePtr keyed, const ElementSpec& element,
                           const std::vector<int64_t>& boundaries, const std::vector<int64_t>& sizes,
                           const BucketOptions& options) {

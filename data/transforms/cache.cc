@@ -9,7 +9,7 @@
 namespace cornu::data {
 namespace {
 
-// An item, or what was thrown in its place: items have the same numbers in all passes.
+// An item, or the exception thrown in its place, so that items have the same numbers in all passes.
 template <class Item>
 struct Kept {
   Item item = {};
@@ -18,8 +18,8 @@ struct Kept {
 
 using Seeds = std::vector<uint64_t>;
 
-// The items of the first pass that was finished. Where a position has been restored, the seeds
-// below are others, and so are the items.
+// The items of the first complete pass. After a position has been restored, the seeds of the links
+// below may differ, and so may the items.
 template <class Item>
 class Store {
  public:
@@ -39,7 +39,7 @@ class Store {
  private:
   mutable std::mutex mutex_;
   mutable Items items_;
-  mutable Seeds seeds_;  // that they were made with
+  mutable Seeds seeds_;  // the items were computed with these
 };
 
 template <class Item>
@@ -99,7 +99,7 @@ class StoredStream : public Stream<Item> {
 class Cached : public ItemTransform<Cached> {
  public:
   explicit Cached(NodePtr input) : ItemTransform(std::move(input)) {}
-  Cached(const Cached& other) : ItemTransform(other) {}  // its own elements may be others
+  Cached(const Cached& other) : ItemTransform(other) {}  // doesn't copy the items, which may differ
 
   bool works_on_parts() const override { return true; }
   std::string describe() const override { return "cache()"; }
@@ -112,7 +112,7 @@ class Cached : public ItemTransform<Cached> {
     if (auto items = store.get(seeds))
       return std::make_unique<StoredStream<Item>>(std::move(items));
     if (pass.sample) return open_input<Item>(pass);
-    // Always the same pass: what is kept doesn't depend on which pass fills the cache.
+    // Always the same pass, so that the cached items don't depend on which pass fills the cache.
     pass.id = 0;
     return std::make_unique<StoringStream<Item>>(open_input<Item>(pass), store, std::move(seeds));
   }

@@ -28,14 +28,14 @@ SampleWeights::SampleWeights(const Dataset& weights) : varying(weights.node()) {
 
 namespace {
 
-// Which dataset comes next.
+// The index of the dataset from which to take the next element.
 class Choices : public Stream<Row> {
  public:
-  // This dataset has no more elements.
+  // Called when the dataset has no more elements.
   virtual void drop(Row) {}
 };
 
-// From a dataset of numbers.
+// Reads the choices from a dataset of indices.
 class GivenChoices : public Choices {
  public:
   explicit GivenChoices(StreamPtr<Element> numbers) : numbers_(std::move(numbers)) {}
@@ -54,7 +54,8 @@ class GivenChoices : public Choices {
   Input<Element> numbers_;
 };
 
-// One of the places of weights, of which these are the sums up to each.
+// Draws an index with a probability proportional to its weight, given the cumulative sums of the
+// weights.
 Row drawn(const std::vector<double>& sums, uint64_t key, uint64_t number, uint64_t pass) {
   const auto words = philox(key, number, pass);
   const double point = to_unit_double(words[0], words[1]) * sums.back();
@@ -63,7 +64,8 @@ Row drawn(const std::vector<double>& sums, uint64_t key, uint64_t number, uint64
   return at - sums.begin();
 }
 
-// While any dataset has elements: number k depends on the key, k and which ones have.
+// Ends when no dataset has elements. Choice k depends on the key, k and on which datasets have
+// elements.
 class DrawnChoices : public Choices {
  public:
   DrawnChoices(std::vector<double> weights, uint64_t key, uint64_t pass)
@@ -91,14 +93,14 @@ class DrawnChoices : public Choices {
     std::partial_sum(weights_.begin(), weights_.end(), sums_.begin());
   }
 
-  std::vector<double> weights_;  // 0 of those that have no more elements
-  std::vector<double> sums_;     // of the weights up to each
+  std::vector<double> weights_;  // 0 for exhausted datasets
+  std::vector<double> sums_;     // cumulative sums of the weights
   uint64_t key_;
   uint64_t pass_;
   uint64_t number_ = 0;
 };
 
-// By weights of a dataset: number k depends on the key, k and the weights of that number.
+// Reads the weights from a dataset: choice k depends on the key, k and the k-th weights.
 class WeighedChoices : public Choices {
  public:
   WeighedChoices(StreamPtr<Element> weights, size_t datasets, uint64_t key, uint64_t pass)
@@ -145,7 +147,7 @@ class WeighedChoices : public Choices {
   }
 
   Input<Element> weights_;
-  std::vector<double> sums_;  // of the weights up to each
+  std::vector<double> sums_;  // cumulative sums of the weights
   uint64_t key_;
   uint64_t pass_;
 };
@@ -204,14 +206,14 @@ class ChosenStream : public Stream<Element> {
     bool ended;
   };
 
-  Choices& from_;  // in choices_
+  Choices& from_;  // points into choices_
   Input<Row> choices_;
-  bool stops_;  // with the first dataset that has ended
+  bool stops_;  // with the first exhausted dataset
   std::vector<From> inputs_;
-  size_t left_;  // datasets that haven't ended
+  size_t left_;  // number of datasets that aren't exhausted
 };
 
-// What is chosen from several datasets; Choices says which.
+// Takes elements from several datasets, as determined by Choices.
 class FromDatasets : public Node {
  public:
   FromDatasets(std::vector<NodePtr> inputs, size_t datasets, bool stops, const char* who)
@@ -253,7 +255,7 @@ class FromDatasets : public Node {
                        : std::any_of(inputs().begin(), choices, is_endless));
   }
 
-  size_t datasets_;  // the first inputs; those behind say what is chosen
+  size_t datasets_;  // number of inputs to choose from; later inputs determine the choices
   bool endless_ = false;
   bool stops_;
   ElementSpec spec_;
@@ -288,13 +290,13 @@ class Chosen : public FromDatasets {
 
 class Sampled : public FromDatasets {
  public:
-  // Where weights vary, they are the last input.
+  // If the weights come from a dataset, it is the last input.
   Sampled(std::vector<NodePtr> inputs, const SampleFromDatasetsOptions& options)
       : FromDatasets(inputs, inputs.size() - (options.weights.varying ? 1 : 0),
                      options.stop_on_empty_dataset, "sample_from_datasets"),
         options_(options),
         seed_(seed_or_next(options.seed)) {
-    options_.weights.varying.reset();  // an input now
+    options_.weights.varying.reset();  // it is an input now
     weights_ = options.weights.fixed;
     if (weights_.empty()) weights_.assign(datasets(), 1);
   }
@@ -336,7 +338,7 @@ class Sampled : public FromDatasets {
   SharedSeed seed_;
 };
 
-// By weights of a dataset.
+// Samples with weights from a dataset.
 NodePtr make_weighed(std::vector<NodePtr> inputs, const SampleFromDatasetsOptions& options) {
   const NodePtr& weights = options.weights.varying;
   const auto& types = weights->spec().types;
@@ -373,7 +375,7 @@ NodePtr make_sample(std::vector<NodePtr> inputs, SampleFromDatasetsOptions optio
     check<InvalidArgument>(std::isfinite(weights[i]) && weights[i] >= 0,
                            "sample_from_datasets: expected weights of at least 0, got {}.",
                            weights[i]);
-    if (weights[i] == 0) continue;  // as in tf.data, such a dataset isn't waited for
+    if (weights[i] == 0) continue;  // as in tf.data, it isn't waited for
     used.push_back(inputs[i]);
     positive.push_back(weights[i]);
   }

@@ -6,8 +6,8 @@
 namespace cornu::data {
 namespace {
 
-// The second dataset after the first. Where both are one dataset, items that are skipped are
-// counted once for both: n such links have 2^n parts.
+// The second dataset after the first. If both are the same dataset, skipped items are counted once
+// for both, since n such links have 2^n parts.
 class ConcatenatedStream : public Stream<Element> {
  public:
   ConcatenatedStream(const Node& first, const Node& second, Pass pass, Pass second_pass)
@@ -51,7 +51,8 @@ class ConcatenatedStream : public Stream<Element> {
   }
 
  private:
-  // At the end of the first one: as many, where that is known to be so.
+  // Called at the end of the first dataset: returns its number of items if the second dataset is
+  // known to have as many.
   std::optional<int64_t> items_of_second() const {
     if (&first_ != &second_ || current_.has_failed()) return std::nullopt;
     const bool is_same = pass_ == second_pass_.id || first_.cardinality() == current_.taken();
@@ -70,7 +71,7 @@ class ConcatenatedStream : public Stream<Element> {
   Pass second_pass_;
   Input<Element> current_;
   bool in_second_ = false;
-  bool ended_ = false;  // without having been in the second
+  bool ended_ = false;  // without having opened the second
 };
 
 class Concatenated : public Node {
@@ -111,7 +112,8 @@ class Concatenated : public Node {
   }
 
   ElementSpec spec_;
-  std::optional<int64_t> cardinality_;  // once: one dataset on both sides, many times over
+  std::optional<int64_t> cardinality_;  // computed once, as the same dataset may be on both sides
+                                        // many times over
   std::optional<int64_t> batch_size_;
 };
 

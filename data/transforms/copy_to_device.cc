@@ -39,7 +39,7 @@ class CopiedToDevice : public Node {
                              "Turn them into numbers first, or copy before they come in.",
                              spec());
     }
-    const DeviceScope there(device);  // is it?
+    const DeviceScope there(device);  // verifies that the device exists
     static_cast<void>(Tensor::scalar(0.0f).to(device));
   }
 
@@ -47,7 +47,7 @@ class CopiedToDevice : public Node {
   bool takes_any_order() const override { return true; }
   std::optional<int64_t> batch_size() const override { return input().batch_size(); }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
-  // Not the device: what comes is the same.
+  // Omits the device, which doesn't affect the elements.
   std::string describe() const override { return "copy_to_device"; }
   void write(LinkWriter& link) const override {
     link.kind("copy_to_device")("device", device_.to_string());

@@ -13,8 +13,8 @@
 namespace cornu::data {
 namespace {
 
-// Writes the elements of a whole pass; where one fails, or it isn't gone through to its end, there
-// is no file.
+// Writes the elements of a complete pass. If an element fails or the pass is abandoned, no file is
+// written.
 class WritingStream : public Stream<Element> {
  public:
   WritingStream(StreamPtr<Element> input, const std::string& path, Compression compression,
@@ -35,7 +35,8 @@ class WritingStream : public Stream<Element> {
   }
 
  private:
-  // Elements don't depend on the file: a full disk leaves none.
+  // Elements don't depend on the file: if it can't be written, e.g. because the disk is full, they
+  // just aren't cached.
   void keep(const Element& element) {
     try {
       ended_ ? writer_->close() : writer_->write(element);
@@ -71,11 +72,12 @@ class ReadingStream : public Stream<Element> {
   ElementFileReader reader_;
 };
 
-// Elements whose order was drawn: a position tells by which seeds, since the file that there is
-// when it is restored may be another run's.
+// Elements whose order depends on drawn seeds. A position contains these seeds, since the file that
+// exists when it is restored may have been written by another run.
 class DrawnOrderStream : public Stream<Element> {
  public:
-  // `from_file`: else the elements are made, with the seeds.
+  // `from_file`: whether the elements are read from the file; otherwise they are computed with the
+  // seeds.
   DrawnOrderStream(StreamPtr<Element> input, std::string seeds, bool from_file, std::string path,
                    const char* who)
       : input_(std::move(input)),
@@ -124,7 +126,7 @@ class FileCached : public Node {
 
   std::optional<int64_t> batch_size() const override { return input().batch_size(); }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
-  // Not the path: what comes is the same.
+  // Omits the path, which doesn't affect the elements.
   std::string describe() const override { return "file_cache"; }
   void write(LinkWriter&) const override { refuse_to_travel(who_); }
   StreamPtr<Element> elements(Pass pass) const override {
@@ -135,7 +137,7 @@ class FileCached : public Node {
       return in_order(std::move(reading), std::move(seeds), true);
     }
     if (pass.sample) return input().stream(pass);
-    // Always the same pass: what is kept doesn't depend on which pass fills the file.
+    // Always the same pass, so that the cached elements don't depend on which pass fills the file.
     pass.id = 0;
     std::string seeds = fmt::format("{:016x}", fmt::join(seeds_in(pass, input()), " "));
     auto writing =

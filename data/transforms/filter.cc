@@ -6,10 +6,10 @@
 namespace cornu::data {
 namespace {
 
-// Flagged elements, as far as the flag holds, without it.
+// The elements whose flag is true, without the flag.
 class FilterStream : public Stream<Element> {
  public:
-  // `stops`: at the first of which it doesn't.
+  // `stops`: whether to end at the first element whose flag is false.
   FilterStream(StreamPtr<Element> flagged, std::shared_ptr<const Structure> structure, bool stops)
       : flagged_(std::move(flagged)), structure_(std::move(structure)), stops_(stops) {}
 
@@ -21,7 +21,7 @@ class FilterStream : public Stream<Element> {
     return false;
   }
 
-  // How many elements it has kept doesn't tell how many it has seen.
+  // The number of elements it has kept doesn't determine how many it has consumed.
   Json save() const override {
     Json state = flagged_.position();
     if (stopped_) state.set("stopped", true);

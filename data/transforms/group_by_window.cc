@@ -9,8 +9,8 @@
 namespace cornu::data {
 namespace {
 
-// Groups of elements of one key: each as soon as it is full; at the end, what is left, by key. As a
-// sample, the first element alone.
+// Groups elements by key. A group is returned as soon as it is full; at the end, the incomplete
+// groups are returned, ordered by key. For a sample, the group has only the first element.
 class GroupStream : public Stream<Window> {
  public:
   GroupStream(StreamPtr<Element> keyed, std::shared_ptr<const Structure> structure,
@@ -54,10 +54,10 @@ class GroupStream : public Stream<Window> {
     return numbers;
   }
 
-  // The key, and whether its group is full.
+  // Returns the key, and whether its group is full.
   std::pair<int64_t, bool> put(Element element, int64_t number) {
     const int64_t key = take_said(element, structure_).item<int64_t>();
-    // First of all: it may throw, and then there must be no group without elements.
+    // Must come first: it may throw, and then there must be no group without elements.
     if (!sizes_.contains(key)) sizes_[key] = checked_size(key);
     Window& group = groups_[key];
     group.key = key;

@@ -13,10 +13,10 @@ class IgnoringStream : public Stream<Element> {
   IgnoringStream(StreamPtr<Element> input, bool log_each)
       : input_(std::move(input)), log_each_(log_each) {}
 
-  ~IgnoringStream() override {  // the pass may have been left early
+  ~IgnoringStream() override {  // the pass may have been abandoned early
     try {
       report();
-    } catch (...) {  // it was no more than a line
+    } catch (...) {  // only a log line is lost
     }
   }
 

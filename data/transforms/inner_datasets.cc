@@ -27,7 +27,7 @@ class ListStream : public Stream<Element> {
   }
 
  private:
-  const std::vector<Element>& elements_;  // the node's
+  const std::vector<Element>& elements_;  // owned by the node
   int64_t next_ = 0;
 };
 
@@ -93,7 +93,7 @@ NodePtr InnerDatasets<Outer>::of_nothing() const {
   if constexpr (std::is_same_v<Outer, Window>) {
     try {
       return make_({});
-    } catch (const Error&) {  // it takes some element
+    } catch (const Error&) {  // the function requires an element
     }
   }
   return nullptr;

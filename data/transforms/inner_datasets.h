@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datasets that a function makes of elements while they are iterated.
+// Datasets that a function makes of elements during iteration.
 #pragma once
 
 #include <functional>
@@ -12,21 +12,21 @@
 
 namespace cornu::data {
 
-// Elements that stand together as a dataset: those of a window, or of a group with its key.
+// Elements that form a dataset: those of a window, or of a group with its key.
 struct Window {
   std::vector<Element> elements;
-  std::vector<int64_t> numbers;  // of these in the input
+  std::vector<int64_t> numbers;  // of the elements, in the input
   int64_t key = 0;
 };
 
 using MakeNode = std::function<NodePtr(const Element&)>;
 using MakeNodeOfWindow = std::function<NodePtr(const Window&)>;
 
-// The elements of a window as a dataset.
+// A dataset of the elements of a window.
 NodePtr make_window_elements(const Window& window, const ElementSpec& spec);
 
-// One of these datasets, as it is iterated. Elements of another kind than `spec` are
-// InvalidArgument.
+// A stream of one of these datasets. Throws InvalidArgument for elements that don't conform to
+// `spec`.
 class InnerStream : public Stream<Element> {
  public:
   InnerStream(NodePtr node, Pass pass, const ElementSpec& spec, const char* who);
@@ -40,20 +40,20 @@ class InnerStream : public Stream<Element> {
 
  private:
   NodePtr node_;
-  const ElementSpec& spec_;  // outlives it
+  const ElementSpec& spec_;  // outlives the stream
   const char* who_;
   StreamPtr<Element> elements_;
 };
 
-// The function, the kind of what its datasets give, and the seed of what is random in them. Outer:
-// Element or Window.
+// The function, the spec of its datasets' elements, and the seed for random choices in them. Outer
+// is Element or Window.
 template <class Outer>
 class InnerDatasets {
  public:
   using Make = std::function<NodePtr(const Outer&)>;
 
-  // Without a signature, the first one's kind with all axes unknown, which `open` gives an item
-  // for; where there are no windows, that of an empty one's.
+  // Without a signature, the spec is that of the dataset of the first item (read with `open`), with
+  // all axes unknown; if there are no windows, that of an empty window's dataset.
   InnerDatasets(Make make, const std::optional<ElementSpec>& signature,
                 const std::function<StreamPtr<Outer>()>& open, const char* who);
 
@@ -61,18 +61,19 @@ class InnerDatasets {
   const char* who() const { return who_; }
   uint64_t seed(const Pass& pass) const { return seed_.in(pass); }
   std::atomic<uint64_t>* drawn_seed() const { return seed_.get(); }
-  // The dataset of the first item; null where a signature was given.
+  // The dataset of the first item; null if a signature was given.
   const Node* first() const { return first_.get(); }
-  // The dataset of the first of `items`, made now where it has to be; null where there is none.
+  // The dataset of the first of `items`, created here if necessary; null if there is none.
   NodePtr example(StreamPtr<Outer> items) const;
-  // The same datasets, each on this part of its files' records.
+  // Restricts each of the datasets to the given part of its files' records.
   void read_part(const WorkerPart& part);
-  // The dataset of item `number` of a pass. What its function draws depends on these alone.
+  // The dataset of item `number` of a pass. Random numbers drawn by its function depend only on
+  // these arguments.
   StreamPtr<Element> open(const Outer& outer, int64_t number, Pass pass, uint64_t seed) const;
 
  private:
   NodePtr made(const Outer& outer, int64_t number) const;
-  // Of a window without elements; null where the function makes nothing of it, and of other items.
+  // The dataset of an empty window; null if the function fails for it, and when Outer is Element.
   NodePtr of_nothing() const;
 
   Make make_;
@@ -82,7 +83,7 @@ class InnerDatasets {
   NodePtr first_;
 };
 
-// A link that gives the elements of the datasets that a function makes of its input's elements.
+// A link that yields the elements of the datasets that a function makes of its input's elements.
 class DatasetOfEach : public Node {
  public:
   DatasetOfEach(NodePtr input, MakeNode f, const std::optional<ElementSpec>& signature,
@@ -91,7 +92,7 @@ class DatasetOfEach : public Node {
   const ElementSpec& spec() const override { return datasets_.spec(); }
   std::optional<int64_t> cardinality() const override { return std::nullopt; }
   bool works_on_parts() const override { return true; }
-  // Where the datasets read files, each element of the input stands for one.
+  // If the datasets read files, each element of the input counts as one file.
   std::optional<int64_t> files() const override;
   NodePtr worker_part(const WorkerPart& part) const override;
   std::atomic<uint64_t>* drawn_seed() const override { return datasets_.drawn_seed(); }
@@ -100,7 +101,7 @@ class DatasetOfEach : public Node {
 
  protected:
   const InnerDatasets<Element>& datasets() const { return datasets_; }
-  // "; range 1 of 2", where that is all that a worker reads of each file.
+  // "; range 1 of 2", if a worker reads only that part of each file.
   const std::string& range() const { return range_; }
 
  private:
@@ -112,7 +113,7 @@ class DatasetOfEach : public Node {
 template <class Outer>
 class FlatStream : public Stream<Element> {
  public:
-  // `datasets` outlives it.
+  // `datasets` must outlive the stream.
   FlatStream(StreamPtr<Outer> outer, const InnerDatasets<Outer>& datasets, Pass pass)
       : outer_(std::move(outer), true),
         datasets_(datasets),
@@ -151,7 +152,7 @@ class FlatStream : public Stream<Element> {
   }
 
  private:
-  // Opens the next one where the last has ended; false after all.
+  // Opens the next dataset if the last one has ended; returns false after all of them.
   bool has_inner() {
     if (inner_) return true;
     outer_.release(outer_.taken());

@@ -13,7 +13,7 @@
 namespace cornu::data {
 namespace {
 
-// The same whatever machine it runs on: the order of the elements depends on it.
+// The same on any machine, since the order of the elements depends on it.
 constexpr int64_t kAutomaticCycle = 16;
 
 struct Interleaving {
@@ -22,8 +22,8 @@ struct Interleaving {
   int64_t calls;
 };
 
-// As tf.data's: blocks of the datasets of `cycle_length` elements in turn; where one ends, the
-// next element's takes its place when its turn comes.
+// As in tf.data: takes blocks from the datasets of `cycle_length` elements in turn; when a dataset
+// ends, that of the next element takes its slot at the slot's next turn.
 class InterleaveStream : public Stream<Element> {
  public:
   InterleaveStream(StreamPtr<Element> outer, const InnerDatasets<Element>& datasets, Pass pass,
@@ -38,7 +38,7 @@ class InterleaveStream : public Stream<Element> {
 
   ~InterleaveStream() override {
     slots_.clear();
-    // Threads that aren't there can't be ended.
+    // Threads that don't exist in this process can't be ended.
     if (pool_ && !pool_->is_ours()) static_cast<void>(pool_.release());
   }
 
@@ -56,7 +56,7 @@ class InterleaveStream : public Stream<Element> {
     return false;
   }
 
-  // A dataset's turn goes on behind an element that fails.
+  // A dataset's turn continues after an element that fails.
   void leave_out(int64_t count, int64_t& left_out) override {
     if (pass_.failures == Failures::ArePassed) return Stream::leave_out(count, left_out);
     while (count > 0) {
@@ -113,11 +113,11 @@ class InterleaveStream : public Stream<Element> {
 
  private:
   struct Slot {
-    int64_t number = 0;  // of the element
+    int64_t number = 0;  // of the outer element
     std::optional<Input<Element>> inner;
   };
 
-  // No more threads than datasets.
+  // At most one thread per dataset.
   int64_t threads() const {
     const auto tuning = pass_.iteration ? pass_.iteration->options.autotune : AutotuneOptions();
     if (how_.calls == kAutotune && tuning.enabled) return kAutotune;
@@ -132,14 +132,14 @@ class InterleaveStream : public Stream<Element> {
   void open(Slot& slot, const Element& outer) {
     slot.number = outer_.taken() - 1;
     auto elements = datasets_.open(outer, slot.number, pass_, seed_);
-    // A block ahead.
+    // Prefetches one block.
     const int64_t ahead = std::min<int64_t>(how_.block_length, 16);
     if (pool_) elements = make_pooled_stream(std::move(elements), ahead, *pool_);
     slot.inner.emplace(std::move(elements));
     ++open_;
   }
 
-  // The one whose turn it is; null after the last.
+  // The slot whose turn it is; null after the last element.
   Slot* open_slot() {
     while (!ended_ || open_ > 0) {
       Slot& slot = slot_here();
@@ -172,13 +172,13 @@ class InterleaveStream : public Stream<Element> {
     place_ = (place_ + 1) % static_cast<size_t>(how_.cycle_length);
   }
 
-  // Slots are made when it is first their turn: a cycle may be longer than there are elements.
+  // Slots are created at their first turn, since a cycle may be longer than the number of elements.
   Slot& slot_at(size_t place) {
     if (place >= slots_.size()) slots_.resize(place + 1);
     return slots_[place];
   }
   Slot& slot_here() {
-    // The others have never had one, and won't get any.
+    // The remaining slots have never had a dataset, and won't get one.
     if (ended_ && place_ >= slots_.size()) place_ = 0;
     return slot_at(place_);
   }
@@ -193,7 +193,7 @@ class InterleaveStream : public Stream<Element> {
 
   size_t place_of(const Json& state) const {
     const int64_t place = streams::saved_count(state, "place");
-    // As many slots as there were elements have had one.
+    // At most as many slots as there were elements have been used.
     check<DataLoss>(place < how_.cycle_length && place <= outer_.taken(),
                     "a position's state {} is damaged.", state.excerpt());
     return static_cast<size_t>(place);
@@ -208,8 +208,8 @@ class InterleaveStream : public Stream<Element> {
   std::deque<Slot> slots_;
   int64_t open_ = 0;
   size_t place_ = 0;
-  int64_t in_block_ = 0;  // given of this one in its turn
-  bool ended_ = false;    // outer_
+  int64_t in_block_ = 0;  // elements of the current slot returned in its turn
+  bool ended_ = false;    // outer_ has ended
 };
 
 class Interleaved : public DatasetOfEach {

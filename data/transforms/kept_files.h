@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cache and snapshot, which keep elements in files, share.
+// Common parts of cache and snapshot, which keep elements in files.
 #pragma once
 
 #include <string>
@@ -9,10 +9,11 @@
 
 namespace cornu::data {
 
-// Keeps the elements of the first complete pass in the file of this name. `who`: for errors.
+// Keeps the elements of the first complete pass in the given file. `who`: for errors.
 NodePtr make_kept_file(NodePtr input, std::string path, Compression compression, const char* who);
 
-// Where a worker keeps its part of the elements of what `given` was named for.
+// The path where a worker keeps its part of the elements, derived from the path `given` by the
+// user.
 std::string path_of_part(const std::string& given, const Node& part);
 
 [[noreturn]] void refuse_to_travel(const char* who);

@@ -24,8 +24,8 @@ struct How {
   Order order_in(const Pass& pass) const { return data::order_in(calls, deterministic, pass); }
 };
 
-// Passes elements on, where the stream of a map that is part of another's would be: so positions
-// are the same.
+// Passes elements through in place of a map's stream that is fused into another, so that positions
+// have the same structure.
 class PassedOn : public Stream<Element> {
  public:
   explicit PassedOn(StreamPtr<Element> input) : input_(std::move(input)) {}
@@ -40,15 +40,15 @@ class PassedOn : public Stream<Element> {
 
 class Mapped;
 
-// A map with those right below it that can be computed in one call.
+// A map, fused with the maps directly below it that can be computed in the same call.
 struct FusedMaps {
-  std::vector<const Mapped*> maps;  // the last one first
+  std::vector<const Mapped*> maps;  // last one first
   std::shared_ptr<const Mapper> mapper;
-  const Mapped* draws = nullptr;  // the one that does, else the last
+  const Mapped* draws = nullptr;  // the one that draws random numbers, or else the last
   int64_t calls = 1;
 };
 
-// Made when it is first needed; a copy's is another one, for its own inputs.
+// Created on first use; not shared with copies, which have other inputs.
 class FusedOnce {
  public:
   FusedOnce() = default;
@@ -81,7 +81,7 @@ class Mapped : public Node {
   std::optional<int64_t> batch_size() const override {
     return mapper_->keeps_rows() ? input().batch_size() : std::nullopt;
   }
-  // Not the number of calls: it may change without changing what comes.
+  // Omits the number of calls, which may change without affecting the elements.
   bool works_on_parts() const override { return true; }
   bool takes_any_order() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
@@ -95,7 +95,7 @@ class Mapped : public Node {
     mapper_->write(link);
   }
   StreamPtr<Element> elements(Pass pass) const override {
-    const bool alone = pass.stage || !how_.keeps_order_in(pass);  // each is measured by itself
+    const bool alone = pass.stage || !how_.keeps_order_in(pass);  // each is measured separately
     const FusedMaps& fused = fused_.get([this] { return fused_maps(); });
     if (alone || fused.maps.size() == 1) {
       return elements_of(input().stream(pass_below(how_.order_in(pass), pass)), pass);
@@ -121,7 +121,7 @@ class Mapped : public Node {
   StreamPtr<Element> elements_of(StreamPtr<Element> input, Pass pass, const FusedMaps& maps) const {
     const auto f = [mapper = maps.mapper, seed = maps.draws->seed_.in(pass), pass](
                        const Element& element, int64_t number) {
-      // The key is (seed, pass, number of the element), whichever thread computes it.
+      // The key depends on (seed, pass, element number), but not on the thread.
       const auto words = philox(seed, static_cast<uint64_t>(number), pass.id);
       return (*mapper)(element, uint64_t{words[1]} << 32 | words[0]);
     };
@@ -133,7 +133,7 @@ class Mapped : public Node {
     return make_parallel_map(std::move(input), placed, maps.calls, pass, how_.order_in(pass));
   }
 
-  // Its maps can be computed in one call, in their order.
+  // The maps from here on down that can be computed in one call, in their order.
   FusedMaps fused_maps() const {
     FusedMaps fused = {{this}, mapper_, this, how_.calls};
     std::vector<std::shared_ptr<const Mapper>> mappers = {mapper_};

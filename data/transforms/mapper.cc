@@ -33,14 +33,15 @@ bool has_strings(const std::vector<TensorType>& types) {
                      [](const TensorType& type) { return type.dtype == DType::String; });
 }
 
-// Elements of this kind with the axis of batches.
+// The spec of batches of such elements.
 ElementSpec stacked(ElementSpec spec, const ElementSpec& batches) {
   const Shape leading = batches.types.front().shape.slice(0, 1);
   for (TensorType& type : spec.types) type.shape = leading.concat(type.shape);
   return spec;
 }
 
-// Where each row of the input's tensor becomes a row: the axes that make the rows are the input's.
+// The spec of results when each row of the input's tensor becomes a row: the row axes are taken
+// from the input.
 ElementSpec of_rows_like(ElementSpec spec, const ElementSpec& input) {
   const Shape& rows = input.types.front().shape;
   for (TensorType& type : spec.types) type.shape = rows.concat(type.shape.slice(rows.rank()));
@@ -63,8 +64,9 @@ class NoAssignments : public VariableHooks {
   VariableHooks* outer_ = current_variable_hooks();
 };
 
-// Whether all results are found element by element in the inputs, so that the graph's ops give them
-// for rows of inputs, too. Ranks must be as those of the results: shapes are aligned at their ends.
+// Whether all results are computed elementwise from the inputs, so that the graph's ops also work
+// on batches of inputs. Ranks must be equal to those of the results, since broadcasting aligns
+// shapes at their ends.
 bool works_on_rows(const Graph& graph) {
   if (!graph.states.empty()) return false;
   std::vector<bool> of_row(graph.types.size());
@@ -86,8 +88,8 @@ bool works_on_rows(const Graph& graph) {
   return std::all_of(graph.outputs.begin(), graph.outputs.end(), is_of_row);
 }
 
-// Its graph is made when the dataset is; signatures with axes that vary are compiled when they
-// first come.
+// The graph is made with the dataset; signatures with axes that vary are compiled when they first
+// occur.
 class TracedMapper : public Mapper {
  public:
   TracedMapper(MapFunction f, const ElementSpec& in, std::string who)
@@ -109,7 +111,7 @@ class TracedMapper : public Mapper {
     out_.structure = *traced;
   }
 
-  // What `graph` gives of elements of the types `in`: `out`.
+  // `graph` maps elements of types `in` to elements of the spec `out`.
   TracedMapper(std::shared_ptr<const PortableFunction> graph, std::vector<TensorType> in,
                ElementSpec out, std::string who)
       : who_(std::move(who)), in_(std::move(in)), body_(replayed(graph)) {
@@ -121,17 +123,17 @@ class TracedMapper : public Mapper {
     out_ = std::move(out);
   }
 
-  // What several give, one after another.
+  // The composition of several mappers.
   explicit TracedMapper(const std::vector<const TracedMapper*>& mappers)
       : who_(mappers.front()->who_), in_(mappers.front()->in_) {
     std::vector<TensorFunction> bodies;
     for (const TracedMapper* mapper : mappers) {
-      const auto& graph = mapper->graph_;  // with states, variables are read anew
+      const auto& graph = mapper->graph_;  // with states, variables are read again
       bodies.push_back(graph && graph->graph.states.empty() ? replayed(graph) : mapper->body_);
     }
     body_ = [bodies = std::move(bodies)](std::vector<Tensor> tensors) {
       for (const TensorFunction& body : bodies) {
-        // As between two functions: neither weak nor with a mask.
+        // As between two functions, tensors aren't weakly typed and have no mask.
         for (Tensor& tensor : tensors) {
           tensor = (tensor.is_weak() ? tensor.strong() : tensor).with_mask({});
         }
@@ -149,7 +151,7 @@ class TracedMapper : public Mapper {
     try {
       const auto lock = tracing_lock();
       return trace(with_sizes(in_, kSubstituteSizes[0]), body_, {.name = who_}).has_key;
-    } catch (const Error&) {  // of another size it may
+    } catch (const Error&) {  // it may work for other sizes
       return true;
     }
   }
@@ -194,14 +196,14 @@ class TracedMapper : public Mapper {
   std::vector<TensorType> in_;
   TensorFunction body_;
   Function function_;
-  std::shared_ptr<const PortableFunction> graph_;  // where all elements are of one signature
-  bool of_rows_ = false;                           // that graph, of batches here
-  bool draws_ = true;                              // where axes vary, nobody knows yet
+  std::shared_ptr<const PortableFunction> graph_;  // set if all elements have the same signature
+  bool of_rows_ = false;                           // whether the graph is applied to batches
+  bool draws_ = true;                              // assumed if axes vary
 };
 
 class HostMapper : public Mapper {
  public:
-  // `why` it runs on the host.
+  // `why`: the reason that it runs on the host.
   HostMapper(MapFunction f, const Node& input, std::string who, const char* why,
              const std::optional<ElementSpec>& signature)
       : who_(std::move(who)), why_(why), f_(std::move(f)) {
@@ -221,13 +223,13 @@ class HostMapper : public Mapper {
     }
   }
 
-  // Of what works on batches, which are of the kind `out`.
+  // For a function that works on batches, with results of the spec `out`.
   HostMapper(MapFunction f, ElementSpec out, std::string who, const char* why)
       : who_(std::move(who)), why_(why), f_(std::move(f)) {
     out_ = std::move(out);
   }
 
-  bool draws() const override { return !is_pure(); }  // nobody knows
+  bool draws() const override { return !is_pure(); }  // unknown otherwise
   bool is_pure() const override { return f_.works_on_batches(); }
   bool keeps_rows() const override { return f_.works_on_batches(); }
   std::shared_ptr<const Mapper> of_batches(const ElementSpec& batches) const override {
@@ -257,7 +259,7 @@ class HostMapper : public Mapper {
   }
 
  private:
-  // Of the first element, whose failure leaves nothing to go on with.
+  // The result for the first element. If it fails, nothing can be inferred.
   Element first_result(const Element& element) const {
     const std::string place =
         who_ + ", element 0 (where the first one may fail give output_signature)";
@@ -284,7 +286,7 @@ class HostMapper : public Mapper {
   MapFunction f_;
 };
 
-// Once of each transform: a program makes many datasets in the same way.
+// Logs once per transform, as a program may make many datasets in the same way.
 void tell_of_host(const std::string& who) {
   static std::mutex mutex;
   static std::set<std::string> told;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Map functions, made ready to be called for each element.
+// Map functions, prepared to be called for each element.
 #pragma once
 
 #include <memory>
@@ -14,50 +14,53 @@ namespace cornu::data {
 
 class LinkReader;
 
-// Calls of one are independent, and may be made by several threads at once. The function must not
-// change variables: elements are computed ahead, and left out when a position is restored.
+// Calls are independent of each other, and several threads may make them concurrently. The function
+// must not change variables, since elements are computed in advance, and skipped when a position is
+// restored.
 class Mapper {
  public:
   virtual ~Mapper() = default;
 
   const ElementSpec& out() const { return out_; }
-  // May it draw random numbers without a seed?
+  // Whether it may draw random numbers without a seed.
   virtual bool draws() const = 0;
-  // Does it? Where axes vary, a trace of it tells.
+  // Whether it actually does; if axes vary, this requires a trace.
   virtual bool has_draws() const { return draws(); }
-  // `key`: what it draws from.
+  // `key`: the key for random numbers.
   virtual Element operator()(const Element& element, uint64_t key) const = 0;
-  // Does it compute nothing but what an element determines, quickly? Then it may be called for
-  // elements in another order.
+  // Whether the result depends only on the element and is cheap to compute. Such a function may be
+  // called for elements in another order.
   virtual bool is_pure() const { return false; }
-  // Has what it gives as many rows as what it is given?
+  // Whether the result has as many rows as the argument.
   virtual bool keeps_rows() const { return false; }
-  // The same function of batches of elements, as `batches` says, where it gives the same numbers
-  // for each element in one call: all that it does is elementwise. Null otherwise.
+  // The same function for batches with the spec `batches`, if one call yields the same numbers for
+  // each element, i.e. all its ops are elementwise. Null otherwise.
   virtual std::shared_ptr<const Mapper> of_batches(const ElementSpec& batches) const;
-  // For another process; see data/serialization/functions.h. FailedPrecondition where it can't
-  // travel.
+  // Serializes the function; see data/serialization/functions.h. Throws FailedPrecondition if it
+  // can't be serialized.
   virtual void write(LinkWriter& link) const = 0;
 
  protected:
   ElementSpec out_;
 };
 
-// `f` traced and compiled, for each signature of elements when it first comes; mistakes show here.
-// Where it can't be (elements of strings, or a function that asks for values), and with `traced`
-// false, it runs as it is, op after op: its results' dtypes and ranks are those of one element of
-// `input` then, or those of `signature`, which must be given where `input` has none.
+// `f` traced, and compiled for each signature of elements when it first occurs; tracing errors are
+// thrown here. If it can't be traced (elements with strings, or a function that asks for values),
+// or if `traced` is false, it runs op by op on the host. The results' dtypes and ranks are then
+// determined from one element of `input`, or are those of `signature`, which is required if `input`
+// has no elements.
 std::shared_ptr<const Mapper> make_mapper(MapFunction f, const Node& input, const std::string& who,
                                           const std::optional<ElementSpec>& signature = {},
                                           bool traced = true);
 
-// One function of several, each of what the one before gives, with what they give one by one: where
-// all are traced, and at most one draws. Null elsewhere. It is compiled when the first element
-// comes.
+// The composition of several functions, with the same results as applying them one by one, if all
+// are traced and at most one draws random numbers. Null otherwise. It is compiled when the first
+// element arrives.
 std::shared_ptr<const Mapper> make_fused_mapper(
     const std::vector<std::shared_ptr<const Mapper>>& mappers);
 
-// What another process wrote, for elements of the kind `in`. It is compiled when the first comes.
+// Reads a mapper written by another process, for elements with the spec `in`. It is compiled when
+// the first element arrives.
 std::shared_ptr<const Mapper> read_mapper(LinkReader& link, const ElementSpec& in,
                                           const std::string& who);
 

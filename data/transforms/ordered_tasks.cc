@@ -29,7 +29,8 @@ void OrderedTasks::add(Element element, int64_t number) {
 Element OrderedTasks::take() {
   std::unique_lock lock(mutex_);
   last_.waited = !tasks_.front()->done;
-  // None behind it: that might take long, or wait for what the consumer does with this one.
+  // Doesn't run tasks behind the oldest: they might take long, or wait for what the consumer does
+  // with the oldest task's result.
   while (!tasks_.front()->done) {
     if (begun_ == 0) {
       const ComputeThreadsScope one(1);  // as on the pool's threads
@@ -62,7 +63,7 @@ Element OrderedTasks::take_any(int64_t& number) {
   return result_of(static_cast<size_t>(found - tasks_.begin()), lock);
 }
 
-// With the lock, which it gives back.
+// Called with the lock held, which it releases.
 Element OrderedTasks::result_of(size_t place, std::unique_lock<std::mutex>& lock) {
   const auto task = pop(place);
   lock.unlock();
@@ -86,7 +87,7 @@ void OrderedTasks::drop() {
   std::unique_lock lock(mutex_);
   if (begun_ > 0) wait_for_oldest(lock);
   const auto dropped = pop(0);
-  lock.unlock();  // before the element goes
+  lock.unlock();  // before the element is destroyed
 }
 
 void OrderedTasks::stop() {
@@ -107,9 +108,9 @@ void OrderedTasks::run_one() {
 }
 
 void OrderedTasks::run_next(std::unique_lock<std::mutex>& lock) {
-  Task& task = *tasks_[static_cast<size_t>(begun_++)];  // it isn't taken until it is done
+  Task& task = *tasks_[static_cast<size_t>(begun_++)];  // not removed until it is done
   ++running_;
-  ask_for_thread();  // for the next one
+  ask_for_thread();  // for the next task
   lock.unlock();
   run(task);
   lock.lock();

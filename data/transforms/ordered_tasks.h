@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function of elements as tasks of the pool, whose results are taken in order, or as they come.
+// Runs a function of elements as tasks on the pool; results are taken in order or as they finish.
 #pragma once
 
 #include <condition_variable>
@@ -13,45 +13,47 @@
 
 namespace cornu::data {
 
-// One thread adds tasks and takes their results; those of the pool do them in that order, at most
-// `calls` at a time.
+// One thread adds tasks and takes their results; the pool's threads run them in the order in which
+// they were added, at most `calls` at a time.
 class OrderedTasks : public PoolWork, public std::enable_shared_from_this<OrderedTasks> {
  public:
-  // `stage`: null where nothing is measured.
+  // `stage`: null if nothing is measured.
   OrderedTasks(NumberedFunction f, int64_t calls, Stage* stage);
 
-  // Was it made by this very process, not by one that forked it?
+  // Whether it was created in this process, as opposed to a parent that forked it.
   bool is_ours() const;
 
-  // Tasks whose results weren't taken. Their number changes by the caller's calls alone.
+  // The number of tasks whose results weren't taken. Only the caller's own calls change it.
   int64_t size() const { return std::ssize(tasks_); }
-  // Of these, those that are done.
+  // How many of them are done.
   int64_t done() const;
 
   void add(Element element, int64_t number);
-  // The oldest task's result, or what it threw. A task that hasn't begun is done by the caller.
+  // Returns the oldest task's result, or throws its exception. A task that hasn't started is run by
+  // the caller.
   Element take();
-  // The same of the oldest one that is done, or of the first that will be; `number`: the element's.
+  // Like take(), for the oldest task that is done, or else the first to finish; `number` is set to
+  // the element's.
   Element take_any(int64_t& number);
-  // What is no task: the function of an element, by the caller. Throws what it throws.
+  // Calls the function for an element on the calling thread, without a task. Propagates exceptions.
   Element run_here(Element element, int64_t number);
-  // About the result that was taken, or computed here, last.
+  // About the last result that was taken, or computed by run_here().
   struct Taken {
-    int64_t nanoseconds = 0;  // that the function took
-    bool waited = false;      // it wasn't there yet
+    int64_t nanoseconds = 0;  // taken by the function
+    bool waited = false;      // the result wasn't ready yet
   };
   const Taken& last() const { return last_; }
-  // Leaves the oldest task out.
+  // Discards the oldest task.
   void drop();
-  // Drops what hasn't begun, waits for what has, and lets go of the function.
+  // Discards tasks that haven't started, waits for those that have, and releases the function.
   void stop();
 
-  // Does the oldest task first. For the pool's threads.
+  // Runs the oldest task that hasn't started. Called by the pool's threads.
   void run_one() override;
 
  private:
   struct Task {
-    Element element = {};  // then the result
+    Element element = {};  // later the result
     int64_t number = 0;
     int64_t nanoseconds = 0;
     bool done = false;
@@ -70,13 +72,14 @@ class OrderedTasks : public PoolWork, public std::enable_shared_from_this<Ordere
   const int64_t calls_;
   Stage* const stage_;
   const int process_;
-  Taken last_;  // the caller's
+  Taken last_;  // used by the caller
   mutable std::mutex mutex_;
   std::condition_variable done_;
-  std::deque<std::unique_ptr<Task>> tasks_;  // guarded by mutex_, as all below
-  int64_t begun_ = 0;                        // those at the front that a thread has taken
-  int64_t running_ = 0;                      // of these
-  bool waits_for_any_ = false;               // the caller, else for the oldest
+  std::deque<std::unique_ptr<Task>> tasks_;  // guarded by mutex_, like all below
+  int64_t begun_ = 0;                        // tasks at the front that a thread has taken
+  int64_t running_ = 0;                      // those of them that are running
+  bool waits_for_any_ = false;               // the caller waits for any task; otherwise for the
+                                             // oldest
   bool waits_for_thread_ = false;
   bool stopped_ = false;
 };

@@ -10,7 +10,7 @@ namespace cornu::data {
 namespace {
 
 struct Padding {
-  std::vector<Shape> shapes;   // kUnknown: as long as the longest
+  std::vector<Shape> shapes;   // kUnknown: pad to the longest
   std::vector<Tensor> values;  // scalars
 };
 
@@ -77,7 +77,7 @@ class PaddedBatches : public streams::BatchStream<Element, Element> {
     }
   }
 
-  // Of tensor `i`, without the axis of examples.
+  // The padded shape of tensor `i`, without the batch axis.
   Shape padded_shape(const std::vector<Element>& elements, size_t i) const {
     const Shape& wanted = padding_.shapes[i];
     Shape shape = wanted;
@@ -101,7 +101,7 @@ class PaddedBatches : public streams::BatchStream<Element, Element> {
     return shape;
   }
 
-  const Padding& padding_;  // the node's
+  const Padding& padding_;  // owned by the node
 };
 
 class PaddedBatched : public Node {

@@ -33,7 +33,7 @@ class SerialMapStream : public Stream<Element> {
   NumberedFunction f_;
 };
 
-// A map whose number of calls is given, or tuned.
+// A map with a fixed or an autotuned number of calls.
 class ParallelMapStream : public Stream<Element> {
  public:
   ParallelMapStream(StreamPtr<Element> input, NumberedFunction f, int64_t calls, const Pass& pass,
@@ -53,7 +53,7 @@ class ParallelMapStream : public Stream<Element> {
     if (tasks_->is_ours()) {
       tasks_->stop();
       hold(0);
-    } else {  // threads that aren't there can't be awaited, nor can what they hold be let go of
+    } else {  // threads of another process can't be joined, nor can what they hold be released
       static_cast<void>(new std::shared_ptr<OrderedTasks>(std::move(tasks_)));
     }
   }
@@ -82,7 +82,7 @@ class ParallelMapStream : public Stream<Element> {
     if (!ended_) input_.leave_out(count, left_out);
   }
 
-  // After what next() gave, not after what was begun.
+  // The position after the elements that next() has returned, not after those that were started.
   Json save() const override {
     if (!any_order_) return begun_.empty() ? input_.save() : position_.get();
     if (input_.taken() == 0) return {};
@@ -100,10 +100,10 @@ class ParallelMapStream : public Stream<Element> {
   }
 
  private:
-  // An element whose result hasn't been given.
+  // An element whose result hasn't been returned.
   struct Begun {
     int64_t number;
-    streams::KeptPosition position;  // after it, where the order is kept
+    streams::KeptPosition position;  // after it, if the order is kept
   };
 
   ParallelMapStream(StreamPtr<Element> input, NumberedFunction f, int64_t calls, Stage* stage,
@@ -117,7 +117,7 @@ class ParallelMapStream : public Stream<Element> {
   static AutotuneOptions options_of(const Pass& pass) {
     return pass.iteration ? pass.iteration->options.autotune : AutotuneOptions();
   }
-  // At a time.
+  // The number of concurrent calls.
   static int64_t how_many(int64_t calls, const Pass& pass) {
     if (calls != kAutotune) return calls;
     const int64_t cores = usable_cores();
@@ -125,13 +125,13 @@ class ParallelMapStream : public Stream<Element> {
     return budget > 0 ? std::min(budget, cores) : cores;
   }
 
-  // Where calls are given, every thread has what it does, and something to do next.
+  // If the number of calls is fixed, every thread has a current task and a next one.
   int64_t most_ahead() const {
     if (!need_.is_needed()) return 0;
     return tuned_ ? tuned_->ahead() : 2 * calls_;
   }
 
-  // Where no other thread is needed, or worth it.
+  // Used if other threads aren't needed, or not worthwhile.
   bool next_here(Element& element) {
     if (ended_ || !input_.next(element)) {
       ended_ = true;
@@ -149,7 +149,7 @@ class ParallelMapStream : public Stream<Element> {
         ended_ = !input_.next(element);
       } catch (...) {
         if (any_order_) throw;
-        error_ = std::current_exception();  // thrown when all before it has been taken
+        error_ = std::current_exception();  // thrown when all earlier results have been taken
         begun_.push_back({input_.taken() - 1, streams::KeptPosition::of(input_)});
       }
       if (!ended_ && !error_) begin(std::move(element), input_.taken() - 1);
@@ -195,13 +195,13 @@ class ParallelMapStream : public Stream<Element> {
       Element element = tasks_->take_any(number);
       given();
       return element;
-    } catch (...) {  // it was its element's turn nevertheless
+    } catch (...) {  // its element is consumed nevertheless
       given();
       throw;
     }
   }
 
-  // What the last element tells about how to go on.
+  // Updates the tuning with the last element's statistics.
   void took(TunedCalls::Taken taken) {
     taken.nanoseconds = tasks_->last().nanoseconds;
     if (tuned_) tuned_->took(taken);
@@ -210,7 +210,7 @@ class ParallelMapStream : public Stream<Element> {
     need_.worked(taken.nanoseconds, demand, !demand.is_consumer());
   }
 
-  // Tells the budget what is made ahead, if all are as large as the last one.
+  // Reports prefetched bytes to the budget, assuming that all results are as large as the last one.
   void hold(int64_t bytes) {
     if (!memory_) return;
     memory_->add(bytes - held_);
@@ -234,13 +234,13 @@ class ParallelMapStream : public Stream<Element> {
   Stage* const stage_;
   std::optional<TunedCalls> tuned_;
   NeedOfThreads need_;
-  const Iteration* iteration_ = nullptr;  // null where nothing is to be chosen
-  std::shared_ptr<MemoryBudget> memory_;  // null there, too
-  int64_t held_ = 0;                      // of the budget
+  const Iteration* iteration_ = nullptr;  // null if there is nothing to tune
+  std::shared_ptr<MemoryBudget> memory_;  // null if there is nothing to tune
+  int64_t held_ = 0;                      // bytes reported to the budget
   bool ended_ = false;
-  std::exception_ptr error_;        // of the element behind those that were begun
-  std::deque<Begun> begun_;         // and of that one
-  streams::KeptPosition position_;  // after what next() gave, if there are any of these
+  std::exception_ptr error_;        // of the element after the started ones
+  std::deque<Begun> begun_;         // including the one of error_
+  streams::KeptPosition position_;  // after what next() returned, unless begun_ is empty
   std::shared_ptr<OrderedTasks> tasks_;
 };
 
@@ -276,7 +276,7 @@ NumberedFunction with_place(NumberedFunction f, const char* who) {
       throw;
     } catch (const Error& error) {
       const StatusCode code = error.code();
-      if (code == StatusCode::Aborted || code == StatusCode::Cancelled) throw;  // of another's end
+      if (code == StatusCode::Aborted || code == StatusCode::Cancelled) throw;  // caused elsewhere
       std::rethrow_exception(
           error_of(code, fmt::format("{}, element {}: {}", who, number, error.what())));
     }
@@ -289,7 +289,7 @@ int64_t resolve_parallel_calls(const std::optional<int64_t>& calls, const char* 
       asked >= 1 || asked == kAutotune,
       "{}: expected num_parallel_calls of at least 1, or data::kAutotune, got {}.", who, asked);
   static const int64_t cores = usable_cores();
-  // More would wait for each other alone.
+  // More would only wait for each other.
   return std::min<int64_t>(asked, 8 * std::max<int64_t>(cores, 8));
 }
 

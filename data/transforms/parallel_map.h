@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of elements, on several threads and in order: what map and the readers of files share.
+// Maps a function over elements on several threads, in order; used by map and by the readers of
+// files.
 #pragma once
 
 #include <functional>
@@ -9,39 +10,41 @@
 
 namespace cornu::data {
 
-// Of an element and its number in the pass. Called by several threads at once.
+// Takes an element and its number in the pass. Called by several threads concurrently.
 using NumberedFunction = std::function<Element(const Element& element, int64_t number)>;
 
-// When results are given.
+// The order in which results are returned.
 enum class Order {
-  Kept,  // as their elements come
-  // As they are ready. A position has the numbers of those that were begun, which are made again.
+  Kept,  // in the order of their elements
+  // As soon as they are ready. A position contains the numbers of the started elements, which are
+  // computed again.
   Any,
 };
 
-// `f` of each element of `input`, in order, whatever `calls` is. With more than one, threads of the
-// pool work ahead from the first next() on until the stream ends; `input` stays on the thread that
-// calls next(). What `f` throws is thrown by next() at that element's place. With kAutotune, how
-// far they are ahead is chosen on the way. `pass`: whose stream it is.
+// Applies `f` to each element of `input`, in order, regardless of `calls`. If `calls` is more than
+// one, threads of the pool work ahead from the first next() until the stream ends; `input` is used
+// only on the thread that calls next(). Exceptions thrown by `f` are thrown by next() at the
+// position of their element. With kAutotune, the number of elements in flight is adapted over time.
+// `pass` is the pass that the stream belongs to.
 StreamPtr<Element> make_parallel_map(StreamPtr<Element> input, NumberedFunction f, int64_t calls,
                                      const Pass& pass = {}, Order order = Order::Kept);
 
-// Are results given in order in this pass? As `deterministic` says, else, with several calls, as
-// the pipeline's options do.
+// Whether results are returned in order in this pass: as `deterministic` says; if it isn't set and
+// there are several calls, as the pipeline's options say.
 bool keeps_order(int64_t calls, const std::optional<bool>& deterministic, const Pass& pass);
 
-// So, whether a link whose order that is gives results as they are ready: where none above cares.
+// The resulting order: Order::Any if order need not be kept and no downstream link depends on it.
 Order order_in(int64_t calls, const std::optional<bool>& deterministic, const Pass& pass);
 
-// The pass of such a link's input: in order where its results aren't, since its positions have
-// numbers of elements.
+// The pass for the input of a link with this order: if its results come in any order, its input
+// must come in order, since its positions contain element numbers.
 Pass pass_below(Order order, Pass pass);
 
-// `f`, whose errors begin with "who, element 7: ".
+// Returns `f` with "who, element 7: " prepended to the messages of its errors.
 NumberedFunction with_place(NumberedFunction f, const char* who);
 
-// num_parallel_calls as a number: 1 for none, and kAutotune as it is. InvalidArgument, naming
-// `who`, unless it is kAutotune or at least 1.
+// num_parallel_calls as a number: 1 for nullopt, and kAutotune unchanged. Throws InvalidArgument,
+// naming `who`, unless it is kAutotune or at least 1.
 int64_t resolve_parallel_calls(const std::optional<int64_t>& calls, const char* who);
 
 }  // namespace cornu::data

@@ -24,12 +24,12 @@
 namespace cornu::data {
 namespace {
 
-// How large a buffer is: as given, or tuned.
+// The size of a buffer, fixed or autotuned.
 struct Room {
   int64_t given = 0;
   std::optional<TunedBuffer> tuned = {};
-  std::shared_ptr<MemoryBudget> memory = {};  // null where nobody counts
-  Stage* stage = nullptr;                     // null where nothing is measured
+  std::shared_ptr<MemoryBudget> memory = {};  // null if memory isn't limited
+  Stage* stage = nullptr;                     // null if nothing is measured
 
   Room(int64_t asked_for, const Pass& pass) : given(asked_for), stage(pass.stage) {
     if (pass.iteration) memory = pass.iteration->memory;
@@ -39,7 +39,7 @@ struct Room {
   }
 
   int64_t size() const { return tuned ? tuned->size() : given; }
-  // For one more than `count`?
+  // Whether there is room for one more than `count`.
   bool has_place(int64_t count) const {
     if (tuned && memory && count > 0 && !memory->has_room()) return false;
     return count < size();
@@ -50,14 +50,15 @@ struct Room {
   }
 };
 
-// Waking up a thread takes longer than a small element does. Where a buffer has room, a thread that
-// waits is woken for so many, but for fewer when that takes longer.
+// Waking a thread takes longer than computing a small element. If the buffer is large enough, a
+// waiting thread is woken for this many elements at a time, or for fewer if those take longer than
+// kPatience.
 constexpr int64_t kWorthWaking = 32;
 constexpr std::chrono::microseconds kPatience(50);
 
-// Spinning for what comes within kPatience spares both threads the waking. Where it doesn't come,
-// as on cores that others want or where elements take long, there is no spinning for a while: twice
-// as many waits each time.
+// Spinning for an element that arrives within kPatience saves waking the thread. When it doesn't
+// arrive, because cores are busy or elements take long, spinning is suspended for a number of waits
+// that doubles each time.
 class SpinPolicy {
  public:
   bool should_spin() {
@@ -76,8 +77,9 @@ class SpinPolicy {
   int left_ = 0;
 };
 
-// Runs a stream on a thread, ahead of its consumer. The thread is its own, not the pool's: what it
-// runs may block for long, in a generator or a file, and would keep the pool from computing.
+// Runs a stream on a thread, ahead of its consumer. It has its own thread rather than one of the
+// pool's: the stream may block for long, in a generator or a file, which would keep the pool from
+// computing.
 class Producer {
  public:
   Producer(Input<Element>& input, Room room)
@@ -98,7 +100,7 @@ class Producer {
   Producer(const Producer&) = delete;
   Producer& operator=(const Producer&) = delete;
 
-  // Was the thread started by this very process, not by one that forked it?
+  // Whether the thread was started by this process, as opposed to a parent that forked it.
   bool is_ours() const { return process_ == getpid(); }
 
   bool take(Element& element) {
@@ -119,18 +121,18 @@ class Producer {
     return true;
   }
 
-  // After what was taken, not after what has been made.
+  // The position after the elements that were taken, not after those that were computed.
   Json position() const { return position_.get(); }
 
  private:
   struct Made {
     Element element = {};
-    std::exception_ptr error = {};        // in its place
-    streams::KeptPosition position = {};  // after it
+    std::exception_ptr error = {};        // thrown instead of the element
+    streams::KeptPosition position = {};  // after the element
     int64_t bytes = 0;
   };
 
-  // How many of the buffer a thread is woken for.
+  // The number of elements for which a thread is woken.
   int64_t at_a_time() const { return std::clamp<int64_t>(room_.size() / 2, 1, kWorthWaking); }
 
   void wait_for_some(std::unique_lock<std::mutex>& lock) {
@@ -147,7 +149,7 @@ class Producer {
 
   void spin_for_one(std::unique_lock<std::mutex>& lock) {
     const int64_t before = changes_;
-    wanted_ = 0;  // nobody is to be woken
+    wanted_ = 0;  // no wake-up needed
     lock.unlock();
     const bool has_come = spin_until(
         2, [&] { return changes_ != before; }, kPatience);
@@ -157,7 +159,7 @@ class Producer {
   }
 
   void produce() {
-    // Data threads stay out of OpenMP: starting a team for one costs milliseconds.
+    // OpenMP is disabled on data threads: starting a team for one costs milliseconds.
     const ComputeThreadsScope one(1);
     while (wait_for_room()) {
       Made made;
@@ -212,25 +214,25 @@ class Producer {
   }
 
   Input<Element>& input_;
-  streams::KeptPosition position_;  // the consumer's
+  streams::KeptPosition position_;  // used by the consumer
   const pid_t process_ = getpid();
   std::mutex mutex_;
   std::condition_variable has_room_;
   std::condition_variable has_some_;
-  Room room_;  // guarded by mutex_, as all below
+  Room room_;  // guarded by mutex_, like all below
   std::deque<Made> ready_;
-  int64_t last_bytes_ = 0;  // of the element made last
+  int64_t last_bytes_ = 0;  // size of the element computed last
   bool ended_ = false;
   bool stopped_ = false;
   bool full_ = false;                 // the thread waits for room
-  int64_t wanted_ = 0;                // the consumer sleeps until there are so many
-  std::atomic<int64_t> changes_ = 0;  // elements made, and the end; read without the mutex
+  int64_t wanted_ = 0;                // the consumer sleeps until this many are ready
+  std::atomic<int64_t> changes_ = 0;  // elements computed, and the end; read without the mutex
   SpinPolicy spins_;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // last, since it uses the other members
 };
 
 // Runs its input on a thread, which starts with the first next() and ends with the stream; without
-// a buffer, on the thread that calls.
+// a buffer, on the calling thread.
 class PrefetchStream : public Stream<Element> {
  public:
   PrefetchStream(StreamPtr<Element> input, int64_t buffer_size, const Pass& pass)
@@ -238,7 +240,8 @@ class PrefetchStream : public Stream<Element> {
 
   ~PrefetchStream() override {
     if (!producer_ || producer_->is_ours()) return;
-    // A thread that isn't there can't be ended, and what it holds can't be let go of.
+    // A thread that doesn't exist in this process can't be ended, and what it holds can't be
+    // released.
     static_cast<void>(producer_.release());
     static_cast<void>(input_.release());
   }
@@ -279,7 +282,8 @@ class PrefetchStream : public Stream<Element> {
   std::unique_ptr<Producer> producer_;
 };
 
-// Row numbers need no thread: they pass through, and so do rows that nothing was computed from.
+// Row indices need no prefetching and pass through, so rows from which nothing was computed aren't
+// prefetched, either.
 class Prefetched : public ItemTransform<Prefetched> {
  public:
   Prefetched(NodePtr input, int64_t buffer_size)
@@ -293,7 +297,7 @@ class Prefetched : public ItemTransform<Prefetched> {
 
   bool works_on_parts() const override { return true; }
   bool takes_any_order() const override { return true; }
-  // Not the size: it may change without changing what comes.
+  // Omits the size, which may change without affecting the elements.
   std::string describe() const override { return "prefetch"; }
   void write(LinkWriter& link) const override {
     link.kind("prefetch").hint("buffer_size", buffer_size_);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream that runs on a thread of its own.
+// A stream that runs on its own thread.
 #pragma once
 
 #include "data/node.h"
 
 namespace cornu::data {
 
-// Up to `buffer_size` elements ahead of who takes them. The thread starts with the first next() and
-// ends with the stream. With 0, on the thread that calls; positions are the same. `pass`: whose
-// stream it is.
+// Prefetches up to `buffer_size` elements. The thread starts with the first next() and ends with
+// the stream. With 0, elements are computed on the calling thread; positions are the same. `pass`
+// is the pass that the stream belongs to.
 StreamPtr<Element> make_prefetch_stream(StreamPtr<Element> input, int64_t buffer_size,
                                         const Pass& pass);
 

@@ -9,7 +9,7 @@
 namespace cornu::data {
 namespace {
 
-// Which tensors vary in length: those of whose elements axis 0 is unknown.
+// Which tensors vary in length: those whose axis 0 is unknown.
 std::vector<bool> ragged_tensors(const ElementSpec& spec) {
   std::vector<bool> ragged;
   for (const TensorType& type : spec.types) {
@@ -61,7 +61,7 @@ class RaggedBatches : public streams::BatchStream<Element, Element> {
     Tensor values = Tensor::empty(shape, parts.front().dtype());
     std::byte* to = values.mutable_raw();
     for (const Tensor& part : parts) {
-      part.copy_to_host(to);  // which copies strings as objects
+      part.copy_to_host(to);  // copies strings as objects
       to += part.bytes();
     }
     tensors.push_back(std::move(values));
@@ -80,7 +80,7 @@ class RaggedBatches : public streams::BatchStream<Element, Element> {
     return result;
   }
 
-  const std::vector<bool>& ragged_;  // the node's
+  const std::vector<bool>& ragged_;  // owned by the node
   DType splits_;
   std::shared_ptr<const Structure> structure_;
 };

@@ -20,7 +20,7 @@ namespace {
 
 using Distribution = std::vector<double>;
 
-// Keeps an element with a probability that brings its class to its part of the target.
+// Keeps an element with a probability that makes the distribution of classes match the target.
 class ResampleStream : public Stream<Element> {
  public:
   ResampleStream(StreamPtr<Element> keyed, const Distribution& target,
@@ -68,7 +68,8 @@ class ResampleStream : public Stream<Element> {
 
  private:
   bool keeps(size_t key) const {
-    // Where the distribution isn't told, as it has been so far; each class counts one more.
+    // Without an initial distribution, estimates it from the elements so far, counting one more of
+    // each class.
     const auto part = [&](size_t i) {
       return initial_ ? (*initial_)[i] : static_cast<double>(seen_[i] + 1);
     };
@@ -82,13 +83,13 @@ class ResampleStream : public Stream<Element> {
   }
 
   Input<Element> keyed_;
-  const Distribution& target_;  // the node's, as all below
+  const Distribution& target_;  // owned by the node, like all below
   const std::optional<Distribution>& initial_;
   uint64_t seed_;
   Pass pass_;
   const ElementSpec& in_;
   const ElementSpec& out_;
-  std::vector<int64_t> seen_;  // of each class
+  std::vector<int64_t> seen_;  // number per class
 };
 
 class Resampled : public Node {

@@ -16,7 +16,7 @@ class Repeated : public ItemTransform<Repeated> {
   std::optional<int64_t> cardinality() const override {
     const auto once = input().cardinality();
     if (count_ == 0 || once == 0) return 0;
-    if (is_endless()) return kInfiniteCardinality;  // as in tf.data, also where it is unknown
+    if (is_endless()) return kInfiniteCardinality;  // as in tf.data, even if it is unknown
     if (once == kInfiniteCardinality || !once) return once;
     return saturating_product(count_, *once);
   }
@@ -27,8 +27,8 @@ class Repeated : public ItemTransform<Repeated> {
   }
 
   bool is_endless() const { return count_ == kInfiniteCardinality; }
-  // Does a repetition without any item end it? An endless one, as in tf.data; others where all
-  // repetitions are alike.
+  // Whether a repetition without items ends it: if it is endless, as in tf.data; otherwise if all
+  // repetitions are the same.
   bool ends_when_empty() const {
     if (is_endless()) return true;
     const auto links = links_of(input());
@@ -40,7 +40,7 @@ class Repeated : public ItemTransform<Repeated> {
     return is_endless() ? std::numeric_limits<int64_t>::max()
                         : std::max<int64_t>(0, count_ - index);
   }
-  // Items in one repetition, if that is known and finite.
+  // Number of items in a repetition, if known and finite.
   std::optional<int64_t> length() const {
     const auto once = input().cardinality();
     return once && *once > 0 ? once : std::nullopt;
@@ -93,7 +93,7 @@ class RepeatStream : public Stream<Item> {
   }
   void restore(const Json& state) override {
     index_ = streams::saved_count(state, "repetition");
-    has_failed_ = index_ > 0;  // for all that is known
+    has_failed_ = index_ > 0;  // conservatively assumed
     ended_ = streams::saved_part(state, "ended") == Json(true);
     const Json* input = state.find("input");
     if (!input) return;
@@ -118,7 +118,7 @@ class RepeatStream : public Stream<Item> {
     ended_ = ended_ || (was_empty && node_.ends_when_empty());
   }
 
-  // Leaves out whole repetitions without opening them.
+  // Skips whole repetitions without opening them.
   int64_t skip_repetitions(int64_t count) {
     const auto once = length();
     if (!once || ended_) return 0;
@@ -127,7 +127,7 @@ class RepeatStream : public Stream<Item> {
     return repetitions * *once;
   }
 
-  // Where items fail, there may be more of them, as of batches, or fewer.
+  // Unknown if items may fail, as there may then be more of them (batches, for example) or fewer.
   std::optional<int64_t> length() const {
     return pass_.failures == Failures::ArePassed ? std::nullopt : node_.length();
   }
@@ -136,7 +136,7 @@ class RepeatStream : public Stream<Item> {
   Pass pass_;
   std::optional<Input<Item>> current_;
   int64_t index_ = 0;        // of the current repetition, or the next
-  bool has_failed_ = false;  // in an earlier repetition, which may have had more items or fewer
+  bool has_failed_ = false;  // in an earlier repetition, which may have had another number of items
   bool ended_ = false;
 };
 

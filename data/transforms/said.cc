@@ -12,7 +12,7 @@ const Tensor* only_scalar(const Element& said) {
   return is_scalar ? &said.tensors()[0] : nullptr;
 }
 
-// An element, and a scalar of this dtype.
+// The spec of pairs of an element and a scalar of this dtype.
 ElementSpec with_said(const ElementSpec& element, DType dtype) {
   const ElementSpec said = {{{dtype, {}}}, std::make_shared<const Structure>()};
   return tuple_of({element, said});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements with what a traced function says of them: what filter, take_while, group_by_window and
-// rejection_resample work on.
+// Elements together with the result of a traced function for them; used by filter, take_while,
+// group_by_window and rejection_resample.
 #pragma once
 
 #include "data/map_function.h"
@@ -8,18 +8,18 @@
 
 namespace cornu::data {
 
-// Each element, and behind its tensors a bool scalar. InvalidArgument, naming `who`, when
-// `predicate` gives anything else.
+// Appends a bool scalar to the tensors of each element. Throws InvalidArgument, naming `who`, when
+// `predicate` returns anything else.
 NodePtr make_flagged(NodePtr input, MapFunction predicate, const char* who);
 
-// The same with an integer scalar, as int64.
+// The same for an integer scalar, converted to int64.
 NodePtr make_keyed(NodePtr input, MapFunction key, const char* who, const char* what);
 
-// InvalidArgument unless `node` gives elements of this kind with a scalar of this dtype behind
-// each.
+// Throws InvalidArgument unless `node` yields elements with the given spec, each followed by a
+// scalar of this dtype.
 void require_said(const Node& node, const ElementSpec& element, DType dtype);
 
-// Takes off what was said.
+// Removes and returns the appended scalar.
 Tensor take_said(Element& element, const std::shared_ptr<const Structure>& structure);
 
 }  // namespace cornu::data

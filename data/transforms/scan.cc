@@ -12,7 +12,7 @@
 namespace cornu::data {
 namespace {
 
-// Pairs of a state, which is put in from outside, and the next element.
+// Pairs of a state, which is set from outside, and the next element.
 class StatefulStream : public Stream<Element> {
  public:
   StatefulStream(StreamPtr<Element> input, Element state,
@@ -63,7 +63,7 @@ class Stateful : public Node {
   ElementSpec spec_;
 };
 
-constexpr size_t kLargestState = 1 << 16;  // bytes of a state that a position holds
+constexpr size_t kLargestState = 1 << 16;  // maximum bytes of a state in a position
 
 Tensor state_of_hex(const std::string& text, const Tensor& like) {
   Tensor tensor = Tensor::empty(like.shape(), like.dtype());
@@ -93,7 +93,7 @@ class ScanStream : public Stream<Element> {
     size_t bytes = 0;
     for (const Tensor& tensor : stateful_.state.tensors()) {
       bytes += tensor.bytes();
-      // Then it is computed again.
+      // The state is then computed again.
       if (bytes > kLargestState || tensor.dtype() == DType::String) return {};
       values.push_back(to_hex({tensor.raw(), tensor.bytes()}));
     }
@@ -138,7 +138,7 @@ class Scanned : public Node {
   ElementSpec spec_;
 };
 
-// What f gave: two components, of which the first is a state as before.
+// Checks the result of f: two components, of which the first must match the state.
 ElementSpec checked_result(const ElementSpec& result, const ElementSpec& state, const char* who) {
   const bool pair = result.structure->num_components() == 2;
   ElementSpec first;
@@ -162,7 +162,7 @@ ElementSpec checked_result(const ElementSpec& result, const ElementSpec& state, 
   return second;
 }
 
-// Takes the states off what a map of Stateful gives.
+// Removes the states from the results of a map over Stateful.
 NodePtr scanned(NodePtr mapped, const char* who) {
   const auto* stateful =
       is_map(*mapped) ? dynamic_cast<const Stateful*>(&mapped->input()) : nullptr;

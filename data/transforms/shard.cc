@@ -43,7 +43,7 @@ class Sharded : public ItemTransform<Sharded> {
   int64_t index_;
 };
 
-// Where a worker takes its part, if the dataset's policy says so.
+// Marks where a worker takes its part, if the dataset's policy is to use hints.
 class ShardHint : public ItemTransform<ShardHint> {
  public:
   using ItemTransform::ItemTransform;
@@ -61,7 +61,7 @@ class ShardHint : public ItemTransform<ShardHint> {
   }
 };
 
-// A worker's batches: as many as every other worker's.
+// A worker's batches; every worker has the same number.
 class EvenlySharded : public Node {
  public:
   EvenlySharded(NodePtr input, int64_t count, int64_t index)
@@ -126,7 +126,7 @@ NodePtr make_shard(NodePtr input, int64_t count, int64_t index) {
 
 namespace {
 
-// Do all links but the sources?
+// Whether all links except the sources work on parts.
 bool all_work_on_parts(const Node& node) {
   const auto links = links_of(node);
   return std::all_of(links.begin(), links.end(), [](const Node* link) {
@@ -134,7 +134,7 @@ bool all_work_on_parts(const Node& node) {
   });
 }
 
-// The chain on parts of its sources; what is shared stays so.
+// The chain on parts of its sources; shared links stay shared.
 class OnSharded {
  public:
   explicit OnSharded(const WorkerPart& part) : part_(part) {}
@@ -160,7 +160,7 @@ class OnSharded {
 }  // namespace
 
 NodePtr make_sharded_sources(const NodePtr& node, const WorkerPart& part) {
-  // Of what a filter leaves, each worker gets as many.
+  // After a filter, each worker gets the same number of elements.
   if (!all_work_on_parts(*node) || !node->cardinality())
     return make_shard(node, part.count, part.index);
   return OnSharded(part).of(node);

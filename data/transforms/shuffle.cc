@@ -25,7 +25,7 @@ template <class Item>
 struct Held {
   Item item = {};
   int64_t number = 0;  // in the input
-  Place place = {};    // where items have one
+  Place place = {};    // if items have places
   bool is_read = true;
 };
 template <>
@@ -33,24 +33,24 @@ struct Held<Row> {
   Row item = 0;
 };
 
-// A buffer that a random item is taken from and the next one put into. When it holds the whole
-// input this is a Fisher-Yates shuffle.
+// A buffer from which a random item is taken and replaced by the next one. If it holds the whole
+// input, this is a Fisher-Yates shuffle.
 //
-// A position of elements has the numbers that tell which of the input's items are in the buffer:
-// those alone are made again. Where they have places, a position has those of each slot, and how
-// far the random numbers are: nothing is gone through again, and items are read when they are
-// drawn. Rows are numbers themselves, and skipping them is as cheap.
+// For elements, a position has the numbers that determine which of the input's items are in the
+// buffer; only those are computed again. If items have places, a position has the place of each
+// slot and the state of the random generator: nothing is computed again, and items are read when
+// they are drawn. Rows are just numbers, so skipping them is cheap.
 template <class Item>
 class ShuffleStream : public Stream<Item> {
  public:
-  // `expected`: how many items there are, where that is known.
+  // `expected`: the number of items, if known.
   ShuffleStream(StreamPtr<Item> input, int64_t buffer_size, PhiloxEngine engine,
                 const std::optional<int64_t>& expected)
       : placed_(placed_items(*input)),
         input_(std::move(input), !kRows && !placed_),
         buffer_size_(buffer_size),
         engine_(engine) {
-    // Of rows there may be very many: a buffer that grows would take twice their memory meanwhile.
+    // There may be very many rows: growing the buffer would temporarily take twice their memory.
     if (kRows && expected && *expected != kInfiniteCardinality) {
       buffer_.reserve(static_cast<size_t>(std::min(buffer_size, *expected)));
     }
@@ -75,7 +75,7 @@ class ShuffleStream : public Stream<Item> {
     if constexpr (kRows) {
       return {};
     } else {
-      Json state = Json::object();  // of a list, members would be copied
+      Json state = Json::object();  // initializer lists would copy the members
       state.set("input", placed_ ? input_.position() : input_.position(oldest_));
       state.set("given", given_);
       state.set("ended", ended_);
@@ -98,14 +98,14 @@ class ShuffleStream : public Stream<Item> {
  private:
   static constexpr bool kRows = std::is_same_v<Item, Row>;
 
-  // Null where they have no places.
+  // Null if items have no places.
   static PlacedItems* placed_items(Stream<Item>& input) {
     PlacedItems* placed = nullptr;
     if constexpr (!kRows) placed = dynamic_cast<PlacedItems*>(&input);
     return placed && placed->has_places() ? placed : nullptr;
   }
 
-  // False at the end.
+  // Returns false at the end.
   bool draw(Held<Item>& drawn) {
     if (placed_ && input_.taken() - stock_ >= std::max(buffer_size_, kLeastStock)) take_stock();
     Held<Item> fresh;
@@ -113,7 +113,7 @@ class ShuffleStream : public Stream<Item> {
       if (take(fresh)) buffer_.push_back(std::move(fresh));
     }
     if (buffer_.empty()) return false;
-    const bool more = !ended_ && take(fresh);  // before anything changes: it may throw
+    const bool more = !ended_ && take(fresh);  // before anything changes, since it may throw
     Held<Item>& chosen = buffer_[engine_.below(buffer_.size())];
     drawn = std::move(chosen);
     if (more) {
@@ -145,14 +145,14 @@ class ShuffleStream : public Stream<Item> {
     }
     return !ended_;
   }
-  // Of an item that was just taken.
+  // Records the number and place of an item that was just taken.
   void number(Held<Item>& fresh) {
     fresh.number = input_.taken() - 1;
     if (buffer_.empty()) oldest_ = fresh.number;
     if (placed_) fresh.place = placed_->last_place();
   }
 
-  // Notes which places are in the buffer, so that it needn't be looked through for each position.
+  // Records the places of the items in the buffer, so that save() needn't go through it each time.
   void take_stock() {
     if constexpr (!kRows) {
       stock_ = input_.taken();
@@ -162,14 +162,14 @@ class ShuffleStream : public Stream<Item> {
       history_ = BufferHistory(std::move(slots), engine_, given_, stock_);
     }
   }
-  // Where that was drawn: of many draws, one does.
+  // Called when the oldest item was drawn, which is rare.
   void find_oldest() {
     oldest_ = input_.taken();
     for (const Held<Item>& held : buffer_) oldest_ = std::min(oldest_, held.number);
     input_.release(oldest_);
   }
 
-  // Writes the places of what is in the buffer now.
+  // A function that encodes the places of the buffer's current items.
   auto places() const {
     return [history = history_, size = buffer_size_, given = given_, taken = input_.taken(),
             failed = failed_] { return packed_places(history.places(size, given, taken, failed)); };
@@ -182,7 +182,7 @@ class ShuffleStream : public Stream<Item> {
     ended_ = streams::saved_part(state, "ended") == Json(true);
     failed_ = streams::saved_counts(state, "failed");
     const int64_t held = taken - given_ - std::ssize(failed_);
-    // Before anything is made of them: a replay takes as long as there are items.
+    // Check this first: a replay takes time proportional to the number of items.
     if (held < 0 || held > buffer_size_) damaged(state, taken);
     const bool has_slots = state.contains("slots");
     if (has_slots && placed_) {
@@ -195,7 +195,7 @@ class ShuffleStream : public Stream<Item> {
     replay(numbers, buffer_size_, engine_, given_, TakenNumbers(0, taken, failed_),
            [](int64_t number) { return number; });
     if (std::ssize(numbers) != held) damaged(state, taken);
-    // The state is that behind the items, where they were to be had by their places.
+    // With slots, the saved state is past the items, which would have been read by their places.
     make_again(has_slots ? without_state(input) : input, numbers);
     placed_ ? take_stock() : find_oldest();
   }
@@ -207,7 +207,7 @@ class ShuffleStream : public Stream<Item> {
 
   void restore_slots(const Json& state, int64_t held) {
     const int64_t words = streams::saved_count(state, "words");
-    check<DataLoss>(words / 2 >= given_,  // a draw takes two or more
+    check<DataLoss>(words / 2 >= given_,  // a draw takes two words or more
                     "a position's state {} is damaged: {} items were given, but {} random words "
                     "drawn.",
                     state.excerpt(), given_, words);
@@ -226,7 +226,7 @@ class ShuffleStream : public Stream<Item> {
     return counted;
   }
 
-  // The items of these numbers.
+  // Computes the items with these numbers again.
   void make_again(const Json& input, const std::vector<int64_t>& numbers) {
     buffer_.resize(numbers.size());
     const std::vector<size_t> slots = ascending(numbers);
@@ -240,19 +240,19 @@ class ShuffleStream : public Stream<Item> {
     });
   }
 
-  static constexpr int64_t kLeastStock = 64;  // items between two
+  static constexpr int64_t kLeastStock = 64;  // items between two calls of take_stock()
 
-  PlacedItems* placed_;  // the input, where its items have places
+  PlacedItems* placed_;  // the input, if its items have places
   Input<Item> input_;
   int64_t buffer_size_;
   PhiloxEngine engine_;
   std::vector<Held<Item>> buffer_;
   int64_t given_ = 0;
-  std::vector<int64_t> failed_;  // the numbers of items that couldn't be made
-  bool ended_ = false;           // the input
-  int64_t oldest_ = 0;           // the first of the items in the buffer, where they have no places
-  int64_t stock_ = 0;            // items that had been taken when the history began
-  BufferHistory history_;        // where items have places
+  std::vector<int64_t> failed_;  // numbers of items that failed
+  bool ended_ = false;           // whether the input has ended
+  int64_t oldest_ = 0;           // number of the oldest item in the buffer, if items have no places
+  int64_t stock_ = 0;            // items taken when the history began
+  BufferHistory history_;        // if items have places
 };
 
 class Shuffled : public ItemTransform<Shuffled> {
@@ -291,7 +291,7 @@ class Shuffled : public ItemTransform<Shuffled> {
   }
 
  private:
-  // A buffer that is going to be filled must not be larger than the machine's memory.
+  // Throws if a buffer that will be filled exceeds the machine's memory.
   void require_room(size_t bytes_each) const {
     const auto items = input().cardinality();
     if (!items) return;

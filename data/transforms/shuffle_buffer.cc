@@ -24,7 +24,7 @@ std::vector<size_t> ascending(const std::vector<int64_t>& numbers) {
   for (const int64_t number : numbers) {
     marks[offset_of(number) / 64] |= uint64_t{1} << offset_of(number) % 64;
   }
-  std::vector<size_t> before;  // numbers in the words before each
+  std::vector<size_t> before;  // count of numbers in the words before each
   size_t count = 0;
   for (const uint64_t word : marks) {
     before.push_back(count);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a shuffle's buffer holds, told from counts.
+// Reconstructs the contents of a shuffle's buffer from counts.
 #pragma once
 
 #include <array>
@@ -14,13 +14,13 @@
 
 namespace cornu::data {
 
-// The numbers of items from `first` up to `end`, without those that failed (ascending).
+// The numbers of items from `first` to `end`, without those that failed (ascending).
 class TakenNumbers {
  public:
   TakenNumbers(int64_t first, int64_t end, const std::vector<int64_t>& failed);
 
   bool more();
-  int64_t take() { return next_++; }  // where there are more
+  int64_t take() { return next_++; }  // requires more()
 
  private:
   int64_t next_;
@@ -29,15 +29,15 @@ class TakenNumbers {
   std::vector<int64_t>::const_iterator failed_end_;
 };
 
-// Removes one of a buffer's items.
+// Removes an item from a buffer.
 template <class T>
 void drop(std::vector<T>& buffer, T& chosen) {
   if (&chosen != &buffer.back()) chosen = std::move(buffer.back());
   buffer.pop_back();
 }
 
-// Fills a buffer and takes `draws` items from it, as the shuffle does. of(number): what stands for
-// an item there.
+// Fills a buffer and takes `draws` items from it, exactly as shuffle does. of(number) is the
+// buffer's entry for that item.
 template <class T, class Of>
 void replay(std::vector<T>& buffer, int64_t buffer_size, PhiloxEngine& engine, int64_t draws,
             TakenNumbers numbers, const Of& of) {
@@ -52,12 +52,12 @@ void replay(std::vector<T>& buffer, int64_t buffer_size, PhiloxEngine& engine, i
   }
 }
 
-// Where in `numbers`, which differ, the least one is, the next one, and so on. Takes as long as
-// they are many, and a bit for each number between the first and the last.
+// The indices that sort `numbers`, which are distinct. Takes time proportional to their count, and
+// one bit for each number between the smallest and the largest.
 std::vector<size_t> ascending(const std::vector<int64_t>& numbers);
 
-// Places one after another. One thread adds some, others read those that they know of: what was
-// added never moves.
+// An append-only list of places. One thread appends while others read entries they know of; entries
+// never move.
 class PlaceLog {
  public:
   void add(const Place& place);
@@ -67,8 +67,8 @@ class PlaceLog {
   }
 
  private:
-  static constexpr uint64_t kFirst = 64;  // places in the first block; each next one has twice as
-                                          // many
+  static constexpr uint64_t kFirst = 64;  // places in the first block; each block is twice as large
+                                          // as the one before
 
   static std::pair<size_t, size_t> find(int64_t index) {
     const uint64_t shifted = static_cast<uint64_t>(index) + kFirst;
@@ -80,18 +80,18 @@ class PlaceLog {
   int64_t count_ = 0;
 };
 
-// What a buffer of items with places held, and what has been taken since: enough to tell later what
-// it held at any time after. Copies share it.
+// What a buffer of items with places held at some time, and what has been taken since: enough to
+// reconstruct its contents at any later time. Copies share the history.
 class BufferHistory {
  public:
   BufferHistory() = default;
-  // After `given` of `taken` items.
+  // The state after returning `given` and taking `taken` items.
   BufferHistory(std::vector<Place> slots, const PhiloxEngine& engine, int64_t given, int64_t taken);
 
-  // The next item that was taken, also one that failed.
+  // Adds the next item that was taken, even if it failed.
   void add(const Place& place) { log_->add(place); }
-  // Where the items are that the buffer held after `given` of `taken` were given, slot by slot. On
-  // any thread.
+  // The places of the items in the buffer, slot by slot, after returning `given` and taking `taken`
+  // items. May be called on any thread.
   std::vector<Place> places(int64_t buffer_size, int64_t given, int64_t taken,
                             const std::vector<int64_t>& failed) const;
 
@@ -104,7 +104,7 @@ class BufferHistory {
   };
 
   std::shared_ptr<const Base> base_;
-  std::shared_ptr<PlaceLog> log_;  // since then
+  std::shared_ptr<PlaceLog> log_;  // taken since then
 };
 
 }  // namespace cornu::data

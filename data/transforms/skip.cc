@@ -7,7 +7,7 @@
 namespace cornu::data {
 namespace {
 
-// Skips when the first item is asked for, so that opening a stream costs nothing.
+// Skips when the first item is requested, so that opening a stream costs nothing.
 template <class Item>
 class SkipStream : public Stream<Item> {
  public:
@@ -28,7 +28,7 @@ class SkipStream : public Stream<Item> {
   void restore(const Json& state) override { input_.restore(state); }
 
  private:
-  // Where one of them fails and ends the call, the next one goes on behind it.
+  // If an item fails and ends the call, the next call continues after it.
   void skip_first() {
     if (!skipped_ && input_.taken() < count_) input_.skip(count_ - input_.taken(), failures_);
     skipped_ = true;
@@ -40,7 +40,7 @@ class SkipStream : public Stream<Item> {
   bool skipped_ = false;
 };
 
-// So many cost little to go over when all that is asked for is a sample: a file's header, say.
+// Skipping so few items (a file's header, say) is cheap enough when only a sample is requested.
 constexpr int64_t kFewItems = 1000;
 
 template <class Item>

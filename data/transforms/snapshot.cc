@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements in a file, or in those of a folder, named after what makes them.
+// Elements in a file, or in the files of a folder, named after the pipeline.
 #include <filesystem>
 
 #include "data/saved_folder.h"
@@ -13,8 +13,8 @@ namespace {
 
 class Snapshot;
 
-// A pass over the input that is written on the way, or one over what was written. A position says
-// which of the two it is in: the order may be another.
+// A pass over the input that is being written, or over the files written earlier. A position
+// records which of the two it is in, as their order may differ.
 class SnapshotStream : public Stream<Element> {
  public:
   SnapshotStream(const Snapshot& node, Pass pass);
@@ -28,15 +28,15 @@ class SnapshotStream : public Stream<Element> {
   void restore(const Json& state) override;
 
  private:
-  // Of the files that there are. `drawn`: the seeds that their reader draws; null: new ones.
+  // Opens the existing files. `drawn`: the seeds drawn by their reader; null: new ones.
   void open_files(const std::vector<int64_t>* drawn);
   void open_input();
   void keep(const Element& element, bool ended);
 
   const Snapshot& node_;
   Pass pass_;
-  std::string read_;            // the id of what is read; empty: the input is
-  std::vector<int64_t> drawn_;  // the seeds of its order
+  std::string read_;            // the id of the save that is read; empty: reads the input
+  std::vector<int64_t> drawn_;  // the seeds for its order
   std::optional<Dataset> files_;
   std::optional<Input<Element>> input_;
   std::unique_ptr<SavedFolderWriter> writer_;
@@ -57,7 +57,7 @@ class Snapshot : public Node {
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override { return "snapshot"; }
   void write(LinkWriter&) const override { refuse_to_travel("snapshot"); }
-  // Its reader may shuffle.
+  // The reader function may shuffle.
   bool varies() const override { return options_.reader_func != nullptr; }
   StreamPtr<Element> elements(Pass pass) const override {
     if (pass.sample) return input().stream(pass);
@@ -83,12 +83,12 @@ SnapshotStream::SnapshotStream(const Snapshot& node, Pass pass) : node_(node), p
                                .shard_func = node.snapshot_options().shard_func};
   writer_ = std::make_unique<SavedFolderWriter>(node.path(), node.spec(), options, "snapshot",
                                                 SavedFolderWriter::Lock::Try);
-  if (!writer_->may_write()) writer_.reset();  // another iterator, or process, is at it
+  if (!writer_->may_write()) writer_.reset();  // another iterator or process is writing
 }
 
 void SnapshotStream::open_input() {
   Pass pass = pass_;
-  pass.id = 0;  // what is kept doesn't depend on which pass fills the files
+  pass.id = 0;  // what is written doesn't depend on which pass fills the files
   input_.emplace(node_.input().stream(pass));
 }
 
@@ -122,7 +122,7 @@ bool SnapshotStream::next(Element& element) {
     more = input_->next(element);
     if (writer_) keep(element, !more);
   } catch (...) {
-    writer_.reset();  // a snapshot is of all elements
+    writer_.reset();  // a snapshot must have all elements
     throw;
   }
   return more;
@@ -144,7 +144,7 @@ Json SnapshotStream::save() const {
 }
 
 void SnapshotStream::restore(const Json& state) {
-  writer_.reset();  // it would lack the elements before
+  writer_.reset();  // it would lack the earlier elements
   const Json& read = streams::saved_part(state, "read");
   const Json& drawn = streams::saved_part(state, "drawn");
   const Json& input = streams::saved_part(state, "input");
@@ -164,7 +164,7 @@ void SnapshotStream::restore(const Json& state) {
   input_->restore(input);
 }
 
-// What tells a pipeline from others, as far as it can be told.
+// Identifies a pipeline, as far as possible.
 std::string fingerprint_of(const NodePtr& node) {
   const PartialFingerprint print = partial_fingerprint(node);
   if (!print.left_out.empty()) {

@@ -4,7 +4,7 @@
 namespace cornu::data {
 namespace {
 
-// False when the types have nothing in common.
+// Returns false when the types are incompatible.
 bool merge(TensorType& type, const TensorType& other) {
   if (type.dtype != other.dtype || type.shape.rank() != other.shape.rank()) return false;
   for (int64_t axis = 0; axis < type.shape.rank(); ++axis) {

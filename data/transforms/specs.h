@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kinds of elements that have to go together.
+// Combines the specs of elements that have to match.
 #pragma once
 
 #include "data/element.h"
 
 namespace cornu::data {
 
-// Both kinds as one: axes that differ become unknown. InvalidArgument, naming `who`, when the
-// dtypes, ranks or structures differ.
+// The common spec of both: axes that differ become unknown. Throws InvalidArgument, naming `who`,
+// when the dtypes, ranks or structures differ.
 ElementSpec merged(const ElementSpec& a, const ElementSpec& b, const char* who);
 
 }  // namespace cornu::data

@@ -46,7 +46,7 @@ void StreamPool::drop(Work& work) {
   made_.wait(lock, [&] { return !work.running; });
 }
 
-// With the lock. `first`: somebody waits for it.
+// Called with the lock held. `first`: somebody waits for it.
 void StreamPool::queue(Work& work, bool first) {
   if (work.ended) return;
   if (work.queued && first) std::erase(queue_, &work);
@@ -59,7 +59,7 @@ void StreamPool::queue(Work& work, bool first) {
   if (idle_ < queue_.size() && running_.size() < most()) {
     try {
       running_.emplace_back([this] { run(); });
-    } catch (const std::system_error& error) {  // fewer do as well
+    } catch (const std::system_error& error) {  // fewer threads work as well
       check<ResourceExhausted>(!running_.empty(), "interleave: no thread can be started: {}.",
                                error.what());
     }
@@ -68,7 +68,7 @@ void StreamPool::queue(Work& work, bool first) {
 }
 
 void StreamPool::run() {
-  // Data threads stay out of OpenMP: starting a team for one costs milliseconds.
+  // OpenMP is disabled on data threads: starting a team for one costs milliseconds.
   const ComputeThreadsScope one(1);
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -111,7 +111,7 @@ class PooledStream : public Stream<Element> {
     if (!begun_) return;
     if (pool_.is_ours()) {
       pool_.drop(*work_);
-    } else {  // what a thread that isn't there holds can't be let go of
+    } else {  // what a thread of another process holds can't be released
       static_cast<void>(work_.release());
     }
   }
@@ -131,7 +131,7 @@ class PooledStream : public Stream<Element> {
     work_->input->leave_out(count, left_out);
   }
 
-  // After what was taken, not after what has been made.
+  // The position after the elements that were taken, not after those that were computed.
   Json save() const override { return begun_ ? position_.get() : work_->input->save(); }
   void restore(const Json& state) override { work_->input->restore(state); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams that run on threads which they share.
+// Runs streams on shared threads.
 #pragma once
 
 #include <sys/types.h>
@@ -19,22 +19,22 @@
 
 namespace cornu::data {
 
-// At most so many threads, however many streams there are. They start when there is work, and end
-// with the pool, which outlives its streams.
+// Has at most a given number of threads, regardless of the number of streams. Threads start when
+// there is work, and end with the pool, which outlives its streams.
 class StreamPool {
  public:
-  // A stream, and what has been made of it.
+  // A stream, and the elements computed so far.
   struct Work {
     Work(StreamPtr<Element> stream, size_t room) : input(std::move(stream)), room(room) {}
 
     struct Made {
       Element element = {};
-      std::exception_ptr error = {};        // in its place
-      streams::KeptPosition position = {};  // after it
+      std::exception_ptr error = {};        // thrown instead of the element
+      streams::KeptPosition position = {};  // after the element
     };
-    StreamPtr<Element> input;  // the thread's that runs it
+    StreamPtr<Element> input;  // used by the thread that runs it
     const size_t room;
-    std::deque<Made> ready;  // guarded by the pool, as all below
+    std::deque<Made> ready;  // guarded by the pool, like all below
     bool queued = false;
     bool running = false;
     bool ended = false;
@@ -42,7 +42,7 @@ class StreamPool {
   };
 
   explicit StreamPool(int64_t threads) : threads_(threads) {}
-  // Where `threads` is kAutotune, as many as are worth it, up to `cores`.
+  // If `threads` is kAutotune, uses as many as are worthwhile, up to `cores`.
   StreamPool(int64_t threads, int64_t cores) : threads_(threads) {
     if (threads == kAutotune) tuned_.emplace(cores);
   }
@@ -50,16 +50,17 @@ class StreamPool {
   StreamPool(const StreamPool&) = delete;
   StreamPool& operator=(const StreamPool&) = delete;
 
-  // Will its threads be those of this very process, not of one that forked it?
+  // Whether its threads belong to this process, as opposed to a parent that forked it.
   bool is_ours() const { return process_ == getpid(); }
-  // Shall streams be gone through by who takes their elements, who tells how long each took?
+  // Whether streams should be run by the thread that takes their elements, which reports how long
+  // each took.
   bool is_at_rest() const { return tuned_ && tuned_->threads() == 0; }
   void took(int64_t nanoseconds) { tuned_->took(nanoseconds); }
-  // Begins to work on it.
+  // Starts working on a stream.
   void begin(Work& work);
-  // The next one; false at the end.
+  // Takes the next element; returns false at the end.
   bool take(Work& work, Work::Made& made);
-  // Ends the work; returns when no thread is at it.
+  // Ends the work; returns when no thread is working on it.
   void drop(Work& work);
 
  private:
@@ -69,19 +70,19 @@ class StreamPool {
   size_t most() const { return static_cast<size_t>(tuned_ ? tuned_->threads() : threads_); }
 
   const int64_t threads_;
-  std::optional<TunedThreads> tuned_;  // of who takes elements
+  std::optional<TunedThreads> tuned_;  // used by whoever takes elements
   const pid_t process_ = getpid();
   std::mutex mutex_;
   std::condition_variable queued_;
   std::condition_variable made_;
-  std::deque<Work*> queue_;  // guarded by mutex_, as all below
+  std::deque<Work*> queue_;  // guarded by mutex_, like all below
   size_t idle_ = 0;
-  const Work* wanted_ = nullptr;  // somebody waits for an element of it
+  const Work* wanted_ = nullptr;  // somebody waits for one of its elements
   bool stopped_ = false;
-  std::vector<std::thread> running_;  // last: they use the others
+  std::vector<std::thread> running_;  // last, since the threads use the other members
 };
 
-// Up to `buffer_size` (>= 1) elements ahead of who takes them, by the threads of `pool`.
+// Prefetches up to `buffer_size` (>= 1) elements on the threads of `pool`.
 StreamPtr<Element> make_pooled_stream(StreamPtr<Element> input, int64_t buffer_size,
                                       StreamPool& pool);
 

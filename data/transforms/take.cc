@@ -18,7 +18,7 @@ class TakeStream : public Stream<Item> {
     ++given_;
     return true;
   }
-  // Those that fail don't count.
+  // Items that fail don't count.
   void leave_out(int64_t count, int64_t& left_out) override {
     if (failures_ == Failures::ArePassed) return Stream<Item>::leave_out(count, left_out);
     const Passed items = input_.pass(std::min(count, count_ - given_));
@@ -42,7 +42,7 @@ class TakeStream : public Stream<Item> {
   Input<Item> input_;
   int64_t count_;
   Failures failures_;
-  int64_t given_ = 0;  // without those that failed
+  int64_t given_ = 0;  // not counting those that failed
 };
 
 class Taken : public ItemTransform<Taken> {

@@ -27,7 +27,7 @@ class UnbatchStream : public Stream<Element> {
     }
   }
 
-  // How large the batches are can't be known without making them.
+  // The sizes of the batches aren't known without computing them.
   Json save() const override {
     const bool held = row_ < rows_;
     const int64_t taken = input_.taken();

@@ -8,7 +8,8 @@
 namespace cornu::data {
 namespace {
 
-// A position is a count: what came before is looked at again, to know what not to give.
+// A position is a count: restoring goes through the earlier elements again, to know which ones to
+// drop.
 class UniqueStream : public Stream<Element> {
  public:
   explicit UniqueStream(StreamPtr<Element> input) : input_(std::move(input)) {}

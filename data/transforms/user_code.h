@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of a user's functions, which may throw anything.
+// Calls user-supplied functions, which may throw anything.
 #pragma once
 
 #include <exception>
@@ -10,8 +10,9 @@
 
 namespace cornu::data {
 
-// What `f` gives. An exception that is no Error becomes an InvalidArgument whose text begins with
-// `place()`; the exception is nested in it (std::rethrow_if_nested).
+// Returns the result of `f`. An exception that isn't an Error is converted to an InvalidArgument
+// whose message begins with `place()`; the original exception is nested in it
+// (std::rethrow_if_nested).
 template <class Place, class F>
 auto call_user(const Place& place, F&& f) {
   try {

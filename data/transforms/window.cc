@@ -10,10 +10,10 @@
 namespace cornu::data {
 namespace {
 
-// Window i has elements i * shift, i * shift + stride, …, up to `size` of them. Where one of these
-// can't be made, its error comes in place of the window; what fails and is in no window is no
-// matter, as in tf.data, unless nothing comes behind it: then it may be what ends the input, which
-// is told where nobody passes failures.
+// Window i has elements i * shift, i * shift + stride, …, up to `size` of them. If one of them
+// fails, its error is thrown in place of the window. As in tf.data, failures of elements that
+// aren't in a window are ignored, unless no element follows: the failure may then be what ended the
+// input, and is reported unless the consumer skips failures.
 class WindowStream : public Stream<Window> {
  public:
   WindowStream(StreamPtr<Element> input, const Windowing& how, Failures failures)
@@ -84,7 +84,7 @@ class WindowStream : public Stream<Window> {
   struct Held {
     Element element = {};
     int64_t number = 0;             // in the input
-    std::exception_ptr error = {};  // in its place
+    std::exception_ptr error = {};  // thrown instead of the element
   };
 
   static std::exception_ptr earlier_failure() {
@@ -96,7 +96,7 @@ class WindowStream : public Stream<Window> {
     check<DataLoss>(held <= how_.span(), "a position's state {} is damaged.", state.excerpt());
   }
 
-  // Of those that have, or haven't, failed.
+  // The numbers of the held items that have, or haven't, failed.
   Json numbers_held(bool failed) const {
     Json numbers = Json::array();
     for (const Held& held : held_) {
@@ -105,7 +105,7 @@ class WindowStream : public Stream<Window> {
     return numbers;
   }
 
-  // Takes the items of the next window and those behind, as many as a window spans.
+  // Takes items until the span of the next window is held; returns whether there is a window.
   bool has_window() {
     close_gap();
     for (bool more = gap_ == 0; more && std::ssize(held_) < how_.span();) {
@@ -122,7 +122,7 @@ class WindowStream : public Stream<Window> {
     return !held_.empty() && !(how_.drop_remainder && std::ssize(held_) < how_.span());
   }
 
-  // As far as there are items.
+  // Skips the items of the gap, as far as there are any.
   void close_gap() {
     for (int64_t in_a_row = 1; gap_ > 0; ++in_a_row) {
       const Passed passed = input_.pass(gap_);
@@ -140,7 +140,7 @@ class WindowStream : public Stream<Window> {
     }
   }
 
-  // There is no other window.
+  // Called when there are no more windows.
   bool end() {
     leave(std::ssize(held_));
     if (unheard_ && failures_ == Failures::EndPass) {
@@ -156,19 +156,19 @@ class WindowStream : public Stream<Window> {
     input_.release(oldest());
   }
 
-  // The number of the item that the next window begins with.
+  // The number of the item with which the next window begins.
   int64_t begin_of_next() const {
     if (!held_.empty()) return held_.front().number;
     int64_t begin = 0;
     return __builtin_add_overflow(input_.taken(), gap_, &begin) ? INT64_MAX : begin;
   }
-  // In the last `items` items.
+  // The number of windows in the last `items` items.
   int64_t windows_of(int64_t items) const {
     const int64_t begins = how_.drop_remainder ? items - how_.span() + 1 : items;
     return begins <= 0 ? 0 : streams::parts_of(begins, how_.shift);
   }
 
-  // The first item that would have to be made again.
+  // The number of the first item that would have to be computed again.
   int64_t oldest() const {
     const auto held =
         std::find_if(held_.begin(), held_.end(), [](const Held& one) { return !one.error; });
@@ -178,9 +178,9 @@ class WindowStream : public Stream<Window> {
   Input<Element> input_;
   Windowing how_;
   Failures failures_;
-  std::deque<Held> held_;       // of the next window
-  int64_t gap_ = 0;             // items to be left out before more are held
-  std::exception_ptr unheard_;  // of the last item so far, if it failed and nobody was told
+  std::deque<Held> held_;       // for the next window
+  int64_t gap_ = 0;             // number of items to skip before more are held
+  std::exception_ptr unheard_;  // error of the last item so far, if it failed and wasn't reported
 };
 
 }  // namespace
@@ -218,7 +218,7 @@ std::string WindowSource::describe() const {
 
 namespace {
 
-// What a function makes of each window.
+// The datasets that a function makes of each window.
 class OfWindows : public Node {
  public:
   OfWindows(std::shared_ptr<const WindowSource> windows, MakeNodeOfWindow f,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where windows come from, and what is made of them.
+// The source of windows, and nodes built on them.
 #pragma once
 
 #include "data/transforms/inner_datasets.h"
@@ -12,16 +12,16 @@ struct Windowing {
   int64_t stride;
   bool drop_remainder;
 
-  int64_t span() const;  // from the first element of a window to its last
+  int64_t span() const;  // from the first to the last element of a window
 };
 
-// window()'s arguments around a dataset. Immutable.
+// A dataset with window()'s arguments. Immutable.
 class WindowSource {
  public:
   WindowSource(NodePtr input, int64_t size, const WindowOptions& options);
 
   const NodePtr& input() const { return input_; }
-  // The same windows over another dataset.
+  // The same windowing of another dataset.
   WindowSource over(NodePtr input) const {
     WindowSource windows = *this;
     windows.input_ = std::move(input);
@@ -36,7 +36,7 @@ class WindowSource {
   Windowing how_;
 };
 
-// `one_each`: the datasets that `f` makes have one element each.
+// `one_each`: whether the datasets that `f` makes have one element each.
 NodePtr make_of_windows(std::shared_ptr<const WindowSource> windows, MakeNodeOfWindow f,
                         const FlatMapOptions& options, bool one_each);
 

@@ -30,7 +30,7 @@ class WithOptions : public ItemTransform<WithOptions> {
   const Options* own_options() const override { return &options_; }
   bool works_on_parts() const override { return true; }
   bool takes_any_order() const override { return true; }
-  // With what a position depends on.
+  // Includes the options that affect positions.
   std::string describe() const override {
     if (!options_.deterministic) return "with_options";
     return *options_.deterministic ? "with_options(in order)" : "with_options(in any order)";

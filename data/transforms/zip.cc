@@ -23,7 +23,8 @@ class ZipStream : public Stream<Element> {
       Element part;
       try {
         if (!input.next(part)) return false;
-      } catch (...) {  // the others go on, too: elements of one number belong together
+      } catch (...) {  // the others advance, too, so that elements with the same number stay
+                       // together
         if (!error) error = std::current_exception();
         continue;
       }
@@ -33,7 +34,7 @@ class ZipStream : public Stream<Element> {
     element = Element(std::move(tensors), structure_);
     return true;
   }
-  // One after another: where one of an input fails, the others stand at the same number.
+  // Skips one at a time, so that all inputs stay at the same number if one of them fails.
   void leave_out(int64_t count, int64_t& left_out) override {
     for (; count > 0; --count, ++left_out) {
       std::exception_ptr error;
@@ -125,7 +126,7 @@ class Zipped : public Node {
  private:
   bool is_plain_tuple() const { return around_ == plain_tuple(inputs().size()); }
 
-  // One that is unknown may be the shortest.
+  // An input of unknown cardinality may be the shortest.
   std::optional<int64_t> shortest_of_inputs() const {
     int64_t shortest = kInfiniteCardinality;
     for (const NodePtr& input : inputs()) {

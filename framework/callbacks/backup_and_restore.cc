@@ -30,7 +30,7 @@ class BackupAndRestoreImpl : public Callback {
     if (!keeper_.keeps()) return false;
     const std::optional<int64_t> every = options_.save_freq.batches();
     if (!every) return !batch;
-    // What has ended isn't trained again where its state stays.
+    // If the state is kept after training, a completed run isn't trained again.
     if (!batch) return !options_.delete_checkpoint;
     return since_save_.is_due(*batch, *every);
   }

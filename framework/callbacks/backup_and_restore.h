@@ -11,34 +11,35 @@ namespace cornu::callbacks {
 struct BackupAndRestoreOptions {
   std::string backup_dir = {};
   SaveFrequency save_freq = "epoch";  // or a number of batches
-  bool double_checkpoint = false;     // the state before the last is always kept; Keras's option
-  bool delete_checkpoint = true;      // at the end of a whole training; otherwise the state is also
-                                      // kept at the end of each epoch
-  // For workers of several machines without a common file system: each one keeps the state, the
-  // chief in backup_dir and the others in folders "worker 1", … within it. When the run goes on,
-  // whichever worker has the newest gives it to all. A folder of a run that was given up has to be
-  // removed on every machine.
+  bool double_checkpoint = false;     // no effect (Keras's option): the previous state is always
+                                      // kept
+  bool delete_checkpoint = true;      // when training has completed; if false, the state is also
+                                      // saved at the end of each epoch
+  // For workers on several machines without a shared file system: every worker saves the state, the
+  // chief in backup_dir and the others in subfolders "worker 1", …. When the run resumes, the
+  // worker with the newest state sends it to all. The folder of an abandoned run must be removed on
+  // every machine.
   bool on_every_worker = false;
 };
 
-// Keeps the state of the run in a folder, and resumes from it when the same program is started
-// again (keras.callbacks.BackupAndRestore): to the bit as if it had never been stopped, wherever it
-// was killed. What is kept: weights, optimizer, random seeds, the position in the data, metrics,
-// history, and the other callbacks' states; it is written on a thread of its own. The training
-// sample of a data pipeline must come in the same order again, as tf.data's with seeds does.
+// Saves the state of the run in a folder, and resumes from it when the same program is started
+// again (keras.callbacks.BackupAndRestore), with bit-identical results, wherever it was killed. The
+// state includes weights, optimizer, random seeds, the position in the data, metrics, history, and
+// the other callbacks' states; it is written on a background thread. The training data must come in
+// the same order again, as it does from a data pipeline with seeds.
 //
-// SIGTERM, as schedulers send it, ends the process after the step that is running, when the state
-// is written, with the exit code kTerminatedExitCode (143). SIGINT (Ctrl-C) ends fit there, with
-// Interrupted. A second signal kills at once. See StopSignals, also for programs that have handlers
-// of their own.
+// On SIGTERM, as sent by schedulers, the process finishes the current step, writes the state, and
+// exits with the code kTerminatedExitCode (143). On SIGINT (Ctrl-C), fit throws Interrupted at that
+// point. A second signal kills the process immediately. See StopSignals, also for programs with
+// their own signal handlers.
 //
-// InvalidArgument without a backup_dir. When training begins: FailedPrecondition when the folder
-// can't be used, another run that is alive uses it, or the state in it doesn't fit: an optimizer of
-// another class, other shapes or dtypes of variables, a dataset of other transforms, shapes or
-// batch sizes, another number of batches in an epoch; DataLoss when it holds states that are all
-// damaged. Warnings, and training goes on: another config of the model or the optimizer, other
-// losses, metrics, class_weight or values of the data, callbacks that weren't there; fewer epochs
-// than the state has (nothing is trained, and it stays); a state that can't be written.
+// Throws InvalidArgument without a backup_dir. When training begins, throws FailedPrecondition when
+// the folder can't be used, when another live run uses it, or when the state in it doesn't match:
+// an optimizer of another class, variables of other shapes or dtypes, a dataset with other
+// transforms, shapes or batch sizes, or another number of batches in an epoch; DataLoss when it
+// holds only damaged states. The following only log a warning: another config of the model or the
+// optimizer; other losses, metrics, class_weight or data values; additional callbacks; fewer epochs
+// than the state has (nothing is trained, and the state stays); a state that can't be written.
 class BackupAndRestore : public CallbackHandle {
  public:
   explicit BackupAndRestore(const BackupAndRestoreOptions& options);

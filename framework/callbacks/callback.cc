@@ -34,7 +34,7 @@ CallbackList::CallbackList(std::vector<CallbackHandle> callbacks,
   params_.first_steps = params_.steps;
   const bool has_progbar =
       std::any_of(callbacks_.begin(), callbacks_.end(), callbacks::is_progbar_logger);
-  // Last: it shows what the others add to the logs.
+  // Must be last, as it shows what the others add to the logs.
   if (params.verbose != 0 && !has_progbar) callbacks_.push_back(callbacks::ProgbarLogger());
   for (const CallbackHandle& callback : callbacks_) {
     callback->attach(model_, params_);

@@ -21,18 +21,20 @@ namespace cornu {
 
 class Model;
 
-// What fit was called with, for callbacks.
+// The arguments of fit, for callbacks.
 struct CallbackParams {
   int verbose = 1;  // 0, 1 or 2
   int64_t epochs = 1;
-  std::optional<int64_t> steps = {};  // batches an epoch; unknown on a first pass over some sources
-  // What was the first to be known of them: a bar goes on counting up to that.
+  std::optional<int64_t> steps = {};  // batches per epoch; unknown in the first pass over some
+                                      // sources
+  // The first value that became known for `steps`; progress bars keep counting up to it.
   std::optional<int64_t> first_steps = {};
 };
 
-// Something that happens beside training. Subclass it and override what you need; make handles with
-// make_callback<T>(…). All methods are called on the thread that called fit. `logs` of a batch are
-// running averages over the epoch. An exception leaves fit.
+// An object whose methods are called during training. Derive from it, override the methods you
+// need, and create handles with make_callback<T>(…). All methods are called on the thread that
+// called fit. The `logs` of a batch are running averages over the epoch. Exceptions propagate out
+// of fit.
 class Callback {
  public:
   virtual ~Callback() = default;
@@ -51,48 +53,51 @@ class Callback {
   virtual void on_predict_batch_begin(int64_t batch, const Logs& logs) { (void)batch, (void)logs; }
   virtual void on_predict_batch_end(int64_t batch, const Logs& logs) { (void)batch, (void)logs; }
 
-  // Whether the batch methods are called: by default where one of them is overridden. When no
-  // callback wants them, fit reads no metrics during an epoch.
+  // Whether the batch methods are called: by default if one of them is overridden. If no callback
+  // wants them, fit reads no metrics during an epoch.
   virtual bool wants_batches() const { return overrides_batches_; }
-  // Metrics to add to the logs of an epoch that ends ("learning_rate"); asked for just before
-  // on_epoch_end. This callback, those after it and the history see them.
+  // Metrics to add to the logs at the end of an epoch ("learning_rate"). Called just before
+  // on_epoch_end; visible to this callback, later callbacks and the history.
   virtual Logs epoch_logs() const { return {}; }
 
-  // ---- runs that resume ----
-  // By which a resumed run knows whose state is whose. By default the name of the C++ class, with
-  // its namespaces.
+  // ---- resuming runs ----
+  //
+  // Identifies the callback's class in a saved state. Defaults to the qualified name of the C++
+  // class.
   virtual std::string class_name() const;
-  // By which it knows the state of one of several callbacks of a class, as the file that it writes.
-  // By default they have no names, and go by their order.
+  // Distinguishes several callbacks of the same class in a saved state, e.g. by the file they
+  // write. By default they have no names and are matched by their order.
   virtual std::string state_name() const { return ""; }
-  // What this callback must know to resume where it was, and back, after on_train_begin. By default
-  // it has nothing to know.
+  // Return and restore the state this callback needs to resume; restore_state is called after
+  // on_train_begin. By default there is none.
   virtual RunState save_state() const { return {}; }
   virtual void restore_state(const RunState& state) { (void)state; }
-  // A state of the whole run to resume from, asked for after on_train_begin; that of the first
-  // callback that has one is used.
+  // The state of a whole run to resume from. Called after on_train_begin; the first state returned
+  // by a callback is used.
   virtual std::optional<RunState> resume_run() { return std::nullopt; }
-  // Whether it keeps states: while one does, SIGTERM and SIGINT are handled between two steps, and
-  // it is given the state then, wanted or not (see Interrupted). Its on_train_end comes last.
+  // Whether this callback saves run states. If any callback does, SIGTERM and SIGINT are handled
+  // between two steps, and the callback then receives the state even if it doesn't want it (see
+  // Interrupted). Its on_train_end is called last.
   virtual bool keeps_run_state() const { return false; }
-  // Whether it wants the run's state now, after a batch (its number in the epoch) or an epoch
-  // (none), when all callbacks have been called; and that state.
+  // Whether it wants the run's state now, after a batch (its index in the epoch) or an epoch
+  // (nullopt). Called after all callbacks' methods; keep_run_state then receives the state.
   virtual bool wants_run_state(std::optional<int64_t> batch) { return (void)batch, false; }
   virtual void keep_run_state(const RunState& state) { (void)state; }
-  // Why a state that it was given isn't kept, said once, for the other workers of a job; empty
-  // where all are.
+  // The reason why a state passed to keep_run_state wasn't saved, returned once, for the other
+  // workers of a job; empty if all states were saved.
   virtual std::string unkept_state() { return ""; }
-  // Whether a state that it was given since resume_run() is kept by now. Until one is, workers of a
-  // job remember how the run began.
+  // Whether a state passed to keep_run_state since resume_run() has been saved. Until one has,
+  // workers of a job remember the initial state of the run.
   virtual bool has_kept_state() { return false; }
-  // In place of a run that the other workers of a job have been through, and that ended well.
+  // Called instead of a run that the other workers of a job have successfully completed.
   virtual void skip_run() {}
-  // fit (or evaluate, or predict) ends, also by an error. What it throws is a warning.
+  // Called when fit (or evaluate, or predict) ends, even with an error. Exceptions are logged as
+  // warnings.
   virtual void leave_run() {}
 
-  // The model in training, from before on_train_begin on; FailedPrecondition earlier.
+  // The model in training, available before on_train_begin; throws FailedPrecondition earlier.
   Model& model() const { return trained().model(); }
-  // The same, as the library's callbacks see it.
+  // The model's interface for the library's callbacks.
   TrainedModel& trained() const {
     check<FailedPrecondition>(model_ != nullptr,
                               "Callback: it has no model yet. Give it to fit, evaluate or predict "
@@ -116,8 +121,8 @@ class Callback {
 namespace internal {
 
 // Whether T inherits all batch methods from Callback: a pointer to an inherited member has the type
-// of the class that declares it. A name that can't be taken (overloaded, private) counts as
-// overridden.
+// of the class that declares it. A name whose address can't be taken (overloaded, private) counts
+// as overridden.
 template <class T>
 constexpr bool inherits_batch_methods() {
   using Method = void (Callback::*)(int64_t, const Logs&);
@@ -135,8 +140,8 @@ constexpr bool inherits_batch_methods() {
   return false;
 }
 
-// Methods of T that have the name of one of Callback's, but hide it in place of overriding it,
-// would never be called.
+// Detects methods of T that hide one of Callback's instead of overriding it, and would never be
+// called.
 template <class T>
 constexpr void require_callback_hooks() {
   using Plain = void (T::*)(const Logs&);
@@ -201,7 +206,7 @@ constexpr void require_callback_hooks() {
 
 }  // namespace internal
 
-// A cheap handle on a callback; the classes of callbacks.h convert to it.
+// A cheap handle to a callback; the classes of callbacks.h convert to it.
 class CallbackHandle : public Handle<Callback> {
  public:
   template <class T>
@@ -210,7 +215,7 @@ class CallbackHandle : public Handle<Callback> {
     internal::require_callback_hooks<T>();
     check<InvalidArgument>(impl_ != nullptr, "CallbackHandle: expected a callback, got none.");
     Callback& made = *impl_;
-    // What a class derived from T overrides isn't known here.
+    // Classes derived from T may override more.
     if (typeid(made) == typeid(T)) {
       made.overrides_batches_ = !internal::inherits_batch_methods<T>();
     }
@@ -219,11 +224,11 @@ class CallbackHandle : public Handle<Callback> {
   Callback* operator->() const { return impl_.get(); }
 };
 
-// A handle that knows the class of its callback.
+// A handle that knows its callback's class.
 template <class T>
 using CallbackRef = TypedHandle<CallbackHandle, T>;
 
-// Makes a callback of a user's class.
+// Creates a callback of a user-defined class.
 template <class T, class... Args>
 CallbackRef<T> make_callback(Args&&... args) {
   return CallbackRef<T>(std::make_shared<T>(std::forward<Args>(args)...));
@@ -234,14 +239,14 @@ class CallbackList {
  public:
   CallbackList(std::vector<CallbackHandle> callbacks, std::shared_ptr<TrainedModel> model,
                const CallbackParams& params);
-  ~CallbackList();  // callbacks leave the run
+  ~CallbackList();  // calls leave_run()
   CallbackList(const CallbackList&) = delete;
   CallbackList& operator=(const CallbackList&) = delete;
 
   void on_train_begin(const Logs& logs = {});
   void on_train_end(const Logs& logs = {});
   void on_epoch_begin(int64_t epoch, const Logs& logs = {});
-  // Returns the logs with what callbacks added to them.
+  // Returns the logs, including those that callbacks add.
   Logs on_epoch_end(int64_t epoch, Logs logs);
   void on_train_batch_begin(int64_t batch);
   void on_train_batch_end(int64_t batch, const Logs& logs);
@@ -256,9 +261,9 @@ class CallbackList {
 
   bool wants_batches() const { return !batch_callbacks_.empty(); }
   const std::vector<CallbackHandle>& callbacks() const { return callbacks_; }
-  // Tells callbacks how many batches an epoch has, once that is known.
+  // Notifies callbacks of the number of batches per epoch, once it is known.
   void set_steps(int64_t steps);
-  // Of a run that is gone on with.
+  // Restores the numbers of batches of a resumed run.
   void restore_steps(std::optional<int64_t> steps, std::optional<int64_t> first_steps);
   const CallbackParams& params() const { return params_; }
 

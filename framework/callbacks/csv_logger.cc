@@ -54,7 +54,8 @@ class CsvLoggerImpl : public Callback {
 
   void on_train_end(const Logs&) override { file_.close(); }
 
-  // What it wrote: after a kill the file may be gone or ahead of the run.
+  // The lines written so far: after the process was killed, the file may be missing or ahead of the
+  // run.
   RunState save_state() const override {
     if (!writes_) return {};
     return {.info = Json::object({{"text", text_}, {"columns", columns_}})};
@@ -63,7 +64,7 @@ class CsvLoggerImpl : public Callback {
     if (!writes_) return;
     columns_ = saved.info.at("columns").as_strings();
     text_ = saved.info.at("text").as_string();
-    needs_header_ = text_.empty();  // an earlier training's file has one
+    needs_header_ = text_.empty();  // otherwise the file of an earlier training has one
     file_.close();
     file_.open(options_.filename, std::ios::binary | std::ios::trunc);
     file_ << text_ << std::flush;
@@ -77,7 +78,7 @@ class CsvLoggerImpl : public Callback {
     const bool validated =
         std::any_of(columns_.begin(), columns_.end(),
                     [](const std::string& name) { return name.rfind("val_", 0) == 0; });
-    // Validation may come in a later epoch.
+    // Validation may start in a later epoch.
     const size_t count = columns_.size();
     for (size_t i = 0; i < count && !validated; ++i) columns_.push_back("val_" + columns_[i]);
     if (!needs_header_) return;
@@ -87,7 +88,7 @@ class CsvLoggerImpl : public Callback {
     needs_header_ = false;
   }
 
-  // A field with quotes around it where it needs them.
+  // Quotes a field if necessary.
   std::string quoted(const std::string& field) const {
     if (field.find_first_of("\"\r\n" + options_.separator) == std::string::npos) return field;
     std::string result = "\"";
@@ -110,7 +111,7 @@ class CsvLoggerImpl : public Callback {
 
   CSVLoggerOptions options_;
   std::ofstream file_;
-  std::string text_;                  // all of the file
+  std::string text_;                  // the whole file
   std::vector<std::string> columns_;  // without the epoch
   bool needs_header_ = true;
   bool writes_ = false;

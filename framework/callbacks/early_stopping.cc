@@ -19,7 +19,7 @@ class EarlyStoppingImpl : public Callback {
   void on_epoch_end(int64_t epoch, const Logs& logs) override {
     const std::optional<double> value = monitor_.value(logs);
     if (!value || epoch < options_.start_from_epoch) return;
-    // Whatever the baseline, there are weights to go back to.
+    // Ensures that there are weights to restore, even if the baseline is never reached.
     if (options_.restore_best_weights && state_.best_weights.empty()) remember(epoch);
     ++state_.wait;
     if (monitor_.improves(*value, state_.best, trained().metrics())) {

@@ -28,8 +28,7 @@ struct LambdaCallbackOptions {
   OfIndex on_predict_batch_end = {};
 };
 
-// A callback made of functions (keras.callbacks.LambdaCallback); those that aren't given do
-// nothing.
+// A callback made of functions (keras.callbacks.LambdaCallback); empty ones are no-ops.
 class LambdaCallback : public CallbackHandle {
  public:
   explicit LambdaCallback(const LambdaCallbackOptions& options);

@@ -10,8 +10,8 @@
 
 namespace cornu::callbacks {
 
-// A learning rate by epoch (counted from 0): a function of the epoch, or of the epoch and the
-// current rate.
+// Computes the learning rate of an epoch (counted from 0): a function of the epoch, or of the epoch
+// and the current rate.
 class EpochSchedule {
  public:
   EpochSchedule() = default;
@@ -31,13 +31,13 @@ class EpochSchedule {
 
 struct LearningRateSchedulerOptions {
   EpochSchedule schedule = {};
-  int verbose = 0;  // 1: logs the rate of each epoch
+  int verbose = 0;  // 1: log the rate of each epoch
 };
 
 // Sets the optimizer's learning rate before each epoch (keras.callbacks.LearningRateScheduler), and
-// adds "learning_rate" to the epoch's logs.
-// InvalidArgument without a schedule, or when it gives no finite number; FailedPrecondition for an
-// optimizer whose rate is a schedule of its own.
+// adds "learning_rate" to the epoch's logs. Throws InvalidArgument without a schedule, or when it
+// returns a number that isn't finite; FailedPrecondition for an optimizer whose learning rate is
+// itself a schedule.
 class LearningRateScheduler : public CallbackHandle {
  public:
   explicit LearningRateScheduler(const LearningRateSchedulerOptions& options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What training reports: the metrics of a batch or an epoch, and their history.
+// The results of training: the metrics of a batch or an epoch, and their history.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,8 +15,8 @@ namespace cornu {
 template <class T>
 class NamedValueReference;
 
-// Values by name, in order of insertion: {"accuracy": 0.97, "loss": 0.09}. Reading a name that
-// isn't there is NotFound, with the nearest known name; writing one adds it.
+// Named values in insertion order: {"accuracy": 0.97, "loss": 0.09}. Reading an unknown name throws
+// NotFound, with the closest known name; writing one adds it.
 template <class T>
 class NamedValues {
  public:
@@ -36,7 +36,7 @@ class NamedValues {
     if (!found) not_found(name);
     return *found;
   }
-  // No number is a name; 0 would be a null pointer to one.
+  // Numbers aren't names; a literal 0 would convert to a null pointer.
   void at(std::nullptr_t) const = delete;
   void operator[](std::nullptr_t) const& = delete;
   void operator[](std::nullptr_t) & = delete;
@@ -58,7 +58,7 @@ class NamedValues {
   }
 
  protected:
-  // The value of that name, made where there is none.
+  // The value with that name, which is added if it doesn't exist.
   T& entry(std::string_view name) {
     if (const T* found = find(name)) return const_cast<T&>(*found);
     return entries_.emplace_back(std::string(name), T()).second;
@@ -70,8 +70,8 @@ class NamedValues {
   std::vector<Entry> entries_;
 };
 
-// What logs["loss"] is where it can be assigned: a read that finds nothing adds nothing. Lives as
-// long as its NamedValues does.
+// The result of logs["loss"] if it is assignable: reading an unknown name adds nothing. Valid as
+// long as its NamedValues.
 template <class T>
 class NamedValueReference {
  public:
@@ -99,7 +99,7 @@ NamedValueReference<T> NamedValues<T>::operator[](std::string_view name) & {
 
 using Logs = NamedValues<double>;
 
-// What fit returns: each metric's value by epoch (tf.keras.callbacks.History).
+// The result of fit: each metric's value by epoch (tf.keras.callbacks.History).
 class History : public NamedValues<std::vector<double>> {
  public:
   const std::vector<double>& operator[](std::string_view name) const { return at(name); }

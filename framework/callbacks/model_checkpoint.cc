@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kWho = "ModelCheckpoint";
 
-// What would fail when the first file is written.
+// Throws the errors that formatting the first path would throw.
 void check_fields(const FieldText& file, const ModelCheckpointOptions& options) {
   file.format([&](const std::string& name) -> FieldText::Value {
     const bool is_batch = name == "batch";
@@ -39,7 +39,7 @@ void check_fields(const FieldText& file, const ModelCheckpointOptions& options) 
   });
 }
 
-// The path of the file, where `filepath` may be that of a folder.
+// The path of the file; `filepath` may be a folder.
 FieldText file_of(const ModelCheckpointOptions& options) {
   const std::string& filepath = options.filepath;
   check<InvalidArgument>(!filepath.empty(), "{}: expected a filepath, got an empty one.", kWho);
@@ -66,13 +66,13 @@ void make_folder(const fs::path& folder, const std::string& filepath) {
                             kWho, folder.string(), error.message(), filepath);
 }
 
-// Fails before training what would fail after the first epoch.
+// Detects before training what would fail after the first epoch.
 void require_writable(const FieldText& file, const std::string& filepath) {
   const fs::path known = file.before_fields();
   const fs::path folder = known.parent_path();
   make_folder(folder, filepath);
   const std::string shown = folder.empty() ? "." : folder.string();
-  // Only writing tells: root may write everywhere, except on what is mounted read-only.
+  // Writing is the only reliable test: root may write everywhere, except on read-only mounts.
   std::string probe = shown + "/.cornu-XXXXXX";
   const FileDescriptor opened(mkstemp(probe.data()));
   check<FailedPrecondition>(opened.is_open(),
@@ -160,7 +160,7 @@ class ModelCheckpointImpl : public Callback {
     if (options_.verbose > 0) logging::info(fmt::format("Epoch {}: {}", epoch_ + 1, message));
   }
 
-  // Beside the files, one for each filepath.
+  // Next to the files, one for each filepath.
   std::string state_folder() const {
     const fs::path file(file_.before_fields());
     const fs::path name = fs::path(options_.filepath).filename();
@@ -182,7 +182,7 @@ class ModelCheckpointImpl : public Callback {
 
   bool is_best(const Logs& logs, const std::string& file) {
     const std::optional<double> value = monitor_.value(logs);
-    if (!value) return true;  // as Keras: rather one file too many
+    if (!value) return true;  // as in Keras: better to save too often
     const std::string before = best_ ? fmt::format("{:.5f}", *best_) : "None";
     if (!monitor_.improves(*value, best_, trained().metrics())) {
       say(fmt::format("{} did not improve from {}", monitor_.name(), before));

@@ -10,27 +10,28 @@
 namespace cornu::callbacks {
 
 struct ModelCheckpointOptions {
-  // "….keras" (with save_weights_only "….weights.h5"), or the name of a folder, which has no
-  // extension: the file in it is then model.keras or model.weights.h5. Python's format fields name
-  // the epoch (counted from 1), the batch, and the epoch's metrics: "{epoch:02d}-{val_loss:.2f}".
+  // "….keras" ("….weights.h5" with save_weights_only), or the name of a folder, without an
+  // extension, in which the file is then called model.keras or model.weights.h5. May contain Python
+  // format fields for the epoch (counted from 1), the batch, and the epoch's metrics:
+  // "{epoch:02d}-{val_loss:.2f}".
   std::string filepath = {};
   std::string monitor = "val_loss";
-  int verbose = 0;  // 1: logs what it does
+  int verbose = 0;  // 1: log messages
   bool save_best_only = false;
   bool save_weights_only = false;
-  std::string mode = "auto";  // "min", "max", or "auto": by what the metric is
+  std::string mode = "auto";  // "min", "max", or "auto": determined by the metric
   SaveFrequency save_freq = "epoch";
-  std::optional<double> initial_value_threshold = {};  // what the first "best" has to beat
-  bool on_every_worker = false;  // keeps the state of the run there; see BackupAndRestore
+  std::optional<double> initial_value_threshold = {};  // must be exceeded by the first "best" value
+  bool on_every_worker = false;  // save the run's state on every worker; see BackupAndRestore
 };
 
-// Saves the model as training goes on (keras.callbacks.ModelCheckpoint). Folders are made as
-// needed. As often as it saves it keeps the state of the run, too, in the folder
-// ".<filepath's name>.run" beside the files: the same program, started again after it was killed,
-// resumes from there, to the same bits (see BackupAndRestore, also for SIGTERM and SIGINT). The
-// state is removed at the end of training. InvalidArgument for a filepath with another ending or
-// bad fields. FailedPrecondition when training begins if files can't be written there; nothing was
-// trained then.
+// Saves the model during training (keras.callbacks.ModelCheckpoint). Creates folders as needed. At
+// the same times it also saves the state of the run, in the folder ".<filepath's name>.run" next to
+// the files: the same program, started again after it was killed, resumes from there with
+// bit-identical results (see BackupAndRestore, also for SIGTERM and SIGINT). The state is removed
+// at the end of training. Throws InvalidArgument for a filepath with an invalid ending or invalid
+// fields. Throws FailedPrecondition when training begins if files can't be written there, before
+// anything is trained.
 class ModelCheckpoint : public CallbackHandle {
  public:
   explicit ModelCheckpoint(const ModelCheckpointOptions& options);

@@ -34,14 +34,14 @@ NodeNames names_of(const FunctionalGraph& graph) {
   return names;
 }
 
-// The attribute "_output_shapes", a list of tensorflow.TensorShapeProto.
+// The "_output_shapes" attribute, a list of tensorflow.TensorShapeProto.
 std::string shapes_of(const KerasNode& node) {
   std::string list;
   for (const auto& [dtype, shape] : node.output_types()) {
     std::string dims;
     for (const int64_t size : shape) {
       std::string dim;
-      wire::put_int(dim, 1, size);  // kUnknown is -1 there, too
+      wire::put_int(dim, 1, size);  // kUnknown is -1 in the proto, too
       wire::put_bytes(dims, 2, dim);
     }
     wire::put_bytes(list, 7, dims);

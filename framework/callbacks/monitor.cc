@@ -12,7 +12,7 @@
 namespace cornu::callbacks {
 namespace {
 
-// Keras's metrics by the words that their class names end with.
+// Keras's metrics, by the suffixes of their class names.
 constexpr std::string_view kUp[] = {
     "Accuracy", "AUC",         "Precision", "Recall", "AtSpecificity",    "AtSensitivity",
     "AtRecall", "AtPrecision", "IoU",       "Score",  "CosineSimilarity", "Correlation"};
@@ -59,7 +59,7 @@ Monitor::Direction Monitor::find_direction(const std::vector<Metric>& metrics) c
   const std::string figure = name_.rfind("val_", 0) == 0 ? name_.substr(4) : name_;
   if (figure == "loss" || figure.ends_with("_loss")) return Direction::Down;
   for (const Metric& metric : metrics) {
-    // With several outputs a metric is named after its output too: "digit_accuracy".
+    // With several outputs, a metric's name also contains its output's: "digit_accuracy".
     if (figure != metric.name() && !figure.ends_with("_" + metric.name())) continue;
     const std::string class_name = metric.impl().class_name();
     if (ends_with_any(class_name, kUp)) return Direction::Up;
@@ -75,7 +75,8 @@ bool Monitor::improves(double value, std::optional<double> reference,
                        const std::vector<Metric>& metrics) {
   if (!reference) return true;
   if (direction_ == Direction::Unknown) direction_ = find_direction(metrics);
-  // In float32, the precision of the metrics: 0.97 as a baseline is then the 0.97 of a log.
+  // Compares in float32, the precision of the metrics, so that a baseline of 0.97 equals the 0.97
+  // of a log.
   const auto limit = static_cast<float>(*reference);
   return direction_ == Direction::Down ? static_cast<float>(value + min_delta_) < limit
                                        : static_cast<float>(value - min_delta_) > limit;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What callbacks share that watch one metric.
+// Common parts of callbacks that monitor a metric.
 #pragma once
 
 #include <optional>
@@ -11,21 +11,23 @@
 
 namespace cornu::callbacks {
 
-// A metric and which way it should go. The direction of mode "auto" is found when it's first
-// needed: down for losses, else by the class of the metric.
+// A metric and its direction of improvement. For mode "auto", the direction is determined when
+// first needed: down for losses, otherwise by the metric's class.
 class Monitor {
  public:
-  // InvalidArgument unless mode is "auto", "min" or "max". `who`: the callback, for messages.
+  // Throws InvalidArgument unless mode is "auto", "min" or "max". `who`: the callback, for
+  // messages.
   Monitor(std::string who, std::string name, const std::string& mode, double min_delta);
 
-  // The metric's value; none, with a warning (once) that names what there is, when it's missing.
+  // The metric's value. If it is missing, returns nullopt and logs a warning (once) with the
+  // existing metrics.
   std::optional<double> value(const Logs& logs);
   // Whether `value` is better than `reference` by more than min_delta; true without a reference.
-  // `metrics`: the model's. InvalidArgument where "auto" knows none of the metric's name.
+  // `metrics`: the model's. Throws InvalidArgument when mode is "auto" and none has this name.
   bool improves(double value, std::optional<double> reference, const std::vector<Metric>& metrics);
   const std::string& name() const { return name_; }
-  // For states of runs that resume: FailedPrecondition unless `saved` is this metric's name, since
-  // what was best of one says nothing about another.
+  // For restoring states: throws FailedPrecondition unless `saved` is this metric's name, since the
+  // best value of one metric says nothing about another.
   void require_same(const std::string& saved) const;
 
  private:

@@ -61,7 +61,7 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 
 }  // namespace
 
-// A drawing in the making: its text, and its width on the screen.
+// A line being drawn: its text, and its width on the screen.
 struct Progbar::Line {
   bool styled;
   int64_t limit;
@@ -70,7 +70,7 @@ struct Progbar::Line {
 
   void add(std::string_view plain) {
     for (char c : plain) {
-      width += (c & 0xC0) != 0x80;  // characters, not bytes
+      width += (c & 0xC0) != 0x80;  // counts characters, not bytes
       if (width <= limit) text += c;
     }
     width = std::min(width, limit);
@@ -117,14 +117,14 @@ void Progbar::keep(const Logs& values, int64_t current, bool finalize) {
       kept.sum += value * static_cast<double>(steps);
       kept.count += steps;
     } else {
-      kept.sum = value;  // the last update brings the epoch's own average
+      kept.sum = value;  // the last update has the epoch's own average
       kept.count = 1;
     }
   }
   seen_ = current;
 }
 
-// The first step, which compiles, isn't counted where there are others.
+// The first step, which includes compilation, isn't counted if there are others.
 double Progbar::step_duration(int64_t current, double now) {
   if (current == 0) return 0;
   const double duration = first_step_end_ && current > 1
@@ -163,7 +163,7 @@ void Progbar::append_figures(std::string& text, bool by_magnitude) const {
 void Progbar::draw(int64_t current, double now, double duration, bool finalize) {
   const ProgbarDisplay display = output_.display;
   const int64_t target = options_.target.value_or(0);
-  // A line that wraps can't be drawn over: it would be repeated at each update.
+  // A line that wraps can't be overwritten: it would be repeated at each update.
   const bool cut = display == ProgbarDisplay::Redraw && !finalize && output_.columns;
   Line line{.styled = display != ProgbarDisplay::Final,
             .limit = cut ? output_.columns() - 1 : std::numeric_limits<int64_t>::max()};

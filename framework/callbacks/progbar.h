@@ -16,45 +16,46 @@ namespace cornu {
 
 // Arguments of Progbar, in Keras's order.
 struct ProgbarOptions {
-  std::optional<int64_t> target = {};  // how many steps there are; None: unknown
+  std::optional<int64_t> target = {};  // number of steps; nullopt: unknown
   int width = 20;                      // of the bar, in characters
-  int verbose = 1;                     // 0 silent, 1 a bar, 2 one line at the end
-  double interval = 0.05;              // least seconds between two drawings
-  // Metrics shown as they come; the others are averaged over the steps. Or the other way round.
-  // At most one of the two: InvalidArgument otherwise. None: all are averaged.
+  int verbose = 1;                     // 0: silent, 1: a bar, 2: one line at the end
+  double interval = 0.05;              // minimum seconds between updates
+  // Metrics to display as they are, while the others are averaged over the steps; or the reverse.
+  // At most one of the two may be set, InvalidArgument otherwise. If neither is, all metrics are
+  // averaged.
   OptionalList<std::string> stateful_metrics = {};
   OptionalList<std::string> stateless_metrics = {};
   std::string unit_name = "step";
 };
 
-// What a bar of verbose = 1 draws.
+// How a bar with verbose = 1 is drawn.
 enum class ProgbarDisplay {
   Auto,    // Redraw on a terminal, Final elsewhere
-  Redraw,  // every drawing in place of the one before (control bytes and colours)
-  Lines,   // every drawing on a new line (colours)
-  Final,   // the last one only, as plain text
+  Redraw,  // each update replaces the previous one (control bytes and colors)
+  Lines,   // each update is a new line (colors)
+  Final,   // only the last update, as plain text
 };
 
-// Where and how a bar draws.
+// Where and how a bar is drawn.
 struct ProgbarOutput {
   ProgbarDisplay display = ProgbarDisplay::Auto;
-  std::function<void(std::string_view)> write = {};  // None: standard output
-  std::function<double()> clock = {};                // seconds; None: a steady clock
-  // The width of what it writes to; a longer line that is redrawn is cut. None: the terminal's
-  // where `write` is standard output, else no limit.
+  std::function<void(std::string_view)> write = {};  // empty: standard output
+  std::function<double()> clock = {};                // seconds; empty: a steady clock
+  // The width of the output; longer lines are truncated when they are redrawn. Empty: the
+  // terminal's if `write` is standard output, otherwise unlimited.
   std::function<int64_t()> columns = {};
 };
 
-// A bar over counted steps, with metrics: text for text what Keras prints. An update that draws
+// A progress bar with metrics, which prints exactly the same text as Keras. An update that draws
 // nothing costs little more than reading the clock. Not thread-safe.
 class Progbar {
  public:
   explicit Progbar(const ProgbarOptions& options, ProgbarOutput output = {});
 
-  // `current` steps are done. `values` are those of the last step. `finalize`: whether this is the
-  // last update; None: when the target is reached.
+  // Sets the number of completed steps to `current`. `values` are those of the last step.
+  // `finalize`: whether this is the last update; nullopt: when the target is reached.
   void update(int64_t current, const Logs& values = {}, std::optional<bool> finalize = {});
-  // `n` more steps are done.
+  // Adds `n` completed steps.
   void add(int64_t n, const Logs& values = {}) { update(seen_ + n, values); }
   void set_target(int64_t target) { options_.target = target; }
 

@@ -24,7 +24,7 @@ class ProgbarLoggerImpl : public Callback {
 
   std::string class_name() const override { return "ProgbarLogger"; }
 
-  // Without a bar to move, batches are needed only to count them.
+  // Without a moving bar, batches are needed only to count them.
   bool wants_batches() const override {
     const bool moves = params().verbose == 1 && output_.display != ProgbarDisplay::Final;
     return moves || !params().steps;
@@ -45,7 +45,7 @@ class ProgbarLoggerImpl : public Callback {
   void on_train_batch_end(int64_t batch, const Logs& logs) override { update(batch, logs); }
   void on_epoch_end(int64_t, const Logs& logs) override { finish(logs); }
 
-  // Inside of fit, validation is silent.
+  // Within fit, validation is silent.
   void on_test_begin(const Logs&) override {
     if (in_fit_) return;
     target_.reset();
@@ -90,7 +90,7 @@ class ProgbarLoggerImpl : public Callback {
 
   ProgbarOutput output_;
   std::optional<Progbar> progbar_;
-  std::optional<int64_t> target_;  // batches an epoch, once known
+  std::optional<int64_t> target_;  // batches per epoch, once known
   int64_t seen_ = 0;
   bool in_fit_ = false;
 };

@@ -6,10 +6,9 @@
 
 namespace cornu::callbacks {
 
-// Prints the progress bar of fit, evaluate and predict (keras.callbacks.ProgbarLogger). They add
-// one by themselves, unless they are silent.
-// On a terminal the bar of verbose = 1 is redrawn in place; elsewhere there is one line an epoch,
-// without control bytes.
+// Prints the progress bar of fit, evaluate and predict (keras.callbacks.ProgbarLogger), which add
+// one themselves, unless they are silent. On a terminal, the bar of verbose = 1 is redrawn in
+// place; otherwise there is one line per epoch, without control bytes.
 class ProgbarLogger : public CallbackHandle {
  public:
   explicit ProgbarLogger(const ProgbarOutput& output = {});

@@ -49,7 +49,7 @@ void write_projector(const std::string& folder, const std::vector<Embeddings>& e
     std::string file = each.weight.path() + ".tsv";
     std::replace(file.begin(), file.end(), '/', '_');
     write_text((place / file).string(), table_of(each.weight.stored()));
-    // JSON's strings are those of text protocol buffers, too.
+    // JSON strings are valid in text protocol buffers, too.
     config += fmt::format("embeddings {{\n  tensor_name: {}\n  tensor_path: {}\n",
                           Json(each.weight.path()).dump(), Json(file).dump());
     const auto own = metadata.find(each.layer);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files for TensorBoard's projector, which shows embeddings in three dimensions.
+// Writes files for TensorBoard's projector, which shows embeddings in three dimensions.
 #pragma once
 
 #include <map>
@@ -15,9 +15,9 @@ struct Embeddings {
   Variable weight;  // (rows, size)
 };
 
-// Writes each weight as <path>.tsv, and projector_config.pbtxt, which names them, into `folder`.
-// `metadata`: files of labels by layer; by "" that of the only one. InvalidArgument for other
-// layers' names; errors of files as write_file_atomically's.
+// Writes each weight as <path>.tsv, and projector_config.pbtxt, which lists them, to `folder`.
+// `metadata`: label files by layer name; "" if there is only one layer. Throws InvalidArgument for
+// other layer names; file errors are those of write_file_atomically.
 void write_projector(const std::string& folder, const std::vector<Embeddings>& embeddings,
                      const std::map<std::string, std::string>& metadata);
 

@@ -22,7 +22,7 @@ class ReduceLrOnPlateauImpl : public Callback {
 
   void on_train_begin(const Logs&) override { state_ = {}; }
 
-  // The rate that the epoch was trained with.
+  // The rate with which the epoch was trained.
   Logs epoch_logs() const override { return {{"learning_rate", current()}}; }
 
   void on_epoch_end(int64_t epoch, const Logs& logs) override {
@@ -59,7 +59,7 @@ class ReduceLrOnPlateauImpl : public Callback {
   double current() const { return trained().learning_rate(); }
 
   void reduce(int64_t epoch) {
-    // As the optimizer holds it, in float32.
+    // Compare in float32, like the optimizer's rate.
     if (current() <= static_cast<double>(static_cast<float>(options_.min_lr))) return;
     const double rate = std::max(current() * options_.factor, options_.min_lr);
     trained().set_learning_rate(rate);

@@ -11,7 +11,7 @@
 namespace cornu::callbacks {
 namespace {
 
-// As forms write it (application/x-www-form-urlencoded).
+// Encodes text as application/x-www-form-urlencoded.
 std::string form_text(std::string_view text) {
   std::string result;
   for (const char c : text) {

@@ -12,15 +12,15 @@ namespace cornu::callbacks {
 struct RemoteMonitorOptions {
   std::string root = "http://localhost:9000";
   std::string path = "/publish/epoch/end/";
-  std::string field = "data";  // of the form that holds the JSON
+  std::string field = "data";  // the form field with the JSON
   std::vector<std::pair<std::string, std::string>> headers = {};
-  bool send_as_json = false;  // JSON as the whole body, without a form
+  bool send_as_json = false;  // send JSON as the whole body instead of a form
 };
 
-// Posts an epoch's number, from 0, and logs as JSON to `root` + `path` when the epoch ends
-// (keras.callbacks.RemoteMonitor); of several workers, the first does. fit waits for the answer, up
-// to 30 seconds, and goes on whatever it is: where there is none, that is a warning.
-// InvalidArgument for headers of several lines.
+// Posts the epoch (counted from 0) and its logs as JSON to `root` + `path` at the end of each epoch
+// (keras.callbacks.RemoteMonitor); with several workers, only the first one does. fit waits up to
+// 30 seconds for a response, and continues whatever it is; a missing response logs a warning.
+// Throws InvalidArgument for headers with several lines.
 class RemoteMonitor : public CallbackHandle {
  public:
   explicit RemoteMonitor(const RemoteMonitorOptions& options = {});

@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 constexpr const char* kOfWorker = "worker ";
 constexpr const char* kOfFit = "fit ";
 
-// How many runs of this process have ended, and removed their states, by the folders that these
-// were kept in.
+// Counts the runs of this process that have ended and removed their states, by the folder of the
+// states.
 class EndedRuns {
  public:
   int64_t in(const std::string& folder) {
@@ -48,7 +48,7 @@ EndedRuns& ended_runs() {
   return runs;
 }
 
-// A state that the program's first fit would once have taken is not passed over in silence.
+// Logs if there is a state of a later fit, which this fit doesn't load.
 void tell_of_later_fits(const std::string& folder) {
   std::error_code failed;
   if (fs::exists(fs::path(folder) / "run_state", failed)) return;
@@ -62,7 +62,7 @@ void tell_of_later_fits(const std::string& folder) {
   }
 }
 
-// Where a worker that isn't the chief keeps states of its own.
+// The folder where a worker other than the chief saves its states.
 std::string folder_of_worker(const std::string& of_run, int64_t worker) {
   return (fs::path(of_run) / fmt::format("{}{}", kOfWorker, worker)).string();
 }
@@ -87,7 +87,8 @@ void RunKeeper::begin(const std::string& folder, bool on_every_worker) {
   keeps_ = true;
 }
 
-// Those of other workers that are on this machine, or were, when this one had another number.
+// The folders of other workers on this machine, including those from when this worker had another
+// index.
 std::vector<std::string> RunKeeper::other_folders() const {
   std::vector<std::string> folders;
   if (!on_every_worker_) return folders;
@@ -127,7 +128,7 @@ void RunKeeper::end(bool keep_states) {
     tell_of_obsolete_states();
   }
   if (clears && folder_) {
-    // Of workers that aren't there any more nobody else would remove them.
+    // Nobody else would remove the states of workers that no longer exist.
     std::vector<std::string> others;
     if (get_strategy().is_chief()) others = other_folders();
     get_strategy().impl().when_all_are_done(
@@ -135,17 +136,17 @@ void RunKeeper::end(bool keep_states) {
           for (const std::string& other : others) RunStateFolder::clear_unused(other);
           own->clear();
           own.reset();
-          std::error_code used;  // where another run or worker has left anything in it
+          std::error_code used;  // if another run or worker has left files in it
           for (const std::string& folder : around) fs::remove(folder, used);
         });
   }
   leave();
 }
 
-// On every worker: whichever is the first to know that all are done says what is to be removed.
+// On every worker: the first to know that all are done tells the others what to remove.
 void RunKeeper::tell_of_obsolete_states() const {
   const int64_t workers = get_strategy().impl().num_workers();
-  if (workers == 1) return;  // it is removed at once
+  if (workers == 1) return;  // it is removed immediately
   ObsoleteStates obsolete{.states = {of_run_}, .folders = {}};
   for (int64_t worker = 1; on_every_worker_ && worker < workers; ++worker) {
     obsolete.states.push_back(folder_of_worker(of_run_, worker));

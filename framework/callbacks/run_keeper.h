@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What callbacks that keep the state of a run share.
+// Common parts of callbacks that save the state of a run.
 #pragma once
 
 #include <memory>
@@ -11,28 +11,30 @@
 
 namespace cornu::callbacks {
 
-// A folder's run state, while a run keeps it.
+// Saves a run's state in a folder.
 class RunKeeper {
  public:
-  // Takes the folder, where this worker of a job is the chief; the others get the state from that
-  // one. `on_every_worker`: they keep it, too, in "worker 1", … within the folder. A run after one
-  // that has ended and removed its states keeps its own in "fit 2", … within it: started again, the
-  // program's first fit doesn't take the second one's. Errors as RunStateFolder's.
+  // Acquires the folder if this worker of a job is the chief; other workers get the state from the
+  // chief. With `on_every_worker`, they save it, too, in "worker 1", … within the folder. A run
+  // that follows one which has ended and removed its states uses "fit 2", … within the folder, so
+  // that when the program is restarted, its first fit doesn't load the second one's state. Throws
+  // RunStateFolder's errors.
   void begin(const std::string& folder, bool on_every_worker);
-  // The newest state, when all that was given is written; on every worker: of all that are there.
+  // Waits until all states passed to keep() are written, and returns the newest one; with
+  // on_every_worker, the newest on this machine.
   std::optional<RunState> load();
   bool keeps() const { return keeps_; }
   void keep(const RunState& state);
   std::string take_error() { return writer_ ? writer_->take_error() : ""; }
-  // Whether something that was given since load() is written.
+  // Whether a state passed to keep() since load() has been written.
   bool has_kept() { return writer_ && writer_->has_written(); }
-  // Training ended well: removes the states, unless they are to be kept, when they aren't needed
-  // any more: a worker of several that dies before all programs have ended comes back to the last
-  // one.
+  // Called when training has completed: removes the states, unless they are to be kept, once they
+  // aren't needed any more. (With several workers, one that dies before all programs have ended
+  // resumes from the last state.)
   void end(bool keep_states);
-  // As begin(), where that hasn't been called, and end().
+  // Calls begin(), unless it was called, and end().
   void skip(const std::string& folder, bool on_every_worker, bool keep_states);
-  // Lets the folder go, when all that was given is written.
+  // Releases the folder when all states are written.
   void leave();
 
  private:
@@ -40,9 +42,10 @@ class RunKeeper {
   void tell_of_obsolete_states() const;
 
   bool keeps_ = false;
-  std::string given_;             // the folder
-  std::string of_run_;            // the same, or this run's within it
-  bool on_every_worker_ = false;  // all keep their states in or within that; else the chief alone
+  std::string given_;             // the folder passed to begin()
+  std::string of_run_;            // the same, or this run's subfolder
+  bool on_every_worker_ = false;  // whether all workers save their states there; otherwise only the
+                                  // chief
   std::shared_ptr<RunStateFolder> folder_;
   std::unique_ptr<RunStateWriter> writer_;
 };

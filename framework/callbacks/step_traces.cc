@@ -18,7 +18,7 @@ namespace {
 
 using Clock = ProgramRun::Clock;
 
-// Calls visit(instruction, begin, end) for what a run consists of.
+// Calls visit(instruction, begin, end) for each instruction of a run.
 template <class Visit>
 void each_instruction(const ProgramRun& run, Visit visit) {
   Clock::time_point begin = run.begin;
@@ -90,7 +90,7 @@ class TraceEvents {
 
 // ---- tensorflow.profiler.XSpace ----
 
-// A plane's names, each once, by number: its event_metadata or stat_metadata.
+// The distinct names in a plane, by number: its event_metadata or stat_metadata.
 class NumberedNames {
  public:
   int64_t number(const std::string& name) {
@@ -170,7 +170,7 @@ class Plane {
   }
 
   Clock::time_point first_;
-  int64_t first_ns_;  // since 1970
+  int64_t first_ns_;  // since the Unix epoch
   std::string rows_;
   std::string row_;
   std::string event_;
@@ -178,7 +178,7 @@ class Plane {
   NumberedNames stats_;
 };
 
-// "dense/matmul:matmul": TensorFlow's tools take what is behind the colon for the kind of op.
+// "dense/matmul:matmul": TensorFlow's tools interpret the part after the colon as the type of op.
 std::string op_name(const ProgramInstruction& instruction) {
   const std::string layer = instruction.scopes.empty() ? "" : instruction.scopes.front() + "/";
   return fmt::format("{}{}:{}", layer, instruction.op, instruction.op);
@@ -217,7 +217,7 @@ std::string xspace(std::span<const ProgramRun> runs, std::span<const StepSpan> s
   if (!steps.empty()) {
     plane.begin_row(1, "steps");
     for (const StepSpan& step : steps) {
-      plane.begin_event("train", step.begin, step.end);  // as tf.profiler.experimental.Trace
+      plane.begin_event("train", step.begin, step.end);  // like tf.profiler.experimental.Trace
       plane.add_stat("_r", int64_t{1});
       plane.add_stat("step_num", step.step);
       plane.end_event();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that show the runs of compiled programs along a line of time.
+// Writes traces that show the runs of compiled programs on a timeline.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,26 @@
 
 namespace cornu::callbacks {
 
-// A training step, with all that surrounds its programs.
+// A training step, including everything around its programs.
 struct StepSpan {
   int64_t step = 0;
   ProgramRun::Clock::time_point begin;
   ProgramRun::Clock::time_point end;
 };
 
-// "relu", or "fused: add, relu": an instruction's name for people.
+// A human-readable name of an instruction: "relu", or "fused: add, relu".
 std::string title_of(const ProgramInstruction& instruction);
 
-// Chrome's trace-event JSON, which chrome://tracing and ui.perfetto.dev open: one row for the
-// steps and one for each replica, times in microseconds from the first event.
+// Chrome's trace-event JSON, for chrome://tracing and ui.perfetto.dev: one row for the steps and
+// one for each replica, with times in microseconds since the first event.
 std::string chrome_trace(std::span<const ProgramRun> runs, std::span<const StepSpan> steps);
 
-// tensorflow.profiler.XSpace (xplane.proto), serialized, which TensorBoard's profile plugin reads:
-// the plane of the host, with the same rows.
+// A serialized tensorflow.profiler.XSpace (xplane.proto), for TensorBoard's profile plugin: the
+// host plane, with the same rows.
 std::string xspace(std::span<const ProgramRun> runs, std::span<const StepSpan> steps);
 
-// Both, as <folder>/<host>.trace.json.gz and <host>.xplane.pb, in a folder that is made. Errors as
-// write_file_atomically's; FailedPrecondition when the folder can't be made.
+// Writes both, as <folder>/<host>.trace.json.gz and <host>.xplane.pb, creating the folder. Throws
+// the same errors as write_file_atomically; FailedPrecondition when the folder can't be created.
 void write_step_traces(const std::string& folder, std::span<const ProgramRun> runs,
                        std::span<const StepSpan> steps);
 

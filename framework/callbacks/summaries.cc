@@ -19,14 +19,14 @@ constexpr int kFloat = 1;
 constexpr int kDouble = 2;
 constexpr int kString = 7;
 
-// tensorflow.DataClass: what TensorBoard's stores make of a tensor.
+// tensorflow.DataClass: how TensorBoard stores a tensor.
 constexpr int kScalar = 1;
 constexpr int kTensor = 2;
 constexpr int kBlobs = 3;
 
 constexpr int64_t kMostPictures = 3;
 
-// A tensorflow.TensorProto, but for its values.
+// A tensorflow.TensorProto without its values.
 std::string tensor_of(int type, const Shape& shape) {
   std::string dims;
   for (const int64_t size : shape) {
@@ -72,7 +72,7 @@ std::string value_of(const std::string& tag, std::string_view tensor, std::strin
   return value;
 }
 
-// Keras's pictures of a weight, (count, height, width, channels); undefined where it has none.
+// A weight as images (count, height, width, channels), as in Keras; undefined if it can't be shown.
 Tensor pictures_of(const Tensor& weight) {
   const Tensor x = ops::squeeze(weight);
   const Shape& shape = x.shape();
@@ -92,12 +92,12 @@ Tensor pictures_of(const Tensor& weight) {
   }
 }
 
-// As tf.image.convert_image_dtype, saturated.
+// Like tf.image.convert_image_dtype, with saturation.
 uint8_t level_of(float value) {
   return static_cast<uint8_t>(std::isnan(value) ? 0 : std::clamp(value * 255.5f, 0.0f, 255.0f));
 }
 
-// Pictures as bytes (count, height, width, channels).
+// Encodes images given as bytes (count, height, width, channels).
 std::string blobs_of(const std::string& tag, const std::vector<uint8_t>& pixels, const Shape& shape,
                      int64_t most) {
   std::vector<std::string> parts = {std::to_string(shape[2]), std::to_string(shape[1])};

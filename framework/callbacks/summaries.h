@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What TensorBoard shows, as serialized tensorflow.Summary.Value messages (for EventFile).
+// TensorBoard summaries, as serialized tensorflow.Summary.Value messages (for EventFile).
 #pragma once
 
 #include <array>
@@ -12,33 +12,33 @@
 
 namespace cornu::callbacks {
 
-// As tf.summary.scalar; the value is stored as a float32.
+// Like tf.summary.scalar; the value is stored as float32.
 std::string scalar_summary(const std::string& tag, double value);
 
-// As tf.summary.histogram, with 30 buckets.
+// Like tf.summary.histogram, with 30 buckets.
 std::string histogram_summary(const std::string& tag, const Tensor& values);
 
-// [left edge, right edge, count] of equally wide buckets, as TensorBoard's histogram_v2 has them:
-// where there are no values all are 0, where all values are one the last bucket has them, and where
-// one is not a number no bucket has any.
+// [left edge, right edge, count] of buckets of equal width, as in TensorBoard's histogram_v2:
+// without values, everything is 0; if all values are equal, the last bucket has them; if any value
+// is NaN, all counts are 0.
 using Buckets = std::array<std::array<double, 3>, 30>;
 Buckets histogram_buckets(const std::vector<double>& values);
 
-// As tf.summary.image of a layer's weight, the way Keras lays it out: without axes of size 1, a
-// vector is a column, a matrix lies down, the last axis of three tells pictures apart, four axes
-// are pictures where the last one has 3 or 4 channels. At most 3 pictures; values are clipped to 0
-// and 1. None for other weights.
+// Like tf.summary.image for a layer's weight, laid out as in Keras: axes of size 1 are removed, a
+// vector becomes a column, a matrix is transposed if it is taller than wide, three axes are images
+// along the last one, and four axes are images if the last one has 3 or 4 channels. At most 3
+// images; values are clipped to [0, 1]. nullopt for other weights.
 std::optional<std::string> image_summary(const std::string& tag, const Tensor& weight);
 
-// As tf.summary.image: pictures (count, height, width, 1, 3 or 4), uint8 or floats from 0 to 1, the
-// first `most` of them. InvalidArgument for others.
+// Like tf.summary.image: images (count, height, width, 1, 3 or 4), uint8 or floats in [0, 1], at
+// most the first `most` of them. Throws InvalidArgument for others.
 std::string pictures_summary(const std::string& tag, const Tensor& pictures, int64_t most);
 
-// As tf.summary.text: a text, or a list of them.
+// Like tf.summary.text: a text, or a list of texts.
 std::string text_summary(const std::string& tag, const std::string& text);
 std::string text_summary(const std::string& tag, const std::vector<std::string>& texts);
 
-// A model's config, of which TensorBoard draws its conceptual graph. `json`: as Model::to_json.
+// A model's config, from which TensorBoard draws its conceptual graph. `json`: see Model::to_json.
 std::string keras_model_summary(const std::string& tag, const std::string& json);
 
 }  // namespace cornu::callbacks

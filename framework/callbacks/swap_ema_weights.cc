@@ -15,7 +15,7 @@ class SwapEmaWeightsImpl : public Callback {
   void on_epoch_end(int64_t epoch, const Logs&) override {
     if (!options_.swap_on_epoch) return;
     put_averages(true);
-    // The end of fit puts the averages into the model: what is there now.
+    // At its end, fit copies the averages into the model, so they must equal its current weights.
     if (epoch != params().epochs - 1) return;
     for (const auto& [variable, average] : pairs()) average.assign(variable.value());
   }
@@ -41,7 +41,7 @@ class SwapEmaWeightsImpl : public Callback {
     }
   }
 
-  // Whether averages are in the model from now on.
+  // Puts the averages into the model, or the weights back.
   void put_averages(bool wanted) {
     if (wanted == averages_in_model_) return;
     for (const auto& [variable, average] : pairs()) {

@@ -6,13 +6,15 @@
 namespace cornu::callbacks {
 
 struct SwapEMAWeightsOptions {
-  bool swap_on_epoch = false;  // also between epochs, for callbacks that save the model then
+  bool swap_on_epoch = false;  // also between epochs, for callbacks that save the model at that
+                               // time
 };
 
-// Exchanges the model's weights with their averages (an optimizer with use_ema, InvalidArgument
-// else) while it is evaluated or predicts, validation in fit included
+// Swaps the model's weights with their moving averages (requires an optimizer with use_ema,
+// otherwise throws InvalidArgument) during evaluation and prediction, including validation in fit
 // (keras.callbacks.SwapEMAWeights; Keras's leaves the averages in the model after a prediction).
-// With swap_on_epoch, callbacks after this one find the averages in the model at an epoch's end.
+// With swap_on_epoch, callbacks after this one see the averages in the model at the end of an
+// epoch.
 class SwapEMAWeights : public CallbackHandle {
  public:
   explicit SwapEMAWeights(const SwapEMAWeightsOptions& options = {});

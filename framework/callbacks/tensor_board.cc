@@ -45,13 +45,13 @@ class Stopwatch {
   Clock::time_point start_ = Clock::now();
 };
 
-// The events of training, or of validation: a file that is made when it is needed.
+// The events of training, or of validation; the file is created when needed.
 class EventFolder {
  public:
   EventFolder(const std::string& log_dir, const char* name)
       : log_dir_(log_dir), folder_((std::filesystem::path(log_dir) / name).string()) {}
 
-  // FailedPrecondition when it can't be written.
+  // Throws FailedPrecondition when the file can't be written.
   void open() {
     std::error_code error;
     std::filesystem::create_directories(folder_, error);
@@ -72,8 +72,7 @@ class EventFolder {
     warned_ = false;
   }
 
-  // Writes serialized summary values, and a graph unless it is empty. Training doesn't end for want
-  // of them.
+  // Writes serialized summary values, and a graph unless it is empty. Failures don't stop training.
   void write(int64_t step, const std::vector<std::string>& values, std::string_view graph = {}) {
     try {
       if (!file_) open();
@@ -97,7 +96,7 @@ class EventFolder {
   bool warned_ = false;
 };
 
-// Records the steps of some batches, and writes them when the last one is done.
+// Records the steps of some batches, and writes them after the last one.
 class StepProfiler {
  public:
   explicit StepProfiler(const ProfiledBatches& batches) : batches_(batches) {}
@@ -108,13 +107,13 @@ class StepProfiler {
     recorder_.start();
     steps_.push_back({.step = batch, .begin = ProgramRun::Clock::now(), .end = {}});
   }
-  // `folder`: that of the events. Training doesn't end for want of a profile.
+  // `folder`: the folder of the events. Failures don't stop training.
   void end_batch(int64_t batch, const std::string& folder) {
     if (!recorder_.is_recording()) return;
     steps_.back().end = ProgramRun::Clock::now();
     if (batch >= batches_.last()) write(folder);
   }
-  // Of a training that ends early: what there is.
+  // If training ends early, writes what was recorded.
   void end(const std::string& folder) {
     if (!recorder_.is_recording()) return;
     if (steps_.back().end < steps_.back().begin) steps_.back().end = ProgramRun::Clock::now();
@@ -259,7 +258,7 @@ class TensorBoardImpl : public Callback {
     folder.write(step, values);
   }
 
-  // A Sequential model whose input the first step tells has a graph after that.
+  // A Sequential model without an input shape has a graph only after the first step.
   void write_model() {
     if (!graph_due_) return;
     const FunctionalGraph* graph = trained().graph();
@@ -305,10 +304,10 @@ class TensorBoardImpl : public Callback {
   EventFolder train_;
   EventFolder validation_;
   bool writes_ = false;
-  bool trains_ = false;  // evaluations are those of fit
+  bool trains_ = false;  // whether evaluations are part of fit
   bool graph_due_ = false;
   int64_t train_batch_ = 0;       // of this fit, from 1
-  int64_t epoch_iterations_ = 0;  // when the epoch, or what is left of it, began
+  int64_t epoch_iterations_ = 0;  // value when the epoch, or the rest of it in a resumed run, began
   Stopwatch epoch_time_;
   Stopwatch batch_time_;
   StepProfiler profiler_;

@@ -6,11 +6,11 @@
 namespace cornu::callbacks {
 
 struct TerminateOnNaNOptions {
-  bool raise_error = false;  // OutOfRange leaves fit, without on_train_end
+  bool raise_error = false;  // fit throws OutOfRange, without calling on_train_end
 };
 
-// Ends training when the loss is no finite number (keras.callbacks.TerminateOnNaN). It looks at
-// every batch, so fit reads the metrics of each.
+// Stops training when the loss is NaN or infinite (keras.callbacks.TerminateOnNaN). It checks every
+// batch, so fit reads the metrics of each.
 class TerminateOnNaN : public CallbackHandle {
  public:
   explicit TerminateOnNaN(const TerminateOnNaNOptions& options = {});

@@ -15,7 +15,7 @@ std::string format_value(const FieldText::Value& value, const std::string& spec)
     return float_text(std::get<double>(value));
   }
   const std::string pattern = "{:" + spec + "}";
-  // Python formats whole numbers as floats where the format is a float's.
+  // Python formats integers as floats if the format requires one.
   const bool as_float =
       !spec.empty() && std::string_view("eEfFgG").find(spec.back()) != std::string_view::npos;
   if (const int64_t* whole = std::get_if<int64_t>(&value)) {
@@ -28,7 +28,7 @@ std::string format_value(const FieldText::Value& value, const std::string& spec)
 }  // namespace
 
 std::string float_text(double value) {
-  if (std::isnan(value)) return "nan";  // Python writes no sign
+  if (std::isnan(value)) return "nan";  // Python omits the sign
   std::string text = fmt::format("{}", value);
   if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
   return text;

@@ -23,9 +23,9 @@
 namespace cornu {
 namespace {
 
-constexpr size_t kPiece = size_t{1} << 18;  // stays in the cache
+constexpr size_t kPiece = size_t{1} << 18;  // fits into the CPU cache
 
-// libzip's error, cleaned up after.
+// Owns a libzip error.
 class ZipError {
  public:
   ZipError() { zip_error_init(&error_); }
@@ -47,7 +47,7 @@ struct CloseMember {
 };
 using Archive = std::unique_ptr<zip_t, Discard>;
 
-// The file that libzip reads an archive from, and where it last did.
+// A libzip source that reads from a file and records the offset of the last read.
 class FileSource {
  public:
   explicit FileSource(const std::string& path)
@@ -98,7 +98,7 @@ class FileSource {
       case ZIP_SOURCE_TELL:
         return static_cast<zip_int64_t>(at_);
       default:
-        return 0;  // the file is closed with this object
+        return 0;  // the file is closed by this object
     }
   }
 
@@ -165,13 +165,13 @@ void require_inside(const std::string& archive, std::span<const std::string> nam
 struct ArchiveReader::State {
   explicit State(const std::string& name) : path(name), source(name) {}
   std::string path;
-  FileSource source;  // outlives the archive
+  FileSource source;  // must outlive the archive
   Archive archive;
   std::vector<std::string> names;
 };
 
 ArchiveReader::ArchiveReader(const std::string& path) : state_(std::make_unique<State>(path)) {
-  // libzip takes an empty file for an empty archive.
+  // libzip treats an empty file as an empty archive.
   check<DataLoss>(state_->source.size() > 0,
                   "'{}' can't be read as a zip archive: it is empty. Is it complete?", path);
   ZipError error;
@@ -208,7 +208,7 @@ bool ArchiveReader::contains(std::string_view name) const {
   return std::find(state_->names.begin(), state_->names.end(), name) != state_->names.end();
 }
 
-// One that has been looked up, and whose size has been found to be possible.
+// A member that was looked up, and whose size is plausible.
 class ArchiveReader::Member {
  public:
   Member(const State& state, std::string_view name, size_t limit)
@@ -248,7 +248,7 @@ class ArchiveReader::Member {
   size_t size() const { return size_; }
   bool is_stored() const { return is_stored_; }
 
-  // Where a stored one begins in the file: where libzip looks for its first byte.
+  // The offset of a stored member in the file: where libzip reads its first byte.
   uint64_t place(const FileSource& source) {
     std::byte first;
     check<DataLoss>(zip_fread(file_.get(), &first, 1) == 1, "{} is damaged: {}.", where_,
@@ -260,10 +260,10 @@ class ArchiveReader::Member {
                     where_);
   }
 
-  // All of it, into a place of size() bytes.
+  // Reads the whole member into `to`, which must have room for size() bytes.
   void read(std::byte* to) {
     size_t done = 0;
-    // The read at the end, of nothing, is what verifies the checksum.
+    // The empty read at the end is what verifies the checksum.
     for (zip_int64_t got = 1; got > 0; done += static_cast<size_t>(got)) {
       std::byte beyond;
       const bool at_end = done == size_;

@@ -22,14 +22,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostLinks = 40;     // as Linux follows
-constexpr size_t kMostName = 200;  // of the target's name within the temporary one
-constexpr size_t kHexDigits = 8;   // of a temporary file's name
+constexpr int kMostLinks = 40;     // as in Linux
+constexpr size_t kMostName = 200;  // maximum length of the target's name within the temporary one
+constexpr size_t kHexDigits = 8;   // in the name of a temporary file
 constexpr const char* kSuffix = ".cornu-tmp";
 
 std::string reason(int error) { return std::system_category().message(error); }
 
-// Where the bytes of `path` lie: behind all symbolic links.
+// Resolves all symbolic links.
 fs::path follow_links(const std::string& path) {
   check<InvalidArgument>(!path.empty(), "The path of the file to write is empty.");
   check<InvalidArgument>(path.back() != '/',
@@ -48,10 +48,10 @@ fs::path follow_links(const std::string& path) {
 }
 
 struct Target {
-  std::string path;                // as the caller gave it
+  std::string path;                // as passed by the caller
   fs::path file;                   // symbolic links resolved
   fs::path directory;              // of `file`, never empty
-  std::optional<struct stat> old;  // of the file that is there
+  std::optional<struct stat> old;  // the existing file
 };
 
 Target look_at(const std::string& path) {
@@ -84,7 +84,8 @@ Target look_at(const std::string& path) {
   return target;
 }
 
-// A lock on the whole file, without waiting. It ends with the descriptor, however the process ends.
+// Locks the whole file, without blocking. The lock ends with the descriptor, even if the process
+// dies.
 bool lock(int file) {
   struct flock whole {};
   whole.l_type = F_WRLCK;
@@ -105,7 +106,7 @@ bool is_temporary(const std::string& name) {
          name.find_first_not_of("0123456789abcdef", digits) == digits + kHexDigits;
 }
 
-// Removes what processes that were killed have left. A living writer holds the lock of its file.
+// Removes files left by processes that were killed. A live writer holds the lock of its file.
 void remove_leftovers(const Target& target) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(target.directory, error)) {
@@ -116,11 +117,12 @@ void remove_leftovers(const Target& target) {
   }
 }
 
-// A new empty file beside the target, locked while this lives, and removed unless it was released.
+// A new empty file next to the target, locked during its lifetime, and removed unless it was
+// released.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const Target& target) : file_(create(target, path_)) {
-    lock(file_.get());  // where the file system has no locks, leftovers just stay
+    lock(file_.get());  // if the file system has no locks, leftovers are never removed
   }
   ~TemporaryFile() {
     if (!released_) unlink(path_.c_str());
@@ -133,7 +135,7 @@ class TemporaryFile {
     struct stat status {};
     return fstat(file_.get(), &status) == 0 ? status.st_mode & 07777 : 0644;
   }
-  // Somebody took it for a leftover between its creation and its locking.
+  // Another process took it for a leftover before it was locked.
   bool is_lost() const {
     struct stat status {};
     return fstat(file_.get(), &status) == 0 && status.st_nlink == 0;
@@ -164,22 +166,22 @@ class TemporaryFile {
   bool released_ = false;
 };
 
-// The owner and group of the file that is replaced, as far as the process may give them.
+// Restores the owner and group of the replaced file, as far as the process is allowed to.
 void keep_owner(const std::string& path, const struct stat& old) {
   constexpr uid_t kAsIs = static_cast<uid_t>(-1);
   const bool kept = chown(path.c_str(), old.st_uid, old.st_gid) == 0 ||
                     chown(path.c_str(), kAsIs, old.st_gid) == 0;
-  (void)kept;  // else it is the process's own
+  (void)kept;  // otherwise the process's own are used
 }
 
-// `path`: as the caller knows it.
+// `path`: the name known to the caller.
 void sync_file(const std::string& path, const std::string& written) {
   const FileDescriptor file(open(written.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.is_open() || fsync(file.get()) != 0) raise_file_error(path, "be written", errno);
 }
 
 void sync_directory(const std::string& path, const FileDescriptor& directory) {
-  // A directory may be writable but not readable; some file systems don't sync directories.
+  // A directory may be writable but not readable; some file systems can't sync directories.
   if (!directory.is_open() || fsync(directory.get()) == 0) return;
   if (errno == EINVAL || errno == ENOTSUP) return;
   raise<DataLoss>(

@@ -13,11 +13,11 @@
 namespace cornu::console {
 namespace {
 
-// Whether the terminal's cursor stands behind text of ours. A fact about the process's standard
-// output, so there is one of it.
+// Whether the terminal's cursor is after text written by this process. Global, like the process's
+// standard output.
 std::atomic<bool> inside_line = false;
 
-// A progress bar that is being drawn keeps its line; messages go below.
+// A progress bar being drawn keeps its line; messages go below it.
 void end_line() {
   if (inside_line && is_terminal()) write("\n");
 }

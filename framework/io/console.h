@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The terminal, or whatever standard output is.
+// The terminal, or whatever standard output is connected to.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ void write(std::string_view text);
 // Whether standard output is a terminal.
 bool is_terminal();
 
-// The terminal's width in characters: COLUMNS of the environment, else what the terminal says, else
-// 80.
+// The terminal's width in characters: the environment variable COLUMNS, otherwise as reported by
+// the terminal, otherwise 80.
 int64_t columns();
 
 }  // namespace cornu::console

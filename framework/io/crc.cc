@@ -18,7 +18,7 @@ namespace {
 constexpr uint32_t kPolynomial = 0x82F63B78;  // reflected
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
 
-// Table k advances a byte that k more bytes follow.
+// Table k advances a byte that is followed by k more bytes.
 constexpr Tables make_tables() {
   Tables tables{};
   for (uint32_t i = 0; i < 256; ++i) {
@@ -67,10 +67,10 @@ __attribute__((target("sse4.2"))) uint32_t with_instruction(std::span<const std:
 
 bool has_instruction() { return __builtin_cpu_supports("sse4.2"); }
 
-// CRC-32 of at least 64 bytes, a multiple of 16, by products without carry: "Fast CRC Computation
-// for Generic Polynomials Using PCLMULQDQ Instruction" (Intel, 2009), with bits reflected. Each
-// constant is x to a power modulo the polynomial: the powers are the distances in bits by which a
-// register is folded onto what follows.
+// CRC-32 of at least 64 bytes, a multiple of 16, by carry-less multiplication: "Fast CRC
+// Computation for Generic Polynomials Using PCLMULQDQ Instruction" (Intel, 2009), with reflected
+// bits. Each constant is a power of x modulo the polynomial; the exponents are the distances in
+// bits by which a register is folded.
 __attribute__((target("sse4.1,pclmul"))) __m128i fold(__m128i x, __m128i by, __m128i onto) {
   const __m128i low = _mm_clmulepi64_si128(x, by, 0x00);
   const __m128i high = _mm_clmulepi64_si128(x, by, 0x11);
@@ -94,7 +94,7 @@ __attribute__((target("sse4.1,pclmul"))) uint32_t crc32_by_products(
   }
   for (int i = 1; i < 4; ++i) x[0] = fold(x[0], by_128, x[i]);
   for (; left > 0; --left) x[0] = fold(x[0], by_128, _mm_loadu_si128(at++));
-  // 128 bits to 96, to 64, to 32.
+  // Reduces 128 bits to 96, then 64, then 32.
   __m128i y = _mm_xor_si128(_mm_srli_si128(x[0], 8), _mm_clmulepi64_si128(x[0], by_128, 0x10));
   y = _mm_xor_si128(_mm_srli_si128(y, 4),
                     _mm_clmulepi64_si128(_mm_and_si128(y, low_half), by_64, 0x00));

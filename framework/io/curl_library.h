@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libcurl, loaded when it is first needed: it pulls in dozens of shared libraries, and a program
-// which has its data already shouldn't wait for them. For .cc files only.
+// libcurl, loaded on first use: it pulls in dozens of shared libraries, which a program that
+// already has its data shouldn't wait for. Include only in .cc files.
 #pragma once
 
 #include <curl/curl.h>
@@ -37,16 +37,16 @@ struct Curl {
   Curl();
 };
 
-// Unavailable when the system has none.
+// Throws Unavailable when libcurl isn't installed.
 const Curl& curl();
 
-// One transfer of `url`, with what is sent and how.
+// A transfer of `url`, with its options and headers.
 class CurlTransfer {
  public:
-  // ResourceExhausted when there is no memory.
+  // Throws ResourceExhausted when there isn't enough memory.
   explicit CurlTransfer(std::string url);
 
-  // Unavailable when this libcurl is too old for the option.
+  // Throws Unavailable when this libcurl is too old for the option.
   template <class T>
   void set(CURLoption option, T value) {
     const CURLcode code = curl().setopt(handle_.get(), option, value);
@@ -57,7 +57,7 @@ class CurlTransfer {
   }
   void add_header(const std::string& line);
   CURLcode perform();
-  long status() const;  // of the answer; 0: none
+  long status() const;  // HTTP status of the response; 0: none
   // Why the transfer failed.
   std::string reason(CURLcode code) const;
 

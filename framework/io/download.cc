@@ -20,7 +20,7 @@ namespace cornu {
 namespace {
 
 constexpr long kConnectSeconds = 15;
-constexpr long kStalledSeconds = 60;  // with fewer bytes than kLeastSpeed in each
+constexpr long kStalledSeconds = 60;  // seconds below kLeastSpeed before giving up
 constexpr long kLeastSpeed = 64;
 constexpr long kMostRedirections = 10;
 constexpr long kOk = 200;
@@ -55,7 +55,7 @@ class Progress {
   int64_t drawn_ = -1;
 };
 
-// Where the validator of a part lies: what the server said by which its version can be told.
+// The path of the file with a part's validator, which identifies the server's version.
 std::filesystem::path tag_of(const std::filesystem::path& path) { return path.string() + ".tag"; }
 
 std::string read_tag(const std::filesystem::path& path) {
@@ -75,7 +75,7 @@ struct Transfer {
   std::string date = {};
 
   bool is_too_large() const { return begin + come > most; }
-  // Weak ETags don't promise equal bytes.
+  // Weak ETags don't guarantee identical bytes.
   const std::string& validator() const { return etag.empty() || etag[0] == 'W' ? date : etag; }
 };
 
@@ -89,7 +89,7 @@ size_t on_data(char* data, size_t size, size_t count, void* user) {
   return std::fwrite(data, size, count, transfer.file) * size;
 }
 
-// One line of the answer's header.
+// Handles a header line of the response.
 size_t on_header(char* data, size_t size, size_t count, void* user) {
   auto& transfer = *static_cast<Transfer*>(user);
   const std::string_view line(data, size * count);
@@ -103,7 +103,7 @@ size_t on_header(char* data, size_t size, size_t count, void* user) {
     const size_t begin = std::min(rest.find_first_not_of(" \t"), rest.size());
     value = rest.substr(begin, rest.find_last_not_of(" \t\r\n") + 1 - begin);
   };
-  if (line.starts_with("HTTP/")) transfer.etag = transfer.date = "";  // after a redirection
+  if (line.starts_with("HTTP/")) transfer.etag = transfer.date = "";  // reset after a redirect
   value_of("etag:", transfer.etag);
   value_of("last-modified:", transfer.date);
   return line.size();
@@ -132,7 +132,7 @@ void empty_file(const std::filesystem::path& path) {
   if (error) raise_unwritable(path, error.value());
 }
 
-// What is sent and how; the callbacks get `transfer`.
+// Sets the request's options; the callbacks receive `transfer`.
 void set_options(CurlTransfer& curl, const std::string& url, Transfer& transfer) {
   const bool secure = url.starts_with("https:");
   curl.set(CURLOPT_PROTOCOLS_STR, "http,https,file");
@@ -155,8 +155,8 @@ void set_options(CurlTransfer& curl, const std::string& url, Transfer& transfer)
   }
 }
 
-// One transfer, appending to `path` from byte `begin` of the resource on, if that is still the one
-// with this tag.
+// Performs one transfer, appending the resource from byte `begin` on to `path`, if its version
+// still matches the tag.
 Outcome transfer_once(const std::string& url, const std::filesystem::path& path, int64_t begin,
                       const std::string& tag, int64_t most, Progress& progress) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
@@ -173,7 +173,7 @@ Outcome transfer_once(const std::string& url, const std::filesystem::path& path,
   outcome.reason = curl.reason(outcome.code);
   outcome.too_large = transfer.is_too_large();
   if (std::fflush(file.get()) != 0) raise_unwritable(path, errno);
-  if (outcome.code != CURLE_OK || outcome.status == 0) return outcome;  // 0: no server's
+  if (outcome.code != CURLE_OK || outcome.status == 0) return outcome;  // 0: no server involved
   if (outcome.status != (begin > 0 ? kPartial : kOk)) {
     outcome.code = CURLE_WEIRD_SERVER_REPLY;
     outcome.reason = fmt::format("the server's answer is no file (status {})", outcome.status);
@@ -191,7 +191,7 @@ int64_t size_of_file(const std::filesystem::path& path) {
   return error ? 0 : static_cast<int64_t>(size);
 }
 
-// Did the server (or the file's end) refuse to resume from the middle?
+// Whether the server (or the file's end) refused to resume from the middle.
 bool refused_range(const Outcome& outcome) {
   return outcome.code == CURLE_RANGE_ERROR || outcome.code == CURLE_BAD_DOWNLOAD_RESUME ||
          outcome.status == kRangeNotSatisfiable;

@@ -39,8 +39,8 @@ double seconds_now() {
   return Seconds(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// A new file, whose name comes after those of the same second: they are read in that order. Another
-// process may have had this one's number, on this host, in this second.
+// Creates a new file whose name sorts after those of the same second, since files are read in that
+// order. Another process on this host may have had the same process ID in the same second.
 std::pair<std::string, int> make_file(const std::string& folder) {
   static std::atomic<int64_t> made = 0;
   const auto seconds = static_cast<int64_t>(seconds_now());
@@ -89,7 +89,7 @@ void EventFile::flush() {
                             path_);
   if (!write_all(file_.get(), std::as_bytes(std::span(records)))) {
     const int error = errno;
-    // What follows a part of a record is never read.
+    // Readers can't continue after an incomplete record.
     torn_ = ftruncate(file_.get(), written_) != 0;
     raise_file_error(path_, "be written", error);
   }

@@ -7,7 +7,7 @@ namespace cornu {
 
 namespace {
 
-// `write` takes what is left, and returns as write(2) does.
+// `write` is called with the remaining bytes, and returns like write(2).
 template <class F>
 bool repeat(std::span<const std::byte> bytes, F&& write) {
   while (!bytes.empty()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A POSIX file descriptor with an owner, and what is done with one.
+// Ownership of POSIX file descriptors, and operations on them.
 #pragma once
 
 #include <unistd.h>
@@ -11,7 +11,8 @@
 
 namespace cornu {
 
-// Closes the descriptor when it ends. A negative value stands for a file that couldn't be opened.
+// Closes the descriptor in its destructor. A negative value represents a file that couldn't be
+// opened.
 class FileDescriptor {
  public:
   FileDescriptor() = default;
@@ -27,17 +28,17 @@ class FileDescriptor {
 
   int get() const { return value_; }
   bool is_open() const { return value_ >= 0; }
-  // The caller's from now on.
+  // Transfers ownership to the caller.
   [[nodiscard]] int release() { return std::exchange(value_, -1); }
 
  private:
   int value_ = -1;
 };
 
-// Writes all bytes, however many calls that takes. False, with errno set, when the system refuses;
-// part of them may have been written.
+// Writes all bytes, with as many calls as needed. Returns false, with errno set, on failure; some
+// of the bytes may have been written.
 [[nodiscard]] bool write_all(int file, std::span<const std::byte> bytes);
-// The same over what is at `offset`.
+// The same, overwriting the bytes at `offset`.
 [[nodiscard]] bool write_all_at(int file, std::span<const std::byte> bytes, uint64_t offset);
 
 }  // namespace cornu

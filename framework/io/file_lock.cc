@@ -39,7 +39,7 @@ FileLock::~FileLock() {
   if (file_) unlink(path_.c_str());
 }
 
-// Its last holder may have removed it while this one waited.
+// The previous holder may have removed the file while this one waited.
 bool FileLock::is_current() const {
   struct stat mine;
   struct stat there;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks between processes that die with their owner, however it dies.
+// Inter-process locks that are released when their owner dies, for any reason.
 #pragma once
 
 #include <filesystem>
@@ -9,13 +9,13 @@
 
 namespace cornu {
 
-// Holds the lock file `path` (flock), which it makes and removes. Threads of one process that make
-// locks of one path keep each other out, too.
+// Holds a lock on the file `path` (flock), which it creates and removes. Also excludes other
+// threads of the same process that lock the same path.
 class FileLock {
  public:
-  // Waits for the lock. Unavailable when the file can't be made or locked.
+  // Blocks until the lock is acquired. Throws Unavailable when the file can't be created or locked.
   explicit FileLock(const std::filesystem::path& path);
-  // Null when another process or thread holds it.
+  // Returns null when another process or thread holds the lock.
   static std::unique_ptr<FileLock> try_lock(const std::filesystem::path& path);
   ~FileLock();
   FileLock(const FileLock&) = delete;
@@ -27,7 +27,7 @@ class FileLock {
   bool is_current() const;
 
   std::filesystem::path path_;
-  std::unique_ptr<FileDescriptor> file_;  // null: not locked
+  std::unique_ptr<FileDescriptor> file_;  // null if not locked
 };
 
 }  // namespace cornu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regular files, read from their beginning. (Not mapped into memory: a file that is shortened while
-// it is mapped ends the process.)
+// Reads regular files sequentially. (They aren't memory-mapped, since truncating a mapped file
+// kills the process.)
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,19 @@ namespace cornu {
 
 class FileReader {
  public:
-  // NotFound when there is no such file, other kinds (raise_file_error) when it can't be opened;
-  // InvalidArgument when it isn't a regular file.
+  // Throws NotFound when the file doesn't exist, other errors (raise_file_error) when it can't be
+  // opened, and InvalidArgument when it isn't a regular file.
   explicit FileReader(const std::filesystem::path& path);
 
   size_t size() const { return size_; }  // when it was opened
 
-  // Fills `out` with the next bytes. DataLoss when there are no more, because the file was
-  // shortened meanwhile, or can't be read.
+  // Fills `out` with the next bytes. Throws DataLoss when there aren't enough, because the file was
+  // truncated in the meantime, or when it can't be read.
   void read(std::span<std::byte> out);
-  // Reads what comes next into `out` and returns how many bytes: 0 at the end only, where `out` has
-  // room. DataLoss when the file can't be read.
+  // Reads up to out.size() bytes and returns their number: 0 only at the end, unless `out` is
+  // empty. Throws DataLoss when the file can't be read.
   size_t read_some(std::span<std::byte> out);
-  // The next byte to be read is that at `offset`.
+  // Makes the byte at `offset` the next one to be read.
   void seek(uint64_t offset);
 
  private:
@@ -37,7 +37,8 @@ class FileReader {
   size_t size_ = 0;
 };
 
-// A whole file in memory. Errors as FileReader's; ResourceExhausted when there is no room for it.
+// Reads a whole file into memory. Throws the same errors as FileReader; ResourceExhausted when
+// there isn't enough memory.
 std::shared_ptr<Buffer> read_whole_file(const std::filesystem::path& path);
 
 }  // namespace cornu

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether this is a build for fuzzing (tests/fuzz), which no one ships.
+// Whether this is a build for fuzzing (tests/fuzz), which isn't for release.
 #pragma once
 
 namespace cornu {
 
-// Checksums keep a fuzzer from what lies after them: its builds don't look at them.
+// Checksums keep a fuzzer from reaching the code after them, so fuzzing builds ignore them.
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
 inline constexpr bool kChecksumsMatter = false;
 #else

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kPieceBytes = size_t{1} << 20;
 
-// What a finished file's hash must be, or nothing.
+// The expected hash of a finished file, if any.
 struct Expected {
   std::string digest;
   HashAlgorithm algorithm;
@@ -50,7 +50,7 @@ std::optional<Expected> expected_hash(const std::string& fname, const GetFileOpt
   return Expected{lower_case(options.file_hash), md5 ? HashAlgorithm::Md5 : HashAlgorithm::Sha256};
 }
 
-// A name below the folder, lest a list of files from elsewhere writes over others.
+// The name must be below the folder, so that a list of files from elsewhere can't overwrite others.
 void check_name(const std::string& fname) {
   const fs::path path = fname;
   bool inside = path.is_relative() && path.has_filename() && fname.find('\0') == std::string::npos;
@@ -62,7 +62,7 @@ void check_name(const std::string& fname) {
       printable(fname));
 }
 
-// Unpacks gzip data into `to`.
+// Decompresses gzip data into `to`.
 void unpack(const fs::path& from, const fs::path& to, int64_t most_bytes) {
   const auto packed = read_whole_file(from);
   GzipReader reader(std::span(packed->data(), packed->bytes()), from.string());
@@ -88,7 +88,7 @@ void check_hash(const fs::path& path, const std::optional<Expected>& expected,
                   digest);
 }
 
-// The name that a finished file is written under before it gets its own.
+// The temporary name of a finished file before it is renamed.
 fs::path beside(const fs::path& target, const std::string& ending) {
   fs::path path = target;
   path += ending;
@@ -101,8 +101,7 @@ void publish(const fs::path& finished, const fs::path& target) {
   fs::rename(finished, target);
 }
 
-// What a download from `url` has brought so far. Mirrors may hold differently packed files, so that
-// each has a part of its own.
+// The partial download from `url`. Mirrors may compress the file differently, so each has its own.
 fs::path part_of(const fs::path& target, const std::string& url) {
   return beside(target, fmt::format(".{:08x}.part", std::hash<std::string>{}(url)&0xffffffffu));
 }
@@ -136,9 +135,9 @@ void fetch(const std::string& url, const fs::path& target, const GetFileOptions&
     } catch (const Error& error) {
       fs::remove(beside(target, ".unpacked"));
       const bool empty = fs::file_size(part, ignored) == 0 && !ignored;
-      // Only what broke off is worth keeping.
+      // Only an interrupted download is worth keeping.
       if (empty || error.code() != StatusCode::Unavailable) remove_part(part);
-      // The part may have been the beginning of another file: once more, from the start.
+      // The part may have been the beginning of a different file: try once more, from the start.
       if (!continues || error.code() != StatusCode::DataLoss) throw;
     }
   }
@@ -186,7 +185,7 @@ fs::path find_or_fetch(const std::string& fname, const GetFileOptions& options) 
 
   fs::create_directories(target.parent_path());
   const FileLock lock(beside(target, ".lock"));
-  // Another process may have got it in the meantime.
+  // Another process may have downloaded it in the meantime.
   if (!options.force_download && is_there(target, expected)) return target;
 
   std::vector<std::pair<StatusCode, std::string>> errors;

@@ -12,7 +12,7 @@
 namespace cornu {
 namespace {
 
-constexpr int kGzipOnly = 15 + 16;  // the largest window, gzip headers only
+constexpr int kGzipOnly = 15 + 16;  // the largest window, only gzip headers
 
 uInt clamp(size_t bytes) {
   return static_cast<uInt>(std::min<size_t>(bytes, std::numeric_limits<uInt>::max()));
@@ -106,7 +106,7 @@ size_t GzipReader::read(std::span<std::byte> out) {
     filled += produced;
     if (result == Z_STREAM_END) {
       start_next_member();
-    } else if (result == Z_BUF_ERROR) {  // no progress is possible: there is no input left
+    } else if (result == Z_BUF_ERROR) {  // no progress is possible: the input is exhausted
       damaged("gzip data is cut off");
     } else if (result == Z_MEM_ERROR) {
       raise<ResourceExhausted>("{}: no memory for unpacking.", state.name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gzip data (RFC 1952): read piece by piece, and written whole; and small pieces of zlib data
-// (RFC 1950), read at once.
+// Gzip data (RFC 1952), read incrementally and written as a whole; and zlib data (RFC 1950), read
+// as a whole.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,17 @@
 
 namespace cornu {
 
-// Deflate can't shrink anything more than this many times, so `compressed bytes * kMostInflation`
-// bounds what a gzip file may unpack to.
+// The maximum compression ratio of deflate: `compressed bytes * kMostInflation` is an upper bound
+// for the uncompressed size of a gzip file.
 inline constexpr size_t kMostInflation = 1032;
 
-// Does it begin as gzip does?
+// Whether `bytes` begin with the gzip magic number.
 bool is_gzip(std::span<const std::byte> bytes);
 
-// `bytes` as gzip data, without a name or a time: the same bytes give the same data.
+// Compresses `bytes` to gzip data without a name or time, so the result is reproducible.
 std::string gzip(std::string_view bytes);
 
-// Unpacks gzip data that lies in memory (one member or several, one after another). Checks the
-// checksums that the data carries.
+// Decompresses gzip data in memory (one or more members), verifying its checksums.
 class GzipReader {
  public:
   // `name` is for error messages. `compressed` must outlive the reader.
@@ -31,12 +30,12 @@ class GzipReader {
   GzipReader(const GzipReader&) = delete;
   GzipReader& operator=(const GzipReader&) = delete;
 
-  // Unpacks the next bytes into `out` and returns how many: fewer than asked for only at the end.
-  // DataLoss, with the byte offset in the file, when the data is damaged, cut off, or followed by
-  // something else.
+  // Decompresses the next bytes into `out` and returns their number: fewer than requested only at
+  // the end. Throws DataLoss, with the byte offset in the file, when the data is damaged,
+  // truncated, or followed by other data.
   size_t read(std::span<std::byte> out);
 
-  size_t unpacked_bytes() const;  // read so far
+  size_t unpacked_bytes() const;  // bytes returned so far
 
  private:
   struct State;
@@ -45,8 +44,8 @@ class GzipReader {
   std::unique_ptr<State> state_;
 };
 
-// Unpacks zlib data into `out` and returns how many bytes that were. DataLoss, naming `what`, when
-// the data is damaged, cut off, or has more bytes.
+// Decompresses zlib data into `out` and returns the number of bytes. Throws DataLoss, naming
+// `what`, when the data is damaged, truncated, or larger than `out`.
 size_t unpack_zlib(std::span<const std::byte> compressed, std::span<std::byte> out,
                    std::string_view what);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Digests of files and memory.
+// Hashes of files and memory.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,17 @@ struct evp_md_ctx_st;  // OpenSSL's EVP_MD_CTX
 namespace cornu {
 
 enum class HashAlgorithm {
-  Md5,  // for data sets that publish nothing better; guards against damage, not against malice
+  Md5,  // for data sets that publish nothing better; detects damage, not manipulation
   Sha256,
 };
 
-// A digest of bytes that come piece by piece. OpenSSL's libcrypto computes it.
+// Computes a hash incrementally, using OpenSSL's libcrypto.
 class Hasher {
  public:
   explicit Hasher(HashAlgorithm algorithm);
 
   void update(std::span<const std::byte> bytes);
-  // The digest in lower-case hexadecimal digits. Ends the hasher.
+  // The hash in lowercase hexadecimal. Must be the last call.
   std::string hex_digest();
 
  private:
@@ -31,7 +31,7 @@ class Hasher {
 };
 
 std::string hash_of(std::span<const std::byte> bytes, HashAlgorithm algorithm);
-// NotFound when the file can't be read.
+// Throws NotFound when the file can't be read.
 std::string hash_of_file(const std::filesystem::path& path, HashAlgorithm algorithm);
 
 }  // namespace cornu

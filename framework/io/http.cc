@@ -21,7 +21,7 @@ size_t add_to_body(char* data, size_t size, size_t count, void* user) {
   return size * count;
 }
 
-// A GET where there is nothing to post.
+// A GET request if there is nothing to post.
 HttpAnswer ask(const std::string& url, const HttpPost* post, const HttpOptions& options) {
   HttpAnswer answer;
   HttpBody body{answer.body, static_cast<size_t>(options.most_bytes)};
@@ -35,7 +35,7 @@ HttpAnswer ask(const std::string& url, const HttpPost* post, const HttpOptions& 
   if (!options.through_proxy) curl.set(CURLOPT_NOPROXY, "*");
   if (post) {
     curl.add_header("Content-Type: " + post->content_type);
-    curl.add_header("Expect:");  // no question whether the body is wanted
+    curl.add_header("Expect:");  // don't ask for permission to send the body
     curl.set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(post->body.size()));
     curl.set(CURLOPT_POSTFIELDS, post->body.c_str());
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asking a server over HTTP for something small.
+// HTTP requests with small responses.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@ namespace cornu {
 
 struct HttpOptions {
   std::vector<std::string> headers = {};  // "Name: value"
-  std::string ca_file = "";               // certificates to trust, in PEM; "": the system's
-  bool through_proxy = true;              // where the environment names one
+  std::string ca_file = "";               // PEM file of trusted certificates; "": the system's
+  bool through_proxy = true;              // if the environment defines one
   int64_t most_bytes = 64 << 20;
-  int64_t seconds = 30;  // for all of it
+  int64_t seconds = 30;  // timeout for the whole request
 };
 
 struct HttpAnswer {
@@ -21,9 +21,9 @@ struct HttpAnswer {
   std::string body;
 };
 
-// The server's answer, whatever its status, to a GET of `url` (http or https); redirections aren't
-// followed. Unavailable, with the reason, when there is none in time; ResourceExhausted when it has
-// more than most_bytes. Thread-safe.
+// Sends a GET request to `url` (http or https) and returns the response, whatever its status;
+// redirects aren't followed. Throws Unavailable, with the reason, when there is no response in
+// time; ResourceExhausted when it has more than most_bytes. Thread-safe.
 HttpAnswer http_get(const std::string& url, const HttpOptions& options = {});
 
 struct HttpPost {
@@ -31,7 +31,7 @@ struct HttpPost {
   std::string body;
 };
 
-// The same, of a POST.
+// The same for a POST request.
 HttpAnswer http_post(const std::string& url, const HttpPost& post, const HttpOptions& options = {});
 
 }  // namespace cornu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of libpng, whose errors are jumps. libpng's header stays out of this one.
+// Wraps calls of libpng, which reports errors with longjmp. Avoids including libpng's header here.
 #pragma once
 
 #include "framework/core/threads.h"
@@ -8,17 +8,17 @@ struct png_struct_def;
 
 namespace cornu {
 
-// What png_failed knows as the error pointer.
+// The error pointer that png_failed expects.
 struct PngErrors {
   char message[256] = "out of memory";
 };
 
-// The functions that libpng calls for errors and warnings.
+// Callbacks for libpng's errors and warnings.
 [[noreturn]] void png_failed(png_struct_def* png, const char* message);
 void png_warned(png_struct_def* png, const char* message);
 
-// Whether `body`, which calls libpng, came to its end. libpng jumps out of it: it holds nothing
-// with a destructor.
+// Returns whether `body`, which calls libpng, completed. libpng may jump out of it, so it must not
+// hold objects with destructors.
 bool run_png(png_struct_def* png, FunctionRef<void()> body);
 
 }  // namespace cornu

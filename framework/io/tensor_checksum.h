@@ -7,8 +7,8 @@
 
 namespace cornu {
 
-// A checksum of a tensor's values, for telling tensors of one type and shape apart: "crc32c
-// 1f09ab3e". Copies nothing of what is on the host.
+// A checksum of a tensor's values, to distinguish tensors of the same type and shape: "crc32c
+// 1f09ab3e". Doesn't copy data that is on the host.
 std::string checksum_of_values(const Tensor& tensor);
 
 }  // namespace cornu

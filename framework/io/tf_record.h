@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How TFRecord files, and TensorBoard's files of events, hold a record: its length (8 bytes, the
-// lowest first), the length's masked crc32c (4), the record's bytes, and their masked crc32c (4).
+// The framing of records in TFRecord files and TensorBoard's event files: the length (8 bytes,
+// little-endian), the length's masked crc32c (4), the record's bytes, and their masked crc32c (4).
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace cornu {
 inline constexpr size_t kTfRecordHeader = 12;  // bytes
 inline constexpr size_t kTfRecordFooter = 4;
 
-// What stands before and after a record's bytes.
+// The bytes before and after a record.
 std::string tf_record_header(uint64_t length);
 std::string tf_record_footer(std::string_view record);
 

@@ -16,8 +16,8 @@
 namespace cornu {
 namespace {
 
-constexpr uint32_t kWide = 0xFFFFFFFF;  // the number is in the fields of zip64
-// Deflate may make what can't be compressed a little larger: it still fits below kWide.
+constexpr uint32_t kWide = 0xFFFFFFFF;  // the value is in the zip64 fields
+// Deflate may slightly enlarge incompressible data, which must still fit below kWide.
 constexpr uint64_t kMostNarrow = 0xF0000000;
 constexpr uint16_t kFirstDay = 1 << 5 | 1;  // 1980-01-01
 constexpr uint16_t kVersion = 20, kWideVersion = 45;
@@ -110,7 +110,7 @@ void ZipWriter::add(const std::string& name, Pieces pieces, bool compress) {
     write_deflated(pieces, entry);
   } else {
     for (auto piece : pieces) {
-      // In parts that stay in the cache between being summed and being written.
+      // In blocks that stay in the CPU cache between computing the checksum and writing.
       for (; !piece.empty(); piece = piece.subspan(std::min(kZipPiece, piece.size()))) {
         const auto part = piece.first(std::min(kZipPiece, piece.size()));
         entry.crc = crc32(part, entry.crc);
@@ -128,7 +128,7 @@ void ZipWriter::add(const std::string& name, Pieces pieces, bool compress) {
 
 void ZipWriter::write_deflated(Pieces pieces, Entry& entry) {
   z_stream stream{};
-  constexpr int kRaw = -15;  // the largest window, neither header nor checksum
+  constexpr int kRaw = -15;  // the largest window, without header and checksum
   constexpr int kMemory = 8;
   check<ResourceExhausted>(deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kRaw, kMemory,
                                         Z_DEFAULT_STRATEGY) == Z_OK,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing zip archives (APPNOTE.TXT 6.3.10), piece by piece. Internal: io.
+// Writes zip archives (APPNOTE.TXT 6.3.10) incrementally. Internal to io.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace cornu {
 
-// Writes members one after another to a file that is empty. Members and archives of over 4 GiB have
-// the fields of zip64. Errors name `path`, as those of atomic_file.h.
+// Writes members one after another to an empty file. Members and archives larger than 4 GiB use the
+// zip64 fields. Errors name `path`, and are those of atomic_file.h.
 class ZipWriter {
  public:
   using Pieces = std::span<const std::span<const std::byte>>;
 
-  // Writes to `temporary`, of which errors say that it is `path`.
+  // Writes to the file `temporary`; errors refer to it as `path`.
   ZipWriter(std::string path, const std::string& temporary);
-  // The bytes of a member are the pieces' together.
+  // The member's contents are the concatenated pieces.
   void add(const std::string& name, Pieces pieces, bool compress);
-  void finish();  // once, after the last member
+  void finish();  // call once, after the last member
 
  private:
   struct Entry {

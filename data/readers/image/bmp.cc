@@ -10,7 +10,7 @@ namespace cornu::data {
 namespace {
 
 constexpr size_t kFileHeader = 14;
-constexpr uint64_t kOldHeader = 12;  // OS/2's, with sizes of 16 bits
+constexpr uint64_t kOldHeader = 12;  // OS/2's, with 16-bit sizes
 constexpr uint64_t kHeader = 40;
 
 class BmpDecoder {
@@ -34,7 +34,7 @@ class BmpDecoder {
     codecs::raise_broken(picture_, "BMP", what);
   }
 
-  // A little-endian number.
+  // Reads a little-endian number.
   uint64_t number(uint64_t at, size_t count) const {
     if (at + count > bytes_.size()) {
       broken(fmt::format("cut off at byte {}, in its header", bytes_.size()));
@@ -52,7 +52,7 @@ class BmpDecoder {
     const size_t size = old ? 2 : 4;
     width_ = number(kFileHeader + 4, size);
     height_ = number(kFileHeader + 4 + size, size);
-    if (!old && height_ > INT32_MAX) {  // negative: the first row is the upper one
+    if (!old && height_ > INT32_MAX) {  // negative: rows are stored top-down
       height_ = (uint64_t{1} << 32) - height_;
       downwards_ = true;
     }
@@ -65,7 +65,7 @@ class BmpDecoder {
 
   void check_kind(uint64_t compression) const {
     constexpr std::array kBits = {1, 4, 8, 24, 32};
-    constexpr uint64_t kMasks = 3;  // where the colors lie is said by masks
+    constexpr uint64_t kMasks = 3;  // color channels are defined by masks
     const bool usual_masks =
         compression == kMasks && bits_ == 32 && number(kFileHeader + 40, 4) == 0xff0000 &&
         number(kFileHeader + 44, 4) == 0xff00 && number(kFileHeader + 48, 4) == 0xff;

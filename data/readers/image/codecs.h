@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formats of pictures, each in a file of its own, and what they share.
+// Decoders for the image formats, each in its own file, and common functions.
 #pragma once
 
 #include <string>
@@ -16,29 +16,29 @@ struct Picture {
   const std::string& name;
 };
 
-// uint8 (height, width, channels) with the channels that are asked for, or others that
-// with_channels makes those of.
+// uint8 (height, width, channels), with the requested channels or others that with_channels can
+// convert.
 Tensor decode_jpeg(const Picture& picture);
 Tensor decode_png(const Picture& picture);
 Tensor decode_bmp(const Picture& picture);
-// (frames, height, width, 3), one frame unless all are wanted.
+// (frames, height, width, 3), a single frame unless all are requested.
 Tensor decode_gif(const Picture& picture);
 
-// Refuses sizes of 0, and more than max_pixels.
+// Rejects sizes of 0, and more than max_pixels.
 void check_size(const Picture& picture, uint64_t width, uint64_t height, uint64_t frames = 1);
 
-// DataLoss: "name: not a whole PNG file: what".
+// Throws DataLoss: "name: not a whole PNG file: what".
 [[noreturn]] void raise_broken(const Picture& picture, const char* format, const std::string& what);
 
-// The same of a file that is too small for the size that it claims.
+// The same for a file that is too small for the size in its header.
 [[noreturn]] void raise_too_small(const Picture& picture, const char* format, uint64_t width,
                                   uint64_t height);
 
-// (…, channels) of an image with 1 to 4 channels; 0: as it is. Grey is 0.299 red + 0.587 green +
-// 0.114 blue, opacity 255 where there was none.
+// Converts an image with 1 to 4 channels to (…, channels); 0 keeps them. Gray is 0.299 red + 0.587
+// green + 0.114 blue; a new alpha channel is 255.
 Tensor with_channels(const Tensor& image, int64_t channels);
 
-// What ResizeImageOptions::interpolation may be.
+// The values of ResizeImageOptions::interpolation.
 const std::vector<std::string>& interpolations();
 
 }  // namespace cornu::data::codecs

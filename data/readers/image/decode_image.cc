@@ -37,7 +37,7 @@ void check_decode_options(const DecodeImageOptions& options) {
       options.dct_method);
 }
 
-// As Pillow rounds.
+// Rounds like Pillow.
 uint8_t grey_of(const uint8_t* color) {
   return static_cast<uint8_t>((color[0] * 19595 + color[1] * 38470 + color[2] * 7471 + 0x8000) >>
                               16);

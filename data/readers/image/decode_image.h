@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JPEG, PNG, BMP and GIF files as arrays of pixels, and back.
+// Decodes JPEG, PNG, BMP and GIF files, and encodes JPEG and PNG.
 #pragma once
 
 #include <cstddef>
@@ -12,44 +12,45 @@
 
 namespace cornu::data {
 
-// More pixels than this are refused unless an option allows them (Pillow's limit).
+// The default limit for the number of pixels (Pillow's).
 inline constexpr int64_t kMostPixels = 178'956'970;
 
 struct DecodeImageOptions {
-  // 1: grey, 3: red, green, blue, 4: with opacity; 0: what the file has (2: grey with opacity).
+  // 1: gray, 3: RGB, 4: RGBA; 0: as in the file (2: gray with alpha).
   int64_t channels = 0;
-  // GIFs are (frames, height, width, channels); otherwise their first frame alone is read.
+  // GIFs are returned as (frames, height, width, channels); if false, only their first frame is
+  // read.
   bool expand_animations = true;
-  // Of JPEGs: every 1, 2, 4 or 8 pixels of each axis become one, which is faster than resizing, but
-  // gives other pixels than that (tf.io.decode_jpeg's ratio).
+  // For JPEGs: downscales by 1, 2, 4 or 8 while decoding, which is faster than resizing but yields
+  // different pixels (tf.io.decode_jpeg's ratio).
   int64_t dct_scale = 1;
-  bool fancy_upscaling = true;              // colors of JPEGs are interpolated
+  bool fancy_upscaling = true;              // interpolate the chroma of JPEGs
   std::string dct_method = "INTEGER_FAST";  // TensorFlow's default, or "INTEGER_ACCURATE"
   int64_t max_pixels = kMostPixels;         // width * height (* frames)
 };
 
-// The picture in `file`, uint8 (height, width, channels), whatever of the formats it is in, with
-// the values that TensorFlow gives: 16 bits become their upper 8, transparent colors become an
-// opacity where that is asked for and are opaque where not, CMYK becomes red, green and blue.
-// Unlike there, BMPs and GIFs may be asked for in any number of channels, JPEGs with an opacity
-// (255), BMPs of 8 bits or less are given in the colors of their palette, and PNGs of fewer than 8
-// bits without opacities get 255 (TensorFlow: the largest number of as many bits).
+// Decodes an image in any of the formats to uint8 (height, width, channels), with TensorFlow's
+// values: 16-bit samples are reduced to their upper 8 bits, transparent colors get an alpha value
+// if requested and are opaque otherwise, CMYK is converted to RGB. Unlike in TensorFlow, BMPs and
+// GIFs can be decoded to any number of channels and JPEGs with alpha (255); BMPs of 8 bits or less
+// are returned in the colors of their palette; and the alpha added to PNGs of fewer than 8 bits is
+// 255 (TensorFlow: the maximum value for that number of bits).
 //
-// `name` is for messages. DataLoss for what isn't a whole well-formed picture: memory is taken once
-// a file is known to be able to hold what its header promises. ResourceExhausted for more than
-// max_pixels. Unimplemented for rare kinds of BMPs. InvalidArgument for options. Thread-safe.
-// Reference: tf.io.decode_image.
+// `name` is for messages. Throws DataLoss for anything but a complete well-formed image (memory is
+// allocated only once a file is known to be large enough for what its header promises);
+// ResourceExhausted for more than max_pixels; Unimplemented for rare kinds of BMPs; InvalidArgument
+// for invalid options. Thread-safe. Reference: tf.io.decode_image.
 Tensor decode_image(std::span<const std::byte> file, const DecodeImageOptions& options = {},
                     const std::string& name = "image");
 
 struct EncodeJpegOptions {
   int64_t quality = 95;  // 0 to 100
   bool progressive = false;
-  bool optimize_size = false;       // smaller, slower, the same pixels
-  bool chroma_downsampling = true;  // colors at half the resolution
+  bool optimize_size = false;       // smaller and slower, same pixels
+  bool chroma_downsampling = true;  // chroma at half the resolution
 };
 
-// `image`: uint8 (height, width, 1 or 3) of up to 65,500 pixels a side (tf.io.encode_jpeg).
+// `image`: uint8 (height, width, 1 or 3) with up to 65,500 pixels per side (tf.io.encode_jpeg).
 std::vector<std::byte> encode_jpeg(const Tensor& image, const EncodeJpegOptions& options = {});
 
 struct EncodePngOptions {

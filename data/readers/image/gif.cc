@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kNoColor = -1;
 
-// Draws frame after frame on one canvas, as TensorFlow does: what a frame leaves out, or marks as
-// transparent, stays what it was, black at first.
+// Draws one frame after another on the same canvas, like TensorFlow: pixels that a frame doesn't
+// cover, or marks as transparent, keep their values, initially black.
 class GifDecoder {
  public:
   explicit GifDecoder(const codecs::Picture& picture) : picture_(picture), left_(picture.bytes) {
@@ -63,8 +63,8 @@ class GifDecoder {
     if (status == GIF_ERROR) broken(gif_->Error);
   }
 
-  // A code of LZW, 12 bits of 4096, stands for 4096 pixels at most. A frame may be smaller than its
-  // canvas, so small canvases are taken as they are.
+  // An LZW code, up to 12 bits, encodes up to 4096 pixels. A frame may be smaller than its canvas,
+  // so small canvases are always accepted.
   void check_plausible(size_t width, size_t height) const {
     constexpr size_t kMostPixelsPerByte = 4096 * 8 / 12;
     constexpr size_t kSmallCanvas = 1 << 24;
@@ -73,7 +73,7 @@ class GifDecoder {
     codecs::raise_too_small(picture_, "GIF", width, height);
   }
 
-  // Draws the next frame; false at the end of the file.
+  // Draws the next frame; returns false at the end of the file.
   bool read_frame() {
     for (;;) {
       GifRecordType type = UNDEFINED_RECORD_TYPE;
@@ -114,7 +114,7 @@ class GifDecoder {
                            inside ? "it has no palette" : "a frame lies outside of the picture");
     }
     std::vector<GifPixelType> line(static_cast<size_t>(frame.Width));
-    // Interlaced rows come in four passes.
+    // Interlaced rows are stored in four passes.
     constexpr int kStart[] = {0, 4, 2, 1};
     constexpr int kStep[] = {8, 8, 4, 2};
     for (int pass = 0; pass < (frame.Interlace ? 4 : 1); ++pass) {

@@ -49,7 +49,7 @@ std::string format_of(const std::filesystem::path& path, const SaveImageOptions&
 Tensor load_img(const std::filesystem::path& path, const LoadImageOptions& options) {
   const int64_t channels = channels_of(options.color_mode);
   const auto file = read_whole_file(path);
-  // Grey is made of colors, as Pillow does, rather than taken from the file.
+  // Gray is computed from colors, like in Pillow, rather than taken from the file.
   const Tensor decoded = decode_image({file->data(), file->bytes()},
                                       {.expand_animations = false,
                                        .dct_method = "INTEGER_ACCURATE",
@@ -98,8 +98,7 @@ Tensor array_to_img(const Tensor& array, const ArrayToImageOptions& options) {
   const auto to = image.mutable_data<uint8_t>();
   for (size_t i = 0; i < from.size(); ++i) {
     const float value = (from[i] - zero) / range * unit;
-    to[i] =
-        value >= 0 ? static_cast<uint8_t>(std::min(value, 255.0f)) : uint8_t{0};  // not a number: 0
+    to[i] = value >= 0 ? static_cast<uint8_t>(std::min(value, 255.0f)) : uint8_t{0};  // NaN: 0
   }
   return image;
 }

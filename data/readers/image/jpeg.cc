@@ -5,7 +5,7 @@
 #include <memory>
 
 #include <jpeglib.h>
-// after it
+// after jpeglib.h
 #include <jerror.h>
 
 #include "data/readers/image/codecs.h"
@@ -14,8 +14,8 @@
 namespace cornu::data {
 namespace {
 
-// What libjpeg calls where it can't go on. It jumps back, so no frame between that holds anything
-// with a destructor.
+// Called by libjpeg on fatal errors. It jumps back with longjmp, so no frame in between may hold
+// objects with destructors.
 struct JpegErrors {
   jpeg_error_mgr base = {};
   jmp_buf place;
@@ -30,14 +30,14 @@ struct JpegErrors {
     };
     base.emit_message = [](j_common_ptr info, int level) {
       if (level >= 0) return;
-      // Other warnings are about data that decoders put up with.
+      // Other warnings concern data that decoders tolerate.
       if (info->err->msg_code == JWRN_JPEG_EOF) info->err->error_exit(info);
       ++info->err->num_warnings;
     };
     base.output_message = [](j_common_ptr) {};
   }
 
-  // Whether `body`, which calls libjpeg, came to its end.
+  // Returns whether `body`, which calls libjpeg, completed.
   [[gnu::noinline]] bool run(FunctionRef<void()> body) {
     if (setjmp(place) != 0) return false;
     body();
@@ -45,7 +45,7 @@ struct JpegErrors {
   }
 };
 
-// Small files can make libjpeg go over a large picture as often as they like.
+// A small file could make libjpeg process a large image any number of times.
 constexpr int kMostScans = 500;
 
 class JpegDecoder {
@@ -88,7 +88,7 @@ class JpegDecoder {
     jpeg_read_header(&info_, TRUE);
   }
 
-  // A block of 8 x 8 pixels takes at least one bit, unless it is coded arithmetically.
+  // A block of 8 x 8 pixels takes at least one bit, unless arithmetic coding is used.
   void check_plausible() const {
     constexpr uint64_t kMostPixelsPerByte = 8 * 64;
     const uint64_t pixels = uint64_t{info_.image_width} * info_.image_height;
@@ -114,10 +114,10 @@ class JpegDecoder {
       JSAMPROW row = pixels + info_.output_scanline * stride;
       jpeg_read_scanlines(&info_, &row, 1);
     }
-    // What may follow the last row doesn't matter.
+    // Data after the last row is ignored.
   }
 
-  // Adobe writes inks inverted.
+  // Adobe stores inverted CMYK values.
   Tensor to_rgb(const Tensor& inks) const {
     Tensor image = Tensor::empty({inks.dim(0), inks.dim(1), 3}, DType::UInt8);
     const auto from = inks.data<uint8_t>();

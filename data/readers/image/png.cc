@@ -12,7 +12,7 @@
 namespace cornu::data {
 namespace {
 
-// The weights of TensorFlow's grey; blue has the rest.
+// The weights of TensorFlow's grayscale conversion; blue has the rest.
 constexpr double kRedShare = 0.299;
 constexpr double kGreenShare = 0.587;
 
@@ -69,14 +69,14 @@ class PngDecoder {
     png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
     if constexpr (!kChecksumsMatter) {
       png_set_crc_action(png_, PNG_CRC_QUIET_USE, PNG_CRC_QUIET_USE);
-#ifdef PNG_IGNORE_ADLER32  // libpng 1.6.48 has it where it is built to
+#ifdef PNG_IGNORE_ADLER32  // in libpng 1.6.48, if enabled in its build
       png_set_option(png_, PNG_IGNORE_ADLER32, PNG_OPTION_ON);
 #endif
     }
     png_read_info(png_, info_);
   }
 
-  // Has libpng turn whatever the file holds into 8 bits a channel. Returns how many channels.
+  // Makes libpng convert any file to 8 bits per channel. Returns the number of channels.
   int64_t configure() {
     const auto type = png_get_color_type(png_, info_);
     const bool marks = png_get_valid(png_, info_, PNG_INFO_tRNS) != 0;  // transparent colors

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resizing by Pillow's definition, to the last bit: weights of 22 fractional bits, rounded to bytes
-// after each axis; rows first, but columns where the height shrinks by more than twice as many
+// Resizes exactly like Pillow: weights have 22 fractional bits, and results are rounded to bytes
+// after each axis. Rows are resized first, unless the height shrinks by more than twice as many
 // pixels as the width (since Pillow 13).
 #include <algorithm>
 #include <cmath>
@@ -50,7 +50,7 @@ struct FixedTaps {
   std::vector<int32_t> weights;
 };
 
-// Of an axis of `in` pixels, of which those from `begin` to `end` become `out`.
+// The taps for an axis of `in` pixels, of which those from `begin` to `end` become `out`.
 std::vector<FixedTaps> fixed_taps(const PillowFilter& filter, int64_t in, int64_t begin,
                                   int64_t end, int64_t out) {
   const double scale = static_cast<double>(end - begin) / static_cast<double>(out);
@@ -77,7 +77,7 @@ std::vector<FixedTaps> fixed_taps(const PillowFilter& filter, int64_t in, int64_
   return taps;
 }
 
-// `lines` lines of pixels `step` elements apart, each line `line_step` after the one before.
+// `lines` lines of pixels, which are `step` elements apart; the lines are `line_step` apart.
 struct Axis {
   const uint8_t* from;
   uint8_t* to;
@@ -102,7 +102,7 @@ void resize_axis(const Axis& axis, const std::vector<FixedTaps>& taps) {
   }
 }
 
-// Each row of (height, width, channels), or each column.
+// Resizes each row of (height, width, channels), or each column.
 Tensor resized_across(const Tensor& image, int64_t width, const std::vector<FixedTaps>& taps) {
   const int64_t channels = image.dim(2);
   Tensor result = Tensor::empty({image.dim(0), width, channels}, DType::UInt8);
@@ -130,7 +130,7 @@ Tensor filtered(const Tensor& image, std::pair<int64_t, int64_t> size, const Pil
   const auto [height, width] = size;
   const auto across = fixed_taps(filter, image.dim(1), box.left, box.right, width);
   const auto down = fixed_taps(filter, image.dim(0), box.top, box.bottom, height);
-  // An axis that stays is left alone.
+  // An axis that doesn't change is skipped.
   const bool is_as_wide = width == image.dim(1) && box.left == 0 && box.right == width;
   const bool is_as_high = height == image.dim(0) && box.top == 0 && box.bottom == height;
   const int64_t fewer_rows = image.dim(0) - height;
@@ -162,7 +162,8 @@ Tensor picked(const Tensor& image, std::pair<int64_t, int64_t> size, const Pixel
   return result;
 }
 
-// Colors are averaged as much as they are seen: multiplied by their opacity, and divided after.
+// Premultiplies colors by alpha so that they are averaged in proportion to it, or divides them
+// again.
 Tensor with_opacity_in_colors(const Tensor& image, bool multiply) {
   Tensor result = Tensor::empty(image.shape(), DType::UInt8);
   const auto from = image.data<uint8_t>();

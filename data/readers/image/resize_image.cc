@@ -13,8 +13,8 @@
 namespace cornu::data {
 namespace {
 
-// Which pixels of an axis count how much in each pixel of the result: `width` weights each, those
-// at the end 0 where fewer count.
+// The input pixels of an axis that contribute to each output pixel, and their weights: `width`
+// weights per output pixel, padded with 0 at the end.
 struct Taps {
   int64_t width = 1;
   std::vector<int64_t> first;
@@ -128,7 +128,7 @@ class TapsBuilder {
 
   Taps bicubic() const {
     return collect([&](int64_t i) {
-      // TensorFlow takes the weights from a table of 1024 places between two pixels.
+      // TensorFlow takes the weights from a table with 1024 entries between two pixels.
       constexpr float kTable = 1024;
       const float at = center(i) - 0.5f;
       const float floor = std::floor(at);
@@ -171,15 +171,15 @@ class TapsBuilder {
 // A part of an image.
 template <class T>
 struct ImagePart {
-  const T* pixels;  // of its upper left corner
+  const T* pixels;  // the upper left corner
   int64_t height;
   int64_t width;
-  int64_t stride;  // elements from row to row
+  int64_t stride;  // elements between consecutive rows
 };
 
-// One row at the new width, pixel by pixel; kChannels and kWidth (taps.width) 0: any number. Reads
-// and writes as if a pixel had kLanes values: `row` goes on for as many after its end, and so does
-// `to`.
+// Computes a row at the new width, pixel by pixel; kChannels and kWidth (taps.width) are 0 for any
+// number. Reads and writes as if a pixel had kLanes values, so both `row` and `to` must have that
+// many extra elements at the end.
 template <int kChannels, int kWidth = 0>
 void sum_columns(const float* row, const Taps& taps, int64_t channels, float* to) {
   constexpr int64_t kLanes = kChannels == 0 ? 1 : kChannels == 3 ? 4 : kChannels;
@@ -202,7 +202,7 @@ void sum_columns(const float* row, const Taps& taps, int64_t channels, float* to
 
 constexpr size_t kMostLanes = 4;
 
-// `to`: the first row of the result, `to_stride` elements from row to row.
+// `to`: the first row of the result; consecutive rows are `to_stride` elements apart.
 template <class T>
 void resize_part(const ImagePart<T>& part, int64_t channels, const Taps& down, const Taps& across,
                  float* to, int64_t to_stride) {
@@ -219,7 +219,7 @@ void resize_part(const ImagePart<T>& part, int64_t channels, const Taps& down, c
   for (const int64_t first : down.first) {
     codecs::weigh_rows(part.pixels + first * part.stride, part.stride, down.width, weights, in_size,
                        in_row.data());
-    // A row that another one follows may be written over its end.
+    // Writing past the end of a row is fine if another row follows it.
     const bool last = weights + down.width == down.weights.data() + down.weights.size();
     float* whole = last || to_stride != out_size ? out_row.data() : to;
     sum(in_row.data(), across, channels, whole);
@@ -229,14 +229,15 @@ void resize_part(const ImagePart<T>& part, int64_t channels, const Taps& down, c
   }
 }
 
-// What the first of two sides has to be for the ratio of two others, cut as TensorFlow does.
+// The first side when its ratio to the second must be that of the others, truncated like in
+// TensorFlow.
 int64_t side_in_ratio(int64_t side, int64_t target, int64_t target_side) {
   return static_cast<int64_t>(static_cast<float>(side * target) / static_cast<float>(target_side));
 }
 
-// Where the picture goes in the result, and what of it is taken.
+// The region of the source image and its destination in the result.
 struct Placement {
-  int64_t top = 0, left = 0, height = 0, width = 0;              // taken
+  int64_t top = 0, left = 0, height = 0, width = 0;              // in the source image
   int64_t to_top = 0, to_left = 0, to_height = 0, to_width = 0;  // in the result
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures of one size, made on the host for input pipelines.
+// Resizes images on the host, for input pipelines.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,26 @@
 namespace cornu::data {
 
 struct ResizeImageOptions {
-  // "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian" or "mitchellcubic".
+  // Or "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian" or "mitchellcubic".
   std::string interpolation = "bilinear";
-  bool crop_to_aspect_ratio = false;  // the largest part in the middle that has the shape of `size`
-  bool pad_to_aspect_ratio = false;   // the whole picture, with black beside it
+  bool crop_to_aspect_ratio = false;  // crop to the largest centered part with the aspect ratio of
+                                      // `size`
+  bool pad_to_aspect_ratio = false;   // keep the whole image and pad it with black
 };
 
-// `image`, uint8 or float32 (height, width, channels), as float32 (size.first, size.second,
+// Resizes `image`, uint8 or float32 (height, width, channels), to float32 (size.first, size.second,
 // channels), with the values of tf.image.resize (half-pixel centers, no antialiasing),
-// keras.preprocessing.image.smart_resize and tf.image.resize_with_pad. Runs on the calling thread
-// alone. InvalidArgument for an unknown interpolation, both ratios, sizes below 1 and other images.
+// keras.preprocessing.image.smart_resize and tf.image.resize_with_pad. Runs only on the calling
+// thread. Throws InvalidArgument for an unknown interpolation, for both aspect ratio options
+// together, for sizes below 1 and for other images.
 //
 // ops::image::resize is for models: it has gradients and takes batches, on any device.
 Tensor resize_image(const Tensor& image, std::pair<int64_t, int64_t> size,
                     const ResizeImageOptions& options = {});
 
-// uint8 (height, width, channels) in other sizes as Pillow's Image.resize gives them, which
-// averages over what becomes one pixel: "nearest", "box", "bilinear", "hamming", "bicubic" or
-// "lanczos". `box`: the part that is seen (left, top, right, bottom); its surroundings count at its
-// borders.
+// Resizes uint8 (height, width, channels) like Pillow's Image.resize, which averages over the area
+// of each output pixel: "nearest", "box", "bilinear", "hamming", "bicubic" or "lanczos". `box` is
+// the source region (left, top, right, bottom); pixels around it contribute at its borders.
 struct PixelBox {
   int64_t left = 0;
   int64_t top = 0;

@@ -15,7 +15,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// As many values as `d` has lanes.
+// Loads as many values as `d` has lanes.
 template <class D>
 HWY_INLINE hn::Vec<D> load_floats(D d, const float* from) {
   return hn::LoadU(d, from);
