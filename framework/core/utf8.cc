@@ -18,14 +18,16 @@ struct Piece {
   bool whole = false;
 };
 
-// The character that a text begins with; or the longest part of one that ends early, which
-// becomes one U+FFFD (Unicode 3.9: table 3-7 and "U+FFFD substitution of maximal subparts").
+// The first character of a text; or the longest valid part of a truncated one, which becomes a
+// single U+FFFD (Unicode 3.9: table 3-7 and "U+FFFD substitution of maximal subparts").
 Piece first_piece(std::string_view text) {
   const auto first = static_cast<unsigned char>(text.front());
   if (first < 0x80) return {1, true};
   if (first < 0xC2 || first > 0xF4) return {1, false};
   const size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  unsigned least = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;  // of the second byte
+  unsigned least = first == 0xE0   ? 0xA0
+                   : first == 0xF0 ? 0x90
+                                   : 0x80;  // minimum of the second byte
   unsigned most = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
   for (size_t i = 1; i < size; ++i) {
     const unsigned byte = i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
@@ -36,7 +38,7 @@ Piece first_piece(std::string_view text) {
   return {size, true};
 }
 
-// The next character, which is taken away.
+// Removes and returns the next character.
 char32_t take(std::string_view& text) {
   const auto [length, whole] = first_piece(text);
   const std::string_view bytes = text.substr(0, length);
@@ -59,7 +61,7 @@ void put(std::string& text, char32_t value) {
   for (int i = more; i-- > 0;) text += static_cast<char>(0x80u | (value >> (6 * i) & 0x3Fu));
 }
 
-// Letters of all languages, whatever the program's locale is.
+// Letters of all languages, regardless of the program's locale.
 locale_t unicode() {
   static const locale_t locale = [] {
     for (const char* name : {"C.UTF-8", "C.utf8", "en_US.UTF-8"}) {
