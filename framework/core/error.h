@@ -31,7 +31,7 @@ enum class StatusCode {
 
 const char* to_string(StatusCode code);
 
-// Base of all errors Cornu throws. `what()` is the message alone; `code()` its kind.
+// Base class of all errors that Cornu throws. `what()` is the message alone, `code()` its kind.
 class Error : public std::exception {
  public:
   Error(StatusCode code, std::string message);
