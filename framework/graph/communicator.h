@@ -60,8 +60,8 @@ class CollectiveGroup {
   // Ends this rank's step: another rank that still makes a call in that step gets
   // FailedPrecondition. For groups whose ranks all end a step before the next one begins.
   virtual void end_step() {}
-  // Makes every waiting rank fail with Aborted, and every later call. When it returns, memory that
-  // this rank passed to start_all_reduce is no longer in use.
+  // Makes every waiting rank and every later call fail with Aborted. On return, memory that this
+  // rank passed to start_all_reduce is no longer in use.
   virtual void abort(const std::string& why) = 0;
 };
 
