@@ -55,7 +55,7 @@ Tensor stepped(const Tensor& x, const Tensor& other, double step) {
 }
 
 // The same for float16 numbers held in float32: from 2^-14 on, float16 neighbors are 2^13 float32
-// steps apart, below that 2^-24.
+// steps apart, below that they are 2^-24 apart.
 Tensor stepped_halves(const Tensor& x, const Tensor& other) {
   const Tensor up = other > x;
   const Tensor grows = logical_xor(up, x < 0);

@@ -71,7 +71,8 @@ Tensor loss_of(const std::vector<Tensor>& in, int64_t mask_index) {
   const int64_t batch = output.dim(0);
   const int64_t blank = mask_index < 0 ? mask_index + classes : mask_index;
   const Tensor lengths = cast(in[2], DType::Int32), steps = cast(in[3], DType::Int32);
-  // Negative labels are relative to the last class; entries beyond the length don't count.
+  // Negative labels don't count from the last class: they are made out of range. Labels beyond the
+  // length are ignored.
   const Tensor given = cast(in[0], DType::Int32);
   const Tensor counts = expand_dims(arange(given.dim(1)), 0) < expand_dims(lengths, 1);
   const Tensor labels = where(counts, where(given < 0, given - classes, given), blank);

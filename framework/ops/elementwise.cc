@@ -162,8 +162,8 @@ struct BinaryOp {
   BinaryRule rules[2];  // by operand; null: gradients stop here
 };
 
-// The exponent decreases by one; for an exponent of 0 it stays 0, so that the power is 1 even for a
-// base of 0.
+// The exponent decreases by one. For an exponent of 0 the power is constantly 1, even for a base of
+// 0, so the gradient is 0.
 Tensor power_base(const Binary& v) {
   return v.dy * (v.b * power(v.a, where(equal(v.b, 0), 1, v.b - 1)));
 }

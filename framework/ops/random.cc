@@ -253,8 +253,8 @@ T number_before(T x) {
   }
 }
 
-// The largest number of a floating-point dtype below `bound`, to which sums might otherwise be
-// rounded; at least `least`.
+// The largest number of a floating-point dtype that is less than `bound`, which sums may be rounded
+// to; at least `least`.
 double largest_below(double bound, double least, DType dtype) {
   return dispatch_dtype(dtype, [&](auto zero) -> double {
     using T = decltype(zero);

@@ -49,7 +49,7 @@ Tensor segment_reduce(const Tensor& data, const Tensor& ids, int64_t count,
 }
 
 // Equal extremes share the gradient, as in TensorFlow. For a product, it is the product of the
-// other factors: zeros are left out, unless there is a second one.
+// other factors: that of the non-zero ones, or 0 if another factor is 0.
 Gradients vjp_segment_reduce(const VjpContext& c) {
   const Tensor& ids = c.in(0);
   const Tensor& data = c.in(1);

@@ -266,7 +266,7 @@ Tensor slice(const Tensor& x, const std::vector<int64_t>& start_indices,
       sizes[i] = room <= 0 ? 0 : (room - 1) / steps[i] + 1;
     }
     if (sizes[i] == 0 || sizes[i] == 1)
-      steps[i] = std::min<int64_t>(steps[i], 1);  // no more are needed
+      steps[i] = std::min<int64_t>(steps[i], 1);  // no step is taken
   }
   return call<"slice">({x}, {{"begin", start_indices}, {"size", sizes}, {"strides", steps}});
 }
