@@ -17,8 +17,8 @@ void agree_on_order(StrategyImpl& strategy, const BatchSource& source) {
   std::vector<int64_t> furthest;
   for (const std::string& said : strategy.exchange("the order of a dataset", text.dump())) {
     const std::vector<int64_t> theirs = Json::parse(said).as_ints();
-    // These are for another dataset: comparing the workers' datasets reports that, or each has its
-    // own.
+    // The keys are another dataset's: the comparison of the workers' datasets reports that, or each
+    // worker has its own dataset.
     if (theirs.size() != own.size() || own.empty()) return;
     if (furthest.empty() || theirs.back() > furthest.back()) furthest = theirs;
   }
@@ -53,7 +53,7 @@ DistributedIterator DistributedDataset::iterator() const {
 
 namespace {
 
-// A worker's part of a step, whose replicas divide it anew.
+// A worker's part of a step, to be divided again by its replicas.
 Tensors joined(const std::vector<Batch>& parts, Tensors Batch::*member) {
   const Tensors& first = parts.front().*member;
   std::vector<Tensor> tensors;

@@ -29,7 +29,7 @@ class JobEnd {
   // States to remove at the end of the job. Any worker that announces the end of the job includes
   // them, so that a worker that is killed before removing them does so when it is restarted.
   void add(const ObsoleteStates& states);
-  // It is removed.
+  // Called when the states have been removed.
   void forget();
   Json to_json() const;
   static ObsoleteStates from_json(const Json& json);

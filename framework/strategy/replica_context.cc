@@ -67,9 +67,8 @@ Tensor by_share_of_examples(const Tensor& value) {
   if (replicas_in_sync() == 1) return value;
   const auto examples = static_cast<double>(current_replica()->examples);
   const Tensor all = sum_of_known(examples);
-  // Values computed from no examples may be NaN. Gradients must still flow back: the optimizer
-  // treats them as zeros. Every replica must read the sum, or else other replicas would lack this
-  // part.
+  // Values computed from no examples may be NaN. Gradients still flow back: zeros, supplied by the
+  // optimizer. Every replica reads the sum, since all replicas must have the same sums.
   const Tensor share = ops::cast(ops::divide_no_nan(Tensor::scalar(examples), all), value.dtype());
   if (examples == 0)
     return ops::where(Tensor::scalar(false), value, ops::zeros_like(value) * share);

@@ -211,7 +211,7 @@ distribute::PerReplica Strategy::run(const Function& step,
                              name(), replicas, arguments.size());
     });
   }
-  // Steps may be run outside of the scope, too.
+  // Steps may also run outside of the scope.
   const StrategyScope scope(impl_->is_default() ? nullptr : impl_);
   std::vector<std::vector<Tensors>> by_replica;
   for (size_t i = 0; i < replicas; ++i) by_replica.push_back(arguments.arguments(i));

@@ -233,7 +233,7 @@ class Strategy : public Handle<StrategyImpl> {
   distribute::DistributedDataset distribute_parts(std::shared_ptr<BatchSource> dataset) const;
 };
 
-// The strategy of the innermost scope on this thread; the default one outside of scopes.
+// The strategy of the innermost scope on this thread; the default strategy outside of scopes.
 Strategy get_strategy();
 bool has_strategy();  // whether inside a scope
 

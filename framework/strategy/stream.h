@@ -128,9 +128,9 @@ class Snapshots {
   }
   // Adds the state that the stream saved after `number` items. Null states aren't kept.
   void add(int64_t number, KeptPosition state);
-  // Nobody will ask for positions before this.
+  // Positions before this won't be requested anymore.
   void release(int64_t oldest);
-  // The position after `taken` items of a stream that can give those from `oldest` on again.
+  // The position after `taken` items of a stream that can return the items from `oldest` on again.
   Json position(int64_t taken, int64_t oldest) const;
 
  private:
