@@ -304,9 +304,8 @@ class Tensor {
     int64_t symbol_id = 0;
     std::shared_ptr<const Impl> mask;
     std::shared_ptr<const Impl> logits;
-    const char* activation = "";  // that `logits` belong to
-    std::shared_ptr<const Impl>
-        origin;  // the tensor from which this one differs only in mask, weakness or placement
+    const char* activation = "";         // that `logits` belong to
+    std::shared_ptr<const Impl> origin;  // same tensor but for mask, weakness or placement
     std::weak_ptr<void> variable;  // set when this is that variable's value, not computed from it
     mutable HostCopy host_copy;
   };

@@ -35,9 +35,7 @@ class Tensors {
   bool empty() const { return tensors_.empty(); }
   size_t size() const { return tensors_.size(); }
   bool has_names() const { return !names_.empty(); }
-  const std::vector<std::string>& names() const& {
-    return names_;
-  }  // empty when the tensors have no names
+  const std::vector<std::string>& names() const& { return names_; }  // empty without names
   std::vector<std::string> names() && { return std::move(names_); }
   const std::vector<Tensor>& list() const& { return tensors_; }
   std::vector<Tensor> list() && { return std::move(tensors_); }

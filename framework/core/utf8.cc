@@ -25,9 +25,7 @@ Piece first_piece(std::string_view text) {
   if (first < 0x80) return {1, true};
   if (first < 0xC2 || first > 0xF4) return {1, false};
   const size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  unsigned least = first == 0xE0   ? 0xA0
-                   : first == 0xF0 ? 0x90
-                                   : 0x80;  // minimum of the second byte
+  unsigned least = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;  // of the second byte
   unsigned most = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
   for (size_t i = 1; i < size; ++i) {
     const unsigned byte = i < text.size() ? static_cast<unsigned char>(text[i]) : 0;

@@ -20,7 +20,7 @@
 namespace cornu {
 namespace {
 
-// Number of traces of one function that causes a warning.
+// More traces of one function cause a warning.
 constexpr int64_t kManyTraces = 16;
 
 constexpr int kMaxCallDepth = 256;  // the stack has room for more

@@ -37,8 +37,7 @@ struct CompileReport {
   int64_t compiled_nodes = 0;    // after the backend's passes
   double tracing_seconds = 0;    // time in the body, including everything it calls
   double compiling_seconds = 0;  // time in the backend: passes, memory plan, kernels
-  size_t workspace_bytes =
-      0;  // memory for intermediate values; each concurrent run needs one such block
+  size_t workspace_bytes = 0;    // for intermediate values; one block per concurrent run
 };
 
 // One traced and compiled signature of a function. Callers keep it alive while they run it; several
@@ -168,8 +167,7 @@ void flatten_into(std::vector<Tensor>& out, const std::pair<A, B>& parts) {
 // The number of tensors that a callable takes: the smallest count from `kLeast` to 8 that it can be
 // called with; -1 if there is none.
 template <class F, size_t... kIndex>
-constexpr bool takes(
-    std::index_sequence<kIndex...>) {  // std::is_invocable gives longer error messages
+constexpr bool takes(std::index_sequence<kIndex...>) {  // std::is_invocable has longer errors
   return requires(F & f, const Tensor& x) { f(((void)kIndex, x)...); };
 }
 template <class F, int kLeast = 0>
@@ -290,8 +288,7 @@ Function function(F f, const FunctionOptions& options = {}) {
       return Function();
     }
   } else {
-    constexpr bool kOfList =
-        internal::OfList<F>;  // a concept in the assertion gives longer error messages
+    constexpr bool kOfList = internal::OfList<F>;  // a concept in an assertion has longer errors
     static_assert(kOfList,
                   "function(f): f must be callable with up to eight arguments of const Tensor&, or "
                   "take and return a std::vector<Tensor>. What isn't a tensor is captured: "

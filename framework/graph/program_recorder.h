@@ -12,12 +12,11 @@ namespace cornu {
 
 // An instruction of a compiled program: a kernel, or the copies at the end.
 struct ProgramInstruction {
-  std::string op = {};                  // "matmul_bias_act", "fused", "copy"
-  std::vector<std::string> parts = {};  // the ops that a fused instruction computes
-  std::vector<std::string> scopes =
-      {};             // the layers that these ops belong to: "model/dense", "gradients/model/dense"
-  int64_t bytes = 0;  // of its operands and results, each counted once
-  double flops = 0;   // of matrix products and convolutions; 0 if unknown
+  std::string op = {};                   // "matmul_bias_act", "fused", "copy"
+  std::vector<std::string> parts = {};   // the ops that a fused instruction computes
+  std::vector<std::string> scopes = {};  // layers of those: "model/dense", "gradients/model/dense"
+  int64_t bytes = 0;                     // of its operands and results, each counted once
+  double flops = 0;                      // of matrix products and convolutions; 0 if unknown
 };
 
 // The instructions that a backend has compiled a graph to.

@@ -115,9 +115,7 @@ class Seed {
 
   bool given() const { return value_ || key_.defined(); }
   bool is_key() const { return key_.defined(); }
-  bool is_generators() const {
-    return is_generators_;
-  }  // whether the key was drawn from a generator
+  bool is_generators() const { return is_generators_; }  // a key drawn by a generator
   // The key, uint32[2]. In traced code a seed number is a constant; without a seed, the key is
   // derived from one that the compiled function receives anew on each call.
   Tensor key() const;

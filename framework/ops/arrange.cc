@@ -21,8 +21,7 @@ using Ints = std::vector<int64_t>;
 Tensor roll_axis(const Tensor& x, int64_t shift, int64_t axis) {
   const int64_t size = x.dim(axis);
   if (size == 0) return x.strong();
-  const int64_t cut =
-      (size - shift % size) % size;  // index of the element that becomes the first one
+  const int64_t cut = (size - shift % size) % size;  // index of the new first element
   if (cut == 0) return x.strong();
   return concatenate({slice_axis(x, axis, cut), slice_axis(x, axis, 0, cut)}, axis);
 }

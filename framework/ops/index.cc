@@ -171,8 +171,7 @@ Tensor segment_sum(const Tensor& data, const Tensor& segment_ids, int64_t num_se
     return segment_sum(cast(data, DType::Int32), segment_ids, num_segments);
   }
   if (is_integer(segment_ids.dtype()) && size_of(segment_ids.dtype()) == 1) {
-    return segment_sum(data, cast(segment_ids, DType::Int64),
-                       num_segments);  // which can hold any number
+    return segment_sum(data, cast(segment_ids, DType::Int64), num_segments);  // holds any number
   }
   const Shape shape = Shape{num_segments}.concat(data.shape().slice(1));
   if (!shape.is_static() && is_open(data)) {

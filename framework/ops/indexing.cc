@@ -155,8 +155,7 @@ const OpDef& slice_as_far_op() {
                   Ints strides = attributes.get_ints("strides");
                   for (size_t i = 0; i < begins.size(); ++i) {
                     const int64_t size = shape[static_cast<int64_t>(i)];
-                    if (is_inferring_types() &&
-                        size == unknown_size()) {  // the size of the part is then unknown, too
+                    if (is_inferring_types() && size == unknown_size()) {  // so is the part's size
                       begins[i] = 0;
                       counts[i] = size;
                       strides[i] = 1;

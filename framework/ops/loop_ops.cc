@@ -262,8 +262,7 @@ struct LoopBodyParts {
   struct Assigned {
     Variable variable;
     VariablePart part;
-    std::optional<size_t>
-        carry;  // index in `carries`; nullopt if each iteration leaves the previous value
+    std::optional<size_t> carry;  // index in `carries`; nullopt if never changed
     bool differs;
   };
   std::vector<Assigned> assigned;

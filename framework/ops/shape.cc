@@ -265,8 +265,7 @@ Tensor slice(const Tensor& x, const std::vector<int64_t>& start_indices,
       const int64_t room = Checked(size, "slice") - start_indices[i];
       sizes[i] = room <= 0 ? 0 : (room - 1) / steps[i] + 1;
     }
-    if (sizes[i] == 0 || sizes[i] == 1)
-      steps[i] = std::min<int64_t>(steps[i], 1);  // no step is taken
+    if (sizes[i] == 0 || sizes[i] == 1) steps[i] = std::min<int64_t>(steps[i], 1);  // no steps
   }
   return call<"slice">({x}, {{"begin", start_indices}, {"size", sizes}, {"strides", steps}});
 }

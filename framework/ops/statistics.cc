@@ -165,8 +165,7 @@ Tensor running_products(const Tensor& x, int64_t axis) {
   whole[axis] = Checked(pairs, "cumprod") * 2;
   const Shape in_pairs = x.shape().slice(0, axis).concat({pairs, 2}).concat(whole.slice(axis + 1));
   const auto both = unstack(reshape(widened(x, 0, size % 2), in_pairs), axis + 1);
-  const Tensor ends =
-      running_products(both[0] * both[1], axis);  // the products up to the end of each pair
+  const Tensor ends = running_products(both[0] * both[1], axis);  // products up to each pair's end
   const Tensor others = widened(slice_axis(ends, axis, 0, pairs - 1), 1, 0) * both[0];
   return slice_axis(reshape(stack({others, ends}, axis + 1), whole), axis, 0, size);
 }

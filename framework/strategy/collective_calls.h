@@ -36,9 +36,8 @@ class CollectiveCalls {
   void abort(const std::string& why);
 
  private:
-  static constexpr int64_t kMost = 64;  // calls in progress at the same time
-  static constexpr int64_t kSmall =
-      256;  // number of elements up to which every rank reduces everything itself
+  static constexpr int64_t kMost = 64;    // calls in progress at the same time
+  static constexpr int64_t kSmall = 256;  // up to this many elements every rank reduces all itself
 
   struct Round {
     int64_t ticket = -1;

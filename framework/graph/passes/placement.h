@@ -53,10 +53,7 @@ struct Placement {
 // nothing reads the old value after that, and no later node throws for values of its inputs;
 // otherwise it is copied there at the end. `needs` is called once for each instruction, in order;
 // pairs that differ in size are ignored. Offsets in the block are multiples of `alignment`.
-enum class RefusedValues : uint8_t {
-  Throw,
-  AreNoted
-};  // with AreNoted, variables already written are poisoned
+enum class RefusedValues : uint8_t { Throw, AreNoted };  // AreNoted poisons written variables
 Placement place_values(Graph graph,
                        const std::function<KernelNeeds(const Placement::Instruction&)>& needs,
                        size_t alignment = 64, RefusedValues refused = RefusedValues::Throw);
