@@ -44,8 +44,7 @@ bool equal(const AttributeValue& a, const AttributeValue& b) {
                  using T = std::decay_t<decltype(typed)>;
                  if constexpr (std::is_same_v<T, Tensor>) {
                    return false;
-                 } else if constexpr (std::is_same_v<T, double>) {  // NaN equals NaN, -0 differs
-                                                                    // from 0
+                 } else if constexpr (std::is_same_v<T, double>) {  // NaN is NaN, -0 isn't 0
                    return std::bit_cast<uint64_t>(typed) ==
                           std::bit_cast<uint64_t>(std::get<double>(b));
                  } else {

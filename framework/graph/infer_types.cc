@@ -244,7 +244,7 @@ std::vector<TensorType> infer_types(
     std::optional<std::vector<TensorType>> types;
     try {
       types = open_where_different(output_types(given, sizes[0]), output_types(given, sizes[1]));
-    } catch (const Error&) {  // the first error is the one to report
+    } catch (const Error&) {  // NOLINT: the first error is the one to report
     }
     return types;
   };

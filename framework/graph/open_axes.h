@@ -15,8 +15,8 @@ inline constexpr std::array<int64_t, 2> kSubstituteSizes = {83, 89};
 // A size that also differs from these after division by 64 (as strides divide the size of an
 // image). Code that holds a limited number of elements may not accept it.
 inline constexpr int64_t kDistantSize = 179;
-// Alternatives when an axis is divided into a fixed number of parts, which the sizes above don't
-// allow: multiples of common numbers. The second pair is for windows longer than the first one.
+// Alternatives when these sizes don't work because an axis is split into parts of a fixed number of
+// rows: multiples of such numbers. The second pair is for windows longer than the first one.
 inline constexpr std::array<std::array<int64_t, 2>, 2> kMultipleSizes = {
     {{480, 960}, {15360, 30720}}};
 

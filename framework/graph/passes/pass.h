@@ -81,7 +81,7 @@ Graph prune_loops(const Graph& graph);
 
 // Turns sums of matrix products in a scan, one per iteration (the gradients of weights), into one
 // product over the rows of all iterations, after the scan; and sums of reductions of values that it
-// stacks anyway (the gradients of biases) into one reduction. Should be followed by simplify.
+// stacks anyway (the gradients of biases) into one reduction. The next step of simplify.
 Graph batch_loop_sums(Graph graph);
 
 // Turns a sum of parts of one tensor, each padded with zeros to the whole (the gradient of a

@@ -134,9 +134,9 @@ class ScaleFolding {
 std::vector<bool> prepared_values(const Graph& graph, const std::vector<bool>& unchanging) {
   std::vector<bool> varies(graph.types.size());  // depends on variables
   std::vector<bool> prepared(graph.types.size());
-  // By value: `origins` is another value, or itself, that it is computed from apart from constants,
-  // and that isn't larger; `told` is the least number of bytes that determine the origin. For int4
-  // numbers, one per byte, these are half of their bytes.
+  // By value: `origins` is the value (possibly itself) that it is computed from, apart from
+  // constants, and that isn't larger; `told` is the least number of bytes that determine a value.
+  // For int4 numbers, stored one per byte, that is half of their bytes.
   std::vector<ValueId> origins(graph.types.size());
   std::vector<size_t> told(graph.types.size());
   for (size_t i = 0; i < told.size(); ++i) {

@@ -21,8 +21,8 @@ struct RowUpdateChoices {
 
 // If an optimizer's update leaves those rows of a variable unchanged that no index of a gradient
 // refers to (an embedding with SGD without momentum, or Adagrad), reads and writes only the other
-// rows (row_ops.h): the gradient never takes the size of the table. For gradients with few rows.
-// For sums over replicas that are marked as sparse (all_reduce_sparse), rows may be exchanged
+// rows (row_ops.h): the gradient never takes as much memory as the table. For gradients with few
+// rows. For sums over replicas that are marked as sparse (all_reduce_sparse), rows may be exchanged
 // instead of tables.
 //
 // The bits are the same, with these exceptions. The sum of several lookups in one table is rounded
