@@ -69,7 +69,7 @@ class Padding {
 
   Padding() = default;               // "valid"
   Padding(const char* name);         // NOLINT: implicit on purpose
-  Padding(const std::string& name);  // in any case; throws InvalidArgument for other names
+  Padding(const std::string& name);  // NOLINT: in any case; throws InvalidArgument otherwise
   Padding(Pairs pairs);              // NOLINT
 
   // Returns the padding before and after axis 0, before and after axis 1, …, for spatial axes of

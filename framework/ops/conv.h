@@ -15,8 +15,8 @@ struct ConvOptions {
 
 struct ConvTransposeOptions {
   Sizes strides = 1;
-  Padding padding = "valid";  // None: such that "same" gives input size * stride
-  Sizes output_padding = {};  // None: what gives input size * stride for "same"
+  Padding padding = "valid";  // "valid" or "same"
+  Sizes output_padding = {};  // None: such that "same" gives input size * stride
   Sizes dilation_rate = 1;
 };
 

@@ -76,7 +76,7 @@ std::optional<PreparedGraph> split_prepared(const Graph& graph);
 Graph overlap_collectives(Graph graph);
 
 // Removes unused parts of loops: outputs that nothing reads, carries that only those need, and
-// operands that the bodies no longer read. Also the first step of simplify.
+// operands that the bodies no longer read. Also part of simplify.
 Graph prune_loops(const Graph& graph);
 
 // Turns sums of matrix products in a scan, one per iteration (the gradients of weights), into one
