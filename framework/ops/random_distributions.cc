@@ -13,7 +13,7 @@ using namespace internal;
 
 namespace {
 
-// Infers a key and `operands` of one floating-point type, which is also the result's.
+// Type inference for a key and `operands` of one floating-point type, which is also the result's.
 InferFunction infer_draw(std::string name, size_t operands) {
   return [=](TypeSpan inputs, const Attributes& attributes) -> Types {
     const bool placed = attributes.find("placed") != nullptr;  // by an offset, the last input

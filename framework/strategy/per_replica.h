@@ -11,6 +11,9 @@ namespace cornu::distribute {
 
 // Values by local replica (tf.distribute.DistributedValues): for each replica, one structure of
 // tensors, or several as the arguments of a step.
+//
+//   const PerReplica results = strategy.run(step, batch);  // a step that returns named tensors
+//   strategy.reduce(ReduceOp::Sum, results.at("loss"));
 class PerReplica {
  public:
   PerReplica() = default;
