@@ -119,7 +119,7 @@ class GradientTape::Recorder : public OpObserver, public VariableReadObserver {
   std::unordered_map<const void*, Tensor> watched;
   std::unordered_map<const void*, std::vector<Tensor>> reads_of;
   std::vector<Variable> variables;   // in order of first reads
-  std::vector<Variable> explicitly;  // given to watch()
+  std::vector<Variable> explicitly;  // passed to watch()
 };
 
 namespace {

@@ -74,11 +74,11 @@ class Json {
   // missing.
   const Json& at(std::string_view key) const&;
   Json at(std::string_view key) &&;
-  void at(std::nullptr_t) const = delete;  // what 0 would be
+  void at(std::nullptr_t) const = delete;  // catches at(0)
   const Json& operator[](std::string_view key) const& { return at(key); }
   Json operator[](std::string_view key) && { return std::move(*this).at(key); }
   const Json* find(std::string_view key) const&;
-  const Json* find(std::string_view key) && = delete;  // it would point into what goes away
+  const Json* find(std::string_view key) && = delete;  // would point into the temporary
   bool contains(std::string_view key) const { return find(key) != nullptr; }
   void set(std::string_view key, Json value);  // replaces or appends
   void merge(const Json& other);               // sets every member of `other`

@@ -171,7 +171,7 @@ bool Tensor::is_unique() const {
   if (!impl_ || impl_.use_count() != 1 || !impl_->buffer || impl_->buffer.use_count() != 1) {
     return false;
   }
-  std::atomic_thread_fence(std::memory_order_acquire);  // what the last other owner read, it read
+  std::atomic_thread_fence(std::memory_order_acquire);  // the last other owner's reads are done
   return true;
 }
 

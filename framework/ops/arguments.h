@@ -117,7 +117,7 @@ class Seed {
   bool is_key() const { return key_.defined(); }
   bool is_generators() const { return is_generators_; }  // a key drawn by a generator
   // The key, uint32[2]. In traced code a seed number is a constant; without a seed, the key is
-  // derived from one that the compiled function receives anew on each call.
+  // derived from a new one that the compiled function receives on each call.
   Tensor key() const;
   std::optional<int64_t> value() const { return value_; }
 

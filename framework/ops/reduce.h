@@ -12,7 +12,7 @@
 
 namespace cornu::ops {
 
-// bool and int8 are summed as int32, uint8 as uint32 (Keras's rule); other dtypes stay.
+// bool and int8 are summed as int32, uint8 as uint32 (Keras's rule); other dtypes are unchanged.
 Tensor sum(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
 Tensor prod(const Tensor& x, const Axes& axis = {}, bool keepdims = false);
 // The product of the elements, converted to `dtype` first.

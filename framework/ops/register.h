@@ -64,7 +64,7 @@
 
 namespace cornu::ops {
 
-// Every op of this folder, and one function for each family.
+// Registers every op of this folder; followed by one function per family.
 void register_all(OpRegistry& registry);
 void register_elementwise(OpRegistry& registry);
 void register_matmul(OpRegistry& registry);

@@ -23,7 +23,7 @@ struct KerasForm {
   Json config = Json::object();
 };
 
-// The attribute of an op that has such a form: an entry of a file, as text.
+// The attribute of an op with such a form: an entry of a Keras file, as text.
 inline constexpr char kKerasForm[] = "keras_form";
 
 // Whether a tensor is a functional model's placeholder, whose sizes may be unknown; whether one of

@@ -60,7 +60,7 @@ class PartJoining {
     return part;
   }
 
-  // A graph that adds each part once has no more.
+  // A graph that adds each part only once has no more parts than this.
   int64_t most_parts() const { return static_cast<int64_t>(part_of_.size()); }
   int64_t size_at(ValueId id, int64_t axis) const { return graph_.shape(id)[axis]; }
   std::optional<Part>& part(ValueId id) { return part_of_[static_cast<size_t>(id)]; }
