@@ -38,8 +38,8 @@ class Reader {
     return long_varint();
   }
 
-  // Reads the tag of the next field. Returns its number, and its type for value_of(), bytes() or
-  // skip().
+  // Reads the tag of the next field. Returns its number, and its type for varint(), fixed(),
+  // bytes() or skip().
   uint32_t field(Type& type) {
     const char* start = at_;
     const uint64_t tag = varint();

@@ -63,8 +63,7 @@ std::vector<std::string> all_nearest(std::string_view name, std::span<const std:
     if (same == best.end()) {
       if (best.size() < kMost) best.push_back(candidate);
     } else if (has_upper(candidate) == has_upper(name)) {
-      *same = candidate;  // of two names that differ only in case, prefer the one with the case of
-                          // `name`
+      *same = candidate;  // of two that differ only in case, take the one like `name`
     }
   }
   constexpr size_t kTelling = 3;  // number of letters that make a prefix meaningful

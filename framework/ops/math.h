@@ -94,8 +94,8 @@ Tensor clip(const Tensor& x, const Tensor& x_min, const Tensor& x_max);
 
 // Operators on tensors, variables and C++ scalars, as in NumPy: comparisons, including == and !=,
 // return bool tensors (`a == b` doesn't compare the identity of handles: see Tensor::id).
-// & | ^ ~ are logical for bools and bitwise for integers; they throw InvalidArgument for floats. ^
-// isn't power.
+// & | ^ ~ are logical for bools and bitwise for integers; they throw InvalidArgument for floats.
+// `^` isn't the power operator.
 inline Tensor operator+(const Tensor& x) { return x; }
 inline Tensor operator-(const Tensor& x) { return ops::negative(x); }
 inline Tensor operator!(const Tensor& x) { return ops::logical_not(x); }
