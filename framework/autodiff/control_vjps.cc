@@ -13,12 +13,12 @@
 namespace cornu {
 namespace {
 
-// The gradients of a branch for those operands that need one.
+// The gradients of a branch with respect to the operands that need one.
 std::vector<Tensor> branch_gradients(const Graph& branch, const std::vector<Tensor>& operands,
                                      const std::vector<Tensor>& of_outputs,
                                      const std::vector<bool>& needed) {
   GradientTape tape({.watch_accessed_variables = false});
-  std::vector<Tensor> own;  // fresh identities: an operand may be given twice
+  std::vector<Tensor> own;  // fresh identities: an operand may be passed twice
   std::vector<Tensor> sources;
   for (size_t i = 0; i < operands.size(); ++i) {
     own.push_back(needed[i] ? operands[i] + 0 : operands[i]);
@@ -58,21 +58,21 @@ std::vector<Tensor> cond_vjp(const VjpContext& c) {
   return result;
 }
 
-// A loop as its gradient sees it.
+// The view of a loop that its gradient has.
 struct LoopRecord {
   const Graph& body;
   std::span<const Tensor> inputs;           // carries, xs, captures
-  const std::vector<bool>& needed;          // of these
-  std::span<const Tensor> ys;               // of a loop that saves
-  std::span<const Tensor> carry_gradients;  // of the last ones
+  const std::vector<bool>& needed;          // by input
+  std::span<const Tensor> ys;               // of a loop that saves values
+  std::span<const Tensor> carry_gradients;  // of the final carries
   std::vector<Tensor> y_gradients;          // undefined: zero
   size_t carries;
   size_t xs;
-  ops::internal::ScanPlan plan;  // of the gradient: length, reverse, count
+  ops::internal::ScanPlan plan;  // of the gradient loop: length, reverse, count
 };
 
-// The gradient of a loop: another one, over the iterations in the other order. It carries the
-// gradients of the carries back, and adds up those of the captures.
+// The gradient of a loop is another loop over the iterations in reverse order. It carries the
+// gradients of the carries backwards, and accumulates those of the captures.
 class LoopGradient {
  public:
   explicit LoopGradient(LoopRecord record) : record_(std::move(record)) {
@@ -87,7 +87,7 @@ class LoopGradient {
     }
   }
 
-  // By input of the loop.
+  // Returns the gradients by input of the loop.
   std::vector<Tensor> run() {
     ops::internal::ScanPlan& plan = record_.plan;
     for (size_t i : carried_) {
@@ -121,7 +121,7 @@ class LoopGradient {
   size_t first_capture() const { return record_.carries + record_.xs; }
   bool is_dependent(ValueId id) const { return dependent_[static_cast<size_t>(id)]; }
 
-  // A carry depends on what its value of the iteration before does.
+  // A carry also depends on everything that its value in the previous iteration depends on.
   void find_dependent() {
     const Graph& body = record_.body;
     std::vector<ValueId> sources;
@@ -140,7 +140,7 @@ class LoopGradient {
     if (dependent_.empty()) dependent_.resize(body.types.size(), false);
   }
 
-  // What each value of the body was in this iteration: saved, or computed anew.
+  // The values of the body in this iteration: saved, or recomputed.
   std::vector<Tensor> values_of_turn(const std::vector<Tensor>& slices) const {
     const Graph& body = record_.body;
     std::vector<Tensor> values(body.types.size());
@@ -197,8 +197,8 @@ class LoopGradient {
   std::vector<size_t> sliced_;
 };
 
-// The outputs and attributes of a loop that saves: this one, or the same applied anew (one that was
-// traced where nothing followed it).
+// The outputs and attributes of a loop that saves its values: those of this loop, or of the loop
+// applied again (if it was traced while nothing followed it).
 struct SavedLoop {
   SavedLoop(const VjpContext& c, std::string_view op)
       : attributes(c.attributes), outputs(c.outputs), gradients(c.output_gradients) {

@@ -12,8 +12,8 @@
 
 namespace cornu {
 
-// What a tape remembers: ops with a watched input, in order, and which tensors variables were read
-// as. Tensors are kept, so that their identities stay theirs.
+// The contents of a tape: ops with a watched input, in order, and the tensors that variables were
+// read as. Tensors are kept alive so that their identities aren't reused.
 class GradientTape::Recorder : public OpObserver, public VariableReadObserver {
  public:
   explicit Recorder(const GradientTapeOptions& options) : options(options) { start(); }
@@ -81,16 +81,17 @@ class GradientTape::Recorder : public OpObserver, public VariableReadObserver {
     std::vector<Tensor> inputs;
     Attributes attributes;
     std::vector<Tensor> outputs;
-    std::string scope;  // of the layer that has applied it
+    std::string scope;  // of the layer that applied it
   };
   using Ids = std::unordered_set<const void*>;
   using Gradients = std::unordered_map<const void*, Tensor>;  // by Tensor::id()
 
-  // The gradients of those sources that the targets depend on.
+  // The gradients of the sources that the targets depend on.
   Gradients backward(const Tensors& targets, const Tensors& output_gradients,
                      const std::vector<Tensor>& sources) const;
 
-  // The gradients of `sources` in their order, those that no target depends on as `unconnected`.
+  // The gradients of `sources` in their order; `unconnected` applies to sources that no target
+  // depends on.
   std::vector<Tensor> gradients(const Tensors& targets, const Tensors& output_gradients,
                                 const std::vector<Tensor>& sources,
                                 UnconnectedGradients unconnected) const;
@@ -98,7 +99,7 @@ class GradientTape::Recorder : public OpObserver, public VariableReadObserver {
                                 const std::vector<Variable>& sources,
                                 UnconnectedGradients unconnected) const;
 
-  // Around what uses the tape up, unless it is persistent.
+  // These enclose an operation that uses the tape up, unless it is persistent.
   void begin_gradient() {
     check<FailedPrecondition>(!used_up,
                               "GradientTape: its gradient was taken already. Make it persistent to "
@@ -118,7 +119,7 @@ class GradientTape::Recorder : public OpObserver, public VariableReadObserver {
   std::unordered_map<const void*, Tensor> watched;
   std::unordered_map<const void*, std::vector<Tensor>> reads_of;
   std::vector<Variable> variables;   // in order of first reads
-  std::vector<Variable> explicitly;  // given to watch()
+  std::vector<Variable> explicitly;  // passed to watch()
 };
 
 namespace {
@@ -149,12 +150,12 @@ GradientTape::Recorder::Gradients GradientTape::Recorder::backward(
                          "GradientTape: expected one output gradient for each of {} targets, got "
                          "{}.",
                          targets.size(), output_gradients.size());
-  // What depends on a source: gradients of anything else aren't computed.
+  // Values that depend on a source: only their gradients are computed.
   Ids wanted;
   for (const Tensor& source : sources) wanted.insert(source.id());
   Ids dependent = wanted;
   auto depends = [&](const Tensor& tensor) { return dependent.count(tensor.id()) > 0; };
-  const size_t count = records.size();  // a persistent tape may record more meanwhile
+  const size_t count = records.size();  // a persistent tape may record more in the meantime
   for (const Record& record : records) {
     if (!std::any_of(record.inputs.begin(), record.inputs.end(), depends)) continue;
     for (const Tensor& output : record.outputs) {
@@ -304,7 +305,8 @@ Tensor GradientTape::gradient(const Tensors& target, const Tensor& source,
 
 namespace {
 
-// The tensor of `shape` with 1 at one place of the flattened one, or of each row of it.
+// A tensor of `shape` that is 1 at one index of the flattened tensor, or of each row, and 0
+// elsewhere.
 Tensor unit(const Shape& shape, int64_t place, DType dtype) {
   const Tensor row = ops::one_hot(Tensor::scalar(place), shape.num_elements(), -1, dtype);
   return ops::reshape(row, shape);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Automatic differentiation: records ops, plays their gradients backwards (tf.GradientTape).
+// Automatic differentiation: records ops and computes their gradients in reverse (tf.GradientTape).
 #pragma once
 
 #include <initializer_list>
@@ -19,21 +19,22 @@ struct GradientTapeOptions {
 };
 
 struct GradientOptions {
-  Tensors output_gradients = {};  // of the targets, by target; none: ones
-  // What a source that no target depends on gets: an undefined tensor or zeros.
+  Tensors output_gradients = {};  // of the targets, in order; if empty: ones
+  // The gradient of a source that no target depends on: an undefined tensor or zeros.
   UnconnectedGradients unconnected_gradients = UnconnectedGradients::None;
 };
 
-// Records the ops of this thread from its construction to its end that depend on something watched:
-// every trainable variable that is read, and what watch() was called on. Works on values and under
-// a trace. A compiled function that uses something watched is run op by op instead. Tapes nest: an
-// outer tape sees the gradient computation of an inner one, which gives gradients of higher order.
+// From construction to destruction, records the ops on this thread that depend on something
+// watched: every trainable variable that is read, and whatever watch() was called on. Works on
+// values and under a trace. A compiled function that uses something watched runs op by op instead.
+// Tapes nest: an outer tape sees the gradient computation of an inner one, which yields
+// higher-order gradients.
 //
 //   GradientTape tape;
 //   Tensor loss = loss_fn(y, model(x, {.training = true}));
 //   auto gradients = tape.gradient(loss, model.trainable_variables());
 //
-// Use it on the thread that made it.
+// A tape must be used on the thread that created it.
 class GradientTape {
  public:
   explicit GradientTape(const GradientTapeOptions& options = {});
@@ -41,18 +42,20 @@ class GradientTape {
   GradientTape(const GradientTape&) = delete;
   GradientTape& operator=(const GradientTape&) = delete;
 
-  // Records what depends on this tensor, or on this variable's later reads, too. InvalidArgument
-  // when its dtype is no floating-point one.
+  // Records what depends on this tensor, or on later reads of this variable. Throws InvalidArgument
+  // when the dtype isn't a floating-point one.
   void watch(const Tensor& tensor);
   void watch(const Variable& variable);
 
-  // The gradient of the sum of all elements of `target` (several: of all of them) with respect to
-  // each source, of its shape and dtype. A target or source may be anything that was recorded.
+  // Returns the gradient of the sum of all elements of `target` (of all targets, if there are
+  // several) with respect to each source, with the source's shape and dtype. A target or source may
+  // be anything that was recorded.
   //
-  // Unless the tape is persistent it stops recording first and is used up: FailedPrecondition when
-  // called again. A persistent tape that still records sees this computation as well; end it or
-  // stop_recording() where that isn't wanted. Unimplemented, naming the op, when one on the way has
-  // no gradient defined; ops that aren't differentiable (comparisons, argmax, …) stop gradients.
+  // Unless the tape is persistent, this stops recording and uses the tape up: calling it again
+  // throws FailedPrecondition. A persistent tape that is still recording also records this
+  // computation; destroy it or call stop_recording() to avoid that. Throws Unimplemented, naming
+  // the op, when an op on the way has no gradient; ops that aren't differentiable (comparisons,
+  // argmax, …) stop gradients.
   std::vector<Tensor> gradient(const Tensors& target, const std::vector<Variable>& sources,
                                const GradientOptions& options = {});
   std::vector<Tensor> gradient(const Tensors& target, const std::vector<Tensor>& sources,
@@ -65,9 +68,9 @@ class GradientTape {
                   const GradientOptions& options = {});
   Tensor gradient(const Tensors& target, const Tensor& source, const GradientOptions& options = {});
 
-  // The gradient of each element of `target` by itself: of shape target.shape + source.shape;
-  // undefined (or zeros) where the target doesn't depend on the source. It costs as much as one
-  // gradient() for each element of the target, and uses the tape up in the same way.
+  // Returns the gradient of each individual element of `target`, with shape target.shape +
+  // source.shape; undefined (or zeros) when the target doesn't depend on the source. Costs as much
+  // as one gradient() per element of the target, and uses the tape up in the same way.
   std::vector<Tensor> jacobian(
       const Tensor& target, const std::vector<Tensor>& sources,
       UnconnectedGradients unconnected_gradients = UnconnectedGradients::None);
@@ -78,13 +81,14 @@ class GradientTape {
                   UnconnectedGradients unconnected_gradients = UnconnectedGradients::None);
   Tensor jacobian(const Tensor& target, const Variable& source,
                   UnconnectedGradients unconnected_gradients = UnconnectedGradients::None);
-  // For a target (batch, …) whose rows depend on the same row of the source (batch, …) alone: the
-  // jacobian of each row, (batch,) + target.shape[1:] + source.shape[1:]. It costs as much as one
-  // gradient() for each element of a row. InvalidArgument when the batch sizes differ.
+  // For a target (batch, …) whose rows depend only on the same row of the source (batch, …):
+  // returns the jacobian of each row, with shape (batch,) + target.shape[1:] + source.shape[1:].
+  // Costs as much as one gradient() per element of a row. Throws InvalidArgument when the batch
+  // sizes differ.
   Tensor batch_jacobian(const Tensor& target, const Tensor& source,
                         UnconnectedGradients unconnected_gradients = UnconnectedGradients::None);
 
-  // This tape sees nothing until the guard ends.
+  // Hides everything from this tape until the guard is destroyed.
   class [[nodiscard]] StopRecording {
    public:
     explicit StopRecording(GradientTape& tape);
@@ -98,7 +102,7 @@ class GradientTape {
   };
   StopRecording stop_recording() { return StopRecording(*this); }
 
-  // Forgets what was recorded, and records anew.
+  // Discards what was recorded, and starts recording from scratch.
   void reset();
 
   // The variables watched so far, in the order of their first reads.

@@ -12,10 +12,10 @@ namespace {
 using Results = std::vector<Tensor>;
 using Steps = std::function<Results(const std::vector<Tensor>& inputs, bool reverse)>;
 
-// The vjp of an op that gives what `steps` gives.
+// The vjp of an op that computes the same as `steps`.
 Results vjp_of_steps(const VjpContext& c, const Steps& steps) {
   GradientTape tape({.watch_accessed_variables = false});
-  std::vector<Tensor> own;  // fresh identities: an operand may be given twice
+  std::vector<Tensor> own;  // fresh identities: an operand may be passed twice
   std::vector<Tensor> sources;
   for (size_t i = 0; i < c.inputs.size(); ++i) {
     own.push_back(c.needed[i] ? c.in(i) + 0 : c.in(i));
@@ -40,7 +40,7 @@ Results vjp_of_steps(const VjpContext& c, const Steps& steps) {
   return result;
 }
 
-// States before each step, of those after it.
+// The states before each step, given those after it.
 Tensor before_each(const Tensor& states, const Tensor& first, bool reverse) {
   const int64_t steps = states.dim(0);
   const Tensor row = ops::expand_dims(first, 0);
@@ -63,7 +63,7 @@ Results lstm_steps(const std::vector<Tensor>& in, bool reverse) {
   return ops::scan(step, Results{in[1], in[2]}, Results{in[0]}, {.reverse = reverse}).second;
 }
 
-// gates, c of all steps, c, recurrent_kernel, the gradients of h and c of all steps -> those of
+// gates, c of all steps, c, recurrent_kernel, the gradients of h and c of all steps -> gradients of
 // inputs, h and c.
 Results lstm_grad_steps(const std::vector<Tensor>& in, bool reverse) {
   const Tensor back = ops::transpose(in[3]);

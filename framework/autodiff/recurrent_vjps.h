@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of recurrences that are one op, to any order.
+// Gradients, of any order, of recurrences that are a single op.
 #pragma once
 
 #include "framework/graph/op.h"
 
 namespace cornu {
 
-// Gives "lstm_grad" its vjp, and "lstm" that of its gates, which the gradient of "lstm_grad" reads:
-// both are those of the same computed step by step.
+// Registers the vjp of "lstm_grad", and the vjp of the gates of "lstm", which the gradient of
+// "lstm_grad" needs: both are those of the same computation done step by step.
 void register_recurrent_vjps(OpRegistry& registry);
 
 }  // namespace cornu

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory others' numbers may ask for.
+// A limit on allocations whose sizes come from untrusted input.
 #pragma once
 
 #include <cstddef>
 
 namespace cornu {
 
-// While it lives, no block of host memory that its thread asks for may have more bytes than this:
-// ResourceExhausted instead. An inner limit can't be above an outer one.
+// While this guard is alive, any request of its thread for a host memory block of more than `bytes`
+// bytes throws ResourceExhausted. An inner limit can't exceed an outer one.
 class [[nodiscard]] AllocationLimit {
  public:
   explicit AllocationLimit(size_t bytes);
@@ -15,7 +15,8 @@ class [[nodiscard]] AllocationLimit {
   AllocationLimit(const AllocationLimit&) = delete;
   AllocationLimit& operator=(const AllocationLimit&) = delete;
 
-  // ResourceExhausted, saying both numbers, for more than this thread's limit.
+  // Throws ResourceExhausted, with both numbers in the message, when `bytes` exceeds this thread's
+  // limit.
   static void check_bytes(size_t bytes);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done at the end of a scope, however it is left.
+// A guard that runs a function at the end of a scope, however the scope is left.
 #pragma once
 
 #include <utility>

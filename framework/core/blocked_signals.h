@@ -5,12 +5,12 @@
 
 namespace cornu {
 
-// While one lives, no handler of a signal runs on this thread; signals wait, or go to another
-// thread. (Those of a fault come as ever.) Guards nest, at no cost.
+// While a guard is alive, no signal handler runs on this thread: signals stay pending or are
+// delivered to another thread. (Signals caused by a fault are delivered as usual.) Guards nest, and
+// nested ones are free.
 //
-// Around oneDNN's kernels: its matrix products (jit_avx*_gemm, as of 2.6) have the stack pointer in
-// the middle of a buffer from the heap, where the frame of a handler would overwrite what lies
-// below.
+// Used around oneDNN's kernels: in the middle of its matrix products (jit_avx*_gemm, as of 2.6) the
+// stack pointer points into a heap buffer, where a handler's frame would overwrite the data below.
 class [[nodiscard]] BlockedSignals {
  public:
   BlockedSignals();
@@ -19,10 +19,10 @@ class [[nodiscard]] BlockedSignals {
   BlockedSignals& operator=(const BlockedSignals&) = delete;
 
  private:
-  sigset_t before_;  // of the outermost one
+  sigset_t before_;  // saved by the outermost guard
 };
 
-// The same for the rest of the calling thread's life, to its very end. Cheap when called again.
+// Blocks signals on the calling thread for the rest of its life. Cheap when called again.
 void block_signals_for_good();
 
 }  // namespace cornu

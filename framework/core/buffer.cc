@@ -21,27 +21,27 @@ namespace cornu {
 namespace {
 
 constexpr size_t kAlignment = 64;
-constexpr size_t kCachedBytes = size_t{64} << 20;  // the most that is kept for reuse
+constexpr size_t kCachedBytes = size_t{64} << 20;  // maximum kept for reuse
 constexpr size_t kLargestCached = size_t{32} << 20;
 constexpr size_t kHugePage = size_t{2} << 20;
 
 thread_local size_t most_bytes = std::numeric_limits<size_t>::max();  // see AllocationLimit
 
-// Eight size classes to a power of two: at most an eighth of a block is wasted.
+// Eight size classes per power of two: at most an eighth of a block is wasted.
 size_t size_class(size_t bytes) {
   bytes = bytes < kAlignment ? kAlignment : bytes;
   const size_t step = std::max(kAlignment, std::bit_floor(bytes) / 8);
   return (bytes + step - 1) / step * step;
 }
 
-// New memory. Blocks of several huge pages ask the system for such: rows in random order and
-// streams of many arrays wait less for addresses to be translated, and fresh memory is mapped with
-// a fraction of the page faults.
+// Allocates new memory. Blocks of several huge pages request them from the system: random access to
+// rows and streaming over many arrays spend less time on address translation, and fresh memory
+// causes only a fraction of the page faults.
 std::byte* new_block(size_t bytes) {
   const bool large = bytes >= 2 * kHugePage;
   void* block = nullptr;
   if (posix_memalign(&block, large ? kHugePage : kAlignment, bytes) != 0) return nullptr;
-  // Whole huge pages alone; a refusal changes nothing.
+  // Whole huge pages only; a refusal is harmless.
   if (large) madvise(block, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
   return static_cast<std::byte*>(block);
 }
@@ -88,7 +88,7 @@ class HostCache {
   size_t cached_ = 0;
 };
 
-// Never destroyed: buffers in static objects may outlive any order of destruction.
+// Never destroyed: buffers in static objects may be destroyed after any other static object.
 HostCache& host_cache() {
   static HostCache* cache = new HostCache;
   return *cache;

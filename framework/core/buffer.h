@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that tensors share.
+// Memory shared by tensors.
 #pragma once
 
 #include <cstddef>
@@ -10,26 +10,27 @@
 
 namespace cornu {
 
-// A block of memory on a device, freed with its last owner. Host memory is aligned to 64 bytes; all
-// logical CPUs share it. A backend with memory of its own derives a class that copies from and to
-// it. Thread-safe to share; the bytes themselves are not guarded.
+// A block of memory on a device, freed with its last owner. Host memory is aligned to 64 bytes and
+// shared by all logical CPUs. A backend with its own memory derives a class that copies to and from
+// it. A buffer may be shared between threads; access to its bytes is not synchronized.
 class Buffer {
  public:
   virtual ~Buffer() = default;
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  // The address on its device: what the device's backend works with. Others ask for host().
+  // The address on the buffer's device, for use by that device's backend. All others use host().
   std::byte* data() { return data_; }
   const std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
   const Device& device() const { return device_; }
-  // The bytes are another owner's constants: to be copied, never written.
+  // Whether the bytes are another owner's constants, which may be copied but never written.
   bool read_only() const { return read_only_; }
 
-  // May the host read and write it?
+  // Whether the host can read and write the memory directly.
   bool on_host() const { return on_host_; }
-  // The bytes, for the host. FailedPrecondition, naming the device, where they lie elsewhere.
+  // The bytes, for access from the host. Throws FailedPrecondition, naming the device, when they
+  // aren't in host memory.
   std::byte* host() {
     if (!on_host_) [[unlikely]]
       refuse_host();
@@ -37,12 +38,12 @@ class Buffer {
   }
   const std::byte* host() const { return const_cast<Buffer*>(this)->host(); }
 
-  // Copies bytes from `offset` on, as many as `to` has; done on return. (Backend::to_device is the
-  // way to a device.)
+  // Copies to.size() bytes starting at `offset` to `to`; the copy is complete on return. (To copy
+  // to a device, use Backend::to_device.)
   virtual void copy_to_host(size_t offset, std::span<std::byte> to) const;
-  // New memory on the same device that holds the bytes [offset, offset + bytes).
+  // Returns new memory on the same device with a copy of the bytes [offset, offset + bytes).
   virtual std::shared_ptr<Buffer> clone(size_t offset, size_t bytes) const;
-  // The only owner is going to write to it in place.
+  // Called before the only owner writes to the buffer in place.
   virtual void before_write() {}
 
  protected:
@@ -63,21 +64,23 @@ class Buffer {
   bool on_host_;
 };
 
-// Uninitialized host memory from a caching allocator: freed blocks are kept for the next request of
-// their size class. ResourceExhausted, with the size asked for, when the system has none.
+// Returns uninitialized host memory from a caching allocator: freed blocks are kept for later
+// requests of the same size class. Throws ResourceExhausted, with the requested size, when the
+// system is out of memory.
 std::shared_ptr<Buffer> allocate_host(size_t bytes);
 
-// Host memory that holds `count` empty std::string objects, and owns them: they are copied as
-// objects, never byte by byte, by clone() and copy_to_host() (into living ones) too.
+// Returns host memory that holds and owns `count` empty std::string objects. They are always copied
+// as objects, never byte by byte; this includes clone() and copy_to_host(), whose destination must
+// hold live strings.
 std::shared_ptr<Buffer> allocate_strings(size_t count);
 
-// Memory of the caller's, kept alive by `owner`; nothing is copied or freed. Constants are never
-// written to.
+// Wraps the caller's memory, which `owner` keeps alive; nothing is copied or freed. Memory passed
+// as const is never written.
 std::shared_ptr<Buffer> wrap_host(void* data, size_t bytes, std::shared_ptr<const void> owner);
 std::shared_ptr<Buffer> wrap_host(const void* data, size_t bytes,
                                   std::shared_ptr<const void> owner);
 
-// Gives cached free host blocks back to the system.
+// Returns the allocator's cached free host blocks to the system.
 void release_cached_host_memory();
 
 }  // namespace cornu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic of sizes that come from a caller or a file: InvalidArgument where the result leaves
-// int64, instead of a number that wrapped around.
+// Overflow-checked arithmetic on sizes that come from a caller or a file: throws InvalidArgument
+// when a result doesn't fit in int64, instead of wrapping around.
 #pragma once
 
 #include <concepts>
@@ -11,7 +11,8 @@
 
 namespace cornu {
 
-// a * b. `who` names, in the error, whose size it is: "Conv2D 'conv'", "reshape".
+// Returns a * b. `who` names the owner of the size in the error message: "Conv2D 'conv'",
+// "reshape".
 inline int64_t checked_multiply(int64_t a, int64_t b, std::string_view who) {
   int64_t result = 0;
   check<InvalidArgument>(!__builtin_mul_overflow(a, b, &result),
@@ -36,9 +37,8 @@ inline int64_t checked_subtract(int64_t a, int64_t b, std::string_view who) {
   return result;
 }
 
-// A size whose sums, differences and products are checked like this, so that formulas of shapes are
-// written with it as with plain numbers: `Checked(height, "fold") + 2 * padding`. `who` must
-// outlive it.
+// A size whose sums, differences and products are overflow-checked as above, so that shape formulas
+// read like plain arithmetic: `Checked(height, "fold") + 2 * padding`. `who` must outlive it.
 class Checked {
  public:
   Checked(int64_t value, std::string_view who) : value_(value), who_(who) {}

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OpenMP team of the calling thread: its compute threads. libgomp makes it for a thread's first
-// parallel region and keeps it as long as the thread lives. All teams of the process spin for a
-// microsecond only (waiting_threads.h) once they have more threads together than there are CPUs:
-// the sleeping team of a thread that built or trained a model and does nothing anymore would double
-// the time of small kernels of another one that serves it. Such a thread gives its team back; teams
-// of replicas' threads stay.
+// The OpenMP team of the calling thread: its compute threads. libgomp creates the team for a
+// thread's first parallel region and keeps it for as long as the thread lives. Once all teams of
+// the process have more threads together than there are CPUs, they spin for only a microsecond
+// (waiting_threads.h): the sleeping team of a thread that built or trained a model and is now idle
+// would double the time of small kernels on another thread that serves it. Such a thread releases
+// its team; the teams of replica threads stay.
 #pragma once
 
 namespace cornu {
 
-// As far as is known: a team that only oneDNN's or the program's own regions have used isn't.
+// Whether this thread is known to have a team. Teams used only by oneDNN's or the program's own
+// parallel regions are not noticed.
 bool has_compute_team();
-void note_compute_team();  // for parallel_parts
+void note_compute_team();  // called by parallel_parts
 
-// Ends the team's threads; the next parallel region makes a new team, in some 50 us a thread. What
-// a program's own OpenMP regions left in its threads (threadprivate data, affinities set by hand)
-// ends with them. Does nothing within a parallel region, nor where GOMP_SPINCOUNT or
-// OMP_WAIT_POLICY is set: then the user has decided how teams wait.
+// Ends the team's threads; the next parallel region creates a new team, at about 50 us per thread.
+// State that the program's own OpenMP regions left in those threads (threadprivate data, manually
+// set affinities) is lost with them. A no-op inside a parallel region, and when GOMP_SPINCOUNT or
+// OMP_WAIT_POLICY is set, since the user has then decided how teams wait.
 void release_compute_team();
 
 }  // namespace cornu

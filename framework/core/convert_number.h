@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as numbers of another type, whatever they are.
+// Numeric conversions that are defined for every value.
 #pragma once
 
 #include <cmath>
@@ -8,8 +8,8 @@
 
 namespace cornu {
 
-// A floating-point number as an integer: its whole part, or the nearest number that the type has; 0
-// for NaN. As bool: whether it isn't 0. Else as C++ has it.
+// Converts a floating-point number to an integer by truncating it and clamping to the type's range;
+// NaN becomes 0. Converts to bool by comparing with 0. All other conversions follow C++.
 template <class From, class To>
 To convert_number(From value) {
   if constexpr (std::is_same_v<To, bool>) {
@@ -18,7 +18,7 @@ To convert_number(From value) {
     constexpr To kHighest = std::numeric_limits<To>::max();
     constexpr To kLowest = std::numeric_limits<To>::lowest();
     if (std::isnan(value)) return 0;
-    // The highest number may round up to one that is out of range.
+    // kHighest may round up to a value that is out of range.
     if (value >= static_cast<From>(kHighest)) return kHighest;
     if (value <= static_cast<From>(kLowest)) return kLowest;
     return static_cast<To>(value);

@@ -25,14 +25,15 @@ bool lists(const std::string& names, const std::string& name) {
   return std::find(parts.begin(), parts.end(), name) != parts.end();
 }
 
-// A mounted hierarchy of control groups that may limit CPU time.
+// A mounted control group hierarchy that may limit CPU time.
 struct Hierarchy {
   bool unified = false;  // version 2
-  std::string top;       // the group that is mounted
+  std::string top;       // the group at the mount point
   std::string mounted_at;
 };
 
-// Of /proc/self/mountinfo: "id parent device root mount-point options [tags] - type source more".
+// Parses /proc/self/mountinfo: "id parent device root mount-point options [tags] - type source
+// more".
 std::vector<Hierarchy> hierarchies(const fs::path& root) {
   std::vector<Hierarchy> result;
   std::ifstream file(root / "proc/self/mountinfo");
@@ -47,7 +48,7 @@ std::vector<Hierarchy> hierarchies(const fs::path& root) {
   return result;
 }
 
-// The process's group in a hierarchy. Of /proc/self/cgroup: "number:controllers:group".
+// The process's group in a hierarchy, from /proc/self/cgroup: "number:controllers:group".
 std::string group_of(const fs::path& root, bool unified) {
   std::ifstream file(root / "proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {
@@ -60,7 +61,7 @@ std::string group_of(const fs::path& root, bool unified) {
   return "/";
 }
 
-// CPUs that one group's files allow.
+// The number of CPUs that one group's files allow.
 std::optional<double> limit_of(const fs::path& group, bool unified) {
   double quota = -1;
   double period = 0;
@@ -80,7 +81,7 @@ std::optional<int> cpu_quota(const fs::path& root) {
   std::optional<double> least;
   for (const Hierarchy& hierarchy : hierarchies(root)) {
     const fs::path top = root / fs::path(hierarchy.mounted_at).relative_path();
-    // In a namespace of its own a process may see its group as outside of what is mounted.
+    // In its own namespace a process may see its group as outside of the mounted hierarchy.
     fs::path inside = fs::path(group_of(root, hierarchy.unified)).lexically_relative(hierarchy.top);
     if (inside.empty() || *inside.begin() == "..") inside = ".";
     fs::path group = (top / inside).lexically_normal();

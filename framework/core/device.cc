@@ -10,7 +10,7 @@
 namespace cornu {
 namespace {
 
-// The number that follows a colon: digits alone.
+// Reads the number after a colon: digits only.
 bool read_number(std::string_view text, int& number) {
   const char* end = text.data() + text.size();
   const auto result = std::from_chars(text.data(), end, number);
@@ -33,7 +33,7 @@ bool read_type(std::string_view text, DeviceType& type) {
   return true;
 }
 
-// "GPU:1", or "GPU" alone, also behind "device:".
+// Reads "GPU:1", or "GPU" alone, optionally after "device:".
 bool read_device(std::string_view text, Device& device) {
   constexpr std::string_view kDevice = "device:";
   if (text.starts_with(kDevice)) text.remove_prefix(kDevice.size());
@@ -42,7 +42,7 @@ bool read_device(std::string_view text, Device& device) {
          (colon == std::string_view::npos || read_number(text.substr(colon + 1), device.index));
 }
 
-// A part of a full name before the device: "job:worker", "replica:0", "task:1".
+// Whether this is a part of a full name before the device: "job:worker", "replica:0", "task:1".
 bool is_place(std::string_view part) {
   const size_t colon = part.find(':');
   if (colon == std::string_view::npos) return false;
@@ -53,7 +53,8 @@ bool is_place(std::string_view part) {
   return (key == "replica" || key == "task") && read_number(value, number);
 }
 
-// "/job:…/replica:0/task:0/device:GPU:1", any of the places left out, and "device:" too.
+// Reads "/job:…/replica:0/task:0/device:GPU:1", where any of the parts and "device:" may be
+// missing.
 bool read_path(std::string_view path, Device& device) {
   for (;;) {
     path.remove_prefix(1);  // the slash

@@ -19,13 +19,13 @@ struct Device {
   DeviceType type = DeviceType::Cpu;
   int index = 0;
 
-  // Parses "CPU", "GPU:1" (any case; a missing index is 0) and TensorFlow's spellings: "/gpu:0",
-  // "/device:CPU:0", "/job:localhost/replica:0/task:0/device:GPU:0" (of which the device counts).
-  // InvalidArgument, with these forms, otherwise.
+  // Parses "CPU", "GPU:1" (in any case; a missing index is 0) and TensorFlow's spellings: "/gpu:0",
+  // "/device:CPU:0", "/job:localhost/replica:0/task:0/device:GPU:0" (only the device part counts).
+  // Throws InvalidArgument, listing these forms, for anything else.
   static Device parse(std::string_view text);
   std::string to_string() const;
 
-  // Is memory of the one memory of the other? All CPUs share the host's.
+  // Whether both devices use the same memory. All CPUs share the host's.
   bool shares_memory_with(const Device& other) const {
     return type == other.type && (type == DeviceType::Cpu || index == other.index);
   }

@@ -117,7 +117,7 @@ DType promote(DType a, DType b) {
   const DType with_sign = x.is_signed ? a : b;
   const DType without = x.is_signed ? b : a;
   if (size_of(with_sign) > size_of(without)) return with_sign;
-  if (without == DType::UInt8) return DType::Int32;  // with int8; there is no int16
+  if (without == DType::UInt8) return DType::Int32;  // for int8 with uint8; there is no int16
   return without == DType::UInt32 ? DType::Int64 : DType::Float32;
 }
 

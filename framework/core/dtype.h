@@ -26,11 +26,11 @@ enum class DType : uint8_t {
   BFloat16,
   Float32,
   Float64,
-  // Bytes of any length, in pipelines and on the host only: elements are std::string objects.
+  // Byte strings of any length, stored as std::string objects; only in pipelines and on the host.
   String,
 };
 
-// Those of numbers (and bools): all but String.
+// The number of numeric dtypes, including Bool: all but String.
 inline constexpr int kNumDTypes = 11;
 
 // Storage formats of 16-bit floating-point numbers; arithmetic is done in float.
@@ -51,11 +51,11 @@ struct bfloat16 {
 const char* to_string(DType dtype);
 // Throws InvalidArgument with the nearest known name.
 DType dtype_from_string(std::string_view name);
-DType dtype_from_string(const char* name);  // InvalidArgument for a null pointer, too
+DType dtype_from_string(const char* name);  // also throws InvalidArgument for a null pointer
 
 std::ostream& operator<<(std::ostream& out, DType dtype);
 
-// A dtype as arguments take it: `DType::Float32` or its name, "float32".
+// A dtype argument: `DType::Float32` or its name, "float32".
 class DTypeLike {
  public:
   constexpr DTypeLike(DType dtype) : dtype_(dtype) {}                      // NOLINT: implicit
@@ -67,10 +67,10 @@ class DTypeLike {
   DType dtype_;
 };
 
-// InvalidArgument, with the nearest known name, for one that is no dtype's.
+// Throws InvalidArgument, with the nearest known name, when `name` isn't a dtype.
 inline bool operator==(DType dtype, const char* name) { return dtype == dtype_from_string(name); }
 
-// The name of a dtype or a dtype policy ("mixed_bfloat16"), where a dtype itself will do as well.
+// The name of a dtype or of a dtype policy ("mixed_bfloat16"). A DType can be passed as well.
 class DTypeName : public std::string {
  public:
   DTypeName() = default;                                         // the default policy
@@ -79,16 +79,16 @@ class DTypeName : public std::string {
   DTypeName(std::string name) : std::string(std::move(name)) {}  // NOLINT
 };
 
-// Bytes of one element; of a string, those of the object that owns it.
+// Bytes per element; for String, the size of the std::string object.
 size_t size_of(DType dtype);
 bool is_floating(DType dtype);
 bool is_half(DType dtype);     // float16 or bfloat16
 bool is_integer(DType dtype);  // signed or unsigned; not Bool
 bool is_signed(DType dtype);
 
-// The dtype of a binary operation's result, as Keras promotes (JAX's lattice): float beats integer,
-// wider beats narrower, float16 with bfloat16 gives float32. InvalidArgument for a string and a
-// number.
+// The dtype of a binary operation's result by Keras's promotion rules (JAX's lattice): float beats
+// integer, wider beats narrower, float16 with bfloat16 gives float32. Throws InvalidArgument for a
+// string with a number.
 DType promote(DType a, DType b);
 
 template <class T>
@@ -158,7 +158,7 @@ struct StoredInteger<1, false> {
 };
 template <bool kSigned>
 struct StoredInteger<2, kSigned> {
-  using Type = int32_t;  // there is no dtype of two bytes
+  using Type = int32_t;  // there is no two-byte integer dtype
 };
 template <>
 struct StoredInteger<4, true> {
@@ -192,9 +192,9 @@ auto stored_type() {
 
 }  // namespace internal
 
-// The type that elements of C++ type T are stored as: T where a dtype has it, else the one that
-// holds its values (long long: int64_t, short: int32_t, char: int8_t, long double: double; views of
-// text: std::string).
+// The type that elements of C++ type T are stored as: T itself if it has a dtype, else a type that
+// can hold its values (long long: int64_t, short: int32_t, char: int8_t, long double: double;
+// string views and literals: std::string).
 template <class T>
 using stored_t = decltype(internal::stored_type<std::remove_cv_t<T>>());
 
@@ -202,8 +202,8 @@ namespace internal {
 [[noreturn]] void refuse_strings();
 }  // namespace internal
 
-// Calls `f(T{})` with the C++ type of `dtype`, and returns what it returns. InvalidArgument for
-// strings: what takes them asks for them first.
+// Calls `f(T{})` with the C++ type of `dtype` and returns its result. Throws InvalidArgument for
+// strings: code that supports them handles them before calling this.
 template <class F>
 decltype(auto) dispatch_dtype(DType dtype, F&& f) {
   switch (dtype) {

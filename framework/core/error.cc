@@ -37,7 +37,7 @@ const char* to_string(StatusCode code) {
 
 namespace {
 
-// A message may hold what a file gave: a very long one is cut in its middle.
+// A message may contain text from a file: very long ones are cut in the middle.
 void cut(std::string& message) {
   constexpr size_t kMost = 8000;
   constexpr size_t kTail = 1000;

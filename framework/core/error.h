@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typed errors. Every message says where, what was expected, what came, and what to do.
+// Typed errors. Every message says where the error occurred, what was expected, what was found, and
+// what to do.
 #pragma once
 
 #include <fmt/core.h>
@@ -30,19 +31,20 @@ enum class StatusCode {
 
 const char* to_string(StatusCode code);
 
-// Base of all errors Cornu throws. `what()` is the message alone; `code()` its kind.
+// Base class of all errors that Cornu throws. `what()` is the message alone, `code()` its kind.
 class Error : public std::exception {
  public:
   Error(StatusCode code, std::string message);
   const char* what() const noexcept override { return message_.c_str(); }
   StatusCode code() const noexcept { return code_; }
 
-  // Puts "where: " before the message, unless an inner place has already been named.
-  // For layers and ops that name themselves while an error passes through them.
+  // Prepends "where: " to the message, unless an inner place has already been named. For layers and
+  // ops that add their names to an error passing through them.
   void add_place(const std::string& where);
-  // Puts " more" behind the message, for those who know what its thrower can't.
+  // Appends " more" to the message, for callers that know something its thrower doesn't.
   void add_advice(const std::string& more) { message_ += " " + more; }
-  // An error of the same kind with another text; a place that was named stays so.
+  // Returns an error of the same kind with another text; a place that was already named counts as
+  // named.
   std::exception_ptr with_text(const std::string& text) const;
 
  private:
@@ -57,8 +59,8 @@ class ErrorOf : public Error {
   explicit ErrorOf(std::string message) : Error(kCode, std::move(message)) {}
 };
 
-// The kinds: classes with names of their own, so that what ends a program on an uncaught error
-// prints "cornu::NotFound".
+// The kinds of errors: distinct classes, so that the message of an uncaught error shows
+// "cornu::NotFound".
 struct InvalidArgument : ErrorOf<StatusCode::InvalidArgument> {
   using ErrorOf::ErrorOf;
 };
@@ -77,7 +79,8 @@ struct ResourceExhausted : ErrorOf<StatusCode::ResourceExhausted> {
 struct FailedPrecondition : ErrorOf<StatusCode::FailedPrecondition> {
   using ErrorOf::ErrorOf;
 };
-// What another part of one job was stopped by; the first cause is told by that part.
+// Thrown when a part of a distributed job is stopped by a failure elsewhere; the failing part
+// reports the original cause.
 struct Aborted : ErrorOf<StatusCode::Aborted> {
   using ErrorOf::ErrorOf;
 };
@@ -97,12 +100,12 @@ struct DataLoss : ErrorOf<StatusCode::DataLoss> {
   using ErrorOf::ErrorOf;
 };
 
-// What code does that can't be recorded in a trace: it asks for a value that isn't there yet.
+// Thrown when code can't be recorded in a trace because it asks for a value that doesn't exist yet.
 struct NotTraceable : FailedPrecondition {
   using FailedPrecondition::FailedPrecondition;
 };
 
-// A signal that asked a run to end (SIGINT: Ctrl-C), which it did between two steps.
+// Thrown when a signal (SIGINT: Ctrl-C) asked a run to end, and the run ended between two steps.
 class Interrupted : public ErrorOf<StatusCode::Cancelled> {
  public:
   Interrupted(int signal, std::string message) : ErrorOf(std::move(message)), signal_(signal) {}
@@ -112,8 +115,8 @@ class Interrupted : public ErrorOf<StatusCode::Cancelled> {
   int signal_;
 };
 
-// A peer of a distributed job that no longer answers. `rank` is its rank, `step` the global step at
-// which it was missed.
+// Thrown when a peer of a distributed job no longer answers. `rank` is the peer's rank, `step` the
+// global step at which it went missing.
 class PeerLost : public Unavailable {
  public:
   PeerLost(int rank, std::string address, int64_t step);
@@ -127,9 +130,9 @@ class PeerLost : public Unavailable {
   int64_t step_;
 };
 
-// The kind of any exception: Internal where it isn't one of these.
+// The code of any exception: Internal when it isn't an Error.
 StatusCode code_of(const std::exception& error);
-// An error of this kind; Internal for numbers that are no kind's, and for Cancelled.
+// Returns an error of this kind; Internal for unknown codes and for Cancelled.
 std::exception_ptr error_of(StatusCode code, const std::string& text);
 
 // Throws `Kind` with the formatted message.
@@ -152,7 +155,7 @@ namespace internal {
 
 }  // namespace cornu
 
-// An invariant of Cornu's own. A violation is a bug in Cornu: Internal, with both operands.
+// Checks an internal invariant. A violation is a bug in Cornu: throws Internal, with both operands.
 #define CORNU_ASSERT(left, op, right)                                                              \
   do {                                                                                             \
     const auto& cornu_left = (left);                                                               \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors that are kept: what they say, and throwing them.
+// Reading and rethrowing stored exceptions.
 #pragma once
 
 #include <exception>
@@ -7,7 +7,7 @@
 
 namespace cornu {
 
-// What an error says, which isn't null.
+// Returns the error's message. `error` must not be null.
 inline std::string text_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
@@ -16,8 +16,9 @@ inline std::string text_of(const std::exception_ptr& error) {
   }
 }
 
-// Throws an error that several threads have, which isn't null: to each a copy, since places and
-// advice are added to what is thrown. What Cornu has no class for is thrown itself.
+// Throws an error that several threads share; `error` must not be null. Each caller throws a copy,
+// since places and advice may be added to it. Exceptions that aren't Cornu's are rethrown as they
+// are.
 [[noreturn]] void rethrow_copy(const std::exception_ptr& error);
 
 }  // namespace cornu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // FNV-1a (Fowler, Noll, Vo): hashes that are the same on every machine, for names on disk and for
-// comparisons between processes. Not against those who look for collisions.
+// comparisons between processes. Not secure against deliberate collisions.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace cornu {
 
 __extension__ typedef unsigned __int128 Word128;
 
-// Of 64 bits (Word = uint64_t) or 128 (Word128: texts never come to the same in practice).
+// A hash of 64 bits (Word = uint64_t) or 128 (Word128, where collisions don't occur in practice).
 template <class Word>
 class Fnv {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles: small objects that share what they stand for. Copies share it, too.
+// Handles: small objects that refer to shared state. Copies share it, too.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace cornu {
 
-// The base of handles on a shared `Impl`. An empty one stands for None.
+// Base of handles to a shared `Impl`. An empty handle represents None.
 template <class Impl>
 class Handle {
  public:
@@ -20,7 +20,7 @@ class Handle {
   const std::shared_ptr<Impl>& shared() const { return impl_; }
 
  protected:
-  // FailedPrecondition for an empty handle: "Metric: expected a metric, got none."
+  // Throws FailedPrecondition for an empty handle: "Metric: expected a metric, got none."
   Impl& required(const char* handle, const char* what) const {
     check<FailedPrecondition>(impl_ != nullptr, "{}: expected {}, got none.", handle, what);
     return *impl_;
@@ -29,8 +29,8 @@ class Handle {
   std::shared_ptr<Impl> impl_;
 };
 
-// A `Base` (LayerHandle, Metric, …) that knows the class of its object: what make_layer<T>(…) and
-// its like give.
+// A `Base` (LayerHandle, Metric, …) that knows the class of its object, as returned by
+// make_layer<T>(…) and similar functions.
 template <class Base, class T>
 class TypedHandle : public Base {
  public:

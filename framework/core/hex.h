@@ -9,10 +9,10 @@
 
 namespace cornu {
 
-// In lower case, two digits a byte.
+// Returns lowercase digits, two per byte.
 std::string to_hex(std::span<const std::byte> bytes);
 
-// Fills `bytes`. False unless there are two digits in lower case for each.
+// Fills `bytes`. Returns false unless there are exactly two lowercase digits per byte.
 bool from_hex(std::string_view digits, std::span<std::byte> bytes);
 
 }  // namespace cornu

@@ -18,8 +18,8 @@ using Parsed = nlohmann::ordered_json;
 
 constexpr size_t kDeepest = 200;
 
-// Python writes NaN and infinities as bare words, which JSON doesn't know: these numbers, which
-// nobody writes, stand for them.
+// Python writes NaN and infinities as bare words, which aren't valid JSON. They are replaced by
+// these numbers, which nobody writes.
 constexpr std::string_view kNaN = "0e-20000001";
 constexpr std::string_view kInfinity = "0e-20000002";
 
@@ -50,7 +50,7 @@ std::string without_python_words(std::string_view text) {
   return result;
 }
 
-// Makes a Json of what nlohmann's parser reads.
+// Builds a Json from the events of nlohmann's parser.
 class Builder : public nlohmann::json_sax<Parsed> {
  public:
   Json root;
@@ -92,8 +92,8 @@ class Builder : public nlohmann::json_sax<Parsed> {
     bool is_array;
     Json::Array elements = {};
     Json::Object members = {};
-    std::string key = {};                                 // of the member to come
-    std::unordered_map<std::string, size_t> places = {};  // of the members, by key
+    std::string key = {};                                 // of the next member
+    std::unordered_map<std::string, size_t> places = {};  // index of each member, by key
   };
 
   bool add(Json value) {
@@ -106,7 +106,7 @@ class Builder : public nlohmann::json_sax<Parsed> {
     }
     return true;
   }
-  // Of members of one name the last counts, at the place of the first, as in Python.
+  // If a key repeats, the last value wins, at the position of the first, as in Python.
   static void add_member(Open& open, Json value) {
     const auto [place, added] = open.places.emplace(open.key, open.members.size());
     if (added) {
@@ -144,7 +144,7 @@ std::string number_text(double value) {
 // Writes JSON text.
 class Writer {
  public:
-  // Compact with indent < 0. Stops soon after `most` bytes.
+  // Compact when indent < 0. Stops soon after `most` bytes.
   Writer(int indent, size_t most) : indent_(indent), most_(most) {}
 
   void write(const Json& json, int depth) {

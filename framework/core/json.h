@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A JSON value: the form of every get_config(). Objects keep their keys' order.
+// A JSON value, as returned by every get_config(). Objects keep the order of their keys.
 #pragma once
 
 #include <cstdint>
@@ -34,17 +34,18 @@ class Json {
   Json(const std::vector<std::string>& values);  // NOLINT
 
   class NewMember;
-  static Json object(std::initializer_list<NewMember> members = {});  // whose values are moved
+  static Json object(std::initializer_list<NewMember> members = {});  // moves the members' values
   static Json array(std::initializer_list<Json> elements = {}) { return Json(Array(elements)); }
 
-  static Json of_members(Object members);  // whose names differ
+  static Json of_members(Object members);  // the names must be distinct
 
-  // DataLoss, with the byte offset, when `text` isn't JSON. Python's NaN and Infinity are read.
+  // Throws DataLoss, with the byte offset, when `text` isn't JSON. Accepts Python's NaN and
+  // Infinity.
   static Json parse(std::string_view text);
-  // Compact with indent < 0. Numbers are written so that they read back equal.
+  // Compact when indent < 0. Numbers are written so that they read back as the same value.
   std::string dump(int indent = -1) const;
 
-  // dump(), for the text of an error: cut after about 200 bytes.
+  // dump() for error messages, cut off after about 200 bytes.
   std::string excerpt() const;
 
   bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
@@ -55,28 +56,29 @@ class Json {
   bool is_array() const { return std::holds_alternative<Array>(value_); }
   bool is_object() const { return std::holds_alternative<Object>(value_); }
 
-  // InvalidArgument, saying what came, when the value is of another kind.
+  // These throw InvalidArgument, with the actual value, when the value is of another kind.
   bool as_bool() const;
-  int64_t as_int() const;    // a float of integral value counts
-  double as_double() const;  // an integer counts
+  int64_t as_int() const;    // accepts a float with an integral value
+  double as_double() const;  // accepts an integer
   const std::string& as_string() const&;
   const Array& as_array() const&;
   const Object& as_object() const&;
-  std::string as_string() &&;  // of a temporary: by value, since a view of it would dangle
+  std::string as_string() &&;  // by value on temporaries, since a view would dangle
   Array as_array() &&;
   Object as_object() &&;
   Shape as_shape() const;  // an array of integers and nulls
   std::vector<int64_t> as_ints() const;
   std::vector<std::string> as_strings() const;
 
-  // Members of an object. `at` throws NotFound that names the key; `find` gives null when missing.
+  // Members of an object. `at` throws NotFound, naming the key; `find` returns null when it is
+  // missing.
   const Json& at(std::string_view key) const&;
   Json at(std::string_view key) &&;
-  void at(std::nullptr_t) const = delete;  // what 0 would be
+  void at(std::nullptr_t) const = delete;  // catches at(0)
   const Json& operator[](std::string_view key) const& { return at(key); }
   Json operator[](std::string_view key) && { return std::move(*this).at(key); }
   const Json* find(std::string_view key) const&;
-  const Json* find(std::string_view key) && = delete;  // it would point into what goes away
+  const Json* find(std::string_view key) && = delete;  // would point into the temporary
   bool contains(std::string_view key) const { return find(key) != nullptr; }
   void set(std::string_view key, Json value);  // replaces or appends
   void merge(const Json& other);               // sets every member of `other`
@@ -85,7 +87,7 @@ class Json {
   const Json& operator[](size_t index) const&;
   Json operator[](size_t index) &&;
   void push_back(Json value);
-  size_t size() const;  // elements or members; 0 otherwise
+  size_t size() const;  // number of elements or members; 0 for other kinds
 
   friend bool operator==(const Json&, const Json&) = default;
 
@@ -93,8 +95,8 @@ class Json {
   std::variant<std::monostate, bool, int64_t, double, std::string, Array, Object> value_;
 };
 
-// A member of a list that an object is made of: std::initializer_list would only let it be copied,
-// with all that is below.
+// A member in an initializer list for object(). std::initializer_list alone would only allow
+// copying the members, together with everything nested in them.
 class Json::NewMember {
  public:
   NewMember(std::string name, Json value) : name_(std::move(name)), value_(std::move(value)) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers in C++ containers, nested to any depth: what Tensor::from takes. Internal to core.
+// Numbers in C++ containers nested to any depth: the arguments of Tensor::from. Internal to core.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ concept Number = std::is_arithmetic_v<T> || requires {
 template <class T>
 concept Text = std::is_convertible_v<const T&, std::string_view>;
 
-// Of a container, C array, number or text: what it holds in the end, and how deep.
+// The leaf type and nesting depth of a container, C array, number or text.
 template <class T>
 struct Nesting {
   using Leaf = T;
@@ -48,14 +48,14 @@ struct Nesting<T[kSize]> {
   static constexpr int kDepth = 1 + Inner::kDepth;
 };
 
-// Vectors, std::array, C arrays, spans, initializer lists, and such of such.
+// Vectors, std::array, C arrays, spans, initializer lists, and any nesting of them.
 template <class T>
 concept NestedValues = Nesting<T>::kDepth >= 1 &&
                        (Number<typename Nesting<T>::Leaf> || Text<typename Nesting<T>::Leaf>);
 template <class T>
 concept FlatValues = NestedValues<T> && Nesting<T>::kDepth == 1;
 
-// The sizes, those of inner axes by their first element.
+// Appends the size of each axis to `shape`; inner axes are measured on their first element.
 template <class R>
 void append_sizes(const R& values, Shape& shape) {
   shape.push_back(static_cast<int64_t>(std::size(values)));
@@ -65,8 +65,8 @@ void append_sizes(const R& values, Shape& shape) {
   }
 }
 
-// Writes the numbers in row-major order from `out` on; returns where they end. InvalidArgument when
-// sizes differ within axis `axis` of `shape`.
+// Writes the numbers to `out` in row-major order and returns the end of what was written. Throws
+// InvalidArgument when sizes differ within axis `axis` of `shape`.
 template <class To, class R>
 To* copy_nested(const R& values, const Shape& shape, int64_t axis, To* out) {
   check<InvalidArgument>(static_cast<int64_t>(std::size(values)) == shape[axis],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of a program's functions, which may throw anything.
+// Calling user-supplied functions, which may throw anything.
 #pragma once
 
 #include <exception>
@@ -10,8 +10,8 @@
 
 namespace cornu {
 
-// What `f` gives. Its errors say where, by place(): an Error gets one more place; another exception
-// becomes an InvalidArgument, in which it is nested (std::rethrow_if_nested).
+// Calls `f` and returns its result. Adds place() to its errors: an Error gets one more place; any
+// other exception becomes an InvalidArgument that nests it (std::rethrow_if_nested).
 template <class Place, class F>
 auto with_place(const Place& place, F&& f) {
   try {

@@ -18,7 +18,7 @@
 namespace cornu {
 namespace {
 
-// A finite number's shortest digits that read back equal: 0.d1d2d3… * 10^point.
+// The shortest digits of a finite number that read back as the same value: 0.d1d2d3… * 10^point.
 struct Decimal {
   bool negative = false;
   std::string digits;
@@ -44,7 +44,7 @@ Decimal parse_scientific(const char* begin, const char* end) {
 template <class T>
 Decimal shortest(double value) {
   char text[64];
-  if constexpr (std::is_class_v<T>) {  // 16 bits: by trying
+  if constexpr (std::is_class_v<T>) {  // 16 bits: found by trial
     for (int digits = 0;; ++digits) {
       const auto end =
           std::to_chars(text, text + sizeof(text), value, std::chars_format::scientific, digits);
@@ -69,7 +69,7 @@ Decimal shortest(double value, DType dtype) {
   });
 }
 
-// Correctly rounded to `fraction` digits after the point; zeros at the end are taken away.
+// Rounds correctly to `fraction` digits after the point; removes trailing zeros.
 Decimal rounded(double value, int fraction, bool scientific) {
   char text[512];
   const auto end = std::to_chars(
@@ -91,7 +91,7 @@ Decimal rounded(double value, int fraction, bool scientific) {
   return result;
 }
 
-// Where NumPy turns to exponents, which depends on the digits that a dtype holds.
+// The limits beyond which NumPy uses exponents; they depend on how many digits a dtype holds.
 struct Limits {
   double small;
   double array_large;
@@ -113,7 +113,7 @@ Limits limits_of(DType dtype) {
 
 struct Parts {
   std::string integer;   // with the sign
-  std::string fraction;  // without zeros at the end
+  std::string fraction;  // without trailing zeros
   std::string exponent;  // "+05", or empty
 };
 
@@ -137,7 +137,8 @@ Parts positional(double value, DType dtype, int64_t precision) {
   return parts;
 }
 
-// With `least` digits after the point, more than the shortest ones are the exact number's.
+// With `least` digits after the point; digits beyond the shortest ones are those of the exact
+// value.
 Parts scientific(double value, DType dtype, int64_t precision, int64_t least = 0) {
   Decimal number = shortest(value, dtype);
   const int64_t fraction = static_cast<int64_t>(number.digits.size()) - 1;
@@ -154,7 +155,7 @@ std::string spaces(int64_t count) {
 
 int64_t length(const std::string& text) { return static_cast<int64_t>(text.size()); }
 
-// Writes each number of a tensor in the same width.
+// Formats all numbers of a tensor with the same width.
 class FloatFormat {
  public:
   FloatFormat(const std::vector<double>& shown, DType dtype, const PrintOptions& options)
@@ -228,7 +229,7 @@ class FloatFormat {
   int64_t exponent_digits_ = 0;
 };
 
-using Format = std::function<std::string(int64_t)>;  // of the element at this place
+using Format = std::function<std::string(int64_t)>;  // formats the element at this index
 
 template <class T>
 T element(const std::byte* data, int64_t place) {
@@ -237,7 +238,7 @@ T element(const std::byte* data, int64_t place) {
   return value;
 }
 
-// As Python writes a number alone.
+// The text of a single number, as Python writes it.
 std::string scalar_text(double value, DType dtype) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
@@ -308,7 +309,7 @@ class ArrayText {
 
   bool is_cut(int64_t axis) const { return summarized_ && 2 * options_.edge_items < shape_[axis]; }
 
-  // The indices of an axis that are shown; -1 where some are left out.
+  // The indices of an axis that are shown; -1 marks an omitted range.
   std::vector<int64_t> shown_of(int64_t axis) const {
     std::vector<int64_t> indices;
     const int64_t size = shape_[axis];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wire format of protocol buffers (protobuf.dev/programming-guides/encoding), on machines that
-// keep the lowest byte first.
+// The protocol buffer wire format (protobuf.dev/programming-guides/encoding), on little-endian
+// machines.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,8 @@ namespace cornu::wire {
 
 enum class Type { Varint = 0, Fixed64 = 1, Bytes = 2, Fixed32 = 5 };
 
-// What is wrong with a message, and where in it. Who knows what the message is makes a DataLoss.
+// What is wrong with a message, and where in it. Callers that know what the message represents turn
+// it into a DataLoss.
 struct Damage {
   const char* what;
   const char* where;
@@ -37,7 +38,8 @@ class Reader {
     return long_varint();
   }
 
-  // The tag of the next field; its number, and its type for value_of(), bytes() or skip().
+  // Reads the tag of the next field. Returns its number, and its type for varint(), fixed(),
+  // bytes() or skip().
   uint32_t field(Type& type) {
     const char* start = at_;
     const uint64_t tag = varint();
@@ -48,7 +50,7 @@ class Reader {
     return static_cast<uint32_t>(tag >> 3);
   }
 
-  // What a field of Type::Bytes holds.
+  // Returns the content of a field of Type::Bytes.
   std::string_view bytes() {
     const char* start = at_;
     const uint64_t length = varint();
@@ -110,7 +112,7 @@ inline void put_tag(std::string& out, uint32_t field, Type type) {
   put_varint(out, uint64_t{field} << 3 | static_cast<uint32_t>(type));
 }
 
-// Of int32, int64, bool and enumerations.
+// For int32, int64, bool and enumerations.
 inline void put_int(std::string& out, uint32_t field, int64_t value) {
   put_tag(out, field, Type::Varint);
   put_varint(out, static_cast<uint64_t>(value));
@@ -121,7 +123,7 @@ inline void put_double(std::string& out, uint32_t field, double value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-// Of strings and messages, too.
+// Also for strings and messages.
 inline void put_bytes(std::string& out, uint32_t field, std::string_view bytes) {
   put_tag(out, field, Type::Bytes);
   put_varint(out, bytes.size());

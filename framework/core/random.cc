@@ -48,7 +48,7 @@ uint64_t next_key() {
 }
 
 uint64_t next_seed() {
-  // Keras's seeds are below 2^31; staying there keeps them exact in JSON and int32.
+  // Keras's seeds are below 2^31; staying in that range keeps them exact in JSON and int32.
   return static_cast<uint32_t>(next_key()) >> 1;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The counter-based generator behind all randomness, and where seeds come from.
+// The counter-based random number generator used throughout, and the source of seeds.
 #pragma once
 
 #include <array>
@@ -8,9 +8,9 @@
 
 namespace cornu {
 
-// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): four words
-// for each 128-bit counter under a 64-bit key. Stateless, so any part of a stream can be made by
-// any thread.
+// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): returns
+// four words for each 128-bit counter under a 64-bit key. Stateless, so any thread can generate any
+// part of a stream.
 inline std::array<uint32_t, 4> philox(uint64_t key, uint64_t counter, uint64_t stream = 0) {
   std::array<uint32_t, 4> c = {static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32),
                                static_cast<uint32_t>(stream), static_cast<uint32_t>(stream >> 32)};
@@ -51,12 +51,13 @@ class PhiloxEngine {
   uint64_t below(uint64_t bound);
   float uniform() { return to_unit_float((*this)()); }
 
-  // How many words were drawn, and the engine that draws the words after the first `words`.
+  // words() returns how many words have been drawn; go_to() moves the engine to the position after
+  // the first `words` words.
   uint64_t words() const { return 4 * counter_ - (words_.size() - used_); }
   void go_to(uint64_t words);
 
  private:
-  static constexpr size_t kBlocks = 4;  // made at once: their rounds don't wait for each other
+  static constexpr size_t kBlocks = 4;  // computed together: their rounds are independent
 
   void refill();
 
@@ -67,8 +68,8 @@ class PhiloxEngine {
   size_t used_ = 4 * kBlocks;
 };
 
-// keras.utils.set_random_seed: seeds everything that isn't given a seed of its own (initializers,
-// dropout, shuffles) on this thread. Without it, seeds come from the system.
+// keras.utils.set_random_seed: seeds everything on this thread that isn't given its own seed
+// (initializers, dropout, shuffles). Without it, seeds come from the system.
 void set_random_seed(uint64_t seed);
 
 // The next seed of this thread's sequence, below 2^31.
@@ -76,21 +77,21 @@ uint64_t next_seed();
 // The next draw of the same sequence, with all 64 bits: a key of Philox.
 uint64_t next_key();
 
-// `seed` if it is given, else the next seed of the sequence.
+// Returns `seed` if given, else the next seed of the sequence.
 inline uint64_t seed_or_next(const std::optional<int64_t>& seed) {
   return seed ? static_cast<uint64_t>(*seed) : next_seed();
 }
 
-// Where this thread's seed sequence stands, to be saved with a run and restored.
+// The position of this thread's seed sequence, to be saved with a run and restored.
 struct SeedSequence {
   uint64_t seed = 0;
   uint64_t drawn = 0;
-  bool chosen = false;  // by set_random_seed; else by the system
+  bool chosen = false;  // by set_random_seed; otherwise by the system
 };
 SeedSequence seed_sequence();
 void restore_seed_sequence(const SeedSequence& sequence);
 
-// Until the guard ends, this thread's sequence is the one that set_random_seed(seed) begins.
+// Until the guard is destroyed, this thread uses the sequence that set_random_seed(seed) starts.
 class [[nodiscard]] SeedSequenceScope {
  public:
   explicit SeedSequenceScope(uint64_t seed) : before_(seed_sequence()) { set_random_seed(seed); }

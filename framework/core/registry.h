@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names to things: what makes a class from its name in a file or a string option.
+// Registries that map names to values, such as the factory of a class named in a file or a string
+// option.
 #pragma once
 
 #include <algorithm>
@@ -15,21 +16,21 @@
 
 namespace cornu {
 
-// A table by name. `kind` ("layer", "optimizer", …) is for its error messages. Fill it before it is
-// used from several threads.
+// A table keyed by name. `kind` ("layer", "optimizer", …) is used in its error messages. Must be
+// filled before several threads use it.
 template <class T>
 class Registry {
  public:
   explicit Registry(std::string kind) : kind_(std::move(kind)) {}
   const std::string& kind() const { return kind_; }
 
-  // AlreadyExists when the name is taken.
+  // Throws AlreadyExists when the name is taken.
   void add(const std::string& name, T value) {
     check<AlreadyExists>(find(name) == nullptr,
                          "The {} '{}' is registered already. Choose another name.", kind_, name);
     entries_.emplace(name, std::move(value));
   }
-  // A second name ("mse") of one that is registered. AlreadyExists when the alias is taken.
+  // Adds a second name ("mse") for a registered one. Throws AlreadyExists when the alias is taken.
   void add_alias(const std::string& alias, const std::string& name) {
     check<AlreadyExists>(find(alias) == nullptr,
                          "The {} '{}' is registered already. Choose another name.", kind_, alias);
@@ -41,14 +42,15 @@ class Registry {
     const auto it = entries_.find(alias == aliases_.end() ? name : alias->second);
     return it == entries_.end() ? nullptr : &it->second;
   }
-  // InvalidArgument with the nearest known name.
+  // Throws InvalidArgument, with the nearest known name, for an unknown name.
   const T& at(std::string_view name) const {
     if (const T* found = find(name)) return *found;
     raise<InvalidArgument>("Unknown {} '{}'.{}", kind_, printable(name),
                            did_you_mean(name, names(), alias_names()));
   }
-  // The name that `text` stands for: itself, what it is an alias of, or the one whose snake_case it
-  // is ("he_normal" for "HeNormal"). InvalidArgument with the nearest known name, spelled alike.
+  // Returns the registered name that `text` refers to: `text` itself, the name it is an alias of,
+  // or the name whose snake_case form it is ("he_normal" for "HeNormal"). Throws InvalidArgument,
+  // with the nearest known name in the same spelling, when there is none.
   const std::string& resolve(std::string_view text) const {
     if (const auto alias = aliases_.find(text); alias != aliases_.end()) return alias->second;
     if (const auto it = entries_.find(text); it != entries_.end()) return it->first;
@@ -59,7 +61,7 @@ class Registry {
     for (const auto& [name, value] : entries_) {
       known.push_back(lower ? to_snake_case(name) : name);
       if (known.back() == text) return name;
-      // As it is mostly written: "adamw" for "AdamW".
+      // The common spelling: "adamw" for "AdamW".
       const std::string flat = lower_case(name);
       if (lower && aliases_.contains(flat)) known.back() = flat;
     }
@@ -84,14 +86,14 @@ class Registry {
   std::map<std::string, std::string, std::less<>> aliases_;
 };
 
-// A registry with what `fill` puts into it, never destroyed. For the functions that give a
-// program's one registry of a kind:
+// Creates a registry, filled by `fill` and never destroyed. For the functions that return a
+// program's only registry of a kind:
 //   Registry<LossFactory>& loss_registry() {
 //     static auto& registry = make_registry<LossFactory>("loss", register_builtins);
 //     return registry;
 //   }
-// The functions register_builtins are all in framework/registration, which names every folder with
-// classes: a static library drops objects that register themselves.
+// The register_builtins functions are all in framework/registration, which names every folder with
+// classes: linking a static library drops objects that only register themselves.
 template <class T>
 Registry<T>& make_registry(const char* kind, void (*fill)(Registry<T>&)) {
   auto* registry = new Registry<T>(kind);

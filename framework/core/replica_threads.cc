@@ -79,7 +79,7 @@ struct Pool {
   std::vector<std::unique_ptr<Worker>> workers;
 };
 
-// Never destroyed. A forked process makes its own, since threads aren't inherited.
+// Never destroyed. A forked process creates its own pool, since threads aren't inherited.
 Pool& pool() {
   static std::atomic<Pool*> current = new Pool;
   Pool* known = current.load();

@@ -8,7 +8,7 @@ namespace cornu {
 namespace {
 
 constexpr size_t kCacheLine = 64;
-constexpr size_t kAhead = 4096;  // bytes of the next row that are fetched while one is copied
+constexpr size_t kAhead = 4096;  // bytes of the next row to prefetch while copying a row
 
 void prefetch(const std::byte* row, size_t bytes) {
   constexpr int kToRead = 0;
@@ -18,7 +18,8 @@ void prefetch(const std::byte* row, size_t bytes) {
   }
 }
 
-// Copies rows of a size that the compiler knows (scalars: labels and indices) or not.
+// Copies rows whose size is known at compile time (scalars: labels and indices), or any size when
+// kBytes is 0.
 template <size_t kBytes>
 void copy_rows(const std::byte* from, std::byte* to, std::span<const int64_t> rows, size_t bytes) {
   const size_t size = kBytes ? kBytes : bytes;

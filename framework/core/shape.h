@@ -16,7 +16,7 @@
 
 namespace cornu {
 
-// An axis whose size isn't known until the model is called (Keras's None). Placeholders only.
+// The size of an axis that isn't known until the model is called (Keras's None). Placeholders only.
 inline constexpr int64_t kUnknown = -1;
 
 // An ordered list of axis sizes, each >= 0 or kUnknown. A scalar's shape is empty.
@@ -28,8 +28,8 @@ class Shape {
   explicit Shape(std::span<const int64_t> dims) : dims_(dims.begin(), dims.end()) {}
 
   int64_t rank() const { return static_cast<int64_t>(dims_.size()); }
-  bool empty() const { return dims_.empty(); }  // a scalar's
-  // Negative axes count from the back. OutOfRange for an axis that the shape doesn't have.
+  bool empty() const { return dims_.empty(); }  // true for a scalar's shape
+  // Negative axes count from the end. Throws OutOfRange for an axis that the shape doesn't have.
   int64_t operator[](int64_t axis) const { return dims_[place(axis)]; }
   int64_t& operator[](int64_t axis) { return dims_[place(axis)]; }
   int64_t front() const { return dims_[place(0)]; }
@@ -40,23 +40,23 @@ class Shape {
   void push_back(int64_t dim) { dims_.push_back(dim); }
 
   bool is_static() const;  // no axis is kUnknown
-  // The product of the axes, 1 for a scalar. InvalidArgument when an axis isn't known (or
-  // negative), or when the product doesn't fit 63 bits.
+  // The product of all axes, 1 for a scalar. Throws InvalidArgument when an axis is unknown (or
+  // negative), or when the product doesn't fit in 63 bits.
   int64_t num_elements() const;
-  // num_elements() times `element_size`, under the same conditions.
+  // num_elements() times `element_size`. Throws under the same conditions.
   size_t num_bytes(size_t element_size) const;
 
-  // `axis` counted from the front, where negative values count from the back.
-  // OutOfRange, naming `who`, when it is not in [-rank, rank).
+  // Returns `axis` counted from the front; negative values count from the back. Throws OutOfRange,
+  // naming `who`, when it isn't in [-rank, rank).
   int64_t normalize_axis(int64_t axis, std::string_view who) const;
 
-  // Axes [begin, end), as Python slices: negative ones count from the back, and what lies outside
-  // is left out.
+  // Axes [begin, end), as in Python slicing: negative values count from the back, and out-of-range
+  // parts are ignored.
   Shape slice(int64_t begin, int64_t end) const;
   Shape slice(int64_t begin) const { return slice(begin, rank()); }
   Shape concat(const Shape& tail) const;
 
-  // Python's tuple text, None for unknown axes: "(32, 784)", "(10,)", "()".
+  // The text of a Python tuple, with None for unknown axes: "(32, 784)", "(10,)", "()".
   std::string to_string() const;
 
   friend bool operator==(const Shape&, const Shape&) = default;
@@ -85,8 +85,8 @@ class OptionalShape : public std::optional<Shape> {
   OptionalShape(std::initializer_list<int64_t> dims) : std::optional<Shape>(Shape(dims)) {}
 };
 
-// The shape two operands are broadcast to, by NumPy's rules (kUnknown broadcasts with anything).
-// InvalidArgument, naming `who`, when they don't fit.
+// Returns the shape that two operands are broadcast to, by NumPy's rules (kUnknown broadcasts with
+// anything). Throws InvalidArgument, naming `who`, when they aren't compatible.
 Shape broadcast_shapes(const Shape& a, const Shape& b, std::string_view who);
 
 }  // namespace cornu

@@ -19,13 +19,13 @@ namespace {
 constexpr std::array<int, 2> kSignals = {SIGTERM, SIGINT};
 constexpr size_t kTerm = 0;
 
-// What the handler knows of a signal. It may run on any thread, within anything.
+// What the handler knows about a signal. It may run on any thread, at any point.
 struct Noted {
   struct sigaction earlier {};
   bool installed = false;
-  bool has_handler = false;          // `earlier` is the program's own
-  std::atomic<uint32_t> came{0};     // how many, ever
-  std::atomic<bool> waiting{false};  // one came that not all have received
+  bool has_handler = false;          // whether `earlier` is the program's own handler
+  std::atomic<uint32_t> came{0};     // total number received
+  std::atomic<bool> waiting{false};  // whether some instance has yet to receive one
 };
 static_assert(std::atomic<uint32_t>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
@@ -33,7 +33,7 @@ std::array<Noted, kSignals.size()> noted;
 std::atomic<int> listeners{0};
 
 void call_earlier(const struct sigaction& earlier, int signal, siginfo_t* info, void* context) {
-  // A handler that the program put before this one may call it in its turn.
+  // A handler that the program installed before this one may call it in turn.
   thread_local bool inside = false;
   if (inside) return;
   inside = true;
@@ -53,7 +53,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     call_earlier(note.earlier, signal, info, context);
   } else if (listeners == 0 || note.waiting.exchange(true)) {
     ::signal(signal, SIG_DFL);
-    ::raise(signal);  // comes when this handler returns
+    ::raise(signal);  // delivered when this handler returns
   } else {
     ++note.came;
   }
@@ -110,7 +110,7 @@ struct StopSignals::Board {
     return std::any_of(members.begin(), members.end(),
                        [&](const StopSignals* member) { return member->thread_ == thread; });
   }
-  // Another signal is the first again when all have received the last one.
+  // Once every instance has received the last signal, the next one counts as the first again.
   void settle() {
     for (size_t i = 0; i < noted.size(); ++i) {
       bool all = true;
@@ -127,7 +127,7 @@ StopSignals::StopSignals() {
     for (size_t i = 0; i < noted.size(); ++i) install(kSignals[i], noted[i]);
   }
   for (size_t i = 0; i < noted.size(); ++i) seen_[i] = noted[i].came;
-  // A process that is about to end ends this loop, too.
+  // If the process is about to end, this loop must end, too.
   if (noted[kTerm].waiting) --seen_[kTerm];
   board.members.push_back(this);
   ++listeners;

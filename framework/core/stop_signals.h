@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIGINT (Ctrl-C) and SIGTERM, handled by a loop between two of its steps.
+// SIGINT (Ctrl-C) and SIGTERM, handled by a loop between its steps.
 #pragma once
 
 #include <array>
@@ -9,19 +9,19 @@
 
 namespace cornu {
 
-// What a process ends with that SIGTERM ended when its loops had written their states: as shells
-// and schedulers see one that was killed by it, and that may be started again to go on.
+// The exit code of a process that ended after a SIGTERM once its loops had saved their state.
+// Shells and schedulers see a process killed by SIGTERM, which may be restarted to resume its work.
 inline constexpr int kTerminatedExitCode = 143;
 
 struct StopSignal {
   int number = 0;    // SIGINT or SIGTERM
-  bool ends = true;  // whether the loop has to end; not where the program has a handler of its own
+  bool ends = true;  // whether the loop must end; false when the program has its own handler
   const char* name() const;
 };
 
-// While one lives, the first of each signal is noted instead of ending the process; a second one
-// ends it at once, as usual. A loop asks between its steps, keeps its state, and ends. fit does so
-// where a callback keeps its state; custom loops:
+// While an instance is alive, the first signal of each kind is recorded instead of ending the
+// process; a second one ends it immediately, as usual. A loop checks between its steps, saves its
+// state, and ends. fit does so when a callback saves its state; custom loops do it like this:
 //
 //   StopSignals signals;
 //   while (…) {
@@ -32,15 +32,16 @@ struct StopSignal {
 //     }
 //   }
 //
-// The last one that ends after a SIGTERM ends the process, with kTerminatedExitCode, when it has
-// flushed C's and C++'s output; those of other threads wait for that. (No destructors run: other
-// threads may be anywhere.) A SIGINT that came too late to be handled is raised again when the last
-// one ends.
+// After a SIGTERM, destroying the last instance flushes C's and C++'s output and ends the process
+// with kTerminatedExitCode; instances of other threads block until then. (No destructors run, since
+// other threads may be doing anything.) A SIGINT that came too late to be handled is raised again
+// when the last instance is destroyed.
 //
-// A signal that the program ignores stays ignored. The program's own handler is called at once, and
-// is the one to say what ends: the loop sees the signal, keeps its state, and continues. Earlier
-// handlers are back when the last StopSignals has ended, unless the program has set others
-// meanwhile. Several threads may have one each; each is used by one thread.
+// A signal that the program ignores stays ignored. If the program has its own handler, that handler
+// is called immediately and decides what ends: the loop sees the signal, saves its state, and
+// continues. The earlier handlers are restored when the last StopSignals is destroyed, unless the
+// program has installed others in the meantime. Several threads may have one instance each; an
+// instance is used by one thread only.
 class [[nodiscard]] StopSignals {
  public:
   StopSignals();
@@ -48,13 +49,13 @@ class [[nodiscard]] StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  // A signal that came since this was made and that it hasn't given yet; SIGTERM first.
+  // Returns a signal that arrived since construction and hasn't been returned yet; SIGTERM first.
   std::optional<StopSignal> received();
 
  private:
   struct Board;
   std::thread::id thread_ = std::this_thread::get_id();
-  std::array<uint32_t, 2> seen_{};  // how many signals of each kind came before
+  std::array<uint32_t, 2> seen_{};  // number of signals of each kind that came before
 };
 
 }  // namespace cornu

@@ -13,7 +13,7 @@
 namespace cornu {
 namespace {
 
-// Characters to insert, delete, replace or swap with their neighbour, whatever their case.
+// Counts characters to insert, delete, replace or swap with their neighbor, ignoring case.
 size_t edit_distance(std::string_view a, std::string_view b) {
   auto same = [&](size_t i, size_t j) {
     return std::tolower(static_cast<unsigned char>(a[i])) ==
@@ -44,7 +44,7 @@ bool is_lower(char c) { return std::islower(static_cast<unsigned char>(c)) != 0;
 }  // namespace
 
 std::vector<std::string> all_nearest(std::string_view name, std::span<const std::string> known) {
-  constexpr size_t kLongest = 64;  // the time grows with the square of it
+  constexpr size_t kLongest = 64;  // the time grows quadratically with the length
   constexpr size_t kMost = 3;
   std::vector<std::string> best;
   size_t best_distance = std::max<size_t>(1, name.size() / 2);
@@ -63,10 +63,10 @@ std::vector<std::string> all_nearest(std::string_view name, std::span<const std:
     if (same == best.end()) {
       if (best.size() < kMost) best.push_back(candidate);
     } else if (has_upper(candidate) == has_upper(name)) {
-      *same = candidate;  // of two that differ in their case alone, what is written as the name is
+      *same = candidate;  // of two that differ only in case, take the one like `name`
     }
   }
-  constexpr size_t kTelling = 3;  // letters that say what was meant
+  constexpr size_t kTelling = 3;  // number of letters that make a prefix meaningful
   if (!best.empty() || name.size() < kTelling) return best;
   const auto longer = std::find_if(known.begin(), known.end(), [&](const std::string& candidate) {
     return candidate.starts_with(name);
@@ -126,9 +126,9 @@ std::string printable(std::string_view text, size_t most) {
   std::string result;
   for (size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
-    const bool starts = (byte & 0xC0) != 0x80;  // a character, in UTF-8
+    const bool starts = (byte & 0xC0) != 0x80;  // the start of a UTF-8 character
     if (starts && result.size() >= most) return result + "…";
-    // The controls of ASCII, and those that UTF-8 writes as C2 80 to C2 9F.
+    // ASCII control characters, and those that UTF-8 encodes as C2 80 to C2 9F.
     const bool wide = byte == 0xC2 && i + 1 < text.size() && (text[i + 1] & 0xE0) == 0x80;
     if (byte >= 0x20 && byte != 0x7F && !wide) {
       result += text[i];

@@ -97,7 +97,7 @@ void Tensor::copy_to_host(std::byte* to) const {
   impl_->buffer->copy_to_host(impl_->offset, {to, bytes()});
 }
 
-// Several threads may ask at once: the first copy that is there is everybody's.
+// Several threads may ask concurrently: all use the first copy that is finished.
 const std::byte* Tensor::host_copy() const {
   static std::mutex mutex;
   require_value();
@@ -115,7 +115,7 @@ const std::byte* Tensor::host_copy() const {
 Tensor Tensor::host() const {
   if (!impl().buffer || !on_host()) return unplaced();
   auto state = variant();
-  state->origin = nullptr;  // another value to tapes
+  state->origin = nullptr;  // a different value to gradient tapes
   state->bound = false;
   return Tensor(std::move(state));
 }
@@ -146,7 +146,7 @@ void Tensor::bind() {
   impl_ = std::move(state);
 }
 
-// Where the value may be written on its device, by a caller with exclusive access.
+// The memory of the value on its device, writable for a caller with exclusive access.
 std::byte* Tensor::writable() {
   require_value();
   if (!is_unique() || impl_->buffer->read_only()) {
@@ -156,7 +156,7 @@ std::byte* Tensor::writable() {
     state->origin = nullptr;
     impl_ = std::move(state);
   }
-  impl_->host_copy.buffer.reset();  // it would be out of date
+  impl_->host_copy.buffer.reset();  // it would become stale
   impl_->buffer->before_write();
   return impl_->buffer->data() + impl_->offset;
 }
@@ -171,7 +171,7 @@ bool Tensor::is_unique() const {
   if (!impl_ || impl_.use_count() != 1 || !impl_->buffer || impl_->buffer.use_count() != 1) {
     return false;
   }
-  std::atomic_thread_fence(std::memory_order_acquire);  // what the last other owner read, it read
+  std::atomic_thread_fence(std::memory_order_acquire);  // the last other owner's reads are done
   return true;
 }
 

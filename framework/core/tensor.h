@@ -24,15 +24,16 @@ namespace cornu {
 
 class Index;  // a number, slice, mask …: ops/indexing.h
 
-// What gives symbolic tensors their meaning: a trace being recorded, or a functional model's graph.
+// The owner of symbolic tensors, which gives them their meaning: a trace being recorded, or the
+// graph of a functional model.
 class SymbolOwner {
  public:
   virtual ~SymbolOwner() = default;
-  // For error messages: "a value of the function being traced", …
+  // A description for error messages: "a value of the function being traced", …
   virtual std::string describe(int64_t id) const = 0;
 };
 
-// The elements of a tensor that was a temporary, read as a span is. They live as long as this does.
+// The elements of a temporary tensor. Can be read like a span, and keeps the elements alive.
 template <class T>
 class TensorData {
  public:
@@ -50,7 +51,7 @@ class TensorData {
   const T& front() const { return values_.front(); }
   const T& back() const { return values_.back(); }
   const T* data() const { return values_.data(); }
-  // A span of a temporary would outlive the memory: name the tensor or this first.
+  // A span of a temporary would outlive the memory: give the tensor or this object a name first.
   operator std::span<const T>() && = delete;
 
  private:
@@ -58,24 +59,27 @@ class TensorData {
   std::span<const T> values_;
 };
 
-// A cheap handle on an immutable array of numbers (or strings), row-major. It holds a value, or
-// stands for a node of the graph being traced, or is the placeholder of a functional model; code
-// written with ops:: need not know which. Copying shares. Handles may be used from several threads;
-// one handle may not be assigned from one thread while another reads it.
+// A cheap handle to an immutable, row-major array of numbers (or strings). It either holds a value,
+// represents a node of the graph being traced, or is a placeholder of a functional model; code
+// written with ops:: need not know which. Copies share the data. Handles to the same value may be
+// used from several threads; a single handle must not be assigned in one thread while another reads
+// it.
 //
-// A value lies in the memory of a device. Variables and what `to` gives are bound to theirs, and so
-// is all that is computed of them: ops run there. Anything else (C++ values, random numbers, zeros,
-// …) lies where it was made, and ops take it to where their other tensors are. Elements of a tensor
-// on another device are read through a copy on the host.
+// A value resides in the memory of a device. Variables and results of `to` are bound to their
+// device, and so is everything computed from them: ops run there. All other values (C++ values,
+// random numbers, zeros, …) reside where they were created, and ops copy them to the device of
+// their other tensors. The elements of a tensor on another device are read through a copy on the
+// host.
 //
 // Strings are for input pipelines: `Tensor::from({"a", "b"})` holds them on the host, where
-// data<std::string>() reads them. Ops take numbers only: InvalidArgument.
+// data<std::string>() reads them. Ops accept only numbers, and throw InvalidArgument for strings.
 //
-// C++ scalars convert to scalar tensors that are weakly typed: in an operation with another tensor
-// they take its dtype (`bfloat16_tensor / 255.0f` stays bfloat16). `Tensor t = {{1, 2}, {3, 4}}`
-// is a matrix, as Keras makes one of Python's lists: int32, or float32 of doubles too.
+// C++ scalars convert to weakly typed scalar tensors: in an operation with another tensor they take
+// its dtype (`bfloat16_tensor / 255.0f` stays bfloat16). `Tensor t = {{1, 2}, {3, 4}}` is a matrix,
+// with the dtype that Keras gives Python lists: int32 for integers, float32 for floating-point
+// numbers, doubles included.
 //
-// Functions of an undefined tensor throw FailedPrecondition, which names the function that asked.
+// Calling a member function of an undefined tensor throws FailedPrecondition, naming the function.
 class Tensor {
  public:
   Tensor() = default;  // undefined: Keras's None
@@ -95,14 +99,14 @@ class Tensor {
       : Tensor(from_nested<ListElement<T>>(values)) {}
   Tensor(const Tensor&) = default;
   Tensor(Tensor&&) noexcept = default;
-  // A handle is assigned, never a place in a tensor: `x[0] = 1` doesn't compile. For that there is
-  // ops::slice_update.
+  // Only handles can be assigned, not parts of a tensor: `x[0] = 1` doesn't compile. Use
+  // ops::slice_update for that.
   Tensor& operator=(const Tensor&) & = default;
   Tensor& operator=(Tensor&&) & noexcept = default;
 
-  // A value on the host, of the C++ type's dtype: of a vector, span, std::array, C array or braced
-  // list, nested as deep as the tensor has axes, or flat with a shape. InvalidArgument when lengths
-  // differ, or aren't the shape's number of elements.
+  // Creates a value on the host with the dtype of the C++ type, from a vector, span, std::array, C
+  // array or braced list: nested as deep as the tensor has axes, or flat with a shape. Throws
+  // InvalidArgument when lengths differ, or don't match the shape's number of elements.
   template <internal::NestedValues R>
   static Tensor from(const R& values) {
     return from_nested<stored_t<typename internal::Nesting<R>::Leaf>>(values);
@@ -134,65 +138,67 @@ class Tensor {
     return from(std::span<const T>(&value, 1), shape);
   }
 
-  // An uninitialized value on the host (of strings: empty ones), to be filled through
-  // mutable_data() before it is shared. InvalidArgument for sizes that are negative or whose
-  // product overflows; ResourceExhausted where there is no such memory.
+  // Creates an uninitialized value on the host (strings are empty), to be filled through
+  // mutable_data() before it is shared. Throws InvalidArgument for sizes that are negative or whose
+  // product overflows; ResourceExhausted when there isn't enough memory.
   static Tensor empty(const Shape& shape, DTypeLike dtype);
-  // A value that lies in `buffer`, `offset` bytes from its start.
+  // A value stored in `buffer`, `offset` bytes from its start.
   static Tensor from_buffer(std::shared_ptr<Buffer> buffer, size_t offset, const Shape& shape,
                             DType dtype);
-  // Host memory of the caller's, not copied; `owner` (may be null) keeps it alive. Constants are
-  // copied when they are to be written to. InvalidArgument for strings.
+  // Wraps the caller's host memory without copying; `owner` (may be null) keeps it alive. Memory
+  // passed as const is copied before it is written. Throws InvalidArgument for strings.
   static Tensor wrap(void* data, const Shape& shape, DTypeLike dtype,
                      std::shared_ptr<const void> owner = nullptr);
   static Tensor wrap(const void* data, const Shape& shape, DTypeLike dtype,
                      std::shared_ptr<const void> owner = nullptr);
-  // A symbolic tensor: value `id` of `owner`.
+  // A symbolic tensor: value number `id` of `owner`.
   static Tensor symbol(std::shared_ptr<SymbolOwner> owner, int64_t id, const Shape& shape,
                        DType dtype);
 
   bool defined() const { return impl_ != nullptr; }
-  explicit operator bool() const = delete;  // of one element: item<bool>()
+  explicit operator bool() const = delete;  // for a single element, use item<bool>()
 
   const Shape& shape(const char* who = __builtin_FUNCTION()) const& { return impl(who).shape; }
   Shape shape(const char* who = __builtin_FUNCTION()) && { return impl(who).shape; }
   DType dtype(const char* who = __builtin_FUNCTION()) const { return impl(who).dtype; }
-  // Where its value lies: CPU:0 for all host memory, and for symbolic tensors.
+  // The device whose memory holds the value: CPU:0 for all host memory, and for symbolic tensors.
   Device device() const;
-  // On the host, or symbolic.
+  // Whether it is on the host or symbolic.
   bool on_host() const { return !impl().buffer || impl_->buffer->on_host(); }
-  // Is it bound to device()? Else ops take it to where their other tensors are.
+  // Whether it is bound to device(). If not, ops copy it to the device of their other tensors.
   bool is_bound() const { return impl().bound; }
-  void bind();  // from now on this handle's value is
-  // The same value on `device`, bound to it; shares memory where it is there already. Gradients go
-  // back. A symbolic tensor is what it is: a graph runs on one device. `to("GPU:0")` reads the name
-  // as Device::parse does. Unimplemented when this build has no backend for the device,
-  // InvalidArgument when there is no such device. In graph/dispatch.cc.
+  void bind();  // binds this handle's value from now on
+  // Returns the same value on `device`, bound to it; shares memory if it is already there.
+  // Gradients flow back through the copy. A symbolic tensor is returned unchanged, since a graph
+  // runs on one device. `to("GPU:0")` parses the name with Device::parse. Throws Unimplemented when
+  // this build has no backend for the device, and InvalidArgument when there is no such device.
+  // Defined in graph/dispatch.cc.
   Tensor to(const Device& device) const;
   Tensor to(std::string_view device) const { return to(Device::parse(device)); }
-  // The same value on the host, bound to no device; shares memory where it is there already.
-  // FailedPrecondition on a symbolic tensor. Gradients stop here.
+  // Returns the same value on the host, bound to no device; shares memory if it is already there.
+  // Stops gradients. Throws FailedPrecondition for a symbolic tensor.
   Tensor host() const;
-  // The same, but to tapes the value that it is, where that lies on the host: for traces.
+  // Like host(), except that a value that is already on the host stays the same value to gradient
+  // tapes. Used by traces.
   Tensor unplaced() const;
   int64_t rank(const char* who = __builtin_FUNCTION()) const { return impl(who).shape.rank(); }
   int64_t dim(int64_t axis, const char* who = __builtin_FUNCTION()) const {
     return impl(who).shape[axis];
   }
   int64_t num_elements() const { return shape("num_elements").num_elements(); }
-  int64_t size() const { return num_elements(); }  // NumPy's name
+  int64_t size() const { return num_elements(); }  // NumPy's name for num_elements()
   size_t bytes() const { return shape("bytes").num_bytes(size_of(dtype())); }
 
   bool is_symbolic() const { return impl_ && impl_->owner != nullptr; }
   bool is_weak() const { return impl_ && impl_->weak; }
-  // A weak scalar as it was written, before any rounding to dtype().
+  // The value of a weak scalar as it was written, before any rounding to dtype().
   double weak_value() const { return impl().weak_value; }
   const std::shared_ptr<SymbolOwner>& symbol_owner() const { return impl().owner; }
   int64_t symbol_id() const { return impl().symbol_id; }
 
-  // The only element of a one-element tensor, converted to T (std::string of a string only; floats
-  // to integers as convert_number.h has it).
-  // FailedPrecondition on a symbolic tensor, InvalidArgument when there isn't exactly one element.
+  // Returns the only element of a one-element tensor, converted to T (std::string only from a
+  // string; floats to integers as in convert_number.h). Throws FailedPrecondition for a symbolic
+  // tensor, and InvalidArgument when there isn't exactly one element.
   template <class T>
   T item() const;
   template <class T>
@@ -200,9 +206,10 @@ class Tensor {
     return item<T>();
   }
 
-  // A view of the elements, valid while a handle lives; of a temporary, one that keeps them itself.
-  // Elements on another device are copied to the host when they are first asked for, and stay there
-  // too. InvalidArgument when T isn't the dtype, FailedPrecondition on a symbolic tensor.
+  // A view of the elements, valid while any handle to the value lives; called on a temporary, it
+  // returns an object that keeps the elements alive. Elements on another device are copied to the
+  // host on first access, and the copy is kept. Throws InvalidArgument when T doesn't match the
+  // dtype, and FailedPrecondition for a symbolic tensor.
   template <class T>
   std::span<const T> data() const& {
     require_dtype(dtype_of<T>);
@@ -220,62 +227,65 @@ class Tensor {
     const std::span<const T> view = there.data<T>();
     return std::vector<T>(view.begin(), view.end());
   }
-  // The elements in host memory. FailedPrecondition on a symbolic tensor, and on one that lies
-  // elsewhere: host() brings it.
+  // The elements in host memory. Throws FailedPrecondition for a symbolic tensor, and for a value
+  // on another device, which host() would copy.
   const std::byte* raw() const&;
-  const std::byte* raw() && = delete;  // it would outlive the memory: name the tensor first
-  // Copies the elements to `to`, which has bytes() bytes, from wherever they lie.
+  const std::byte* raw() && = delete;  // would outlive the memory: give the tensor a name first
+  // Copies the elements to `to`, which must have room for bytes() bytes, from whatever device they
+  // are on.
   void copy_to_host(std::byte* to) const;
 
-  // Write access. A value that is shared or lies on another device is copied first, so that nobody
-  // else sees what is written; so get these anew after copying the handle. It is then on the host.
-  // FailedPrecondition on a symbolic tensor.
+  // Write access. A value that is shared or on another device is first copied to host memory, so no
+  // other handle sees the writes; request these pointers again after copying the handle. Throws
+  // FailedPrecondition for a symbolic tensor.
   std::byte* mutable_raw() &;
   template <class T>
   std::span<T> mutable_data() & {
     require_dtype(dtype_of<T>);
     return {reinterpret_cast<T*>(mutable_raw()), static_cast<size_t>(num_elements())};
   }
-  // The buffer is held by this handle's value alone (so it may be written in place).
+  // Whether only this handle's value holds the buffer, so that it may be written in place.
   bool is_unique() const;
-  // For backends: the memory that it lies in. Null for a symbolic tensor.
+  // For backends: the buffer that holds the value. Null for a symbolic tensor.
   const std::shared_ptr<Buffer>& buffer() const { return impl().buffer; }
-  // For backends: where the elements begin on device(). FailedPrecondition on a symbolic tensor.
+  // For backends: the address of the first element on device(). Throws FailedPrecondition for a
+  // symbolic tensor.
   const std::byte* address() const&;
 
-  // NumPy's indexing, by numbers (negative ones from the end), slices, masks …: ops::get_item says
-  // what there is. `x[0]`, `x(0, Slice(1, 3))`, `x[x > 0]`; written in ops.
+  // NumPy's indexing, by numbers (negative ones count from the end), slices, masks …; see
+  // ops::get_item. `x[0]`, `x(0, Slice(1, 3))`, `x[x > 0]`. Defined in ops.
   Tensor operator[](const Index& index) const;
   template <class... Indices>
   requires(sizeof...(Indices) > 0) Tensor operator()(const Indices&... indices) const {
     return item_at({indices...});
   }
 
-  // The same elements under another shape (of as many elements) without copying; values only.
+  // The same elements with another shape (of equal size), without copying; values only.
   Tensor with_shape(const Shape& shape) const;
-  // Rows [begin, end) of axis 0 without copying, counted from the end where negative; values only.
+  // Rows [begin, end) of axis 0, without copying; negative indices count from the end. Values only.
   Tensor rows(int64_t begin, int64_t end) const;
   // The same tensor, strongly typed.
   Tensor strong() const;
-  // The same tensor carrying a Keras mask (bool, of its leading axes); undefined takes it away.
+  // The same tensor carrying a Keras mask (bool, with the tensor's leading axes); an undefined mask
+  // removes it.
   Tensor with_mask(const Tensor& mask) const;
   Tensor mask() const;
-  // The same tensor, which knows what it is the `activation` of ("softmax", "sigmoid"): losses of
-  // probabilities are computed from these logits, which lose nothing where a probability is all but
-  // 0 or 1 (Keras on TensorFlow: _keras_logits).
+  // The same tensor, marked as the output of `activation` ("softmax", "sigmoid") for these logits.
+  // Losses of probabilities are then computed from the logits, which stay exact when a probability
+  // is close to 0 or 1 (Keras on TensorFlow: _keras_logits).
   Tensor with_logits(const char* activation, const Tensor& logits) const;
-  // Undefined unless the tensor is this activation's output.
+  // The logits; undefined unless the tensor is the output of this activation.
   Tensor logits(std::string_view activation) const;
 
-  // Identity: two handles on the same value or symbol, with whatever masks.
+  // Identity: equal for two handles to the same value or symbol, whatever their masks.
   const void* id() const { return impl_ && impl_->origin ? impl_->origin.get() : impl_.get(); }
 
-  // "Tensor([1. 2.], shape=(2,), dtype=float32)", elements as NumPy prints them (print.h says
-  // how many).
+  // "Tensor([1. 2.], shape=(2,), dtype=float32)", with elements as NumPy prints them (print.h
+  // determines how many).
   std::string to_string() const;
 
  private:
-  // A copy on the host of what lies elsewhere, made when it is asked for. Not copied with a value.
+  // A host copy of a value on another device, made on first access. Not copied with the value.
   struct HostCopy {
     HostCopy() = default;
     HostCopy(const HostCopy&) {}  // NOLINT: on purpose
@@ -294,9 +304,9 @@ class Tensor {
     int64_t symbol_id = 0;
     std::shared_ptr<const Impl> mask;
     std::shared_ptr<const Impl> logits;
-    const char* activation = "";         // of logits
-    std::shared_ptr<const Impl> origin;  // what this differs from in mask, weakness or place alone
-    std::weak_ptr<void> variable;        // whose value this is, not something computed of it
+    const char* activation = "";         // that `logits` belong to
+    std::shared_ptr<const Impl> origin;  // same tensor but for mask, weakness or placement
+    std::weak_ptr<void> variable;  // set when this is that variable's value, not computed from it
     mutable HostCopy host_copy;
   };
   friend class Variable;
@@ -308,7 +318,7 @@ class Tensor {
     return *impl_;
   }
   [[noreturn]] static void undefined(const char* who);
-  // As Keras takes Python's numbers.
+  // The element dtypes that Keras chooses for Python's numbers.
   template <class T>
   using ListElement = std::conditional_t<std::is_floating_point_v<T>, float, stored_t<T>>;
   template <class To, class R>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One tensor or several, with names or without: what models take and give.
+// One or more tensors, named or unnamed: the inputs and outputs of models.
 #pragma once
 
 #include <initializer_list>
@@ -16,10 +16,10 @@ namespace cornu {
 
 class Variable;
 
-// An ordered structure of tensors: a single one, a list, or named ones. Converts from each of them,
-// so that `fit(x, y)`, `fit({{"image", image}, {"hint", hint}}, …)` and `fit({a, b}, …)` all read
-// as in Keras. Empty stands for None. What a model gives can be used as its only tensor:
-// `model(x).item<float>()`; InvalidArgument when there isn't exactly one.
+// An ordered structure of tensors: a single tensor, a list, or named tensors. Converts implicitly
+// from each of them, so that `fit(x, y)`, `fit({{"image", image}, {"hint", hint}}, …)` and `fit({a,
+// b}, …)` all read as in Keras. Empty represents None. A model's output can be used directly as its
+// only tensor: `model(x).item<float>()`; throws InvalidArgument when there isn't exactly one.
 class Tensors {
  public:
   using Named = std::pair<std::string, Tensor>;
@@ -41,8 +41,9 @@ class Tensors {
   std::vector<Tensor> list() && { return std::move(tensors_); }
   auto begin() const { return tensors_.begin(); }
   auto end() const { return tensors_.end(); }
-  // One of the tensors. OutOfRange when there is none at this place; NotFound, with the nearest
-  // known name. To index the only tensor itself write `y(0)` or `y.single()[0]`.
+  // Returns one of the tensors. Throws OutOfRange for an invalid index, and NotFound, with the
+  // nearest known name, for an unknown name. To index into the only tensor, write `y(0)` or
+  // `y.single()[0]`.
   const Tensor& operator[](size_t index) const&;
   Tensor operator[](size_t index) && { return std::as_const(*this)[index]; }
   const Tensor& operator[](std::string_view name) const& { return at(name); }
@@ -89,10 +90,10 @@ class Tensors {
     return single()(indices...);
   }
 
-  // The same structure (names) around other tensors.
+  // The same structure (names) with other tensors.
   Tensors with(std::vector<Tensor> tensors) const;
 
-  // The only tensor's, or "[…, …]", or "{name: …, …}".
+  // The only tensor's text, "[…, …]", or "{name: …, …}".
   std::string to_string() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenMP is entered through libgomp's own entry points, so that every compiler shares the one
+// OpenMP is entered through libgomp's own entry points, so that every compiler shares the single
 // runtime that oneDNN uses, and no compiler option is needed.
 #include "framework/core/threads.h"
 
@@ -41,12 +41,12 @@ struct Region {
   std::exception_ptr error = {};  // the first one
 };
 
-// No exception leaves a team's thread: that would end the process.
+// Exceptions must not leave a team's thread: that would end the process.
 void run_region(void* data) {
   Region& region = *static_cast<Region*>(data);
-  // The team's threads have no signals to handle, ever.
+  // The team's threads never handle signals.
   if (omp_get_thread_num() > 0) block_signals_for_good();
-  // A team may come out smaller than was asked for: its members take the parts in turns.
+  // A team may be smaller than requested: its members then run several parts each.
   for (int part = omp_get_thread_num(); part < region.parts; part += omp_get_num_threads()) {
     try {
       region.body(part);
@@ -57,8 +57,8 @@ void run_region(void* data) {
   }
 }
 
-// No more than this many, whatever the environment says: libgomp ends the process when it can't
-// start a thread.
+// An upper bound, whatever the environment says: libgomp ends the process when it can't start a
+// thread.
 int most_threads() {
   constexpr int kAtLeast = 64;
   constexpr int kEachProcessor = 4;
@@ -66,7 +66,7 @@ int most_threads() {
   return std::min(most, std::max(1, omp_get_thread_limit()));
 }
 
-// What a thread may use by default.
+// The number of threads that a thread may use by default.
 int allowed_threads() {
   static const int quota = [] {
     const char* asked = std::getenv("OMP_NUM_THREADS");
@@ -75,20 +75,20 @@ int allowed_threads() {
   return std::min(quota, most_threads());
 }
 
-// Threads of libgomp live on in the parent only: they end before a fork, and start anew on demand,
-// in both.
+// libgomp's threads survive only in the parent: they are ended before a fork, and started again on
+// demand in both processes.
 void before_fork() {
   constexpr int kHard = 2;  // omp_pause_hard
   if (!omp_in_parallel()) omp_pause_resource_all(kHard);
   end_sleeping_threads();
 }
 
-// What must be so on every thread that enters OpenMP.
+// Settings required on every thread that enters OpenMP.
 void prepare_this_thread() {
   internal::check_stack_size(std::getenv("OMP_STACKSIZE"));
   static std::once_flag once;
   std::call_once(once, [] { pthread_atfork(before_fork, nullptr, nullptr); });
-  // oneDNN's kernels wait for as many threads as omp_get_max_threads() promises.
+  // oneDNN's kernels wait for as many threads as omp_get_max_threads() reports.
   omp_set_dynamic(0);
   if (omp_get_max_threads() > allowed_threads()) omp_set_num_threads(allowed_threads());
 }
@@ -102,7 +102,7 @@ void check_stack_size(const char* text) {
   if (!text || !*text) return;
   char* end = nullptr;
   double bytes = static_cast<double>(std::strtoull(text, &end, 10));
-  if (end == text) return;  // libgomp ignores it too
+  if (end == text) return;  // libgomp ignores it as well
   while (std::isspace(static_cast<unsigned char>(*end))) ++end;
   const std::string units = "bkmgt";
   const size_t unit = *end ? units.find(static_cast<char>(std::tolower(*end))) : 1;

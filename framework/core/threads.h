@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compute threads: one OpenMP team for our kernels and oneDNN's.
+// Compute threads: one OpenMP team shared by Cornu's kernels and oneDNN's.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace cornu {
 
-// A reference to a callable, valid during the call it is passed to.
+// A non-owning reference to a callable, valid during the call it is passed to.
 template <class Signature>
 class FunctionRef;
 template <class R, class... Args>
@@ -28,25 +28,27 @@ class FunctionRef<R(Args...)> {
   R (*call_)(void*, Args...);
 };
 
-// The compute threads that the calling thread's kernels run on: by default all cores, or as many as
-// a container's CPU quota allows, or what OMP_NUM_THREADS says; never more than OMP_THREAD_LIMIT,
-// nor than 4 a core (or 64). OMP_DYNAMIC is off: kernels need the threads they were promised.
-// FailedPrecondition when OMP_STACKSIZE is too small for them.
+// The number of compute threads that the calling thread's kernels use: by default all cores, or
+// what a container's CPU quota or OMP_NUM_THREADS allows; never more than OMP_THREAD_LIMIT, nor
+// than 4 per core (or 64). OMP_DYNAMIC is turned off, since kernels need the threads they were
+// promised. Throws FailedPrecondition when OMP_STACKSIZE is too small for them.
 //
-// A process may fork (outside of parallel loops): compute threads end before, and start anew when
-// they are needed again, in the parent and in the child.
+// A process may fork (outside of parallel loops): compute threads end before the fork, and are
+// started again on demand in both the parent and the child.
 int compute_threads();
 
-// Makes the above true for the calling thread. Called before anything that enters OpenMP; cheap.
+// Applies the settings above to the calling thread. Called before anything that enters OpenMP;
+// cheap.
 void use_compute_threads();
 
 namespace internal {
-// FailedPrecondition when a value of OMP_STACKSIZE ("256k"; null: not set) is too small.
+// Throws FailedPrecondition when `text`, a value of OMP_STACKSIZE ("256k"; null when not set), is
+// too small.
 void check_stack_size(const char* text);
 }  // namespace internal
 
-// Gives the calling thread `count` (>= 1) compute threads until the guard ends: a logical device's
-// share of the cores.
+// Gives the calling thread `count` (>= 1) compute threads until the guard is destroyed: a logical
+// device's share of the cores.
 class [[nodiscard]] ComputeThreadsScope {
  public:
   explicit ComputeThreadsScope(int count);
@@ -58,12 +60,14 @@ class [[nodiscard]] ComputeThreadsScope {
   int previous_;
 };
 
-// Splits [0, count) into one contiguous part a compute thread (parts are multiples of `grain`,
-// except the last) and calls `body(begin, end)` on each, in parallel; returns when all are done.
-// With one part, or within another parallel_for, it runs on the caller. Throws what `body` threw.
+// Splits [0, count) into one contiguous part per compute thread (part sizes are multiples of
+// `grain`, except for the last part), calls `body(begin, end)` on each in parallel, and returns
+// when all are done. With a single part, or inside another parallel_for, runs on the calling
+// thread. Rethrows what `body` threw.
 void parallel_for(int64_t count, int64_t grain, FunctionRef<void(int64_t, int64_t)> body);
 
-// Calls `body(part)` for part in [0, parts) on up to as many threads. Throws what it threw first.
+// Calls `body(part)` for each part in [0, parts) on up to `parts` threads. Rethrows the first
+// exception.
 void parallel_parts(int parts, FunctionRef<void(int)> body);
 
 }  // namespace cornu

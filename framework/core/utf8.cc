@@ -18,8 +18,8 @@ struct Piece {
   bool whole = false;
 };
 
-// The character that a text begins with; or the longest part of one that ends early, which
-// becomes one U+FFFD (Unicode 3.9: table 3-7 and "U+FFFD substitution of maximal subparts").
+// The first character of a text; or the longest valid part of a truncated one, which becomes a
+// single U+FFFD (Unicode 3.9: table 3-7 and "U+FFFD substitution of maximal subparts").
 Piece first_piece(std::string_view text) {
   const auto first = static_cast<unsigned char>(text.front());
   if (first < 0x80) return {1, true};
@@ -36,7 +36,7 @@ Piece first_piece(std::string_view text) {
   return {size, true};
 }
 
-// The next character, which is taken away.
+// Removes and returns the next character.
 char32_t take(std::string_view& text) {
   const auto [length, whole] = first_piece(text);
   const std::string_view bytes = text.substr(0, length);
@@ -59,7 +59,7 @@ void put(std::string& text, char32_t value) {
   for (int i = more; i-- > 0;) text += static_cast<char>(0x80u | (value >> (6 * i) & 0x3Fu));
 }
 
-// Letters of all languages, whatever the program's locale is.
+// Letters of all languages, regardless of the program's locale.
 locale_t unicode() {
   static const locale_t locale = [] {
     for (const char* name : {"C.UTF-8", "C.utf8", "en_US.UTF-8"}) {

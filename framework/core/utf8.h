@@ -9,17 +9,19 @@
 
 namespace cornu {
 
-// Is it nothing but whole characters?
+// Whether the text consists of valid UTF-8 characters only.
 bool is_utf8(std::string_view text);
-// Its characters, one after another. What is no UTF-8 becomes U+FFFD: each byte, or the bytes that
-// a character begins with where it ends early (as ICU, and TensorFlow's unicode_split).
+// Splits the text into characters. Invalid UTF-8 becomes U+FFFD: one for each invalid byte, or for
+// the bytes of a truncated character (like ICU, and TensorFlow's unicode_split).
 std::vector<std::string> utf8_characters(std::string_view text);
-// The characters: bytes but those that go on with one, so that any bytes have a length.
+// The number of characters: all bytes except continuation bytes, so that any byte string has a
+// length.
 int64_t utf8_length(std::string_view text);
-// Where character `number` begins; the end of the text where there are no more.
+// The offset at which character `number` begins; the end of the text when there are fewer
+// characters.
 size_t utf8_offset(std::string_view text, int64_t number);
-// Each character with its simple case mapping (Unicode's, as the C library has it); what is no
-// UTF-8 becomes U+FFFD.
+// Applies the simple case mapping (Unicode's, as provided by the C library) to each character;
+// invalid UTF-8 becomes U+FFFD.
 std::string utf8_case(std::string_view text, bool upper);
 
 }  // namespace cornu

@@ -42,7 +42,7 @@ Variable::Variable(const Tensor& initial_value, const VariableOptions& options)
   if (!impl_->home) impl_->value = own_handle(initial_value);
 }
 
-// The value on the variable's device, by a handle of its own: tapes go by identity.
+// The value on the variable's device in a handle of its own: tapes compare identities.
 Tensor Variable::own_handle(const Tensor& value) const {
   const bool is_there = value.is_bound() && value.device().shares_memory_with(impl().device);
   Tensor own = (is_there ? value : value.to(impl().device)).with_shape(impl().shape);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables: state that lives between calls.
+// Variables: state that persists between calls.
 #pragma once
 
 #include <atomic>
@@ -14,16 +14,17 @@
 
 namespace cornu {
 
-// How a variable that each replica has a copy of is kept (tf.VariableSynchronization). OnRead: each
-// replica writes its own, and a read outside of steps gives all of them as one. All
-// others: every replica has the same value.
+// How the per-replica copies of a variable are kept in sync (tf.VariableSynchronization). OnRead:
+// each replica writes its own copy, and a read outside of steps combines them. All others: every
+// replica has the same value.
 enum class VariableSynchronization { Auto, None, OnWrite, OnRead };
-// How replicas' values become one (tf.VariableAggregation). Of variables that aren't OnRead: at the
-// end of a step, Mean makes what replicas with examples have assigned their mean; Sum adds up what
-// replicas have assigned and then added by assign_add and assign_sub, or adds the latter to the
-// value before it where none has assigned one; with the others every replica must assign the same.
-// Of OnRead ones: Sum and Mean when read from outside; with the others the first replica's value is
-// read.
+// How the replicas' values are combined (tf.VariableAggregation).
+// For variables that aren't OnRead, at the end of a step: Mean averages the values assigned by the
+// replicas that had examples. Sum adds up the values that replicas have assigned and then changed
+// by assign_add and assign_sub; if no replica has assigned one, it adds their increments to the
+// previous value. With the others, every replica must assign the same value.
+// For OnRead variables: Sum and Mean apply to reads from outside of steps; with the others, such a
+// read returns the first replica's value.
 enum class VariableAggregation { None, Sum, Mean, OnlyFirstReplica };
 
 struct VariableOptions {
@@ -31,35 +32,35 @@ struct VariableOptions {
   bool trainable = true;
   VariableSynchronization synchronization = VariableSynchronization::Auto;
   VariableAggregation aggregation = VariableAggregation::None;
-  // Whether its gradients are zero but for the rows that a batch looks up, as an embedding's are:
-  // replicas exchange those, where they are few (tf.IndexedSlices). A hint: results don't depend on
-  // it, but for how sums are rounded.
+  // Whether the gradients are zero except for the rows that a batch looks up, like an embedding's:
+  // replicas then exchange only those rows when there are few (tf.IndexedSlices). A hint: it
+  // doesn't affect results, except for the rounding of sums.
   bool sparse_gradients = false;
 };
 
 class Variable;
 
-// Sees every read and assignment of variables on this thread while it is installed: a trace turns
+// While installed, intercepts every read and assignment of variables on this thread: a trace turns
 // them into state of its graph.
 class VariableHooks {
  public:
   virtual ~VariableHooks() = default;
   virtual Tensor read(const Variable& variable) = 0;
   virtual void assign(const Variable& variable, const Tensor& value) = 0;
-  // What assign_add and assign_sub assign: the value of that moment with something added.
+  // Called for assign_add and assign_sub: `value` is the current value with something added.
   virtual void assign_sum(const Variable& variable, const Tensor& value) {
     assign(variable, value);
   }
 };
 
-// Sees every read of variables on this thread (after the hooks): what a gradient tape listens to.
+// Observes every read of variables on this thread (after the hooks). Used by gradient tapes.
 class VariableReadObserver {
  public:
   virtual ~VariableReadObserver() = default;
   virtual void on_read(const Variable& variable, const Tensor& value) = 0;
 };
 
-// Where the values of variables are that another process keeps (a parameter server). Thread-safe.
+// Access to the values of variables that another process (a parameter server) keeps. Thread-safe.
 class VariableHome {
  public:
   struct Value {
@@ -67,21 +68,21 @@ class VariableHome {
     uint64_t version = 0;
   };
   virtual ~VariableHome() = default;
-  // Tells those apart that keep variables: of one, several are read at once.
+  // Identifies the keeper; variables with the same keeper are read in one request.
   virtual const void* keeper() const = 0;
-  // Of variables with this keeper. Errors of whoever it is: Unavailable, say.
+  // Reads variables that have this keeper. Throws the keeper's errors, e.g. Unavailable.
   virtual std::vector<Value> read(std::span<const Variable* const> variables) = 0;
   virtual void write(const Variable& variable, const Tensor& value) = 0;
 };
 
-// A cheap handle on a named, shaped piece of state. Reading it (it converts to Tensor) gives the
-// value of that moment. Shape, dtype and device never change: it lives where it was made, on the
-// device of the innermost DeviceScope, else where its initial value is bound to, else with the
+// A cheap handle to a named piece of state with a fixed shape. Reading it (it converts to Tensor)
+// returns the current value. Shape, dtype and device never change: a variable is created on the
+// device of the innermost DeviceScope, else on the one its initial value is bound to, else with the
 // other variables of the function being traced, else on the default device. Reads and writes are
-// thread-safe; while a compiled step runs that writes it, others wait.
+// thread-safe; while a compiled step that writes the variable runs, others wait.
 class Variable {
  public:
-  Variable() = default;  // undefined, until built
+  Variable() = default;  // undefined until built
   explicit Variable(const Tensor& initial_value, const VariableOptions& options = {});
   template <class T>
   requires(std::is_same_v<T, Tensor> || std::is_arithmetic_v<T>) void operator=(const T&) {
@@ -93,15 +94,15 @@ class Variable {
   Tensor value() const;
   operator Tensor() const { return value(); }  // NOLINT: implicit on purpose
 
-  // The value is cast to the variable's dtype, as Keras does (floats to integers towards 0), and
-  // copied to its device.
-  // InvalidArgument, naming the variable, when shapes differ.
+  // Casts the value to the variable's dtype, as Keras does (floats to integers by truncation), and
+  // copies it to the variable's device. Throws InvalidArgument, naming the variable, when shapes
+  // differ.
   void assign(const Tensor& value) const;
-  // Assigns f(value()) with no read or write in between; f itself must not use this
-  // variable, but what it is given.
+  // Assigns f(value()) atomically: no read or write comes in between. `f` must not use this
+  // variable itself, only its argument.
   void update(const std::function<Tensor(const Tensor&)>& f) const;
-  // value() + value and value() - value by update(), written in ops; the value is cast to the
-  // variable's dtype.
+  // Assign value() + value and value() - value by update(); defined in ops. The value is cast to
+  // the variable's dtype.
   void assign_add(const Tensor& value) const;
   void assign_sub(const Tensor& value) const;
   const Variable& operator+=(const Tensor& value) const;
@@ -118,7 +119,7 @@ class Variable {
   int64_t dim(int64_t axis) const { return shape()[axis]; }
   int64_t num_elements() const { return shape().num_elements(); }
   int64_t size() const { return num_elements(); }
-  // Of value().
+  // These convert value().
   template <class T>
   T item() const {
     return value().item<T>();
@@ -127,7 +128,7 @@ class Variable {
   std::vector<T> to_vector() const {
     return value().to_vector<T>();
   }
-  // NumPy's indexing of value(), as Tensor has it.
+  // NumPy's indexing of value(), as for Tensor.
   Tensor operator[](const Index& index) const { return value()[index]; }
   template <class... Indices>
   requires(sizeof...(Indices) > 0) Tensor operator()(const Indices&... indices) const {
@@ -147,46 +148,47 @@ class Variable {
 
   // ---- for backends, traces and checkpoints ----
 
-  // The variable that this is a value of, as value() gave it outside of traces; undefined for what
-  // was computed, and where the variable is gone.
+  // Returns the variable whose value() returned this tensor outside of traces; undefined for
+  // computed values, and when the variable no longer exists.
   static Variable of_value(const Tensor& value);
-  // The stored value, past hooks and observers. FailedPrecondition when poisoned.
+  // The stored value, bypassing hooks and observers. Throws FailedPrecondition when poisoned.
   Tensor stored() const;
-  // Replaces the stored value, past the hooks; unpoisons.
+  // Replaces the stored value, bypassing the hooks; clears poisoning.
   void store(const Tensor& value) const;
-  // The stored value's memory on device(), to be written in place: copied there first when another
-  // handle holds it. For callers with exclusive access (VariableAccess).
+  // The memory of the stored value on device(), to be written in place; copied first when another
+  // handle shares it. For callers with exclusive access (VariableAccess).
   std::byte* writable() const;
-  // Counts writes; equal versions mean equal values.
+  // The number of writes; equal versions mean equal values.
   uint64_t version() const { return impl().version; }
-  // What each of `count` replicas has of these variables, by replica: the first one the variables
-  // themselves, the others copies, which are made and brought up to date here. A run that has all
-  // of them finds one version, also where somebody assigns the variable before it begins.
-  // Thread-safe.
+  // Returns each replica's variables, indexed by replica: the first replica has the variables
+  // themselves, the others have copies, which are created and brought up to date here. A run that
+  // acquires all of them sees a single version, even if someone assigns the variable before the run
+  // begins. Thread-safe.
   static std::vector<std::vector<Variable>> of_replicas(std::span<const Variable> variables,
                                                         size_t count);
-  // The same of replicas on these devices: the variables live on the first one.
+  // Overload for replicas on these devices; the variables reside on the first one.
   static std::vector<std::vector<Variable>> of_replicas(std::span<const Variable> variables,
                                                         std::span<const Device> devices);
-  // Makes an OnRead variable's replicas one again; all others are left as they are. Runs outside of
-  // strategies do it with what they use.
+  // Combines the replica copies of an OnRead variable into one value; leaves all other variables
+  // unchanged. Runs outside of strategies call this on the variables they use.
   void gather() const;
-  // What each replica has of it, and back: a single value where it isn't divided.
+  // Gets and sets the value of each replica: a single value when the variable isn't divided.
   std::vector<Tensor> replica_values() const;
   void store_replicas(const std::vector<Tensor>& values) const;
-  // Where its value is kept; null: here. Each read asks there, and each assignment tells it. Steps
-  // that are compiled here read the value as of their beginning, and don't write it.
+  // Where the value is kept; null when it is in this process. Every read fetches the value from
+  // there, and every assignment is sent there. Steps compiled in this process read the value as of
+  // the beginning of the step, and can't write it.
   const std::shared_ptr<VariableHome>& home() const { return impl().home; }
-  // The number of the strategy in whose scope it was made; 0 outside of scopes.
+  // The number of the strategy in whose scope the variable was created; 0 outside of scopes.
   uint64_t owner() const { return impl().owner; }
-  // Marks the value as half-written by a step that failed: reads throw until it is stored anew.
+  // Marks the value as half-written by a failed step: reads throw until a new value is stored.
   void poison(const std::string& why) const;
   const void* id() const { return impl_.get(); }
-  // No other variable of the process has it, nor has had.
+  // Unique within the process, and never reused.
   uint64_t number() const { return impl().number; }
 
-  // "Variable(path=dense/kernel, shape=(2, 3), dtype=float32, value=\n…)", elements as Tensor's;
-  // "MirroredVariable(…, replicas=\n0: …\n1: …)" once several replicas have it.
+  // "Variable(path=dense/kernel, shape=(2, 3), dtype=float32, value=\n…)", with elements printed as
+  // for Tensor; "MirroredVariable(…, replicas=\n0: …\n1: …)" once several replicas have copies.
   std::string to_string() const;
 
  private:
@@ -203,35 +205,35 @@ class Variable {
     bool sparse_gradients = false;
     std::function<Tensor(const Tensor&)> constraint;
     std::shared_ptr<VariableHome> home;
-    Tensor value;  // none where another process has it
+    Tensor value;  // undefined when another process keeps it
     std::atomic<uint64_t> version = 0;
-    std::string poisoned;  // why it has no value; guarded by VariableAccess
-    // Of the replicas after the first. One is up to date where its version is this one's: steps
-    // count all of them up, and assignments between steps this one alone.
+    std::string poisoned;  // why there is no valid value; guarded by VariableAccess
+    // The copies of all replicas but the first. A copy is up to date when its version equals this
+    // one: steps increment all versions, while assignments between steps increment only this one.
     std::vector<Variable> copies;
-    std::weak_ptr<Impl> original;                       // what this is a copy of
+    std::weak_ptr<Impl> original;                       // the variable that this is a copy of
     static constexpr uint64_t kNoValue = ~uint64_t{0};  // the version of a copy without a value
     uint64_t owner = 0;
-    // The queue of its readers and writers: the ticket of the next to come, and of the one
-    // served. Guarded, as the value is, by VariableAccess.
+    // The queue of readers and writers: the next ticket to hand out, and the ticket being served.
+    // Guarded, like the value, by VariableAccess.
     uint32_t tickets = 0;
     uint32_t served = 0;
-    void* use = nullptr;  // by who asks for it just now
+    void* use = nullptr;  // of the request being queued
   };
   friend class VariableAccess;
   static uint64_t next_number();
   bool is_on_read() const { return impl().synchronization == VariableSynchronization::OnRead; }
-  // Whether a copy has the value that it must begin a run with.
+  // Whether a copy has the value that a run must start with.
   static bool is_settled(const Impl& original, const Impl& copy);
   bool is_settled(const std::vector<Variable>& copies) const;
   void settle(const std::vector<Variable>& copies) const;
   std::vector<Variable> copies() const;
-  // The first ones on these devices, made where there are none.
+  // The copies for these devices, created where missing.
   std::vector<Variable> copies(std::span<const Device> devices) const;
   Tensor combined(const std::vector<Tensor>& values) const;
   void update(const std::function<Tensor(const Tensor&)>& f, bool adds) const;
-  void require_healthy(const std::string& poisoned) const;  // the reason, where there is one
-  Tensor fitted(const Tensor& value) const;  // in the variable's dtype; written in ops
+  void require_healthy(const std::string& poisoned) const;  // `poisoned`: the reason, if any
+  Tensor fitted(const Tensor& value) const;  // in the variable's dtype; defined in ops
   void require_storable(const Tensor& value) const;
   static Device home_of(const Tensor& initial_value);  // in graph/dispatch.cc
   Tensor own_handle(const Tensor& value) const;
@@ -246,7 +248,7 @@ class Variable {
 
 std::ostream& operator<<(std::ostream& out, const Variable& variable);
 
-// Installs hooks for this thread until the guard ends. Guards nest.
+// Installs hooks on this thread until the guard is destroyed. Guards nest.
 class [[nodiscard]] VariableHooksScope {
  public:
   explicit VariableHooksScope(VariableHooks* hooks);
@@ -261,23 +263,23 @@ class [[nodiscard]] VariableHooksScope {
 // The hooks installed on this thread, or null.
 VariableHooks* current_variable_hooks();
 
-// Who gives variables their homes.
+// Assigns homes to variables.
 class VariableOwner {
  public:
   virtual ~VariableOwner() = default;
-  // Of a new one with this value; null: it stays here.
+  // The home of a new variable with this value; null when it stays in this process.
   virtual std::shared_ptr<VariableHome> home_of(const Variable& variable, const Tensor& value) = 0;
 };
 
-// Variables made on this thread until the guard ends belong to the owner of this number, which is
-// asked for their homes where there is one. Guards nest.
+// Until the guard is destroyed, variables created on this thread belong to the owner with this
+// number; `owner`, if given, assigns their homes. Guards nest.
 class [[nodiscard]] VariableOwnerScope {
  public:
   explicit VariableOwnerScope(uint64_t number, VariableOwner* owner = nullptr);
   ~VariableOwnerScope();
   VariableOwnerScope(const VariableOwnerScope&) = delete;
   VariableOwnerScope& operator=(const VariableOwnerScope&) = delete;
-  // The innermost one's; 0 outside.
+  // The values of the innermost guard; 0 and null outside of guards.
   static uint64_t current();
   static VariableOwner* owner();
 
@@ -286,7 +288,7 @@ class [[nodiscard]] VariableOwnerScope {
   VariableOwner* previous_;
 };
 
-// Observers of this thread, called in order of their registration.
+// This thread's observers, called in the order of their registration.
 void add_read_observer(VariableReadObserver* observer);
 void remove_read_observer(VariableReadObserver* observer);
 

@@ -12,7 +12,7 @@
 namespace cornu {
 namespace {
 
-// Guards the queues and values of all variables: it is held for some instructions only.
+// Guards the queues and values of all variables; held only for a few instructions.
 struct Traffic {
   std::mutex mutex;
   std::condition_variable changed;
@@ -115,7 +115,8 @@ bool VariableAccess::is_served() const {
   });
 }
 
-// What other processes have: nobody here waits for it. Each of them is asked once.
+// Reads the values that other processes keep, with one request per keeper. Nobody in this process
+// waits for them.
 void VariableAccess::fetch() {
   std::map<const void*, std::vector<Use*>> by_keeper;
   for (Use& use : uses_) {
@@ -155,7 +156,8 @@ void VariableAccess::acquire() {
       use.ticket = state.tickets++;
     }
   }
-  // Who writes a copy has the original, too: that says which copies are up to date.
+  // A request that writes a copy also holds the original, whose version tells which copies are up
+  // to date.
   for (Use& use : uses_) {
     const auto original = use.variable->impl().original.lock();
     use.original = original ? static_cast<Use*>(original->use) : nullptr;
@@ -172,7 +174,7 @@ void VariableAccess::acquire() {
   }
 }
 
-// What there is at the moment at which all are served.
+// Records the state at the moment when all tickets are served.
 void VariableAccess::look_at(Use& use) const {
   if (use.elsewhere) return;
   Variable::Impl& state = use.variable->impl();
@@ -188,7 +190,7 @@ void VariableAccess::look_at(Use& use) const {
   if (!use.again && !use.held) ++state.served;
 }
 
-// A copy that is only read is left as it is: others may be reading it.
+// A copy that is only read is left unchanged: others may be reading it.
 void VariableAccess::bring_up_to_date(Use& use) {
   const Variable::Impl& original = use.original->variable->impl();
   const bool adds = original.synchronization == VariableSynchronization::OnRead &&
@@ -208,8 +210,9 @@ void VariableAccess::bring_up_to_date(Use& use) {
 
 VariableAccess::~VariableAccess() {
   if (!acquired_) return;
-  // Values are released under the lock: a later write in place comes after these reads. But those
-  // of devices after it: a device may be locked then, by who wants this lock.
+  // Values are released under the lock, so that a later write in place happens after these reads.
+  // Values on other devices are released after it, since a device may be locked by someone who
+  // waits for this lock.
   std::vector<Tensor> elsewhere;
   const std::lock_guard lock(traffic().mutex);
   for (Use& use : uses_) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run of a compiled step holds of the variables it reads and writes.
+// A compiled step's access to the variables it reads and writes.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 
 namespace cornu {
 
-// Gives one run the values that its variables have at one moment, and those that it writes for
-// itself alone: others that want to read or write them wait for its end. Requests are served in the
-// order in which they came, each for all its variables at once, so that none starves and none
-// blocks another for ever. Readers don't hold up writers: memory that is still read is copied
-// before it is written. Copies of a variable for replicas (Variable::of_replicas) that aren't up to
-// date with it are brought to the value that it has then, if it is among the variables, too.
+// Gives one run a consistent snapshot of its variables, and exclusive access to those it writes:
+// others that want to read or write them wait until it ends. Requests are served in order of
+// arrival, each for all of its variables at once, so there is neither starvation nor deadlock.
+// Readers don't block writers: memory that is still being read is copied before it is written.
+// Replica copies of a variable (Variable::of_replicas) that aren't up to date are brought to its
+// current value, if the variable itself is part of the request.
 //
 //   VariableAccess access;
 //   access.add(w, true);
@@ -31,30 +31,30 @@ class VariableAccess {
   VariableAccess& operator=(const VariableAccess&) = delete;
 
   void reserve(size_t count) { uses_.reserve(count); }
-  // Before acquire(). The same variable may be added more than once: a reader keeps the
-  // value from before, beside a writer. It must outlive this.
+  // Call before acquire(). The same variable may be added more than once: a reader keeps the value
+  // from before the write of a writer. The variable must outlive this.
   void add(const Variable& variable, bool writes);
   void acquire();
 
-  // FailedPrecondition when the index-th variable was poisoned as it was acquired.
+  // Throws FailedPrecondition if the index-th variable was poisoned when it was acquired.
   void require_healthy(size_t index) const;
-  // The value of the index-th variable in the memory of `device`; writable where that was asked
-  // for. FailedPrecondition when it was poisoned, or lives elsewhere.
+  // The value of the index-th variable in the memory of `device`, writable if requested. Throws
+  // FailedPrecondition if the variable was poisoned or resides on another device.
   std::byte* memory(size_t index, const Device& device = {}) const;
-  // For devices whose runs make new arrays: the value of the index-th variable, on `device`, and
-  // what it becomes where it was added to be written. As above.
+  // For devices whose runs create new arrays: the value of the index-th variable on `device`, and
+  // the setter of its new value if it was added for writing. Throw as above.
   const Tensor& current(size_t index, const Device& device) const;
   void replace(size_t index, const Tensor& value) const;
-  // The value of the index-th variable, which was added to be read. As above when it is poisoned.
+  // The value of the index-th variable, which was added for reading. Throws as above if poisoned.
   const Tensor& value(size_t index) const;
   // The version of that value (Variable::version()).
   uint64_t version(size_t index) const { return uses_[index].version; }
-  // Whether the index-th variable is a copy that had to be brought up to date.
+  // Whether the index-th variable is a replica copy that had to be brought up to date.
   bool was_stale(size_t index) const { return uses_[index].stale; }
 
-  // Marks the variable's value as spoilt, as Variable::poison does, where `spoilt` says so of what
-  // it has by now, or somebody is writing it. Not what a replica has that isn't up to date: its
-  // next run doesn't begin with that.
+  // Marks the variable's value as corrupt, as Variable::poison does, when `spoilt` returns true for
+  // its current value, or while someone is writing it. Does nothing for a replica copy that isn't
+  // up to date, since its next run won't start from that value.
   static void poison_where(const Variable& variable,
                            const std::function<bool(const Tensor& value)>& spoilt,
                            const std::string& why);
@@ -63,15 +63,15 @@ class VariableAccess {
   struct Use {
     const Variable* variable = nullptr;
     bool writes = false;
-    bool held = false;       // until the end: somebody here writes it
-    bool again = false;      // added before: the first entry waits for it
-    bool stale = false;      // a copy that is behind
+    bool held = false;       // until the end: an entry of this request writes it
+    bool again = false;      // added before: the first entry holds the ticket
+    bool stale = false;      // a replica copy that isn't up to date
     bool elsewhere = false;  // another process keeps it
     uint32_t ticket = 0;
     uint64_t version = 0;
-    Use* original = nullptr;  // the use of what it is a copy of
-    Tensor value;             // of one that is only read
-    std::string poisoned;     // why it has no value, where it has none
+    Use* original = nullptr;  // the use of the variable it is a copy of
+    Tensor value;             // for variables that are only read
+    std::string poisoned;     // why it has no valid value, if so
   };
   bool is_served() const;
   void fetch();

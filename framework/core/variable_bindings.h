@@ -12,13 +12,13 @@
 
 namespace cornu {
 
-// While it lives, some variables stand for copies of this thread's: code that reads and assigns
-// them, and compiled functions that this thread runs, work on the copies. So several evaluations of
-// one model have metrics of their own.
+// While alive, replaces some variables by copies private to this thread: code that reads and
+// assigns them, and compiled functions that this thread runs, work on the copies. This gives
+// concurrent evaluations of one model separate metrics.
 class VariableBindings : public VariableHooks {
  public:
-  // `belongs`: is it one of those? `reset`: sets all of them to their first values, by assigning
-  // them; called when a function brings new ones.
+  // `belongs` tells whether a variable is to be replaced. `reset` sets all replaced variables to
+  // their initial values by assigning them; it is called when a function introduces new ones.
   VariableBindings(std::function<bool(const Variable&)> belongs, std::function<void()> reset);
   ~VariableBindings() override;
   VariableBindings(const VariableBindings&) = delete;
@@ -27,12 +27,12 @@ class VariableBindings : public VariableHooks {
   Tensor read(const Variable& variable) override;
   void assign(const Variable& variable, const Tensor& value) override;
 
-  // A function's variables, as a run on this thread shall bind them.
+  // A function's variables, as a run on this thread has to bind them.
   static std::vector<Variable> apply(const std::vector<Variable>& variables);
   static bool active();
 
  private:
-  // The copy; null where the variable stands for itself.
+  // The copy; null when the variable isn't replaced.
   const Variable* copy_of(const Variable& variable);
 
   std::function<bool(const Variable&)> belongs_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each replica has of a variable.
+// The per-replica copies of variables.
 #include <algorithm>
 #include <mutex>
 
@@ -10,13 +10,13 @@
 namespace cornu {
 namespace {
 
-// Guards the lists of copies. Nobody waits for anything while holding it.
+// Guards the lists of copies. Never held while waiting for anything else.
 std::mutex& copies_mutex() {
   static auto* mutex = new std::mutex;
   return *mutex;
 }
 
-// The sum or mean of values in their order, as an all-reduce makes it; on the host.
+// The sum or mean of values in order, as computed by an all-reduce; on the host.
 Tensor reduced(const std::vector<Tensor>& given, bool mean) {
   std::vector<Tensor> values;
   for (const Tensor& value : given) values.push_back(value.host());
@@ -42,14 +42,14 @@ Tensor reduced(const std::vector<Tensor>& given, bool mean) {
 
 }  // namespace
 
-// Copies of an OnRead variable go their own way once they have a value.
+// Copies of an OnRead variable evolve independently once they have a value.
 bool Variable::is_settled(const Impl& original, const Impl& copy) {
   const bool on_read = original.synchronization == VariableSynchronization::OnRead;
   return on_read ? copy.version != Impl::kNoValue : copy.version == original.version;
 }
 
-// Versions are looked at one by one while another run may be counting them up: then settle waits
-// for that run, and finds nothing to do.
+// Versions are read one by one while another run may be incrementing them; settle then waits for
+// that run and finds nothing to do.
 bool Variable::is_settled(const std::vector<Variable>& copies) const {
   return std::all_of(copies.begin(), copies.end(),
                      [&](const Variable& copy) { return is_settled(impl(), copy.impl()); });
@@ -65,7 +65,7 @@ std::vector<Variable> Variable::copies(std::span<const Device> devices) const {
     return i < list.size() && list[i].device().shares_memory_with(devices[i]);
   };
   if (is_on_read()) {
-    // Other replicas than those which have had it so far.
+    // Other replicas than those that have copies so far.
     const std::vector<Variable> list = copies();
     const auto divided = std::count_if(list.begin(), list.end(), [](const Variable& copy) {
       return copy.version() != Impl::kNoValue;
@@ -76,7 +76,7 @@ std::vector<Variable> Variable::copies(std::span<const Device> devices) const {
   }
   const std::lock_guard lock(copies_mutex());
   Impl& state = impl();
-  // A run may be about to write those that an OnRead variable has: they stay.
+  // A run may be about to write the copies of an OnRead variable, so they are kept.
   if (!is_on_read() && state.copies.size() > devices.size()) state.copies.resize(devices.size());
   for (size_t i = 0; i < devices.size(); ++i) {
     if (lives_there(state.copies, i)) continue;
@@ -96,7 +96,8 @@ std::vector<Variable> Variable::copies(std::span<const Device> devices) const {
   return {state.copies.begin(), state.copies.begin() + std::ssize(devices)};
 }
 
-// Whoever writes copies has the original, too, and finds them up to date (VariableAccess).
+// A request for copies that are to be written, together with the original, brings them up to date
+// (VariableAccess).
 void Variable::settle(const std::vector<Variable>& copies) const {
   VariableAccess access;
   access.add(*this, true);

@@ -28,19 +28,19 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kBetweenLooks(50);
 constexpr int kMostSleeping = 16;
 
-// The kernel's struct sched_attr, in its first version.
+// The first version of the kernel's struct sched_attr.
 struct SchedulingAttributes {
   uint32_t size = sizeof(SchedulingAttributes);
   uint32_t policy = 0;
   uint64_t flags = 0;
   int32_t nice = 0;
   uint32_t priority = 0;
-  uint64_t runtime = 0;  // of a turn, in nanoseconds; 0: the kernel's choice
+  uint64_t runtime = 0;  // time slice in nanoseconds; 0: the kernel's default
   uint64_t deadline = 0;
   uint64_t period = 0;
 };
 
-// Leaves the core's units to its other thread for a moment.
+// Leaves the core's execution units to its other hardware thread for a moment.
 void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -49,7 +49,7 @@ void pause() {
 #endif
 }
 
-// Of the calling thread, where it is an ordinary one.
+// Sets the time slice of the calling thread, if it has the ordinary policy.
 void set_turn(uint64_t nanoseconds) {
   SchedulingAttributes attributes;
   if (syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) != 0) return;
@@ -59,11 +59,11 @@ void set_turn(uint64_t nanoseconds) {
   syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
-// Seconds that the threads of this process were ready to run and waited for a core, as the kernel
-// counts them; 0 where it doesn't tell.
+// Seconds that the threads of this process were ready to run but waited for a core, as counted by
+// the kernel; 0 when it doesn't report them.
 double seconds_waited() {
   double nanoseconds = 0;
-  std::error_code error;  // ends the loop: the iterator is the end then
+  std::error_code error;  // an error ends the loop: the iterator becomes the end
   auto task = std::filesystem::directory_iterator("/proc/self/task", error);
   for (; task != std::filesystem::directory_iterator(); task.increment(error)) {
     double ran = 0;
@@ -73,7 +73,7 @@ double seconds_waited() {
   return nanoseconds * 1e-9;
 }
 
-// One a process; never destroyed, as threads may compute until the very end.
+// One per process; never destroyed, as threads may compute until the very end.
 class Watch {
  public:
   static Watch& global() {
@@ -96,7 +96,7 @@ class Watch {
     if (!contended) {
       team_.reset();
     } else if (!team_) {
-      // One thread more than there are CPUs, those that this thread uses counted.
+      // One thread more than there are CPUs, counting the threads that this thread uses.
       const int threads = omp_get_num_procs() - omp_get_max_threads() + 2;
       if (omp_get_max_threads() > 1 && threads > 1 && threads <= kMostSleeping) {
         team_ = std::make_unique<SleepingTeam>(threads);
@@ -135,7 +135,7 @@ bool user_decides_waiting() {
 }
 
 bool ContentionEstimate::update(double seconds, double waited) {
-  constexpr double kMuch = 0.15;  // of the time: a busy program takes a third of two cores
+  constexpr double kMuch = 0.15;  // fraction of the time: a busy program takes a third of two cores
   constexpr double kLittle = 0.05;
   constexpr double kMuchFor = 0.09;  // seconds
   constexpr double kCalmFor = 0.5;
@@ -171,7 +171,7 @@ void SleepingTeam::sleep(int threads) {
 }
 
 void take_short_turns(bool short_ones) {
-  constexpr uint64_t kShort = 100'000;  // the shortest there is
+  constexpr uint64_t kShort = 100'000;  // the kernel's minimum
   parallel_parts(compute_threads(), [&](int) { set_turn(short_ones ? kShort : 0); });
 }
 
@@ -185,7 +185,7 @@ void adapt_waiting_threads() {
 }
 
 bool spin_until(int threads, FunctionRef<bool()> ready, std::chrono::microseconds longest) {
-  constexpr int kLooks = 64;  // between two looks at the clock
+  constexpr int kLooks = 64;  // between two clock reads
   if (ready()) return true;
   if (threads > omp_get_num_procs()) return false;
   const bool contended = Watch::global().contended();
@@ -195,7 +195,7 @@ bool spin_until(int threads, FunctionRef<bool()> ready, std::chrono::microsecond
       if (ready()) return true;
       pause();
     }
-    if (contended) std::this_thread::yield();  // perhaps to the very thread that it waits for
+    if (contended) std::this_thread::yield();  // possibly to the very thread it waits for
   } while (Clock::now() < end);
   return false;
 }

@@ -5,7 +5,7 @@
 
 namespace cornu {
 
-// Zeros on the host, made without an op.
+// Returns zeros on the host, created without running an op.
 Tensor host_zeros(const Shape& shape, DType dtype);
 
 }  // namespace cornu

@@ -13,12 +13,12 @@ namespace cornu {
 namespace {
 
 constexpr size_t kPrograms = 128;  // kept per thread
-constexpr int kCallsOneByOne = 2;  // of the same types: compiling takes as long as dozens of ops
-constexpr size_t kMostMemory = size_t{32} << 20;  // for intermediate values, which are kept ready
+constexpr int kCallsOneByOne = 2;  // with the same types: compiling takes as long as dozens of ops
+constexpr size_t kMostMemory = size_t{32} << 20;  // for intermediate values, which stay allocated
 
 struct Program {
   int64_t calls = 0;
-  bool is_large = false;  // needs more memory than that: its ops are applied one by one
+  bool is_large = false;  // needs more memory than kMostMemory: its ops are applied one by one
   std::unique_ptr<Executable> executable;
 };
 
@@ -49,11 +49,12 @@ Tensor compute_at_once(const OpDef& composite, const std::vector<Tensor>& inputs
   if (!goes_at_once(inputs)) return body(inputs);
   std::vector<TensorType> types;
   for (const Tensor& input : inputs) types.push_back(type_of(input));
-  // One per thread, as kernels are: nothing here waits for another thread's trace.
+  // One cache per thread, as for kernels: nothing here waits for another thread's trace.
   static thread_local OpCache<Program> cache(kPrograms);
   Program& program = cache.get({composite, attributes, types, {}}, compute_threads(),
                                [] { return std::make_unique<Program>(); });
-  // Sums are added up in another order than by ops, so that the first call has to be like others.
+  // Compiled sums are added in a different order than by single ops, so the first call must already
+  // be compiled.
   const bool is_due = !composite.traits.elementwise || program.calls++ >= kCallsOneByOne;
   if (!program.executable && !program.is_large && is_due) {
     auto executable = compile(composite, types, body);

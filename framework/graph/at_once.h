@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Composites of ops that are computed at once, rather than op by op.
+// Composite ops that are compiled and computed as a whole, rather than op by op.
 #pragma once
 
 #include <vector>
@@ -9,16 +9,17 @@
 
 namespace cornu {
 
-// Whether what ops make of these tensors is computed now, on the host, and nobody asks for the
-// single ops: no trace, no functional model, and no tape that follows one of them. Half floats
-// don't count: fused ops round them less often.
+// Whether ops on these tensors are computed eagerly on the host and nothing needs to see the
+// individual ops: there is no trace, no functional model, and no tape that follows one of the
+// tensors. False for half-precision floats, which fused ops would round less often.
 bool goes_at_once(const std::vector<Tensor>& inputs);
 
-// What `body` makes of `inputs` by ops alone. Where goes_at_once() says so, it is compiled as a
-// function would be, and kept by this thread: intermediate values then stay in the cache. That is
-// done when the same types have come a few times, or at once where `composite` isn't elementwise,
-// whose bits may depend on it; never where intermediate values take much memory. Otherwise its ops
-// are applied one by one. `composite` (its name) and `attributes` tell bodies apart.
+// Computes `body(inputs)`, where `body` consists of ops only. If goes_at_once(inputs), the body is
+// compiled like a function and cached by this thread, so that intermediate values stay in the CPU
+// cache. It is compiled once the same types have occurred a few times, or on the first call if
+// `composite` isn't elementwise, since its bits may then depend on it; never if intermediate values
+// take much memory. Otherwise its ops are applied one by one. `composite` (its name) and
+// `attributes` identify the body.
 Tensor compute_at_once(const OpDef& composite, const std::vector<Tensor>& inputs,
                        const Attributes& attributes,
                        FunctionRef<Tensor(const std::vector<Tensor>&)> body);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the attribute "dropout" of attention and its gradient says. Their last operand is then what
-// is kept, bool (batch, heads, T, S): probabilities become 0 where it is false, and the others are
+// The attribute "dropout" of attention and its gradient. With it, the last operand is a bool mask
+// (batch, heads, T, S) of the probabilities to keep: the others become 0, and kept ones are
 // multiplied by kept_scale.
 #pragma once
 
@@ -8,12 +8,12 @@
 
 namespace cornu {
 
-// 0, nothing is dropped, where there is no such attribute.
+// Returns 0 (nothing is dropped) when the attribute is missing.
 inline double attention_dropout(const Attributes& attributes) {
   return attributes.find("dropout") ? attributes.get_double("dropout") : 0;
 }
 
-// 0 where all is dropped.
+// Returns 0 when everything is dropped.
 inline double kept_scale(double dropout) { return dropout < 1 ? 1 / (1 - dropout) : 0; }
 
 }  // namespace cornu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The attributes of an operation: everything about it that isn't a tensor.
+// The attributes of an operation: all of its parameters that aren't tensor operands.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class Attributes {
   Attributes() = default;
   Attributes(std::initializer_list<Entry> entries);
 
-  // InvalidArgument when missing or of another type.
+  // The getters throw InvalidArgument when the attribute is missing or has another type.
   bool get_bool(std::string_view name) const { return get<bool>(name); }
   int64_t get_int(std::string_view name) const { return get<int64_t>(name); }
   double get_double(std::string_view name) const { return get<double>(name); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interface of a backend: memory, eager kernels, and a compiler from graphs to executables.
+// The interface of a backend: memory, eager kernels, and a compiler from graphs to executables.
 #pragma once
 
 #include <chrono>
@@ -16,20 +16,20 @@
 
 namespace cornu {
 
-// A compiled graph. The state of a run is kept apart from it, so that several runs, and several
-// replicas of one run, may use it at once.
+// A compiled graph. The state of a run is kept outside of it, so several runs, and several replicas
+// of one run, may use it concurrently.
 class Executable {
  public:
   virtual ~Executable() = default;
   // The graph after all passes, as text.
   virtual std::string describe() const = 0;
-  virtual size_t node_count() const = 0;  // of that graph
+  virtual size_t node_count() const = 0;  // of the graph after all passes
   // Bytes of memory for a replica's intermediate values.
   virtual size_t workspace_bytes() const = 0;
 };
 
-// What one local replica does in a run. Replicas may run different graphs, as their parts of a
-// batch differ in shape.
+// The work of one local replica in a run. Replicas may run different graphs, since the shapes of
+// their parts of a batch may differ.
 struct Launch {
   Executable* executable = nullptr;
   Device device;
@@ -42,22 +42,22 @@ struct Launch {
 struct ExecutableOptions {
   std::string name = "function";
   bool optimize = true;  // false: no passes, one kernel per node (for debugging and tests)
-  Device device = {};    // where it will run first
+  Device device = {};    // the device that it will run on first
 };
 
 class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string name() const = 0;
-  // Unimplemented, naming op and dtype, for an op that the backend has no kernel for.
+  // Throws Unimplemented, naming op and dtype, for an op that the backend has no kernel for.
   virtual std::unique_ptr<Executable> compile(Graph graph, const ExecutableOptions& options) = 0;
-  // Runs all launches concurrently, one per local replica; their executables come from this
-  // backend. Thread-safe. A run has exclusive access to the variables that it writes, and reads the
-  // others as of one moment between the runs that write them. An error of one replica aborts the
-  // collectives of the others and is thrown after all have stopped; variables that the graphs write
-  // are then unchanged or poisoned.
+  // Runs all launches concurrently, one per local replica; their executables must come from this
+  // backend. Thread-safe. A run has exclusive access to the variables that it writes, and sees a
+  // consistent snapshot of the others, taken between runs that write them. An error of one replica
+  // aborts the collectives of the others and is thrown after all have stopped; the variables that
+  // the graphs write are then either unchanged or poisoned.
   virtual void run(std::span<Launch> launches) = 0;
-  // Runs one op now on `device`, which holds the inputs and will hold the outputs.
+  // Runs one op eagerly on `device`, which holds the inputs and will hold the outputs.
   virtual std::vector<Tensor> execute(const OpDef& op, std::span<const Tensor> inputs,
                                       const Attributes& attributes,
                                       std::span<const TensorType> output_types,
@@ -65,28 +65,31 @@ class Backend {
   // Copies a tensor from the host, or from another device of this backend, to `device`.
   // (Buffer::copy_to_host copies back.)
   virtual Tensor to_device(const Tensor& tensor, const Device& device) = 0;
-  // The same from wherever the tensor lies: through the host from devices of other backends.
+  // Copies from any device: via the host if the source belongs to another backend.
   Tensor copy(const Tensor& tensor, const Device& device);
-  // Brings several to `device`, at once where that costs less.
+  // Copies several tensors to `device`, in a single transfer if that is cheaper.
   virtual void bring(std::span<Tensor> tensors, const Device& device);
   virtual int device_count() const = 0;  // of the machine
-  // Devices that programs name, where some of the machine's are split into several.
+  // The number of devices that programs see, which is larger if devices of the machine have been
+  // split.
   virtual int logical_device_count() const { return device_count(); }
-  // What is known of a device of the machine, by name: config::get_device_details. Empty: nothing.
+  // Information about a device of the machine, by name: config::get_device_details. May be empty.
   virtual std::map<std::string, std::string> device_details(int index) const;
-  // Bytes that a device holds, and the most it held: config::get_memory_info.
+  // The current and peak memory use of a device in bytes: config::get_memory_info.
   virtual std::pair<size_t, size_t> memory_usage(const Device& device);
-  // Splits a device of the machine into several with so many bytes of memory each (0: no limit), of
-  // those that backends split themselves. FailedPrecondition when one has been used.
+  // Splits a device of the machine into logical devices with the given memory limits in bytes (0:
+  // no limit). For backends that split their devices themselves. Throws FailedPrecondition when a
+  // device has already been used.
   virtual void split_device(int index, std::span<const size_t> memory_limits);
-  // The ends of `group`, by replica, for replicas on `devices`: they reduce what lies there by the
-  // devices' own means of communication. As they are where there is none between these.
+  // Returns `group`, one end per replica, for replicas on `devices`, such that data on these
+  // devices is reduced by the devices' own means of communication. Returns it unchanged if there is
+  // no such means between them.
   using Group = std::vector<std::unique_ptr<CollectiveGroup>>;
   virtual Group connect(std::span<const Device> devices, Group group);
-  // The same of replicas on these devices with those of other processes, which all call this at
-  // once. Null, in all processes alike, where there is no such way, and a warning that says why.
-  // `timeout`: how long a process may keep the others waiting; then DeadlineExceeded ends the
-  // group. Throws what ends the group.
+  // Connects replicas on these devices with those of other processes, which must all call this
+  // concurrently. If that isn't possible, returns null in all processes alike and warns about the
+  // reason. `timeout` limits how long a process may keep the others waiting; after that,
+  // DeadlineExceeded ends the group. Throws the error that ends the group.
   virtual std::shared_ptr<GroupConnection> connect_processes(
       std::span<const Device> devices, const std::shared_ptr<ProcessGroup>& processes,
       std::chrono::milliseconds timeout);
@@ -97,31 +100,33 @@ class Backend {
 };
 
 Backend& cpu_backend();
-// That of NVIDIA's GPUs. Null where there is none to be used: `why` then says what was found and
-// what is needed.
+// The backend for NVIDIA GPUs. Returns null when it can't be used, and sets `why` to what was found
+// and what is needed.
 Backend* find_cuda_backend(std::string& why);
-// That of TPUs, or whatever devices the PJRT plugin serves that is found. Null as above.
+// The backend for TPUs, or for the devices of any other PJRT plugin that is found. Returns null as
+// above.
 Backend* find_xla_backend(std::string& why);
 
-// Whether the tensor's value lies in the memory of `device`.
+// Whether the tensor's value is in the memory of `device`.
 bool is_there(const Tensor& tensor, const Device& device);
 
-// Makes `backend`, which must never be destroyed, serve the devices of `type`. AlreadyExists when
-// another backend does. Thread-safe.
+// Registers `backend`, which must never be destroyed, for devices of `type`. Throws AlreadyExists
+// when another backend is registered. Thread-safe.
 void register_backend(DeviceType type, Backend& backend);
 
-// Finds the backend of a type of devices when one is first asked for; null where there is none, and
-// why in `reason`. Thread-safe.
+// Registers a function that finds the backend of a device type when it is first needed; it returns
+// null, and the reason in `reason`, when there is none. Thread-safe.
 using FindBackend = Backend* (*)(std::string& reason);
 void register_backend_finder(DeviceType type, FindBackend find);
 
-// Calls these two for the backends of this build, on the first use of a device; defined by
-// framework/registration, since a static library drops objects that only register themselves.
+// Calls the two functions above for the backends of this build, on first use of a device. Defined
+// by framework/registration, since linking a static library drops objects that only register
+// themselves.
 void register_builtin_backends();
 
-// The backend of a device. Unimplemented, naming the types that have one, when no backend serves
-// its type, and FailedPrecondition, with what was found and what is needed, when this machine has
-// no such devices; InvalidArgument when there is no such device.
+// Returns the backend of a device. Throws Unimplemented, naming the types that have one, when no
+// backend serves its type; FailedPrecondition, with what was found and what is needed, when this
+// machine has no devices of the type; InvalidArgument when there is no such device.
 Backend& backend_for(const Device& device);
 
 }  // namespace cornu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank asks of its group, for ranks to compare.
+// Descriptions of collective calls, which ranks compare with each other.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@
 
 namespace cornu {
 
-// What a rank asks for. Its memory is the others' until the call is done.
+// A rank's call. The other ranks may access its memory until the call completes.
 struct CollectiveCall {
   enum class Kind { AllReduce, ReduceScatter, AllGather, Broadcast, Barrier };
   Kind kind = Kind::Barrier;
-  std::vector<Segment> segments;  // counts are bytes where there is no dtype
+  std::vector<Segment> segments;  // without a dtype, counts are in bytes
   std::optional<DType> dtype = {};
   ReduceOp op = ReduceOp::Sum;
   int root = 0;
@@ -25,16 +25,17 @@ struct CollectiveCall {
   std::string text() const;
 };
 
-// Thrown where ranks call different things, or one calls nothing: whoever runs them can say where.
+// Thrown when ranks make different calls, or one makes none. Callers that run the ranks can add
+// where it happened.
 class RanksDiffer : public FailedPrecondition {
  public:
   using FailedPrecondition::FailedPrecondition;
 };
 
-// RanksDiffer where a rank's call isn't what another rank calls in its place.
+// Throws RanksDiffer if a rank's call doesn't match that of another rank.
 void require_agreement(int rank, const CollectiveCall& call, int other,
                        const CollectiveCall& theirs);
-// Where another rank's step has ended without the call.
+// Throws RanksDiffer: another rank's step has ended without this call.
 [[noreturn]] void raise_ended_without(int rank, const CollectiveCall& call);
 
 }  // namespace cornu

@@ -5,8 +5,8 @@
 
 namespace cornu {
 
-// The instructions that the CPU's kernels choose, and oneDNN's: on others, the last bits of what
-// they compute may be others.
+// The instruction sets chosen by the CPU kernels and by oneDNN. With others, the last bits of
+// results may differ.
 std::string cpu_instruction_sets();
 
 }  // namespace cornu

@@ -17,7 +17,7 @@ constexpr std::array kTypes = {DeviceType::Cpu, DeviceType::Gpu, DeviceType::Tpu
 std::array<std::atomic<Backend*>, kTypes.size()> backends = {};
 std::atomic<int> cpus = 0;
 
-// How a type's backend is found, once, and why there is none.
+// How the backend of a device type is found, once, and why there is none.
 struct Finder {
   std::mutex mutex;
   FindBackend find = nullptr;

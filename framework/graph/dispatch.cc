@@ -16,20 +16,20 @@ struct Context {
   Tracer* tracer = nullptr;
   struct Observer {
     OpObserver* observer;
-    int stops;  // that there were when it was added: later ones hide ops from it
+    int stops;  // number of stops when it was added: later ones hide ops from it
   };
   std::vector<Observer> observers;
-  int stops = 0;  // StopRecordingScopes
+  int stops = 0;  // number of active StopRecordingScopes
   std::string scope;
   std::optional<Device> device;
-  int whole = 0;  // compute threads outside all scopes of a split CPU; 0: not in one
+  int whole = 0;  // compute threads outside of all scopes of a split CPU; 0: not in one
 
   bool sees(const Observer& one) const { return one.stops >= stops; }
 };
 
 thread_local Context context;
 
-// The default device of the process, packed in one word: clang has no atomics for a Device.
+// The process's default device, packed into one word: clang has no atomics for a Device.
 class ProcessDevice {
  public:
   Device load() const {
@@ -61,11 +61,11 @@ ProcessDevice process_device;
 
 struct Place {
   Device device;
-  bool bound = false;  // is an input bound to it?
+  bool bound = false;  // whether an input is bound to it
 };
 
-// The device that inputs are bound to; else one that an unbound input was put on by a DeviceScope,
-// neither the host nor the default device; else the default device.
+// The device that inputs are bound to; else a device other than the host and the default device
+// that a DeviceScope put an unbound input on; else the default device.
 Place place_of(const OpDef& op, const std::vector<Tensor>& inputs) {
   const Tensor* first = nullptr;
   bool bound = false;
@@ -121,7 +121,8 @@ std::vector<Tensor> execute(const OpDef& op, const std::vector<Tensor>& inputs,
   return results;
 }
 
-// A copy to another device, seen by tapes only: the gradient is copied back to the input's device.
+// A copy to another device, visible only to tapes: the gradient is copied back to the input's
+// device.
 const OpDef& copy_op() {
   static const auto* op =
       new OpDef{.name = "to_device",
@@ -160,7 +161,7 @@ std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
                            op.name, input.shape());
     if (!input.is_symbolic() || input.symbol_owner().get() == tracer) continue;
     // Without an active trace, a placeholder's owner records the op; an active trace captures
-    // symbols of outer ones.
+    // symbols of outer traces.
     auto* owner = dynamic_cast<Tracer*>(input.symbol_owner().get());
     if (!tracer) tracer = owner;
     check<FailedPrecondition>(tracer != nullptr,
@@ -168,7 +169,7 @@ std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
                               op.name, input);
   }
   if (has_strings && !tracer) return apply_to_strings(op, inputs, attributes);
-  // A composite op stays one node in functional models only.
+  // A composite op stays a single node only in functional models.
   if (op.expand && (context.tracer || !tracer)) return op.expand(inputs, attributes);
   std::vector<Tensor> outputs =
       tracer ? tracer->apply(op, inputs, attributes) : execute(op, inputs, attributes);

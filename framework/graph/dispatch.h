@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dispatches ops that are called: to a backend at once, to the graph being traced, or to a
-// functional model; and notifies observers (gradient tapes).
+// Dispatches op calls: eagerly to a backend, to the graph being traced, or to a functional model.
+// Also notifies observers (gradient tapes).
 #pragma once
 
 #include <memory>
@@ -18,13 +18,13 @@ namespace cornu {
 // Records ops whose inputs are its symbols.
 class Tracer : public SymbolOwner {
  public:
-  // The device for variables created meanwhile; nothing: no preference.
+  // The device for variables created while tracing; nullopt: no preference.
   virtual std::optional<Device> variable_device() const { return std::nullopt; }
   virtual std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
                                     const Attributes& attributes) = 0;
 };
 
-// Notified of each op on this thread after it was applied; gradient tapes implement it.
+// Notified of each op on this thread after it was applied; implemented by gradient tapes.
 class OpObserver {
  public:
   virtual ~OpObserver() = default;
@@ -35,11 +35,12 @@ class OpObserver {
                        std::span<const Variable> variables) const = 0;
 };
 
-// Applies `op`. An active trace of this thread records a node; else the functional model of a
-// placeholder among the inputs records a layer; else the op runs now: on the device that inputs are
-// bound to (Tensor::is_bound), else on one besides the host that an input is on, else on the
-// default device. Inputs that are elsewhere are copied there. InvalidArgument, naming the devices,
-// when there are several candidates. Errors of inference name the op.
+// Applies `op`. If this thread has an active trace, it records a node; else if an input is a
+// placeholder, its functional model records a layer. Otherwise the op runs eagerly: on the device
+// that inputs are bound to (Tensor::is_bound), else on a device other than the host that holds an
+// input, else on the default device. Inputs that are elsewhere are copied there. Throws
+// InvalidArgument, naming the devices, when there are several candidates. Inference errors name the
+// op.
 std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
                           const Attributes& attributes = {});
 
@@ -58,11 +59,11 @@ class [[nodiscard]] TracerScope {
 
 void add_op_observer(OpObserver* observer);
 void remove_op_observer(OpObserver* observer);
-// Whether there are any on this thread, and whether one of them follows these.
+// Whether this thread has any observers, and whether one of them follows these.
 bool has_op_observers();
 bool is_followed(std::span<const Tensor> tensors, std::span<const Variable> variables);
-// Hides ops on this thread from the observers that there are, until the guard ends; those that are
-// added meanwhile see them.
+// Hides ops on this thread from the current observers until the guard is destroyed; observers added
+// in the meantime see them.
 class [[nodiscard]] StopRecordingScope {
  public:
   StopRecordingScope();
@@ -71,7 +72,7 @@ class [[nodiscard]] StopRecordingScope {
   StopRecordingScope& operator=(const StopRecordingScope&) = delete;
 };
 
-// The scope name of nodes created until the guard ends (nested names are joined with '/').
+// The scope name of nodes created until the guard is destroyed (nested names are joined with '/').
 class [[nodiscard]] NameScope {
  public:
   explicit NameScope(const std::string& name);
@@ -84,16 +85,16 @@ class [[nodiscard]] NameScope {
   size_t previous_length_;
 };
 
-// The device for ops whose inputs are bound to none, and for new variables: that of this thread's
-// innermost DeviceScope, else the default of the process (CPU:0 unless set).
+// The device for new variables and for ops with no bound inputs: that of this thread's innermost
+// DeviceScope, else the process's default device (CPU:0 unless set).
 Device default_device();
-// Sets the default of the process. Errors as of backend_for(). Thread-safe.
+// Sets the process's default device. Throws like backend_for(). Thread-safe.
 void set_default_device(const Device& device);
 inline void set_default_device(std::string_view name) { set_default_device(Device::parse(name)); }
 bool has_device_scope();  // on this thread
 
 // tf.device. Guards nest. On a split CPU (devices.h) the thread gets the logical device's share of
-// the cores. Errors as of set_default_device.
+// the cores. Throws like set_default_device().
 //   DeviceScope scope("GPU:1");
 class [[nodiscard]] DeviceScope {
  public:
@@ -109,8 +110,8 @@ class [[nodiscard]] DeviceScope {
   std::optional<ComputeThreadsScope> share_;
 };
 
-// Copies the tensors that aren't on `device` there (Tensor::to); undefined and symbolic ones stay
-// as they are.
+// Copies the tensors that aren't on `device` there (Tensor::to); leaves undefined and symbolic ones
+// unchanged.
 void bring_to(const Device& device, std::vector<Tensor>& tensors);
 
 }  // namespace cornu

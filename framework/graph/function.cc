@@ -39,11 +39,11 @@ std::vector<Tensor> constants_of(const Graph& graph) {
 }
 
 // The device for code that uses these variables: that of this thread's innermost DeviceScope, else
-// the variables' own, else the default one.
+// the variables' device, else the default device.
 Device home_of(const std::vector<Variable>& variables, const std::string& name) {
   const Device device =
       has_device_scope() || variables.empty() ? default_device() : variables.front().device();
-  if (replicas_in_sync() > 1) return device;  // each replica is given its own copies
+  if (replicas_in_sync() > 1) return device;  // each replica gets its own copies
   for (const Variable& variable : variables) {
     check<InvalidArgument>(variable.device().shares_memory_with(device),
                            "Function '{}': it runs on {}, but variable '{}' lives on {}. Make its "
@@ -93,7 +93,7 @@ void append(std::string& key, T value) {
   key.append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-// What a trace depends on, as bytes to be compared.
+// Writes everything a trace depends on, as bytes to be compared.
 void write_signature(std::string& key, const std::vector<Tensors>& arguments) {
   key.clear();
   append(key, static_cast<int32_t>(replicas_in_sync()));
@@ -124,7 +124,7 @@ void write_signature(std::string& key, const std::vector<Tensors>& arguments) {
   }
 }
 
-// The same as readable text, one line per tensor.
+// The signature as readable text, one line per tensor.
 std::vector<std::string> describe(const std::vector<Tensors>& arguments) {
   std::vector<std::string> lines;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -170,8 +170,8 @@ struct Function::State {
   bool by_argument = false;
   std::atomic<bool> not_traceable = false;
 
-  std::mutex mutex;          // guards all below
-  std::list<Entry> entries;  // the one used last comes first
+  std::mutex mutex;          // guards all members below
+  std::list<Entry> entries;  // most recently used first
   std::unordered_map<std::string_view, std::list<Entry>::iterator> index;
   int64_t traces = 0;
   std::vector<std::string> last_traced;
@@ -186,7 +186,7 @@ struct Function::State {
     return it->second->second;
   }
 
-  // Returns what was dropped, to be destroyed without the lock.
+  // Returns the dropped entry, to be destroyed without holding the lock.
   Compiled keep(const std::string& key, Compiled compiled) {
     const std::lock_guard lock(mutex);
     entries.emplace_front(key, std::move(compiled));
@@ -298,7 +298,7 @@ std::string number_of_tensors(size_t count) {
   return fmt::format("{} argument{}", count, count == 1 ? "" : "s");
 }
 
-// What was given in place of plain tensors; names say that it was a structure.
+// Describes what was passed in place of plain tensors; names mean that it was a structure.
 std::string description_of(const std::vector<Tensors>& arguments, size_t tensors) {
   std::vector<std::string> names;
   for (const Tensors& argument : arguments) {
@@ -324,7 +324,7 @@ std::vector<Tensor> tensors_of(const std::vector<Tensors>& arguments, size_t cou
 
 std::vector<Tensors> structures_of(const std::vector<Tensors>& arguments, size_t count) {
   std::vector<Tensors> structures = arguments;
-  // A single list, where several arguments are expected: each of its tensors is an argument.
+  // A single list when several arguments are expected: each of its tensors is an argument.
   if (arguments.size() == 1 && count > 1 && !arguments[0].has_names()) {
     structures.assign(arguments[0].begin(), arguments[0].end());
   }
@@ -436,7 +436,7 @@ std::shared_ptr<const CompiledFunction> Function::compiled_for(
   if (auto found = state.find(key)) return found;
   const std::string own_key = key;  // a trace may call other functions
   const auto lock = tracing_lock();
-  if (auto found = state.find(own_key)) return found;  // compiled by another thread meanwhile
+  if (auto found = state.find(own_key)) return found;  // compiled by another thread in the meantime
   auto compiled = state.build(arguments);
   const auto dropped = state.keep(own_key, compiled);
   return compiled;

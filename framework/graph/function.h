@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled functions: C++ code over tensors, traced once for each input signature.
+// Compiled functions: C++ code on tensors, traced once per input signature.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ namespace cornu {
 
 struct FunctionOptions {
   std::string name = "function";
-  // Call the body each time instead of compiling it. With several replicas: trace it each time and
+  // Call the body each time instead of compiling it. With several replicas, trace it each time and
   // run the graph op by op.
   bool run_eagerly = false;
   bool optimize = true;
-  // How many compiled signatures are kept (>= 1). Beyond that the least recently used one is
-  // dropped with its memory, and traced again when needed.
+  // Maximum number of compiled signatures that are kept (>= 1). Beyond it, the least recently used
+  // one is dropped together with its memory, and traced again when needed.
   int64_t max_signatures = 64;
 };
 
@@ -35,26 +35,26 @@ struct CompileReport {
   std::string signature;         // "argument 0: float32 (32, 784), argument 1: int32 (32,)"
   int64_t traced_nodes = 0;      // of the graph as traced
   int64_t compiled_nodes = 0;    // after the backend's passes
-  double tracing_seconds = 0;    // of the body, with all that it calls
-  double compiling_seconds = 0;  // of the backend: passes, memory plan, kernels
-  size_t workspace_bytes = 0;    // memory for intermediate values, one block for each run at a time
+  double tracing_seconds = 0;    // time in the body, including everything it calls
+  double compiling_seconds = 0;  // time in the backend: passes, memory plan, kernels
+  size_t workspace_bytes = 0;    // for intermediate values; one block per concurrent run
 };
 
 // One traced and compiled signature of a function. Callers keep it alive while they run it; several
-// threads may run it at once.
+// threads may run it concurrently.
 struct CompiledFunction {
   Graph graph;  // as traced, before the backend's passes
   std::vector<Variable> variables;
   std::unique_ptr<Executable> executable;
-  Device device;              // what it was compiled for
+  Device device;              // the device it was compiled for
   bool optimized = true;      // with the backend's passes
-  Tensors structure;          // of the results, around undefined tensors
-  bool has_key = false;       // an input uint32[2] that random ops without a seed draw from
-  bool communicates = false;  // is a part of what replicas do together
+  Tensors structure;          // of the results, with undefined tensors
+  bool has_key = false;       // has an input uint32[2], the key that unseeded random ops draw from
+  bool communicates = false;  // whether it takes part in collectives
   std::vector<ReplicaValue> replica_values;  // inputs after the key
-  std::vector<double> replica_sums;          // and after these; here this replica's parts
+  std::vector<double> replica_sums;          // the inputs after those; here this replica's parts
   std::string name;                          // of the function
-  std::string signature;                     // its arguments, for people
+  std::string signature;                     // readable text of its arguments
   double tracing_seconds = 0;
   double compiling_seconds = 0;
 
@@ -65,19 +65,19 @@ struct CompiledFunction {
                              std::optional<uint64_t> key = {}, const Replica& replica = {}) const;
 };
 
-// A cheap handle to a traced function: a body of tensors, or of structures of them. Called during
-// another trace, its body is traced inline; called while a GradientTape watches an argument, or a
-// variable or constant that it uses, its body runs op by op, so that the tape sees it. A body may
-// call functions, also itself where C++ values end the recursion: FailedPrecondition when calls
-// nest too deeply.
+// A cheap handle to a traced function, whose body takes tensors or structures of tensors. When
+// called during another trace, its body is traced inline. When called while a GradientTape watches
+// an argument, or a variable or constant that it uses, its body runs op by op so that the tape sees
+// it. A body may call functions, including itself if C++ values end the recursion; throws
+// FailedPrecondition when calls nest too deeply.
 //
-// A signature is what a trace depends on: dtypes, shapes, structure and names of the arguments, the
-// device, and the replica (how many there are, how many examples it has). Each is traced once, on
-// the caller's thread; a process runs one trace at a time. Many retraces cause one warning, which
-// names what changed.
+// A signature is everything a trace depends on: dtypes, shapes, structure and names of the
+// arguments, the device, and the replica (how many there are, how many examples it has). Each
+// signature is traced once, on the caller's thread; a process runs one trace at a time. Many
+// retraces cause one warning, which says what changed.
 //
-// Thread-safe, unless run_eagerly: several threads may call one function at once. Runs that write
-// the same variables exclude each other.
+// Thread-safe, unless run_eagerly: several threads may call one function concurrently. Runs that
+// write the same variables exclude each other.
 class Function {
  public:
   using Body = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
@@ -85,16 +85,16 @@ class Function {
 
   Function() = default;
   explicit Function(Body body, const FunctionOptions& options = {});
-  // `by_argument`: the body gets each argument of a call separately, instead of all as one.
+  // `by_argument`: pass each argument of a call to the body separately, instead of all as one.
   static Function structured(StructuredBody body, const FunctionOptions& options = {},
                              bool by_argument = false);
 
   bool defined() const { return state_ != nullptr; }
   // Runs as a single replica on the device of the innermost DeviceScope, else on that of the
   // variables it uses, else on the default device; arguments that are elsewhere are copied there.
-  // InvalidArgument when a variable is on another device. C++ scalars among the arguments become
-  // tensors. `key`: what random ops without a seed draw from, instead of the next key of this
-  // thread's sequence.
+  // Throws InvalidArgument when a variable is on another device. C++ scalars among the arguments
+  // become tensors. `key`: the key that unseeded random ops draw from, instead of the next key of
+  // this thread's sequence.
   std::vector<Tensor> call(const std::vector<Tensor>& inputs,
                            std::optional<uint64_t> key = {}) const;
   Tensors run(const std::vector<Tensors>& arguments, std::optional<uint64_t> key = {}) const;
@@ -103,20 +103,21 @@ class Function {
     return call_with({argument(args)...});
   }
 
-  // All below, and calls: FailedPrecondition for a Function() that was never assigned.
+  // All functions below, and calls, throw FailedPrecondition for a Function() that was never
+  // assigned.
 
-  // The compiled form for these inputs, traced on first use: what strategies run.
+  // The compiled form for these inputs, traced on first use; used by strategies.
   std::shared_ptr<const CompiledFunction> compiled(const std::vector<Tensor>& inputs) const;
   std::shared_ptr<const CompiledFunction> compiled_for(const std::vector<Tensors>& arguments) const;
   // How often the body has been traced, and how many signatures are kept.
   int64_t trace_count() const;
   int64_t signature_count() const;
-  // Of the signatures that are kept, most recently used first.
+  // Reports of the kept signatures, most recently used first.
   std::vector<CompileReport> compile_reports() const;
-  // What the signatures that are kept write, in the order in which it was made.
+  // The variables written by the kept signatures, in order of their creation.
   std::vector<Variable> written_variables() const;
   const FunctionOptions& options() const;
-  // No other function of the process has it; copies of a handle do.
+  // Unique within the process; copies of a handle have the same number.
   uint64_t number() const;
   // Calls the body directly, uncompiled.
   Tensors call_body(const std::vector<Tensors>& arguments) const;
@@ -139,7 +140,7 @@ class Function {
 
 namespace internal {
 
-// Thrown during the trace of a function that can't be traced, since it starts runs of its own
+// Thrown during the trace of a function that can't be traced because it starts its own runs
 // (Strategy::run on several replicas); its body is then called each time instead.
 class NotTraceable : public FailedPrecondition {
  public:
@@ -163,8 +164,8 @@ void flatten_into(std::vector<Tensor>& out, const std::pair<A, B>& parts) {
   flatten_into(out, parts.second);
 }
 
-// How many tensors a callable takes: the first count from `kLeast` to 8 that it can be called with;
-// -1: no such count.
+// The number of tensors that a callable takes: the smallest count from `kLeast` to 8 that it can be
+// called with; -1 if there is none.
 template <class F, size_t... kIndex>
 constexpr bool takes(std::index_sequence<kIndex...>) {  // std::is_invocable has longer errors
   return requires(F & f, const Tensor& x) { f(((void)kIndex, x)...); };
@@ -202,7 +203,7 @@ struct Argument {
   operator const Tensor&() const { return structure.single(); }  // NOLINT
 };
 
-// Whether a parameter is a structure of tensors. (A generic lambda's are tensors.)
+// Whether a parameter is a structure of tensors. (The parameters of a generic lambda are tensors.)
 template <class F, size_t... kIndex>
 constexpr bool takes_structures(std::index_sequence<kIndex...>) {
   if constexpr (!IsNotGeneric<F>) {
@@ -213,7 +214,8 @@ constexpr bool takes_structures(std::index_sequence<kIndex...>) {
   }
 }
 
-// The arguments of a call as `count` tensors or structures. InvalidArgument for another count.
+// The arguments of a call as `count` tensors or structures. Throws InvalidArgument for another
+// count.
 std::vector<Tensor> tensors_of(const std::vector<Tensors>& arguments, size_t count);
 std::vector<Tensors> structures_of(const std::vector<Tensors>& arguments, size_t count);
 
@@ -266,9 +268,9 @@ constexpr bool returns_tensors(std::index_sequence<kIndex...>) {
 
 }  // namespace internal
 
-// Wraps a callable of up to eight tensors or structures (const Tensors&), which keep their names,
-// that returns nothing, a tensor, a structure, or a pair, tuple or vector of tensors. C++ scalars
-// it captures are baked in at the first trace; variables are state.
+// Wraps a callable that takes up to eight tensors or structures (const Tensors&), which keep their
+// names, and returns nothing, a tensor, a structure, or a pair, tuple or vector of tensors. C++
+// scalars that it captures are baked in at the first trace; variables are state.
 template <class F>
 Function function(F f, const FunctionOptions& options = {}) {
   constexpr int kArity = internal::arity<F>();

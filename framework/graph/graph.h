@@ -22,13 +22,13 @@ struct Node {
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   Attributes attributes;
-  std::string scope;  // the layer that made it, for messages and profiles; may be empty
-  // Of traced graphs: whether it is part of an optimizer's update, or what an assign_add or an
-  // assign_sub adds to a variable: what may be computed where that is kept. Others are told by who
-  // divides a step. Not in the text.
+  std::string scope;  // the layer that created it, for messages and profiles; may be empty
+  // In traced graphs: whether the node is part of an optimizer's update, or the addition of an
+  // assign_add or assign_sub, either of which may be computed where the variable is kept. Code that
+  // divides a step marks further nodes. Not part of the text form.
   bool updates = false;
-  // Of traced graphs, too: the RematRegion that it was made in (0: none), and whether a tape made
-  // it for a gradient. What passes::rematerialize goes by.
+  // Also in traced graphs: the RematRegion the node was created in (0: none), and whether a tape
+  // created it for a gradient. Used by passes::rematerialize.
   int64_t region = 0;
   bool of_gradient = false;
 
@@ -37,8 +37,8 @@ struct Node {
   OpTraits traits() const;
 };
 
-// A variable in a graph: its value at the start and at the end of a run (the same id where the
-// graph only reads it).
+// A variable in a graph: its value at the start and at the end of a run (the same id if the graph
+// only reads it).
 struct StateBinding {
   Variable variable;  // undefined in graphs that were read from text
   std::string name;
@@ -57,23 +57,24 @@ class Graph {
   std::vector<ValueId> outputs;
 
   ValueId add_value(TensorType type);
-  // Appends a node, with types from `op.infer` unless they are given.
+  // Appends a node whose output types come from `op.infer`.
   std::vector<ValueId> add_node(const OpDef& op, std::vector<ValueId> node_inputs,
                                 Attributes attributes = {});
   const TensorType& type(ValueId id) const { return types[static_cast<size_t>(id)]; }
 
   // By value: the index of the node that produces it, or -1.
   std::vector<int32_t> producers() const;
-  // By value: how many node inputs, graph outputs and state ends read it.
+  // By value: the number of node inputs, graph outputs and state ends that read it.
   std::vector<int32_t> use_counts() const;
 
-  // Internal, naming the node, for undefined ids, a wrong order, or a type that differs from what
-  // infer returns.
+  // Throws Internal, naming the node, for undefined ids, a wrong order, or a type that differs from
+  // what infer returns.
   void validate() const;
 
-  // The text form (see parse_graph); parsing it gives an equal graph.
+  // The text form (see parse_graph); parsing it returns an equal graph.
   std::string to_string() const;
-  // The same, where tensors of more than `largest` bytes, in bodies, too, are appended to `apart`.
+  // Overload that appends tensors of more than `largest` bytes, including those in bodies, to
+  // `apart`.
   std::string to_string(size_t largest, std::vector<Tensor>& apart) const;
 };
 
@@ -83,8 +84,8 @@ class Graph {
 //     %3 = sum(%2) {axes=[0], keepdims=false} : float32[3]
 //     return %2
 //   }
-// InvalidArgument with the line number when it can't be read. Large constants are written as hex,
-// or as their numbers among those that are kept apart: <float32[512,512] #0>.
+// Throws InvalidArgument with the line number when the text is invalid. Large constants are written
+// as hex, or, if stored separately, as their index in `apart`: <float32[512,512] #0>.
 Graph parse_graph(std::string_view text, std::span<const Tensor> apart = {});
 
 }  // namespace cornu

@@ -68,9 +68,9 @@ std::string indent_lines(const std::string& text) {
   return result;
 }
 
-// Where tensors go that are too large for a text.
+// The destination of tensors that are too large for the text.
 struct Apart {
-  size_t largest;  // bytes within it
+  size_t largest;  // maximum bytes of a tensor within the text
   std::vector<Tensor>& tensors;
 };
 
@@ -169,7 +169,7 @@ class Parser {
     --depth_;
     try {
       graph.validate();                // before the enclosing graph uses this one
-    } catch (const Internal& error) {  // a bug for Cornu's own graphs, but not for text
+    } catch (const Internal& error) {  // a bug in Cornu's own graphs, but not in text
       raise<InvalidArgument>("Graph text: {}", error.what());
     }
     return graph;
@@ -269,7 +269,7 @@ class Parser {
   void define(Graph& graph, ValueId id, TensorType type) {
     const auto index = static_cast<size_t>(id);
     if (index >= graph.types.size()) {
-      // Ids may have gaps, but the tables of types stay in proportion to the text.
+      // Ids may have gaps, but the type tables must stay proportional to the text.
       constexpr size_t kMaxRatio = 2;
       entries_ += index + 1 - graph.types.size();
       if (entries_ > kMaxRatio * text_.size()) fail("smaller value ids");
@@ -386,7 +386,7 @@ class Parser {
   std::string_view text_;
   std::span<const Tensor> apart_;
   size_t at_ = 0;
-  size_t entries_ = 0;  // in the tables of types
+  size_t entries_ = 0;  // in the type tables
   int depth_ = 0;
 };
 

@@ -16,8 +16,9 @@
 namespace cornu {
 namespace {
 
-// The error text of one substitute, for the user: numbers that differ with the other substitute
-// become None, but for those of names ("dense_1"). Unchanged where the two texts don't match.
+// The user-facing text of an error that occurred with one substitute: numbers that differ with the
+// other substitute become None, except within names ("dense_1"). Unchanged if the two texts don't
+// match.
 std::string with_unknowns(const std::string& text, const std::string& other) {
   auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   auto number_at = [&](const std::string& from, size_t i) {
@@ -47,16 +48,16 @@ std::string with_unknowns(const std::string& text, const std::string& other) {
   return i == text.size() && j == other.size() ? result : text;
 }
 
-// The first one is the batch's, which nothing divides.
+// The first axis is the batch's, which nothing divides.
 bool has_open_axis_behind_first(const TensorType& type) {
   return std::find(type.shape.begin() + std::min<int64_t>(type.shape.rank(), 1), type.shape.end(),
                    kUnknown) != type.shape.end();
 }
 
-// Where an axis lies: 0 is the batch's, others are counted from the last.
+// The position of an axis: 0 for the batch's, all others are counted from the last.
 int64_t place_of(const Shape& shape, int64_t axis) { return axis == 0 ? 0 : axis - shape.rank(); }
 
-// A place where some inputs have this one size, and others an unknown one.
+// A position where some inputs have this one size, and others an unknown one.
 struct HalfKnown {
   int64_t place;
   int64_t size;
@@ -80,8 +81,8 @@ std::vector<HalfKnown> half_known(const std::vector<TensorType>& inputs) {
   return result;
 }
 
-// Inputs that are to fit together: the types with sizes that others have at the same places, at one
-// place, at two …
+// Candidate inputs that may go together: the types with sizes that others have at the same
+// positions, at one position, at two …
 std::vector<std::vector<TensorType>> fitted(const std::vector<TensorType>& inputs) {
   constexpr size_t kMostPlaces = 5;
   std::vector<HalfKnown> places = half_known(inputs);
@@ -107,9 +108,9 @@ std::vector<std::vector<TensorType>> fitted(const std::vector<TensorType>& input
   return result;
 }
 
-// The same, where a product sums over one's last axis and another's first one, or a mask has an
-// axis at another place than what it hides: the types with one size, of those that are known, for
-// all unknown axes but the batch's, and with two, for two of them.
+// Further candidates, for products that sum over one input's last axis and another's first, or
+// masks that have an axis at a different position than what they hide: the types with one of the
+// known sizes for all unknown axes except the batch's, and with two sizes for two of them.
 std::vector<std::vector<TensorType>> filled(const std::vector<TensorType>& inputs,
                                             const std::vector<Shape>& within) {
   constexpr size_t kMostSizes = 6, kMostPairs = 64;
@@ -148,12 +149,12 @@ std::vector<std::vector<TensorType>> filled(const std::vector<TensorType>& input
   return result;
 }
 
-using Types = std::optional<std::vector<TensorType>>;  // none: an error
+using Types = std::optional<std::vector<TensorType>>;  // nullopt: an error
 using Infer = std::function<Types(const std::vector<TensorType>&)>;
 
-// The output types for `given`, which has sizes for some unknown axes of `inputs`. Those that
-// aren't needed are taken back, and an output axis is known only if it doesn't change where one of
-// the others is 1, as an axis that is broadcast may be.
+// The output types for `given`, which has sizes for some unknown axes of `inputs`. Sizes that
+// aren't needed are made unknown again, and an output axis is known only if it doesn't change when
+// one of the others is 1, as a broadcast axis may be.
 Types with_needed_sizes(const std::vector<TensorType>& inputs, std::vector<TensorType> given,
                         const Infer& infer) {
   Types found = infer(given);
@@ -179,7 +180,7 @@ Types with_needed_sizes(const std::vector<TensorType>& inputs, std::vector<Tenso
     for (const Axis& axis : axes) std::erase(chosen, axis);
   };
   for (const Axis& axis : std::vector<Axis>(chosen)) take_back({axis});
-  // Of a tensor and its mask, together.
+  // The same for a tensor and its mask together.
   const std::vector<Axis> rest = chosen;
   for (size_t i = 0; i < rest.size(); ++i) {
     for (size_t j = i + 1; j < rest.size(); ++j) {
@@ -198,7 +199,7 @@ Types with_needed_sizes(const std::vector<TensorType>& inputs, std::vector<Tenso
 class Inference;
 thread_local const Inference* innermost = nullptr;
 
-// One trace for types, on this thread.
+// One trace on this thread for the sake of types.
 class Inference {
  public:
   explicit Inference(int64_t size) : size_(size), outer_(innermost) { innermost = this; }
@@ -210,7 +211,7 @@ class Inference {
     has_unknown_ = true;
     return size_;
   }
-  // Whether somebody asked for one.
+  // Whether an unknown size was requested.
   bool has_unknown() const { return has_unknown_; }
 
  private:
@@ -237,13 +238,13 @@ std::vector<TensorType> infer_types(
     known = known && !inference.has_unknown();
     return types;
   };
-  // Unless one of them is an error.
+  // nullopt if one of the sizes causes an error.
   auto types_of_sizes = [&](const std::vector<TensorType>& given,
                             const std::array<int64_t, 2>& sizes) {
     std::optional<std::vector<TensorType>> types;
     try {
       types = open_where_different(output_types(given, sizes[0]), output_types(given, sizes[1]));
-    } catch (const Error&) {  // NOLINT: the first one tells
+    } catch (const Error&) {  // NOLINT: the first error is the one to report
     }
     return types;
   };

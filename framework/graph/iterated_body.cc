@@ -6,7 +6,7 @@
 namespace cornu {
 namespace {
 
-constexpr size_t kAlignment = 256;  // of buffers for carries
+constexpr size_t kAlignment = 256;  // of the buffers for carries
 
 }  // namespace
 
@@ -29,7 +29,7 @@ void IteratedBody::copy(void* to, const void* from, size_t bytes) {
 void IteratedBody::start(const LoopRun& run) {
   run_ = &run;
   std::copy_n(run.in, operands_.size(), operands_.begin());
-  // The last iteration, if it is known, writes to the outputs.
+  // The last iteration, if known in advance, writes to the outputs.
   write_to_output_ = run.iterations < 0 || run.iterations % 2 == 1;
 }
 
@@ -94,14 +94,14 @@ bool IteratedBody::is_chained(size_t output) const {
          chain_[sources_[output].index] == output;
 }
 
-// Finds the source of each output, and leaves the graph only outputs that it computes, each once.
+// Finds the source of each output, and reduces the graph's outputs to those it computes, each once.
 void IteratedBody::find_sources(Graph& graph) {
   const std::vector<int32_t> producers = graph.producers();
   std::vector<ValueId> produced;
   for (ValueId id : graph.outputs) {
     int32_t node = producers[static_cast<size_t>(id)];
     while (node >= 0 &&
-           graph.nodes[static_cast<size_t>(node)].is("reshape")) {  // no memory of its own
+           graph.nodes[static_cast<size_t>(node)].is("reshape")) {  // has no memory of its own
       id = graph.nodes[static_cast<size_t>(node)].inputs[0];
       node = producers[static_cast<size_t>(id)];
     }
@@ -122,7 +122,7 @@ void IteratedBody::place_carry(size_t carry) {
   }
   if (std::find(sources_.begin(), sources_.begin() + static_cast<int64_t>(carry),
                 sources_[carry]) != sources_.begin() + static_cast<int64_t>(carry)) {
-    shared_[carry] = kNone;  // taken by an earlier carry
+    shared_[carry] = kNone;  // already used by an earlier carry
   }
   if (chain_[carry] == kNone && shared_[carry] == kNone) {
     spare_bytes_ += (output_bytes_[carry] + kAlignment - 1) / kAlignment * kAlignment;

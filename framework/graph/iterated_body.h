@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the operands of a loop's body lie, iteration by iteration: what loops of all backends have
-// in common.
+// The locations of a loop body's operands in each iteration, shared by the loops of all backends.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +12,11 @@
 
 namespace cornu {
 
-// What a backend does for a loop.
+// The operations that a backend implements for a loop.
 class LoopMachine {
  public:
   virtual ~LoopMachine() = default;
-  // The body, once.
+  // Runs the body once.
   virtual void run(std::span<const void* const> inputs, std::span<void* const> outputs,
                    std::byte* workspace) = 0;
   virtual void copy(void* to, const void* from, size_t bytes) = 0;
@@ -30,7 +29,7 @@ struct LoopRun {
   const void* const* in;
   void* const* out;
   void* const* stacks;  // of the ys
-  std::byte* scratch;   // buffers for carries, then the body's workspace
+  std::byte* scratch;   // buffers for carries, followed by the body's workspace
   int64_t slots;        // of each stack
   int64_t iterations;   // -1: not known in advance
 };
@@ -41,23 +40,23 @@ struct LoopRun {
 // - else to two buffers alternately, one of which is the loop's output.
 class IteratedBody {
  public:
-  // Leaves `body`, which is then compiled, the outputs that it computes, each once.
+  // Reduces `body`, which is compiled afterwards, to the outputs that it computes, each once.
   IteratedBody(Graph& body, size_t carries, size_t xs);
 
-  // Scratch memory of the carries.
+  // Scratch memory for the carries.
   size_t spare_bytes() const { return spare_bytes_; }
   std::span<const void* const> operands() const { return operands_; }
 
-  // Runs run.iterations of them; with `reverse` from the last slice to the first.
+  // Runs run.iterations iterations; with `reverse`, from the last slice to the first.
   void run_all(const LoopRun& run, bool reverse);
-  // Runs while `goes_on`, which may look at operands(), at most `maximum` of them (-1: as many as
-  // it takes); returns how many there were.
+  // Runs while `goes_on`, which may inspect operands(), returns true, for at most `maximum`
+  // iterations (-1: no limit); returns the number of iterations.
   int64_t run_while(const LoopRun& run, int64_t maximum, FunctionRef<bool()> goes_on);
 
  private:
   void start(const LoopRun& run);
   // Runs the iteration whose slices are at `slot`; those of the next one are at `next_slot` (-1:
-  // this is the last).
+  // this is the last iteration).
   void run_iteration(int64_t slot, int64_t next_slot, bool first);
   // After the last iteration: copies the carries to the outputs, and zeros unused slots.
   void finish(int64_t iterations);
@@ -86,7 +85,7 @@ class IteratedBody {
 
   size_t carries_;
   size_t xs_;
-  std::vector<size_t> input_bytes_;  // of the body's
+  std::vector<size_t> input_bytes_;  // of the body's inputs
   std::vector<size_t> output_bytes_;
   std::vector<Source> sources_;  // by output
   std::vector<size_t> chain_;    // by carry: the y that equals it at the start of an iteration

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What backends prepare kernels for.
+// The specification that backends prepare a kernel for.
 #pragma once
 
 #include <span>
@@ -21,7 +21,7 @@ struct KernelSpec {
 // "float32 (2, 3), int32 ()", for errors.
 std::string types_text(std::span<const TensorType> types);
 
-// The attribute "reduce" of an all_reduce. InvalidArgument for an unknown name.
+// The attribute "reduce" of an all_reduce. Throws InvalidArgument for an unknown name.
 ReduceOp reduce_op_of(const KernelSpec& spec);
 
 }  // namespace cornu

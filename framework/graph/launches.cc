@@ -10,8 +10,8 @@
 namespace cornu {
 namespace {
 
-// The first error other than Aborted, which only follows from an error of another replica; else the
-// first one. Null: no errors.
+// The first error that isn't an Aborted, which is only the consequence of another replica's error;
+// else the first error. Null if there are none.
 std::exception_ptr first_cause(const std::vector<std::exception_ptr>& errors) {
   std::exception_ptr cause;
   for (const std::exception_ptr& error : errors) {
@@ -100,7 +100,7 @@ void LaunchRun::together(FunctionRef<void(bool& touched)> body) {
   }
 }
 
-// Some replicas have written their variables and others haven't: none are valid any more.
+// Some replicas have written their variables and others haven't, so none of them are valid.
 void LaunchRun::poison(const std::exception_ptr& cause) const {
   const std::string why = text_of(cause);
   for (size_t launch = 0; launch < launches_.size(); ++launch) {

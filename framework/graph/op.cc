@@ -14,7 +14,7 @@ struct OpRegistry::Impl {
 };
 
 OpRegistry::OpRegistry() : impl_(new Impl) {
-  // The one op that graphs themselves need: a tensor as a node.
+  // The only op that graphs themselves need: a tensor as a node.
   add({.name = "constant",
        .infer =
            [](std::span<const TensorType>, const Attributes& attributes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The definition of an operation, except for its kernels: what all backends share.
+// The definition of an operation without its kernels: the part that all backends share.
 #pragma once
 
 #include <functional>
@@ -29,48 +29,50 @@ struct VjpContext {
   const std::vector<Tensor>& outputs;
   const std::vector<Tensor>& output_gradients;
   const Attributes& attributes;
-  const std::vector<bool>& needed;  // by input: is its gradient wanted?
+  const std::vector<bool>& needed;  // by input: whether its gradient is needed
 
   const Tensor& in(size_t index) const { return inputs[index]; }
   const Tensor& out(size_t index = 0) const { return outputs[index]; }
   const Tensor& gradient(size_t index = 0) const { return output_gradients[index]; }
 };
 
-// Shapes and dtypes of the outputs. The ops:: functions have checked their inputs; inference still
-// throws InvalidArgument for inputs that don't fit, since graphs may come from files.
+// Shapes and dtypes of the outputs. The ops:: functions have already checked their inputs;
+// inference still throws InvalidArgument for inputs that don't fit, since graphs may come from
+// files.
 using InferFunction =
     std::function<std::vector<TensorType>(std::span<const TensorType>, const Attributes&)>;
-// Gradients for the inputs, written in ops; undefined where none is needed or it is zero.
+// Gradients of the inputs, computed with ops; undefined if not needed or zero.
 using VjpFunction = std::function<std::vector<Tensor>(const VjpContext&)>;
 
 struct OpTraits {
   bool elementwise = false;    // each output element depends on one element per input (broadcast)
-  bool commutative = false;    // of two inputs
+  bool commutative = false;    // for ops with two inputs
   bool differentiable = true;  // false: gradients stop here (comparisons, argmax, …)
   bool collective = false;     // communicates: never removed, duplicated or reordered
   bool checks_values = false;  // throws for some values of its inputs (labels, indices)
   bool has_effect = false;     // must run even when nothing reads its outputs (print, assert)
-  bool view = false;           // its output is its input's memory, with another shape
-  // What it does with strings, eagerly and on the host: outputs consist of elements of its inputs
-  // whatever these are, or tell whether elements are the same (graph/string_ops.h).
+  bool view = false;           // its output shares its input's memory, with another shape
+  // How the op handles strings, eagerly and on the host: its outputs consist of elements of its
+  // inputs regardless of their values (Moved), or tell whether elements are equal (Compared)
+  // (graph/string_ops.h).
   enum class Strings { Refused, Moved, Compared };
   Strings strings = Strings::Refused;
-  // Runs the graphs among its attributes: a node communicates, checks values and has effects where
+  // Runs the graphs among its attributes: a node communicates, checks values and has effects if
   // their nodes do (Node::traits).
   bool runs_graphs = false;
-  // Passes make it of others: it checks nothing, and no graph that comes from elsewhere has it.
+  // Created only by passes: it checks nothing, and must not occur in graphs from outside.
   bool of_passes = false;
 };
 
-// The implementation of a composite op in other ops. Only functional models keep such an op as a
-// node: elsewhere it is expanded when applied, so no backend sees it.
+// The implementation of a composite op in terms of other ops. Only functional models keep such an
+// op as a node: everywhere else it is expanded when applied, so no backend sees it.
 using ExpandFunction =
     std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs, const Attributes&)>;
 
 struct OpDef {
   std::string name;
   InferFunction infer;
-  VjpFunction vjp;  // empty with traits.differentiable: Unimplemented when requested
+  VjpFunction vjp;  // if empty with traits.differentiable: Unimplemented when requested
   OpTraits traits;
   ExpandFunction expand = {};
 };
@@ -81,14 +83,14 @@ class OpRegistry {
  public:
   static OpRegistry& global();  // filled by register_builtins on first use
 
-  // AlreadyExists when the name is taken.
+  // Throws AlreadyExists when the name is taken.
   const OpDef& add(OpDef op);
-  // InvalidArgument with the nearest known name.
+  // Throws InvalidArgument, with the nearest known name, for an unknown name.
   const OpDef& at(std::string_view name) const;
   const OpDef* find(std::string_view name) const;
   std::vector<std::string> names() const;
-  // Sets the vjp of an op defined earlier (for vjps that need more than ops, as those of control
-  // flow).
+  // Sets the vjp of a previously defined op (for vjps that need more than ops, like those of
+  // control flow).
   void set_vjp(std::string_view name, VjpFunction vjp);
 
  private:
@@ -97,7 +99,7 @@ class OpRegistry {
   Impl* impl_;  // never destroyed: ops may run in static destructors
 };
 
-// The ops of this build; defined by framework/registration.
+// Registers the ops of this build; defined by framework/registration.
 void register_builtins(OpRegistry& registry);
 
 }  // namespace cornu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What backends have prepared for single ops.
+// A cache of what backends prepare for single ops.
 #pragma once
 
 #include <list>
@@ -12,13 +12,14 @@
 
 namespace cornu {
 
-// An LRU cache by op, attributes and types of inputs, for settings that results depend on as well.
+// An LRU cache keyed by op, attributes, input types, and any other settings that results depend on.
 template <class Value>
 class OpCache {
  public:
   explicit OpCache(size_t most) : most_(most) {}
 
-  // `make` gives a std::unique_ptr<Value> for what isn't there. Valid until the next call.
+  // Calls `make`, which returns a std::unique_ptr<Value>, on a miss. The reference is valid until
+  // the next call.
   template <class Make>
   Value& get(const KernelSpec& spec, int settings, Make make) {
     Key key{settings, &spec.op, spec.attributes, {spec.inputs.begin(), spec.inputs.end()}};

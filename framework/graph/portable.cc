@@ -6,9 +6,10 @@
 namespace cornu {
 namespace {
 
-constexpr size_t kLargestConstant = size_t{64} << 10;  // bytes within a graph's text
+constexpr size_t kLargestConstant = size_t{64} << 10;  // maximum bytes within a graph's text
 
-// A graph with its values numbered as they come: traces number them as compilers order calls.
+// The graph with its values renumbered in order of appearance: the numbers in a trace depend on the
+// order in which the compiler evaluates calls.
 Graph numbered_in_order(const Graph& graph) {
   Graph result;
   std::vector<ValueId> numbers(graph.types.size(), kNoValue);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs on their way to another process.
+// Serialized graphs for other processes.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace cornu {
 
-// A graph's text, in which values are numbered as they come, and the constants that are too large
-// for it (over 64 KiB), also those of bodies, which stand there by their numbers.
+// A graph's text, with values numbered in order of appearance, and its constants that are too large
+// for the text (over 64 KiB), including those in bodies; the text refers to them by number.
 struct PortableGraph {
   std::string text;
   std::vector<Tensor> constants;
@@ -18,8 +18,9 @@ struct PortableGraph {
 
 PortableGraph to_portable(const Graph& graph);
 
-// The graph again; its states have names, and no variables. InvalidArgument for a text that is no
-// graph's, for ops that passes alone make, or for constants of other types than it has for them.
+// Reads the graph back; its states have names, but no variables. Throws InvalidArgument for text
+// that isn't a graph, for ops that only passes create, or for constants whose types don't match the
+// text.
 Graph from_portable(const PortableGraph& portable);
 
 }  // namespace cornu

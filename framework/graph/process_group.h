@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a backend needs to connect devices of several processes by their own means, and what it
-// gives.
+// The interfaces between a backend and a group of processes whose devices communicate by their own
+// means.
 #pragma once
 
 #include <exception>
@@ -14,41 +14,42 @@
 
 namespace cornu {
 
-// The processes of a group, equally many replicas of it on each: those of process p come behind
-// those of the processes before it.
+// The processes of a group, each with the same number of replicas; replicas are numbered process by
+// process.
 class ProcessGroup {
  public:
   virtual ~ProcessGroup() = default;
-  virtual int process() const = 0;  // this one
+  virtual int process() const = 0;  // the index of this process
   virtual int processes() const = 0;
 
-  // What each process says, by process. All call it, in one order, between their collectives;
-  // `what` is compared. Throws what ends the group.
+  // Exchanges a string with all processes; returns them by process. All processes call it in the
+  // same order, between their collectives; `what` is compared. Throws the error that ends the
+  // group.
   virtual std::vector<std::string> exchange(std::string_view what, const std::string& own) = 0;
-  // How the group has ended: other processes call nothing more, but what they have begun with this
-  // one they complete; or some are gone.
+  // How the group has ended. Completing: other processes make no further calls, but complete those
+  // that they have begun with this one. Gone: some processes are gone.
   enum class Ending { Completing, Gone };
-  // Calls `told`, from any thread, with the error that has ended the group: at once where it has
-  // ended, and again where what was completing is gone. It must return at once, and not call the
-  // group. The last one that was given is called.
+  // Sets a callback that is called from any thread with the error that has ended the group:
+  // immediately if it has already ended, and again if processes that were completing are gone. It
+  // must return immediately, and must not call the group. Only the last callback set is called.
   using Told = std::function<void(const std::exception_ptr& why, Ending ending)>;
   virtual void on_end(Told told) = 0;
-  // Ends the group, for all processes: some are gone.
+  // Ends the group for all processes because some are gone.
   virtual void abort(std::exception_ptr why) = 0;
 };
 
-// Devices of several processes that communicate by their own means, for as long as the group lives.
+// Devices of several processes that communicate by their own means, for the lifetime of the group.
 class GroupConnection {
  public:
   virtual ~GroupConnection() = default;
-  // The ends of the group for a step, by replica of this process: they reduce what lies on its
-  // devices by the connection.
+  // The ends of the group for a step, by replica of this process; they reduce data on its devices
+  // through the connection.
   virtual std::vector<std::unique_ptr<CollectiveGroup>> over(
       std::vector<std::unique_ptr<CollectiveGroup>> ends) = 0;
-  // Returns when all that this process's devices have been given for the group is done, or stopped;
-  // once every process has said so, none needs another one any more. Throws what has ended the
-  // group: what was stopped then has poisoned the variables that it writes, and nothing of it comes
-  // later.
+  // Blocks until all work that this process's devices have been given for the group is done or
+  // stopped; once every process has called this, none depends on another. Throws the error that
+  // ended the group: work that was stopped has then poisoned the variables that it writes, and none
+  // of it will run later.
   virtual void settle() = 0;
 };
 

@@ -13,7 +13,7 @@ void add_once(std::vector<std::string>& names, const std::string& name) {
   names.push_back(name);
 }
 
-// Multiplications and additions of a convolution: two for each element of the output and of one
+// The multiplications and additions of a convolution: two for each element of the output and of one
 // filter.
 double conv_flops(const Shape& output, const Shape& filter) {
   const int64_t filters = filter.back();

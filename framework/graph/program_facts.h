@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program is made of, for those who measure it.
+// What a program consists of, for measurements.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace cornu {
 
-// Whether a node of a compiled graph is an instruction: constants and views are none.
+// Whether a node of a compiled graph is an instruction: constants and views aren't.
 bool is_instruction(const Node& node);
 
-// One entry an instruction, in their order, then one for the bytes that are copied at the end, if
-// there are any. `graph` is that which was compiled.
+// Returns one entry per instruction, in order, followed by one for the bytes that are copied at the
+// end, if any. `graph` is the graph that was compiled.
 ProgramFacts facts_of(const Graph& graph, const std::string& name, size_t copied_bytes);
 
 }  // namespace cornu

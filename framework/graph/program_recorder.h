@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs of compiled programs take, instruction by instruction.
+// Measures how long each instruction of compiled programs takes.
 #pragma once
 
 #include <chrono>
@@ -13,14 +13,13 @@ namespace cornu {
 // An instruction of a compiled program: a kernel, or the copies at the end.
 struct ProgramInstruction {
   std::string op = {};                   // "matmul_bias_act", "fused", "copy"
-  std::vector<std::string> parts = {};   // of one that is fused: the ops that it computes
-  std::vector<std::string> scopes = {};  // of the layers that those are of: "model/dense",
-                                         // "gradients/model/dense"
+  std::vector<std::string> parts = {};   // the ops that a fused instruction computes
+  std::vector<std::string> scopes = {};  // layers of those: "model/dense", "gradients/model/dense"
   int64_t bytes = 0;                     // of its operands and results, each counted once
-  double flops = 0;                      // of matrix products and convolutions; 0: not known
+  double flops = 0;                      // of matrix products and convolutions; 0 if unknown
 };
 
-// What a backend has made of a graph.
+// The instructions that a backend has compiled a graph to.
 struct ProgramFacts {
   std::string name;  // of the function
   std::vector<ProgramInstruction> instructions;
@@ -31,14 +30,14 @@ struct ProgramRun {
   using Clock = std::chrono::steady_clock;
 
   std::shared_ptr<const ProgramFacts> program;
-  int64_t replica = 0;  // among those of this process
+  int64_t replica = 0;  // index within this process
   Clock::time_point begin;
-  std::vector<Clock::time_point> ends;  // of its instructions; each begins where the last one ended
+  std::vector<Clock::time_point> ends;  // by instruction; each begins when the previous one ended
 };
 
-// Collects what compiled programs do that its thread runs, with all of their replicas, between
-// start() and stop(). Several may do so at once. Where none does, a run looks once whether there is
-// one, and measures nothing. Used by one thread.
+// Between start() and stop(), records the runs of compiled programs that its thread starts, with
+// all their replicas. Several recorders may be active at the same time. Without any, a run costs
+// one check and measures nothing. Used by one thread.
 class ProgramRecorder {
  public:
   ProgramRecorder() = default;
@@ -49,7 +48,7 @@ class ProgramRecorder {
   void start();
   void stop();
   bool is_recording() const { return recording_; }
-  // What was recorded since the last call, in the order of the runs.
+  // Returns what was recorded since the last call, in the order of the runs.
   std::vector<ProgramRun> take();
 
   // ---- for backends, on the thread that calls Backend::run ----

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels of every backend say of values that ops refuse.
+// Error messages, shared by the kernels of all backends, for values that ops reject.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace cornu {
 
-// InvalidArgument: a label of sparse_softmax_cross_entropy that is no class of the logits.
+// Throws InvalidArgument: a label of sparse_softmax_cross_entropy isn't a class of the logits.
 [[noreturn]] void refuse_label(const std::string& label, int64_t row, const Shape& logits);
 
-// What programs call an op that takes indices. A scatter_add with the attribute "segments" is a
-// segment_sum, whose negative ids have come with the number of segments subtracted. A gather of
+// The user-visible name of an op that takes indices. A scatter_add with the attribute "segments" is
+// a segment_sum, whose negative ids arrive with the number of segments subtracted. A gather from
 // ops::take_known is "vocabulary of …".
 std::string indexing_name(const KernelSpec& spec);
 
-// OutOfRange: an index of a take, or of an op like it (by that name), is none of an axis.
-// InvalidArgument: a token isn't of a vocabulary.
+// Throws OutOfRange: an index of a take, or of a similar op with the given name, is invalid for the
+// axis. Throws InvalidArgument for a token that isn't in a vocabulary.
 [[noreturn]] void refuse_index(const std::string& op, const std::string& index, int64_t axis,
                                const Shape& shape);
 
-// OutOfRange: a segment's number of a segment_reduce is none of `segments`.
+// Throws OutOfRange: a segment id of a segment_reduce isn't one of the `segments`.
 [[noreturn]] void refuse_segment(int64_t id, int64_t segments);
 
 }  // namespace cornu

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes of a trace gradients compute once more, rather than keep their values.
+// Marks the nodes of a trace that gradients recompute instead of keeping their values.
 #pragma once
 
 #include <cstdint>
 
 namespace cornu {
 
-// What is traced on this thread until the guard ends is one region: of its values, gradients keep
-// those that are read outside of it, and compute the others once more (passes::rematerialize). A
-// region within another one is a part of that. Without effect on ops that run at once.
+// Everything traced on this thread until the guard is destroyed forms one region: gradients keep
+// only those of its values that are read outside of the region, and recompute the others
+// (passes::rematerialize). A nested region is part of the outer one. No effect on eager ops.
 class [[nodiscard]] RematRegion {
  public:
   RematRegion();
@@ -16,15 +16,15 @@ class [[nodiscard]] RematRegion {
   RematRegion(const RematRegion&) = delete;
   RematRegion& operator=(const RematRegion&) = delete;
 
-  // What was traced in it is none, after all: gradients keep its values.
+  // Cancels the region: gradients keep its values after all.
   void give_up();
-  static int64_t current();  // its number; 0: none
+  static int64_t current();  // the region's number; 0: none
 
  private:
   int64_t outer_;
 };
 
-// What is traced on this thread until the guard ends is a gradient's computation.
+// Everything traced on this thread until the guard is destroyed is part of a gradient computation.
 class [[nodiscard]] GradientScope {
  public:
   GradientScope();

@@ -10,30 +10,31 @@
 namespace cornu {
 
 // One of the replicas that run a step together. A step is traced once for all replicas with the
-// same number of examples: what differs between these is an input of the graph (`replica_value`).
+// same number of examples; anything that differs between them is an input of the graph
+// (`replica_value`).
 struct Replica {
-  int64_t count = 1;              // of all workers
+  int64_t count = 1;              // number of replicas of all workers
   int64_t examples = 0;           // rows of this replica's part of the batch
   int64_t id = 0;                 // its number among all replicas
-  int64_t first_example = 0;      // the number that its first row has in the global batch
-  std::vector<double> sums = {};  // over all replicas, of the numbers that their traces know
-  // Of each all_gather in turn: the sizes that all replicas' tensors have along its axis, by
-  // replica. Empty where they are alike.
+  int64_t first_example = 0;      // index of its first row in the global batch
+  std::vector<double> sums = {};  // sums over all replicas of numbers known at tracing time
+  // For each all_gather in order: the sizes of all replicas' tensors along its axis, by replica.
+  // Empty if they are equal.
   std::vector<std::vector<int64_t>> gathered = {};
   struct Gather {
     int64_t axis = 0;
     Shape own = {};  // of this replica's tensor
   };
-  mutable std::vector<Gather> gathers = {};  // of this trace, in order
+  mutable std::vector<Gather> gathers = {};  // recorded by this trace, in order
 };
 
 // The replica that a step is being traced for on this thread; null outside of strategies' steps.
 const Replica* current_replica();
-// How many replicas run the step that is being traced: 1 outside of strategies' steps.
+// The number of replicas that run the step being traced: 1 outside of strategies' steps.
 int64_t replicas_in_sync();
 
-// Makes this thread trace for a replica until the guard ends. Guards nest. The replica must outlive
-// it.
+// Makes this thread trace for a replica until the guard is destroyed. Guards nest. The replica must
+// outlive the guard.
 class [[nodiscard]] ReplicaScope {
  public:
   explicit ReplicaScope(const Replica* replica);
@@ -45,8 +46,8 @@ class [[nodiscard]] ReplicaScope {
   const Replica* previous_;
 };
 
-// Marks that this thread traces a merge_call until the guard ends: values that are assigned are the
-// same on all replicas.
+// Marks that this thread traces a merge_call until the guard is destroyed: assigned values are then
+// the same on all replicas.
 class [[nodiscard]] MergeScope {
  public:
   MergeScope();
@@ -59,8 +60,9 @@ class [[nodiscard]] MergeScope {
 };
 bool merging_replicas();
 
-// Marks that this thread traces what every replica computes from the same numbers (an optimizer's
-// update) until the guard ends: a variable that was the same on all replicas stays so.
+// Marks that this thread traces a computation that every replica does with the same numbers (an
+// optimizer's update) until the guard is destroyed: a variable that was the same on all replicas
+// stays so.
 class [[nodiscard]] UpdateScope {
  public:
   UpdateScope();
@@ -75,11 +77,12 @@ bool updating_replicas();
 
 // A value that differs between replicas that run the same graph.
 enum class ReplicaValue { Id, FirstExample };
-// An int64 scalar: an input of the graph while one is traced for several replicas; else 0.
+// An int64 scalar: an input of the graph while tracing for several replicas; otherwise 0.
 Tensor replica_value(ReplicaValue which);
-// The sum over all replicas of a number that this one's trace knows, such as a count of elements: a
-// float64 scalar, and an input of the graph while one is traced for several replicas, which costs
-// no collective; else the number. All replicas must have as many sums, in one order.
+// The sum over all replicas of a number known when each of them is traced, such as a count of
+// elements. A float64 scalar: an input of the graph, without a collective, while tracing for
+// several replicas; otherwise `own` itself. All replicas must have the same number of sums, in the
+// same order.
 Tensor sum_of_known(double own);
 
 }  // namespace cornu

@@ -6,7 +6,7 @@
 
 namespace cornu {
 
-// A graph of one op, for backends that compile eager ops as they compile functions.
+// A graph with a single op, for backends that compile eager ops like functions.
 Graph single_op_graph(const KernelSpec& spec);
 
 }  // namespace cornu

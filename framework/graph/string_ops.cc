@@ -10,7 +10,7 @@
 namespace cornu {
 namespace {
 
-// Equal strings have the same number.
+// Gives equal strings the same number.
 class Numbering {
  public:
   Tensor of(const Tensor& strings) {
@@ -26,7 +26,7 @@ class Numbering {
   std::unordered_map<std::string_view, int64_t> numbers_;
 };
 
-// Each string's place among those of all tensors.
+// Gives each string its position among the strings of all tensors.
 class Places {
  public:
   Tensor of(const Tensor& strings) {

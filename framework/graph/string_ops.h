@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops of tensors of strings, which lie on the host.
+// Ops on string tensors, which reside on the host.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace cornu {
 
-// `op` of tensors some of which are of strings, where its traits say what it does with them: it is
-// run on numbers that stand for the strings, so that no kernel knows these. InvalidArgument where
-// the op's inputs don't go together.
+// Applies `op` to tensors that include strings, if its traits say how it handles them: it runs on
+// numbers that represent the strings, so that kernels needn't support strings. Throws
+// InvalidArgument if the op's inputs don't go together.
 std::vector<Tensor> apply_to_strings(const OpDef& op, const std::vector<Tensor>& inputs,
                                      const Attributes& attributes);
 

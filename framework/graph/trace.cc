@@ -22,7 +22,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
  public:
   explicit Trace(const TraceOptions& options) : options_(options) {}
 
-  // A function runs on the device of its variables: new ones are created there.
+  // A function runs on the device of its variables, so new ones are created there.
   std::optional<Device> variable_device() const override {
     if (!graph_.states.empty()) return graph_.states.front().variable.device();
     return outer_ ? outer_->variable_device() : std::nullopt;
@@ -106,10 +106,10 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     assign(variable, value, is_merged(variable) ? Assigned::Merged : Assigned::Sum);
   }
 
-  // `differs`: of a value.
+  // `differs` applies to values.
   void set(const Variable& variable, VariablePart part, const Tensor& value, bool differs) {
     Followed& known = follow(variable, part);
-    // What is known while tracing stays so: then the end of the step needs no choice.
+    // A flag that is known while tracing stays known: the end of the step then needs no selection.
     known.value = part == VariablePart::Replaced ? value : symbol(assigned_id(value, known.in));
     if (part == VariablePart::Value) known.differs = differs;
   }
@@ -143,8 +143,8 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     return result;
   }
 
-  // The inputs that aren't arguments. A sum that nothing reads was made in a trace that was given
-  // up, which other replicas may not have had.
+  // Prepends the inputs that aren't arguments. A sum that nothing reads was created in a trace that
+  // was given up, which other replicas may not have had.
   void bring_inputs(TracedGraph& result) {
     std::vector<ValueId> brought;
     if (key_ != kNoValue) brought.push_back(key_);
@@ -171,7 +171,8 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     std::vector<Tensor> parts;
     for (const Followed* known : reduced) parts.push_back(as_number(part_of(*known)));
     parts.push_back(Tensor::scalar(current_replica()->examples > 0 ? 1.0f : 0.0f));
-    // Also where this replica's trace tells: another one's may not, and all reduce the same.
+    // Included even if known in this replica's trace: it may be unknown in another one's, and all
+    // must reduce the same parts.
     for (const Followed* known : reduced) {
       if (counts(known->variable, VariablePart::Replaced)) {
         const Tensor replaced = read(known->variable, VariablePart::Replaced);
@@ -195,7 +196,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     }
   }
 
-  // Ends the trace, also one that failed. Variables' symbols own this trace: clears the cycle.
+  // Ends the trace, even a failed one. The variables' symbols own this trace: breaks the cycle.
   void close() {
     closed_ = true;
     followed_.clear();
@@ -209,7 +210,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
                               who, options_.name);
   }
 
-  // A part of a variable as it is now.
+  // The current state of a part of a variable.
   struct Followed {
     Variable variable;
     VariablePart part;
@@ -221,7 +222,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   // How a replica assigns a variable.
   enum class Assigned {
     Sum,     // by assign_add and assign_sub
-    Own,     // a value of its own, also the one that was there
+    Own,     // its own value, even if equal to the previous one
     Merged,  // in a merge_call: the same on all replicas
   };
 
@@ -235,7 +236,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     }
   }
 
-  // The node that adds to the variable's value of this moment, which was made last.
+  // Marks the node, created last, that adds to the variable's current value.
   void mark_sum(const Variable& variable, const Tensor& sum) {
     const Followed* known = find(variable, VariablePart::Value);
     if (!known || !sum.is_symbolic() || graph_.nodes.empty()) return;
@@ -245,28 +246,28 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
                                     std::ranges::find(last.inputs, before) != last.inputs.end());
   }
 
-  // Whether what is assigned now is the same on all replicas.
+  // Whether a value assigned now is the same on all replicas.
   bool is_merged(const Variable& variable) const {
     return merging_replicas() || (updating_replicas() && !may_differ(variable));
   }
 
-  // What reads of a variable give after it was assigned `value`. No gradient flows through: the
-  // graph of a branch or body is differentiated by its values, where straight code's reads are
-  // symbols of their own.
+  // The id that reads of a variable return after `value` was assigned. Inside a branch or body no
+  // gradient flows through it: its graph is differentiated by values, whereas reads in
+  // straight-line code are separate symbols.
   ValueId assigned_id(const Tensor& value, ValueId before) {
     const ValueId id = value_of(value);
     if (!outer_ || id == before) return id;
     return value_of(apply_op("stop_gradient", {value}).front());
   }
 
-  // Whether the end of a step makes one of what replicas have assigned.
+  // Whether the replicas' assigned values are combined at the end of a step.
   static bool is_made_one(const Variable& variable) {
     return replicas_in_sync() > 1 &&
            variable.synchronization() != VariableSynchronization::OnRead &&
            variable.aggregation() != VariableAggregation::None;
   }
 
-  // Whether that depends on this part.
+  // Whether the combination depends on this part.
   static bool counts(const Variable& variable, VariablePart part) {
     const VariableAggregation aggregation = variable.aggregation();
     return is_made_one(variable) &&
@@ -276,7 +277,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
 
   Tensor base_of(const Followed& known) { return read(known.variable, VariablePart::Base); }
 
-  // What collectives take: bools as integers.
+  // Collectives take bools as integers.
   Tensor as_number(const Tensor& value) {
     if (value.dtype() != DType::Bool) return value;
     return apply_op("cast", {value}, {{"dtype", DType::Int32}}).front();
@@ -307,8 +308,8 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     }
   }
 
-  // The combined value, from the sum of the parts, the number of replicas with examples, and
-  // whether any replica has replaced the value before.
+  // The combined value, computed from the sum of the parts, the number of replicas with examples,
+  // and whether any replica has replaced the previous value.
   Tensor whole_of(const Followed& known, const Tensor& sum, const Tensor& count,
                   const Tensor& replaced) {
     const VariableAggregation aggregation = known.variable.aggregation();
@@ -380,7 +381,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     require_numbers(value.dtype());
     if (const auto it = constants_.find(value.id()); it != constants_.end()) return it->second;
     static const OpDef& op = OpRegistry::global().at("constant");
-    // Graphs hold constants on the host: backends take them from there.
+    // Graphs hold constants on the host, where backends expect them.
     const ValueId id = graph_.add_node(op, {}, {{"value", value.unplaced().strong()}}).front();
     kept_.push_back(value);  // so that its id isn't reused
     return constants_[value.id()] = id;
@@ -391,7 +392,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     return found == places_.end() ? nullptr : &followed_[found->second];
   }
 
-  // A part that this trace reads as a state, or assigns.
+  // Begins to follow a part that this trace reads as a state, or assigns.
   Followed& follow(const Variable& variable, VariablePart part) {
     check_open(variable.path());
     check<FailedPrecondition>(options_.allow_state || options_.carry_assignments,
@@ -407,7 +408,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     return followed_.emplace_back(std::move(made));
   }
 
-  // What a part is when this trace begins.
+  // Sets the value that a part has when this trace begins.
   void begin(Followed& part) {
     if (part.part != VariablePart::Value && !outer_) {
       part.value = part.part == VariablePart::Replaced
@@ -436,7 +437,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   std::unordered_map<const void*, ValueId> constants_;
   std::vector<Tensor> kept_;
   std::deque<Followed> followed_;                                  // references to these stay
-  std::map<std::pair<const void*, VariablePart>, size_t> places_;  // among these
+  std::map<std::pair<const void*, VariablePart>, size_t> places_;  // index in followed_
   bool closed_ = false;
 };
 
@@ -458,7 +459,7 @@ bool may_differ(const Variable& variable) {
 }
 
 void assign_part(const Variable& variable, VariablePart part, const Tensor& value, bool differs) {
-  // Other hooks assign by themselves, later.
+  // Other hooks do their own assignments later.
   if (auto* tracer = dynamic_cast<Trace*>(current_variable_hooks())) {
     tracer->set(variable, part, value, differs);
   } else if (part == VariablePart::Value) {

@@ -29,14 +29,14 @@ void check_arguments(const Tensor& images, const Tensor& transform,
                          kWho, count, shape);
 }
 
-// Where along an axis of `size` pixels to look, for places beyond its ends too, as TensorFlow's
-// ImageProjectiveTransformV3 has it.
+// The position to read along an axis of `size` pixels, also for positions beyond its ends, as in
+// TensorFlow's ImageProjectiveTransformV3.
 Tensor within_axis(const Tensor& place, int64_t size, const std::string& fill_mode) {
   if (fill_mode == "constant") return place;
   const auto length = static_cast<double>(size);
   Tensor inside = place;
   if (size > 1 && fill_mode == "reflect") {
-    // -1 is seen at 0, -2 at 1, …: the distance from -1/2, there and back again.
+    // -1 reads 0, -2 reads 1, …: the distance from -1/2, there and back again.
     const Tensor from_end = where(place < 0, -place - 1, place);
     const Tensor turned = from_end - floor(from_end / (2 * length)) * (2 * length);
     inside = where(turned >= length, 2 * length - turned - 1, turned);
@@ -49,7 +49,7 @@ Tensor within_axis(const Tensor& place, int64_t size, const std::string& fill_mo
   return clip(inside, 0, length - 1);
 }
 
-// Images (batch, height, width, channels) as rows of channels, to be looked up by place.
+// Images (batch, height, width, channels) as rows of channels, to be looked up by position.
 class Pixels {
  public:
   Pixels(const Tensor& images, double fill_value)
@@ -60,7 +60,7 @@ class Pixels {
         rows_(reshape(images, {count_ * height_ * width_, images.dim(3)})),
         fill_value_(cast(Tensor(fill_value), images.dtype())) {}
 
-  // At whole numbers (batch or 1, height, width); the fill value outside.
+  // The pixels at integer positions (batch or 1, height, width); the fill value outside.
   Tensor at(const Tensor& y, const Tensor& x) const {
     const auto bottom = static_cast<double>(height_ - 1);
     const auto right = static_cast<double>(width_ - 1);
@@ -94,7 +94,7 @@ Tensor interpolated(const Pixels& pixels, const Tensor& y, const Tensor& x, DTyp
   return mix(upper, lower, y - top);
 }
 
-// Of (batch, height, width, channels), by (batch or 1, 8).
+// Transforms (batch, height, width, channels) by (batch or 1, 8).
 Tensor transformed_pixels(const Tensor& images, const Tensor& transform,
                           const AffineTransformOptions& options) {
   const int64_t height = images.dim(1);
@@ -118,7 +118,7 @@ Tensor transformed_pixels(const Tensor& images, const Tensor& transform,
   const bool as_it_is = nearest || images.dtype() == DType::Float64;
   const DType dtype = as_it_is ? images.dtype() : DType::Float32;
   const Pixels pixels(cast(images, dtype), options.fill_value);
-  // Halves are rounded up, away from 0.
+  // Halves are rounded away from 0.
   const Tensor result = nearest ? pixels.at(sign(from_y) * floor(abs(from_y) + 0.5),
                                             sign(from_x) * floor(abs(from_x) + 0.5))
                                 : interpolated(pixels, from_y, from_x, dtype);

@@ -89,7 +89,7 @@ std::vector<int64_t> Padding::resolve(const std::vector<int64_t>& sizes,
                            who, strides[i], i);
     const int64_t extent = dilated_extent(window[i], dilation[i], who);
     const int64_t rest = sizes[i] % strides[i];
-    const int64_t last = rest <= 0 ? strides[i] : rest;  // elements of the last stride
+    const int64_t last = rest <= 0 ? strides[i] : rest;  // number of elements in the last stride
     const int64_t total = std::max<int64_t>(extent - last, 0);
     result[2 * i] = total / 2;
     result[2 * i + 1] = total - total / 2;

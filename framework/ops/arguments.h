@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types of arguments that ops and layers share: axes, spatial sizes, padding, seeds.
+// Argument types shared by ops and layers: axes, spatial sizes, padding, seeds.
 #pragma once
 
 #include <concepts>
@@ -15,7 +15,7 @@
 
 namespace cornu {
 
-// The axes an op works on: none given means all (Keras's None); negative ones count from the back.
+// The axes an op works on; none given means all (Keras's None). Negative axes count from the end.
 class Axes {
  public:
   Axes() = default;
@@ -26,18 +26,18 @@ class Axes {
   Axes(std::vector<int64_t> axes) : axes_(std::move(axes)) {}                       // NOLINT
 
   bool all() const { return !axes_; }
-  // As they were written; none for all.
+  // The axes as passed; empty for all.
   std::vector<int64_t> values() const { return axes_.value_or(std::vector<int64_t>()); }
-  size_t count() const { return axes_ ? axes_->size() : 0; }  // of axes given
-  // Sorted and counted from the front, for a tensor of `shape`. OutOfRange, naming `who`, for an
-  // axis it doesn't have; InvalidArgument when one is given twice.
+  size_t count() const { return axes_ ? axes_->size() : 0; }  // number of axes passed
+  // The axes sorted and counted from the front, for a tensor of `shape`. Throws OutOfRange, naming
+  // `who`, for an axis it doesn't have, and InvalidArgument for a repeated axis.
   std::vector<int64_t> normalized(const Shape& shape, std::string_view who) const;
 
  private:
   std::optional<std::vector<int64_t>> axes_;
 };
 
-// Sizes of spatial axes (strides, windows, …): one for all or one for each. May be None.
+// Sizes of spatial axes (strides, windows, …): one for all axes, or one per axis. May be None.
 class Sizes {
  public:
   Sizes() = default;
@@ -48,11 +48,11 @@ class Sizes {
   Sizes(std::vector<int64_t> sizes) : sizes_(std::move(sizes)) {}        // NOLINT
 
   bool given() const { return !sizes_.empty(); }
-  // One size (>= least) for each of `count` axes. InvalidArgument, naming `who` and `what`,
-  // otherwise.
+  // Returns one size (>= least) for each of `count` axes. Throws InvalidArgument, naming `who` and
+  // `what`, if that isn't possible.
   std::vector<int64_t> spread(int64_t count, std::string_view who, std::string_view what,
                               int64_t least = 1) const;
-  // As they were written: one number for all axes has size 1.
+  // The sizes as passed: a single number for all axes is one element.
   const std::vector<int64_t>& values() const { return sizes_; }
 
  private:
@@ -60,19 +60,20 @@ class Sizes {
   bool for_all_ = false;
 };
 
-// How many zeros are put around spatial axes: "valid" (none), "same" (output size = input size /
-// stride, rounded up; an odd one goes after), or pairs (before, after), one for each axis.
+// Zero padding around spatial axes: "valid" (none), "same" (output size = input size / stride,
+// rounded up; if the padding is odd, the extra zero goes after), or pairs (before, after), one per
+// axis.
 class Padding {
  public:
   using Pairs = std::vector<std::pair<int64_t, int64_t>>;
 
   Padding() = default;               // "valid"
   Padding(const char* name);         // NOLINT: implicit on purpose
-  Padding(const std::string& name);  // NOLINT: in any case; InvalidArgument for other names
+  Padding(const std::string& name);  // NOLINT: in any case; throws InvalidArgument otherwise
   Padding(Pairs pairs);              // NOLINT
 
-  // Before and after of axis 0, before and after of axis 1, …, for spatial axes of these sizes.
-  // InvalidArgument, naming `who`, when "same" meets an axis of unknown size.
+  // Returns the padding before and after axis 0, before and after axis 1, …, for spatial axes of
+  // these sizes. Throws InvalidArgument, naming `who`, for "same" with an axis of unknown size.
   std::vector<int64_t> resolve(const std::vector<int64_t>& sizes,
                                const std::vector<int64_t>& window,
                                const std::vector<int64_t>& strides,
@@ -86,11 +87,12 @@ class Padding {
   Pairs pairs_;
 };
 
-// How many elements a window spans whose entries are `dilation` apart. InvalidArgument, naming
-// `who`, when that leaves int64.
+// The number of elements spanned by a window whose entries are `dilation` apart. Throws
+// InvalidArgument, naming `who`, if it doesn't fit in int64.
 int64_t dilated_extent(int64_t window, int64_t dilation, std::string_view who);
-// How many places such a span has, `stride` apart, on an axis of `size` elements that is `padded`
-// long; none where it is longer, but 0 on an axis without elements that padding "same" leaves so.
+// The number of positions of a window spanning `extent` elements, `stride` apart, on an axis of
+// `size` elements that is `padded` long. Returns nullopt if the window is longer than that, except
+// for 0 on an axis without elements that "same" padding leaves empty.
 std::optional<int64_t> places_of_window(int64_t size, int64_t padded, int64_t extent,
                                         int64_t stride);
 
@@ -98,9 +100,9 @@ namespace random {
 class SeedGenerator;
 }
 
-// Where a random op gets its key: a number (the same draw each time), a uint32[2] tensor, a
-// generator (its next draw), or nothing: a new draw each time, from the thread's sequence
-// (set_random_seed), also in traced code.
+// The key of a random op: a number (the same numbers each time), a uint32[2] tensor, a generator
+// (its next draw), or none: new numbers on each call, from the thread's sequence (set_random_seed),
+// also in traced code.
 class Seed {
  public:
   Seed() = default;
@@ -113,9 +115,9 @@ class Seed {
 
   bool given() const { return value_ || key_.defined(); }
   bool is_key() const { return key_.defined(); }
-  bool is_generators() const { return is_generators_; }  // a key that a generator drew
-  // The key, uint32[2]. In traced code a number is a constant; without a seed it comes from a key
-  // that the compiled function is given anew with each call.
+  bool is_generators() const { return is_generators_; }  // a key drawn by a generator
+  // The key, uint32[2]. In traced code a seed number is a constant; without a seed, the key is
+  // derived from a new one that the compiled function receives on each call.
   Tensor key() const;
   std::optional<int64_t> value() const { return value_; }
 

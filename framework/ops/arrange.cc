@@ -21,12 +21,12 @@ using Ints = std::vector<int64_t>;
 Tensor roll_axis(const Tensor& x, int64_t shift, int64_t axis) {
   const int64_t size = x.dim(axis);
   if (size == 0) return x.strong();
-  const int64_t cut = (size - shift % size) % size;  // what becomes the first one
+  const int64_t cut = (size - shift % size) % size;  // index of the new first element
   if (cut == 0) return x.strong();
   return concatenate({slice_axis(x, axis, cut), slice_axis(x, axis, 0, cut)}, axis);
 }
 
-// x with axes of size 1 put before (or after) its own until it has `rank` of them.
+// Adds axes of size 1 before (or after) those of x until it has `rank` axes.
 Tensor at_least(const Tensor& x, int64_t rank) {
   Tensor result = x.strong();
   // dstack's rule: (n) -> (1, n, 1), (m, n) -> (m, n, 1)
@@ -51,9 +51,9 @@ int64_t horizontal_axis(const Tensor& x, std::string_view who) {
   return x.rank() == 1 ? 0 : 1;
 }
 
-// (batch, height, width, channels), where their sizes are known.
+// Requires (batch, height, width, channels) with sizes that fit, as far as they are known.
 void require_blocks(const Tensor& x, int64_t block_size, std::string_view who) {
-  constexpr int64_t kLargest = 1 << 20;  // whose square is a number
+  constexpr int64_t kLargest = 1 << 20;  // whose square doesn't overflow
   check<InvalidArgument>(block_size <= kLargest, "{}: expected a block_size of at most {}, got {}.",
                          who, kLargest, block_size);
   check<InvalidArgument>(x.rank() == 4 && block_size >= 1,
@@ -204,7 +204,7 @@ std::vector<Tensor> unravel_index(const Tensor& indices, const Shape& shape) {
                          "unravel_index: expected integers, got {} of shape {}.", indices.dtype(),
                          indices.shape());
   const int64_t count = shape.num_elements();
-  // Sizes may be beyond the dtype of the indices, which is the result's.
+  // Sizes may exceed the range of the dtype of the indices, which is also the result's.
   const Tensor places = indices.dtype() == DType::UInt64 ? indices : cast(indices, DType::Int64);
   Tensor left = where(places < 0, places + count, places);
   std::vector<Tensor> result(static_cast<size_t>(shape.rank()));
@@ -240,7 +240,7 @@ Tensor space_to_depth(const Tensor& x, int64_t block_size) {
                     [=](const Tensor& in) { return space_to_depth(in, block_size); });
   }
   const Shape& shape = x.shape();
-  // Of an unknown number some may fit.
+  // Of the unknown sizes, some may fit.
   const auto fits = [&](int64_t size) {
     return size % block_size == 0 || (is_inferring_types() && size == unknown_size());
   };

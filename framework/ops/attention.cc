@@ -31,7 +31,7 @@ bool fits(int64_t a, int64_t b) { return a == b || a == kUnknown || b == kUnknow
 
 DType statistics_dtype(DType dtype) { return promote(dtype, DType::Float32); }
 
-// query, key, value of an op whose name is `who`.
+// Checks query, key and value for an op named `who`.
 void check_operands(TypeSpan inputs, std::string_view who) {
   require_same_dtype(inputs.first(3), who);
   require_floating(inputs[0], who);
@@ -54,7 +54,7 @@ Shape scores_shape(const TensorType& q, const TensorType& k) {
   return {q.shape[0], q.shape[2], q.shape[1], k.shape[1]};
 }
 
-// A bias or mask: rank 4, axes of size 1 or those of the scores.
+// Checks a bias or mask: rank 4, with axes of size 1 or those of the scores.
 void check_scores_like(const TensorType& type, const TensorType& q, const TensorType& k,
                        std::string_view who, const char* what) {
   const Shape scores = scores_shape(q, k);
@@ -65,8 +65,8 @@ void check_scores_like(const TensorType& type, const TensorType& q, const Tensor
                          who, what, scores, type.shape);
 }
 
-// Inputs after the first `first`: the bias, the mask and what dropout keeps, where attributes say
-// so.
+// Checks the inputs after the first `first`: the bias, the mask and the dropout mask, as given by
+// the attributes.
 void check_optional(TypeSpan inputs, size_t first, const Attributes& attributes,
                     std::string_view who) {
   const bool bias = attributes.get_bool("bias"), mask = attributes.get_bool("mask");
@@ -145,7 +145,7 @@ Gradients attention_vjp(const VjpContext& c) {
   return gradients;
 }
 
-// ---- the same by the formula, for gradients of gradients ----
+// ---- the same by the plain formula, for second-order gradients ----
 
 // Heads in groups that share a key: (batch, key heads, group or 1, length, size).
 struct Heads {
@@ -160,9 +160,9 @@ struct Heads {
     const Tensor y = transpose(x, {0, 3, 1, 2, 4});
     return reshape(y, {y.dim(0), y.dim(1), y.dim(2) * y.dim(3), y.dim(4)});
   }
-  // Of what a key's group has, its sum.
+  // Sums over the group of each key.
   Tensor joined_keys(const Tensor& x) const { return joined(sum(x, 2, true)); }
-  // A bias or mask.
+  // Splits the heads of a bias or mask.
   Tensor scores_apart(const Tensor& x) const {
     const bool all = x.dim(1) == 1;
     return reshape(x, {x.dim(0), all ? 1 : keys, all ? 1 : group, x.dim(2), x.dim(3)});
@@ -186,13 +186,13 @@ Tensor transposed_times(const Tensor& a, const Tensor& b) {
   return matmul(a, b, {.transpose_x1 = true});
 }
 
-// What attention_grad's outputs depend on, all scores at once. Its inputs `out` and `statistics`
-// are functions of the others, which get their part of the gradient.
+// The values that the outputs of attention_grad depend on, for all scores at once. Its inputs `out`
+// and `statistics` are functions of the others, which get their part of the gradient.
 struct PlainAttention {
   Heads heads;
   double scale;
   Tensor q, k, v, dy;
-  Tensor seen;  // bool; undefined: all scores count
+  Tensor seen;  // bool; undefined: all scores are used
   Tensor p;     // probabilities
   Tensor kept;  // by dropout, bool; undefined: all
   double factor_of_kept;
@@ -225,10 +225,10 @@ struct PlainAttention {
   }
 };
 
-// For outputs dq, dk, dv, dbias with gradients gq, gk, gv, gb: with m for what dropout multiplies
-// by, a = m * dy v^T, d = rows of p * a, ds = p * (a - d), these are dq = ds k, dk = ds^T q (times
-// scale), dv = (p * m)^T dy and dbias = ds. So their products with the gradients sum up to those of
-// ds with w and of p with u.
+// For the outputs dq, dk, dv, dbias, with gradients gq, gk, gv, gb: let m be the dropout
+// multiplier, a = m * dy v^T, d = row sums of p * a, and ds = p * (a - d). Then dq = ds k, dk =
+// ds^T q (times scale), dv = (p * m)^T dy and dbias = ds. So their products with the gradients add
+// up to those of ds with w and of p with u.
 Gradients attention_grad_vjp(const VjpContext& c) {
   const PlainAttention x(c);
   const Tensor a = x.of_kept(times_transposed(x.dy, x.v));
@@ -272,7 +272,7 @@ Gradients attention_grad_vjp(const VjpContext& c) {
   return gradients;
 }
 
-// With axes of size 1 in front, up to four.
+// Adds leading axes of size 1, up to four axes.
 Tensor of_rank_4(const Tensor& x, const char* what) {
   check<InvalidArgument>(x.rank() <= 4, "{}: expected a {} of 4 axes or fewer, got {}.", kWho, what,
                          x.shape());

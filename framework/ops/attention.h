@@ -10,20 +10,21 @@ namespace cornu::ops {
 
 struct DotProductAttentionOptions {
   Tensor bias = {};                  // added to the scores; broadcasts to (batch, heads, T, S)
-  Tensor mask = {};                  // bool, broadcasts likewise: which scores count
-  std::optional<double> scale = {};  // of the scores; None: 1 / sqrt(size of a head)
-  bool is_causal = false;            // query t sees the keys up to t alone
+  Tensor mask = {};                  // bool, broadcasts likewise: which scores to use
+  std::optional<double> scale = {};  // factor for the scores; None: 1 / sqrt(size of a head)
+  bool is_causal = false;            // query t attends only to keys up to t
 };
 
 // softmax(query * key^T * scale + bias) * value for each head (Vaswani et al. 2017).
 //
 // query (batch, T, heads, size), key (batch, S, key heads, size), value (batch, S, key heads,
-// width) -> (batch, T, heads, width). The number of heads is a multiple of that of key heads, which
-// neighbouring heads share. A query that the mask leaves no key sees all alike.
+// width) -> (batch, T, heads, width). The number of heads must be a multiple of the number of key
+// heads; adjacent heads share a key head. A query whose keys are all masked attends to all of them
+// equally.
 //
-// The scores are made a block at a time, forward and backward, so that memory grows with the length
-// of sequences, not with its square (Dao 2023); second-order gradients make all of them.
-// InvalidArgument when the shapes don't fit.
+// Scores are computed one block at a time, forward and backward, so memory grows linearly with the
+// sequence length, not quadratically (Dao 2023); second-order gradients materialize all of them.
+// Throws InvalidArgument when the shapes don't fit.
 Tensor dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                              const DotProductAttentionOptions& options = {});
 

@@ -13,9 +13,9 @@ using namespace internal;
 
 namespace {
 
-// What is enough for a dtype: where the power series ends and the asymptotic one begins, and how
-// many terms they have. All terms of both are positive, so that they and their derivatives are as
-// exact as their largest terms.
+// The parameters for a dtype: where the power series ends and the asymptotic one begins, and the
+// number of terms of each. All terms of both are positive, so the series and their derivatives are
+// as exact as their largest terms.
 struct Terms {
   double border;
   int power;
@@ -30,7 +30,7 @@ Tensor horner(const std::vector<double>& coefficients, const Tensor& x) {
   return value;
 }
 
-// The sum of (x^2 / 4)^k / k!^2 (Abramowitz and Stegun, 9.6.12), of x / border.
+// The sum of (x^2 / 4)^k / k!^2 (Abramowitz and Stegun, 9.6.12), evaluated in terms of x / border.
 Tensor power_series(const Tensor& x, const Terms& terms) {
   std::vector<double> coefficients = {1};
   for (int k = 1; k < terms.power; ++k) {
@@ -47,7 +47,7 @@ Tensor asymptotic_series(const Tensor& x, const Terms& terms) {
     coefficients.push_back(coefficients.back() * (2 * k - 1) * (2 * k - 1) /
                            (8 * terms.border * k));
   }
-  const Tensor root = exp(0.5 * x);  // which is finite where the result is
+  const Tensor root = exp(0.5 * x);  // finite if the result is
   const Tensor scale = rsqrt(2 * std::numbers::pi * x);
   return root * scale * horner(coefficients, terms.border / x) * root;
 }
@@ -60,8 +60,8 @@ Tensor i0(const Tensor& x) {
   const Tensor real = cast(x, promote(dtype, DType::Float32));
   const Tensor away = abs(real);
   const Terms& terms = real.dtype() == DType::Float64 ? kDouble : kSingle;
-  // Each series sees what it is for only, lest the other's infinities reach gradients; beyond 1000
-  // all is infinite.
+  // Each series only sees its own range, so that the infinities of the other one don't reach
+  // gradients; beyond 1000 everything is infinite.
   const Tensor near = power_series(clip(real, -terms.border, terms.border), terms);
   const Tensor far = asymptotic_series(clip(away, terms.border, 1000), terms);
   return cast(where(away > terms.border, far, near), dtype);

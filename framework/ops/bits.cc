@@ -41,20 +41,21 @@ Types infer_bitcast(TypeSpan inputs, const Attributes& attributes) {
   return {{to, shape}};
 }
 
-// Where the bits of neighbouring numbers of `dtype` differ by `step` as integers. `other` says
-// where to go.
+// The neighboring number, for dtypes where the bits of neighbors differ by `step` as integers.
+// `other` gives the direction.
 Tensor stepped(const Tensor& x, const Tensor& other, double step) {
   const DType integers = x.dtype() == DType::Float64 ? DType::UInt64 : DType::UInt32;
   const Tensor bits = view(x, integers);
   const Tensor one = constant(step, integers);
   const Tensor sign = constant(x.dtype() == DType::Float64 ? 0x1p63 : 0x1p31, integers);
-  // Bits without their sign grow with a number's distance from 0.
+  // Without the sign bit, the bits grow with a number's distance from 0.
   const Tensor grows = logical_xor(other > x, x < 0);
   const Tensor beyond_zero = where(other > 0, one, sign + one);
   return view(where(x == 0, beyond_zero, where(grows, bits + one, bits - one)), x.dtype());
 }
 
-// In float32, of numbers of float16: from 2^-14 on, they are 2^13 of float32's apart, below 2^-24.
+// The same for float16 numbers held in float32: from 2^-14 on, float16 neighbors are 2^13 float32
+// steps apart, below that they are 2^-24 apart.
 Tensor stepped_halves(const Tensor& x, const Tensor& other) {
   const Tensor up = other > x;
   const Tensor grows = logical_xor(up, x < 0);
@@ -70,7 +71,7 @@ Tensor next_of(const Tensor& x1, const Tensor& x2) {
                           ? stepped_halves(x, other)
                           : stepped(x, other, dtype == DType::BFloat16 ? 0x1p16 : 1);
   const Tensor moved = where(x == other, other, next);
-  // A difference of neighbours is exact, and leaves the gradient to x.
+  // The difference of neighbors is exact; the gradient goes to x only.
   const Tensor step = stop_gradient(moved - x);
   const Tensor found = where(isfinite(step), x + step, moved);
   return cast(where(logical_or(isnan(x), isnan(other)), std::nan(""), found), dtype);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as the bits that they consist of (keras.ops.numpy).
+// Operations on the binary representation of numbers (keras.ops.numpy).
 #pragma once
 
 #include <optional>
@@ -8,14 +8,14 @@
 
 namespace cornu::ops {
 
-// The same bytes as numbers of another dtype (None: x's own), without a gradient. Where that is
-// wider or narrower, the last axis is shorter or longer; InvalidArgument when it has no whole
-// number of them, and for bools and strings.
+// Reinterprets the bytes as numbers of another dtype (None: x's own); no gradient. If that dtype is
+// wider or narrower, the last axis gets shorter or longer. Throws InvalidArgument if the axis isn't
+// a whole number of its elements, and for bools and strings.
 Tensor view(const Tensor& x, std::optional<DTypeLike> dtype = {});
 
-// The next number after x1 in the direction of x2, in the floating-point dtype that they have in
-// common; integers give float32. (On TensorFlow, Keras finds float64's next number, whatever the
-// dtype, and rounds it.) The gradient of x1 is 1.
+// The next representable number after x1 in the direction of x2, in their common floating-point
+// dtype; integers give float32. (Keras on TensorFlow finds the next float64 number, whatever the
+// dtype, and rounds it.) The gradient with respect to x1 is 1.
 Tensor nextafter(const Tensor& x1, const Tensor& x2);
 
 }  // namespace cornu::ops

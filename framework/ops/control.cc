@@ -56,13 +56,13 @@ Types infer_cond(TypeSpan inputs, const Attributes& attributes) {
   return types;
 }
 
-// Sub-graphs whose inputs are `own` tensors, then a key if one of them draws, then the captures of
-// all, in one order.
+// Sub-graphs whose inputs are `own` tensors, then a key if one of them draws random numbers, then
+// the captures of all sub-graphs, in the same order.
 class Branches {
  public:
   explicit Branches(std::vector<TensorType> own) : own_(std::move(own)) {}
 
-  // `own_key`: the key is an input of its own, shared by all branches. `carry`: variables may be
+  // `own_key`: the key is a separate input, shared by all branches. `carry`: variables may be
   // assigned.
   void trace_branch(const char* name, const LoopBody& body, bool own_key, bool carry) {
     TracedGraph traced = cornu::trace(own_, body,
@@ -77,8 +77,8 @@ class Branches {
     for (const Tensor& capture : branches_.back().captures) add_capture(capture);
   }
 
-  // The parts of variables that a branch assigns. Each becomes an output of all branches, after
-  // their own: what the branch has made of it, or what it is outside.
+  // The parts of variables that a branch assigns. Each becomes an additional output of all
+  // branches: the value that the branch assigns, or the value from outside.
   void carry_assignments() {
     for (const TracedGraph& traced : branches_) {
       for (const auto& [variable, part, in, out, differs] : traced.followed) {
@@ -89,7 +89,7 @@ class Branches {
     }
   }
 
-  // Assigns them outside of the branches: the last outputs.
+  // Assigns the parts outside of the branches, from the last outputs.
   void assign(const std::vector<Tensor>& outputs) const {
     size_t next = outputs.size() - assigned_.size();
     for (const auto& [variable, part, before] : assigned_) {
@@ -104,7 +104,7 @@ class Branches {
   size_t assigned() const { return assigned_.size(); }
 
   // The graph of a branch, which takes all captures. `gives_key`: after its own outputs it returns
-  // the next iteration's key, if there is one (a loop's body).
+  // the next iteration's key, if there is one (for a loop's body).
   std::shared_ptr<const Graph> graph(size_t branch, bool gives_key) {
     TracedGraph& traced = branches_[branch];
     Graph graph = traced.graph;

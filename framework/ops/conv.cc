@@ -80,7 +80,7 @@ Types infer_conv(TypeSpan inputs, const Attributes& attributes) {
       {inputs[0].dtype, conv_shape(inputs[0].shape, inputs[1].shape, ConvAttributes(attributes))}};
 }
 
-// A gradient's op must get the gradient of the very output that conv would give.
+// A gradient's op must receive the gradient of exactly the output that conv would compute.
 Types infer_gradient(std::string_view who, const Shape& x, const Shape& filter,
                      const TensorType& dy, const Attributes& attributes, const Shape& result) {
   const Shape expected = conv_shape(x, filter, ConvAttributes(attributes));
@@ -234,10 +234,10 @@ Tensor separable_conv(const Tensor& inputs, const Tensor& depthwise_kernel,
 
 namespace {
 
-// What a transposed convolution gives along one axis, by Keras's rules.
+// The result of a transposed convolution along one axis, by Keras's rules.
 struct TransposedAxis {
   int64_t size;
-  int64_t padding;  // of the convolution that it is the transpose of, before and after
+  int64_t padding;  // of the convolution that this is the transpose of, before and after
 };
 
 TransposedAxis transposed_axis(int64_t size, int64_t extent, int64_t stride, bool same,
@@ -251,7 +251,7 @@ TransposedAxis transposed_axis(int64_t size, int64_t extent, int64_t stride, boo
 
 }  // namespace
 
-// The gradient of a convolution with respect to its input, taken as a function of its own.
+// The gradient of a convolution with respect to its input, as a function in its own right.
 Tensor conv_transpose(const Tensor& inputs, const Tensor& kernel,
                       const ConvTransposeOptions& options) {
   const DType dtype = promote(inputs.dtype(), kernel.dtype());

@@ -21,7 +21,7 @@ void require_count(int64_t num, std::string_view who) {
   check<InvalidArgument>(num >= 0, "{}: expected num >= 0, got {}.", who, num);
 }
 
-// A window's points in [0, 1], or one point that gets the window's highest value.
+// A window's points in [0, 1]; a single point gets the window's highest value.
 template <class F>
 Tensor window(int64_t size, std::string_view who, F f) {
   check<InvalidArgument>(size >= 0, "{}: expected a size >= 0, got {}.", who, size);
@@ -53,7 +53,7 @@ Tensor linspace(const Tensor& start, const Tensor& stop, int64_t num, const Spac
   const auto [first, last] = unify(start, stop, "linspace");
   const DType dtype =
       options.dtype.value_or(is_floating(first.dtype()) ? first.dtype() : DType::Float32);
-  // Rounded down, an error of the last digit would be one of a whole number.
+  // When rounding down, an error in the last digit would become an error of 1.
   const bool whole = is_integer(dtype);
   const Tensor from = whole ? cast(first, DType::Float64) : to_accumulator(first);
   const Tensor to = whole ? cast(last, DType::Float64) : to_accumulator(last);

@@ -20,25 +20,25 @@ using namespace internal;
 
 namespace {
 
-// The logarithm of a probability of zero. Finite, so that no difference of two is NaN, and so large
-// that what a sequence adds to it is lost in rounding.
+// The logarithm of a zero probability. It is finite, so that no difference of two is NaN, and so
+// large that anything a sequence adds to it is lost in rounding.
 constexpr double kNever = -1e30;
-// log(1e-307), which Keras's TensorFlow backend gives paths that end in the midst of the labels:
-// they decide where there are too few steps for all.
+// log(1e-307): the value that Keras's TensorFlow backend assigns to paths that end in the middle of
+// the labels. These paths dominate when there are too few steps for all labels.
 constexpr double kInTheMidst = -706.8936235;
 
-// What a path through a sequence may be at: before each label a blank, and one after the last.
+// The positions of a path through a sequence: a blank before each label, and one after the last.
 struct Places {
   Tensor classes;  // (batch, 2 * length + 1)
-  Tensor skips;    // bool: whether the blank before a label may be left out
-  Tensor last;     // bool: where a path may end, the last label or the blank after it
+  Tensor skips;    // bool: whether the blank before a label may be skipped
+  Tensor last;     // bool: where a path may end: the last label or the blank after it
 };
 
 Places places_of(const Tensor& labels, const Tensor& lengths, int64_t blank) {
   const int64_t batch = labels.dim(0);
   const int64_t length = labels.dim(1);
   const Tensor nothing = full({batch, 1}, blank, labels.dtype());
-  // One after each blank, and a blank behind them.
+  // Each label after a blank, and a final blank.
   const Tensor pairs = stack({full_like(labels, blank), labels}, 2);
   const Tensor classes = concatenate({reshape(pairs, {batch, 2 * length}), nothing}, 1);
   const Tensor before = slice_axis(concatenate({nothing, labels}, 1), 1, 0, length);
@@ -58,7 +58,7 @@ Tensor log_sum(const Tensor& a, const Tensor& b, const Tensor& c) {
   return largest + log(exp(a - largest) + exp(b - largest) + exp(c - largest));
 }
 
-// x moved on by `count` places.
+// Moves x forward by `count` positions.
 Tensor moved_on(const Tensor& x, int64_t count) {
   const int64_t kept = std::max<int64_t>(0, x.dim(1) - count);
   const Tensor before = full({x.dim(0), x.dim(1) - kept}, kNever, x.dtype());
@@ -71,7 +71,8 @@ Tensor loss_of(const std::vector<Tensor>& in, int64_t mask_index) {
   const int64_t batch = output.dim(0);
   const int64_t blank = mask_index < 0 ? mask_index + classes : mask_index;
   const Tensor lengths = cast(in[2], DType::Int32), steps = cast(in[3], DType::Int32);
-  // No label counts from the last class, and what is behind them doesn't count.
+  // Negative labels don't count from the last class: they are made out of range. Labels beyond the
+  // length are ignored.
   const Tensor given = cast(in[0], DType::Int32);
   const Tensor counts = expand_dims(arange(given.dim(1)), 0) < expand_dims(lengths, 1);
   const Tensor labels = where(counts, where(given < 0, given - classes, given), blank);
@@ -82,8 +83,9 @@ Tensor loss_of(const std::vector<Tensor>& in, int64_t mask_index) {
       broadcast_to(expand_dims(places.classes, 1), {batch, output.dim(1), count}), 2);
   const Tensor first = zeros({batch, 1}, output.dtype());
   const Tensor others = full({batch, count - 1}, kNever, output.dtype());
-  // The log probabilities of being at each place, having said all before it, without the largest of
-  // each step, which are added up apart: differences of small numbers are exact in float32.
+  // The log probabilities of being at each position, having spelled out everything before it, minus
+  // the maximum of each step; the maxima are added up separately: differences of small numbers are
+  // exact in float32.
   auto step =
       [&](const std::vector<Tensor>& carries,
           const std::vector<Tensor>& said) -> std::pair<std::vector<Tensor>, std::vector<Tensor>> {

@@ -46,7 +46,7 @@ Tensors greedy(const Tensor& inputs, const Tensor& lengths, const CtcDecodeOptio
     const Tensor before = slice_axis(concatenate({none, labels}, 1), 1, 0, steps);
     said = said & (labels != before);
   }
-  // Those that are said come first, in their order.
+  // Labels that are spelled out come first, in order.
   const Tensor order = argsort(cast(!said, DType::Int32), 1);
   const Tensor first = take_along_axis(where(said, labels, -1), order, 1);
   return {expand_dims(first, 0), score};
@@ -54,13 +54,13 @@ Tensors greedy(const Tensor& inputs, const Tensor& lengths, const CtcDecodeOptio
 
 // ---- beam search ----
 
-// Sequences that are followed, `width` for each example, and what is known of them.
+// The sequences being followed, `width` per example, and their properties.
 struct Beam {
-  Tensor sequences;  // int32 (batch, width, steps), -1 behind their ends
+  Tensor sequences;  // int32 (batch, width, steps), -1 after their ends
   Tensor lengths;    // int32 (batch, width)
   Tensor blank;      // log probabilities of their paths that end in a blank, (batch, width)
   Tensor label;      // and of those that end in a label
-  Tensor prefixes;   // bool (batch, width, width): is the first one the beginning of the second?
+  Tensor prefixes;   // bool (batch, width, width): whether the first one is a prefix of the second
 
   Tensors tensors() const { return {sequences, lengths, blank, label, prefixes}; }
   explicit Beam(const Tensors& x)
@@ -69,7 +69,7 @@ struct Beam {
   Tensor alive() const { return total() > kNothing; }
 };
 
-// One sequence, the empty one; the other places are free.
+// A beam with only the empty sequence; the other positions are free.
 Beam first_beam(int64_t batch, int64_t width, int64_t steps, DType dtype) {
   const Tensor free = int_range(width) > 0;
   const Tensor blank = cast(where(free, kNothing, 0.0), dtype);
@@ -78,13 +78,13 @@ Beam first_beam(int64_t batch, int64_t width, int64_t steps, DType dtype) {
                zeros({batch, width, width}, DType::Bool)});
 }
 
-// x's slices along axis 1 at `index` (batch, width).
+// The slices of x along axis 1 at `index` (batch, width).
 Tensor rows_at(const Tensor& x, const Tensor& index) {
   return take_along_axis(x, broadcast_to(expand_dims(index, 2), index.shape().concat({x.dim(2)})),
                          1);
 }
 
-// The label of each second sequence behind the end of each first one, (batch, width, width).
+// The label of each second sequence right after the end of each first one, (batch, width, width).
 Tensor labels_behind(const Beam& beam) {
   const Tensor end = minimum(beam.lengths, static_cast<double>(beam.sequences.dim(2) - 1));
   const int64_t width = end.dim(1);
@@ -93,33 +93,34 @@ Tensor labels_behind(const Beam& beam) {
   return transpose(take_along_axis(beam.sequences, places, 2), {0, 2, 1});
 }
 
-// What may follow a beam: its sequences as they are, and each with another label.
+// The candidates that may follow a beam: its sequences as they are, and each with another label.
 struct Candidates {
   Tensor blank;     // (batch, width)
   Tensor label;     // (batch, width)
   Tensor extended;  // (batch, width * labels)
 };
 
-// `said`: log probabilities of labels; blanks' are apart.
+// `said`: log probabilities of the labels, without the blank.
 Candidates candidates_of(const Beam& beam, const Tensor& said, const Tensor& blank) {
   const int64_t classes = said.dim(1);
   const Tensor total = beam.total();
-  // -1 where there is no label yet, which none is.
+  // -1 if there is no label yet, which matches no label.
   const Tensor end = expand_dims(maximum(beam.lengths - 1, 0), 2);
   const Tensor last = squeeze(take_along_axis(beam.sequences, end, 2), 2);
   const Tensor of_last = take_along_axis(said, maximum(last, 0), 1);
   const Tensor numbers = reshape(int_range(classes), {1, 1, classes});
   const Tensor repeats = expand_dims(last, 2) == numbers;
-  // The last label once more is another one only behind a blank.
+  // Repeating the last label adds a label only after a blank.
   const Tensor before = where(repeats, expand_dims(beam.blank, 2), expand_dims(total, 2));
   const Tensor extended = before + expand_dims(said, 1);
-  // Sequences that are another one of them and a label: not followed twice, but likelier.
+  // Extensions that equal another sequence in the beam aren't followed twice, but make it more
+  // likely.
   const Tensor alive = beam.alive();
   const Tensor parents = beam.prefixes & expand_dims(alive, 2) & expand_dims(alive, 1) &
                          (expand_dims(beam.lengths, 2) + 1 == expand_dims(beam.lengths, 1));
   const Tensor has_parent = any(parents, 1);
   const Tensor place =
-      argmax(cast(parents, DType::Int32), 1) * classes + maximum(last, 0);  // of all extended
+      argmax(cast(parents, DType::Int32), 1) * classes + maximum(last, 0);  // among all extensions
   const Tensor all = reshape(extended, {said.dim(0), beam.lengths.dim(1) * classes});
   const Tensor from_parent = where(has_parent, take_along_axis(all, place, 1), kNothing);
   const Tensor stays = where(last >= 0, beam.label + of_last, kNothing);
@@ -130,7 +131,7 @@ Candidates candidates_of(const Beam& beam, const Tensor& said, const Tensor& bla
           where(known > 0, kNothing, all)};
 }
 
-// The likeliest candidates.
+// Keeps the most likely candidates.
 Beam next_beam(const Beam& beam, const Tensor& said, const Tensor& blank) {
   const int64_t classes = said.dim(1), width = beam.lengths.dim(1);
   const Candidates candidates = candidates_of(beam, said, blank);
@@ -147,8 +148,8 @@ Beam next_beam(const Beam& beam, const Tensor& said, const Tensor& blank) {
   const Tensor sequences = where(at_end & expand_dims(extends, 2), expand_dims(label, 2),
                                  rows_at(beam.sequences, source));
   const auto kept = [&](const Tensor& x) { return take_along_axis(x, source, 1); };
-  // Of sources a and c, and labels that are added to them: a's sequence begins c's where it does so
-  // far; with a label, where c has that one behind it, or is the same.
+  // For sources a and c with their added labels: the new sequence of a is a prefix of that of c if
+  // the old one is; if a adds a label, c must continue with that label, or be the same candidate.
   const auto pairs = [&](const Tensor& x) {
     const Tensor rows = rows_at(x, source);
     return transpose(rows_at(transpose(rows, {0, 2, 1}), source), {0, 2, 1});

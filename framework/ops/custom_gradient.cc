@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call becomes the ops of f, whose results go through the op "custom_gradient": it hands its
-// first inputs on, and holds the gradient as a graph of the upstream gradients and of what the
-// user's function captured, which are its last inputs.
+// A call becomes the ops of f, whose results pass through the op "custom_gradient": it returns its
+// first inputs unchanged, and holds the gradient as a graph of the upstream gradients and of the
+// values that the user's function captured, which are its last inputs.
 #include "framework/ops/custom_gradient.h"
 
 #include <optional>
@@ -20,7 +20,7 @@ using namespace internal;
 
 namespace {
 
-// How many of the inputs are outputs, arguments, and (the rest) captures.
+// The number of inputs that are outputs and arguments; the rest are captures.
 struct Layout {
   Layout(const Attributes& attributes, size_t inputs)
       : outputs(static_cast<size_t>(attributes.get_int("outputs"))),
@@ -61,7 +61,7 @@ Gradients vjp_custom_gradient(const VjpContext& c) {
   return result;
 }
 
-// The first trainable variable that is read while this lives.
+// Records the first trainable variable that is read while this is alive.
 class VariableWatch : public VariableReadObserver {
  public:
   VariableWatch() { add_read_observer(this); }
@@ -75,7 +75,7 @@ class VariableWatch : public VariableReadObserver {
   std::optional<Variable> found_;
 };
 
-// The gradient as a graph of the upstream gradients and of all it captures.
+// The gradient as a graph of the upstream gradients and of all its captures.
 TracedGraph trace_gradient(const WithGradient& computed, const std::vector<Tensor>& arguments) {
   std::vector<TensorType> types;
   for (const Tensor& output : computed.outputs) types.push_back(type_of(output));
@@ -133,7 +133,7 @@ std::vector<Tensor> apply_custom_gradient(
   const TracedGraph backward = trace_gradient(computed, arguments);
   std::vector<Tensor> inputs = computed.outputs;
   inputs.insert(inputs.end(), arguments.begin(), arguments.end());
-  if (backward.has_key) inputs.push_back(Seed().key());  // what the gradient draws from
+  if (backward.has_key) inputs.push_back(Seed().key());  // the key for random ops in the gradient
   inputs.insert(inputs.end(), backward.captures.begin(), backward.captures.end());
   return apply(op<"custom_gradient">(), inputs,
                {{"outputs", static_cast<int64_t>(computed.outputs.size())},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions with a gradient of their own (keras.ops.custom_gradient).
+// Functions with user-defined gradients (keras.ops.custom_gradient).
 #pragma once
 
 #include <concepts>
@@ -12,7 +12,8 @@
 
 namespace cornu::ops {
 
-// Gradients of the arguments, from those of the outputs. An undefined tensor stands for zeros.
+// Computes the gradients of the arguments from those of the outputs. An undefined tensor represents
+// zeros.
 using GradientFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>& upstream)>;
 
 struct WithGradient {
@@ -29,9 +30,9 @@ inline std::vector<Tensor> gradient_list(std::vector<Tensor> gradients) { return
 inline std::vector<Tensor> gradient_list(Tensor gradient) { return {std::move(gradient)}; }
 }  // namespace internal
 
-// The function of some tensors that computes what `f` does and has the gradient that f says: f
-// returns a pair of its output and of a function from the output's gradient to the argument's (a
-// vector, of several arguments).
+// Returns a function of tensors that computes the same as `f` and has the gradient that `f`
+// defines: f returns a pair of its output and a function from the output's gradient to the
+// argument's gradient (a vector if there are several arguments).
 //
 //   auto log1pexp = ops::custom_gradient([](const Tensor& x) {
 //     const Tensor e = ops::exp(x);
@@ -41,10 +42,10 @@ inline std::vector<Tensor> gradient_list(Tensor gradient) { return {std::move(gr
 //   Tensor y = log1pexp(x);
 //
 // The gradient is written in ops: it may use what f computed, works on values and under a trace,
-// and is differentiated itself for gradients of higher order. It isn't run but traced at each call,
-// so it can't read values. It reaches arguments only: FailedPrecondition when f reads a trainable
-// variable (pass it as an argument), and for placeholders (call it within a layer).
-// InvalidArgument when a gradient's shape or dtype isn't its argument's.
+// and is itself differentiated for higher-order gradients. It is traced at each call rather than
+// run, so it can't read values. It only reaches arguments: throws FailedPrecondition when f reads a
+// trainable variable (pass it as an argument), and for placeholders (call it within a layer).
+// Throws InvalidArgument when a gradient's shape or dtype differs from its argument's.
 template <class F>
 requires(!std::invocable<F, const std::vector<Tensor>&>) auto custom_gradient(F f) {
   return [f = std::move(
@@ -66,7 +67,7 @@ requires(!std::invocable<F, const std::vector<Tensor>&>) auto custom_gradient(F 
   };
 }
 
-// The same for functions of lists of tensors, with several outputs.
+// Overload for functions of lists of tensors, with several outputs.
 template <class F>
 requires std::is_invocable_r_v < WithGradient, F, const std::vector<Tensor>
 & > auto custom_gradient(F f) {

@@ -10,7 +10,7 @@
 namespace cornu::ops::internal {
 namespace {
 
-// Does T hold the number of a weak scalar?
+// Whether T can represent the number of a weak scalar.
 template <class T>
 bool holds(const Tensor& weak) {
   if (weak.dtype() == DType::UInt64) return std::in_range<T>(weak.item<uint64_t>());
@@ -22,7 +22,7 @@ std::string number_of(const Tensor& weak) {
                                        : std::to_string(weak.item<int64_t>());
 }
 
-// The dtype that a weak scalar takes beside a tensor of `other`.
+// The dtype that a weak scalar takes when combined with a tensor of `other`.
 DType dtype_beside(const Tensor& weak, DType other) {
   if (is_floating(other)) return other;
   if (is_floating(weak.dtype())) return DType::Float32;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the families share to define and call ops. Internal to framework/ops.
+// Helpers shared by the op families to define and call ops. Internal to framework/ops.
 #pragma once
 
 #include <algorithm>
@@ -37,22 +37,22 @@ const OpDef& op() {
   return definition;
 }
 
-// Applies an op; the one output.
+// Applies an op with a single output.
 template <OpName kName>
 Tensor call(const std::vector<Tensor>& inputs, const Attributes& attributes = {}) {
   return apply(op<kName>(), inputs, attributes).front();
 }
 
-// A composite of several ops (compute_at_once): what `body` makes of `inputs`. `attributes` are the
-// numbers that it depends on besides. kHasSums: it isn't made of elementwise ops and rearrangements
-// alone.
+// A composite of several ops (compute_at_once): computes `body(inputs)`. `attributes` are the
+// numbers that the body also depends on. kHasSums: whether it consists of more than elementwise ops
+// and rearrangements.
 template <OpName kName, bool kHasSums = false, class Body>
 Tensor at_once(const std::vector<Tensor>& inputs, const Attributes& attributes, Body body) {
   static const auto* composite =
       new OpDef{.name = kName.text, .infer = {}, .vjp = {}, .traits = {.elementwise = !kHasSums}};
   return compute_at_once(*composite, inputs, attributes, body);
 }
-// Of one operand, without numbers.
+// Overload for one operand and no numbers.
 template <OpName kName, class Body>
 Tensor at_once(const Tensor& x, Body body) {
   return at_once<kName>({x}, {}, [&](const std::vector<Tensor>& in) { return body(in[0]); });
@@ -60,40 +60,41 @@ Tensor at_once(const Tensor& x, Body body) {
 
 // ---- dtypes of operands ----
 
-// A weak scalar as a strongly typed one of `dtype`; an integer that doesn't fit is InvalidArgument.
+// Converts a weak scalar to a strongly typed one of `dtype`. Throws InvalidArgument for an integer
+// that doesn't fit.
 Tensor typed_scalar(const Tensor& weak, DType dtype, std::string_view who);
-// The same for casts: integers wrap around.
+// Likewise for casts: integers wrap around.
 Tensor converted_scalar(const Tensor& weak, DType dtype);
 // A scalar of `dtype`, for constants in definitions.
 Tensor constant(double value, DType dtype);
-// The same of another tensor's dtype.
+// Likewise, with the dtype of another tensor.
 inline Tensor constant_like(const Tensor& x, double value) { return constant(value, x.dtype()); }
 
-// Both operands in their common dtype.
+// Converts both operands to their common dtype.
 std::pair<Tensor, Tensor> unify(const Tensor& x1, const Tensor& x2, std::string_view who);
-// Floating-point operands as they are, others as float32.
+// Leaves floating-point operands unchanged, converts others to float32.
 Tensor to_floating(const Tensor& x);
-// Two operands in their common dtype, as to_floating gives it.
+// Converts two operands to their common dtype after to_floating.
 std::pair<Tensor, Tensor> unified_reals(const Tensor& x1, const Tensor& x2, std::string_view who);
-// float16 and bfloat16 as float32, others as to_floating gives them.
+// Converts float16 and bfloat16 to float32, others like to_floating.
 Tensor to_accumulator(const Tensor& x);
 
-// FailedPrecondition, naming the op, for an undefined tensor.
+// Throws FailedPrecondition, naming the op, for an undefined tensor.
 void require_defined(const Tensor& x, std::string_view who);
 
-// ---- shapes that may not be known ----
+// ---- shapes with unknown axes ----
 
-// InvalidArgument, with the way out, when an axis of a placeholder isn't known.
+// Throws InvalidArgument, with advice, when an axis of a placeholder is unknown.
 void require_static(const Tensor& x, std::string_view who);
 
-// The shape without `axes` (sorted; with 1s in their place when `keepdims`).
+// The shape without `axes` (sorted; replaced by 1s when `keepdims`).
 Shape reduced_shape(const Shape& shape, std::span<const int64_t> axes, bool keepdims);
 
 // ---- inference ----
 
 using Types = std::vector<TensorType>;
 using TypeSpan = std::span<const TensorType>;
-using Gradients = std::vector<Tensor>;  // what a vjp returns: one for each input
+using Gradients = std::vector<Tensor>;  // the result of a vjp: one per input
 
 void require_inputs(TypeSpan inputs, size_t count, std::string_view op);
 void require_floating(const TensorType& type, std::string_view op);
@@ -102,17 +103,18 @@ void require_same_dtype(TypeSpan inputs, std::string_view op);
 void require_shape(const TensorType& type, const Shape& shape, std::string_view op,
                    std::string_view what);
 void require_rank(const TensorType& type, int64_t least, std::string_view op);
-// An axis attribute that comes from a file may be anything.
+// Returns an axis attribute, which may have any value if it comes from a file, after checking it.
 int64_t checked_axis(const Attributes& attributes, const Shape& shape, std::string_view op);
-// Every size is known, and so is their product: below 2^48, lest sizes from a file overflow.
+// Requires that every size is known, and that their product is below 2^48, so that sizes from a
+// file can't overflow.
 void require_sizes(const Shape& shape, std::string_view op);
 
-// "(2, -1)": places, of which a negative one isn't unknown as a shape's size is.
+// "(2, -1)": text for indices, where a negative number doesn't mean unknown as in a shape.
 std::string listed(std::span<const int64_t> numbers);
 
 // ---- vjps ----
 
-// A vjp of an op with one input and one output.
+// The vjp of an op with one input and one output.
 using UnaryVjp = Tensor (*)(const VjpContext&);
 VjpFunction single(UnaryVjp vjp);
 

@@ -21,7 +21,7 @@ using namespace internal;
 
 namespace {
 
-using Labels = std::string;  // one character an axis; '0' + i stands for axis i of an ellipsis
+using Labels = std::string;  // one character per axis; '0' + i represents axis i of an ellipsis
 
 template <class... Args>
 void expect(bool condition, std::string_view subscripts, fmt::format_string<Args...> format,
@@ -61,7 +61,7 @@ Notation parse(std::string_view subscripts) {
   return notation;
 }
 
-// The labels of a term whose ellipsis stands for `axes` axes, the last of `most`.
+// The labels of a term whose ellipsis represents `axes` axes, the last of `most`.
 Labels expand(const std::string& term, int64_t axes, int64_t most, std::string_view subscripts) {
   Labels labels;
   const size_t dots = term.find("...");
@@ -85,7 +85,7 @@ int64_t letters_of(const std::string& term) {
   return static_cast<int64_t>(term.size()) - (dots ? 3 : 0);
 }
 
-// A letter that comes twice in an operand: its diagonal, once.
+// Reduces a letter that occurs twice in an operand to its diagonal.
 void take_diagonals(Operand& operand) {
   for (size_t i = 0; i < operand.labels.size();) {
     const size_t again = operand.labels.find(operand.labels[i], i + 1);
@@ -102,7 +102,7 @@ void take_diagonals(Operand& operand) {
   }
 }
 
-// Sums over the axes whose labels nobody else needs.
+// Sums over the axes whose labels aren't needed anywhere else.
 void sum_unneeded(Operand& operand, const Labels& needed) {
   std::vector<int64_t> axes;
   Labels kept;
@@ -118,12 +118,12 @@ void sum_unneeded(Operand& operand, const Labels& needed) {
   operand.labels = kept;
 }
 
-// Also where axes are unknown, as long as no more than one of them changes its place.
+// Also works with unknown axes, as long as no more than one of them changes its position.
 Tensor reshaped(const Tensor& x, const Shape& shape) {
   return x.shape() == shape ? x : reshape(x, shape);
 }
 
-// The axes of `labels` in this order; those the operand lacks get size 1.
+// The axes of `labels` in this order; missing ones get size 1.
 Tensor arranged(const Operand& operand, const Labels& labels) {
   std::vector<int64_t> order;
   Shape shape;
@@ -139,22 +139,22 @@ Tensor arranged(const Operand& operand, const Labels& labels) {
   return reshaped(transpose(operand.tensor, order), shape);
 }
 
-// Sizes of all labels of two operands.
+// The sizes of all labels of two operands.
 std::map<char, int64_t> sizes_of(const Operand& a, const Operand& b) {
   std::map<char, int64_t> sizes;
   for (const Operand* operand : {&a, &b}) {
     for (size_t i = 0; i < operand->labels.size(); ++i) {
       int64_t& size = sizes.try_emplace(operand->labels[i], 1).first->second;
       const int64_t own = operand->tensor.dim(static_cast<int64_t>(i));
-      if (own > 1 || own == 0 || size == 1) size = own;  // a known one, if there is
+      if (own > 1 || own == 0 || size == 1) size = own;  // prefer a known one
     }
   }
   return sizes;
 }
 
-// One product of matrices: labels of both that are kept are its leading axes, labels of both that
-// aren't are summed over. Labels have the order that `needed` gives them, so that the result is
-// seldom transposed.
+// Computes one matrix product: shared labels that are kept are its leading axes, shared labels that
+// aren't kept are summed over. Labels are ordered as in `needed`, so that the result seldom needs a
+// transpose.
 Operand join(Operand a, Operand b, const Labels& needed) {
   const std::map<char, int64_t> sizes = sizes_of(a, b);
   const auto is_of_one = [&](char label) {
@@ -172,7 +172,7 @@ Operand join(Operand a, Operand b, const Labels& needed) {
     if ((!in_a && !in_b) || needed.find(label) != i) continue;
     (in_a && in_b ? batch : in_a ? only_a : only_b) += label;
   }
-  // A summed axis of size 1 against a longer one is repeated: here, where both are known.
+  // A summed axis of size 1 is repeated to match a longer one, if both sizes are known.
   Labels summed;
   for (char label : a.labels) {
     if (!contains(needed, label)) summed += label;
@@ -208,7 +208,7 @@ Operand join(Operand a, Operand b, const Labels& needed) {
   return {reshaped(product, shape), batch + only_a + only_b};
 }
 
-// The result's labels where none are given: ellipsis, then letters that appear once.
+// The result's labels if none are given: the ellipsis, then the letters that appear once.
 Labels implied_output(const std::vector<Operand>& operands, int64_t most) {
   std::map<char, int> times;
   for (const Operand& operand : operands) {
@@ -222,7 +222,7 @@ Labels implied_output(const std::vector<Operand>& operands, int64_t most) {
   return output;
 }
 
-// Every letter has one size, or 1.
+// Requires that every letter has a single size, or 1.
 void require_sizes_agree(const std::vector<Operand>& operands, std::string_view subscripts) {
   std::map<char, int64_t> sizes;
   for (const Operand& operand : operands) {
@@ -246,7 +246,7 @@ Tensor einsum(std::string_view subscripts, const std::vector<Tensor>& tensors) {
   DType dtype = tensors[0].dtype();
   for (const Tensor& tensor : tensors) dtype = promote(dtype, tensor.dtype());
   if (dtype == DType::Bool) dtype = DType::Int32;
-  int64_t most = 0;  // axes of the longest ellipsis
+  int64_t most = 0;  // number of axes of the longest ellipsis
   for (size_t i = 0; i < tensors.size(); ++i) {
     const std::string& term = notation.inputs[i];
     const int64_t rest = tensors[i].rank() - letters_of(term);
@@ -272,7 +272,7 @@ Tensor einsum(std::string_view subscripts, const std::vector<Tensor>& tensors) {
            "expected letters of the operands, each once, in the result, got '{}'.",
            notation.output.value_or(""));
   }
-  if (any_placeholder(tensors)) {  // of axes that aren't known several can't be joined yet
+  if (any_placeholder(tensors)) {  // with unknown axes, several operands can't be joined yet
     const std::string text(subscripts);
     return whole_of("einsum", tensors, {"numpy", "Einsum", Json::object({{"subscripts", text}})},
                     [text](const std::vector<Tensor>& in) { return einsum(text, in); });
@@ -285,7 +285,7 @@ Tensor einsum(std::string_view subscripts, const std::vector<Tensor>& tensors) {
     sum_unneeded(operands[i], i == 0 ? needed : needed + result.labels);
     result = i == 0 ? operands[0] : join(std::move(result), std::move(operands[i]), needed);
   }
-  // Sums of small integers are wider; where all are int8 they are int32, as in Keras.
+  // Sums of small integers are wider; if all operands are int8, the result is int32, as in Keras.
   const bool bytes = std::ranges::all_of(
       tensors, [](const Tensor& tensor) { return tensor.dtype() == DType::Int8; });
   return cast(arranged(result, output), bytes ? DType::Int32 : dtype);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of products by index notation.
+// Einstein summation.
 #pragma once
 
 #include <string_view>
@@ -9,16 +9,16 @@
 
 namespace cornu::ops {
 
-// Einstein's summation: a letter for each axis of each operand, those of the result after "->"
-// (without it, those that appear once, in alphabetical order). Axes of a letter are equal or 1; a
-// letter the result lacks is summed over; one that an operand has twice is its diagonal; "..." are
-// axes that broadcast.
+// Sums of products in index notation: one letter per axis of each operand, with those of the result
+// after "->" (if omitted: the letters that appear once, in alphabetical order). Axes with the same
+// letter must have equal sizes, or size 1. Letters that the result lacks are summed over; a letter
+// that an operand has twice selects its diagonal; "..." represents axes that broadcast.
 //
-//   einsum("bij,bjk->bik", {a, b})   products of matrices
-//   einsum("ii", {a})                a trace
+//   einsum("bij,bjk->bik", {a, b})   matrix products
+//   einsum("ii", {a})                trace
 //
-// Dtypes are as of matmul. Operands are joined from the left, each pair as one product of matrices.
-// InvalidArgument, naming the subscripts, when they don't fit.
+// Dtypes follow matmul. Operands are combined from left to right, each pair as one matrix product.
+// Throws InvalidArgument, naming the subscripts, when they don't fit.
 Tensor einsum(std::string_view subscripts, const std::vector<Tensor>& operands);
 template <class... T>
 requires(sizeof...(T) > 0 && (std::is_convertible_v<const T&, Tensor> && ...)) Tensor

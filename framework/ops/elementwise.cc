@@ -61,7 +61,7 @@ InferFunction infer_binary(std::string op, Domain domain, bool to_bool) {
   };
 }
 
-// ---- gradients of one operand ----
+// ---- gradients of unary ops ----
 
 using Context = VjpContext;
 
@@ -143,7 +143,7 @@ void register_unary(OpRegistry& registry) {
   }
 }
 
-// ---- gradients of two operands ----
+// ---- gradients of binary ops ----
 
 struct Binary {
   explicit Binary(const Context& context)
@@ -162,12 +162,13 @@ struct BinaryOp {
   BinaryRule rules[2];  // by operand; null: gradients stop here
 };
 
-// The exponent is one less; where it is 0 the power is 1, also for a base of 0.
+// The exponent decreases by one. For an exponent of 0 the power is constantly 1, even for a base of
+// 0, so the gradient is 0.
 Tensor power_base(const Binary& v) {
   return v.dy * (v.b * power(v.a, where(equal(v.b, 0), 1, v.b - 1)));
 }
 
-// log(base), where that is a number.
+// log(base), where it is defined.
 Tensor power_exponent(const Binary& v) {
   const Tensor positive = v.a > 0;
   return v.dy * (v.y * where(positive, log(where(positive, v.a, 1)), 0));
@@ -175,7 +176,7 @@ Tensor power_exponent(const Binary& v) {
 
 Tensor squared_radius(const Binary& v) { return square(v.a) + square(v.b); }
 
-// Of equal operands, maximum and minimum give the gradient to the first, as TensorFlow does.
+// For equal operands, maximum and minimum pass the gradient to the first one, as TensorFlow does.
 const BinaryOp kBinaryOps[] = {
     {"add", true, {[](const Binary& v) { return v.dy; }, [](const Binary& v) { return v.dy; }}},
     {"subtract",

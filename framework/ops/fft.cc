@@ -47,7 +47,7 @@ Types infer_rfft(TypeSpan inputs, const Attributes&) {
   return {part, part};
 }
 
-// Not divided by the length: the adjoint of the transform in one direction is the other one.
+// Not divided by the length: the transforms in the two directions are each other's adjoints.
 RealAndImaginary transform(const Tensor& real, const Tensor& imaginary, bool inverse) {
   const std::vector<Tensor> parts = apply(op<"fft">(), {real, imaginary}, {{"inverse", inverse}});
   return {parts[0], parts[1]};
@@ -64,7 +64,7 @@ Gradients vjp_fft(const VjpContext& c) {
   return {real, imaginary};
 }
 
-// With zeros behind, or cut, along the last axis.
+// Zero-pads or truncates the last axis.
 Tensor with_length(const Tensor& x, int64_t length) {
   const int64_t size = x.dim(-1);
   if (size > length) return slice_axis(x, -1, 0, length);
@@ -126,7 +126,7 @@ struct Frames {
   }
 };
 
-// The window in the midst of fft_length points; undefined where all count alike.
+// The window in the middle of fft_length points; undefined if all points have the same weight.
 Tensor window_of(const Frames& frames, const StftOptions& options, DType dtype,
                  std::string_view who) {
   Tensor values = options.window_values;
@@ -153,7 +153,7 @@ Tensor window_of(const Frames& frames, const StftOptions& options, DType dtype,
   return pad(cast(values, dtype), {{before, frames.fft_length - frames.sequence_length - before}});
 }
 
-// With `margin` points more at both ends, mirrored there.
+// Pads both ends with `margin` points by reflection.
 Tensor reflected(const Tensor& x, int64_t margin, std::string_view who) {
   const int64_t size = x.dim(-1);
   check<InvalidArgument>(size > margin,
@@ -166,12 +166,12 @@ Tensor reflected(const Tensor& x, int64_t margin, std::string_view who) {
   return pad(x, widths, {.mode = "reflect"});
 }
 
-// Where the points of each frame lie: (frames, length).
+// The positions of the points of each frame: (frames, length).
 Tensor places(int64_t frames, int64_t length, int64_t stride) {
   return expand_dims(arange(frames) * stride, -1) + arange(length);
 }
 
-// The sum of frames (..., frames, length) that begin `stride` after each other.
+// The sum of frames (..., frames, length) that start `stride` apart.
 Tensor overlap_and_add(const Tensor& x, int64_t stride) {
   const int64_t frames = x.dim(-2);
   const int64_t length = x.dim(-1);
@@ -183,7 +183,7 @@ Tensor overlap_and_add(const Tensor& x, int64_t stride) {
   return reshape(transpose(sums), leading.concat({points}));
 }
 
-// What the window is divided by, so that frames which overlap sum up to what they were made of.
+// The divisor of the window, chosen such that overlapping frames add up to the original signal.
 Tensor inverse_window(const Tensor& window, int64_t stride) {
   const int64_t length = window.dim(-1);
   const int64_t overlaps = (length - 1) / stride + 1;
@@ -232,7 +232,7 @@ Tensor irfft(const RealAndImaginary& x, std::optional<int64_t> fft_length) {
   const int64_t bins = length / 2 + 1;
   real = with_length(real, bins);
   imaginary = with_length(imaginary, bins);
-  // The other half, conjugate; real values know nothing of the imaginary parts of both ends.
+  // The other half is the conjugate; real values don't depend on the imaginary parts at both ends.
   const int64_t others = length - bins;
   const auto mirrored = [&](const Tensor& part) {
     return flip(slice_axis(part, -1, 1, 1 + others), -1);

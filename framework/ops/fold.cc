@@ -13,16 +13,16 @@ using namespace internal;
 
 namespace {
 
-// Where the elements of blocks lie in a padded image, whose rows lie behind each other.
+// The positions of the elements of blocks in a padded image stored row by row.
 struct Blocks {
   std::vector<int64_t> kernel;
   std::vector<int64_t> dilation;
   std::vector<int64_t> padding;
   std::vector<int64_t> stride;
   std::vector<int64_t> padded;  // height and width
-  std::vector<int64_t> counts;  // of blocks, along both
-  int64_t size;                 // elements of a block
-  int64_t count = 1;            // of blocks
+  std::vector<int64_t> counts;  // number of blocks along both axes
+  int64_t size;                 // number of elements of a block
+  int64_t count = 1;            // number of blocks
   int64_t pixels;               // of a padded image
 
   Blocks(int64_t height, int64_t width, const Sizes& kernel_size, const FoldOptions& options,

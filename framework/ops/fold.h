@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of images, one after the other (keras.ops.nn). Images are channels-first here, as Keras
-// has it; image::extract_patches is the same for channels-last ones.
+// Extracting and combining blocks of images (keras.ops.nn). Images are channels-first here, as in
+// Keras; image::extract_patches is the equivalent for channels-last images.
 #pragma once
 
 #include "framework/core/tensor.h"
@@ -15,11 +15,11 @@ struct FoldOptions {
 };
 
 // images (batch, channels, height, width) -> (batch, channels * rows * columns of a block, blocks).
-// InvalidArgument when a block doesn't fit into the padded image.
+// Throws InvalidArgument when a block doesn't fit into the padded image.
 Tensor unfold(const Tensor& x, const Sizes& kernel_size, const FoldOptions& options = {});
 
-// The sum of such blocks at their places: (batch, channels * rows * columns, blocks) -> (batch,
-// channels, height, width) of `output_size`.
+// Sums such blocks at their positions: (batch, channels * rows * columns, blocks) -> (batch,
+// channels, height, width) with `output_size`.
 Tensor fold(const Tensor& x, const Sizes& output_size, const Sizes& kernel_size,
             const FoldOptions& options = {});
 

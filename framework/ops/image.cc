@@ -57,7 +57,7 @@ Kernel kernel_of(const std::string& interpolation) {
   return interpolation == "lanczos3" ? Kernel{3, lanczos<3>} : Kernel{5, lanczos<5>};
 }
 
-// How much the pixels from `first` on count in one of the result; they sum to 1.
+// The weights of the pixels from `first` on for one pixel of the result; they sum to 1.
 struct Band {
   int64_t first;
   std::vector<double> weights;
@@ -85,14 +85,14 @@ std::vector<Band> bands_of(int64_t out, int64_t in, const Kernel& kernel, bool a
   return bands;
 }
 
-// An axis that is brought to another size by sums of weighted pixels.
+// Resizes an axis by weighted sums of pixels.
 class WeightedAxis {
  public:
   WeightedAxis(const Tensor& x, int64_t axis, int64_t size, const ResizeOptions& options)
       : axis_(axis), in_(x.dim(axis)), dtype_(x.dtype()) {
-    constexpr int64_t kLeast = 16;  // numbers that a band takes, with what they lie in
+    constexpr int64_t kLeast = 16;  // numbers per band, including its overhead
     require_table(Checked(size, "resize") * std::max(in_, kLeast));
-    // Refused here where there is no memory for the bands.
+    // Throws here if there isn't enough memory for the bands.
     Tensor::empty({size, kLeast}, DType::Float64);
     bands_ = bands_of(size, in_, kernel_of(options.interpolation), options.antialias);
     std::vector<bool> counts(static_cast<size_t>(in_), false);
@@ -110,12 +110,12 @@ class WeightedAxis {
     }
   }
 
-  // Without the pixels that count nowhere, where these are most: a large picture's.
+  // Drops the pixels that are never used, if those are the majority, as in a large picture.
   Tensor shortened(const Tensor& x) const {
     return static_cast<int64_t>(used_.size()) < in_ ? take(x, Tensor::from(used_), axis_) : x;
   }
 
-  // The weighted sums of what shortened() gave.
+  // The weighted sums of the result of shortened().
   Tensor resized(const Tensor& x) const {
     const auto columns = static_cast<int64_t>(used_.size());
     Tensor matrix = Tensor::empty({static_cast<int64_t>(bands_.size()), columns}, DType::Float64);
@@ -140,7 +140,7 @@ class WeightedAxis {
   std::vector<int64_t> used_;
 };
 
-// The pixels nearest to those of an axis of another size.
+// Resizes an axis by taking the nearest pixels.
 Tensor nearest_along(const Tensor& x, int64_t axis, int64_t size) {
   require_table(size);
   Tensor from = Tensor::empty({size}, DType::Int64);
@@ -153,7 +153,8 @@ Tensor nearest_along(const Tensor& x, int64_t axis, int64_t size) {
   return take(x, from, axis);
 }
 
-// What the first of two sides has to be for the ratio of two others, cut as TensorFlow does.
+// The length of the first of two sides for the ratio of the other two, truncated as TensorFlow
+// does.
 int64_t in_ratio(int64_t side, int64_t target, int64_t target_side) {
   const int64_t product = Checked(side, "resize") * target;
   return convert_number<float, int64_t>(static_cast<float>(product) /
@@ -196,8 +197,8 @@ Tensor resized(const Tensor& images, std::pair<int64_t, int64_t> size,
   return batch.restored(columns.resized(rows.resized(used)));
 }
 
-// What is said of an axis of images: how many pixels to put before and after it (or to take away),
-// and its new size. Two of the three are given.
+// The padding (or cropping) of one axis of images: the number of pixels before and after it, and
+// its new size. Two of the three are given.
 struct Margins {
   const char* who;
   const char* axis;
@@ -220,7 +221,7 @@ void check_numbers(const Margins& margins) {
                          margins.who, margins.axis, given);
 }
 
-// Before and after an axis of `size`.
+// The numbers before and after an axis of `size`.
 std::pair<int64_t, int64_t> resolved(const Margins& margins, int64_t size) {
   const auto& [who, axis, before, after, target, cuts] = margins;
   const int64_t total = target ? (cuts ? size - *target : *target - size) : *before + *after;
@@ -232,8 +233,8 @@ std::pair<int64_t, int64_t> resolved(const Margins& margins, int64_t size) {
   return {first, total - first};
 }
 
-// x with the size along `axis` that fits its target: what stands for images whose size isn't known
-// while shapes are inferred.
+// x with a size along `axis` that fits its target: represents images of unknown size during shape
+// inference.
 Tensor fitting(const Tensor& x, int64_t axis, const Margins& margins) {
   if (!margins.target) return x;
   const int64_t given = margins.before ? *margins.before : margins.after.value_or(0);
@@ -241,7 +242,7 @@ Tensor fitting(const Tensor& x, int64_t axis, const Margins& margins) {
   return repeat(slice_axis(x, axis, 0, 1), std::max<int64_t>(size, 0), axis);
 }
 
-// The images with margins, or without what lies in them.
+// Adds margins to the images, or removes them.
 Tensor with_margins(const Tensor& images, const std::string& data_format, const Margins& rows,
                     const Margins& columns) {
   require_defined(images, rows.who);
@@ -263,7 +264,7 @@ Tensor with_margins(const Tensor& images, const std::string& data_format, const 
   return as_whole(rows.who, {images}, f, images.rank() == 4 ? 1 : 0);
 }
 
-// Patches that lie side by side, in as many elements: no pixel is in two of them.
+// Adjacent patches, with the same total number of elements: no pixel is in two of them.
 Tensor patches_side_by_side(const Tensor& x, const std::vector<int64_t>& window,
                             const std::vector<int64_t>& counts) {
   Shape whole = {x.dim(0)}, apart = {x.dim(0)}, joined(counts);
@@ -312,7 +313,7 @@ Tensor patches(const char* who, const Tensor& images, const Sizes& size,
   if (strides == window && std::ranges::all_of(dilation, [](int64_t rate) { return rate == 1; })) {
     return batch.restored(patches_side_by_side(x, window, counts));
   }
-  std::vector<Tensor> parts;  // one for each place in a patch
+  std::vector<Tensor> parts;  // one per position in a patch
   std::vector<int64_t> begin(counts.size(), 0);
   const int64_t places = Shape(window).num_elements();
   require_few(places, "places in a patch", who);

@@ -54,7 +54,7 @@ Tensor ImageBatch::restored(const Tensor& result) const {
 }
 
 Tensor weighted_axis(const Tensor& matrix, const Tensor& x, int64_t axis) {
-  // (before, axis, after), so that it is one product.
+  // As (before, axis, after), so that it is a single product.
   const Shape before = x.shape().slice(0, axis);
   const Shape after = x.shape().slice(axis + 1);
   const Tensor rows = reshape(x, {before.num_elements(), x.dim(axis), after.num_elements()});
@@ -70,7 +70,7 @@ Tensor weighted_neighbours(const Tensor& images, const Tensor& row_weights,
     const Tensor kernel = reshape(cast(weights, images.dtype()), {height, width, 1, 1});
     return depthwise_conv(x, tile(kernel, {1, 1, images.dim(3), 1}), {.padding = padding});
   };
-  // By rows, then by columns, where that saves half of the products.
+  // By rows, then by columns, if that saves half of the multiplications.
   const Checked height(rows, "weighted_neighbours");
   if (2 * (height + columns) <= height * columns) {
     return filtered(filtered(images, row_weights, rows, 1), column_weights, 1, columns);

@@ -19,9 +19,9 @@ using namespace cornu::ops::internal;
 
 namespace {
 
-constexpr int64_t kMostPixels = 100'000;  // that are averaged along an axis
+constexpr int64_t kMostPixels = 100'000;  // maximum averaged along an axis
 
-// With the rows (columns) next to the border again, beyond it.
+// Repeats the rows (columns) next to the border beyond it.
 Tensor with_reflected_border(const Tensor& x, int64_t axis) {
   const int64_t size = x.dim(axis);
   return concatenate({slice_axis(x, axis, 1, 2), x, slice_axis(x, axis, size - 2, size - 1)}, axis);
@@ -78,10 +78,10 @@ Tensor similarity(const Tensor& image1, const Tensor& image2, const SsimOptions&
   return cast(image1.rank() == 3 ? squeeze(result, 0) : result, image1.dtype());
 }
 
-// Where its numbers are known.
+// Checks sigma if its value is known.
 void check_sigma(const Tensor& sigma) {
   if (sigma.is_symbolic()) return;
-  const Tensor known = sigma.host();  // no op: a trace would record it
+  const Tensor known = sigma.host();  // not an op: a trace would record it
   dispatch_dtype(known.dtype(), [&]<class T>(T) {
     for (const T& value : known.data<T>()) {
       const auto number = static_cast<float>(value);

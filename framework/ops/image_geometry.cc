@@ -29,14 +29,14 @@ const std::vector<std::string> kFillModes = {"constant", "nearest", "wrap", "mir
 
 // ---- elements by coordinates ----
 
-// Places along one axis, whole numbers in [0, size), and how much what is there counts.
+// Positions along one axis, integers in [0, size), with the weights of the elements there.
 struct Place {
   Tensor index;   // of index_dtype()
   Tensor inside;  // bool; undefined: everywhere
   Tensor weight;  // undefined: 1
 };
 
-// Of whole numbers, which may lie outside.
+// Maps integer positions that may be outside of the axis.
 Place place_at(const Tensor& at, int64_t size, const std::string& fill_mode, DType dtype) {
   const auto length = static_cast<double>(size);
   const auto turned = [&](double period) { return at - floor(at / period) * period; };
@@ -53,7 +53,7 @@ Place place_at(const Tensor& at, int64_t size, const std::string& fill_mode, DTy
     const Tensor once = turned(2 * length - 2);
     within = where(once < length, once, 2 * length - 2 - once);
   }
-  // Nothing but a number that is an index is cast to one.
+  // Only valid indices are cast to an index dtype.
   const Tensor safe = where(isfinite(within), within, 0);
   place.index = cast(clip(safe, 0, length - 1), dtype);
   return place;
@@ -70,14 +70,14 @@ std::vector<Place> places_at(const Tensor& coordinate, int64_t size, int64_t ord
   return places;
 }
 
-// A table of elements, or of rows of them, in the order of axes of these sizes.
+// A table of elements, or of rows of them, in the order of axes with these sizes.
 struct Elements {
   Tensor rows;  // (all, ...)
   std::vector<int64_t> sizes;
-  Tensor first;  // what is added to a place among them; undefined: nothing
+  Tensor first;  // offset added to positions in the table; undefined: none
 };
 
-// The sum over all nearest elements, in `dtype` where they have weights.
+// The sum over all nearest elements, in `dtype` if they have weights.
 Tensor mixed(const Elements& elements, const std::vector<std::vector<Place>>& axes, DType dtype,
              const Tensor& fill_value) {
   const auto widened = [&](const Tensor& x) {
@@ -139,7 +139,7 @@ Tensor displaced(const Tensor& images, const ElasticNoise& noise,
   const Tensor alpha = cast(noise.alpha, dtype), sigma = cast(noise.sigma, dtype);
   const auto middle = static_cast<double>(noise.window / 2);
   const Tensor away = arange(0.0, static_cast<double>(noise.window), 1.0, dtype) - middle;
-  // Without smoothing it is the pixel itself that counts.
+  // Without smoothing, only the pixel itself has weight.
   const Tensor weights =
       where(abs(away) <= 3 * sigma, exp(-0.5 * square(away / maximum(sigma, 1e-6))), 0);
   const Tensor shares = weights / sum(weights);
@@ -169,9 +169,10 @@ namespace {
 
 // ---- perspectives ----
 
-// (count, 8) of points (count, 4, 2): affine_transform's numbers that bring the ends to the starts.
+// From points (count, 4, 2), computes (count, 8): the parameters for affine_transform that map the
+// ends to the starts.
 Tensor perspectives(const Tensor& start_points, const Tensor& end_points) {
-  // Two equations for each point, linear in the eight numbers of the transform.
+  // Two equations per point, linear in the eight parameters of the transform.
   const Tensor x = slice_axis(end_points, 2, 0, 1);
   const Tensor y = slice_axis(end_points, 2, 1, 2);
   const Tensor start_x = slice_axis(start_points, 2, 0, 1);
@@ -213,7 +214,7 @@ std::function<Tensor(const Tensor&)> weight_function(const std::string& method) 
   };
 }
 
-// How much each of `in` elements counts in each of `out`: (out, in), in the dtype of scalars.
+// The weight of each of `in` elements for each of `out` elements: (out, in), in the dtype of scale.
 Tensor scaling_weights(int64_t out, int64_t in, const Tensor& scale, const Tensor& translation,
                        const std::function<Tensor(const Tensor&)>& weight, bool antialias) {
   const DType dtype = scale.dtype();
@@ -225,7 +226,7 @@ Tensor scaling_weights(int64_t out, int64_t in, const Tensor& scale, const Tenso
   const Tensor distance = abs(from - expand_dims(line(in), 0));
   const Tensor weights = weight(antialias ? distance / maximum(step, 1) : distance);
   const Tensor total = sum(weights, 1, true);
-  constexpr double kLeast = 1000 * 1.1920929e-07;  // 1000 roundings of a float32
+  constexpr double kLeast = 1000 * 1.1920929e-07;  // 1000 float32 rounding errors
   const Tensor seen =
       (abs(total) > kLeast) & (from >= -0.5) & (from <= static_cast<double>(in) - 0.5);
   return where(seen, weights / where(total != 0, total, 1), 0);
@@ -360,7 +361,7 @@ Tensor scale_and_translate(const Tensor& images, const Shape& output_shape, cons
   for (const int64_t axis : spatial_dims) {
     axes.push_back(images.shape().normalize_axis(axis, kWho));
   }
-  Axes(axes).normalized(images.shape(), kWho);  // each one once
+  Axes(axes).normalized(images.shape(), kWho);  // rejects duplicates
   check_scaling(images, output_shape, scale, translation, axes);
   return as_whole(kWho, {images, scale, translation}, [=](const std::vector<Tensor>& in) {
     return scaled(in, output_shape, axes, method, antialias);

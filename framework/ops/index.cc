@@ -143,7 +143,8 @@ Tensor take_along_axis(const Tensor& x, const Tensor& indices, std::optional<int
     fits = fits && (a == 1 || b == 1 || a == kUnknown || b == kUnknown);
     of_x[i] = of_indices[i] = a == 1 ? b : a;
   }
-  // What doesn't fit the op names; what may only turn out to broadcast is kept for then.
+  // Shapes that don't fit are left for the op to report; shapes that may only turn out to broadcast
+  // later are kept for then.
   if (fits && (is_open(x) || is_open(indices)) &&
       (x.shape() != of_x || indices.shape() != of_indices)) {
     return whole_of(
@@ -179,7 +180,7 @@ Tensor segment_sum(const Tensor& data, const Tensor& segment_ids, int64_t num_se
         "segment_sum", std::vector<Tensor>{data, segment_ids}, {"math", "SegmentSum", config},
         [=](const std::vector<Tensor>& in) { return segment_sum(in[0], in[1], num_segments); });
   }
-  // Ids don't count from the end: a negative one is as wrong as one too large.
+  // Ids don't count from the end: a negative one is as invalid as one that is too large.
   const Tensor ids = is_signed(segment_ids.dtype())
                          ? where(segment_ids < 0, segment_ids - num_segments, segment_ids)
                          : segment_ids;
@@ -197,7 +198,7 @@ Tensor in_top_k(const Tensor& targets, const Tensor& predictions, int64_t k) {
                          "in_top_k: expected a known number of classes, got a placeholder of shape "
                          "{}.",
                          predictions.shape());
-  // By a mask rather than by index: a target that is no class is simply not found.
+  // By a mask rather than by index: a target that isn't a class is simply not found.
   const Tensor mask = one_hot(targets, classes, -1, DType::Bool);
   const Tensor score = sum(where(mask, predictions, 0), -1, true);
   const Tensor better = count_nonzero(predictions > score, -1);

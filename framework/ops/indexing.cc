@@ -21,7 +21,7 @@ using Ints = std::vector<int64_t>;
 
 // ---- masks ----
 
-// The places where `mask` is true: a tensor of numbers for each of its axes.
+// The positions where `mask` is true: one tensor of numbers per axis.
 std::vector<Tensor> places_of(const Tensor& mask) {
   check<FailedPrecondition>(
       !mask.is_symbolic(),
@@ -44,12 +44,13 @@ std::vector<Tensor> places_of(const Tensor& mask) {
   return result;
 }
 
-// ---- the key, an entry an axis ----
+// ---- the key, with one entry per axis ----
 
-// New axes, and an ellipsis that stands for no axis (it parts the tensors at its sides).
+// New axes, and an ellipsis that represents no axes (it separates the tensors on either side).
 bool has_no_axis(const Index& entry) { return entry.is_newaxis() || entry.is_ellipsis(); }
 
-// Keys with one entry (number, slice or tensor of numbers) for each axis of x, and some of no axis.
+// Expands the key to one entry (number, slice or tensor of numbers) per axis of x, and some without
+// an axis.
 std::vector<Index> spelled_out(const Tensor& x, const std::vector<Index>& key) {
   int64_t used = 0;
   int64_t open = 0;
@@ -86,7 +87,7 @@ std::vector<Index> spelled_out(const Tensor& x, const std::vector<Index>& key) {
       for (const Tensor& places : places_of(*tensor)) result.emplace_back(places);
       axis += tensor->rank();
     } else {
-      // Beside tensors a number is one of them, as in NumPy.
+      // Combined with tensors, a number is treated as a tensor, as in NumPy.
       result.push_back(gathers && index.number() ? Index(Tensor::scalar(*index.number())) : index);
       axis += index.is_newaxis() ? 0 : 1;
     }
@@ -97,8 +98,8 @@ std::vector<Index> spelled_out(const Tensor& x, const std::vector<Index>& key) {
 
 // ---- numbers and slices ----
 
-// A part of one axis: `count` elements (-1: the rest) from `begin` on, every `stride`-th, of the
-// axis in reverse order where `from_end`.
+// A part of one axis: `count` elements (-1: the rest) starting at `begin`, every `stride`-th; if
+// `from_end`, of the axis in reverse order.
 struct Part {
   int64_t begin = 0;
   int64_t count = kUnknown;
@@ -138,34 +139,34 @@ Part part_of_slice(const Slice& slice, int64_t size) {
           .from_end = true};
 }
 
-// ---- slices of axes whose sizes aren't known ----
+// ---- slices of axes with unknown sizes ----
 
-// A slice up to where the axis ends. Its attributes are those of the op "slice", which it becomes.
+// A slice up to the end of the axis. Its attributes are those of the op "slice", which it becomes.
 const OpDef& slice_as_far_op() {
-  static const auto* op = new OpDef{
-      .name = "slice",
-      .infer = {},
-      .vjp = {},
-      .traits = {},
-      .expand = [](const std::vector<Tensor>& in, const Attributes& attributes) {
-        const Shape& shape = in[0].shape();
-        Ints begins = attributes.get_ints("begin");
-        Ints counts = attributes.get_ints("size");
-        Ints strides = attributes.get_ints("strides");
-        for (size_t i = 0; i < begins.size(); ++i) {
-          const int64_t size = shape[static_cast<int64_t>(i)];
-          if (is_inferring_types() && size == unknown_size()) {  // and so is that of the part
-            begins[i] = 0;
-            counts[i] = size;
-            strides[i] = 1;
-            continue;
-          }
-          begins[i] = std::min(begins[i], size);
-          const int64_t room = divided_up(size - begins[i], strides[i]);
-          counts[i] = counts[i] == kUnknown ? room : std::min(counts[i], room);
-        }
-        return std::vector<Tensor>{ops::slice(in[0], begins, counts, strides)};
-      }};
+  static const auto* op =
+      new OpDef{.name = "slice",
+                .infer = {},
+                .vjp = {},
+                .traits = {},
+                .expand = [](const std::vector<Tensor>& in, const Attributes& attributes) {
+                  const Shape& shape = in[0].shape();
+                  Ints begins = attributes.get_ints("begin");
+                  Ints counts = attributes.get_ints("size");
+                  Ints strides = attributes.get_ints("strides");
+                  for (size_t i = 0; i < begins.size(); ++i) {
+                    const int64_t size = shape[static_cast<int64_t>(i)];
+                    if (is_inferring_types() && size == unknown_size()) {  // so is the part's size
+                      begins[i] = 0;
+                      counts[i] = size;
+                      strides[i] = 1;
+                      continue;
+                    }
+                    begins[i] = std::min(begins[i], size);
+                    const int64_t room = divided_up(size - begins[i], strides[i]);
+                    counts[i] = counts[i] == kUnknown ? room : std::min(counts[i], room);
+                  }
+                  return std::vector<Tensor>{ops::slice(in[0], begins, counts, strides)};
+                }};
   return *op;
 }
 
@@ -182,12 +183,12 @@ Tensor slice_as_far(const Tensor& x, int64_t axis, int64_t begin, int64_t count,
       .front();
 }
 
-// The slice in steps each of which is the same for any size.
+// The slice, in steps that are the same for any size.
 Tensor sliced_open(const Tensor& x, const Slice& slice, int64_t axis) {
   const auto then = [&](const Slice& first, const Slice& second) {
     return sliced_open(sliced_open(x, first, axis), second, axis);
   };
-  // Elements from the end on are the first ones of the axis in reverse order.
+  // Elements counted from the end are the first ones of the reversed axis.
   const auto from_end = [&](int64_t begin, int64_t count) {
     return ops::flip(slice_as_far(ops::flip(x, axis), axis, begin, count), axis);
   };
@@ -222,7 +223,7 @@ Tensor sliced_open(const Tensor& x, const Slice& slice, int64_t axis) {
                   std::max<int64_t>(Checked(*slice.stop, "get_item") - start, 0));
 }
 
-// Numbers leave an axis of size 1; axes that tensors index stay whole.
+// Numbers leave an axis of size 1; axes indexed by tensors stay whole.
 Tensor with_parts(const Tensor& given, const std::vector<Index>& entries) {
   Tensor x = given;
   Ints reversed;
@@ -258,7 +259,7 @@ Tensor with_parts(const Tensor& given, const std::vector<Index>& entries) {
 
 // ---- tensors of numbers ----
 
-// One tensor that says the same of `axes` (of known sizes) in one as `indices` do of each.
+// One tensor of indices into the merged `axes` (of known sizes), equivalent to `indices` into each.
 Tensor joined_indices(const std::vector<Tensor>& indices, const Ints& sizes) {
   Tensor joined = Tensor::scalar(int64_t{0});
   Tensor valid = true;
@@ -269,10 +270,10 @@ Tensor joined_indices(const std::vector<Tensor>& indices, const Ints& sizes) {
     joined = joined * sizes[i] + ops::where(index < 0, index + sizes[i], index);
     total = total * sizes[i];
   }
-  return ops::where(valid, joined, total.value());  // outside, which taking it finds
+  return ops::where(valid, joined, total.value());  // out-of-range values are detected when taking
 }
 
-// Elements of y by the tensors among `entries`; their axes end up at `position`.
+// The elements of y selected by the tensors among `entries`; their axes end up at `position`.
 Tensor gathered(const Tensor& y, const std::vector<Index>& entries, int64_t position) {
   Ints axes;
   Ints others;
@@ -313,7 +314,7 @@ namespace ops {
 Tensor get_item(const Tensor& x, const std::vector<Index>& key) {
   const std::vector<Index> entries = spelled_out(x, key);
   Tensor y = with_parts(x, entries);
-  // NumPy puts the axes of tensors where they stood, or first when they stood apart.
+  // NumPy puts the axes of tensors where the tensors were, or first if they were not adjacent.
   int64_t blocks = 0;
   int64_t position = 0;
   int64_t indices_rank = 0;

@@ -14,9 +14,9 @@
 
 namespace cornu {
 
-// Python's slice(stop), slice(start, stop, step); None (std::nullopt) is up to the end. `Slice()`
-// is the whole axis, `Slice({}, {}, -1)` its reverse. Negative places count from the end, and what
-// lies outside is left out.
+// Python's slice(stop), slice(start, stop, step); None (std::nullopt) means up to the end.
+// `Slice()` is the whole axis, `Slice({}, {}, -1)` its reverse. Negative positions count from the
+// end; positions outside of the axis are ignored.
 struct Slice {
   using Place = std::optional<int64_t>;
 
@@ -32,11 +32,11 @@ struct Slice {
 
 struct Ellipsis {};
 struct NewAxis {};
-inline constexpr Ellipsis ellipsis;  // whole axes, as many as are left
+inline constexpr Ellipsis ellipsis;  // as many whole axes as remain
 inline constexpr NewAxis newaxis;    // an axis of size 1
 
-// What goes between NumPy's brackets: a number, a Slice, ellipsis, newaxis, a tensor of numbers, or
-// a bool tensor that selects where it is true.
+// An index as in NumPy's brackets: a number, a Slice, ellipsis, newaxis, a tensor of numbers, or a
+// bool tensor that selects where it is true.
 class Index {
  public:
   template <std::integral T>
@@ -59,11 +59,11 @@ class Index {
 
 namespace ops {
 
-// x[key], as NumPy has it: differentiable, traced, and on placeholders too (of an axis whose size
-// isn't known, parts that need it are InvalidArgument). Several tensors of numbers broadcast
-// together. The size of what a mask selects depends on its values, so one without a value (in
-// traced code, or of a placeholder) is FailedPrecondition. OutOfRange for a number that the axis
-// doesn't have, and for too many of them.
+// x[key], as in NumPy: differentiable, traced, and also on placeholders (parts that depend on an
+// unknown axis size throw InvalidArgument). Several tensors of numbers broadcast together. The size
+// of a mask's selection depends on its values, so a mask without a value (in traced code, or on a
+// placeholder) throws FailedPrecondition. Throws OutOfRange for a number that the axis doesn't
+// have, and for too many indices.
 Tensor get_item(const Tensor& x, const std::vector<Index>& key);
 
 }  // namespace ops

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds on what arguments that are numbers make ops do on the host. Internal: ops.
+// Limits on how much work numeric arguments may cause on the host. Internal to ops.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace cornu::ops::internal {
 
-// For results, or steps, that are each a node of a graph: InvalidArgument above 2^20.
+// For results, or steps, that each become a node of a graph. Throws InvalidArgument above 2^20.
 inline void require_few(int64_t count, std::string_view what, std::string_view who) {
   constexpr int64_t kMost = 1 << 20;
   check<InvalidArgument>(count <= kMost, "{}: expected at most {} {}, got {}.", who, kMost, what,
                          count);
 }
 
-// For a table of so many numbers of 8 bytes, which counts as a tensor does (see AllocationLimit).
+// For a table of `count` 8-byte numbers, which is limited like a tensor (see AllocationLimit).
 inline void require_table(int64_t count) {
   constexpr size_t kNumber = 8;
   constexpr auto kMost = static_cast<uint64_t>(INT64_MAX) / kNumber;

@@ -34,7 +34,7 @@ Json or_none(std::optional<double> number) { return number ? Json(*number) : Jso
 std::pair<Tensor, Tensor> pair_of(const Tensors& tensors) { return {tensors[0], tensors[1]}; }
 Tensors list_of(const std::pair<Tensor, Tensor>& pair) { return {pair.first, pair.second}; }
 
-// A function that gives two tensors, as one op of a functional model.
+// A function that returns two tensors, as a single op of a functional model.
 template <class F>
 std::pair<Tensor, Tensor> whole_pair(const char* name, const Tensor& x, const KerasForm& form,
                                      F f) {
@@ -64,7 +64,7 @@ Tensor solve_factor(const Tensor& a, const Tensor& b, bool lower, bool unit,
   return call<"triangular_solve">({a, b}, attributes);
 }
 
-// The sign of each permutation in the last axis: 1 for an even number of pairs out of order.
+// The sign of each permutation in the last axis: 1 for an even number of inversions.
 Tensor parity(const Tensor& rows, DType dtype) {
   const int64_t n = rows.dim(-1);
   const Tensor pairs = greater(expand_dims(rows, -1), expand_dims(rows, -2));
@@ -72,7 +72,7 @@ Tensor parity(const Tensor& rows, DType dtype) {
   return 1 - cast(mod(sum(out_of_order, {-2, -1}), 2), dtype) * (n > 0 ? 2 : 0);
 }
 
-// The largest of the singular values in the last axis; 0 where there are none.
+// The largest of the singular values in the last axis; 0 if there are none.
 Tensor largest_of(const Tensor& s) {
   const bool none = s.dim(-1) == 0;
   return none ? zeros(s.shape().slice(0, s.rank() - 1).concat({1}), s.dtype()) : max(s, -1, true);
@@ -80,11 +80,11 @@ Tensor largest_of(const Tensor& s) {
 
 Tensor diagonal_of(const Tensor& x) { return diagonal(x, {.axis1 = -2, .axis2 = -1}); }
 
-// Both in one floating-point dtype with the same leading axes; b as matrices.
+// Both operands in one floating-point dtype with the same leading axes; b as matrices.
 struct System {
   Tensor a;
   Tensor b;
-  bool vectors;  // b was given as vectors
+  bool vectors;  // whether b was given as vectors
 };
 
 System prepared(const Tensor& a, const Tensor& b, std::string_view who) {
@@ -110,7 +110,7 @@ Tensor solution(const System& system, const Tensor& x) {
   return system.vectors ? squeeze(x, -1) : x;
 }
 
-// x to the power of p > 0, for x >= 0. Its gradient at 0 is 0, where a root has none.
+// x to the power of p > 0, for x >= 0. The gradient at 0 is 0, where a root has none.
 Tensor rooted(const Tensor& x, double p) {
   if (p >= 1) return power(x, p);
   const Tensor zero = equal(x, 0);
@@ -118,7 +118,7 @@ Tensor rooted(const Tensor& x, double p) {
   return where(zero, 0, p == 0.5 ? sqrt(safe) : power(safe, p));
 }
 
-// Of vectors, along `axes`. Of its subgradients at 0, 0 is taken.
+// The norm of vectors along `axes`. Its subgradient at 0 is taken to be 0.
 Tensor vector_norm(const Tensor& x, double ord, const std::vector<int64_t>& axes, bool keepdims) {
   if (ord == 2) return rooted(sum(square(x), axes, keepdims), 0.5);
   if (std::isinf(ord)) return ord > 0 ? max(abs(x), axes, keepdims) : min(abs(x), axes, keepdims);
@@ -128,7 +128,7 @@ Tensor vector_norm(const Tensor& x, double ord, const std::vector<int64_t>& axes
   return power(sum(power(abs(x), ord), axes, keepdims), 1 / ord);
 }
 
-// Of matrices in the last two axes, which stay with size 1.
+// The norm of matrices in the last two axes, which stay with size 1.
 Tensor matrix_norm(const Tensor& x, double ord) {
   const int64_t summed = std::abs(ord) == 1 ? -2 : -1;
   if (std::abs(ord) == 1 || std::isinf(ord)) {
@@ -163,7 +163,7 @@ Tensor norm(const Tensor& x, const NormOptions& options) {
                          name, count, x.shape());
   if (plain || name == "fro") return vector_norm(real, 2, sorted, options.keepdims);
   if (count == 1) return vector_norm(real, *options.ord, sorted, options.keepdims);
-  // Rows are the first axis that was given.
+  // The first given axis has the rows.
   const std::vector<int64_t> given = options.axis.all() ? sorted : options.axis.values();
   const int64_t row = x.shape().normalize_axis(given[0], "norm");
   const int64_t column = x.shape().normalize_axis(given[1], "norm");

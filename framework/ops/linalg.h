@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear algebra (keras.ops.linalg): of the last two axes, over all leading ones. float32 and
-// float64; 16-bit floats are computed in float32, integers become float32. Gradients are those of
-// Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
-// differentiation" (2008), of Townsend, "Differentiating the singular value decomposition" (2016),
-// and of Liao et al., "Differentiable programming tensor networks" (2019) for qr; written in ops.
+// Linear algebra (keras.ops.linalg) on the last two axes, over all leading axes. float32 and
+// float64; 16-bit floats are computed in float32, integers become float32. Gradients follow Giles,
+// "Collected matrix derivative results for forward and reverse mode algorithmic differentiation"
+// (2008), Townsend, "Differentiating the singular value decomposition" (2016), and, for qr, Liao et
+// al., "Differentiable programming tensor networks" (2019); written in ops.
 //
-// InvalidArgument for matrices of a wrong shape, and, when it runs, for one that has no inverse
-// (solve, inv, solve_triangular) or isn't positive definite (cholesky).
+// Throws InvalidArgument for matrices of the wrong shape, and at run time for a matrix that is
+// singular (solve, inv, solve_triangular) or isn't positive definite (cholesky).
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ namespace cornu::ops {
 // ---- norms ----
 
 struct NormOptions {
-  // Of vectors: a number p, the p-norm (None: 2). Of matrices: "fro" (None), "nuc", 1, -1, 2, -2
+  // For vectors: a number p, the p-norm (None: 2). For matrices: "fro" (None), "nuc", 1, -1, 2, -2
   // (by singular values), infinity, -infinity.
   std::optional<double> ord = {};
-  std::string name = {};  // "fro" or "nuc" in ord's place
-  Axes axis = {};         // one: of vectors; two: of matrices; none: all axes of x
+  std::string name = {};  // "fro" or "nuc" instead of ord
+  Axes axis = {};         // one: vector norms; two: matrix norms; none: all axes of x
   bool keepdims = false;
 };
 
@@ -40,16 +40,16 @@ std::pair<Tensor, Tensor> slogdet(const Tensor& x);
 // log(det(x)) of positive definite matrices.
 Tensor logdet(const Tensor& x);
 Tensor inv(const Tensor& x);
-// x of a x = b. b: matrices, or vectors (one axis fewer than a).
+// Solves a x = b for x. b: matrices, or vectors (one axis fewer than a).
 Tensor solve(const Tensor& a, const Tensor& b);
-// The same for a triangular a, of which only that triangle is read.
+// Likewise for a triangular a, of which only that triangle is read.
 Tensor solve_triangular(const Tensor& a, const Tensor& b, bool lower = false);
 // L of x = L L^T, lower triangular (upper: L^T). Only the lower triangle of x is read.
 Tensor cholesky(const Tensor& x, bool upper = false);
-// The inverse of the matrix whose Cholesky factor x is.
+// The inverse of the matrix whose Cholesky factor is x.
 Tensor cholesky_inverse(const Tensor& x, bool upper = false);
-// L (without its diagonal of ones) and U in one matrix, and for each row of x the one of L U that
-// it is (int32), as in Keras on TensorFlow.
+// L (without its unit diagonal) and U in one matrix, and for each row of x its row in L U (int32),
+// as in Keras on TensorFlow.
 std::pair<Tensor, Tensor> lu_factor(const Tensor& x);
 // Eigenvalues (ascending) and eigenvectors (columns) of symmetric matrices, of which only the lower
 // triangle is read.
@@ -67,15 +67,17 @@ struct Svd {
   Tensor vh;  // (..., n, n), reduced (..., k, n)
 };
 
-// x = u diag(s) vh. Gradients of u and vh need full_matrices false (or square x) and different
+// x = u diag(s) vh. Gradients of u and vh require full_matrices = false (or square x) and distinct
 // singular values.
 Svd svd(const Tensor& x, bool full_matrices = true, bool compute_uv = true);
-// How many singular values are above tol (None: the largest times max(m, n) times epsilon), int32.
+// The number of singular values above tol (None: the largest one times max(m, n) times epsilon),
+// int32.
 Tensor matrix_rank(const Tensor& x, std::optional<double> tol = {});
 // The Moore-Penrose inverse; singular values up to rcond (None: 10 max(m, n) epsilon) times the
-// largest count as 0.
+// largest one count as 0.
 Tensor pinv(const Tensor& x, std::optional<double> rcond = {});
-// x of the least |a x - b| for one matrix a (m, n) and b (m) or (m, k); of several, the shortest.
+// The x that minimizes |a x - b|, for one matrix a (m, n) and b (m) or (m, k); if there are
+// several, the shortest.
 Tensor lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond = {});
 
 }  // namespace cornu::ops

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Definitions of the factorizations. Their gradients read all of a matrix; where the forward pass
-// reads one triangle only, the gradient is that of a symmetric matrix, spread over both.
+// Definitions of the factorizations. Their gradients read the whole matrix; if the forward pass
+// reads only one triangle, the gradient is that of a symmetric matrix, spread over both triangles.
 #include <algorithm>
 
 #include "framework/ops/definition.h"
@@ -22,14 +22,14 @@ namespace {
 Tensor transposed_matrices(const Tensor& x) { return swapaxes(x, -1, -2); }
 Tensor symmetric(const Tensor& x) { return (x + transposed_matrices(x)) * 0.5; }
 
-// `who` is named where a matrix is singular.
+// `who` is named in the error for a singular matrix.
 Tensor triangular(const Tensor& a, const Tensor& b, bool lower, bool transposed, bool unit = false,
                   const std::string& who = "solve") {
   return call<"triangular_solve">(
       {a, b}, {{"lower", lower}, {"transpose", transposed}, {"unit", unit}, {"who", who}});
 }
 
-// b a^-1 of a triangular a: the transpose of a^-T b^T.
+// b a^-1 for a triangular a: the transpose of a^-T b^T.
 Tensor triangular_right(const Tensor& b, const Tensor& a, bool lower, bool transposed,
                         bool unit = false, const std::string& who = "solve") {
   return transposed_matrices(triangular(a, transposed_matrices(b), lower, !transposed, unit, who));
@@ -57,7 +57,7 @@ Types infer_lu(TypeSpan inputs, const Attributes&) {
   return {inputs[0], {DType::Int32, leading.concat({inputs[0].shape.back()})}};
 }
 
-// x[rows] = L U. Of the permuted matrix: L^-T (tril(L^T dL, -1) + triu(dU U^T)) U^-T.
+// x[rows] = L U. For the permuted matrix: L^-T (tril(L^T dL, -1) + triu(dU U^T)) U^-T.
 Gradients vjp_lu(const VjpContext& c) {
   const Tensor& packed = c.out(0);
   const Tensor lower = tril(packed, -1) + eye(packed.dim(-1), packed.dtype());
@@ -69,7 +69,7 @@ Gradients vjp_lu(const VjpContext& c) {
   const Tensor left = triangular(packed, middle, true, true, true);
   const Tensor permuted = triangular_right(left, packed, false, true, false,
                                            "the gradient of det, slogdet or lu_factor");
-  // Back to the rows of x: a row of the result is the permuted one that came from it.
+  // Back to the row order of x: a row of the result is the permuted row that came from it.
   const Tensor inverse = argsort(c.out(1), -1);
   const Tensor index = broadcast_to(expand_dims(inverse, -1), permuted.shape());
   return {take_along_axis(permuted, index, -2)};
@@ -165,7 +165,7 @@ Types infer_qr(TypeSpan inputs, const Attributes& attributes) {
   return {{dtype, leading.concat({m, k})}, {dtype, leading.concat({k, n})}};
 }
 
-// Of x with as many rows as columns or more: (dQ + Q copyltu(R dR^T - dQ^T Q)) R^-T.
+// For x with at least as many rows as columns: (dQ + Q copyltu(R dR^T - dQ^T Q)) R^-T.
 Tensor tall_qr_gradient(const Tensor& q, const Tensor& r, const Tensor& dq, const Tensor& dr) {
   const Tensor m = matmul(r, dr, {.transpose_x2 = true}) - matmul(dq, q, {.transpose_x1 = true});
   const Tensor mirrored = tril(m) + transposed_matrices(tril(m, -1));
@@ -213,7 +213,7 @@ Types infer_svd(TypeSpan inputs, const Attributes& attributes) {
                                   n})}};
 }
 
-// What lies outside of the columns of `basis`: x - basis basis^T x.
+// The part of x outside of the span of the columns of `basis`: x - basis basis^T x.
 Tensor outside(const Tensor& basis, const Tensor& x) {
   return x - matmul(basis, matmul(basis, x, {.transpose_x1 = true}));
 }

@@ -43,8 +43,8 @@ void require_same_count(size_t expected, size_t got, std::string_view who) {
   check<InvalidArgument>(expected == got, "{}: expected {} operands, got {}.", who, expected, got);
 }
 
-// The types of a loop's outputs: those of the carries, which the body must keep, `between`, and
-// those of the stacks.
+// The types of a loop's outputs: those of the carries, which the body must keep, then `between`,
+// then those of the stacks.
 Types loop_outputs(const Graph& body, TypeSpan carries, const Types& between, int64_t length,
                    std::string_view who) {
   check<InvalidArgument>(body.outputs.size() >= carries.size(),
@@ -119,8 +119,8 @@ bool is_bounded(const Attributes& loop) {
   return !loop.find("maximum") || loop.get_int("maximum") >= 0;
 }
 
-// A body that returns as ys, after its own, what its gradient needs: the carries' values at the
-// beginning of the iteration, and all that is cheaper to save than to recompute.
+// A body that returns everything its gradient needs as additional ys: the values of the carries at
+// the beginning of the iteration, and all values that are cheaper to save than to recompute.
 Graph saving_body(Graph body, size_t carries) {
   for (Node& node : body.nodes) {
     if (!is_loop(node) || node.attributes.get_bool("saves") || !is_bounded(node.attributes)) {
@@ -157,7 +157,7 @@ bool has_own_life(const Node& node) {
   return traits.collective || traits.has_effect || traits.checks_values;
 }
 
-// Moves loop-invariant values out of a body: they are computed here and captured.
+// Moves loop-invariant values out of a body: they are computed outside and captured.
 class Hoist {
  public:
   Hoist(Graph& body, std::vector<Tensor>& captures, size_t first_capture)
@@ -182,9 +182,9 @@ class Hoist {
   }
 
  private:
-  // Of values: Constant ones are computed from constants only, Captured ones are inputs; Spread
-  // ones are broadcast from invariant ones, which costs a kernel less than reading them from
-  // memory.
+  // The kinds of values: Constant ones are computed from constants only, Captured ones are inputs,
+  // and Spread ones are broadcast from invariant ones, which costs a kernel less than reading them
+  // from memory.
   enum class Kind { Changing, Constant, Captured, Hoisted, Spread };
   Kind& kind(ValueId id) { return kinds_[static_cast<size_t>(id)]; }
 
@@ -199,7 +199,7 @@ class Hoist {
     for (ValueId id : node.outputs) kind(id) = result;
   }
 
-  // A node that stays in the body reads this value.
+  // Called for a value that is read by a node that stays in the body.
   void read(ValueId id, const std::vector<Node>& nodes) {
     if (kind(id) != Kind::Hoisted) return;
     captures_.push_back(outside(id, nodes));
@@ -229,7 +229,7 @@ class Hoist {
   std::vector<Kind> kinds_;
 };
 
-// Drops those operands from index `first` on that the body doesn't read.
+// Removes those operands from index `first` on that the body doesn't read.
 void drop_unread(Graph& body, std::vector<Tensor>& operands, size_t first, size_t& xs) {
   const std::vector<int32_t> uses = body.use_counts();
   std::vector<ValueId> inputs;
@@ -257,12 +257,12 @@ std::vector<TensorType> turn_types(const ScanPlan& plan) {
 // A traced body whose keys and variables were turned into ordinary carries and captures.
 struct LoopBodyParts {
   Graph graph;
-  std::vector<Tensor> carries;  // after the plan's own
+  std::vector<Tensor> carries;  // following the plan's own carries
   std::vector<Tensor> captures;
   struct Assigned {
     Variable variable;
     VariablePart part;
-    std::optional<size_t> carry;  // among these; none where every turn gives it what it had
+    std::optional<size_t> carry;  // index in `carries`; nullopt if never changed
     bool differs;
   };
   std::vector<Assigned> assigned;
@@ -292,7 +292,7 @@ LoopBodyParts parts_of(TracedGraph traced, size_t own_carries, size_t xs) {
     (changes ? parts.carries : parts.captures).push_back(read_part(variable, part));
     if (changes) outputs.push_back(out);
     if (!changes && !differs) continue;
-    // There may be no turn.
+    // There may be no iteration.
     parts.assigned.push_back({variable, part, {}, differs.value_or(false) || may_differ(variable)});
     if (changes) parts.assigned.back().carry = parts.carries.size() - 1;
   }
@@ -310,7 +310,7 @@ LoopBodyParts parts_of(TracedGraph traced, size_t own_carries, size_t xs) {
 
 namespace internal {
 
-// Ops count in the key's first word, iterations in its second.
+// Ops are counted in the key's first word, iterations in its second.
 ValueId next_turns_key(Graph& graph, ValueId key) {
   const ValueId one =
       graph.add_node(op<"constant">(), {}, {{"value", Tensor::from<uint32_t>({0, 1})}}).front();
@@ -374,7 +374,7 @@ ScanResult traced_scan(const ScanFunction& f, const ScanPlan& plan) {
     for (const Tensor& y : turn.ys) outputs.push_back(y.strong());
     return outputs;
   };
-  // Without an enclosing trace, tensors with values are all there is to capture.
+  // Without an enclosing trace, only tensors with values can be captured.
   TracedGraph traced =
       cornu::trace(turn_types(plan), body,
                    {.name = std::string(plan.who), .capture_values = current_tracer() == nullptr});
@@ -399,7 +399,7 @@ ScanResult traced_scan(const ScanFunction& f, const ScanPlan& plan) {
                   {"xs", static_cast<int64_t>(xs)}});
   const size_t own = plan.init.size();
   for (const auto& [variable, part, carry, differs] : parts.assigned) {
-    // What is made of replicas' values at a step's end counts those who keep theirs, too.
+    // When replicas' values are combined at the end of a step, those that are unchanged count, too.
     assign_part(variable, part, carry ? outputs[own + *carry] : read_part(variable, part), differs);
   }
   const auto stacked = outputs.begin() + static_cast<int64_t>(carries);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops as nodes of a graph. Internal to framework/ops and autodiff.
 //
-// "scan" runs its body `length` times. Its inputs are the carries' initial values, xs (the body
-// takes slices along axis 0), invariant operands of the body and, where it is "counted", the actual
-// number of iterations (int64, at most `length`). Its outputs are the final carries and all ys,
-// stacked; slices of iterations that didn't run are zeros.
+// "scan" runs its body `length` times. Its inputs are the initial values of the carries, xs (the
+// body receives slices along axis 0), invariant operands of the body and, if it is "counted", the
+// actual number of iterations (int64, at most `length`). Its outputs are the final carries and all
+// ys, stacked; slices of iterations that didn't run are zeros.
 //
 // "while" runs its body as long as its condition holds, at most `maximum` times (-1: unbounded).
 // Its inputs are the variables and the invariant operands of condition and body. Its outputs are
-// the variables, the number of iterations (int64) and, where it is bounded, all ys.
+// the variables, the number of iterations (int64) and, if it is bounded, all ys.
 //
-// Bodies take carries, slices and captures, and return the next carries, then the ys. A loop that
-// "saves" returns all that its gradient needs of each iteration as further ys.
+// Bodies take carries, slices and captures, and return the next carries, followed by the ys. A loop
+// that "saves" returns everything its gradient needs of each iteration as additional ys.
 #pragma once
 
 #include <cstdint>
@@ -36,31 +36,31 @@ struct ScanPlan {
   std::vector<Tensor> xs;
   int64_t length = 0;
   bool reverse = false;
-  Tensor count = {};                // an int64 scalar where there may be fewer iterations
+  Tensor count = {};                // an int64 scalar if there may be fewer iterations
   std::string_view who = "scan";    // for messages
   std::string_view what = "carry";  // likewise
 };
 
 // Traces f once and applies "scan". Random ops in f draw new numbers in each iteration, and
-// variables that it assigns are carried. InvalidArgument when a carry changes its type.
+// variables that it assigns are carried. Throws InvalidArgument when a carry changes its type.
 ScanResult traced_scan(const ScanFunction& f, const ScanPlan& plan);
 
-// InvalidArgument, naming carry and types, unless all carries kept their types.
+// Throws InvalidArgument, naming carry and types, unless all carries kept their types.
 void require_kept_types(const std::vector<Tensor>& before, const std::vector<Tensor>& after,
                         std::string_view who, std::string_view what);
 
-// Applies "scan" or "while" (by `op`); it saves where it is bounded and a tape follows its inputs.
+// Applies "scan" or "while" (by `op`); saves if the loop is bounded and a tape follows its inputs.
 std::vector<Tensor> apply_loop(const OpDef& op, const std::vector<Tensor>& inputs,
                                const Attributes& attributes);
 
-// The attributes of the same loop as one that saves, also the loops in its body.
+// The attributes of the same loop as one that saves, including the loops in its body.
 Attributes saving(const Attributes& loop);
 
 // Adds the key of a loop's next iteration to its body.
 ValueId next_turns_key(Graph& body, ValueId key);
 
-// By node: whether it is cheaper to recompute from its operands than to save: constants, what is
-// computed from constants only, and ops that only rearrange.
+// By node: whether it is cheaper to recompute it from its operands than to save it: constants,
+// values computed from constants only, and ops that only rearrange.
 std::vector<bool> recomputed_nodes(const Graph& body);
 
 }  // namespace cornu::ops::internal

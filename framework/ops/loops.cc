@@ -20,7 +20,7 @@ Tensor slice_of(const Tensor& x, int64_t index) {
   return squeeze(slice_axis(x, 0, index, index + 1), 0);
 }
 
-// The slices along axis 0 that all have.
+// The number of slices along axis 0, which must be the same for all.
 int64_t length_of(const std::vector<Tensor>& xs, std::string_view who) {
   check<InvalidArgument>(!xs.empty(), "{}: expected tensors, got none.", who);
   for (size_t i = 0; i < xs.size(); ++i) {
@@ -42,7 +42,7 @@ std::vector<Tensor> strong(const std::vector<Tensor>& tensors) {
   return result;
 }
 
-// One iteration after the other, here.
+// Runs one iteration after the other, without a graph.
 ScanResult turn_by_turn(const ScanPlan& plan, const ScanFunction& f) {
   std::vector<Tensor> carries = plan.init;
   std::vector<std::vector<Tensor>> stacks;  // by y
@@ -70,7 +70,7 @@ ScanResult turn_by_turn(const ScanPlan& plan, const ScanFunction& f) {
   return {std::move(carries), std::move(ys)};
 }
 
-// A loop whose iterations are groups of `together` iterations; those that are left over follow one
+// A loop whose iterations are groups of `together` iterations, followed by the remaining ones one
 // by one.
 ScanResult by_groups(const ScanPlan& plan, const ScanFunction& f, int64_t together) {
   const int64_t groups = plan.length / together;
@@ -105,8 +105,8 @@ ScanResult by_groups(const ScanPlan& plan, const ScanFunction& f, int64_t togeth
   return others;
 }
 
-// On values the iterations are run; under a trace they are one node, unless `together` covers them
-// all. Without iterations f is traced all the same, which tells the types of its results.
+// On values, the iterations are run; under a trace they are one node, unless `together` covers all
+// of them. Without any iterations, f is still traced to find the types of its results.
 ScanResult loop(const ScanPlan& plan, const ScanFunction& f, int64_t together = 1) {
   if (plan.length == 0) return traced_scan(f, plan);
   if (!current_tracer() || together >= plan.length) return turn_by_turn(plan, f);

@@ -28,7 +28,7 @@ Tensor numeric(const Tensor& x) {
   return call<kName>({x.dtype() == DType::Bool ? cast(x, DType::Int32) : x});
 }
 
-// Of two operands in their common dtype.
+// An op on two operands in their common dtype.
 template <OpName kName>
 Tensor comparison(const Tensor& x1, const Tensor& x2) {
   const auto [a, b] = unify(x1, x2, kName.text);
@@ -129,7 +129,7 @@ Tensor squared_difference(const Tensor& x1, const Tensor& x2) { return square(su
 
 Tensor logaddexp(const Tensor& x1, const Tensor& x2) {
   const auto [a, b] = unified_reals(x1, x2, "logaddexp");
-  // The larger one is a constant to the gradient, which is then exact to any order; where it is
+  // The larger one is a constant for the gradient, which is then exact to any order; if it is
   // infinite, so is the result.
   const Tensor larger = call<"stop_gradient">({maximum(a, b)});
   const Tensor shift = where(isfinite(larger), larger, 0);

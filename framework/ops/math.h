@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise operations. Binary ones broadcast by NumPy's rules and promote dtypes; functions that
-// are real-valued by nature (exp, sqrt, divide, …) turn integers into float32 first.
+// Elementwise operations. Binary ones broadcast by NumPy's rules and promote dtypes; inherently
+// real-valued functions (exp, sqrt, divide, …) convert integers to float32 first. They throw
 // InvalidArgument when shapes don't broadcast or a dtype isn't supported.
 #pragma once
 
@@ -11,7 +11,8 @@ namespace ops {
 
 // ---- dtype ----
 
-// float -> integer truncates; anything -> bool is != 0. The same handle when nothing changes.
+// Casting float to integer truncates; anything to bool is != 0. Returns the same handle if nothing
+// changes.
 Tensor cast(const Tensor& x, DTypeLike dtype);
 
 // ---- one operand ----
@@ -19,7 +20,7 @@ Tensor cast(const Tensor& x, DTypeLike dtype);
 Tensor negative(const Tensor& x);
 Tensor abs(const Tensor& x);
 Tensor absolute(const Tensor& x);
-Tensor sign(const Tensor& x);  // -1, 0 or 1; NaN of NaN
+Tensor sign(const Tensor& x);  // -1, 0 or 1; NaN for NaN
 Tensor square(const Tensor& x);
 Tensor reciprocal(const Tensor& x);
 Tensor exp(const Tensor& x);
@@ -61,17 +62,17 @@ Tensor true_divide(const Tensor& x1, const Tensor& x2);
 // x1 / x2, 0 where x2 is 0.
 Tensor divide_no_nan(const Tensor& x1, const Tensor& x2);
 Tensor floor_divide(const Tensor& x1, const Tensor& x2);  // integers: 0 where x2 is 0
-Tensor mod(const Tensor& x1, const Tensor& x2);  // has the sign of x2; integers: 0 likewise
+Tensor mod(const Tensor& x1, const Tensor& x2);  // has the sign of x2; integers: likewise 0
 Tensor power(const Tensor& x1, const Tensor& x2);
 Tensor arctan2(const Tensor& x1, const Tensor& x2);
-Tensor maximum(const Tensor& x1, const Tensor& x2);  // NaN where either is
+Tensor maximum(const Tensor& x1, const Tensor& x2);  // NaN if either is NaN
 Tensor minimum(const Tensor& x1, const Tensor& x2);
 Tensor squared_difference(const Tensor& x1, const Tensor& x2);
 // log(exp(x1) + exp(x2)), without overflow.
 Tensor logaddexp(const Tensor& x1, const Tensor& x2);
 
-// Comparisons and logical operations give bool; logical operands are cast to bool (!= 0) first.
-// Of strings, too (outside of traces).
+// Comparisons and logical operations return bool; logical operands are first cast to bool (!= 0).
+// Strings can be compared, too (outside of traces).
 Tensor equal(const Tensor& x1, const Tensor& x2);
 Tensor not_equal(const Tensor& x1, const Tensor& x2);
 Tensor less(const Tensor& x1, const Tensor& x2);
@@ -91,9 +92,10 @@ Tensor clip(const Tensor& x, const Tensor& x_min, const Tensor& x_max);
 
 }  // namespace ops
 
-// Operators on tensors, variables and C++ scalars, as NumPy has them: comparisons, == and != too,
-// give bool tensors (`a == b` of two handles tells nothing of identity: see Tensor::id).
-// & | ^ ~ are logical of bools, bitwise of integers; InvalidArgument of floats. ^ is no power.
+// Operators on tensors, variables and C++ scalars, as in NumPy: comparisons, including == and !=,
+// return bool tensors (`a == b` doesn't compare the identity of handles: see Tensor::id).
+// & | ^ ~ are logical for bools and bitwise for integers; they throw InvalidArgument for floats.
+// `^` isn't the power operator.
 inline Tensor operator+(const Tensor& x) { return x; }
 inline Tensor operator-(const Tensor& x) { return ops::negative(x); }
 inline Tensor operator!(const Tensor& x) { return ops::logical_not(x); }

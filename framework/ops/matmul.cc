@@ -16,7 +16,7 @@ using namespace internal;
 
 namespace {
 
-// The product in the operands' own dtype: what Keras gives of all products but matmul and einsum.
+// The product in the operands' own dtype, as Keras returns for all products but matmul and einsum.
 Tensor narrow_product(const Tensor& a, const Tensor& b) {
   return cast(matmul(a, b), promote(a.dtype(), b.dtype()));
 }
@@ -44,7 +44,7 @@ Types infer_matmul(TypeSpan inputs, const Attributes& attributes) {
   return {{dtype, batch.concat({m, n})}};
 }
 
-// The gradient of a matrix that every batch entry of `a` is multiplied by, as one product.
+// The gradient of a matrix by which every batch entry of `a` is multiplied, as a single product.
 Tensor shared_matrix_gradient(const Tensor& a, const Tensor& dy, bool transposed) {
   const int64_t count = a.shape().slice(0, a.rank() - 1).num_elements();
   const Tensor rows = reshape(a, {count, a.shape().back()});
@@ -83,7 +83,7 @@ void register_matmul(OpRegistry& registry) {
 
 Tensor matmul(const Tensor& left, const Tensor& right, const MatmulOptions& options) {
   const DType dtype = promote(left.dtype(), right.dtype());
-  if (dtype == DType::Bool) {  // is there a pair of trues?
+  if (dtype == DType::Bool) {  // whether there is a pair of trues
     return cast(matmul(cast(left, DType::Int32), right, options), DType::Bool);
   }
   Tensor a = cast(left, dtype);
@@ -99,7 +99,7 @@ Tensor matmul(const Tensor& left, const Tensor& right, const MatmulOptions& opti
                                            {"transpose_b", options.transpose_x2 && !column}});
   if (row) product = squeeze(product, product.rank() - 2);
   if (column) product = squeeze(product, product.rank() - 1);
-  // Of two int8 it is int32; of an int8 and a bool it stays int8, as in Keras.
+  // For two int8 operands it is int32; for an int8 and a bool it stays int8, as in Keras.
   return left.dtype() == right.dtype() ? product : cast(product, dtype);
 }
 
@@ -143,7 +143,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int64_t>& a
         "tensordot", std::vector<Tensor>{a, b}, {"numpy", "Tensordot", config},
         [=](const std::vector<Tensor>& in) { return tensordot(in[0], in[1], axes1, axes2); });
   }
-  // The free axes, then the summed ones in the order given.
+  // The free axes, then the summed ones in the given order.
   auto arrange = [](const Tensor& x, const std::vector<int64_t>& summed, bool summed_first) {
     std::vector<int64_t> pairs;
     for (int64_t axis : summed) pairs.push_back(x.shape().normalize_axis(axis, "tensordot"));

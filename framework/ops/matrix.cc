@@ -57,7 +57,7 @@ Tensor diag(const Tensor& x, int64_t k) {
   const int64_t above = std::max<int64_t>(-Checked(k, "diag"), 0);
   const int64_t below = std::max<int64_t>(k, 0);
   const int64_t size = Checked(x.dim(0), "diag") + above + below;
-  // Element i stands at (i, i + k), or (i - k, i).
+  // Element i is at (i, i + k), or (i - k, i).
   const Tensor rows = pad(expand_dims(x.strong(), 1), {{above, below}, {0, 0}});
   const Tensor place = expand_dims(arange(size, DType::Int64), 1) + k;
   return where(equal(place, arange(size, DType::Int64)), rows, zeros({}, x.dtype()));
@@ -92,7 +92,7 @@ Tensor diagonal(const Tensor& x, const DiagonalOptions& options) {
   const int64_t first_row = std::max<int64_t>(-Checked(options.offset, "diagonal"), 0);
   const int64_t first_column = std::max<int64_t>(options.offset, 0);
   const int64_t count = std::max<int64_t>(std::min(rows - first_row, columns - first_column), 0);
-  // In a flattened matrix they are columns + 1 apart.
+  // In a flattened matrix, diagonal elements are columns + 1 apart.
   const int64_t first = count == 0 ? 0 : Checked(first_row, "diagonal") * columns + first_column;
   const Tensor flat = reshape(matrices, leading.concat({Checked(rows, "diagonal") * columns}));
   std::vector<int64_t> starts(static_cast<size_t>(leading.rank()), 0);
@@ -124,7 +124,7 @@ Tensor cross(const Tensor& x1, const Tensor& x2, const CrossOptions& options) {
                          options.axis.value_or(options.axisa), x1.shape(), x2.shape());
   const Tensor third = component(a, 0) * component(b, 1) - component(a, 1) * component(b, 0);
   if (m == 2 && n == 2) return third;
-  // a2 b3 - a3 b2 where a third component may be missing, which is then 0.
+  // a2 b3 - a3 b2, where a missing third component is 0.
   auto difference = [&](int64_t i, int64_t j) {
     auto product = [&](int64_t p, int64_t q) {
       return p < m && q < n ? component(a, p) * component(b, q) : zeros_like(third);

@@ -9,35 +9,36 @@
 
 namespace cornu::ops {
 
-// Of a vector, the square matrix with it on diagonal k (above the main one for k > 0); of a matrix,
-// its diagonal k.
+// For a vector, the square matrix with it on diagonal k (above the main one for k > 0); for a
+// matrix, its diagonal k.
 Tensor diag(const Tensor& x, int64_t k = 0);
-// The same matrix of the flattened x.
+// The matrix with the flattened x on diagonal k.
 Tensor diagflat(const Tensor& x, int64_t k = 0);
 
 struct DiagonalOptions {
-  int64_t offset = 0;  // which diagonal: > 0 is above the main one
+  int64_t offset = 0;  // which diagonal; > 0 is above the main one
   int64_t axis1 = 0;   // rows
   int64_t axis2 = 1;   // columns
 };
 
 // The diagonals of matrices, as the last axis of the result.
 Tensor diagonal(const Tensor& x, const DiagonalOptions& options = {});
-// Their sums.
+// The sums of the diagonals.
 Tensor trace(const Tensor& x, const DiagonalOptions& options = {});
 
-// The last two axes with zeros above (below) diagonal k.
+// The last two axes, with zeros above (below) diagonal k.
 Tensor tril(const Tensor& x, int64_t k = 0);
 Tensor triu(const Tensor& x, int64_t k = 0);
 
 struct CrossOptions {
-  int64_t axisa = -1;  // of the vectors of x1, of x2, and of the result
+  int64_t axisa = -1;  // axis of the vectors of x1, of x2, and of the result
   int64_t axisb = -1;
   int64_t axisc = -1;
-  std::optional<int64_t> axis = {};  // of all three
+  std::optional<int64_t> axis = {};  // for all three
 };
 
-// Cross products of vectors of 3 (or 2: the third is 0; of two such the third component alone).
+// Cross products of vectors with 3 elements (or 2, whose third is 0; for two such vectors, only the
+// third component is returned).
 Tensor cross(const Tensor& x1, const Tensor& x2, const CrossOptions& options = {});
 
 // Sums of products over the last axes; a scalar multiplies.

@@ -69,7 +69,7 @@ Types infer_sparse_cross_entropy(TypeSpan inputs, const Attributes&) {
   return {{inputs[0].dtype, inputs[1].shape}, inputs[0]};
 }
 
-// What the gradient of the second output, the probabilities, adds.
+// Adds the contribution of the gradient of the second output, the probabilities.
 Tensor add_probability_gradient(const VjpContext& c, const Tensor& from_loss) {
   const Tensor& dp = c.gradient(1);
   if (!dp.defined()) return from_loss;
@@ -110,11 +110,11 @@ Gradients sparse_cross_entropy_vjp(const VjpContext& c) {
   return {add_probability_gradient(c, logits), Tensor()};
 }
 
-// log(1 + exp(-|x|)), written so that each side of 0 is smooth by itself: the gradient is exact at
-// 0 too, to any order, where that of an abs would be wrong.
+// log(1 + exp(-|x|)), written such that it is smooth on each side of 0: the gradient is exact even
+// at 0, to any order, where that of an abs would be wrong.
 Tensor log1p_exp_minus_abs(const Tensor& x) { return log1p(exp(where(x > 0, -x, x))); }
 
-// Raises unless the shapes are equal (as far as they are known).
+// Throws unless the shapes are equal (as far as they are known).
 void require_same_shape(const Tensor& target, const Tensor& output, std::string_view who,
                         std::string_view advice) {
   bool same = target.rank() == output.rank();
@@ -129,8 +129,8 @@ void require_same_shape(const Tensor& target, const Tensor& output, std::string_
 
 Tensor clip_probability(const Tensor& p) { return clip(p, kEpsilon, 1 - kEpsilon); }
 
-// Predictions, or what they are the softmax or sigmoid of, which Keras on TensorFlow takes even
-// where it was said that they are logits themselves.
+// The predictions, or the logits that they are the softmax or sigmoid of. As in Keras on
+// TensorFlow, the latter are used even if the predictions are declared to be logits themselves.
 std::pair<Tensor, bool> logits_or(const Tensor& output, bool from_logits, const char* activation) {
   const Tensor logits = output.logits(activation);
   if (!logits.defined()) return {to_floating(output), from_logits};
@@ -143,7 +143,7 @@ std::pair<Tensor, bool> logits_or(const Tensor& output, bool from_logits, const 
   return {logits, true};
 }
 
-// The same of a softmax, which is along the last axis.
+// Overload for a softmax, which is along the last axis.
 std::pair<Tensor, bool> logits_along(int64_t axis, const Tensor& output, bool from_logits) {
   if (axis != output.rank() - 1) return {to_floating(output), from_logits};
   return logits_or(output, from_logits, "softmax");
@@ -174,7 +174,7 @@ void register_nn(OpRegistry& registry) {
 
 Tensor softmax(const Tensor& x, const Axes& axis) {
   const Tensor value = to_floating(x);
-  if (axis.count() != 1) {  // a logarithm of 16 bits would be too inexact
+  if (axis.count() != 1) {  // a 16-bit logarithm would be too inexact
     const Tensor wide = cast(value, promote(value.dtype(), DType::Float32));
     return cast(exp(log_softmax(wide, axis)), value.dtype());
   }
@@ -199,14 +199,14 @@ Tensor exponential(const Tensor& x) { return exp(x); }
 
 namespace {
 
-// An activation that Keras has as one op: in functional models, too.
+// An activation that Keras has as a single op, which functional models keep.
 template <OpName kName, class Body>
 Tensor activation(const char* class_name, const Tensor& x, const Body& body) {
   const auto f = [body](const Tensor& v) { return at_once<kName>(v, body); };
   return is_model_placeholder(x) ? whole_of(kName.text, x, {"nn", class_name, Json::object()}, f)
                                  : f(x);
 }
-// One with a number, by Keras's name for it.
+// An activation with a parameter, given by Keras's name.
 template <OpName kName, class Body>
 Tensor activation(const char* class_name, const Tensor& x, const char* key, double number,
                   const Body& body) {
@@ -221,7 +221,7 @@ Tensor activation(const char* class_name, const Tensor& x, const char* key, doub
 
 }  // namespace
 
-// Beyond both bounds, and at them, the gradient is 0.
+// At and beyond both bounds, the gradient is 0.
 Tensor relu6(const Tensor& x) {
   return activation<"relu6">(
       "Relu6", x, [](const Tensor& v) { return where(v >= 6, constant_like(v, 6), relu(v)); });
@@ -354,7 +354,7 @@ Tensor sparse_categorical_crossentropy(const Tensor& target, const Tensor& outpu
   const auto [x, from_logits] = logits_along(axis, output, options.from_logits);
   const bool kept = target.rank() == x.rank() && target.shape()[axis] == 1;
   const Tensor labels = kept ? squeeze(target, axis) : target;
-  // Probabilities become logits, as Keras does on TensorFlow.
+  // Probabilities are converted to logits, as Keras does on TensorFlow.
   const Tensor logits = from_logits ? x : log(clip_probability(x));
   return sparse_softmax_cross_entropy(moveaxis(logits, axis, -1), labels, options.ignore_class)
       .first;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations and cross-entropies (keras.ops.nn). Integers turn into float32.
+// Activations and cross-entropies (keras.ops.nn). Integers become float32.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,17 @@ Tensor leaky_relu(const Tensor& x, double negative_slope = 0.2);  // negative_sl
 Tensor elu(const Tensor& x, double alpha = 1.0);                  // alpha * expm1(x) below 0
 Tensor selu(const Tensor& x);                                     // Klambauer et al. 2017
 Tensor celu(const Tensor& x, double alpha = 1.0);                 // Barron 2017
-Tensor gelu(const Tensor& x, bool approximate = true);            // approximate: by tanh
+Tensor gelu(const Tensor& x, bool approximate = true);            // approximate: with tanh
 Tensor silu(const Tensor& x);                                     // x * sigmoid(x)
-Tensor swish(const Tensor& x);                                    // another name of silu
+Tensor swish(const Tensor& x);                                    // alias of silu
 Tensor sigmoid(const Tensor& x);
 Tensor log_sigmoid(const Tensor& x);
 Tensor hard_sigmoid(const Tensor& x);                         // relu6(x + 3) / 6
 Tensor hard_silu(const Tensor& x);                            // x * hard_sigmoid(x)
-Tensor hard_swish(const Tensor& x);                           // another name of hard_silu
+Tensor hard_swish(const Tensor& x);                           // alias of hard_silu
 Tensor hard_tanh(const Tensor& x);                            // clip(x, -1, 1)
 Tensor hard_shrink(const Tensor& x, double threshold = 0.5);  // 0 where |x| <= threshold
-Tensor soft_shrink(const Tensor& x, double threshold = 0.5);  // threshold nearer to 0
+Tensor soft_shrink(const Tensor& x, double threshold = 0.5);  // x moved towards 0 by threshold
 Tensor tanh_shrink(const Tensor& x);                          // x - tanh(x)
 Tensor softplus(const Tensor& x);                             // log(1 + exp(x))
 Tensor softsign(const Tensor& x);                             // x / (1 + |x|)
@@ -44,18 +44,18 @@ Tensor threshold(const Tensor& x, double threshold, double default_value);  // x
 Tensor softmax(const Tensor& x, const Axes& axis = -1);
 Tensor log_softmax(const Tensor& x, const Axes& axis = -1);
 // Over one axis.
-// The projection onto the simplex (Martins and Astudillo 2016). Keras up to 3.15 gives another
-// result where several elements are positive.
+// The projection onto the simplex (Martins and Astudillo 2016). Keras up to 3.15 returns another
+// result when several elements are positive.
 Tensor sparsemax(const Tensor& x, int64_t axis = -1);
 Tensor glu(const Tensor& x, int64_t axis = -1);  // first half * sigmoid(second half)
 
 // ---- cross-entropies ----
 //
-// Of what softmax (along the last axis) or sigmoid gave, its own input is taken instead of clipped
-// logarithms, whatever from_logits says, as Keras does on TensorFlow. Another op between, a cast
-// too, and they are probabilities like others.
+// For an output of softmax (along the last axis) or sigmoid, the input of that activation is used
+// instead of clipped logarithms, regardless of from_logits, as Keras does on TensorFlow. With any
+// other op in between, even a cast, they are treated like any probabilities.
 
-// Elementwise, of target in [0, 1] with output a probability, or any number with from_logits.
+// Elementwise: target in [0, 1], and output a probability, or any number with from_logits.
 // Probabilities are clipped to [1e-7, 1 - 1e-7].
 Tensor binary_crossentropy(const Tensor& target, const Tensor& output, bool from_logits = false);
 
@@ -65,7 +65,7 @@ struct CategoricalCrossentropyOptions {
 };
 
 // -sum(target * log(output)) over the classes. Probabilities are divided by their sum and clipped
-// to [1e-7, 1 - 1e-7]. InvalidArgument when the shapes differ.
+// to [1e-7, 1 - 1e-7]. Throws InvalidArgument when the shapes differ.
 Tensor categorical_crossentropy(const Tensor& target, const Tensor& output,
                                 const CategoricalCrossentropyOptions& options = {});
 
@@ -75,13 +75,13 @@ struct SparseCategoricalCrossentropyOptions {
   int64_t axis = -1;
 };
 
-// The same for targets that are class numbers: target has output's shape without `axis` (or with
-// size 1 there). A class outside of [0, classes) is InvalidArgument when the op runs.
+// Overload for targets that are class numbers: target has output's shape without `axis` (or with
+// size 1 there). A class outside of [0, classes) throws InvalidArgument when the op runs.
 Tensor sparse_categorical_crossentropy(const Tensor& target, const Tensor& output,
                                        const SparseCategoricalCrossentropyOptions& options = {});
 
-// The fused ops behind from_logits, over the last axis: the loss (...) and softmax(logits) (...,
-// C).
+// The fused ops behind from_logits, over the last axis: returns the loss (...) and softmax(logits)
+// (..., C).
 std::pair<Tensor, Tensor> softmax_cross_entropy(const Tensor& logits, const Tensor& targets);
 std::pair<Tensor, Tensor> sparse_softmax_cross_entropy(const Tensor& logits, const Tensor& labels,
                                                        std::optional<int64_t> ignore_class = {});

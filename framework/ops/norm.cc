@@ -16,13 +16,13 @@ using namespace internal;
 
 namespace {
 
-// Runs `f` on x in float32 where x is a 16-bit float, and converts its result back.
+// Runs `f` on x in float32 if x is a 16-bit float, and converts its result back.
 template <class F>
 Tensor in_float32(const Tensor& x, F f) {
   return is_half(x.dtype()) ? cast(f(cast(x, DType::Float32)), x.dtype()) : f(x);
 }
 
-// A weight of the shape of `axes`, brought to where it broadcasts over x.
+// Reshapes a weight with the shape of `axes` so that it broadcasts over x.
 Tensor over_axes(const Tensor& weight, const Tensor& x, const std::vector<int64_t>& axes) {
   if (axes.size() == 1 && axes[0] == x.rank() - 1) return weight;
   Shape shape(std::vector<int64_t>(static_cast<size_t>(x.rank()), 1));
@@ -30,7 +30,7 @@ Tensor over_axes(const Tensor& weight, const Tensor& x, const std::vector<int64_
   return reshape(weight, shape);
 }
 
-// What f(x, scale, shift) gives in float32, at once; weights that aren't defined stay so.
+// Computes f(x, scale, shift) in float32 as a single composite; undefined weights stay undefined.
 template <OpName kName, class F>
 Tensor with_weights(const Tensor& x, const Tensor& scale, const Tensor& shift,
                     Attributes attributes, F f) {
@@ -52,15 +52,15 @@ Tensor with_weights(const Tensor& x, const Tensor& scale, const Tensor& shift,
 std::pair<Tensor, Tensor> moments(const Tensor& x, const Axes& axes, bool keepdims) {
   const Tensor wide = to_accumulator(x);
   const Tensor center = mean(wide, axes, true);
-  // For any constant c, var(x) = mean((x - c)^2) - (mean(x) - c)^2. With c the mean itself the last
-  // term is 0, but it gives the gradient its part that comes from the mean, to any order, without
-  // another pass over x.
+  // For any constant c, var(x) = mean((x - c)^2) - (mean(x) - c)^2. With c the mean itself, the
+  // last term is 0, but it contributes the part of the gradient that comes from the mean, to any
+  // order, without another pass over x.
   const Tensor constant = stop_gradient(center);
   const Tensor variance = mean(square(wide - constant), axes, true) - square(center - constant);
   const DType dtype = is_floating(x.dtype()) ? x.dtype() : wide.dtype();
   auto shaped = [&](const Tensor& kept) {
     const Tensor result = keepdims ? kept : squeeze(kept, axes.normalized(x.shape(), "moments"));
-    // A variance soon leaves the range of float16.
+    // A variance easily exceeds the range of float16.
     return dtype == DType::Float16 ? saturate_cast(result, dtype) : cast(result, dtype);
   };
   return {shaped(center), shaped(variance)};
@@ -78,7 +78,7 @@ Tensor batch_normalization(const Tensor& x, const Tensor& mean, const Tensor& va
   auto aligned = [&](const Tensor& vector) { return over_axes(vector, x, {at}); };
   Tensor factor = rsqrt(variance + options.epsilon);
   if (options.scale.defined()) factor = factor * options.scale;
-  // Multiplied out to x * factor + shift, where factor and shift are small vectors.
+  // Expanded to x * factor + shift, where factor and shift are small vectors.
   Tensor shift = -mean * factor;
   if (options.offset.defined()) shift = shift + options.offset;
   return in_float32(x, [&](const Tensor& v) { return v * aligned(factor) + aligned(shift); });
@@ -112,7 +112,7 @@ Tensor normalize(const Tensor& x, const NormalizeOptions& options) {
                          options.order);
   const auto axes = options.axis.normalized(x.shape(), "normalize");
   Tensor norm;
-  if (options.order == 2) {  // no root to differentiate at 0
+  if (options.order == 2) {  // avoids differentiating a root at 0
     return x * rsqrt(maximum(sum(square(x), axes, true), options.epsilon * options.epsilon));
   } else if (std::isinf(options.order)) {
     norm = max(abs(x), axes, true);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalizations: composites of other ops. float16 and bfloat16 are computed in float32.
+// Normalizations, composed of other ops. float16 and bfloat16 are computed in float32.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,18 @@ struct BatchNormalizationOptions {
 };
 
 // (x - mean) / sqrt(variance + epsilon) * scale + offset. mean, variance, scale and offset are
-// vectors of the size of `axis` (Ioffe and Szegedy 2015).
+// vectors with the size of `axis` (Ioffe and Szegedy 2015).
 Tensor batch_normalization(const Tensor& x, const Tensor& mean, const Tensor& variance,
                            int64_t axis = -1, const BatchNormalizationOptions& options = {});
 
 struct LayerNormalizationOptions {
-  Tensor gamma = {};  // of the shape of the normalized axes; None: 1
+  Tensor gamma = {};  // with the shape of the normalized axes; None: 1
   Tensor beta = {};   // None: 0
   Axes axis = -1;
   double epsilon = 1e-7;
 };
 
-// Mean 0 and variance 1 over `axis`, then * gamma + beta (Ba et al. 2016).
+// Normalizes to mean 0 and variance 1 over `axis`, then * gamma + beta (Ba et al. 2016).
 Tensor layer_normalization(const Tensor& x, const LayerNormalizationOptions& options = {});
 
 struct RmsNormalizationOptions {
@@ -45,7 +45,7 @@ Tensor rms_normalization(const Tensor& x, const RmsNormalizationOptions& options
 
 struct NormalizeOptions {
   Axes axis = -1;
-  double order = 2;  // of the norm; infinity gives the maximum
+  double order = 2;  // of the norm; infinity: the maximum
   double epsilon = 1e-7;
 };
 

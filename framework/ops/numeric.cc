@@ -18,7 +18,7 @@ using namespace internal;
 
 namespace {
 
-// Beyond it 1 is lost beside a square, in float64 too.
+// Beyond this, adding 1 to a square is lost in rounding, even in float64.
 constexpr double kLarge = 1e9;
 
 double highest(DType dtype) {
@@ -34,18 +34,18 @@ double highest(DType dtype) {
   }
 }
 
-// log(x + sqrt(x^2 + shift)) of x >= 0, where small(x) is exact for small x. In float32 at least:
-// kLarge is beyond float16.
+// log(x + sqrt(x^2 + shift)) for x >= 0, where small(x) is exact for small x. Requires at least
+// float32, since kLarge is out of range for float16.
 template <class F>
 Tensor area(const Tensor& x, F small) {
   const Tensor large = x > kLarge;
   return where(large, log(where(large, x, 1)) + std::numbers::ln2, small(where(large, 1, x)));
 }
 
-// The dtype of a real function of x.
+// The result dtype of a real function of x.
 DType floating_of(const Tensor& x) { return is_floating(x.dtype()) ? x.dtype() : DType::Float32; }
 
-// Integers, between the bounds of T that their own dtype has.
+// Clamps integers to the bounds of T that their own dtype can represent.
 template <class T>
 Tensor saturated(const Tensor& x) {
   using To = std::numeric_limits<T>;
@@ -159,13 +159,13 @@ Tensor saturate_cast(const Tensor& x, DTypeLike dtype) {
 
 Tensor hypot(const Tensor& x1, const Tensor& x2) {
   const auto [a, b] = unified_reals(x1, x2, "hypot");
-  // The scale cancels, so it may be a constant to the gradient.
+  // The scale cancels out, so it may be a constant for the gradient.
   const Tensor larger = call<"stop_gradient">({maximum(abs(a), abs(b))});
   const Tensor scale = where(logical_and(isfinite(larger), larger > 0), larger, 1);
   const Tensor sum = square(a / scale) + square(b / scale);
   const Tensor zero = equal(sum, 0);  // where a root has no gradient
   const Tensor root = where(zero, 0, scale * sqrt(where(zero, 1, sum)));
-  const Tensor infinite = logical_or(isinf(a), isinf(b));  // also beside NaN
+  const Tensor infinite = logical_or(isinf(a), isinf(b));  // even if the other one is NaN
   return where(infinite, std::numeric_limits<double>::infinity(), root);
 }
 
@@ -176,7 +176,7 @@ Tensor logaddexp2(const Tensor& x1, const Tensor& x2) {
 
 Tensor ldexp(const Tensor& x1, const Tensor& x2) {
   const Tensor real = to_accumulator(x1);
-  // In three steps, none of which leaves the range where the result is within it.
+  // In three steps, none of which leaves the range of the dtype if the result is within it.
   const double most = real.dtype() == DType::Float64 ? 3000 : 360;
   const Tensor exponent = clip(cast(x2, real.dtype()), -most, most);
   const Tensor third = trunc(exponent / 3);
@@ -186,7 +186,7 @@ Tensor ldexp(const Tensor& x1, const Tensor& x2) {
 
 Tensor fmod(const Tensor& x1, const Tensor& x2) {
   const auto [a, b] = unify(x1, x2, "fmod");
-  if (is_floating(a.dtype())) {  // of the magnitudes, which is exact
+  if (is_floating(a.dtype())) {  // on the magnitudes, which is exact
     const Tensor negative = a < 0;
     const Tensor rest = mod(where(negative, -a, a), where(b < 0, -b, b));
     return where(negative, -rest, rest);
@@ -245,7 +245,7 @@ Tensor select(const std::vector<Tensor>& condlist, const std::vector<Tensor>& ch
 Tensor isclose(const Tensor& x1, const Tensor& x2, const CloseOptions& options) {
   auto [a, b] = unify(x1, x2, "isclose");
   if (!is_floating(a.dtype())) {
-    a = cast(a, DType::Float64);  // which has the digits of an int32
+    a = cast(a, DType::Float64);  // which can represent all digits of an int32
     b = cast(b, DType::Float64);
   }
   const Tensor near = less_equal(abs(a - b), abs(b) * options.rtol + options.atol);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // All operations on tensors (keras.ops and keras.random).
 //
-// They take values, symbols of a trace and placeholders of functional models alike. Names, argument
-// order and defaults are Keras's; layout is channels-last. Up to two optional arguments are plain
-// ones (`sum(x, -1, true)`), more are a struct (`conv(x, kernel, {.strides = 2})`). A C++ scalar
-// among the operands takes the dtype of the tensor it meets; tensors of different dtypes promote.
-// All are thread-safe.
+// They accept values, symbols of a trace and placeholders of functional models alike. Names,
+// argument order and defaults are Keras's; layout is channels-last. Up to two optional arguments
+// are passed directly (`sum(x, -1, true)`), more as a struct (`conv(x, kernel, {.strides = 2})`). A
+// C++ scalar among the operands takes the dtype of the tensor it is combined with; tensors of
+// different dtypes promote. All are thread-safe.
 #pragma once
 
 #include "framework/ops/arrange.h"

@@ -28,7 +28,7 @@ Shape pooled_shape(const Shape& x, const Attributes& attributes, std::string_vie
                          "axes as the window, got {}.",
                          who, x);
   Shape out = {x[0]};
-  int64_t positions = 1;  // of a window
+  int64_t positions = 1;  // in a window
   for (size_t i = 0; i < axes; ++i) {
     const int64_t size = x[static_cast<int64_t>(i) + 1];
     const int64_t padded = Checked(padding[2 * i], who) + padding[2 * i + 1] + size;
@@ -180,12 +180,12 @@ Tensor average_pool(const Tensor& inputs, const Sizes& pool_size, const PoolOpti
 
 namespace {
 
-// The windows of one axis of adaptive pooling, laid side by side: shorter ones are filled up with
-// their last element.
+// The windows of one axis of adaptive pooling, side by side: shorter ones are filled up with their
+// last element.
 struct AdaptiveWindows {
-  int64_t width = 1;  // of the widest
+  int64_t width = 1;  // of the widest window
   std::vector<int64_t> sizes;
-  std::vector<int64_t> elements;  // `width` for each window
+  std::vector<int64_t> elements;  // `width` elements per window
 
   AdaptiveWindows(int64_t size, int64_t count) {
     std::vector<int64_t> begins;
@@ -200,14 +200,14 @@ struct AdaptiveWindows {
       }
     }
   }
-  // Whether the axis is its windows as it stands: they hold all of it, and nothing twice.
+  // Whether the windows are simply the axis itself: they contain all of it, without overlap.
   bool plain(int64_t size) const { return static_cast<int64_t>(elements.size()) == size; }
   bool even() const {
     return std::all_of(sizes.begin(), sizes.end(), [this](int64_t s) { return s == width; });
   }
 };
 
-// A vector as long as `axis` of x, brought to where it broadcasts over it.
+// A vector with the length of `axis` of x, reshaped to broadcast over it.
 template <class T>
 Tensor along(const std::vector<T>& values, const Tensor& x, int64_t axis) {
   Shape shape(std::vector<int64_t>(static_cast<size_t>(x.rank()), 1));
@@ -215,8 +215,8 @@ Tensor along(const std::vector<T>& values, const Tensor& x, int64_t axis) {
   return reshape(Tensor::from(values), shape);
 }
 
-// x, whose `axis` is windows side by side, with zeros for what fills them up and the others as
-// large as makes the mean of `width` elements that of the window.
+// x, whose `axis` consists of windows side by side, with the fillers set to zero and the other
+// elements scaled such that the mean of `width` elements is that of the window.
 Tensor weigh_windows(const Tensor& x, int64_t axis, const AdaptiveWindows& windows) {
   std::vector<double> factors;
   std::vector<uint8_t> inside;
@@ -248,7 +248,7 @@ Tensor adaptive_pool(const char* who, Tensor x, const Sizes& output_size, bool a
     check<InvalidArgument>(size > 0, "{}: expected known spatial axes with elements, got {}.", who,
                            x.shape());
     const int64_t count = counts[static_cast<size_t>(axis) - 1];
-    (Checked(count, who) + 1) * size;  // what the windows' places are made of
+    (Checked(count, who) + 1) * size;  // checks that the window positions don't overflow
     require_table(2 * Checked(count, who) + size);
     const AdaptiveWindows windows(size, count);
     window.push_back(windows.width);

@@ -12,16 +12,16 @@ struct PoolOptions {
   Padding padding = "valid";
 };
 
-// inputs (batch, spatial..., channels) -> (batch, new spatial..., channels). Padding never wins.
-// The gradient goes to the first maximum of each window.
+// inputs (batch, spatial..., channels) -> (batch, new spatial..., channels). Padding never counts
+// as the maximum. The gradient goes to the first maximum of each window.
 Tensor max_pool(const Tensor& inputs, const Sizes& pool_size, const PoolOptions& options = {});
 
 // The mean of each window; padding isn't counted in the divisor.
 Tensor average_pool(const Tensor& inputs, const Sizes& pool_size, const PoolOptions& options = {});
 
-// Pooling into as many windows as output_size says, for each axis or one for all: window i of n
-// goes from floor(i * size / n) to ceil((i + 1) * size / n), so that neighbours may overlap.
-// Spatial axes must be known. Gradients as of max_pool and average_pool.
+// Pooling into output_size windows, given per axis or as one number for all: window i of n covers
+// floor(i * size / n) to ceil((i + 1) * size / n), so neighboring windows may overlap. Spatial axes
+// must be known. Gradients are as for max_pool and average_pool.
 Tensor adaptive_max_pool(const Tensor& inputs, const Sizes& output_size);
 Tensor adaptive_average_pool(const Tensor& inputs, const Sizes& output_size);
 

@@ -23,7 +23,8 @@ using namespace internal;
 
 namespace {
 
-// A key, and in a step of several replicas the place of the first number in the key's sequence.
+// Checks a key and, in a step of several replicas, the position of the first number in the key's
+// sequence.
 void require_seed(TypeSpan inputs, std::string_view who) {
   require_inputs(inputs.first(std::min<size_t>(inputs.size(), 1)), 1, who);
   check<InvalidArgument>(
@@ -50,7 +51,7 @@ void add_random(OpRegistry& registry, const std::string& name) {
                 .traits = {.differentiable = false}});
 }
 
-// A key is drawn for other draws: the same on all replicas.
+// A key is drawn for use in other draws: it is the same on all replicas.
 bool is_key(const Shape& shape) { return shape == Shape{2}; }
 
 std::vector<Tensor> placed(const Tensor& seed, const Shape& shape) {
@@ -58,8 +59,8 @@ std::vector<Tensor> placed(const Tensor& seed, const Shape& shape) {
   return offset ? std::vector<Tensor>{seed, *offset} : std::vector<Tensor>{seed};
 }
 
-// A function of random:: that a functional model keeps whole, so that it draws anew each time. Its
-// seed is an attribute, or a key after x.
+// A function of random:: that a functional model keeps whole, so that it draws new numbers on each
+// call. Its seed is an attribute, or a key after x.
 template <class F>
 void add_whole(OpRegistry& registry, const std::string& name, F f) {
   registry.add({.name = name,
@@ -129,7 +130,7 @@ std::optional<Tensor> first_number(const Shape& shape) {
   if (shape.num_elements() == 0) return {};
   const bool by_example = shape.rank() > 0 && examples > 0 &&
                           (shape[0] == examples || (shape.rank() > 1 && shape[0] % examples == 0));
-  // Far apart: the others' may be of other sizes.
+  // Far apart, since other replicas' numbers may have other sizes.
   if (!by_example) return multiply(replica_value(ReplicaValue::Id), int64_t{1} << 40);
   return multiply(replica_value(ReplicaValue::FirstExample), shape.num_elements() / examples);
 }
@@ -226,7 +227,7 @@ Tensor normal(const Shape& shape, const NormalOptions& options) {
   return scaled(ops::random_normal(options.seed.key(), shape, options.dtype), options);
 }
 
-// By inversion: the normal quantile of a uniform number between those of -2 and 2.
+// By inversion: the normal quantile of a uniform number between the probabilities of -2 and 2.
 Tensor truncated_normal(const Shape& shape, const NormalOptions& options) {
   check<InvalidArgument>(is_floating(options.dtype),
                          "truncated_normal: expected a float dtype, got {}.", options.dtype);
@@ -252,8 +253,8 @@ T number_before(T x) {
   }
 }
 
-// The largest number of a floating-point dtype that is less than `bound`, to which sums may be
-// rounded; at least `least`.
+// The largest number of a floating-point dtype that is less than `bound`, which sums may be rounded
+// to; at least `least`.
 double largest_below(double bound, double least, DType dtype) {
   return dispatch_dtype(dtype, [&](auto zero) -> double {
     using T = decltype(zero);
@@ -301,7 +302,7 @@ Tensor shuffle(const Tensor& x, const ShuffleOptions& options) {
   return ops::take(x, permutation(x.dim(axis), {.seed = options.seed}), axis);
 }
 
-// By Gumbel's trick: the largest of logits plus Gumbel noise.
+// By the Gumbel-max trick: the index of the largest of logits plus Gumbel noise.
 Tensor categorical(const Tensor& logits, int64_t num_samples, const CategoricalOptions& options) {
   check<InvalidArgument>(logits.rank() == 2,
                          "categorical: expected logits (batch, classes), got shape {}.",
@@ -328,7 +329,7 @@ Tensor dropout(const Tensor& x, double rate, const DropoutOptions& options) {
     return call_whole<"random_dropout">(x, std::move(attributes), options.seed);
   }
   Shape shape = options.noise_shape.value_or(x.shape());
-  // Noise that all examples share is the same on all replicas.
+  // Noise that is shared by all examples is the same on all replicas.
   const bool shared = options.noise_shape && shape.rank() > 0 && shape[0] == 1;
   check<InvalidArgument>(shape.rank() <= x.rank(),
                          "dropout: expected a noise_shape of at most {} axes, got {}.", x.rank(),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers (keras.random): counter-based (Philox), so that the same seed gives the same bits
-// on any number of threads.
+// Random numbers (keras.random): counter-based (Philox), so the same seed gives the same bits on
+// any number of threads.
 //
-// A seed is a number, a key tensor (uint32[2]), a SeedGenerator, or nothing. Without one each call
-// draws anew from this thread's sequence (set_random_seed); in traced code so does each call of the
-// compiled function (each step of fit, each batch of predict, each iteration of a loop, each
-// element of a dataset's map). What is computed from no placeholder at all is a constant of a
+// A seed is a number, a key tensor (uint32[2]), a SeedGenerator, or none. Without a seed, each call
+// draws new numbers from this thread's sequence (set_random_seed); in traced code, so does each
+// call of the compiled function (each step of fit, each batch of predict, each iteration of a loop,
+// each element of a dataset's map). Values that don't depend on any placeholder are constants of a
 // functional model, as in Keras.
 #pragma once
 
@@ -21,9 +21,9 @@
 namespace cornu {
 namespace random {
 
-// keras.random.SeedGenerator: a sequence of keys that is state of its own: it resumes from call to
-// call, and can be saved and restored. Copies share it, in several threads too. As a `.seed` it
-// gives its next key:
+// keras.random.SeedGenerator: a sequence of keys with its own state, which continues from call to
+// call, and can be saved and restored. Copies share the state, also across threads. Passed as a
+// `.seed`, it supplies its next key:
 //
 //   random::SeedGenerator generator(1337);
 //   random::normal({2, 3}, {.seed = generator});
@@ -31,17 +31,17 @@ namespace random {
 // In traced code its state is a variable of the function, like a weight.
 class SeedGenerator {
  public:
-  // Without a seed, the next of this thread's sequence.
+  // Without a seed, uses the next one of this thread's sequence.
   explicit SeedGenerator(std::optional<int64_t> seed = {});
-  // A generator over a state that is kept elsewhere, made from initial_state(seed).
+  // A generator with external state, which was created from initial_state(seed).
   explicit SeedGenerator(Variable state, std::optional<int64_t> seed = {})
       : state_(std::move(state)), seed_(seed) {}
   // uint32[2]: the seed's lower word, and the number of draws so far.
   static Tensor initial_state(const std::optional<int64_t>& seed);
 
-  // The key of the next draw, uint32[2]. In a dataset's map, whose function may change no variable,
-  // it is made of that element's key, and of the seed where one was given: generators of one seed
-  // draw alike there too.
+  // The key of the next draw, uint32[2]. In a dataset's map, whose function must not change
+  // variables, it is derived from the element's key, and from the seed if one was given: generators
+  // with the same seed draw the same numbers there, too.
   Tensor next() const;
   const Variable& state() const { return state_; }
 
@@ -58,7 +58,7 @@ struct NormalOptions {
 };
 
 Tensor normal(const Shape& shape, const NormalOptions& options = {});
-// Drawn again where more than two stddev from the mean.
+// Numbers more than two stddev from the mean are redrawn.
 Tensor truncated_normal(const Shape& shape, const NormalOptions& options = {});
 
 struct UniformOptions {
@@ -75,7 +75,7 @@ struct RandintOptions {
   Seed seed = {};
 };
 
-// Integers in [minval, maxval); at most 2^32 different ones.
+// Integers in [minval, maxval), with at most 2^32 different values.
 Tensor randint(const Shape& shape, int64_t minval, int64_t maxval,
                const RandintOptions& options = {});
 
@@ -91,8 +91,8 @@ struct ShuffleOptions {
   Seed seed = {};
 };
 
-// The slices of x along an axis in random order. This, categorical and dropout may be called on
-// placeholders: the functional model then draws anew with each call.
+// The slices of x along an axis in random order. shuffle, categorical and dropout may be called on
+// placeholders: the functional model then draws new numbers on each call.
 Tensor shuffle(const Tensor& x, const ShuffleOptions& options = {});
 
 struct CategoricalOptions {
@@ -100,17 +100,18 @@ struct CategoricalOptions {
   Seed seed = {};
 };
 
-// num_samples class numbers for each row of unnormalized log-probabilities (batch, classes).
+// Draws num_samples classes for each row of unnormalized log-probabilities (batch, classes).
 Tensor categorical(const Tensor& logits, int64_t num_samples,
                    const CategoricalOptions& options = {});
 
 struct DropoutOptions {
-  // None: x's, as axes of kUnknown are; an axis of size 1 is dropped as a whole.
+  // None: x's shape. Axes of kUnknown take x's size; along an axis of size 1, elements are dropped
+  // together.
   std::optional<Shape> noise_shape = {};
   Seed seed = {};
 };
 
-// Zeros with probability `rate` (in [0, 1]), the rest scaled by 1 / (1 - rate).
+// Sets elements to zero with probability `rate` (in [0, 1]), and scales the rest by 1 / (1 - rate).
 Tensor dropout(const Tensor& x, double rate, const DropoutOptions& options = {});
 
 }  // namespace random
@@ -118,8 +119,8 @@ Tensor dropout(const Tensor& x, double rate, const DropoutOptions& options = {})
 namespace ops {
 
 namespace internal {
-// While it lives, seed generators leave their states as they are and draw from the key of the
-// function that this thread traces: for functions that may change no variable.
+// While alive, seed generators leave their states unchanged and draw from the key of the function
+// that this thread traces: for functions that must not change variables.
 class DrawsFromTrace {
  public:
   DrawsFromTrace();
@@ -134,20 +135,20 @@ class DrawsFromTrace {
 
  private:
   DrawsFromTrace* outer_;
-  std::map<const void*, uint64_t> draws_;  // so far, of each generator
+  std::map<const void*, uint64_t> draws_;  // number so far, by generator
 };
 
-// Where numbers of this shape begin in their key's sequence, in a step of several replicas: with
-// the first example of this one, so that the number of replicas doesn't change what is drawn for an
-// example; each replica's by themselves where the first axis isn't made of examples. Nothing
-// elsewhere.
+// The position at which numbers of this shape start in their key's sequence, in a step of several
+// replicas: that of this replica's first example, so that an example's numbers don't depend on the
+// number of replicas; if the first axis doesn't consist of examples, each replica draws its own
+// numbers. nullopt elsewhere.
 std::optional<Tensor> first_number(const Shape& shape);
-// The same on all replicas, float32: in [0, 1), and draws of random::gamma.
+// The same numbers on all replicas, float32: uniform in [0, 1), and draws of random::gamma.
 Tensor shared_uniform(const Tensor& seed, const Shape& shape);
 Tensor shared_gamma(const Tensor& seed, const Shape& shape, double alpha);
 }  // namespace internal
 
-// The stateless ops beneath. `seed` is a key, uint32[2].
+// The underlying stateless ops. `seed` is a key, uint32[2].
 Tensor random_bits(const Tensor& seed, const Shape& shape);  // uint32
 Tensor random_uniform(const Tensor& seed, const Shape& shape, DTypeLike dtype = DType::Float32);
 Tensor random_normal(const Tensor& seed, const Shape& shape, DTypeLike dtype = DType::Float32);

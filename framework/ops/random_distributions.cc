@@ -13,7 +13,7 @@ using namespace internal;
 
 namespace {
 
-// A key and `operands` of one floating-point type, which is the result's.
+// Type inference for a key and `operands` of one floating-point type, which is also the result's.
 InferFunction infer_draw(std::string name, size_t operands) {
   return [=](TypeSpan inputs, const Attributes& attributes) -> Types {
     const bool placed = attributes.find("placed") != nullptr;  // by an offset, the last input
@@ -80,7 +80,7 @@ Tensor random_binomial(const Tensor& seed, const Tensor& counts, const Tensor& p
 namespace cornu::random {
 namespace {
 
-// A parameter in the dtype it is computed in, of the result's shape.
+// A parameter in the dtype that it is computed in, broadcast to the result's shape.
 Tensor spread(const Tensor& parameter, const Shape& shape, DType dtype, const char* who) {
   check<InvalidArgument>(is_floating(dtype), "{}: expected a floating-point dtype, got {}.", who,
                          dtype);
@@ -103,7 +103,8 @@ Tensor binomial(const Shape& shape, const Tensor& counts, const Tensor& probabil
 
 Tensor beta(const Shape& shape, const Tensor& alpha, const Tensor& beta,
             const DistributionOptions& options) {
-  // X / (X + Y) of two gamma draws, by their logarithms: for small parameters both would be 0.
+  // X / (X + Y) for two gamma draws, computed from their logarithms: for small parameters both
+  // would underflow to 0.
   spread(alpha, shape, options.dtype, "beta");
   const Tensor parameters = ops::stack(
       {spread(alpha, shape, DType::Float64, "beta"), spread(beta, shape, DType::Float64, "beta")});

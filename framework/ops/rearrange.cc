@@ -13,7 +13,7 @@ using namespace internal;
 
 namespace {
 
-using Group = std::vector<std::string>;  // the names of the axes that one axis consists of
+using Group = std::vector<std::string>;  // the names of the axes that are merged into one axis
 using AxisSizes = std::map<std::string, int64_t>;
 
 [[noreturn]] void raise_pattern(std::string_view pattern, const std::string& what) {
@@ -24,7 +24,7 @@ using AxisSizes = std::map<std::string, int64_t>;
       pattern, what);
 }
 
-// The axes of one side.
+// The axes on one side of the pattern.
 std::vector<Group> groups_of(std::string_view side, std::string_view pattern) {
   std::vector<Group> groups;
   bool within = false;
@@ -80,7 +80,7 @@ Pattern parsed(std::string_view pattern) {
   return result;
 }
 
-// The size of an axis with these parts; unknown where one of them is.
+// The size of an axis with these parts; unknown if any of them is.
 int64_t joined_size(const Group& group, const AxisSizes& sizes) {
   Checked size(1, "rearrange");
   for (const std::string& name : group) {
@@ -161,7 +161,7 @@ Tensor rearrange(const Tensor& tensor, std::string_view pattern, const AxisSizes
                            "rearrange: expected sizes of axes in \"{}\", got {} for '{}'.", pattern,
                            size, name);
   }
-  // A reshape leaves one size open.
+  // A reshape allows a single unknown size.
   const auto unknown = std::count(tensor.shape().begin(), tensor.shape().end(), kUnknown);
   const auto f = [=](const std::vector<Tensor>& in) {
     return rearranged(in[0], read, axes_lengths);

@@ -37,7 +37,7 @@ Types infer_reshape(TypeSpan inputs, const Attributes& attributes) {
   if (open >= 0 && known > 0 && count % known == 0) {
     shape[open] = count / known;
   } else if (open >= 0 && known > 0 && is_inferring_types() && count % unknown_size() == 0) {
-    // Of an unknown number of rows, some fit.
+    // Of the possible numbers of rows, some fit.
     shape[open] = unknown_size();
     return {{inputs[0].dtype, shape}};
   }
@@ -90,7 +90,7 @@ Types infer_broadcast_to(TypeSpan inputs, const Attributes& attributes) {
   bool fits = added >= 0;
   for (int64_t axis = 0; fits && axis < from.rank(); ++axis) {
     fits = from[axis] == 1 || from[axis] == shape[added + axis] ||
-           // What isn't known yet may turn out to be that.
+           // An unknown size may turn out to fit.
            (is_inferring_types() && from[axis] == unknown_size());
   }
   check<InvalidArgument>(
@@ -180,7 +180,7 @@ Types infer_slice(TypeSpan inputs, const Attributes& attributes) {
   return {{inputs[0].dtype, result}};
 }
 
-// The gradient in its places, zeros around and between.
+// The gradient at the positions of the slice, with zeros around and between.
 Tensor vjp_slice(const Context& context) {
   const Shape& shape = context.in(0).shape();
   const Shape& sliced = context.out().shape();

@@ -13,7 +13,7 @@ using namespace internal;
 
 namespace {
 
-// Of lstm: inputs, h, c, recurrent_kernel -> h of all steps, c of all steps, gates (activated).
+// lstm: inputs, h, c, recurrent_kernel -> h of all steps, c of all steps, gates (activated).
 Types infer_lstm(TypeSpan in, const Attributes&) {
   require_inputs(in, 4, "lstm");
   for (const TensorType& type : in) {
@@ -33,8 +33,8 @@ Types infer_lstm(TypeSpan in, const Attributes&) {
   return {states, states, {DType::Float32, gates}};
 }
 
-// Of lstm_grad: gates, c of all steps, c before, recurrent_kernel, the gradients of h and c of all
-// steps -> those of inputs, h and c before.
+// lstm_grad: gates, c of all steps, c before, recurrent_kernel, the gradients of h and c of all
+// steps -> the gradients of inputs, h and c before.
 Types infer_lstm_grad(TypeSpan in, const Attributes&) {
   require_inputs(in, 6, "lstm_grad");
   const Types forward = infer_lstm(std::vector<TensorType>{in[0], in[2], in[2], in[3]}, {});
@@ -51,7 +51,8 @@ Tensor gradient_or_zeros(const VjpContext& c, size_t output) {
   return gradient.defined() ? gradient : zeros_like(c.out(output));
 }
 
-// Of the states; autodiff/recurrent_vjps.h has that of the gates, and of lstm_grad.
+// The gradient through the states; autodiff/recurrent_vjps.h has that through the gates, and that
+// of lstm_grad.
 Gradients lstm_vjp(const VjpContext& c) {
   const Attributes& attributes = c.attributes;
   const Tensor& before = c.in(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrences over time as one op.
+// Recurrences over time as a single op.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ struct LstmOptions {
 };
 
 struct LstmResult {
-  Tensor outputs;  // h of every step, (time, batch, units), at its input's place
+  Tensor outputs;  // h of every step, (time, batch, units), at the index of its input
   Tensor h;        // after the last step that ran, (batch, units)
   Tensor c;
 };
 
-// A long short-term memory (Hochreiter and Schmidhuber 1997; Keras's order of gates) over
+// A long short-term memory (Hochreiter and Schmidhuber 1997; with Keras's order of gates) over
 //   z_t = inputs_t + h recurrent_kernel;  i, f, o = sigmoid(z's parts 0, 1, 3), g = tanh(part 2)
 //   c = f c + i g;  h = o tanh(c)
-// inputs: (time, batch, 4 units), products with the kernel and bias added; h, c: (batch, units);
-// recurrent_kernel: (units, 4 units). All float32, time >= 1.
-// A gradient of its gradient is computed step by step, as a scan is. InvalidArgument for other
+// inputs: (time, batch, 4 units), already multiplied by the kernel and with the bias added; h, c:
+// (batch, units); recurrent_kernel: (units, 4 units). All float32, time >= 1.
+// Second-order gradients are computed step by step, like a scan. Throws InvalidArgument for other
 // shapes or dtypes.
 LstmResult lstm(const Tensor& inputs, const Tensor& h, const Tensor& c,
                 const Tensor& recurrent_kernel, const LstmOptions& options = {});

@@ -24,7 +24,7 @@ Tensor reduce(const Tensor& x, const std::vector<int64_t>& axes, bool keepdims) 
   return call<kName>({x}, {{"axes", axes}, {"keepdims", keepdims}});
 }
 
-// Of nothing there is no extreme, in Keras and NumPy too.
+// An empty set has no extreme, as in Keras and NumPy.
 template <OpName kName>
 Tensor extreme(const Tensor& x, const Axes& axis, bool keepdims, std::string_view who) {
   const std::vector<int64_t> axes = axis.normalized(x.shape(), who);
@@ -41,7 +41,8 @@ Tensor widened(const Tensor& x) {
   return x.dtype() == DType::UInt8 ? cast(x, DType::UInt32) : x;
 }
 
-// How many elements each result of a reduction has; of an unknown number when an axis is unknown.
+// The number of elements that each result of a reduction is computed from; symbolic if an axis is
+// unknown.
 Tensor count_of(const Tensor& x, const std::vector<int64_t>& axes, bool keepdims) {
   double count = 1;
   for (int64_t axis : axes) {
@@ -112,7 +113,7 @@ Tensor all(const Tensor& x, const Axes& axis, bool keepdims) {
 
 namespace {
 
-// A reduction of a placeholder that Keras has as one op; none of other tensors.
+// A reduction of a placeholder that Keras has as a single op; nullopt for other tensors.
 std::optional<Tensor> as_one_op(const char* name, const char* module, const char* class_name,
                                 const Tensor& x, const Axes& axis, bool keepdims,
                                 Tensor (*f)(const Tensor&, const Axes&, bool)) {

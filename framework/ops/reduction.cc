@@ -37,7 +37,7 @@ InferFunction infer_reduce(std::string op, bool takes_bool) {
   };
 }
 
-// A reduction's result (or its gradient) in a shape that broadcasts against the input.
+// A reduction's result (or its gradient), reshaped to broadcast against the input.
 Tensor as_kept(const Tensor& reduced, const Context& context) {
   if (context.attributes.get_bool("keepdims")) return reduced;
   const auto& axes = context.attributes.get_ints("axes");
@@ -49,7 +49,7 @@ Tensor vjp_sum(const Context& context) {
   return broadcast_to(as_kept(context.gradient(), context), context.in(0).shape());
 }
 
-// The gradient is shared evenly by equal extremes, as TensorFlow does.
+// Equal extremes share the gradient evenly, as in TensorFlow.
 Tensor vjp_extreme(const Context& context) {
   const Tensor& x = context.in(0);
   const Tensor chosen = equal(x, as_kept(context.out(), context));
@@ -59,7 +59,7 @@ Tensor vjp_extreme(const Context& context) {
   return where(chosen, as_kept(context.gradient(), context) / count, 0);
 }
 
-// Products of all elements before each one along the last axis, by doubling.
+// The products of all elements before each one along the last axis, by doubling.
 Tensor exclusive_products(const Tensor& x) {
   const int64_t last = x.rank() - 1;
   const int64_t size = x.shape()[last];
@@ -74,7 +74,8 @@ Tensor exclusive_products(const Tensor& x) {
   return products;
 }
 
-// dy times the product of all other elements; no division, so that zeros are no special case.
+// dy times the product of all other elements, computed without division, so that zeros need no
+// special treatment.
 Tensor vjp_prod(const Context& context) {
   const Tensor& x = context.in(0);
   const auto& axes = context.attributes.get_ints("axes");
@@ -126,7 +127,7 @@ Tensor vjp_cumsum(const Context& context) {
                  .reverse = !context.attributes.get_bool("reverse")});
 }
 
-// All places, or the `first` ones of each row.
+// All indices, or the `first` ones of each row.
 Types infer_argsort(TypeSpan inputs, const Attributes& attributes) {
   require_inputs(inputs, 1, "argsort");
   Shape shape = inputs[0].shape;

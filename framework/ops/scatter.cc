@@ -48,8 +48,8 @@ Tensor segment_reduce(const Tensor& data, const Tensor& ids, int64_t count,
                                 {{"count", count}, {"reduction", kind}});
 }
 
-// Equal extremes share the gradient, as in TensorFlow. A product's is that of the other factors: of
-// those that aren't 0, unless a second one is.
+// Equal extremes share the gradient, as in TensorFlow. For a product, it is the product of the
+// other factors: that of the non-zero ones, or 0 if another factor is 0.
 Gradients vjp_segment_reduce(const VjpContext& c) {
   const Tensor& ids = c.in(0);
   const Tensor& data = c.in(1);
@@ -68,11 +68,11 @@ Gradients vjp_segment_reduce(const VjpContext& c) {
   return {Tensor(), dy * where(only_zero, product, where(equal(zeros, 0), product / factor, 0))};
 }
 
-// Places in the flattened leading axes; where an index is out of range, the number of places.
+// Positions in the flattened leading axes; for an out-of-range index, the number of positions.
 struct Places {
   Tensor flat;     // of all updates, a vector
-  int64_t count;   // of places there are
-  Shape trailing;  // what lies at each place
+  int64_t count;   // number of positions
+  Shape trailing;  // shape of the elements at each position
 };
 
 Places places_of(const Tensor& indices, const Shape& shape, std::string_view who) {
@@ -95,7 +95,7 @@ Places places_of(const Tensor& indices, const Shape& shape, std::string_view who
   return {where(valid, flat, count), count, shape.slice(depth)};
 }
 
-// Updates with one row for each place.
+// The updates with one row per position.
 Tensor rows_of(const Tensor& updates, const Tensor& indices, const Places& places,
                std::string_view who) {
   const Shape expected = indices.shape().slice(0, indices.rank() - 1).concat(places.trailing);
@@ -105,7 +105,7 @@ Tensor rows_of(const Tensor& updates, const Tensor& indices, const Places& place
   return reshape(updates, Shape{places.flat.dim(0)}.concat(places.trailing));
 }
 
-// For each place the last of the rows that go there; -1 where there is none.
+// For each position, the last of the rows that are written there; -1 if there is none.
 Tensor last_rows(const Places& places) {
   const int64_t updates = places.flat.dim(0);
   return segment_max(arange(updates), places.flat, places.count);
@@ -120,7 +120,7 @@ Tensor replaced(const Tensor& rows, const Tensor& updates, const Places& places)
   return where(written, take(updates, maximum(last, 0), 0), rows);
 }
 
-// For each axis the places of a block's elements, moved so that it lies inside.
+// For each axis, the start of a block, clamped such that the block is inside.
 Tensor block_start(const Tensor& starts, int64_t axis, int64_t size, int64_t length) {
   const Tensor start = squeeze(slice_axis(starts, 0, axis, axis + 1), 0);
   return clip(cast(start, DType::Int64), 0, size - length);
@@ -158,7 +158,7 @@ Tensor segment_prod(const Tensor& data, const Tensor& segment_ids, int64_t num_s
 }
 
 Tensor scatter(const Tensor& indices, const Tensor& values, const Shape& shape) {
-  if (values.dtype() == DType::Bool) {  // any of those that go to a place
+  if (values.dtype() == DType::Bool) {  // true if any value for a position is
     return cast(scatter(indices, cast(values, DType::Int32), shape), DType::Bool);
   }
   const Places places = places_of(indices, shape, "scatter");

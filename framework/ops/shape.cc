@@ -27,7 +27,7 @@ int64_t unknown_axes(const Shape& shape) {
 
 size_t to_index(int64_t axis) { return static_cast<size_t>(axis); }
 
-// Of a tensor's known axis, naming the op that needs it.
+// The known size of a tensor's axis; the error names the op that needs it.
 int64_t known_size(const Tensor& x, int64_t axis, std::string_view who) {
   check<InvalidArgument>(
       x.shape()[axis] != kUnknown,
@@ -37,13 +37,13 @@ int64_t known_size(const Tensor& x, int64_t axis, std::string_view who) {
   return x.shape()[axis];
 }
 
-// The result of an op that changes nothing: like any op's, without a mask.
+// The result of an op that changes nothing: without a mask, like any op's result.
 Tensor unchanged(const Tensor& x) {
   return x.mask().defined() ? x.strong().with_mask(Tensor()) : x.strong();
 }
 
-// The open axis of `target` for a tensor without rows: what it is for any number of them.
-// kUnknown where that can't be told.
+// The inferred axis of `target` for a tensor without rows: the size it has for any number of rows.
+// kUnknown if that can't be determined.
 int64_t size_within_rows(const Shape& from, const Shape& target) {
   Checked inner(1, "reshape");
   Checked known(1, "reshape");
@@ -59,7 +59,7 @@ int64_t size_within_rows(const Shape& from, const Shape& target) {
   return empty_axes == 0 && inner % known == 0 ? inner / known : kUnknown;
 }
 
-// Bool tensor of x's shape that is true everywhere, for shapes that aren't known yet.
+// A bool tensor of x's shape that is true everywhere, for shapes that aren't known yet.
 Tensor true_like(const Tensor& x) { return logical_or(equal(x, x), not_equal(x, x)); }
 
 }  // namespace
@@ -81,7 +81,7 @@ Tensor reshape(const Tensor& x, const Shape& newshape) {
       if (known > 0 && count % known == 0) target[axis] = count / known;
       if (known == 0 && count == 0) target[axis] = size_within_rows(x.shape(), target);
     }
-    // Of an unknown number of rows some may fit: the op decides.
+    // Of the possible numbers of rows, some may fit: the op decides.
     check<InvalidArgument>((target.is_static() && target.num_elements() == count) ||
                                (open == 1 && is_inferring_types()),
                            "reshape: expected a shape of {} elements, as {} has, got {}.", count,
@@ -133,7 +133,7 @@ Tensor expand_dims(const Tensor& x, const Axes& axis) {
   check<InvalidArgument>(!axis.all(), "expand_dims: expected an axis, got none.");
   Shape shape(Ints(to_index(x.rank()) + given.size(), 0));
   const Ints added = axis.normalized(shape, "expand_dims");
-  if (unknown_axes(x.shape()) > 1 && is_open(x)) {  // not to be said as a reshape
+  if (unknown_axes(x.shape()) > 1 && is_open(x)) {  // can't be expressed as a reshape
     Tensor result = x.strong();
     for (int64_t one : added) {
       result =
@@ -196,7 +196,7 @@ Tensor stack(const std::vector<Tensor>& xs, int64_t axis) {
                            "stack: expected tensors of one shape, got {} and {}.", xs[0].shape(),
                            x.shape());
   }
-  if (any_placeholder(xs)) {  // one op, as Keras has it
+  if (any_placeholder(xs)) {  // a single op, as in Keras
     return whole_of("stack", xs, {"numpy", "Stack", Json::object({{"axis", axis}})},
                     [axis](const std::vector<Tensor>& in) { return stack(in, axis); });
   }
@@ -219,7 +219,7 @@ std::vector<Tensor> unstack(const Tensor& x, int64_t axis) {
 std::vector<Tensor> split(const Tensor& x, int64_t sections, int64_t axis) {
   const int64_t size = x.shape()[x.shape().normalize_axis(axis, "split")];
   const bool open = is_open(x, axis);
-  // Of an unknown number some may fit.
+  // Of the possible sizes, some may fit.
   const bool may_fit = open || (is_inferring_types() && size == unknown_size());
   check<InvalidArgument>(sections > 0 && (size % sections == 0 || may_fit),
                          "split: expected a number of equal parts of axis {} of shape {}, got {}. "
@@ -265,7 +265,7 @@ Tensor slice(const Tensor& x, const std::vector<int64_t>& start_indices,
       const int64_t room = Checked(size, "slice") - start_indices[i];
       sizes[i] = room <= 0 ? 0 : (room - 1) / steps[i] + 1;
     }
-    if (sizes[i] == 0 || sizes[i] == 1) steps[i] = std::min<int64_t>(steps[i], 1);  // none is made
+    if (sizes[i] == 0 || sizes[i] == 1) steps[i] = std::min<int64_t>(steps[i], 1);  // no steps
   }
   return call<"slice">({x}, {{"begin", start_indices}, {"size", sizes}, {"strides", steps}});
 }
@@ -314,7 +314,7 @@ Tensor pad(const Tensor& x, const std::vector<std::pair<int64_t, int64_t>>& pad_
 
 namespace {
 
-// x with `before` and `after` elements of itself at the ends of one axis, mirrored.
+// x with `before` and `after` of its own elements added at the ends of one axis, mirrored.
 Tensor mirrored(const Tensor& x, int64_t axis, std::pair<int64_t, int64_t> width, int64_t edge) {
   const auto [before, after] = width;
   if (before == 0 && after == 0) return x;
@@ -372,7 +372,7 @@ Tensor flip(const Tensor& x, const Axes& axis) {
 
 namespace {
 
-// Of a placeholder: axes of unknown size stay as they are.
+// For a placeholder: axes of unknown size are kept.
 Tensor tiled(const Tensor& x, const std::vector<int64_t>& repeats) {
   const int64_t first = x.rank() - std::ssize(repeats);
   bool known = first >= 0;
@@ -428,7 +428,7 @@ int64_t total_of(const std::vector<int64_t>& repeats) {
   return total;
 }
 
-// Element i of the axis repeats[i] times.
+// Repeats element i of the axis repeats[i] times.
 Tensor repeated(const Tensor& x, const std::vector<int64_t>& repeats, int64_t axis) {
   const int64_t total = total_of(repeats);
   require_table(total);
@@ -469,7 +469,7 @@ Tensor repeat(const Tensor& x, const std::vector<int64_t>& repeats, std::optiona
   if (is_open(x, normalized)) {
     const Json config = Json::object({{"repeats", one_or_list(repeats)}, {"axis", normalized}});
     return whole_of("repeat", x, {"numpy", "Repeat", config}, [=](const Tensor& in) {
-      const bool inferred = is_inferring_types();  // of a size that stands for the unknown one
+      const bool inferred = is_inferring_types();  // with a size substituted for the unknown one
       return inferred ? repeat(slice_axis(in, normalized, 0, 1), total_of(repeats), normalized)
                       : repeat(in, repeats, normalized);
     });
@@ -498,14 +498,14 @@ Tensor ones_like(const Tensor& x, std::optional<DTypeLike> dtype) { return full_
 Tensor full_like(const Tensor& x, const Tensor& fill_value, std::optional<DTypeLike> dtype) {
   const Tensor value = cast(fill_value, dtype.value_or(x.dtype()));
   const bool placeholder =
-      x.is_symbolic() && !current_tracer();  // and so must be what is made of it
+      x.is_symbolic() && !current_tracer();  // then the result must be one, too
   const bool constant = x.shape().is_static() && !placeholder;
   return constant ? broadcast_to(value, x.shape()) : where(true_like(x), value, value);
 }
 
 Tensor arange(int64_t start, int64_t stop, int64_t step, DTypeLike dtype) {
   check<InvalidArgument>(step != 0, "arange: expected a step other than 0.");
-  // Unsigned: distances of any two numbers fit.
+  // Unsigned, so that the distance of any two numbers fits.
   const bool some = step > 0 ? start < stop : stop < start;
   const uint64_t distance = step > 0 ? static_cast<uint64_t>(stop) - static_cast<uint64_t>(start)
                                      : static_cast<uint64_t>(start) - static_cast<uint64_t>(stop);
@@ -514,7 +514,7 @@ Tensor arange(int64_t start, int64_t stop, int64_t step, DTypeLike dtype) {
   check<InvalidArgument>(count <= uint64_t{1} << 48,
                          "arange: expected a number of elements that memory can hold, got {}.",
                          count);
-  // In 16 bits neither step nor place need be exact.
+  // In 16 bits, neither the step nor the index need be exact.
   const DType wide = promote(dtype, size_of(dtype) == 2 ? DType::Float32 : DType(dtype));
   Tensor result = call<"iota">(
       {}, {{"shape", Ints{static_cast<int64_t>(count)}}, {"axis", int64_t{0}}, {"dtype", wide}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// solve() within other ops.
+// solve() for use within other ops.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace cornu::ops::internal {
 
-// The same as solve(a, b); errors, also of matrices without an inverse, begin with `who`.
+// Same as solve(a, b), but errors, including those for singular matrices, start with `who`.
 Tensor solve_for(const std::string& who, const Tensor& a, const Tensor& b);
 
 }  // namespace cornu::ops::internal

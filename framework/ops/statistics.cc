@@ -31,7 +31,7 @@ Tensor to_numbers(const Tensor& x) {
   return x.dtype() == DType::Bool ? cast(x, DType::Int32) : x.strong();
 }
 
-// The axes, as one last axis behind the others.
+// Merges the axes into a single last axis.
 Tensor axes_to_end(const Tensor& x, const Ints& axes) {
   Ints order;
   Shape kept;
@@ -52,8 +52,8 @@ constexpr int64_t kMostBins = int64_t{1} << 48;
 
 enum class Nan { Propagates, Missing };
 
-// The elements of sorted rows at the places that are `q` of the way from the first to the last one
-// that counts: (..., n), counts (..., 1), q (k) -> (..., k).
+// The elements of sorted rows at positions that are a fraction `q` of the way from the first to the
+// last valid element: (..., n), counts (..., 1), q (k) -> (..., k).
 Tensor interpolated(const Tensor& sorted, const Tensor& counts, const Tensor& q,
                     const std::string& method) {
   const Tensor place = cast(counts - 1, DType::Float64) * cast(q, DType::Float64);
@@ -69,7 +69,8 @@ Tensor interpolated(const Tensor& sorted, const Tensor& counts, const Tensor& q,
   const Tensor higher = at(ceil(place));
   if (method == "midpoint") return (lower + higher) * 0.5;
   const Tensor weight = cast(place - floor(place), sorted.dtype());
-  // Between two of the same infinity, and on an element beside one, nothing is to be mixed.
+  // Between two equal infinities, and exactly at an element next to an infinity, there is nothing
+  // to interpolate.
   const Tensor alone =
       logical_or(equal(weight, 0), logical_and(isinf(lower), equal(lower, higher)));
   const Tensor first = where(alone, 0, lower);
@@ -104,7 +105,7 @@ Tensor quantile_of(const Tensor& x, const Tensor& q, const QuantileOptions& opti
   return reshape(result, q.shape().concat(kept));
 }
 
-// A function of Keras's that is some quantile: "median", class Median.
+// A Keras function that is a kind of quantile: "median", class Median.
 struct QuantileKind {
   const char* name;
   const char* class_name;
@@ -135,7 +136,7 @@ Tensor median_of_kind(const QuantileKind& kind, const Tensor& x, const Axes& axi
                   [=](const Tensor& in) { return median_of_kind(kind, in, axis, keepdims); });
 }
 
-// Products of all elements up to each one along an axis, by doubling.
+// The products of all elements up to each one along an axis, by doubling.
 Tensor products_by_doubling(const Tensor& x, int64_t axis) {
   const int64_t size = x.dim(axis);
   std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(x.rank()), {0, 0});
@@ -148,8 +149,8 @@ Tensor products_by_doubling(const Tensor& x, int64_t axis) {
   return products;
 }
 
-// The same: of pairs first, which gives every second product (Brent and Kung 1982). Each step has
-// half as much to do as the one before, where doubling goes over everything each time.
+// The same by first multiplying pairs, which gives every second product (Brent and Kung 1982). Each
+// step has half the work of the previous one, whereas doubling goes over everything each time.
 Tensor running_products(const Tensor& x, int64_t axis) {
   constexpr int64_t kFew = 16;
   const int64_t size = x.dim(axis);
@@ -164,15 +165,16 @@ Tensor running_products(const Tensor& x, int64_t axis) {
   whole[axis] = Checked(pairs, "cumprod") * 2;
   const Shape in_pairs = x.shape().slice(0, axis).concat({pairs, 2}).concat(whole.slice(axis + 1));
   const auto both = unstack(reshape(widened(x, 0, size % 2), in_pairs), axis + 1);
-  const Tensor ends = running_products(both[0] * both[1], axis);  // of pairs
+  const Tensor ends = running_products(both[0] * both[1], axis);  // products up to each pair's end
   const Tensor others = widened(slice_axis(ends, axis, 0, pairs - 1), 1, 0) * both[0];
   return slice_axis(reshape(stack({others, ends}, axis + 1), whole), axis, 0, size);
 }
 
-constexpr int64_t kFewFeatures = 16;   // of a program
-constexpr int64_t kMostFeatures = 64;  // more are better added up by a reduction
+constexpr int64_t kFewFeatures = 16;   // per program
+constexpr int64_t kMostFeatures = 64;  // more are better handled by a reduction
 
-// The squares of distances as a sum over features, each of which takes the results' memory alone.
+// The squared distances as a sum over features, each of which needs only as much memory as the
+// result.
 Tensor squared_distances(const Tensor& a, const Tensor& b) {
   const std::vector<Tensor> of_a = unstack(a, -1), of_b = unstack(b, -1);
   Tensor total;
@@ -183,7 +185,7 @@ Tensor squared_distances(const Tensor& a, const Tensor& b) {
   return total;
 }
 
-// The same a few features at a time, each time by one program.
+// The same with a few features at a time, each time by one program.
 Tensor squared_distances_in_parts(const Tensor& a, const Tensor& b) {
   Tensor total;
   for (int64_t first = 0; first < a.dim(-1); first += kFewFeatures) {
@@ -202,7 +204,7 @@ Tensor without_nan(const Tensor& x, double value) {
   return is_floating(x.dtype()) ? where(isnan(x), value, x) : x.strong();
 }
 
-// The extreme that `f` gives of floating-point numbers without NaN; NaN where nothing is left.
+// The extreme computed by `f` of floating-point numbers without NaN; NaN if none remain.
 Tensor extreme_without_nan(const Tensor& x, const Axes& axis, bool keepdims, double other,
                            Tensor (*f)(const Tensor&, const Axes&, bool)) {
   if (!is_floating(x.dtype())) return f(x, axis, keepdims);
@@ -215,7 +217,7 @@ Tensor extreme_without_nan(const Tensor& x, const Axes& axis, bool keepdims, dou
   return where(all(isnan(x), axis, keepdims), kNan, found);
 }
 
-// `result` where some element counts, else `otherwise`.
+// `result` if any element isn't NaN, else `otherwise`.
 Tensor where_any_counts(const Tensor& x, const Axes& axis, bool keepdims, const Tensor& result,
                         const Tensor& otherwise) {
   if (!is_floating(x.dtype())) return result;
@@ -382,7 +384,7 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& values, const s
   }
   const auto [sequence, wanted] = unify(sorted_sequence, values, "searchsorted");
   const int64_t size = sequence.dim(0);
-  // Is the element at `index` to stand before the wanted one?
+  // Whether the element at `index` comes before the insertion point.
   auto before = [&, &sequence = sequence, &wanted = wanted](const Tensor& index) {
     const Tensor element = take(sequence, index);
     const Tensor smaller = side == "left" ? element < wanted : element <= wanted;
@@ -391,7 +393,7 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& values, const s
     return logical_or(smaller,
                       side == "left" ? logical_and(nan, logical_not(isnan(element))) : nan);
   };
-  // Binary search for all at once: how many elements stand before each.
+  // Binary search for all values together: the number of elements before each.
   Tensor count = zeros_like(wanted, DType::Int32);
   int64_t step = 1;
   while (step <= size / 2) step *= 2;
@@ -466,7 +468,7 @@ Tensor trapezoid(const Tensor& y, const TrapezoidOptions& options) {
   const Tensor last = moveaxis(to_floating(y), options.axis, -1);
   if (is_inferring_types() && options.x.defined() && options.x.rank() == 1 &&
       options.x.dim(0) != last.dim(-1)) {
-    return sum(last, -1);  // of any size: there are as many places when it is run
+    return sum(last, -1);  // for any size: when it runs, there are as many positions
   }
   check<InvalidArgument>(last.dim(-1) > 0, "trapezoid: expected samples along axis {}, got {}.",
                          options.axis, y.shape());
@@ -502,7 +504,7 @@ Tensor nanmean(const Tensor& x, const Axes& axis, bool keepdims) {
 
 Tensor nanvar(const Tensor& x, const Axes& axis, bool keepdims) {
   if (!is_floating(x.dtype())) return var(x, axis, keepdims);
-  // No NaN goes through arithmetic, lest the gradient has one.
+  // No NaN enters the arithmetic, so that the gradient has none either.
   const Tensor wide = to_accumulator(x);
   const Tensor missing = isnan(wide);
   const Tensor centered = where(missing, 0, where(missing, 0, wide) - nanmean(wide, axis, true));

@@ -29,7 +29,7 @@ void require_value(const Tensor& x, std::string_view who, std::string_view inste
 
 namespace {
 
-// The places of true elements in the flattened mask, int32.
+// The positions of true elements in the flattened mask, int32.
 Tensor places_of(const Tensor& mask) {
   std::vector<int32_t> places;
   const auto flags = mask.data<bool>();
@@ -45,7 +45,7 @@ std::vector<Tensor> indices_of_true(const Tensor& x, std::string_view who) {
   return unravel_index(places, x.shape());
 }
 
-// The order that sorts the rows of a matrix, by their first column first; stable.
+// The order that sorts the rows of a matrix lexicographically; stable.
 Tensor row_order(const Tensor& rows) {
   if (rows.dim(1) == 1) return argsort(squeeze(rows, 1));
   Tensor order = arange(rows.dim(0));
@@ -56,7 +56,7 @@ Tensor row_order(const Tensor& rows) {
   return order;
 }
 
-// True for each sorted row that differs from the one before.
+// True for each sorted row that differs from the previous one.
 Tensor begins_group(const Tensor& sorted_rows) {
   const int64_t count = sorted_rows.dim(0);
   const Tensor differs =
@@ -64,7 +64,7 @@ Tensor begins_group(const Tensor& sorted_rows) {
   return concatenate({ones({1}, DType::Bool), differs}, 0);
 }
 
-// A vector cut to `size`, or with `fill` behind its first `count` elements.
+// A vector truncated to `size`, or filled up with `fill` after its first `count` elements.
 Tensor sized(const Tensor& x, int64_t size, const Tensor& count, const Tensor& fill) {
   const int64_t have = x.dim(0);
   std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(x.rank()), {0, 0});
@@ -116,7 +116,7 @@ UniqueResult unique(const Tensor& x, const UniqueOptions& options) {
   const Tensor first = total == 0 ? zeros({0}, DType::Bool) : begins_group(take(rows, order, 0));
   const Tensor count = sum(cast(first, DType::Int32));
   const int64_t size = options.size ? *options.size : count.item<int64_t>();
-  // The sorted places at which groups begin, in order; of a fixed size, others come behind them.
+  // The sorted positions at which groups begin, in order; with a fixed size, followed by others.
   const Tensor begins =
       options.size ? argsort(cast(logical_not(first), DType::Int32)) : places_of(first);
   Tensor index = take(order, begins);  // of each group's first element: the order is stable

@@ -23,13 +23,13 @@ std::shared_ptr<OpDef> definition(const char* name, WholeFunction f) {
   return op;
 }
 
-// The attribute keeps the op alive, for as long as there is a node of it.
+// The attribute keeps the op alive for as long as any node uses it.
 AttributeValue keeping(const std::shared_ptr<OpDef>& op) {
   static const auto* none = new Graph;
   return std::shared_ptr<const Graph>(op, none);
 }
 
-// One definition for each form, so that nodes which do the same compare equal.
+// One definition per form, so that nodes that do the same compare equal.
 std::shared_ptr<OpDef> definition_of(const std::string& form, const char* name, WholeFunction f) {
   static std::mutex mutex;
   static auto* known = new std::map<std::string, std::weak_ptr<OpDef>>;

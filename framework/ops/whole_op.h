@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that need sizes which a placeholder doesn't have yet. A functional model keeps such an op
-// whole, as one node: its function is called with each run, when all sizes are known. Internal to
+// Ops that need sizes which a placeholder doesn't have yet. A functional model keeps such an op as
+// a single node, whose function is called on each run, when all sizes are known. Internal to
 // framework/ops.
 #pragma once
 
@@ -15,49 +15,50 @@
 
 namespace cornu::ops::internal {
 
-// What Keras's files call an op: a class of keras.src.ops.<module>, made with `config`; it is
-// called with the operands, in order.
+// The form of an op in Keras's files: a class of keras.src.ops.<module>, constructed with `config`
+// and called with the operands, in order.
 struct KerasForm {
   std::string module;
   std::string class_name;
   Json config = Json::object();
 };
 
-// The attribute of an op that has such a form: an entry of a file, as text.
+// The attribute of an op with such a form: an entry of a Keras file, as text.
 inline constexpr char kKerasForm[] = "keras_form";
 
-// Whether it is a functional model's, whose sizes may be unknown; whether one of these is.
+// Whether a tensor is a functional model's placeholder, whose sizes may be unknown; whether one of
+// several is.
 bool is_model_placeholder(const Tensor& x);
 bool any_placeholder(const std::vector<Tensor>& tensors);
-// Whether it is one with an axis whose size isn't known; the same of one axis (which may count from
-// the end).
+// Whether it is a placeholder with an axis of unknown size; the second form checks a single axis
+// (negative axes count from the end).
 bool is_open(const Tensor& x);
 bool is_open(const Tensor& x, int64_t axis);
 
 using WholeFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
-// A function of tensors as one op of a functional model, which calls it when it is run and when its
-// shapes are inferred.
+// Applies a function of tensors as a single op of a functional model, which calls it when it runs
+// and when its shapes are inferred.
 std::vector<Tensor> apply_whole(const char* name, const std::vector<Tensor>& inputs,
                                 WholeFunction f);
-// The same of one that Keras has: it is saved in this form, which must tell all that f does.
+// Overload for an op that Keras has: it is saved in this form, which must describe f completely.
 std::vector<Tensor> apply_whole(const char* name, const std::vector<Tensor>& inputs,
                                 const KerasForm& form, WholeFunction f);
-// Of functions that give one tensor.
+// Overloads for functions that return one tensor.
 Tensor whole_of(const char* name, const Tensor& x, const KerasForm& form,
                 std::function<Tensor(const Tensor&)> f);
 Tensor whole_of(const char* name, const std::vector<Tensor>& inputs, const KerasForm& form,
                 std::function<Tensor(const std::vector<Tensor>&)> f);
 
-// f(inputs), as one op of a functional model where a placeholder among them has an axis from
-// `first` on whose size isn't known.
+// Returns f(inputs); as a single op of a functional model if a placeholder among the inputs has an
+// axis of unknown size at index `first` or later.
 Tensor as_whole(const char* name, const std::vector<Tensor>& inputs,
                 const std::function<Tensor(const std::vector<Tensor>&)>& f, int64_t first = 0);
 
-// Whether the zeros around the spatial axes of x (batch, spatial…, channels) follow from sizes that
-// aren't known.
+// Whether the padding around the spatial axes of x (batch, spatial…, channels) depends on unknown
+// sizes.
 bool has_open_padding(const Tensor& x, const Padding& padding, const std::vector<int64_t>& strides);
 
-// Numbers as Keras's configs have them: one alone, or a list of several.
+// Numbers as in Keras's configs: a single one by itself, several as a list.
 Json one_or_list(const std::vector<int64_t>& numbers);
 
 }  // namespace cornu::ops::internal

@@ -31,14 +31,14 @@ int64_t CollectiveCalls::start(int rank, CollectiveCall call) {
   Progress& own = progress_[static_cast<size_t>(rank)];
   std::unique_lock lock = locked();
   throw_if_aborted();
-  if (own.start >= kMost) {  // its place must be free: all have taken what was there
+  if (own.start >= kMost) {  // its slot must be free: all ranks have fetched the previous results
     const int64_t before = own.start - kMost;
     wait(rank, before, lock,
          [&] { return at(before).ticket > before || at(before).done == size_; });
   }
   const int64_t ticket = own.start++;
   Round& round = at(ticket);
-  if (round.ticket != ticket) {  // the first rank to come
+  if (round.ticket != ticket) {  // the first rank to arrive
     round.ticket = ticket;
     round.started = round.worked = round.done = 0;
   }
@@ -51,7 +51,7 @@ int64_t CollectiveCalls::start(int rank, CollectiveCall call) {
 
 void CollectiveCalls::await(int rank, int64_t ticket) {
   std::unique_lock lock = locked();
-  // Ranks do their parts in the order of calls, so that those before are done as well.
+  // Ranks do their parts in the order of calls, so the earlier ones are done as well.
   wait(rank, ticket, lock,
        [&] { return progress_[static_cast<size_t>(rank)].take > ticket && is_done(ticket); });
 }
@@ -67,13 +67,13 @@ void CollectiveCalls::wait(int rank, int64_t ticket, std::unique_lock<std::mutex
   }
 }
 
-// Does nobody use this call's memory any more? One whose place another call has is long done.
+// Whether no rank uses this call's memory anymore. A call whose slot has been reused is long done.
 bool CollectiveCalls::is_done(int64_t ticket) {
   const Round& round = at(ticket);
   return round.ticket > ticket || round.worked == size_;
 }
 
-// Does what can be done now, in the order of tickets. Unlocks while it works.
+// Does all work that can be done now, in the order of tickets. Unlocks while it works.
 void CollectiveCalls::advance(int rank, std::unique_lock<std::mutex>& lock) {
   Progress& own = progress_[static_cast<size_t>(rank)];
   for (; own.work < own.start && at(own.work).started == size_; ++own.work) {
@@ -103,7 +103,7 @@ void CollectiveCalls::advance(int rank, std::unique_lock<std::mutex>& lock) {
   }
 }
 
-// A rank's part of a call that all have started.
+// Does a rank's part of a call that all have started.
 void CollectiveCalls::work(int rank, Round& round) {
   const CollectiveCall& own = round.calls[static_cast<size_t>(rank)];
   switch (own.kind) {
@@ -133,7 +133,8 @@ void CollectiveCalls::work(int rank, Round& round) {
   }
 }
 
-// What a rank made of a small reduction: now that all have read it may lie where its input did.
+// Copies a rank's result of a small reduction: now that all have read the inputs, it may overwrite
+// them.
 void CollectiveCalls::take(int rank, const Round& round) {
   const CollectiveCall& own = round.calls[static_cast<size_t>(rank)];
   if (own.kind != Kind::AllReduce || own.count() > kSmall) return;
@@ -145,11 +146,11 @@ void CollectiveCalls::take(int rank, const Round& round) {
   }
 }
 
-// A rank writes its share for everybody, a piece at a time, while that is in its cache. Nobody else
-// reads or writes these elements.
+// A rank writes its share for all ranks, one piece at a time, while the piece is in its cache. No
+// other rank reads or writes these elements.
 void CollectiveCalls::reduce_share(int rank, const Round& round) {
   constexpr int64_t kPiece = 2048;               // elements
-  constexpr size_t kStreamed = size_t{4} << 20;  // bytes of a call that caches don't hold
+  constexpr size_t kStreamed = size_t{4} << 20;  // bytes of a call that don't fit in caches
   if (rank >= reducers_) return;
   const CollectiveCall& own = round.calls[static_cast<size_t>(rank)];
   const DType dtype = *own.dtype;
@@ -172,8 +173,8 @@ void CollectiveCalls::reduce_share(int rank, const Round& round) {
   if (streamed) fence_streamed_copies();
 }
 
-// Each rank reduces everything, which takes less time than waiting for others' shares. What it has
-// is written when all have read: a rank's inputs may be its outputs.
+// Each rank reduces everything, which takes less time than waiting for others' shares. Its result
+// is written only after all have read: a rank's inputs may be its outputs.
 void CollectiveCalls::reduce_all(int rank, Round& round) {
   const CollectiveCall& own = round.calls[static_cast<size_t>(rank)];
   std::vector<std::byte>& results = round.results[static_cast<size_t>(rank)];
@@ -185,7 +186,7 @@ void CollectiveCalls::reduce_all(int rank, Round& round) {
   }
 }
 
-// By rank.
+// The inputs of a segment, by rank.
 std::vector<const void*> CollectiveCalls::inputs(const Round& round, size_t segment) {
   std::vector<const void*> in;
   for (const CollectiveCall& call : round.calls) in.push_back(call.segments[segment].in);
@@ -218,7 +219,7 @@ void CollectiveCalls::wait_for_change(int rank, int64_t ticket,
   throw DeadlineExceeded(*aborted_);
 }
 
-// Those that a rank waits for.
+// The ranks that a rank is waiting for.
 std::string CollectiveCalls::missing(int rank, int64_t ticket) {
   const bool started = at(ticket).started == size_;
   std::vector<std::string> ranks;
@@ -247,14 +248,14 @@ void CollectiveCalls::throw_if_aborted() const {
   if (aborted_) raise<Aborted>("Collective: another replica has stopped: {}", *aborted_);
 }
 
-// Others hold the lock for moments only: sleeping for it would take longer.
+// Others hold the lock only briefly: sleeping would take longer.
 std::unique_lock<std::mutex> CollectiveCalls::locked() {
   std::unique_lock lock(mutex_, std::defer_lock);
   if (!spin_until(size_, [&] { return lock.try_lock(); })) lock.lock();
   return lock;
 }
 
-// Something is so now that somebody may wait for.
+// Signals a change that somebody may be waiting for.
 void CollectiveCalls::changed() {
   ++changes_;
   condition_.notify_all();

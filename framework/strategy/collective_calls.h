@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives between threads of one process, which may be under way while their ranks do other
-// things.
+// Collectives between threads of one process, which may run while their ranks do other work.
 #pragma once
 
 #include <array>
@@ -17,38 +16,40 @@
 
 namespace cornu {
 
-// One for a group. A rank that starts a call only says where its memory lies. The work is done by
-// ranks that wait for something, or start the next call: each does its part of a call when all have
-// started it. Ranks make the same calls in the same order, but wait for them as they like.
+// There is one per group. A rank that starts a call only registers its memory. The work is done by
+// ranks that wait for something, or start the next call: each does its part of a call once all
+// ranks have started it. Ranks must make the same calls in the same order, but may wait for them in
+// any way.
 class CollectiveCalls {
  public:
-  // `reducers`: the ranks that share the work of reductions, from the first one on.
+  // `reducers`: the number of ranks, counted from the first one, that share the work of reductions.
   CollectiveCalls(int size, int reducers, std::chrono::milliseconds timeout);
 
-  // Returns the call's ticket. Waits only where many calls are under way.
+  // Returns the call's ticket. Blocks only when many calls are in progress.
   int64_t start(int rank, CollectiveCall call);
-  // Waits until this call and those before it are done. RanksDiffer when the ranks' calls
-  // differ, or another one's step ends without it; DeadlineExceeded; Aborted.
+  // Waits until this call and all earlier ones are done. Throws RanksDiffer when the ranks' calls
+  // differ, or another rank's step ends without the call; DeadlineExceeded; Aborted.
   void await(int rank, int64_t ticket);
 
   void end_step();
-  // Wakes all who wait. Returns when nobody uses others' memory any more.
+  // Wakes all waiting ranks. Returns once no rank uses another one's memory anymore.
   void abort(const std::string& why);
 
  private:
-  static constexpr int64_t kMost = 64;    // under way at once
-  static constexpr int64_t kSmall = 256;  // elements that every rank reduces by itself
+  static constexpr int64_t kMost = 64;    // calls in progress at the same time
+  static constexpr int64_t kSmall = 256;  // up to this many elements every rank reduces all itself
 
   struct Round {
     int64_t ticket = -1;
     std::vector<CollectiveCall> calls;            // by rank
     std::vector<std::vector<std::byte>> results;  // by rank, of small reductions
-    // How many ranks have started it, done their part, and taken the results of a small one.
+    // The number of ranks that have started it, done their part, and fetched the results of a small
+    // one.
     int started = 0;
     int worked = 0;
     int done = 0;
   };
-  // How far a rank is: the tickets it takes next.
+  // The progress of a rank: the tickets it processes next.
   struct Progress {
     int64_t start = 0;
     int64_t work = 0;
@@ -57,7 +58,7 @@ class CollectiveCalls {
 
   Round& at(int64_t ticket) { return rounds_[static_cast<size_t>(ticket % kMost)]; }
   bool is_done(int64_t ticket);
-  // Does what there is to do until `ready`, for the sake of this ticket.
+  // Does pending work until `ready`, on behalf of this ticket.
   template <class Ready>
   void wait(int rank, int64_t ticket, std::unique_lock<std::mutex>& lock, Ready ready);
   void advance(int rank, std::unique_lock<std::mutex>& lock);
@@ -76,13 +77,13 @@ class CollectiveCalls {
   int size_;
   int reducers_;
   std::chrono::milliseconds timeout_;
-  std::mutex mutex_;  // guards all that follows
+  std::mutex mutex_;  // guards all members below
   std::condition_variable condition_;
   std::array<Round, kMost> rounds_;
   std::vector<Progress> progress_;  // by rank
   std::atomic<uint64_t> changes_ = 0;
-  int working_ = 0;  // ranks that use others' memory, without the lock
-  int ended_ = 0;    // ranks that are done with this step
+  int working_ = 0;  // ranks that are using others' memory without the lock
+  int ended_ = 0;    // ranks that have ended this step
   std::optional<std::string> aborted_;
 };
 

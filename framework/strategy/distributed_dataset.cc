@@ -17,7 +17,8 @@ void agree_on_order(StrategyImpl& strategy, const BatchSource& source) {
   std::vector<int64_t> furthest;
   for (const std::string& said : strategy.exchange("the order of a dataset", text.dump())) {
     const std::vector<int64_t> theirs = Json::parse(said).as_ints();
-    // Those of another dataset: what compares workers' datasets says so, or each has its own.
+    // The keys are another dataset's: the comparison of the workers' datasets reports that, or each
+    // worker has its own dataset.
     if (theirs.size() != own.size() || own.empty()) return;
     if (furthest.empty() || theirs.back() > furthest.back()) furthest = theirs;
   }
@@ -52,7 +53,7 @@ DistributedIterator DistributedDataset::iterator() const {
 
 namespace {
 
-// A worker's part of a step, whose replicas divide it anew.
+// A worker's part of a step, to be divided again by its replicas.
 Tensors joined(const std::vector<Batch>& parts, Tensors Batch::*member) {
   const Tensors& first = parts.front().*member;
   std::vector<Tensor> tensors;
@@ -91,7 +92,8 @@ class JoinedParts : public BatchIterator {
 
 }  // namespace
 
-// What is this worker's already isn't divided between workers once more.
+// A source whose batches, which already belong to this worker, aren't divided between workers
+// again.
 class DistributedDataset::Source : public BatchSource {
  public:
   explicit Source(DistributedDataset dataset) : dataset_(std::move(dataset)) {}
@@ -110,7 +112,7 @@ class DistributedDataset::Source : public BatchSource {
     return std::make_unique<JoinedParts>(dataset_.iterator());
   }
   std::optional<int64_t> cardinality() const override { return dataset_.cardinality(); }
-  // Workers' own batches may differ in all.
+  // Workers' own batches may differ in every respect.
   Json facts() const override {
     return dataset_.global_ ? dataset_.global_->facts() : Json::object();
   }
@@ -154,7 +156,8 @@ bool DistributedIterator::next(PerReplica& batch) {
 
 namespace {
 
-// Who has a position's batches. Global ones are the same for any number of replicas: 0.
+// The owners of the batches that a position refers to. Global batches are independent of the number
+// of replicas: 0.
 struct Owners {
   int64_t replicas = 0;
   int64_t workers = 1;

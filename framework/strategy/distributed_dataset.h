@@ -21,32 +21,33 @@ class StrategyImpl;
 
 namespace distribute {
 
-// All workers have a source's batches in one order: that of the worker which has been through most
-// passes (of worker 0, where all are alike). Called by all, each with its part, before a pass.
+// Makes all workers use the same order of a source's batches: that of the worker that has completed
+// the most passes (of worker 0 if there is no difference). Called by all workers, each with its own
+// shard, before a pass.
 void agree_on_order(StrategyImpl& strategy, const BatchSource& source);
 
 // One pass over a DistributedDataset (tf.distribute.DistributedIterator), which it keeps alive.
 // Used by one thread at a time.
 class DistributedIterator {
  public:
-  // Of global batches, or of batches of one replica's size each.
+  // For global batches, or for per-replica batches.
   DistributedIterator(std::shared_ptr<StrategyImpl> strategy, std::unique_ptr<BatchIterator> global)
       : strategy_(std::move(strategy)), batches_(std::move(global)) {}
   DistributedIterator(std::shared_ptr<StrategyImpl> strategy, ReplicaBatches batches)
       : strategy_(std::move(strategy)), batches_(std::move(batches)) {}
 
-  // The next batch's parts; false at the end. Errors of the dataset are thrown here. Where each of
-  // several workers has batches of its own, all call it together: those that have run out get parts
-  // without examples until all have.
+  // Gets the next batch's parts; returns false at the end. Throws the dataset's errors. If each of
+  // several workers has its own batches, all must call it together: those that have run out get
+  // parts without examples until all have.
   bool next(PerReplica& batch);
-  // The same as batches; none at the end.
+  // The same as batches; empty at the end.
   std::vector<Batch> next_parts();
 
-  // The exact position: behind the batch that next() gave last. What a Checkpoint holds.
+  // The exact position: after the batch that next() returned last. Saved by a Checkpoint.
   Json save() const;
-  // On a new iterator only. DataLoss for what isn't a position; FailedPrecondition when it is
-  // another dataset's, or was saved for another number of replicas or workers where batches are one
-  // replica's each.
+  // On a new iterator only. Throws DataLoss for anything that isn't a position, and
+  // FailedPrecondition when the position is another dataset's, or was saved with another number of
+  // replicas or workers and batches are per replica.
   void restore(const Json& position);
 
  private:
@@ -55,38 +56,38 @@ class DistributedIterator {
 };
 
 // Batches in parts by replica (tf.distribute.DistributedDataset): x, y and sample weights, each
-// with its names, are the arguments of a step. The last batches may give replicas fewer examples
-// than others, or none. Each pass begins anew. A cheap handle.
+// with its names, are the arguments of a step. In the last batches, some replicas may have fewer
+// examples than others, or none. Each pass starts from the beginning. A cheap handle.
 //
 //   for (const distribute::PerReplica& batch : strategy.distribute_dataset(dataset)) {
 //     strategy.run(step, batch);
 //   }
 //
-// A model that was made in the strategy's scope takes it as it takes datasets, and goes through
-// this worker's parts: model.fit(strategy.distribute_datasets_from_function(…)). What predict gives
-// is of these alone; where workers have batches of their own, all call it together.
+// A model created in the strategy's scope accepts it like any dataset, and iterates over this
+// worker's parts: model.fit(strategy.distribute_datasets_from_function(…)). The results of predict
+// cover only these; if workers have their own batches, all must call it together.
 class DistributedDataset {
  public:
-  // What `strategy` gives this worker of the global batches of `dataset`.
+  // This worker's part of the global batches of `dataset`, as assigned by `strategy`.
   static DistributedDataset of_global(std::shared_ptr<StrategyImpl> strategy,
                                       std::shared_ptr<BatchSource> dataset);
-  // Batches of one replica's size, of which each worker has its own.
+  // Per-replica batches, of which each worker has its own.
   static DistributedDataset of_replicas(std::shared_ptr<StrategyImpl> strategy,
                                         std::shared_ptr<BatchSource> own);
 
-  // A new pass.
+  // Starts a new pass.
   DistributedIterator iterator() const;
 
-  // What range-for goes through: a new pass, a batch at a time.
+  // Iterates over a new pass in a range-based for loop, one batch at a time.
   class Cursor;
   Cursor begin() const;
   std::default_sentinel_t end() const { return {}; }
-  // Steps in a pass: nullopt when unknown, as where several workers have batches of their own;
+  // Steps per pass: nullopt when unknown, e.g. when several workers have their own batches;
   // kInfiniteCardinality when it never ends.
   std::optional<int64_t> cardinality() const;
 
-  // What fit and evaluate take. FailedPrecondition, when a pass begins, in another strategy's
-  // scope.
+  // The source for fit and evaluate. Starting a pass in another strategy's scope throws
+  // FailedPrecondition.
   operator std::shared_ptr<BatchSource>() const;  // NOLINT: implicit on purpose
 
  private:
@@ -98,7 +99,7 @@ class DistributedDataset {
 
   std::shared_ptr<StrategyImpl> strategy_;
   std::shared_ptr<BatchSource> own_;     // this worker's part
-  std::shared_ptr<BatchSource> global_;  // null: batches are one replica's each
+  std::shared_ptr<BatchSource> global_;  // null: batches are per replica
 };
 
 class DistributedDataset::Cursor {
@@ -112,7 +113,7 @@ class DistributedDataset::Cursor {
   explicit Cursor(DistributedIterator iterator) : iterator_(std::move(iterator)) { ++*this; }
   reference operator*() const { return batch_; }
   pointer operator->() const { return &batch_; }
-  // OutOfRange at the end.
+  // Throws OutOfRange at the end.
   Cursor& operator++();
   void operator++(int) { ++*this; }
   bool operator==(std::default_sentinel_t) const { return ended_; }

@@ -12,7 +12,7 @@
 namespace cornu {
 namespace {
 
-// A line that says what it is, then the elements; nothing where there is no tensor.
+// A line with the type, followed by the elements; empty for an undefined tensor.
 std::string encode(const Tensor& tensor) {
   if (!tensor.defined()) return "";
   Json dims = Json::array();
@@ -70,7 +70,7 @@ Tensor reduce_over_workers(StrategyImpl& strategy, ReduceOp op, const Tensor& ow
   check<InvalidArgument>(first < all.size(),
                          "Strategy '{}': reduce expected elements, got none on any worker.",
                          strategy.name());
-  const size_t from = own.defined() ? worker : first;  // whose types errors compare
+  const size_t from = own.defined() ? worker : first;  // the worker whose types errors compare
   const Tensor& expected = all[from];
   std::vector<const void*> in;
   for (size_t w = 0; w < all.size(); ++w) {

@@ -10,20 +10,20 @@
 
 namespace cornu {
 
-// What each worker gives, by worker; types and shapes may differ, and those that have nothing give
-// an undefined tensor. All workers call it together, as StrategyImpl::exchange. Unimplemented for
-// strings, which the others are told.
+// Returns each worker's tensor, by worker; types and shapes may differ, and workers that have
+// nothing pass an undefined tensor. All workers must call it together, like StrategyImpl::exchange.
+// Throws Unimplemented for strings, and the other workers are notified.
 std::vector<Tensor> exchange_tensors(StrategyImpl& strategy, const Tensor& own,
                                      const std::string& what);
 
-// Workers give values of several types, where they must be of one.
+// Thrown when workers pass values of several types that must be the same.
 class ValuesDiffer : public InvalidArgument {
  public:
   using InvalidArgument::InvalidArgument;
 };
 
-// One value of those that workers have; not all need have one. Of a mean the sum. ValuesDiffer;
-// InvalidArgument where none has a value.
+// Reduces the workers' values to one; some workers may have none. For a mean, returns the sum.
+// Throws ValuesDiffer, and InvalidArgument when no worker has a value.
 Tensor reduce_over_workers(StrategyImpl& strategy, ReduceOp op, const Tensor& own,
                            const std::string& what);
 

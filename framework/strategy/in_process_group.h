@@ -10,8 +10,8 @@
 
 namespace cornu {
 
-// Who reduces what all ranks of a group give: each of them a share of the elements, or the first
-// one everything. The bits are the same.
+// Which ranks do the work of a reduction: all of them, each with a share of the elements, or only
+// the first one. The bits are the same.
 enum class Reducers { All, First };
 
 struct InProcessGroupOptions {
@@ -19,8 +19,9 @@ struct InProcessGroupOptions {
   Reducers reducers = Reducers::All;
 };
 
-// The ends of a group, one a rank; each is for one thread at a time. A rank that waits longer than
-// the timeout for the others throws DeadlineExceeded, which names those that didn't come.
+// Creates the ends of a group, one per rank; each must be used by one thread at a time. A rank that
+// waits longer than the timeout for the others throws DeadlineExceeded, which names the missing
+// ones.
 std::vector<std::unique_ptr<CollectiveGroup>> make_in_process_group(
     int size, const InProcessGroupOptions& options = {});
 

@@ -3,7 +3,7 @@
 
 namespace cornu {
 JobEnd& JobEnd::get() {
-  static auto* const end = new JobEnd;  // never destroyed: asked at the process's end
+  static auto* const end = new JobEnd;  // never destroyed: used at the end of the process
   return *end;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process of several knows of the end of its job.
+// What a process of a multi-process job knows about the end of the job.
 #pragma once
 
 #include <mutex>
@@ -10,10 +10,11 @@
 
 namespace cornu {
 
-// Where states lie that nobody needs when all workers have come to the ends of their programs.
+// The locations of states that aren't needed once all workers have reached the end of their
+// programs.
 struct ObsoleteStates {
   std::vector<std::string> states;   // folders of run states
-  std::vector<std::string> folders;  // and those to be removed after them, where they are empty
+  std::vector<std::string> folders;  // folders to be removed after them, if empty
 };
 
 // Thread-safe.
@@ -21,14 +22,14 @@ class JobEnd {
  public:
   static JobEnd& get();
 
-  // Whether a call that all workers make together (fit, evaluate) is under way.
+  // Whether a call that all workers make together (fit, evaluate) is in progress.
   void set_in_call(bool is_in_call);
   bool is_in_call() const;
 
-  // What is removed at the end of the job. Whoever says that the job is over says so, too: a worker
-  // that is killed before it has removed it does so when it is started again.
+  // States to remove at the end of the job. Any worker that announces the end of the job includes
+  // them, so that a worker that is killed before removing them does so when it is restarted.
   void add(const ObsoleteStates& states);
-  // It is removed.
+  // Called when the states have been removed.
   void forget();
   Json to_json() const;
   static ObsoleteStates from_json(const Json& json);

@@ -11,7 +11,7 @@
 namespace cornu {
 namespace {
 
-// Values of traces that are still recorded; steps of several replicas are traced.
+// Values of traces that are still being recorded; steps of several replicas are traced.
 using Part = std::pair<std::weak_ptr<SymbolOwner>, int64_t>;
 thread_local std::vector<Part> parts;
 

@@ -12,16 +12,16 @@ class StrategyImpl;
 
 namespace distribute {
 
-// What a source is, too, if it may be one that each worker has for itself as a whole.
+// An additional base of sources that each worker may have entirely for itself.
 class OfEachWorker {
  public:
   virtual ~OfEachWorker() = default;
   virtual bool is_each_workers_own() const = 0;
 };
 
-// This worker's `source`, of as many batches as that of the worker which has most of them: who has
-// run out gives batches of no rows. All workers take them together; how many there are, they know
-// at the end.
+// Returns this worker's `source` with as many batches as that of the worker with the most batches:
+// a worker that has run out yields batches without rows. All workers must take batches together;
+// they learn the number only at the end.
 std::shared_ptr<BatchSource> make_own_batches(std::shared_ptr<StrategyImpl> strategy,
                                               std::shared_ptr<BatchSource> source);
 

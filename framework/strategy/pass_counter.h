@@ -9,22 +9,23 @@
 
 namespace cornu {
 
-// Passes count from 0. Shards of one source are counted apart, so that each step's parts of them
-// are those of one global batch, also where all of them are read by one process. Thread-safe.
+// Passes are numbered from 0. Shards of one source are counted separately, so that in each step
+// their parts belong to the same global batch, even if all of them are read by one process.
+// Thread-safe.
 class PassCounter {
  public:
-  // The number of a new pass over the source, or over the part of it that `part` names.
+  // Returns the number of a new pass over the source, or over the shard named by `part`.
   int64_t begin(const std::string& part) {
     const std::lock_guard lock(mutex_);
     return next_[part]++;
   }
-  // The number that the next one will have.
+  // The number of the next pass.
   int64_t next(const std::string& part) const {
     const std::lock_guard lock(mutex_);
     const auto found = next_.find(part);
     return found == next_.end() ? 0 : found->second;
   }
-  // The next pass will have this number.
+  // Sets the number of the next pass.
   void set_next(const std::string& part, int64_t number) {
     const std::lock_guard lock(mutex_);
     next_[part] = number;

@@ -14,9 +14,9 @@ template <class T>
 using SumOf =
     std::conditional_t<std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>, float, T>;
 
-constexpr int64_t kBlock = 1024;  // elements that are reduced together
+constexpr int64_t kBlock = 1024;  // elements reduced together
 
-// Adds (or compares) elements of one more rank. NaN, from whichever rank, stays.
+// Adds (or compares) the elements of another rank. NaN from any rank is propagated.
 template <class T, class Count>
 void combine(SumOf<T>* total, const T* in, Count count, ReduceOp op) {
   using Sum = SumOf<T>;
@@ -31,7 +31,7 @@ void combine(SumOf<T>* total, const T* in, Count count, ReduceOp op) {
   }
 }
 
-// `count` elements of every rank, from `at` on. With a count that is a constant, compilers
+// Reduces `count` elements of every rank, starting at `at`. With a constant count, compilers
 // vectorize.
 template <class T, class Count>
 void reduce_block(T* out, std::span<const void* const> in, int64_t at, Count count, ReduceOp op) {
@@ -91,13 +91,13 @@ void require_reducible(DType dtype) {
 
 void each_share(std::span<const Segment> segments, int rank, int ranks,
                 const std::function<void(size_t, int64_t, int64_t)>& visit) {
-  constexpr int64_t kStep = 64;  // elements: shares begin with a cache line
+  constexpr int64_t kStep = 64;  // elements: shares start at cache line boundaries
   int64_t total = 0;
   for (const Segment& segment : segments) total += segment.count;
   const int64_t share = ((total + ranks - 1) / ranks + kStep - 1) / kStep * kStep;
   const int64_t first = rank * share;
   const int64_t last = first + share;
-  int64_t place = 0;  // of the segment's first element
+  int64_t place = 0;  // position of the segment's first element
   for (size_t i = 0; i < segments.size(); ++i) {
     const int64_t begin = std::clamp<int64_t>(first - place, 0, segments[i].count);
     const int64_t end = std::clamp<int64_t>(last - place, 0, segments[i].count);

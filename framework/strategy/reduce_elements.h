@@ -10,20 +10,21 @@
 
 namespace cornu {
 
-// Elements [begin, end) of every rank's `in`, reduced in the order of ranks into `out`, which may
-// be the same place of one of them. NaN, from whichever rank, stays. 16-bit floating-point numbers
-// are summed in float32.
+// Reduces elements [begin, end) of every rank's `in` into `out`, in the order of ranks; `out` may
+// be the same memory as one of the inputs. NaN from any rank is propagated. 16-bit floating-point
+// numbers are summed in float32.
 void reduce_elements(void* out, std::span<const void* const> in, int64_t begin, int64_t end,
                      DType dtype, ReduceOp op);
 
-// Divides elements of a sum, as reductions do for ReduceOp::Mean.
+// Divides the elements of a sum, as reductions do for ReduceOp::Mean.
 void divide_elements(void* elements, int64_t count, DType dtype, int64_t divisor);
 
-// Unimplemented for bool.
+// Throws Unimplemented for bool.
 void require_reducible(DType dtype);
 
-// What a rank of `ranks` that share the work does: visit(segment, begin, end) for its share of the
-// elements of all segments. The shares cover everything once, and begin with a cache line.
+// Enumerates the work of one of `ranks` ranks that share it: calls visit(segment, begin, end) for
+// its share of the elements of all segments. The shares cover all elements exactly once, and start
+// at cache line boundaries.
 void each_share(std::span<const Segment> segments, int rank, int ranks,
                 const std::function<void(size_t, int64_t, int64_t)>& visit);
 

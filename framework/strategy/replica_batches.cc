@@ -12,11 +12,11 @@
 namespace cornu::distribute {
 namespace {
 
-// What a worker says of a step.
+// What a worker reports about a step.
 constexpr char kEndless[] = "endless";
 constexpr char kBatches[] = "batches";
 constexpr char kEnded[] = "ended";
-constexpr char kNothingYet[] = "nothing yet";  // ended, and it has never had a batch
+constexpr char kNothingYet[] = "nothing yet";  // ended, without ever having had a batch
 
 Tensor without_rows(DType dtype, const Shape& shape) {
   if (shape.empty()) return ops::zeros(shape, dtype);
@@ -25,7 +25,7 @@ Tensor without_rows(DType dtype, const Shape& shape) {
   return Tensor::empty(Shape(dims), dtype);
 }
 
-// It shares no memory with the batch.
+// The result shares no memory with the batch.
 Tensors without_rows(const Tensors& tensors) {
   std::vector<Tensor> empty;
   for (const Tensor& tensor : tensors) {
@@ -83,10 +83,10 @@ std::vector<Batch> ReplicaBatches::next() {
   return parts;
 }
 
-// Whether a worker has batches for this step. Then this one knows of what kind they are.
+// Whether any worker has batches for this step. If so, this worker then knows their kind.
 bool ReplicaBatches::has_anyone(bool has_own) {
   if (strategy_->num_workers() == 1) return has_own;
-  if (all_endless_) {  // nobody asks any more
+  if (all_endless_) {  // no more queries are needed
     if (!has_own) raise_unexpected_end();
     return true;
   }
@@ -110,7 +110,7 @@ void ReplicaBatches::raise_unexpected_end() const {
   throw error;
 }
 
-// Of the first worker that has had a batch.
+// Takes the kind from the first worker that has had a batch.
 void ReplicaBatches::learn_kind() {
   Json::Array own;
   if (empty_) own = {to_kind(empty_->x), to_kind(empty_->y), to_kind(empty_->sample_weight)};

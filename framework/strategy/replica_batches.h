@@ -15,9 +15,9 @@ class StrategyImpl;
 
 namespace distribute {
 
-// A pass over a worker's own batches, so many in a step: one for each of its replicas, or one that
-// is divided between them. Workers take equally many steps: one that has run out gives batches of
-// no rows until all have.
+// A pass over a worker's own batches, with several per step: one for each of its replicas, or one
+// that is divided between them. All workers take the same number of steps: one that has run out
+// yields batches without rows until all have.
 class ReplicaBatches {
  public:
   // `is_endless`: whether the source never ends.
@@ -28,8 +28,8 @@ class ReplicaBatches {
         is_endless_(is_endless),
         in_step_(in_step) {}
 
-  // The next step's, in order, the last ones without rows where need be; none at the end.
-  // Several workers call it together, unless no pass of them ends.
+  // The batches of the next step, in order, where necessary padded with batches without rows; empty
+  // at the end. Several workers must call it together, unless all of their passes are endless.
   std::vector<Batch> next();
 
   Json save() const { return source_->save(); }
@@ -48,7 +48,7 @@ class ReplicaBatches {
   size_t in_step_;
   bool all_endless_ = false;
   bool has_ended_ = false;
-  std::optional<Batch> empty_;  // a batch of no rows, once its kind is known
+  std::optional<Batch> empty_;  // a batch without rows, once the kind is known
 };
 
 }  // namespace distribute

@@ -67,8 +67,8 @@ Tensor by_share_of_examples(const Tensor& value) {
   if (replicas_in_sync() == 1) return value;
   const auto examples = static_cast<double>(current_replica()->examples);
   const Tensor all = sum_of_known(examples);
-  // What is computed of no examples may be NaN. Gradients still go back: zeros, by the optimizer.
-  // Every replica reads the sum, or none would be the others' part.
+  // Values computed from no examples may be NaN. Gradients still flow back: zeros, supplied by the
+  // optimizer. Every replica reads the sum, since all replicas must have the same sums.
   const Tensor share = ops::cast(ops::divide_no_nan(Tensor::scalar(examples), all), value.dtype());
   if (examples == 0)
     return ops::where(Tensor::scalar(false), value, ops::zeros_like(value) * share);
@@ -93,8 +93,8 @@ std::vector<Tensor> ReplicaContext::all_reduce(ReduceOp op,
 
 namespace {
 
-// The sizes along its axis that all replicas have in this trace's all_gather of that number; empty
-// where they are alike.
+// The sizes of all replicas along the axis in the all_gather of this number in the trace; empty if
+// they are equal.
 std::vector<int64_t> sizes_of_gather(int64_t number) {
   const auto& gathered = current_replica()->gathered;
   const auto at = static_cast<size_t>(number);
@@ -107,7 +107,7 @@ Shape with_size(const Shape& shape, int64_t axis, int64_t size) {
   return Shape(dims);
 }
 
-// The replicas' values, padded to `most` along the axis, one after the other.
+// The replicas' values, padded to `most` along the axis and concatenated.
 Tensor gathered_in_places(const Tensor& value, int64_t replicas, int64_t axis, int64_t most,
                           int64_t number) {
   const int64_t missing = most - value.dim(axis);
@@ -116,7 +116,7 @@ Tensor gathered_in_places(const Tensor& value, int64_t replicas, int64_t axis, i
           ? value
           : ops::concatenate(
                 {value, ops::zeros(with_size(value.shape(), axis, missing), value.dtype())}, axis);
-  // Each replica's value in its place among zeros: the sum has them all.
+  // Puts each replica's value at its position among zeros: the sum contains all of them.
   const Tensor here =
       ops::equal(ops::arange(0, replicas, 1, DType::Int64), replica_value(ReplicaValue::Id));
   std::vector<int64_t> places(static_cast<size_t>(value.rank()) + 1, 1);
@@ -181,7 +181,8 @@ int64_t InputContext::get_per_replica_batch_size(int64_t global_batch_size) cons
 
 namespace {
 
-// As factors of losses: broadcast from the left, and without a last axis of one too many.
+// Converts weights to factors of losses: broadcast from the left, and without a superfluous last
+// axis of size 1.
 Tensor as_factors(const Tensor& sample_weight, const Tensor& losses) {
   Tensor weights = ops::cast(sample_weight, losses.dtype());
   const Shape& shape = losses.shape();
@@ -227,7 +228,7 @@ Tensor unscale_loss_for_distribution(const Tensor& loss) {
   if (replicas_in_sync() == 1) return loss;  // also outside of steps
   require_replica_context("unscale_loss_for_distribution");
   const auto examples = static_cast<double>(current_replica()->examples);
-  const Tensor all = sum_of_known(examples);  // on every replica, with examples or without
+  const Tensor all = sum_of_known(examples);  // on every replica, with or without examples
   return loss * ops::cast(all / std::max(examples, 1.0), loss.dtype());
 }
 

@@ -3,9 +3,9 @@
 
 namespace cornu {
 
-// While it lives, this thread traces a step that a coordinator schedules: as tf.distribute has it,
-// the step may run another one on the strategy's replicas, of which there is one, and reduce what
-// that gives.
+// While alive, this thread traces a step that a coordinator schedules: as in tf.distribute, the
+// step may run another one on the strategy's replicas (of which there is only one), and reduce its
+// results.
 class [[nodiscard]] ScheduledStepScope {
  public:
   ScheduledStepScope();

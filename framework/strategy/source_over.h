@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources whose batches are another one's.
+// A base for sources that wrap another one.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace cornu {
 
-// Has the facts, order and number of batches of a source, which classes derived from this pass over
-// in their own way.
+// Forwards the facts, order and number of batches to another source, which derived classes iterate
+// over in their own way.
 class SourceOver : public BatchSource {
  public:
   std::optional<int64_t> cardinality() const override { return source_->cardinality(); }

@@ -17,7 +17,7 @@ namespace cornu {
 namespace {
 
 constexpr const char* kChecksum = "checksum";
-constexpr const char* kNextPass = "next_pass";  // left out where it is the one after this
+constexpr const char* kNextPass = "next_pass";  // omitted if it is this pass plus one
 
 void require_position(const Json& json, const char* who) {
   const auto has = [&](const char* key, bool (Json::*is)() const) {
@@ -75,7 +75,7 @@ Json SourcePosition::to_json() const {
 
 namespace {
 
-// "a(b | c) | d": "a(b | c)", "d".
+// Splits "a(b | c) | d" into "a(b | c)" and "d".
 std::vector<std::string_view> links_in(std::string_view pipeline) {
   std::vector<std::string_view> links;
   size_t begin = 0;
@@ -93,10 +93,10 @@ std::vector<std::string_view> links_in(std::string_view pipeline) {
 
 std::string_view kind_of(std::string_view link) { return link.substr(0, link.find('(')); }
 
-// A link that makes batches.
+// A link that creates batches.
 struct Batching {
   int64_t size = 0;
-  bool drops = false;  // what is left at the end of a pass
+  bool drops = false;  // whether the remainder at the end of a pass is dropped
 
   static std::optional<Batching> of(std::string_view link) {
     static const std::set<std::string_view> kKinds = {"batch", "padded_batch", "ragged_batch"};
@@ -114,13 +114,13 @@ struct Batching {
   }
 };
 
-// The links of two pipelines that differ in how large their batches are, and in nothing else.
+// The batching links of two pipelines that differ only in the size of their batches.
 struct Rebatching {
   Batching then;
   Batching now;
 
   static std::optional<Rebatching> between(std::string_view then, std::string_view now) {
-    // Those that give a batch for each.
+    // Links that yield one batch per batch.
     static const std::set<std::string_view> kBehind = {"map",    "prefetch", "with_options",
                                                        "divide", "repeat",   "copy_to_device"};
     const auto old_links = links_in(then);
@@ -146,7 +146,8 @@ struct Rebatching {
     return {};
   }
 
-  // How many batches of today have been, where so many of then have; the examples that are left.
+  // Converts a number of batches of the old size to the current size; also returns the number of
+  // remaining examples.
   std::pair<int64_t, int64_t> batches(int64_t consumed, std::optional<int64_t> examples) const {
     const int64_t in_pass = examples ? then.in_pass(*examples) : 0;
     const int64_t passes = in_pass > 0 ? consumed / in_pass : 0;
@@ -171,7 +172,8 @@ SourcePosition SourcePosition::read_examples(const Json& json, const SourcePosit
   SourcePosition position = read(json, as_then, who);
   std::optional<int64_t> examples = here.examples;
   if (!examples && here.count_examples && position.consumed > 0) {
-    // Does a pass end where the position is, or before? Then it has fewer than another batch needs.
+    // Does a pass end at or before the position? Then it has fewer examples than another batch
+    // would need.
     const Batching& batching = rebatching->then;
     const int64_t most = streams::saturating_product(position.consumed, batching.size) +
                          (batching.drops ? batching.size : 1);

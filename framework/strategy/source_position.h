@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where an iterator over batches stands, as it is saved.
+// The position of an iterator over batches, in its saved form.
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,32 @@
 namespace cornu {
 
 struct SourcePosition {
-  std::string pipeline;  // what the items depend on, as text
+  std::string pipeline;  // text of what the items depend on
   int64_t pass = 0;
-  int64_t consumed = 0;         // items that next() gave in this pass
-  std::vector<uint64_t> seeds;  // those that weren't given
-  // The number of the source's next pass: several iterators may have begun some of it meanwhile.
+  int64_t consumed = 0;         // number of items that next() returned in this pass
+  std::vector<uint64_t> seeds;  // those that were drawn because none were given
+  // The number of the source's next pass: several iterators may have been started in the meantime.
   int64_t next_pass = 0;
-  // Examples in a pass over what is batched; none where that isn't known, or never ends.
+  // Examples in a pass over the source that is batched; nullopt if unknown or infinite.
   std::optional<int64_t> examples = {};
-  // Of an iterator: where that isn't known, counts those of a saved position's pass, up to `most`.
+  // For an iterator: counts the examples in the pass of a saved position, up to `most`, if
+  // `examples` is unknown.
   std::function<int64_t(const SourcePosition& saved, int64_t most)> count_examples = {};
-  bool rebatched = false;  // it was counted in batches of another size
+  bool rebatched = false;  // the position was counted in batches of another size
 
   Json to_json() const;
-  // `position` with a checksum, when all that belongs to it is there.
+  // Adds a checksum to a complete `position`.
   static Json sealed(Json position);
-  // The position in `json`, for an iterator that stands at `here`. Errors begin with `who`:
-  // FailedPrecondition when it is another pipeline's, DataLoss when it can't be, or isn't
-  // what the checksum was made of, if there is one: a damaged count may stand for years of passing
-  // over elements.
+  // Reads the position in `json` for an iterator at `here`. Errors begin with `who`. Throws
+  // FailedPrecondition when it belongs to another pipeline, and DataLoss when it is invalid or
+  // doesn't match its checksum, if there is one: with a damaged count, skipping elements could take
+  // years.
   static SourcePosition read(const Json& json, const SourcePosition& here, const char* who);
-  // The same, where the pipelines may differ in the size of their batches: `consumed` are those of
-  // this size that as many examples make, rounded down. A warning says so.
+  // Like read(), but the pipelines may differ in their batch size: converts `consumed` to batches
+  // of the current size with the same number of examples, rounded down, and logs a warning.
   static SourcePosition read_examples(const Json& json, const SourcePosition& here,
                                       const char* who);
-  // After items were passed over: FailedPrecondition unless all `consumed` were there.
+  // After skipping items: throws FailedPrecondition unless all `consumed` items existed.
   void check_reached(int64_t passed, const char* who) const;
 };
 

@@ -21,7 +21,7 @@ thread_local bool alone = false;
 
 class SingleDeviceStrategy : public StrategyImpl {
  public:
-  // Without a device, functions run where they do by themselves.
+  // Without a device, functions run wherever they would without a strategy.
   SingleDeviceStrategy(const std::optional<Device>& device, std::string name, bool is_default)
       : device_(device), name_(std::move(name)), is_default_(is_default) {}
 
@@ -57,7 +57,7 @@ class SingleDeviceStrategy : public StrategyImpl {
   bool is_default_;
 };
 
-// One for each device, for as long as the program runs: callers keep references to it.
+// One for each device, for the lifetime of the program: callers keep references to it.
 std::shared_ptr<StrategyImpl> default_of(const std::optional<Device>& device) {
   static auto* mutex = new std::mutex;
   static auto* made = new std::map<std::string, std::shared_ptr<StrategyImpl>>;
@@ -67,14 +67,14 @@ std::shared_ptr<StrategyImpl> default_of(const std::optional<Device>& device) {
   return strategy;
 }
 
-// Where replicas have memory of their own, values meet on the first one's device.
+// If replicas have their own memory, values are brought to the first one's device.
 void bring_to_first(const StrategyImpl& strategy, std::vector<Tensor>& values) {
   const Device first = strategy.devices().front();
   if (first.type != DeviceType::Cpu) bring_to(first, values);
 }
 
-// What this worker finds wrong of what is its own the others are told, who wait for it. (Of a
-// step's body, whoever runs the step does that.)
+// If this worker finds an error in its own values, notifies the other workers, which are waiting
+// for it. (For errors in a step's body, the code that runs the step does that.)
 template <class Body>
 auto told_to_others(StrategyImpl& strategy, const std::string& before, const Body& body) {
   if (current_replica()) return body();
@@ -103,13 +103,13 @@ const char* name_of(ReduceOp op) {
   return "unknown";
 }
 
-// What replicas' values are along an axis, to be reduced over the replicas.
+// The replicas' values reduced along an axis, to be reduced further over the replicas.
 struct Parts {
-  std::vector<Tensor> values;  // of a mean, sums
-  std::vector<Tensor> counts;  // of sums and means: of how many elements
+  std::vector<Tensor> values;  // for a mean: sums
+  std::vector<Tensor> counts;  // for sums and means: number of elements
 };
 
-// `all`: parts without elements, too, which have no extreme.
+// `all`: include parts without elements, which have no extreme.
 Parts parts_along(int64_t axis, ReduceOp op, const std::vector<Tensor>& own, bool all) {
   Parts parts;
   for (const Tensor& x : own) {
@@ -129,7 +129,7 @@ std::vector<Tensor> operands_of(ReduceOp op, const std::vector<Tensor>& values) 
   return operands;
 }
 
-// Replicas' values, whose shapes may differ along the axis alone.
+// Requires that the replicas' values differ in shape only along the axis.
 void require_alike_but_along(int64_t axis, const std::vector<Tensor>& values,
                              const std::string& who, const char* scalar_advice) {
   for (size_t i = 0; i < values.size(); ++i) {
@@ -181,7 +181,7 @@ StrategyImpl::StrategyImpl()
 
 Strategy get_strategy() {
   if (has_strategy()) return Strategy(scopes.back());
-  // A strategy that is kept stays on the device of the scope it was asked for in.
+  // A strategy that is kept stays on the device of the scope in which it was requested.
   const auto device = has_device_scope() ? std::optional(default_device()) : std::nullopt;
   return Strategy(default_of(device));
 }
@@ -211,7 +211,7 @@ distribute::PerReplica Strategy::run(const Function& step,
                              name(), replicas, arguments.size());
     });
   }
-  // Steps may be run outside of the scope, too.
+  // Steps may also run outside of the scope.
   const StrategyScope scope(impl_->is_default() ? nullptr : impl_);
   std::vector<std::vector<Tensors>> by_replica;
   for (size_t i = 0; i < replicas; ++i) by_replica.push_back(arguments.arguments(i));
@@ -223,7 +223,8 @@ distribute::PerReplica Strategy::run(const Function& step, const Tensors& argume
              distribute::PerReplica(std::vector<Tensors>(impl_->devices().size(), arguments)));
 }
 
-// Within a merge_call, or a scheduled step, there is this replica's value; others' are elsewhere.
+// Within a merge_call, or a scheduled step, only this replica's value is available; the others are
+// elsewhere.
 bool Strategy::is_merging(const char* call, const char* within_step,
                           const distribute::PerReplica& values) const {
   check<FailedPrecondition>(
@@ -259,7 +260,7 @@ Tensor Strategy::reduce(ReduceOp op, const distribute::PerReplica& values,
     merges = is_merging("reduce", "all_reduce", values);
     for (const Tensors& value : values.values()) own.push_back(value.single());
     if (op == ReduceOp::Mean) call += fmt::format(" of {}", own[0].dtype());
-    // A mean's sum may be out of the range of what it is the mean of.
+    // The sum for a mean may exceed the range of the values' dtype.
     parts.values = own;
     for (Tensor& x : parts.values) {
       if (op == ReduceOp::Mean && is_half(x.dtype())) x = ops::cast(x, DType::Float32);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategies: how a step is run on one device or many. The interface, the scope, and the default
+// Strategies: how a step runs on one device or many. The interface, the scope, and the default
 // strategy (one replica on the default device). Others are in distribute/strategies.
 #pragma once
 
@@ -26,103 +26,113 @@
 
 namespace cornu {
 
-// What a strategy implements. `run` may be called from several threads at once, the rest from one
-// at a time. With several workers, what they do together one thread does: FailedPrecondition for
-// another one that runs such steps, or calls reduce or exchange, meanwhile.
+// The interface that strategies implement. `run` may be called from several threads at once, all
+// other functions from one thread at a time. With several workers, only one thread may do what the
+// workers do together: another thread that runs such steps, or calls reduce or exchange, at the
+// same time gets FailedPrecondition.
 class StrategyImpl : public VariableOwner {
  public:
   StrategyImpl();
-  uint64_t number() const { return number_; }  // no other strategy of the process has it
+  uint64_t number() const { return number_; }  // unique among the process's strategies
   virtual std::string name() const = 0;
   virtual int64_t num_replicas_in_sync() const = 0;  // of all workers
   virtual std::vector<Device> devices() const = 0;   // of this process's replicas, in order
-  // Where variables are made in its scope; none: where they would be without it.
+  // The device for variables created in its scope; nullopt: as without the scope.
   virtual std::optional<Device> variable_device() const {
     const std::vector<Device> all = devices();
     return all.empty() ? std::nullopt : std::optional(all.front());
   }
-  // By default this process keeps all variables.
+  // By default, all variables are kept in this process.
   std::shared_ptr<VariableHome> home_of(const Variable& variable, const Tensor& value) override {
     static_cast<void>(variable), static_cast<void>(value);
     return nullptr;
   }
-  // Runs one step on every local replica at once; arguments and results by local replica. Rows of
-  // the first tensor count as a replica's examples, in the order of replicas.
+  // Runs one step on all local replicas concurrently; arguments and results are by local replica.
+  // The number of rows of the first tensor is a replica's number of examples; examples are numbered
+  // in the order of replicas.
   virtual std::vector<Tensors> run(const Function& step,
                                    const std::vector<std::vector<Tensors>>& arguments) = 0;
-  // As run, for one caller that runs step after step and reads results a step late: where steps run
-  // elsewhere, this one may go on when it returns, and results are those of the last one that is
-  // known to have ended; the first one is waited for. Errors are those of earlier ones, too.
+  // Like run(), for a single caller that runs step after step and reads results one step late. If
+  // steps run elsewhere, this one may still be running on return, and the results are those of the
+  // last step that is known to have ended; the first step is waited for. Also throws the errors of
+  // earlier steps.
   virtual std::vector<Tensors> begin_step(const Function& step,
                                           const std::vector<std::vector<Tensors>>& arguments) {
     return run(step, arguments);
   }
-  // Waits for these. What the last one has given; empty: there is none since end_steps.
+  // Waits for the steps that have begun. Returns the results of the last one; empty if there was
+  // none since end_steps.
   virtual std::vector<Tensors> finish_steps() { return {}; }
-  // As finish_steps, whatever the steps throw: the caller begins no more. Their results are gone.
+  // Like finish_steps, but ignores errors: the caller begins no more steps. The results are lost.
   virtual void end_steps() {}
-  // Makes the variables that a step makes, and gives those that it uses the values that they have
-  // when it is run: worker 0's. Called by all workers, where there are several.
+  // Creates the variables that a step creates, and sets those that it uses to the values that
+  // worker 0 has for them. Called by all workers, if there are several.
   virtual void prepare(const Function& step, const std::vector<std::vector<Tensors>>& arguments) {
     static_cast<void>(step), static_cast<void>(arguments);
   }
-  // The batches of this process: each one is split over its local replicas by split().
+  // The batches of this process: each is split over its local replicas by split().
   virtual std::shared_ptr<BatchSource> distribute(std::shared_ptr<BatchSource> source) = 0;
-  // A batch's parts by local replica; a part may have no examples.
+  // The parts of a batch by local replica; a part may have no examples.
   virtual std::vector<Batch> split(const Batch& batch) = 0;
-  // One value of those that local replicas gave, over the replicas of all workers. `call`: what the
-  // program has called, for workers to compare. Where there are several, some may have no values.
+  // Reduces the values of local replicas over the replicas of all workers. `call` describes the
+  // program's call, for comparison between workers. With several workers, some may have no values.
   virtual Tensor reduce(ReduceOp op, const std::vector<Tensor>& by_replica,
                         const std::string& call) = 0;
   // Whether this process writes checkpoints and logs.
   virtual bool is_chief() const { return true; }
-  // FailedPrecondition where this process takes no part in training, but `call` begins one.
+  // Throws FailedPrecondition if this process takes no part in training, but `call` starts one.
   virtual void require_training(const char* call) const { static_cast<void>(call); }
-  // Whether it stands for no strategy, outside of scopes: what is made in its steps is nobody's.
+  // Whether it is the default strategy outside of scopes: objects created in its steps belong to no
+  // strategy.
   virtual bool is_default() const { return false; }
 
   // ---- the processes of a job: workers, each with its replicas ----
   virtual int64_t num_workers() const { return 1; }
   virtual int64_t worker() const { return 0; }
-  // How many bytes of gradients are summed over the replicas together, at least, where there are so
-  // many: large ones cost less a byte, small ones begin earlier.
+  // The minimum number of bytes of gradients that are summed over the replicas together, if there
+  // are that many: large transfers cost less per byte, small ones begin earlier.
   virtual size_t bytes_per_pack() const { return size_t{4} << 20; }
-  // Whether the replicas of all workers exchange rows of sparse gradients: what graphs of CPUs do.
+  // Whether the replicas of all workers exchange only the rows of sparse gradients, as CPU graphs
+  // do.
   virtual bool exchanges_rows() const { return false; }
-  // What gradients of float32 are rounded to before they are summed over the replicas; none: they
-  // are not.
+  // The dtype that float32 gradients are rounded to before they are summed over the replicas;
+  // nullopt: no rounding.
   virtual std::optional<DType> gradient_dtype() const { return {}; }
-  // What each worker gives, by worker. All of them must call it at the same place of their
-  // programs, outside of steps: `what` says at which, and errors compare it. Errors as
-  // CollectiveGroup's.
+  // Exchanges a string with all workers; returns them by worker. All workers must call it at the
+  // same point of their programs, outside of steps: `what` identifies the point and is compared.
+  // Throws the errors of CollectiveGroup.
   virtual std::vector<std::string> exchange(std::string_view what, const std::string& own) {
     static_cast<void>(what);
     return {own};
   }
-  // The bits that any worker had set when it began its last step, which all workers see after the
-  // same one: how they decide together what one of them has noticed alone. From now on those of
-  // `mask`, the caller's own, are set as in `bits`; it gets those.
+  // Returns the bits that any worker had set when it began its last step; all workers see them
+  // after the same step, which lets them act together on something that only one of them has
+  // noticed. From now on, this worker's bits in `mask`, which belong to the caller, are set to
+  // those in `bits`; only those are returned.
   virtual uint32_t agree(uint32_t mask, uint32_t bits) { return bits & mask; }
-  // After PeerLost: waits until the worker is back, and goes on with it. All workers must restore
-  // what they have to one state then. Rethrows where workers can't come back.
+  // After PeerLost: waits until the worker is back, and continues with it. All workers must then
+  // restore the same state. Rethrows if workers can't come back.
   virtual void rejoin(const PeerLost& lost) { throw lost; }
-  // The worker that this one's group has lost; none: all are there. What fails on this worker since
-  // then may come of that: values that were being computed with the lost one are gone.
+  // The worker that this worker's group has lost; nullopt if none. Later failures on this worker
+  // may be a consequence: values that were being computed together with the lost one are gone.
   virtual std::optional<PeerLost> lost_worker() { return {}; }
-  // Whether a lost worker is started again, or all are ended, by what has started them.
+  // Whether the launcher of the workers restarts a lost worker, or ends all of them.
   virtual bool restarts_workers() const { return false; }
-  // This worker's program has failed: the others' calls end with an error that says so.
+  // Reports that this worker's program has failed: the other workers' calls end with an error that
+  // says so.
   virtual void fail(const std::string& why) { static_cast<void>(why); }
-  // What this worker was to do has failed before it called any other one, maybe for a reason that
-  // all of them have: those that wait for it get the same error, behind its name and `before`
-  // ("can't run …"). Those whose own fails at the same place don't.
+  // Reports that this worker's part of a joint call failed before it contacted the others, possibly
+  // for a reason that all of them share: workers that are waiting for it get the same error,
+  // prefixed by its name and `before` ("can't run …"). Workers whose own part fails at the same
+  // point don't.
   virtual void tell_of_failure(const std::exception& error, const std::string& before) {
     static_cast<void>(error), static_cast<void>(before);
   }
-  // What a thread does with the other workers has come to an end: another one may go on.
+  // Ends this thread's joint work with the other workers: another thread may take over.
   virtual void pass_on() {}
-  // Calls `clean_up` when no worker can need what it removes: at once, or when all have come to the
-  // end of their programs. clean_up_now() calls what waits; for when all begin something new.
+  // Calls `clean_up` once no worker can need what it removes: immediately, or when all have reached
+  // the end of their programs. clean_up_now() makes all pending calls; it is for when all workers
+  // begin something new.
   virtual void when_all_are_done(std::function<void()> clean_up) { clean_up(); }
   virtual void clean_up_now() {}
 
@@ -130,8 +140,8 @@ class StrategyImpl : public VariableOwner {
   const uint64_t number_;
 };
 
-// Opens the scope of a strategy, and of the device that its variables are made on, until it ends.
-// Scopes nest, on one thread. Null: the scope stays as it is.
+// Opens the scope of a strategy, and of the device for its variables, until it is destroyed. Scopes
+// nest on one thread. Null: leaves the scope unchanged.
 class [[nodiscard]] StrategyScope {
  public:
   explicit StrategyScope(std::shared_ptr<StrategyImpl> strategy);
@@ -145,8 +155,8 @@ class [[nodiscard]] StrategyScope {
   std::optional<DeviceScope> device_;
 };
 
-// Says that no other worker waits for what this thread runs, such as predictions, until the guard
-// ends: they aren't told of its errors. Guards nest.
+// Until the guard is destroyed, declares that no other worker waits for what this thread runs, such
+// as predictions: other workers aren't notified of its errors. Guards nest.
 class [[nodiscard]] RunsAlone {
  public:
   RunsAlone();
@@ -159,49 +169,49 @@ class [[nodiscard]] RunsAlone {
 };
 bool runs_alone();
 
-// A cheap handle on a strategy (tf.distribute.Strategy).
+// A cheap handle to a strategy (tf.distribute.Strategy).
 class Strategy : public Handle<StrategyImpl> {
  public:
   explicit Strategy(std::shared_ptr<StrategyImpl> impl) : Handle(std::move(impl)) {}
 
-  // What is made in the scope (variables, models, compile) belongs to the strategy. Models open it
-  // themselves while they train, predict, are evaluated, saved and loaded. FailedPrecondition in
-  // the scope of another strategy, and within a step.
+  // Objects created in the scope (variables, models, compile) belong to the strategy. Models open
+  // it themselves while they train, predict, are evaluated, saved and loaded. Throws
+  // FailedPrecondition in the scope of another strategy, and within a step.
   StrategyScope scope() const;
   int64_t num_replicas_in_sync() const { return impl_->num_replicas_in_sync(); }
   std::string name() const { return impl_->name(); }
   bool is_chief() const { return impl_->is_chief(); }
 
-  // Runs a step on every replica; arguments by replica, or the same structure for all. Within
-  // another function's body: that one then runs op by op, and the step as it is compiled.
-  // RanksDiffer where workers run other steps.
+  // Runs a step on every replica; arguments are by replica, or the same structure for all. Within
+  // another function's body, that function runs op by op, and the step in compiled form. Throws
+  // RanksDiffer when workers run different steps.
   distribute::PerReplica run(const Function& step, const distribute::PerReplica& arguments) const;
   distribute::PerReplica run(const Function& step, const Tensors& arguments = {}) const;
-  // The same of a plain callable, as function() takes it. Its body is called for each replica with
-  // each call, and run op by op; a strategy that keeps replicas (also of one) traces it first, so
-  // that no value can be read in it. For a step that is run often, make it a Function once.
+  // Overload for a plain callable, as accepted by function(). Its body is called for each replica
+  // on each call, and runs op by op; a strategy with explicit replicas (even just one) traces it
+  // first, so it can't read values. For a step that runs often, create a Function once.
   template <class F, class Arguments = Tensors>
   requires(!std::is_convertible_v<F, const Function&>) distribute::PerReplica
       run(F step, const Arguments& arguments = {})
   const { return run(function(std::move(step), {.name = "step", .run_eagerly = true}), arguments); }
-  // One value from all replicas' results. With an axis, over that axis of each of them too: parts
-  // of a batch may then have different sizes, and a mean counts their elements. Means of integers
-  // are float32, sums of bools int32. FailedPrecondition within a step, unless in a merge_call;
-  // InvalidArgument for scalars where there is an axis, and for different shapes where there is
-  // none (with one, for those that differ along others). Minima and maxima along an axis are those
-  // of the parts that have elements; InvalidArgument where none has. What is wrong of one worker's
-  // values alone the others get as an error of that kind. RanksDiffer where workers reduce by other
-  // operations, or along other axes, or one of them gathers.
+  // Reduces all replicas' results to one value. With an axis, also reduces over that axis of each
+  // result: parts of a batch may then have different sizes, and a mean weights them by their number
+  // of elements. Means of integers are float32, sums of bools int32. Throws FailedPrecondition
+  // within a step, unless in a merge_call; InvalidArgument for scalars with an axis, and for
+  // different shapes without one (with one, for shapes that differ along other axes). Minima and
+  // maxima along an axis only cover parts that have elements; InvalidArgument if none has. If only
+  // one worker's values are invalid, the others get an error of the same kind. Throws RanksDiffer
+  // when workers reduce by different operations or along different axes, or one of them gathers.
   Tensor reduce(ReduceOp op, const distribute::PerReplica& values,
                 std::optional<int64_t> axis = {}) const;
-  // The results of all workers' replicas one after the other along `axis`.
+  // Concatenates the results of all workers' replicas along `axis`.
   Tensor gather(const distribute::PerReplica& values, int64_t axis = 0) const;
   std::vector<Tensors> local_results(const distribute::PerReplica& values) const {
     return values.values();
   }
 
-  // Goes over a dataset of global batches, or over what a user's function makes of an
-  // InputContext (batches of one replica's size, by worker), in parts by replica.
+  // Distributes a dataset of global batches, or the per-replica batches that a user-supplied
+  // function creates for each worker from an InputContext, in parts by replica.
   distribute::DistributedDataset distribute_dataset(
       const std::shared_ptr<BatchSource>& dataset) const;
   template <class F>
@@ -210,7 +220,7 @@ class Strategy : public Handle<StrategyImpl> {
   const {
     return distribute_parts(static_cast<std::shared_ptr<BatchSource>>(make(input_context())));
   }
-  // Values that a function makes for each local replica.
+  // Creates values for each local replica by a function.
   distribute::PerReplica distribute_values_from_function(
       const std::function<Tensors(const distribute::ValueContext&)>& make) const;
 
@@ -223,11 +233,11 @@ class Strategy : public Handle<StrategyImpl> {
   distribute::DistributedDataset distribute_parts(std::shared_ptr<BatchSource> dataset) const;
 };
 
-// The strategy of the innermost scope on this thread; the default one outside of scopes.
+// The strategy of the innermost scope on this thread; the default strategy outside of scopes.
 Strategy get_strategy();
-bool has_strategy();  // inside a scope?
+bool has_strategy();  // whether inside a scope
 
-// A strategy of one replica on `device`.
+// Creates a strategy with one replica on `device`.
 std::shared_ptr<StrategyImpl> make_single_device_strategy(const Device& device, std::string name);
 
 }  // namespace cornu

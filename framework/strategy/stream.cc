@@ -20,7 +20,7 @@ int64_t as_count(const Json& value, const Json& state, std::string_view key) {
   return value.as_int();
 }
 
-// Of an object that stands for a part: no stream names a member so.
+// Key of an object that marks a part: no stream uses this name for a member.
 constexpr const char* kMark = "\x01later";
 
 }  // namespace

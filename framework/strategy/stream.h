@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items one after another, and positions among them.
+// Streams of items, and positions in them.
 #pragma once
 
 #include <cstdint>
@@ -16,37 +16,38 @@
 
 namespace cornu::streams {
 
-// Items one after another. Used by one thread at a time; not restartable.
+// A sequence of items. Used by one thread at a time; can't be restarted.
 //
-// Streams are deterministic: item k depends on k alone. So a position in one is a count, and
-// skip(count) on a new stream restores it. Where items are costly, skip() is cheaper than next();
-// where it can't be, save() tells what a new stream needs to go on without the items before.
+// Streams are deterministic: item k depends only on k. So a position is a count, and skip(count) on
+// a new stream restores it. If items are costly, skip() is cheaper than next(); if it can't be,
+// save() returns what a new stream needs to continue without the earlier items.
 template <class Item>
 class Stream {
  public:
   virtual ~Stream() = default;
 
-  // False at the end. An item that can't be made is thrown in its place; the next call goes on
-  // after it where what is below can.
+  // Returns false at the end. If an item can't be created, throws in its place; the next call
+  // continues after it, if the streams below can.
   virtual bool next(Item& item) = 0;
 
-  // Leaves out up to `count` items; fewer only at the end. Returns how many.
+  // Skips up to `count` items; fewer only at the end. Returns how many.
   int64_t skip(int64_t count) {
     int64_t left_out = 0;
     leave_out(count, left_out);
     return left_out;
   }
-  // The same, adding to `left_out` instead. Items that are left out needn't be made; where one is,
-  // and fails, that is thrown in its place, as by next(): `left_out` has got those before it, not
-  // itself, and the next call goes on after it.
+  // Like skip(), but adds to `left_out`. Skipped items needn't be created; if one is, and fails,
+  // throws in its place, like next(): `left_out` then counts the items before it, not the failed
+  // one, and the next call continues after it.
   virtual void leave_out(int64_t count, int64_t& left_out) {
     Item item;
     for (; count > 0 && next(item); --count) ++left_out;
   }
 
-  // Where it stands, as a tree: each stream's own part around its input's. Null: a count will do.
+  // The position, as a tree: each stream's own state around that of its input. Null if a count is
+  // sufficient.
   virtual Json save() const { return {}; }
-  // Moves a new stream to where save() was called: DataLoss when that can't be.
+  // Moves a new stream to where save() was called. Throws DataLoss when that is impossible.
   virtual void restore(const Json& state) {
     raise<DataLoss>("a position's state {} is damaged: nothing was expected here.",
                     state.excerpt());
@@ -56,22 +57,22 @@ class Stream {
 template <class Item>
 using StreamPtr = std::unique_ptr<Stream<Item>>;
 
-// No position is behind more items than this: going through them would take years.
+// The maximum number of items before a position: going through more would take years.
 inline constexpr int64_t kMostItems = int64_t{1} << 53;
 
-// Members of a saved state: DataLoss unless there is a count in [0, kMostItems], such counts in
-// ascending order, a part.
+// Return members of a saved state: a count in [0, kMostItems], such counts in ascending order, or a
+// part. Throw DataLoss if there is none.
 int64_t saved_count(const Json& state, std::string_view key);
 std::vector<int64_t> saved_counts(const Json& state, std::string_view key);
 const Json& saved_part(const Json& state, std::string_view key);
 
-// A part of what save() returns that takes long to write: `make` does it when somebody asks for the
-// position. That may be later, on any thread and more than once, so it uses nothing but what it has
-// captured. Where the position is asked for now, it is written now.
+// A part of save()'s result that takes long to write: it is written by `make` when the position is
+// requested. That may happen later, on any thread and more than once, so `make` may only use what
+// it has captured. If the position is requested now, it is written immediately.
 Json written_later(std::function<Json()> make);
 
-// A position that may be asked for later. Where it can't be saved, that is an error then. Copies
-// share what hasn't been written.
+// A position that may be requested later. If it can't be saved, requesting it throws. Copies share
+// the parts that haven't been written yet.
 class KeptPosition {
  public:
   KeptPosition() = default;
@@ -89,13 +90,14 @@ class KeptPosition {
   }
   Json get() const;
   bool is_null() const { return !error_ && position_.is_null(); }
-  bool is_lost() const { return error_ != nullptr; }  // get() throws
+  bool is_lost() const { return error_ != nullptr; }  // whether get() throws
 
  private:
   friend Json written_later(std::function<Json()> make);
 
   using Part = std::shared_ptr<const std::function<Json()>>;
-  // While this lives, what this thread's streams write later is put there, with marks in its place.
+  // While alive, collects the parts that this thread's streams write later, and leaves marks in
+  // their places.
   class [[nodiscard]] PartsScope {
    public:
     explicit PartsScope(std::vector<Part>& parts) : outer_(std::exchange(active(), &parts)) {}
@@ -108,40 +110,40 @@ class KeptPosition {
    private:
     std::vector<Part>* outer_;
   };
-  // The part, or its mark.
+  // Returns the part, or its mark.
   static Json write(Part part);
   Json without_marks(const Json& tree) const;
 
-  Json position_;  // with marks where parts_ come
+  Json position_;  // with marks in place of parts_
   std::vector<Part> parts_;
   std::exception_ptr error_;
 };
 
-// Earlier states of a stream, of which a bounded number is kept.
+// A bounded number of earlier states of a stream.
 class Snapshots {
  public:
-  // Is one after `number` items to be added?
+  // Whether to add a state after `number` items.
   bool wants(int64_t number) const {
     return states_.empty() || number - states_.back().first >= every_;
   }
-  // After `number` items the stream saved this. Nothing is kept of a null.
+  // Adds the state that the stream saved after `number` items. Null states aren't kept.
   void add(int64_t number, KeptPosition state);
-  // Nobody will ask for positions before this.
+  // Positions before this won't be requested anymore.
   void release(int64_t oldest);
-  // The position after `taken` items of a stream that can give those from `oldest` on again.
+  // The position after `taken` items of a stream that can return the items from `oldest` on again.
   Json position(int64_t taken, int64_t oldest) const;
 
  private:
   static constexpr size_t kMost = 64;
 
   std::deque<std::pair<int64_t, KeptPosition>> states_;
-  int64_t every_ = 1;  // items between two that are kept
+  int64_t every_ = 1;  // number of items between two kept states
 };
 
 // The position of a stream that saved `state` after `at` of its `taken` items.
 Json position_of(int64_t taken, int64_t at, Json state);
 
-// How far Input::pass() came: `error` stands in place of the item behind `count` others.
+// The progress of Input::pass(): `error` takes the place of the item after `count` others.
 struct Passed {
   int64_t count = 0;
   std::exception_ptr error = {};
@@ -151,20 +153,22 @@ struct Passed {
   }
 };
 
-// What an item that fails means to those above: it ends the pass, or it is passed, and what comes
-// behind it counts. An item that is left out needn't be made, so nobody may learn that it fails.
-// What is given must not depend on that: where failures are passed, streams whose items begin
-// behind one that failed make what they leave out, and others don't tell of failures among it.
+// What a failing item means to the streams above: it ends the pass, or it is passed over, and the
+// items after it count. A skipped item needn't be created, so its failure may go unnoticed. The
+// results must not depend on that: if failures are passed over, streams whose items begin after a
+// failed one create the items that they skip, and other streams don't report failures among skipped
+// items.
 enum class Failures : bool { EndPass, ArePassed };
 
-// So many errors in a row aren't those of items.
+// More errors in a row than this can't be failures of individual items.
 inline constexpr int32_t kMostFailures = 100'000;
 
-// What a stream takes its items from: counts them, and saves and restores where it stands.
+// The source of a stream's items: counts them, and saves and restores the position.
 template <class Item>
 class Input {
  public:
-  // `looks_back`: items that were taken may have to be given again when a position is restored.
+  // `looks_back`: whether items that were already taken may be needed again when a position is
+  // restored.
   explicit Input(StreamPtr<Item> stream, bool looks_back = false)
       : stream_(std::move(stream)), looks_back_(looks_back) {}
 
@@ -181,7 +185,7 @@ class Input {
     count(1);
     return true;
   }
-  // Leaves out up to `items` items; fewer at the end, or where one fails.
+  // Skips up to `items` items; fewer at the end, or if one fails.
   Passed pass(int64_t items) {
     Passed passed;
     try {
@@ -196,14 +200,15 @@ class Input {
     if (places > 0) count(places);
     return passed;
   }
-  // As Stream's; returns how many it has added.
+  // Like Stream::leave_out(); returns how many it has added.
   int64_t leave_out(int64_t items, int64_t& left_out) {
     const Passed passed = pass(items);
     left_out += passed.count;
     passed.throw_error();
     return passed.count;
   }
-  // The same. Where failures are passed, what fails is left out as the others are, and counts.
+  // Like skip() of a stream. If failures are passed over, failed items are skipped like others, and
+  // count.
   int64_t skip(int64_t items, Failures failures = Failures::EndPass) {
     int64_t left = items;
     while (left > 0) {
@@ -216,24 +221,25 @@ class Input {
     return items - left;
   }
 
-  // Items that were taken or left out, and those in whose place an error came.
+  // The number of items taken or skipped, including those in whose place an error occurred.
   int64_t taken() const { return taken_; }
   bool has_failed() const { return failed_; }
-  // Would a count of what is made of the items do as a position?
+  // Whether a count of the results made from the items is sufficient as a position.
   bool is_counted() const { return !failed_ && !lost_ && !restored_ && stream_->save().is_null(); }
 
-  // The position; null where that is true. Asks the stream once: chains of them are deep.
+  // The position; null if is_counted(). Calls the stream's save() only once, since chains of
+  // streams are deep.
   Json save() const {
     Json state = stream_->save();
     if (!failed_ && !lost_ && !restored_ && state.is_null()) return {};
     return with_failures(position_of(taken_, taken_, std::move(state)));
   }
   Json position() const { return position(taken_); }
-  // The same, where save() gave `saved`.
+  // The same, given the result `saved` of save().
   Json position_of_saved(Json saved) const {
     return saved.is_null() ? position_of(taken_, taken_, {}) : std::move(saved);
   }
-  // The position, where items from number `oldest` on are needed again: only where it looks back.
+  // The position if items from number `oldest` on are needed again; only if it looks back.
   Json position(int64_t oldest) const {
     return with_failures(oldest < taken_ ? earlier_.position(taken_, oldest)
                                          : position_of(taken_, taken_, stream_->save()));
@@ -241,18 +247,18 @@ class Input {
   // Items before this won't be needed again.
   void release(int64_t oldest) { earlier_.release(oldest); }
 
-  // A new input only. FailedPrecondition when the items end before the position.
+  // On a new input only. Throws FailedPrecondition when the items end before the position.
   void restore(const Json& position) {
     restore(position, {}, [](Item) {});
   }
-  // Gives the items of these numbers to `keep` on the way.
+  // Passes the items with these numbers to `keep` on the way.
   template <class Keep>
   void restore(const Json& position, const std::vector<int64_t>& numbers, const Keep& keep) {
     const int64_t taken = saved_count(position, "taken");
     restored_ = true;
     failed_ = position.contains("failed");
-    // Where a stream saves nothing, its items don't depend on which ones fail, and a count will do;
-    // what it saved earlier, or didn't, says nothing of that.
+    // If a stream saves nothing, its items don't depend on which ones fail, and a count is
+    // sufficient; whether it saved something earlier is irrelevant to that.
     const bool made = failed_ && (looks_back_ || position.contains("state"));
     if (const Json* state = position.find("state")) {
       const int64_t at = position.contains("at") ? saved_count(position, "at") : taken;
@@ -311,10 +317,10 @@ class Input {
   StreamPtr<Item> stream_;
   bool looks_back_;
   int64_t taken_ = 0;
-  bool failed_ = false;    // so that what was made of the items doesn't tell their number
-  bool lost_ = false;      // a position that may be needed
-  bool restored_ = false;  // nor here, as a state was needed
-  int32_t in_a_row_ = 0;   // items that failed one after another, the last one too
+  bool failed_ = false;    // so the results don't determine the number of items
+  bool lost_ = false;      // a position that may be needed couldn't be saved
+  bool restored_ = false;  // nor do they here, since a state was needed
+  int32_t in_a_row_ = 0;   // number of consecutive items that failed, up to the last one
   Snapshots earlier_;
 };
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies past the cache.
+// Copies that bypass the cache.
 #pragma once
 
 #include <cstddef>
 
 namespace cornu {
 
-// As std::memcpy, of memory that won't be read soon: where the processor can, the target's cache
-// lines aren't fetched first, which takes a third off the traffic. Other threads see what was
-// written after fence_streamed_copies().
+// Like std::memcpy, for memory that won't be read soon: if the processor supports it, the target's
+// cache lines aren't fetched first, which reduces memory traffic by a third. Other threads see the
+// data after fence_streamed_copies().
 void streamed_copy(void* to, const void* from, size_t bytes);
 void fence_streamed_copies();
 

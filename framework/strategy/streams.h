@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes over rows and batches, item after item: what data pipelines and arrays in memory share.
+// Streams of rows and batches, shared by data pipelines and in-memory arrays.
 #pragma once
 
 #include <algorithm>
@@ -14,19 +14,19 @@
 
 namespace cornu::streams {
 
-// a * b of counts >= 0, or the largest number when that is too large.
+// a * b for counts >= 0, or the largest number if the product overflows.
 inline int64_t saturating_product(int64_t a, int64_t b) {
   int64_t product;
   return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<int64_t>::max() : product;
 }
 
-// How many parts of `size` (>= 1) make `count`.
+// The number of parts of `size` (>= 1) that `count` is divided into, rounded up.
 inline int64_t parts_of(int64_t count, int64_t size) { return count / size + (count % size != 0); }
 
 // An index into axis 0 of a table.
 using Row = int64_t;
 
-// The rows of a batch that nobody has gathered yet.
+// The rows of a batch that hasn't been gathered yet.
 struct RowList {
   std::vector<Row> rows;
 };
@@ -35,7 +35,7 @@ inline RowList rows_between(const RowList& list, int64_t begin, int64_t end) {
   return {{list.rows.begin() + begin, list.rows.begin() + end}};
 }
 
-// 0, 1, …, count - 1; or what stands at these places of `order`, unless that is empty.
+// Yields 0, 1, …, count - 1; or the elements of `order` at these positions, unless it is empty.
 class RowStream : public Stream<Row> {
  public:
   explicit RowStream(int64_t count, std::vector<Row> order = {})
@@ -59,13 +59,13 @@ class RowStream : public Stream<Row> {
   int64_t next_ = 0;
 };
 
-// After so many items, how many come before the next one of shard `index` of `count`?
+// The number of items before the next one of shard `index` of `count`, after `taken` items.
 inline int64_t items_to_shard(int64_t taken, int64_t count, int64_t index) {
   const int64_t gap = index - taken % count;
   return gap < 0 ? gap + count : gap;
 }
 
-// Every `count`-th item from item `index` on.
+// Every `count`-th item, starting at item `index`.
 template <class Item>
 class ShardStream : public Stream<Item> {
  public:
@@ -77,7 +77,7 @@ class ShardStream : public Stream<Item> {
 
   void leave_out(int64_t count, int64_t& left_out) override {
     while (count > 0 && close_gap()) {
-      // Up to the last of the items; the gap after it stays open.
+      // Up to the last of the items; the gap after it isn't skipped yet.
       const int64_t gaps = saturating_product(count - 1, count_);
       const int64_t most = std::numeric_limits<int64_t>::max();
       const Passed passed = input_.pass(gaps == most ? most : gaps + 1);
@@ -94,7 +94,7 @@ class ShardStream : public Stream<Item> {
   void restore(const Json& state) override { input_.restore(state); }
 
  private:
-  // Goes over the other shards' items.
+  // Skips the other shards' items.
   bool close_gap() {
     const int64_t gap = items_to_shard(input_.taken(), count_, index_);
     return input_.skip(gap, failures_) == gap;
@@ -106,8 +106,8 @@ class ShardStream : public Stream<Item> {
   Failures failures_;
 };
 
-// The same of batches, where all shards have equally many: one that has run out before the others
-// gives a batch of no rows, made by rows_between of another batch.
+// Like ShardStream, but for batches, with the same number in all shards: a shard that runs out
+// before the others yields a batch without rows, made by rows_between from another batch.
 template <class Item>
 class EvenShardStream : public Stream<Item> {
  public:
@@ -122,7 +122,7 @@ class EvenShardStream : public Stream<Item> {
     const int64_t turn = input_.taken() + gap - index_;
     if (input_.skip(gap) == gap && input_.next(item)) return true;
     ended_ = true;
-    // Has another shard got a batch in this turn?
+    // Whether another shard has a batch in this turn.
     return input_.taken() > turn && open_()->next(item) && make_empty(item);
   }
 
@@ -135,7 +135,7 @@ class EvenShardStream : public Stream<Item> {
     const int64_t wanted = turns >= most - 2 * count_ ? most : gap + turns + 1;
     const Passed passed = input_.pass(wanted);
     ended_ = !passed.error && passed.count < wanted;
-    // In the last turn there is an empty batch, if none of its own.
+    // The last turn has an empty batch if there is no batch of its own.
     const int64_t batches = ended_ ? input_.taken() - turn : passed.count - gap;
     left_out += parts_of(std::max<int64_t>(0, batches), count_);
     passed.throw_error();
@@ -164,7 +164,7 @@ class EvenShardStream : public Stream<Item> {
   bool ended_ = false;
 };
 
-// Makes one of up to `batch_size` items.
+// Combines up to `batch_size` items into one.
 template <class Item, class Result>
 class BatchStream : public Stream<Result> {
  public:
@@ -186,7 +186,7 @@ class BatchStream : public Stream<Result> {
     return true;
   }
 
-  // The next batch begins behind an item that fails.
+  // After an item that fails, a new batch begins.
   void leave_out(int64_t count, int64_t& left_out) override {
     if (failures_ == Failures::ArePassed) return Stream<Result>::leave_out(count, left_out);
     const Passed items = input_.pass(saturating_product(count, batch_size_));
@@ -195,16 +195,16 @@ class BatchStream : public Stream<Result> {
     items.throw_error();
   }
 
-  // Of items, where their number doesn't follow from the batches'.
+  // Counted in items if their number doesn't follow from the number of batches.
   Json save() const override {
     return failures_ == Failures::ArePassed ? input_.position() : input_.save();
   }
   void restore(const Json& state) override { input_.restore(state); }
 
  protected:
-  // May take the items' contents.
+  // May move from the items.
   virtual Result combine(std::vector<Item>& items) = 0;
-  // Of its input, taken so far.
+  // The number of items taken from its input so far.
   int64_t items_taken() const { return input_.taken(); }
 
  private:
@@ -224,7 +224,7 @@ class RowListStream : public BatchStream<Row, RowList> {
   RowList combine(std::vector<Row>& rows) override { return {rows}; }
 };
 
-// Divides each batch into parts, as evenly as it can, by row_count and rows_between.
+// Divides each batch into parts, as evenly as possible, using row_count and rows_between.
 template <class Item>
 class DivideStream : public Stream<Item> {
  public:
@@ -275,7 +275,7 @@ class DivideStream : public Stream<Item> {
   Input<Item> input_;
   int64_t parts_;
   Item batch_;
-  int64_t part_;  // the next one
+  int64_t part_;  // index of the next part
 };
 
 }  // namespace cornu::streams

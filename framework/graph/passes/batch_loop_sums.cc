@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A matrix product that a scan adds to a carry in each iteration (the gradient of a weight) becomes
-// one product over the rows of all iterations; and a sum over axes of what it stacks (the gradient
-// of a bias) one sum over all iterations.
+// one product over the rows of all iterations; and a reduction of a value that the scan stacks (the
+// gradient of a bias) becomes one reduction over all iterations.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -25,7 +25,7 @@ class Batcher {
         uses_(body_.use_counts()),
         producers_(body_.producers()) {}
 
-  // The nodes to insert right after the scan; none: nothing has changed.
+  // Returns the nodes to insert right after the scan; none if nothing has changed.
   std::vector<Node> run() {
     for (size_t carry = carries_; carry-- > 0;) {
       if (const Node* product = added_product(carry)) move_product(carry, *product);
@@ -49,7 +49,7 @@ class Batcher {
     return &body_.nodes[static_cast<size_t>(index)];
   }
 
-  // The node `op` of a carry that becomes carry + op(...), where nothing else reads either.
+  // The node `op` of a carry that becomes carry + op(...), if nothing else reads either.
   const Node* added(size_t carry, std::string_view op) const {
     const ValueId before = body_.inputs[carry];
     const Node* sum = producer(body_.outputs[carry], "add");
@@ -76,7 +76,7 @@ class Batcher {
     return stacked <= 2 * body_.type(product->outputs[0]).bytes() ? product : nullptr;
   }
 
-  // reduce_sum(x), where x is stacked as it is.
+  // reduce_sum(x), if x is stacked as it is.
   const Node* added_sum(size_t carry) const {
     const Node* sum = added(carry, "reduce_sum");
     const bool fits =
@@ -95,7 +95,7 @@ class Batcher {
     return std::nullopt;
   }
 
-  // The rows of `id` of all iterations as one matrix.
+  // The rows of `id` in all iterations, as one matrix.
   ValueId rows(ValueId id) {
     const TensorType type = body_.type(id);
     std::optional<ValueId> stack = find_stack(id);
@@ -133,7 +133,8 @@ class Batcher {
     move(carry, "reduce_sum", {*find_stack(sum.inputs[0])}, {{"axes", axes}, {"keepdims", false}});
   }
 
-  // The carry ends as what it began with plus `op` of values outside the loop, which it leaves.
+  // Computes the carry's final value outside the loop, as its initial value plus `op` of values
+  // outside the loop, and removes it from the loop.
   void move(size_t carry, std::string_view op, std::vector<ValueId> inputs, Attributes attributes) {
     const TensorType type = body_.type(body_.inputs[carry]);
     const ValueId total = add(op, std::move(inputs), type, std::move(attributes));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of nodes that may each become one node.
+// Groups of nodes that may each be merged into one node.
 #pragma once
 
 #include <optional>
@@ -10,32 +10,33 @@
 
 namespace cornu::passes {
 
-// Groups are convex (no path leaves a group and comes back) and of bounded size. At first each node
-// is a group, with the node's number.
+// Groups are convex (no path leaves a group and comes back) and of bounded size. Initially each
+// node is its own group, numbered like the node.
 class BoundedGroups {
  public:
-  static constexpr size_t kMostNodes = 64;   // of one group
-  static constexpr size_t kMostInputs = 24;  // of one group
+  static constexpr size_t kMostNodes = 64;   // per group
+  static constexpr size_t kMostInputs = 24;  // per group
 
   explicit BoundedGroups(const Graph& graph);
 
   int producer(ValueId id) const { return producers_[static_cast<size_t>(id)]; }
-  // The nodes that read a value, each once, in order.
+  // The nodes that read a value, each listed once, in order.
   const std::vector<int>& value_readers(ValueId id) const {
     return value_readers_[static_cast<size_t>(id)];
   }
-  // The nodes that must come after a node, in order: those that read its outputs and, of a
+  // The nodes that must come after a node, in order: those that read its outputs and, for a
   // collective, the next collective.
   const std::vector<int>& readers(int node) const { return order_.readers(node); }
 
   int group_of(int node) const { return order_.group_of(node); }
   const std::vector<int>& members(int group) const { return order_.members(group); }
-  // What its members read and none of them computes, sorted.
+  // The values that its members read but none of them computes, sorted.
   const std::vector<ValueId>& inputs(int group) const {
     return inputs_[static_cast<size_t>(group)];
   }
 
-  // The number of the result; none when it would be too large or not convex.
+  // Merges two groups and returns the number of the result; nullopt if it would be too large or not
+  // convex.
   std::optional<int> merge(int a, int b,
                            GroupOrder::Adjacent adjacent = GroupOrder::Adjacent::Allowed);
 

@@ -17,7 +17,7 @@
 namespace cornu::passes {
 namespace {
 
-// How many compilations of the name there were, with this one.
+// The number of compilations with this name so far, including this one.
 int count_of(const std::string& name) {
   static std::mutex mutex;
   static auto* counts = new std::map<std::string, int>;
@@ -30,7 +30,7 @@ int count_of(const std::string& name) {
 Dump::Dump(const std::string& name) {
   const char* folder = std::getenv("CORNU_DUMP_GRAPH");
   if (!folder || !*folder) return;
-  std::error_code ignored;  // the files' errors tell enough
+  std::error_code ignored;  // errors from the files are sufficient
   std::filesystem::create_directories(folder, ignored);
   std::string file = name;
   std::ranges::replace(file, '/', '_');

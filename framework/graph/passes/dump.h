@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a compilation makes of a graph, as text, for people.
+// Dumps the graphs of a compilation as human-readable text.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace cornu::passes {
 
-// The files of one compilation in the folder $CORNU_DUMP_GRAPH, which is made; without that
-// variable, none: "<name>.<stage's number>.<stage>.txt", and "<name>-2.…" where the process has
-// compiled something of that name before (other shapes, another model). A folder that can't be
-// written to is told by one warning.
+// The files of one compilation in the folder $CORNU_DUMP_GRAPH, which is created if needed; nothing
+// is written if the variable isn't set. Files are named "<name>.<stage's number>.<stage>.txt", or
+// "<name>-2.…" if the process has already compiled something of that name (other shapes, another
+// model). If the folder can't be written to, warns once.
 class Dump {
  public:
   explicit Dump(const std::string& name);
@@ -21,7 +21,7 @@ class Dump {
   void write_text(const std::string& stage, const std::string& text);
 
  private:
-  std::string prefix_;  // of the files' paths; empty: none are written
+  std::string prefix_;  // path prefix of the files; empty: none are written
   int number_ = 0;
 };
 

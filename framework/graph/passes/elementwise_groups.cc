@@ -10,7 +10,7 @@ namespace cornu::passes {
 namespace {
 
 constexpr int64_t kMostColumns = 8192;  // of a sum in a group
-constexpr int64_t kMostSmall = 16'384;  // elements: computing them takes less than a launch
+constexpr int64_t kMostSmall = 16'384;  // elements: computing so few takes less time than a launch
 
 class Grouping {
  public:
@@ -49,7 +49,8 @@ class Grouping {
     return graph_.type(fusible_[index] ? node.outputs[0] : node.inputs[0]).shape;
   }
 
-  // Joins the group of a reader when that keeps it convex; else it is a group of its own.
+  // Adds the node to the group of a reader if that keeps the group convex; otherwise it stays on
+  // its own.
   void place(int node) {
     for (int reader : groups_.readers(node)) {
       if (!is_elementwise(reader)) continue;
@@ -58,7 +59,8 @@ class Grouping {
     }
   }
 
-  // Merges groups that read the same value and don't depend on each other, so that it is read once.
+  // Merges groups that read the same value and don't depend on each other, so that the value is
+  // read once.
   void merge_siblings() {
     for (ValueId value = 0; value < static_cast<ValueId>(graph_.types.size()); ++value) {
       int first = -1;
@@ -88,8 +90,8 @@ class Grouping {
     }
   }
 
-  // A sum joins the group that computes its operand, or one that reads the operand. Sums come last:
-  // nothing in a group may read a sum of the same group.
+  // Adds a sum to the group that computes its operand, or to one that reads the operand. Sums come
+  // last: nothing in a group may read a sum of the same group.
   void attach_sum(int sum) {
     const ValueId summed = graph_.nodes[static_cast<size_t>(sum)].inputs[0];
     const int producer = groups_.producer(summed);
@@ -103,7 +105,7 @@ class Grouping {
     }
   }
 
-  // The merged group, or the first where they stay apart.
+  // The merged group, or the first one if they stay separate.
   int merge_sibling(int first, int other) {
     if (groups_.inputs(first).size() + groups_.inputs(other).size() > BoundedGroups::kMostInputs) {
       return first;

@@ -29,8 +29,8 @@ FirstFit::FirstFit(int times) {
   tree_.resize(2 * leaves);
 }
 
-// Calls visit_range(range, whole) for the tree nodes that [first, last] divides into (whole), and
-// for those above them.
+// Calls visit_range(range, whole) for the tree nodes that [first, last] is divided into (whole),
+// and for their ancestors.
 template <class Visit>
 void FirstFit::visit(size_t node, int begin, int end, int first, int last, Visit visit_range) {
   if (last < begin || end <= first) return;
@@ -42,7 +42,7 @@ void FirstFit::visit(size_t node, int begin, int end, int first, int last, Visit
   visit(2 * node + 1, middle, end, first, last, visit_range);
 }
 
-// Obstacles are swept together, by where their intervals begin.
+// Sweeps over all obstacles together, ordered by the start of their intervals.
 size_t FirstFit::lowest_free(const std::vector<const Taken*>& obstacles, size_t bytes) {
   struct Next {
     Taken::const_iterator interval;
@@ -59,7 +59,7 @@ size_t FirstFit::lowest_free(const std::vector<const Taken*>& obstacles, size_t 
     Next next = open.top();
     open.pop();
     offset = std::max(offset, next.interval->second);
-    // The next interval that ends behind the offset.
+    // The next interval that ends after the offset.
     if (++next.interval != next.taken->end() && next.interval->second <= offset) {
       next.interval = std::prev(next.taken->upper_bound(offset));
       if (next.interval->second <= offset) ++next.interval;

@@ -8,33 +8,34 @@
 
 namespace cornu::passes {
 
-// Each block goes to the lowest offset that is free during its whole life. Occupied intervals of
-// memory are kept in a segment tree over time, adjacent ones merged, so that placing a block looks
-// at few of them, however many blocks there are: more only where lives of many lengths interleave.
+// Each block is placed at the lowest offset that is free during its whole lifetime. Occupied
+// intervals of memory are kept in a segment tree over time, with adjacent ones merged, so that
+// placing a block inspects only a few of them, however many blocks there are; more only if
+// lifetimes of many lengths interleave.
 class FirstFit {
  public:
   // Times are in [0, times).
   explicit FirstFit(int times);
 
-  // Allocates `bytes` from time `first` to time `last`, both included; returns the offset.
+  // Allocates `bytes` from time `first` to time `last`, both inclusive; returns the offset.
   size_t place(size_t bytes, int first, int last);
 
-  // How many occupied intervals all calls have looked at.
+  // The number of occupied intervals inspected by all calls.
   size_t steps() const { return steps_; }
 
  private:
   // Occupied intervals of memory, begin to end, disjoint and not adjacent.
   using Taken = std::map<size_t, size_t>;
-  // A node of the tree stands for a range of times.
+  // A node of the tree, which represents a range of times.
   struct Range {
-    Taken always;     // by blocks that live through all of it, and maybe longer
-    Taken sometimes;  // by blocks that live at some time of it, or through it
+    Taken always;     // by blocks that live throughout the range, and maybe longer
+    Taken sometimes;  // by blocks that live at some time of the range, or throughout it
   };
 
   template <class Visit>
   void visit(size_t node, int begin, int end, int first, int last, Visit visit_range);
 
-  // The lowest offset where `bytes` meet none of the obstacles.
+  // The lowest offset where `bytes` don't overlap any of the obstacles.
   size_t lowest_free(const std::vector<const Taken*>& obstacles, size_t bytes);
 
   std::vector<Range> tree_;

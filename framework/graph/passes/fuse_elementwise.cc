@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups become "fused" nodes. A value that one group computes and another reads goes through
-// memory, unless recomputing it is cheaper: where the reader already reads the operands of cheap
+// memory, unless recomputing it is cheaper: if the reader already reads the operands of cheap
 // operations (as the gradient of a normalization reads the convolution's output), it recomputes the
 // value, which is then stored only if another reader needs it.
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace cornu::passes {
 namespace {
 
 constexpr size_t kMostRepeated = 24;  // nodes that a group recomputes
-constexpr size_t kMostOperands = 28;  // of a group, with what it recomputes
+constexpr size_t kMostOperands = 28;  // of a group, including what it recomputes
 
 class Fuser {
  public:
@@ -46,11 +46,11 @@ class Fuser {
     for (size_t group = 0; group < groups_.size(); ++group) {
       for (int node : groups_[group]) gone[static_cast<size_t>(node)] = true;
       if (made_[group].empty()) continue;
-      if (made_[group].size() == 1) {  // stays as it is
+      if (made_[group].size() == 1) {  // stays unchanged
         gone[static_cast<size_t>(*made_[group].begin())] = false;
         continue;
       }
-      // A fused node stands where its last member stood.
+      // A fused node takes the position of the group's last member.
       const auto last = static_cast<size_t>(groups_[group].back());
       gone[last] = false;
       result.nodes[last] = fused(group);
@@ -75,7 +75,7 @@ class Fuser {
 
   // ---- recomputed values ----
 
-  // Calls visit(value) for values that are read outside of groups: these are in memory in any case.
+  // Calls visit(value) for values that are read outside of groups, which are in memory in any case.
   template <class Visit>
   void each_read_outside(Visit visit) const {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -99,7 +99,8 @@ class Fuser {
            is_cheap(node(index)) && graph_.type(id).shape == shape(group);
   }
 
-  // Chooses for all groups, and again for those that recompute a value found to stay in memory.
+  // Chooses for all groups, and again for those that recompute a value that turns out to stay in
+  // memory.
   void choose_repeated() {
     std::vector<size_t> open(groups_.size());
     std::iota(open.rbegin(), open.rend(), size_t{0});
@@ -121,7 +122,7 @@ class Fuser {
   // Returns the values of other groups that the group reads.
   std::set<ValueId> choose_repeated(size_t group) {
     repeated_[group].clear();
-    std::set<ValueId> read;  // of the group's shape
+    std::set<ValueId> read;  // values of the group's shape
     std::set<ValueId> kept;
     std::set<ValueId> candidates;
     for (int member : groups_[group]) {
@@ -131,7 +132,7 @@ class Fuser {
         (may_repeat(group, id) ? candidates : kept).insert(id);
       }
     }
-    // What is read to recompute one value may help to recompute another.
+    // Values read to recompute one value may help to recompute another.
     for (bool progress = true; progress;) {
       progress = false;
       for (ValueId id : std::set(candidates)) {
@@ -153,7 +154,7 @@ class Fuser {
     };
     const std::function<void(ValueId)> expand = [&](ValueId value) {
       computed.insert(value);
-      if (are_too_many()) return;  // whatever else it takes
+      if (are_too_many()) return;  // whatever else it requires
       for (ValueId in : node(producer(value)).inputs) {
         if (computed.contains(in) || repeated_[group].contains(in)) continue;
         if (group_of(producer(in)) == static_cast<int>(group)) continue;
@@ -181,9 +182,10 @@ class Fuser {
 
   // ---- needed values ----
 
-  // The value is read from memory, as are those of other groups that computing it takes.
+  // Marks a value as read from memory, and likewise the values of other groups needed to compute
+  // it.
   void demand(ValueId id) {
-    std::vector<std::pair<size_t, ValueId>> open;  // what groups compute
+    std::vector<std::pair<size_t, ValueId>> open;  // values that groups compute
     const auto read = [&](ValueId value) {
       const int group = group_of(producer(value));
       if (group < 0 || !left_[static_cast<size_t>(group)].insert(value).second) return;
@@ -208,7 +210,7 @@ class Fuser {
     return group_of(producer(id)) == static_cast<int>(group) || repeated_[group].contains(id);
   }
 
-  // The body holds what the group makes, in the order of the graph.
+  // The body contains the nodes that the group computes, in graph order.
   Node fused(size_t group) const {
     GroupBody body(graph_, producers_);
     for (int index : made_[group]) body.add(node(index));
@@ -231,7 +233,7 @@ class Fuser {
 
 }  // namespace
 
-// Registered on first use: no program calls it.
+// Registered on first use: programs never call it.
 const OpDef& fused_op() {
   static const OpDef& op = OpRegistry::global().add(
       {.name = "fused", .infer = infer_body, .vjp = {}, .traits = {.of_passes = true}});

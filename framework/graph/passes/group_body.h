@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes of a graph that become the body of one node.
+// Moves nodes of a graph into the body of a single node.
 #pragma once
 
 #include <memory>
@@ -11,13 +11,13 @@
 
 namespace cornu::passes {
 
-// Whether a node can be a part of a kernel that computes each element of its output by itself.
+// Whether a node can be part of a kernel that computes each element of its output independently.
 bool is_fusible(const Graph& graph, const Node& node);
 
-// An operation that takes less time than reading an operand from memory.
+// Whether an operation takes less time than reading an operand from memory.
 bool is_cheap(const Node& node);
 
-// The inference of an op whose attribute "body" is a graph.
+// Type inference for an op whose attribute "body" is a graph.
 std::vector<TensorType> infer_body(std::span<const TensorType> inputs,
                                    const Attributes& attributes);
 
@@ -26,10 +26,10 @@ class GroupBody {
   GroupBody(const Graph& graph, const std::vector<int32_t>& producers)
       : graph_(graph), producers_(producers) {}
 
-  // Copies a node. Those whose values it reads come before it: what else it reads becomes an input,
-  // or a constant of the body.
+  // Copies a node into the body. The nodes whose values it reads must be added before it:
+  // everything else it reads becomes an input, or a constant of the body.
   void add(const Node& node);
-  // A value of a node that was added.
+  // Makes a value of a previously added node an output.
   void add_output(ValueId id);
 
   Node finish(const OpDef& op, const std::string& scope);

@@ -7,7 +7,7 @@
 namespace cornu::passes {
 namespace {
 
-constexpr int64_t kSpacing = int64_t{1} << 36;  // of labels
+constexpr int64_t kSpacing = int64_t{1} << 36;  // between labels
 constexpr int64_t kShare = 32;                  // groups moved into a gap take 1/kShare of it
 constexpr int64_t kMostSteps = 4096;            // of one search
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A topological order of a graph's nodes that is maintained while they are merged into groups.
+// A topological order of a graph's nodes, maintained while they are merged into groups.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 namespace cornu::passes {
 
 // A group counts as one node: a path that enters through any member may leave through any other.
-// Groups have numbers; at first node i is group i. A merge looks only at the groups between the two
-// in the order (an online topological order: Pearce and Kelly, 2006).
+// Groups are numbered; initially node i is group i. A merge inspects only the groups between the
+// two in the order (an online topological order: Pearce and Kelly, 2006).
 class GroupOrder {
  public:
   // `readers`: by node, the nodes that read it, which must come after it.
@@ -21,16 +21,17 @@ class GroupOrder {
   const std::vector<int>& readers(int node) const { return readers_[static_cast<size_t>(node)]; }
 
   enum class Adjacent { Allowed, Refused };
-  // Merges two groups and returns the number of the result; none when a path leads from one to the
-  // other through a third (or directly, where that is refused), or when the search for one takes
-  // too long.
+  // Merges two groups and returns the number of the result; nullopt if a path leads from one to the
+  // other through a third (or directly, if Adjacent::Refused), or if the search for such a path
+  // takes too long.
   std::optional<int> merge(int a, int b, Adjacent adjacent);
 
-  // How many readers all searches have looked at.
+  // The number of readers inspected by all searches.
   int64_t steps() const { return steps_; }
 
  private:
-  // The groups that `first` leads to before `second`; none when one of them leads to `second`.
+  // The groups reachable from `first` that come before `second`; nullopt if one of them leads to
+  // `second`.
   std::optional<std::vector<int>> between(int first, int second, Adjacent adjacent);
   void move_behind(int group, std::vector<int> moved);
   void unlink(int group);

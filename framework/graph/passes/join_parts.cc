@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of a tensor that was split: a sum of parts, each of which is padded with zeros to
+// The gradient of a tensor that was split: a sum of parts, each padded with zeros to the size of
 // the whole, becomes their concatenation.
 #include <algorithm>
 #include <optional>
@@ -11,7 +11,7 @@
 namespace cornu::passes {
 namespace {
 
-// A tensor that is a part of a larger one, of all of its other axes.
+// A tensor that is a slice of a larger one along a single axis.
 struct Part {
   ValueId value;
   int64_t axis;
@@ -19,11 +19,11 @@ struct Part {
   int64_t end;
 };
 
-// What a value adds up: parts alone, along one axis. Counted as far as they may be joined.
+// A value that is a sum of parts only, along one axis, to the extent that they may be joined.
 struct SumOfParts {
   int64_t axis;
   int64_t size;   // of all parts together
-  int64_t count;  // of parts, some of which may be empty
+  int64_t count;  // number of parts, some of which may be empty
 };
 
 class PartJoining {
@@ -31,8 +31,8 @@ class PartJoining {
   explicit PartJoining(const Graph& graph)
       : graph_(graph), part_of_(graph.types.size()), sums_(graph.types.size()) {}
 
-  // Sums are weighed from first to last and joined from last to first: a sum goes before those that
-  // it is made of.
+  // Sums are analyzed from first to last and joined from last to first: a sum is joined before the
+  // sums it consists of.
   Graph run() && {
     const int count = graph_.size();
     for (int index = 0; index < count; ++index) weigh(graph_.node(index));
@@ -43,7 +43,7 @@ class PartJoining {
   }
 
  private:
-  // What a node pads with zeros, at one axis.
+  // The part that a node pads with zeros along one axis.
   std::optional<Part> part_of(const Node& pad) const {
     if (!graph_.is_number(pad.inputs[1], 0)) return std::nullopt;
     const auto& low = pad.attributes.get_ints("low");
@@ -60,13 +60,14 @@ class PartJoining {
     return part;
   }
 
-  // A graph that adds each part once has no more.
+  // A graph that adds each part only once has no more parts than this.
   int64_t most_parts() const { return static_cast<int64_t>(part_of_.size()); }
   int64_t size_at(ValueId id, int64_t axis) const { return graph_.shape(id)[axis]; }
   std::optional<Part>& part(ValueId id) { return part_of_[static_cast<size_t>(id)]; }
   std::optional<SumOfParts>& sum(ValueId id) { return sums_[static_cast<size_t>(id)]; }
 
-  // Finds out whether a node's value is a part or a sum of parts, by what is known of its operands.
+  // Determines whether a node's value is a part or a sum of parts, from what is known about its
+  // operands.
   void weigh(const Node& node) {
     if (node.is("pad")) {
       const ValueId id = node.outputs[0];
@@ -84,8 +85,8 @@ class PartJoining {
     }
   }
 
-  // The parts that a value adds up, in their order along the axis; none unless they are the whole,
-  // each element once.
+  // The parts that a value is the sum of, in their order along the axis; empty unless they cover
+  // the whole, each element exactly once.
   std::vector<Part> parts_of(ValueId whole) {
     const auto& added = sum(whole);
     if (!added || added->count > most_parts()) return {};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transposes move towards the nodes that read them, until they meet their inverse or a node that
-// can read another layout. Nodes are visited in order, so that one pass moves each as far as
-// possible.
+// can read another layout. Nodes are visited in order, so one pass moves each as far as possible.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -22,7 +21,7 @@ Permutation inverse(const Permutation& permutation) {
   return result;
 }
 
-// A matrix's transpose, of the last two axes.
+// Whether it is a matrix transpose of the last two axes.
 bool swaps_last_two(Permutation permutation) {
   if (permutation.size() < 2) return false;
   std::swap(permutation[permutation.size() - 2], permutation.back());
@@ -57,8 +56,8 @@ class Layout {
     return node.attributes.get_ints("permutation");
   }
 
-  // Composes a transpose with one before it; one that changes nothing goes, and one that moves no
-  // data becomes a reshape.
+  // Composes a transpose with one before it; the identity is removed, and one that moves no data
+  // becomes a reshape.
   void compose(int index) {
     const Node& node = graph_.node(index);
     Permutation order = permutation(node);
@@ -99,7 +98,7 @@ class Layout {
                           .scope = {}});
   }
 
-  // A matmul reads a transposed operand by a flag.
+  // Makes a matmul read a transposed operand by a flag.
   void read_transposed_matrices(int index) {
     constexpr const char* kFlags[] = {"transpose_a", "transpose_b"};
     for (size_t i = 0; i < 2; ++i) {
@@ -112,7 +111,7 @@ class Layout {
     }
   }
 
-  // A reduction reads the untransposed value where the axes that it keeps stay in order.
+  // Makes a reduction read the untransposed value if the axes that it keeps stay in order.
   void reduce_before_transpose(int index) {
     const Node& node = graph_.node(index);
     const Node* transpose = transpose_of(node.inputs[0]);
@@ -133,7 +132,7 @@ class Layout {
     set_input(index, 0, transpose->inputs[0]);
   }
 
-  // An elementwise node of values that are all transposed alike becomes the transpose of an
+  // Turns an elementwise node whose inputs are all transposed alike into the transpose of an
   // elementwise node, unless that would move more memory.
   void sink(int index) {
     const Node& node = graph_.node(index);
@@ -162,8 +161,8 @@ class Layout {
     for (ValueId id : node.inputs) graph_.remove_unused(id);
   }
 
-  // The permutation of all inputs that have the output's shape, unless another node reads one of
-  // them; other inputs may have one axis longer than 1.
+  // The permutation of all inputs that have the output's shape; nullopt if another node reads one
+  // of them. Other inputs may have at most one axis longer than 1.
   std::optional<Permutation> common_permutation(const Node& node) const {
     const TensorType& out = graph_.type(node.outputs[0]);
     std::optional<Permutation> common;
@@ -181,7 +180,7 @@ class Layout {
     return common;
   }
 
-  // `id` as it was before `order`; an operand with one long axis is reshaped.
+  // `id` as it was before the transpose by `order`; an operand with one long axis is reshaped.
   ValueId untransposed(int index, ValueId id, const Permutation& order) {
     const Node* transpose = transpose_of(id);
     if (transpose && permutation(*transpose) == order) return transpose->inputs[0];

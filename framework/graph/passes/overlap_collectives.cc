@@ -18,7 +18,7 @@ std::vector<TensorType> infer_await(std::span<const TensorType> inputs, const At
   return {inputs.begin() + static_cast<std::ptrdiff_t>(count), inputs.end() - 1};
 }
 
-// Registered on first use: no program calls them.
+// Registered on first use: programs never call them.
 const OpDef& start_op() {
   static const OpDef& op =
       OpRegistry::global().add({.name = "all_reduce_start",
@@ -42,7 +42,7 @@ class Overlap {
         starts_(graph_.nodes.size() + 1),
         awaits_(graph_.nodes.size() + 1) {
     find_readers();
-    // By value: the first position where it is available; for a pending result, where it is
+    // By value: the first position at which it is available; for a pending result, where it is
     // awaited.
     std::vector<size_t> available(graph_.types.size(), 0);
     size_t earliest = 0;  // first position of the next collective: after the previous ones

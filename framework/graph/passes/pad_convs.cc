@@ -13,7 +13,7 @@ bool all(const Ints& values, int64_t value) {
   return std::ranges::all_of(values, [&](int64_t v) { return v == value; });
 }
 
-// Whether only the spatial axes have widths other than 0, of batch, spatial axes and channels.
+// Whether only the spatial axes have non-zero widths, out of batch, spatial axes and channels.
 bool is_spatial(const Ints& widths) { return widths.front() == 0 && widths.back() == 0; }
 
 class ConvPadding {
@@ -35,7 +35,7 @@ class ConvPadding {
  private:
   const Shape& shape(ValueId id) const { return graph_.shape(id); }
 
-  // A convolution's attributes with `low` and `high` more padding, given for all axes.
+  // A convolution's attributes with `low` and `high` additional padding, given for all axes.
   static Attributes padded(const Node& node, const Ints& low, const Ints& high) {
     Attributes attributes = node.attributes;
     Ints padding = attributes.get_ints("padding");
@@ -46,7 +46,7 @@ class ConvPadding {
     return attributes;
   }
 
-  // conv(pad(x)) pads by itself.
+  // Makes a conv(pad(x)) pad by itself.
   void absorb_pad(int index) {
     const Node& node = graph_.node(index);
     const Node* pad = graph_.producer(node.inputs[0], "pad");
@@ -62,8 +62,8 @@ class ConvPadding {
     graph_.remove_unused(before);
   }
 
-  // Computes only the part of an input gradient that a slice reads, as a pad's gradient does; the
-  // rest counts as padding.
+  // Computes only the part of an input gradient that a slice reads, as the gradient of a pad does;
+  // the rest counts as padding.
   void gather_slice(int index) {
     const Node& slice = graph_.node(index);
     const Node* gradient = graph_.producer(slice.inputs[0], "conv_input_grad");

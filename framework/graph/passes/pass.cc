@@ -61,7 +61,7 @@ void sort_topologically(Graph& graph) {
   std::vector<Node> sorted;
   enum State : int { kNew, kBegun, kDone };
   std::vector<State> states(graph.nodes.size(), kNew);
-  std::vector<std::pair<int32_t, size_t>> path;  // nodes begun, and their inputs seen so far
+  std::vector<std::pair<int32_t, size_t>> path;  // nodes begun, and how many inputs were visited
   auto begin = [&](int32_t index) {
     State& state = states[static_cast<size_t>(index)];
     CORNU_ASSERT(static_cast<int>(state), !=, static_cast<int>(kBegun));  // a cycle

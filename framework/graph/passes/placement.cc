@@ -33,7 +33,7 @@ class Placer {
  private:
   Location& location(ValueId id) { return locations_[static_cast<size_t>(id)]; }
 
-  // Leaves the graph the nodes that compute something. Types are those before views vanished.
+  // Reduces the graph to nodes that compute something. Types are those before views are removed.
   void make_instructions() {
     std::vector<ValueId> replacement(graph_.types.size());
     std::iota(replacement.begin(), replacement.end(), 0);

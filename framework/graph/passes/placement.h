@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the values of a compiled graph lie: what every backend's programs have in common.
+// Memory locations of the values of a compiled graph, shared by the programs of all backends.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ struct Location {
   int64_t at = 0;  // an offset in the workspace, else an index
 };
 
-// What a node's kernel needs: scratch memory, and (input, output) pairs that may share memory.
+// The requirements of a node's kernel: scratch memory, and (input, output) pairs that may share
+// memory.
 struct KernelNeeds {
   size_t scratch_bytes = 0;
   std::vector<std::pair<int, int>> may_alias;
@@ -33,7 +34,7 @@ struct Placement {
     std::vector<TensorType> out;
     std::vector<Location> in_at;
     std::vector<Location> out_at;
-    Location scratch;  // None without
+    Location scratch;  // None if it needs none
     bool writes_state = false;
   };
   struct Copy {
@@ -41,24 +42,24 @@ struct Placement {
     Location to;
     size_t bytes = 0;
   };
-  std::vector<Instruction> instructions;  // in the order in which they run
-  std::vector<Copy> copies;               // after the last instruction, in order
+  std::vector<Instruction> instructions;  // in execution order
+  std::vector<Copy> copies;               // performed in order after the last instruction
   std::vector<Tensor> constants;
   size_t workspace_bytes = 0;
 };
 
-// Gives every value a place: one planned block for what is computed on the way, the memory of
-// inputs, states and outputs otherwise. The new value of a state is computed in its memory if
-// nothing reads the old one after that, and no later node throws for values of its inputs; else
-// it is copied there at the end. `needs` is asked once for each instruction, in order; pairs that
-// differ in size are ignored. Places in the block are multiples of `alignment`.
-enum class RefusedValues : uint8_t { Throw, AreNoted };  // then what was written is poisoned
+// Assigns a location to every value: a single planned block for intermediate values, otherwise the
+// memory of inputs, states and outputs. The new value of a state is computed in its memory if
+// nothing reads the old value after that, and no later node throws for values of its inputs;
+// otherwise it is copied there at the end. `needs` is called once for each instruction, in order;
+// pairs that differ in size are ignored. Offsets in the block are multiples of `alignment`.
+enum class RefusedValues : uint8_t { Throw, AreNoted };  // AreNoted poisons written variables
 Placement place_values(Graph graph,
                        const std::function<KernelNeeds(const Placement::Instruction&)>& needs,
                        size_t alignment = 64, RefusedValues refused = RefusedValues::Throw);
 
-// The address of a value, given where a run has its `inputs`, `states`, `outputs` and `workspace`;
-// null without a place.
+// The address of a value, given the `inputs`, `states`, `outputs` and `workspace` of a run; null if
+// it has no location.
 template <class Bindings>
 void* address_of(const Location& location, const Bindings& bindings,
                  std::span<const Tensor> constants) {
@@ -80,7 +81,7 @@ void* address_of(const Location& location, const Bindings& bindings,
   return nullptr;
 }
 
-// Of all copies together.
+// The total size of all copies.
 size_t copied_bytes(std::span<const Placement::Copy> copies);
 
 }  // namespace cornu::passes

@@ -7,7 +7,7 @@
 namespace cornu::passes {
 namespace {
 
-// A block of memory in use from node `first` to node `last`, both included.
+// A block of memory in use from node `first` to node `last`, both inclusive.
 struct Block {
   size_t bytes = 0;
   int first = 0;
@@ -35,8 +35,8 @@ Lifetimes lifetimes(const Graph& graph) {
   return result;
 }
 
-// Whether the node's output `to` may lie where its input `from` does: the node may read that value
-// elsewhere, too.
+// Whether the node's output `to` may be placed over its input `from`, considering that the node may
+// read that value through other inputs, too.
 bool may_lie_over(const Node& node, const std::vector<std::pair<int, int>>& allowed, int from,
                   int to) {
   const ValueId value = node.inputs[static_cast<size_t>(from)];
@@ -48,7 +48,8 @@ bool may_lie_over(const Node& node, const std::vector<std::pair<int, int>>& allo
   return true;
 }
 
-// Largest blocks first, each at the lowest offset free during its whole life.
+// Places the largest blocks first, each at the lowest offset that is free during its whole
+// lifetime.
 size_t place(std::vector<Block>& blocks, int times) {
   std::vector<size_t> order(blocks.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -81,7 +82,7 @@ MemoryPlan plan_memory(const Graph& graph, const MemoryRequest& request) {
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       const auto out = static_cast<size_t>(node.outputs[k]);
       if (!request.needs_memory[out]) continue;
-      // In place over an input that no later node reads.
+      // In place, over an input that no later node reads.
       for (const auto& [from, to] : request.may_alias[i]) {
         if (to != static_cast<int>(k)) continue;
         const auto in = static_cast<size_t>(node.inputs[static_cast<size_t>(from)]);

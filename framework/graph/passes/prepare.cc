@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What depends on unwritten variables alone: products with it move into weights, and it is computed
-// once for many runs.
+// Computations that depend only on unwritten variables: products with them move into weights, and
+// they are computed once for many runs.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -12,13 +12,13 @@
 namespace cornu::passes {
 namespace {
 
-// Prepared values that are larger than all that they are made of may have these bytes.
+// The maximum size in bytes of a prepared value that is larger than everything it is computed from.
 constexpr size_t kGrowth = size_t{64} << 10;
-// What takes less isn't worth looking at versions.
+// Anything smaller isn't worth checking versions for.
 constexpr size_t kWorth = size_t{1} << 10;
 
-// By value: whether it is made of constants and of variables that the graph doesn't write. Not for
-// what may throw, which must do so in each run.
+// By value: whether it depends only on constants and on variables that the graph doesn't write.
+// False for nodes that may throw, which must do so in each run.
 std::vector<bool> unchanging_values(const Graph& graph) {
   std::vector<bool> unchanging(graph.types.size());
   for (const StateBinding& state : graph.states) {
@@ -33,7 +33,7 @@ std::vector<bool> unchanging_values(const Graph& graph) {
   return unchanging;
 }
 
-// Whether a node makes values that are marked: all of them are, or none.
+// Whether a node produces marked values: either all of its values are marked, or none.
 bool makes(const Node& node, const std::vector<bool>& marked) {
   return !node.outputs.empty() && marked[static_cast<size_t>(node.outputs[0])];
 }
@@ -52,8 +52,8 @@ class ScaleFolding {
  private:
   bool is_unchanging(ValueId id) const { return unchanging_[static_cast<size_t>(id)]; }
 
-  // The operand of a node that is an unchanging number for each channel, and the other one, which
-  // `op` makes and nothing else reads.
+  // Matches a node with one operand that is an unchanging number per channel, and another one that
+  // is computed by `op` and read by nothing else.
   bool match(const Node& node, std::string_view op, ValueId& channels, const Node*& other) const {
     const TensorType& type = graph_.type(node.outputs[0]);
     if (type.dtype != DType::Float32 && type.dtype != DType::Float64) return false;
@@ -71,7 +71,7 @@ class ScaleFolding {
     return false;
   }
 
-  // The same, where the other one is a product whose output channels are the last axis of its
+  // Overload where the other operand is a product whose output channels are the last axis of its
   // unchanging second operand.
   bool match_product(const Node& node, ValueId& channels, const Node*& product) const {
     if (!match(node, "conv", channels, product) && !match(node, "matmul", channels, product)) {
@@ -129,13 +129,14 @@ class ScaleFolding {
   Rewriter graph_;
 };
 
-// By value: whether it is prepared, if something else needs it. Not where it is made of constants
-// alone, lies in memory as a variable does, or takes much more than what it is made of.
+// By value: whether it is prepared, if something else needs it. False if it depends only on
+// constants, shares a variable's memory, or takes much more memory than what it is computed from.
 std::vector<bool> prepared_values(const Graph& graph, const std::vector<bool>& unchanging) {
-  std::vector<bool> varies(graph.types.size());  // with variables
+  std::vector<bool> varies(graph.types.size());  // depends on variables
   std::vector<bool> prepared(graph.types.size());
-  // By value: another one, or itself, that it is made of but for constants, and that isn't larger;
-  // and the least bytes that tell that one. Of int4 numbers, a byte each, these are half of theirs.
+  // By value: `origins` is the value (possibly itself) that it is computed from, apart from
+  // constants, and that isn't larger; `told` is the least number of bytes that determine a value.
+  // For int4 numbers, stored one per byte, that is half of their bytes.
   std::vector<ValueId> origins(graph.types.size());
   std::vector<size_t> told(graph.types.size());
   for (size_t i = 0; i < told.size(); ++i) {
@@ -148,7 +149,7 @@ std::vector<bool> prepared_values(const Graph& graph, const std::vector<bool>& u
     const bool any = std::any_of(node.inputs.begin(), node.inputs.end(),
                                  [&](ValueId id) { return varies[static_cast<size_t>(id)]; });
     std::set<ValueId> given_by;
-    ValueId origin = 0;  // that varies
+    ValueId origin = 0;  // the operand that varies
     size_t given = 0, made = 0, varying = 0;
     for (ValueId id : node.inputs) {
       const ValueId from = origins[static_cast<size_t>(id)];

@@ -10,7 +10,7 @@ namespace {
 
 bool is_loop(const Node& node) { return node.is("scan") || node.is("while"); }
 
-// Prunes loops from last to first: what a loop no longer reads, those before it needn't compute.
+// Prunes loops from last to first: earlier loops needn't compute what a loop no longer reads.
 class Pruner {
  public:
   explicit Pruner(const Graph& graph)
@@ -42,10 +42,10 @@ class Pruner {
           first_y(carries + (node.is("while") ? 1 : 0)) {}
     Graph body;
     size_t carries;
-    size_t first_y;  // among the node's outputs
+    size_t first_y;  // index among the node's outputs
   };
 
-  // By carry: whether an output that is used depends on it.
+  // By carry: whether a used output depends on it.
   std::vector<bool> needed_carries(const Node& node, const Parts& parts) {
     std::vector<bool> needed(parts.carries);
     for (size_t i = 0; i < parts.carries; ++i) needed[i] = is_used(node.outputs[i]);

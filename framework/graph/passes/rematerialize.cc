@@ -47,8 +47,8 @@ class Rematerialization {
   bool reads_again(const Node& node, ValueId id) const {
     return node.of_gradient && is_dropped(id) && producer(id)->region != node.region;
   }
-  // Whether it isn't kept for gradients: a value of a region that only the region and gradients
-  // read. What must run once is kept.
+  // Whether it isn't kept for gradients: a value of a region that is read only by the region and by
+  // gradients. Values of nodes that must run exactly once are kept.
   bool is_dropped(ValueId id) const { return dropped_[static_cast<size_t>(id)]; }
 
   void find_dropped() {
@@ -67,7 +67,7 @@ class Rematerialization {
     }
   }
 
-  // The value once more, computed here from what is kept.
+  // Recomputes the value here from values that are kept.
   ValueId again(ValueId id) {
     std::vector<int32_t> needed;  // nodes of the region
     std::vector<ValueId> open = {id};
@@ -99,8 +99,8 @@ class Rematerialization {
     graph_.nodes.push_back(std::move(node));
   }
 
-  // So that what is computed of it isn't merged with what was computed of it before. Variables and
-  // constants are there in any case.
+  // Prevents the recomputation from being merged with the original computation. Variables and
+  // constants are in memory in any case.
   ValueId behind_barrier(ValueId id, const Node& reader) {
     const Node* made_by = producer(id);
     if (starts_[static_cast<size_t>(id)] || (made_by && made_by->is("constant"))) return id;
@@ -118,10 +118,10 @@ class Rematerialization {
   }
 
   Graph graph_;
-  std::vector<Node> nodes_;         // those of the graph, which gets them anew
+  std::vector<Node> nodes_;         // the nodes of the original graph; graph_.nodes is rebuilt
   std::vector<int32_t> producers_;  // by value
-  std::vector<ValueId> again_;      // by value: what takes its place in gradients
-  std::vector<bool> starts_;        // by value: of a state
+  std::vector<ValueId> again_;      // by value: its replacement in gradients
+  std::vector<bool> starts_;        // by value: whether it is the start value of a state
   std::vector<bool> dropped_;       // by value
   std::map<std::pair<int64_t, ValueId>, ValueId> barriers_;  // by region and value
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph that a pass rewrites; the producer and the readers of each value are known at any time.
+// A graph that a pass rewrites; the producer and readers of each value are always known.
 #pragma once
 
 #include <deque>
@@ -10,9 +10,9 @@
 
 namespace cornu::passes {
 
-// Nodes have numbers: those of the graph first, in order, then added ones. The cost of a change is
-// proportional to the operands of the nodes it touches, whatever the graph's size. References to
-// nodes stay valid, also to removed ones.
+// Nodes are numbered: those of the original graph first, in order, then added ones. The cost of a
+// change is proportional to the number of operands of the nodes it touches, regardless of the
+// graph's size. References to nodes stay valid, even to removed ones.
 class Rewriter {
  public:
   explicit Rewriter(Graph graph);
@@ -26,16 +26,16 @@ class Rewriter {
   const TensorType& type(ValueId id) const { return graph_.type(id); }
   const Shape& shape(ValueId id) const { return type(id).shape; }
 
-  // The node that produces a value; null for an input or a state, and in the second form for a node
-  // of another op.
+  // The node that produces a value. Null for an input or a state; the second form also returns null
+  // for a node of another op.
   const Node* producer(ValueId id) const;
   const Node* producer(ValueId id, std::string_view op) const;
   int producer_number(ValueId id) const { return producer_[static_cast<size_t>(id)]; }  // -1: none
-  // Whether a value is a constant of one element, this number.
+  // Whether a value is a constant with a single element equal to `number`.
   bool is_number(ValueId id, double number) const;
-  // The nodes that read a value, each once, in graph order.
+  // The nodes that read a value, each listed once, in graph order.
   std::vector<int> readers(ValueId id) const;
-  // How many operands, graph outputs and state ends are this value.
+  // The number of operands, graph outputs and state ends that are this value.
   int uses(ValueId id) const { return uses_[static_cast<size_t>(id)]; }
   // Whether it is a graph output or a state end.
   bool leaves(ValueId id) const { return leaving_[static_cast<size_t>(id)] > 0; }
@@ -47,15 +47,15 @@ class Rewriter {
                               Attributes attributes);
   void set_inputs(int index, std::vector<ValueId> inputs);
   void set_attributes(int index, Attributes attributes);
-  // Makes all uses of `old_id` uses of `new_id`.
+  // Replaces all uses of `old_id` by `new_id`.
   void replace(ValueId old_id, ValueId new_id);
   void remove(int index);
-  // Removes the node that produces `id` if nothing uses its outputs, then its operands' producers
-  // that are now unused, and so on. Collectives and nodes with an effect stay.
+  // Removes the node that produces `id` if nothing uses its outputs, then the producers of its
+  // operands that are now unused, and so on. Keeps collectives and nodes with an effect.
   void remove_unused(ValueId id);
 
-  // Applies a rule to every node, also to added ones, until it changes nothing: rule(number) says
-  // whether it has.
+  // Applies a rule to every node, including added ones, until nothing changes; rule(number) returns
+  // whether it has changed anything.
   template <class Rule>
   void apply(Rule rule) {
     for (bool changed = true; changed;) {
@@ -69,8 +69,8 @@ class Rewriter {
     }
   }
 
-  // The rewritten graph, sorted (operands that come after a node move before it) and without dead
-  // nodes. The rewriter can't be used afterwards.
+  // Returns the rewritten graph, sorted (operands that come after a node move before it) and
+  // without dead nodes. The rewriter can't be used afterwards.
   Graph finish();
 
  private:
@@ -85,7 +85,7 @@ class Rewriter {
   std::vector<size_t> place_;
   std::vector<bool> removed_;
   std::vector<int> producer_;              // by value; -1: none
-  std::vector<std::vector<int>> readers_;  // by value; may hold former readers
+  std::vector<std::vector<int>> readers_;  // by value; may contain former readers
   std::vector<int> uses_;                  // by value
   std::vector<int> leaving_;               // by value: uses as graph outputs and state ends
   std::vector<ValueId> replacement_;       // by value, for outputs and ends of states

@@ -15,24 +15,24 @@ Shape with_rows(int64_t rows, const Shape& table) {
   return shape;
 }
 
-// The graph that computes some rows. Operands that have a row for each of the table's are read by
-// the rows' numbers.
+// The graph that computes some rows. Operands that have one row per row of the table are read by
+// row number.
 class RowBody {
  public:
   RowBody(const Rewriter& graph, ValueId sums, int64_t block);
 
-  // An operand of the node, whole, as an input.
+  // Makes a whole operand of the node an input.
   ValueId operand(ValueId id);
   void add(const Node& node);
-  // The table whose rows such a value's become.
+  // Puts `rows` into the table as its new rows.
   void put(ValueId table, ValueId rows);
 
-  const std::vector<ValueId>& operands() const { return operands_; }  // after numbers and values
+  const std::vector<ValueId>& operands() const { return operands_; }  // without numbers and values
   std::shared_ptr<const Graph> finish() { return std::move(body_); }
 
  private:
   ValueId add_input(TensorType type);
-  // An operand's rows; itself where it has one for all.
+  // An operand's rows; the operand itself if it doesn't have one row per row of the table.
   ValueId inner(ValueId id);
 
   const Rewriter& graph_;
@@ -40,8 +40,8 @@ class RowBody {
   std::shared_ptr<Graph> body_ = std::make_shared<Graph>();
   ValueId numbers_ = kNoValue;
   std::vector<ValueId> operands_;
-  std::map<ValueId, ValueId> operand_of_;  // by the graph's value
-  std::map<ValueId, ValueId> inner_;       // by the graph's value
+  std::map<ValueId, ValueId> operand_of_;  // by value of the outer graph
+  std::map<ValueId, ValueId> inner_;       // by value of the outer graph
 };
 
 RowBody::RowBody(const Rewriter& graph, ValueId sums, int64_t block)

@@ -27,8 +27,8 @@ RowwiseUpdates::RowwiseUpdates(const Rewriter& graph, const std::vector<StateBin
   for (const StateBinding& state : states) ends_[state.in] = state.out;
 }
 
-// What node `node` makes of a row that nothing was added to, where `rows` knows its operands that
-// depend on the sums.
+// The result of `node` for a row that nothing was added to, given in `rows` the results of its
+// operands that depend on the sums.
 RowwiseUpdates::UntouchedRow RowwiseUpdates::untouched(const Node& node, const Rows& rows) const {
   const auto of = [&](size_t operand) -> UntouchedRow {
     const ValueId id = node.inputs[operand];
@@ -49,8 +49,8 @@ RowwiseUpdates::UntouchedRow RowwiseUpdates::untouched(const Node& node, const R
   return {};
 }
 
-// The elementwise nodes over the table that depend on `sums`, in order, with what they make of an
-// untouched row.
+// The elementwise nodes over the table that depend on `sums`, in order; sets `rows` to their
+// results for an untouched row.
 std::vector<int> RowwiseUpdates::dependents(ValueId sums, Rows& rows) const {
   rows[sums] = {Kind::Zero, kNoValue};
   std::vector<int> found;
@@ -69,7 +69,7 @@ std::vector<int> RowwiseUpdates::dependents(ValueId sums, Rows& rows) const {
   return found;
 }
 
-// Whether a node gives a variable's next value, which is the last one in all other rows.
+// Whether a node computes a variable's next value, which equals the previous one in all other rows.
 bool RowwiseUpdates::is_update(int index, const Rows& rows) const {
   const ValueId out = graph_.node(index).outputs[0];
   const UntouchedRow& row = rows.at(out);
@@ -78,13 +78,13 @@ bool RowwiseUpdates::is_update(int index, const Rows& rows) const {
   return end != ends_.end() && end->second == out;
 }
 
-// Values that are read from elsewhere, too, are updates, or made of what a variable becomes as a
-// whole; those are computed for the rows once more.
+// Values that are also read elsewhere are either updates, or go into the value of a variable as a
+// whole; the latter are computed again for the rows.
 RowwiseUpdate RowwiseUpdates::of(ValueId sums) const {
   Rows rows;
   const std::vector<int> nodes = dependents(sums, rows);
   RowwiseUpdate update;
-  std::set<int> inner;  // those that nothing else needs
+  std::set<int> inner;  // nodes that nothing else needs
   const auto read_within = [&](ValueId id) {
     return !graph_.leaves(id) && std::ranges::all_of(graph_.readers(id), [&](int reader) {
       return inner.contains(reader);
@@ -108,8 +108,8 @@ RowwiseUpdate RowwiseUpdates::of(ValueId sums) const {
   return needs_itself(update, inner) ? RowwiseUpdate{} : update;
 }
 
-// Whether what is computed of the rows reads what is made of the tables that they are put into: the
-// sum of all that is accumulated, say.
+// Whether the computation of the rows reads something computed from the tables that they are put
+// into, e.g. the sum of all accumulated values.
 bool RowwiseUpdates::needs_itself(const RowwiseUpdate& update, const std::set<int>& inner) const {
   std::vector<ValueId> tables;
   for (const auto& [value, table] : update.tables) tables.push_back(value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of a gradient that is zero but for some rows: which nodes of an optimizer's update need no
-// others.
+// For a gradient that is zero except for some rows: determines which nodes of an optimizer's update
+// need no other rows.
 #pragma once
 
 #include <map>
@@ -12,13 +12,13 @@
 namespace cornu::passes {
 
 struct RowwiseUpdate {
-  std::set<int> nodes;  // elementwise ones over the table that give the rows, in graph order
-  // By what some of them give, the start value of the variable that becomes it: all other rows stay
-  // as they are.
+  std::set<int> nodes;  // elementwise nodes over the table that compute the rows, in graph order
+  // Maps the outputs of some of these nodes to the start value of the variable they update: all
+  // other rows stay unchanged.
   std::map<ValueId, ValueId> tables;
 };
 
-// These values and all that depend on them, but by the nodes `without`.
+// These values and all that depend on them, except through the nodes `without`.
 std::set<ValueId> made_of(const Rewriter& graph, std::vector<ValueId> values,
                           const std::set<int>& without = {});
 
@@ -26,11 +26,11 @@ class RowwiseUpdates {
  public:
   explicit RowwiseUpdates(const Rewriter& graph, const std::vector<StateBinding>& states);
 
-  // Of those that read `sums`. None where something needs all rows of the sums.
+  // The update by the nodes that read `sums`. Empty if something needs all rows of the sums.
   RowwiseUpdate of(ValueId sums) const;
 
  private:
-  // What a row is made of that nothing was added to.
+  // The value of a row that nothing was added to.
   struct UntouchedRow {
     enum class Kind : uint8_t { Zero, Same, Unknown };
     Kind kind = Kind::Unknown;
@@ -45,7 +45,7 @@ class RowwiseUpdates {
   bool needs_itself(const RowwiseUpdate& update, const std::set<int>& inner) const;
 
   const Rewriter& graph_;
-  std::map<ValueId, ValueId> ends_;  // by a variable's value at the beginning, that at the end
+  std::map<ValueId, ValueId> ends_;  // by a variable's value at the start: its value at the end
 };
 
 }  // namespace cornu::passes

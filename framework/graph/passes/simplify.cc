@@ -56,15 +56,15 @@ class Simplifier {
     }
     skip_broadcasts(node, inputs);
     if (node.is("reshape")) {
-      // A reshape of a reshape reads the first one's input.
+      // A reshape of a reshape reads the input of the first one.
       while (const Node* before = graph_.producer(inputs[0], "reshape"))
         inputs[0] = before->inputs[0];
     }
     if (inputs != node.inputs) graph_.set_inputs(index, std::move(inputs));
   }
 
-  // Elementwise ops broadcast by themselves: they read the operand of a broadcast_to, where the
-  // other operands still give the result its shape.
+  // Elementwise ops broadcast implicitly, so they read the operand of a broadcast_to directly, if
+  // the other operands still determine the result's shape.
   void skip_broadcasts(const Node& node, std::vector<ValueId>& inputs) const {
     if (!node.op->traits.elementwise || inputs.size() < 2) return;
     for (ValueId& id : inputs) {
@@ -86,7 +86,7 @@ class Simplifier {
     if (node.outputs.size() != 1) return std::nullopt;
     const ValueId out = node.outputs[0];
     const std::string& name = node.op->name;
-    // A gradient of its own is there already where one was asked for.
+    // A custom gradient has already been computed if one was requested.
     if (name == "identity" || name == "stop_gradient" || name == "custom_gradient") {
       return node.inputs[0];
     }
@@ -132,7 +132,7 @@ class Simplifier {
     return true;
   }
 
-  // Replaces the node by an equal one before it, if there is one.
+  // Replaces the node by an equal earlier one, if there is one.
   void merge_with_equal(int index) {
     const Node& node = graph_.node(index);
     if (must_run(node)) return;

@@ -12,15 +12,15 @@
 namespace cornu::passes {
 namespace {
 
-// What a row costs besides its bytes where it is updated by itself, in bytes of one that is updated
-// with all others; and how many times as much each byte costs, at least.
+// The cost of a row, in addition to its bytes, when it is updated individually, in bytes of a row
+// that is updated with all others; and the factor by which each byte is at least as expensive.
 constexpr int64_t kRowOverhead = 64;
 constexpr int64_t kByteOverhead = 2;
 
 constexpr int64_t kLeastBlock = 16;  // rows
 
-// Sums over replicas stay rows where those that a replica has are no more than this part of the
-// table: of more, tables are reduced most often, and updated as such.
+// Sums over replicas stay rows if a replica has no more rows than this fraction of the table: with
+// more, tables are usually reduced and updated as a whole.
 constexpr int64_t kPartOfRows = 4;
 
 class RowUpdates {
@@ -44,18 +44,18 @@ class RowUpdates {
   }
 
  private:
-  // What a scatter_add gives, or several of them together (of lookups in one table), or the rows of
-  // it that a slice takes (a parameter server's).
+  // The result of a scatter_add, or the sum of several (lookups in one table), or the rows of it
+  // that a slice takes (for a parameter server).
   struct Sums {
     ValueId value = kNoValue;
-    int place = 0;  // of the whole sums: before all indices are checked, nothing is written
+    int place = 0;  // of the whole sums: nothing is written before all indices are checked
     std::vector<const Node*> scatters = {};
     int64_t begin = 0;
     int64_t count = 0;  // of indices
   };
 
-  // Whether a node is a scatter_add of rows, or the sum of such that nothing else reads. Their
-  // indices are of one dtype, to be joined as they are.
+  // Whether a node is a scatter_add of rows, or a sum of several that nothing else reads. Their
+  // indices have the same dtype, so that they can be concatenated as they are.
   bool adds_scatters(const Node& node) const {
     if (node.is("scatter_add")) {
       return node.attributes.get_int("axis") == 0 &&
@@ -108,7 +108,7 @@ class RowUpdates {
            static_cast<int64_t>(size_of(graph_.type(table).dtype));
   }
 
-  // ---- this replica's ----
+  // ---- sums of this replica ----
 
   void update_rows(const Sums& sums) {
     const RowwiseUpdate update = updates_.of(sums.value);
@@ -125,7 +125,7 @@ class RowUpdates {
     return {.numbers = made[0], .values = made[1]};
   }
 
-  // The indices and updates of all scatter_adds.
+  // The concatenated indices and updates of all scatter_adds.
   std::vector<ValueId> joined(const Sums& sums) {
     if (sums.scatters.size() == 1) return sums.scatters[0]->inputs;
     const Shape row = graph_.shape(sums.value).slice(1);
@@ -148,7 +148,8 @@ class RowUpdates {
     return std::min(most, graph_.shape(rows.numbers)[0]);
   }
 
-  // Updates tables by rows, right before the last node of the update, which then isn't needed.
+  // Updates tables by rows, right before the last node of the update, which is then no longer
+  // needed.
   void replace(ValueId sums, const RowwiseUpdate& update, const RowsOfSums& rows, int64_t block) {
     const int place = *update.nodes.rbegin();
     const auto made = insert_row_update(graph_, place, sums, update, rows, block);
@@ -159,7 +160,7 @@ class RowUpdates {
     }
   }
 
-  // ---- all replicas' ----
+  // ---- sums over all replicas ----
 
   bool is_zero(ValueId id) const {
     const Node* node = graph_.producer(id);
@@ -167,7 +168,7 @@ class RowUpdates {
     return node && graph_.is_number(node->outputs[0], 0);
   }
 
-  // Splits the reduction: tables are exchanged by rows, and stay so where they are updated by rows.
+  // Splits the reduction: tables are exchanged by rows, and stay rows if they are updated by rows.
   void reduce_rows(int index) {
     const Node& node = graph_.node(index);
     std::vector<size_t> tables;
@@ -209,7 +210,8 @@ class RowUpdates {
     graph_.remove(index);
   }
 
-  // The update of one table of a reduction; none where it needs anything that is made of another.
+  // The update of a single table of a reduction; empty if it needs anything computed from another
+  // one.
   RowwiseUpdate update_alone(const Node& reduction, size_t table) const {
     RowwiseUpdate update = updates_.of(reduction.outputs[table]);
     std::vector<ValueId> others = reduction.outputs;
@@ -231,8 +233,9 @@ class RowUpdates {
     for (size_t i = 0; i < others.size(); ++i) graph_.replace(node.outputs[others[i]], sums[i]);
   }
 
-  // This replica's part of a table's sums: no operand where it is zero, numbers and rows, or all.
-  // Whether those are so few rows that the sums are likely to be.
+  // Appends this replica's part of a table's sums: no operand if it is zero, otherwise numbers and
+  // rows, or the whole table. Returns whether there are so few rows that the sums probably have few
+  // rows, too.
   bool add_operands(ValueId own, std::vector<ValueId>& operands) {
     if (is_zero(own)) return true;
     const int producer = graph_.producer_number(own);
@@ -255,7 +258,7 @@ class RowUpdates {
   const RowUpdateChoices& choices_;
   Rewriter graph_;
   RowwiseUpdates updates_;
-  std::set<ValueId> of_scatters_;  // sums that adds_scatters() has found
+  std::set<ValueId> of_scatters_;  // sums found by adds_scatters()
 };
 
 }  // namespace
