@@ -218,7 +218,7 @@ struct TestOnBatchOptions {
 };
 
 struct SummaryOptions {
-  std::optional<int64_t> line_length = {};  // None: the terminal's width, limited to about 100
+  std::optional<int64_t> line_length = {};  // None: the terminal's width, at most about 100
   std::vector<double> positions = {};
   std::function<void(const std::string&)> print_fn = {};  // None: standard output
   bool expand_nested = false;
@@ -297,8 +297,7 @@ class Model : public Layer {
   void compile(const CompileOptions& options);
 
   // Trains the model. `y` may be omitted for models that only add losses. (One overload is a
-  // template to have lower priority: {.epochs = 2} means options, which g++ could convert to
-  // tensors.)
+  // template to have lower priority: {.epochs = 2} are options, not tensors as g++ could assume.)
   History fit(const Tensors& x, const Tensors& y, const FitOptions& options);
   History fit(const Tensors& x, const FitOptions& options = {}) {
     return fit(x, Tensors(), options);
@@ -355,8 +354,7 @@ class Model : public Layer {
   // Measures the instructions of the compiled step for this batch: the prediction step or, with
   // `y`, the training step. Restores the model's variables, the optimizer and random seeds
   // afterwards. Throws InvalidArgument without runs; FailedPrecondition when nothing is compiled
-  // (run_eagerly), or for training before compile; Unimplemented on devices without this
-  // information.
+  // (run_eagerly), or for training before compile; Unimplemented on unsupported devices.
   Profile profile(const Tensors& x, const Tensors& y, const ProfileOptions& options);
   Profile profile(const Tensors& x, const ProfileOptions& options = {});
   template <class = void>
@@ -477,9 +475,9 @@ class Model : public Layer {
  protected:
   explicit Model(std::shared_ptr<ModelBody> body, const ModelOptions& options);
   void require_built(const char* what) const;
-  // Registers an additional optimizer used by a custom train_step, which files store like Keras
-  // ("d_optimizer/vars/0"). It must be built before loading. Throws InvalidArgument for the names
-  // "optimizer" and "", names containing '/', and an empty handle.
+  // Registers another optimizer used by a custom train_step, saved as in Keras
+  // ("d_optimizer/vars/0"). Must be built before loading. Throws InvalidArgument for "optimizer",
+  // "", names with '/', and an empty handle.
   Optimizer track_optimizer(const std::string& attribute, const Optimizer& optimizer);
 
  private:
@@ -577,8 +575,7 @@ class Sequential : public Model {
 // Unimplemented, naming node and operator, if not supported (see docs/from_keras.md).
 Model load_model(const std::string& path, const LoadOptions& options = {});
 
-// Recreates a model from the result of to_json() (of Keras or Cornu), with newly initialized
-// weights; it is compiled if the original was.
+// Recreates a model from to_json() (of Keras or Cornu) with new weights; compiled if it was.
 Model model_from_json(const std::string& json);
 
 // Arguments of clone_model, in Keras's order.
