@@ -53,7 +53,8 @@ void require_fitting(const Tensor& given, const Tensor& weights, const Shape& va
       given.shape());
 }
 
-// Converts 16-bit predictions to the dtype in which the loss's function computes.
+// Converts predictions to the dtype in which the loss's function computes: the loss's own dtype if
+// specified, with at least 32 bits.
 Tensor computable(const LossImpl& loss, const Tensor& y_pred) {
   const DType wide = computed_in(loss.dtype().value_or(y_pred.dtype()));
   return wide == y_pred.dtype() ? y_pred : ops::cast(y_pred, wide);

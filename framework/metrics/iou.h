@@ -17,7 +17,7 @@ namespace cornu::metrics {
 // and the result is its mean over the target classes that occur in labels or predictions; 0 if
 // there are none. Positions with a class outside [0, num_classes) don't count.
 //
-// y_true and y_pred must have the same number of classes after argmax; their shapes don't matter.
+// y_true and y_pred must have equally many class indices after argmax; their shapes don't matter.
 // `sample_weight` has one weight for each of these, or broadcasts to y_true's shape from the left.
 //
 // `dtype` is that of the matrix (None: int64). An integer dtype counts exactly and truncates
