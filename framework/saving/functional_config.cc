@@ -21,12 +21,11 @@ namespace cornu {
 namespace {
 
 constexpr char kKerasTensor[] = "__keras_tensor__";
-// A member of a call that Keras ignores: this call's `training` was given explicitly, although
-// Keras itself may write the same value as a default.
+// A member of a call that Keras ignores: the call's `training` was explicit, though it has the
+// value that Keras writes as a default.
 constexpr char kGivenTraining[] = "training_was_given";
 
-// Limits for numbers in a file: 1 GiB for an op's constant, and 1 TiB for a result, which no real
-// model exceeds.
+// Limits for what a file may create: 1 GiB for an op's constant, 1 TiB for a (hypothetical) result.
 constexpr size_t kMostConstant = size_t{1} << 30;
 constexpr size_t kMostResult = size_t{1} << 40;
 
@@ -72,7 +71,7 @@ class GraphWriter {
       for (size_t i = 0; i < node->output_types().size(); ++i) {
         leaves_masks_ = leaves_masks_ || node->mask_type(i);
       }
-      // As models from Keras files give all masks.
+      // As in models from Keras files, which give all masks.
       gives_masks = gives_masks || std::ranges::any_of(node->options().mask, &Tensor::defined);
     }
     leaves_masks_ = leaves_masks_ && !gives_masks;
@@ -160,7 +159,7 @@ class GraphWriter {
     return {Json(std::move(list))};
   }
 
-  // Arguments passed by name: a tensor, or a list if several have the same name.
+  // Named arguments: a tensor, or a list if several have the same name.
   Json named_arguments(const KerasNode& node) const {
     Json result = Json::object();
     if (node.layer()->call_signature().inputs.empty()) return result;
@@ -300,7 +299,7 @@ class GraphReader {
            !entry.at("config").find("trainable");
   }
 
-  // Makes those calls of a part whose inputs exist, and adds the parts that were waiting for them.
+  // Makes a part's calls whose inputs exist, and adds the parts that waited for them.
   void make_calls(size_t index, std::set<size_t>& ready) {
     Part& part = parts_[index];
     const size_t before = part.next;
@@ -511,8 +510,7 @@ class GraphReader {
     return part.layer(Tensors::named(std::move(inputs)), options);
   }
 
-  // If a layer was built before it was called on axes of unknown size, builds it with the sizes
-  // saved for it.
+  // If a layer was built before it was called on axes of unknown size, uses the sizes saved for it.
   static void build_as_it_was(const Part& part, const std::vector<Tensor>& inputs) {
     const Json* build = part.entry->find("build_config");
     const Json* saved = build && build->is_object() ? build->find("input_shape") : nullptr;
@@ -529,7 +527,7 @@ class GraphReader {
   }
 
   // Creates a single node, as in Keras, where the order of a model's layers counts nodes. An op
-  // that is composed of several ops here, or of none, becomes a node of its own.
+  // composed of several ops here, or of none, becomes a node of its own.
   Tensors call_op(const Part& part, const Json& call) {
     const AllocationLimit limit(kMostConstant);
     require_moderate_numbers(part.entry->at("config"));
