@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random layers that move pixels. Internal: their .cc files include it.
+// Random layers that move pixels. Internal: included by their .cc files.
 #pragma once
 
 #include <string>

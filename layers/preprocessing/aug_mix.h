@@ -11,15 +11,16 @@
 namespace cornu::layers {
 
 struct AugMixOptions {
-  NumberList value_range = {0.0, 255.0};  // the least and the greatest value of pictures
+  NumberList value_range = {0.0, 255.0};  // the range of pixel values
   int64_t num_chains = 3;                 // that are mixed
   int64_t chain_depth = 3;                // changes in each, drawn for a batch; one of them is none
-  // In [0, 1]: the bounds of what each change draws for a picture; one number is the upper bound.
+  // In [0, 1]: the bounds of what each change draws for a picture; a single number is the upper
+  // bound.
   NumberList factor = 0.3;
   double alpha = 1.0;   // of the Dirichlet and beta distributions that the mixture is drawn from
   bool all_ops = true;  // also brightness, contrast, color and sharpness
   std::string interpolation = "bilinear";  // or "nearest"
-  std::optional<int64_t> seed = {};        // None: the next of this thread's sequence
+  std::optional<int64_t> seed = {};        // None: the next seed of this thread's sequence
   std::string data_format = {};            // None: "channels_last"
   std::string name = {};
   DTypeName dtype = {};

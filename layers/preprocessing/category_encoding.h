@@ -9,7 +9,7 @@
 namespace cornu::layers {
 
 struct CategoryEncodingOptions {
-  int64_t num_tokens = 0;  // must be given
+  int64_t num_tokens = 0;  // required
   std::string output_mode = "multi_hot";
   std::string name = {};
   DTypeName dtype = {};

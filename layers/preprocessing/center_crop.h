@@ -9,8 +9,8 @@
 namespace cornu::layers {
 
 struct CenterCropOptions {
-  int64_t height = 0;            // must be given
-  int64_t width = 0;             // must be given
+  int64_t height = 0;            // required
+  int64_t width = 0;             // required
   std::string data_format = {};  // None: "channels_last"
   std::string name = {};
   DTypeName dtype = {};

@@ -15,7 +15,7 @@ namespace cornu::layers {
 struct DiscretizationOptions {
   // Ascending; n boundaries part n + 1 bins. None: adapt finds those of num_bins.
   NumberList bin_boundaries = {};
-  std::optional<int64_t> num_bins = {};  // one of the two must be given
+  std::optional<int64_t> num_bins = {};  // one of the two required
   double epsilon =
       0.01;  // how far from the exact quantiles boundaries may be, as a part of all data
   std::string output_mode = "int";

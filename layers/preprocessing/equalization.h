@@ -10,7 +10,7 @@
 namespace cornu::layers {
 
 struct EqualizationOptions {
-  NumberList value_range = {0.0, 255.0};  // the least and the greatest value of pictures
+  NumberList value_range = {0.0, 255.0};  // the range of pixel values
   int64_t bins = 256;                     // of the histogram
   std::string data_format = {};           // None: "channels_last"
   std::string name = {};
@@ -20,7 +20,7 @@ struct EqualizationOptions {
 
 // keras.layers.Equalization: equalizes the histograms of channels, in training and where nobody
 // says whether it is. As in Keras, a batch has one histogram a channel: to equalize each picture by
-// itself, map over single pictures. Pictures as in random_rotation.h.
+// itself, map over single pictures. Images are as described in random_rotation.h.
 class Equalization : public LayerHandle {
  public:
   explicit Equalization(const EqualizationOptions& options = {});

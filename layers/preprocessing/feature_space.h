@@ -82,13 +82,13 @@ struct CategoricalOptions {
 };
 
 struct HashedOptions {
-  int64_t num_bins = 0;  // must be given
+  int64_t num_bins = 0;  // required
   std::string output_mode = "one_hot";
   std::string name = {};
 };
 
 struct FeatureSpaceOptions {
-  std::vector<std::pair<std::string, Feature>> features = {};  // by name; must be given
+  std::vector<std::pair<std::string, Feature>> features = {};  // by name; required
   std::string output_mode = "concat";                          // or "dict"
   std::vector<Cross> crosses = {};
   int64_t crossing_dim = 32;  // of crosses that don't say theirs

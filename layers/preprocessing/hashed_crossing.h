@@ -9,7 +9,7 @@
 namespace cornu::layers {
 
 struct HashedCrossingOptions {
-  int64_t num_bins = 0;  // must be given
+  int64_t num_bins = 0;  // required
   std::string output_mode = "int";
   std::string name = {};
   DTypeName dtype = {};  // empty: int64 for "int", else float32

@@ -10,7 +10,7 @@
 namespace cornu::layers {
 
 struct HashingOptions {
-  int64_t num_bins = 0;          // must be given; one of them is for mask_value where that is given
+  int64_t num_bins = 0;          // required; one of them is for mask_value where that is given
   Json mask_value = nullptr;     // a string or a number that is in bin 0, alone
   OneOrMany<int64_t> salt = {};  // one or two numbers: a key for hashes that none can foretell
   std::string output_mode = "int";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What RandAugment and AugMix choose from. Internal: their .cc files include it.
+// What RandAugment and AugMix choose from. Internal: included by their .cc files.
 #pragma once
 
 #include <cstdint>

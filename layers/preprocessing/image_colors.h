@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What layers do to the colors of pictures once their numbers are drawn. Internal: their .cc files
-// include it.
+// What layers do to the colors of pictures once their numbers are drawn. Internal: included by
+// their .cc files.
 //
 // Images are (batch, height, width, channels) of floats within `range`, numbers (batch, 1, 1, 1).
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Keras's layers of pictures share. Internal: their .cc files include it.
+// What Keras's layers of pictures share. Internal: included by their .cc files.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Equalization by tiles. Internal: layers' .cc files include it.
+// Equalization by tiles. Internal: included by layers' .cc files.
 #pragma once
 
 #include <cstdint>

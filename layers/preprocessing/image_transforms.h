@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What random image layers do once their numbers are drawn. Internal: their .cc files include it.
+// What random image layers do once their numbers are drawn. Internal: included by their .cc files.
 //
 // Images are (batch, height, width, channels), numbers (batch, 1, 1, 1), transforms (batch, 8) as
 // ops::image::affine_transform takes them.

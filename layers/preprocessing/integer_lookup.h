@@ -39,7 +39,8 @@ class IntegerLookup : public LayerHandle {
  public:
   explicit IntegerLookup(const IntegerLookupOptions& options = {});
   static IntegerLookup from_config(const Json& config);
-  // The handle of a layer of this class, as of a model that was loaded. InvalidArgument otherwise.
+  // Returns a handle to an existing layer of this class, e.g. of a loaded model. Throws
+  // InvalidArgument for other layers.
   static IntegerLookup of(const LayerHandle& layer);
 
   // As StringLookup's.

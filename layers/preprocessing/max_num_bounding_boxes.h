@@ -10,7 +10,7 @@
 namespace cornu::layers {
 
 struct MaxNumBoundingBoxesOptions {
-  int64_t max_number = 0;                               // must be given
+  int64_t max_number = 0;                               // required
   int64_t fill_value = -1;                              // of boxes and labels that are added
   std::optional<std::string> bounding_box_format = {};  // kept in files; boxes of any are taken
   std::string data_format = {};                         // None: "channels_last"; the same

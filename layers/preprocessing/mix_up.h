@@ -13,7 +13,7 @@ namespace cornu::layers {
 struct MixUpOptions {
   double alpha = 0.2;            // of the beta distribution that each picture's part is drawn from
   std::string data_format = {};  // None: "channels_last"
-  std::optional<int64_t> seed = {};  // None: the next of this thread's sequence
+  std::optional<int64_t> seed = {};  // None: the next seed of this thread's sequence
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -21,7 +21,7 @@ struct MixUpOptions {
 
 // keras.layers.MixUp: the weighted mean of each picture and another one of the batch (Zhang et al.
 // 2017). Called with {pictures, labels}, labels being numbers (batch, ...), it mixes both alike.
-// Pictures as in random_rotation.h.
+// Images are as described in random_rotation.h.
 class MixUp : public LayerHandle {
  public:
   explicit MixUp(const MixUpOptions& options = {});

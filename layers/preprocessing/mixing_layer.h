@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that mix the pictures of a batch. Internal: their .cc files include it.
+// Layers that mix the pictures of a batch. Internal: included by their .cc files.
 #pragma once
 
 #include <string>

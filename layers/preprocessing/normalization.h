@@ -39,7 +39,7 @@ class Normalization : public LayerHandle {
   void adapt(const AdaptData& data, const AdaptOptions& options = {}) const;
 
   // What is subtracted and divided by the root of, along the input's axes (1 where not in `axis`).
-  // FailedPrecondition before the layer is built.
+  // Throws FailedPrecondition before the layer is built.
   Tensor mean() const;
   Tensor variance() const;
 };

@@ -11,12 +11,13 @@
 namespace cornu::layers {
 
 struct RandAugmentOptions {
-  NumberList value_range = {0.0, 255.0};  // the least and the greatest value of pictures
+  NumberList value_range = {0.0, 255.0};  // the range of pixel values
   int64_t num_ops = 2;                    // changes one after the other, drawn for a batch
-  // In [0, 1]: the bounds of what each change draws for a picture; one number is the upper bound.
+  // In [0, 1]: the bounds of what each change draws for a picture; a single number is the upper
+  // bound.
   NumberList factor = 0.5;
   std::string interpolation = "bilinear";  // or "nearest"
-  std::optional<int64_t> seed = {};        // None: the next of this thread's sequence
+  std::optional<int64_t> seed = {};        // None: the next seed of this thread's sequence
   std::string data_format = {};            // None: "channels_last"
   std::string name = {};
   DTypeName dtype = {};

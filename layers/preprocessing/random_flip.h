@@ -12,7 +12,7 @@ namespace cornu::layers {
 
 struct RandomFlipOptions {
   std::string mode = "horizontal_and_vertical";  // "horizontal" (left and right), "vertical"
-  std::optional<int64_t> seed = {};              // None: the next of this thread's sequence
+  std::optional<int64_t> seed = {};              // None: the next seed of this thread's sequence
   std::string data_format = {};                  // None: "channels_last"
   std::string name = {};
   DTypeName dtype = {};
@@ -20,7 +20,7 @@ struct RandomFlipOptions {
 };
 
 // keras.layers.RandomFlip: in training, each picture is mirrored or not, along both axes where the
-// mode is both. Otherwise as it is. Pictures as in random_rotation.h.
+// mode is both. Otherwise as it is. Images are as described in random_rotation.h.
 class RandomFlip : public LayerHandle {
  public:
   explicit RandomFlip(const RandomFlipOptions& options = {});

@@ -23,12 +23,12 @@
 namespace cornu::layers {
 
 struct RandomRotationOptions {
-  // Must be given: the bounds of the angle, as parts of a whole turn counter-clockwise, in [-1, 1];
-  // one number for both ways.
+  // Required: the bounds of the angle, as parts of a whole turn counter-clockwise, in [-1, 1]; a
+  // single number f means [-f, f].
   NumberList factor = {};
-  std::string fill_mode = "reflect";       // as ops::image::AffineTransformOptions have it
+  std::string fill_mode = "reflect";       // as in ops::image::AffineTransformOptions
   std::string interpolation = "bilinear";  // or "nearest"
-  std::optional<int64_t> seed = {};        // None: the next of this thread's sequence
+  std::optional<int64_t> seed = {};        // None: the next seed of this thread's sequence
   double fill_value = 0.0;
   std::string data_format = {};  // None: "channels_last"
   std::string name = {};

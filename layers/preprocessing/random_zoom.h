@@ -11,13 +11,13 @@
 namespace cornu::layers {
 
 struct RandomZoomOptions {
-  // Must be given: the bounds of how much more is seen from top to bottom, in (-1, 1]; 0.2 is 20 %
-  // more (smaller pictures), -0.2 less. One number for both ways.
+  // Required: the bounds of how much more is seen from top to bottom, in (-1, 1]; 0.2 is 20 % more
+  // (smaller pictures), -0.2 less. One number for both ways.
   NumberList height_factor = {};
   NumberList width_factor = {};            // None: as from top to bottom
-  std::string fill_mode = "reflect";       // as ops::image::AffineTransformOptions have it
+  std::string fill_mode = "reflect";       // as in ops::image::AffineTransformOptions
   std::string interpolation = "bilinear";  // or "nearest"
-  std::optional<int64_t> seed = {};        // None: the next of this thread's sequence
+  std::optional<int64_t> seed = {};        // None: the next seed of this thread's sequence
   double fill_value = 0.0;
   std::string data_format = {};  // None: "channels_last"
   std::string name = {};
@@ -25,7 +25,7 @@ struct RandomZoomOptions {
   bool trainable = true;
 };
 
-// keras.layers.RandomZoom: brings pictures nearer or further. Pictures as in
+// keras.layers.RandomZoom: brings pictures nearer or further. Images are as described in
 // random_rotation.h.
 class RandomZoom : public LayerHandle {
  public:

@@ -9,8 +9,8 @@
 namespace cornu::layers {
 
 struct ResizingOptions {
-  int64_t height = 0;                      // must be given
-  int64_t width = 0;                       // must be given
+  int64_t height = 0;                      // required
+  int64_t width = 0;                       // required
   std::string interpolation = "bilinear";  // as ops::image::ResizeOptions have them
   bool crop_to_aspect_ratio = false;
   bool pad_to_aspect_ratio = false;

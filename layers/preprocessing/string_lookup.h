@@ -50,7 +50,8 @@ class StringLookup : public LayerHandle {
  public:
   explicit StringLookup(const StringLookupOptions& options = {});
   static StringLookup from_config(const Json& config);
-  // The handle of a layer of this class, as of a model that was loaded. InvalidArgument otherwise.
+  // Returns a handle to an existing layer of this class, e.g. of a loaded model. Throws
+  // InvalidArgument for other layers.
   static StringLookup of(const LayerHandle& layer);
 
   // Sets the vocabulary to the tokens of the data, the most frequent ones first, then in falling

@@ -68,7 +68,8 @@ class TextVectorization : public LayerHandle {
  public:
   explicit TextVectorization(const TextVectorizationOptions& options = {});
   static TextVectorization from_config(const Json& config);
-  // The handle of a layer of this class, as of a model that was loaded. InvalidArgument otherwise.
+  // Returns a handle to an existing layer of this class, e.g. of a loaded model. Throws
+  // InvalidArgument for other layers.
   static TextVectorization of(const LayerHandle& layer);
 
   // As StringLookup's, of the texts' tokens.
