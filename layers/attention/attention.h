@@ -45,7 +45,8 @@ struct AdditiveAttentionOptions {
 };
 
 // keras.layers.AdditiveAttention (Bahdanau et al. 2015): scores are sums of scale * tanh(query +
-// key). Inputs, masks and settings are as for Attention. Weight: scale (dim), with use_scale.
+// key). Inputs, masks and settings are as for Attention.
+// Weight: scale (dim), with use_scale.
 class AdditiveAttention : public LayerHandle {
  public:
   explicit AdditiveAttention(const AdditiveAttentionOptions& options = {});

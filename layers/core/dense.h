@@ -22,8 +22,7 @@ struct DenseOptions {
   Constraint kernel_constraint = {};
   Constraint bias_constraint = {};
   std::optional<int64_t> lora_rank = {};        // enables LoRA: see LoraOptions
-  std::optional<double> lora_alpha = {};        // ignored: lora_rank is used, as in Keras 3.15; see
-                                                // enable_lora
+  std::optional<double> lora_alpha = {};        // lora_rank is used instead, as in Keras 3.15
   QuantizationConfig quantization_config = {};  // for an int8 or int4 dtype; None: the default
   std::string name = {};
   DTypeName dtype = {};

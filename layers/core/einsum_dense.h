@@ -35,12 +35,13 @@ struct EinsumDenseOptions {
 //
 //   layers::EinsumDense({.equation = "abc,cd->abd", .output_shape = {kUnknown, 64}})
 //
-// Integer inputs are cast to the layer's compute dtype. Weights: kernel, with the sizes of its
-// letters; bias, with the output's axes starting from the first one in bias_axes, where axes not in
-// bias_axes have size 1. When quantized, or with the dtype "int8_from_float32": the kernel is int8,
-// and kernel_scale has the output's axes, where axes that the kernel lacks have size 1. As int4,
-// the weights are like Dense's, for the kernel reshaped to a matrix: its rows are the axes that the
-// kernel doesn't share with the output, its columns the others.
+// Integer inputs are cast to the layer's compute dtype.
+// Weights: kernel, with the sizes of its letters; bias, with the output's axes starting from the
+// first one in bias_axes, where axes not in bias_axes have size 1. When quantized, or with the
+// dtype "int8_from_float32": the kernel is int8, and kernel_scale has the output's axes, where axes
+// that the kernel lacks have size 1. As int4, the weights are like Dense's, for the kernel reshaped
+// to a matrix: its rows are the axes that the kernel doesn't share with the output, its columns the
+// others.
 class EinsumDense : public LayerHandle {
  public:
   explicit EinsumDense(const EinsumDenseOptions& options = {});

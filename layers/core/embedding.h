@@ -18,8 +18,7 @@ struct EmbeddingOptions {
   Constraint embeddings_constraint = {};
   bool mask_zero = false;                       // index 0 is padding: the output carries a mask
   std::optional<int64_t> lora_rank = {};        // enables LoRA: see LoraOptions
-  std::optional<double> lora_alpha = {};        // ignored: lora_rank is used, as in Keras 3.15; see
-                                                // enable_lora
+  std::optional<double> lora_alpha = {};        // lora_rank is used instead, as in Keras 3.15
   QuantizationConfig quantization_config = {};  // for an int8 or int4 dtype; None: the default
   std::string name = {};
   DTypeName dtype = {};
@@ -30,12 +29,13 @@ struct EmbeddingOptions {
 // keras.layers.Embedding: looks up a row of a trainable table for each index.
 //
 // Indices of any shape (…) -> (…, output_dim). Floats are truncated to integers, as in Keras.
-// Throws OutOfRange for an index outside [0, input_dim). Weight: embeddings (input_dim,
-// output_dim). When quantized, or with the dtype "int8_from_float32": embeddings as int8, and
-// embeddings_scale (input_dim,). As int4 ("int4/128_from_float32"): embeddings (input_dim,
-// ceil(output_dim / 2)) with two numbers per byte, embeddings_scale and embeddings_zero (input_dim,
-// ceil(output_dim / 128)), and g_idx (output_dim,), the block of each column; without blocks
-// ("int4_from_float32"), scales are as for int8.
+// Throws OutOfRange for an index outside [0, input_dim).
+// Weight: embeddings (input_dim, output_dim). When quantized, or with the dtype
+// "int8_from_float32": embeddings as int8, and embeddings_scale (input_dim,). As int4
+// ("int4/128_from_float32"): embeddings (input_dim, ceil(output_dim / 2)) with two numbers per
+// byte, embeddings_scale and embeddings_zero (input_dim, ceil(output_dim / 128)), and g_idx
+// (output_dim,), the block of each column; without blocks ("int4_from_float32"), scales are as for
+// int8.
 class Embedding : public LayerHandle {
  public:
   explicit Embedding(const EmbeddingOptions& options = {});

@@ -31,10 +31,7 @@ class EmbeddingBase : public WithQuantization<KerasLayerOf<Options>> {
 
  public:
   bool supports_masking() const override { return options_.mask_zero; }
-  bool autocast() const override {
-    return false;
-  }  // low-precision floats can't represent large
-     // indices
+  bool autocast() const override { return false; }  // small floats can't hold large indices
 
   void build(const Shape&) override {
     const Variable embeddings = this->add_quantizable(

@@ -39,8 +39,7 @@ class Lora : public SavedParts {
       : weight_(weight), a_(a), b_(b), scale_(scale) {}
 
   Tensor added() const;                            // scale * a * b, in float32
-  Tensor added_rows(const Tensor& indices) const;  // the same for rows, without computing the
-                                                   // others
+  Tensor added_rows(const Tensor& indices) const;  // only these rows of it
   Tensor sum() const;                              // weight + added(), in the weight's dtype
   Tensor rows_at(const Tensor& indices) const;
 
@@ -142,8 +141,7 @@ class WithLora : public Base, public TakesLora, public HasSavedParts {
     const Shape shape = adapted_shape();
     const auto made = [&](const char* part, const Shape& of, const Initializer& initializer) {
       const std::string name = fmt::format("lora_{}_{}", weight_.name(), part);
-      WeightLimit::allow(of.num_bytes(sizeof(float)));  // files store the sum with the weight
-                                                        // instead
+      WeightLimit::allow(of.num_bytes(sizeof(float)));  // files store the sum instead
       const Variable variable = this->add_weight({.shape = of,
                                                   .initializer = initializer,
                                                   .dtype = DType::Float32,

@@ -32,8 +32,7 @@ struct Int4Layout {
   Shape matrix = {};   // shape to which the weight is reshaped; empty: it is a matrix
   int64_t summed = 0;  // the axis that a product sums over, whose blocks share a scale
   int64_t packed = 1;  // the axis along which two numbers form a byte
-  std::optional<DTypeLike> zero_point = DType::Int8;  // for blocks; None: the layer's variable
-                                                      // dtype
+  std::optional<DTypeLike> zero_point = DType::Int8;  // for blocks; None: variable dtype
 };
 
 // A weight's values as stored in variables and files.
@@ -87,8 +86,7 @@ class WeightForm {
 // How a layer multiplies its input by a weight.
 struct QuantizedProduct {
   std::function<Tensor(const Tensor& x, const Tensor& weight)> multiply;
-  std::function<Tensor(const Tensor& upstream, const Tensor& weight)> gradient;  // with respect to
-                                                                                 // x
+  std::function<Tensor(const Tensor& upstream, const Tensor& weight)> gradient;  // of x
   std::vector<int64_t> summed;                                                   // axes of x
   std::function<Tensor(const Tensor& scale)> aligned;  // rearranges x's scale to the product's axes
 

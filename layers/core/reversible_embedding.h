@@ -18,11 +18,10 @@ struct ReversibleEmbeddingOptions {
   Regularizer embeddings_regularizer = {};
   Constraint embeddings_constraint = {};
   bool mask_zero = false;                       // index 0 is padding: the output carries a mask
-  DTypeName reverse_dtype = {};                 // of the reverse projection; None: the compute
-                                                // dtype
+  DTypeName reverse_dtype = {};                 // for the way back; None: the compute dtype
   std::optional<double> logit_soft_cap = {};    // maps logits to tanh(logits / cap) * cap
   std::optional<int64_t> lora_rank = {};        // enables LoRA: see LoraOptions
-  std::optional<double> lora_alpha = {};        // ignored: lora_rank is used, as for Embedding
+  std::optional<double> lora_alpha = {};        // lora_rank is used instead, as for Embedding
   QuantizationConfig quantization_config = {};  // for an int8 or int4 dtype; None: the default
   std::string name = {};
   DTypeName dtype = {};
@@ -40,12 +39,13 @@ struct ReversibleEmbeddingOptions {
 //
 // The reverse projection multiplies by the table's transpose or, without tie_weights, by a separate
 // kernel. LoRA adapts the table, and thereby also a tied reverse projection. Throws OutOfRange for
-// an index outside [0, input_dim). Weights: embeddings (input_dim, output_dim); without
-// tie_weights, reverse_embeddings (output_dim, input_dim). When quantized, or with the dtype
-// "int8_from_float32", these are int8, and each is followed by a scale, embeddings_scale and
-// reverse_embeddings_scale (input_dim,). As int4 they are like Embedding's, with reverse_embeddings
-// packed along its first axis. The reverse projection is then a product with the quantized weight
-// in the compute dtype, without LoRA's contribution, as in Keras.
+// an index outside [0, input_dim).
+// Weights: embeddings (input_dim, output_dim); without tie_weights, reverse_embeddings (output_dim,
+// input_dim). When quantized, or with the dtype "int8_from_float32", these are int8, and each is
+// followed by a scale, embeddings_scale and reverse_embeddings_scale (input_dim,). As int4 they are
+// like Embedding's, with reverse_embeddings packed along its first axis. The reverse projection is
+// then a product with the quantized weight in the compute dtype, without LoRA's contribution, as in
+// Keras.
 class ReversibleEmbedding : public LayerHandle {
  public:
   explicit ReversibleEmbedding(const ReversibleEmbeddingOptions& options = {});

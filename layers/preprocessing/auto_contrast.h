@@ -17,8 +17,8 @@ struct AutoContrastOptions {
   bool trainable = true;
 };
 
-// keras.layers.AutoContrast: stretches each channel of each picture to the whole of value_range, in
-// training or not; a channel of a single value stays. Images are as described in random_rotation.h.
+// keras.layers.AutoContrast: stretches each channel of each image to the full value_range, also
+// outside training; a constant channel is unchanged. Images are as described in random_rotation.h.
 class AutoContrast : public LayerHandle {
  public:
   explicit AutoContrast(const AutoContrastOptions& options = {});

@@ -11,7 +11,7 @@
 namespace cornu::layers {
 
 struct RandomBrightnessOptions {
-  // Required, in [-1, 1]: the bounds of what is added, as parts of value_range; a single number f
+  // Required, in [-1, 1]: the bounds of the offset, as fractions of value_range; a single number f
   // means [-f, f].
   NumberList factor = {};
   NumberList value_range = {0.0, 255.0};  // the range of pixel values
@@ -22,8 +22,8 @@ struct RandomBrightnessOptions {
   bool trainable = true;
 };
 
-// keras.layers.RandomBrightness: adds a number to all values, within value_range. Images are as
-// described in random_rotation.h.
+// keras.layers.RandomBrightness: adds a number to all values, clipping to value_range. Images are
+// as described in random_rotation.h.
 class RandomBrightness : public LayerHandle {
  public:
   explicit RandomBrightness(const RandomBrightnessOptions& options);

@@ -11,7 +11,7 @@
 namespace cornu::layers {
 
 struct RandomColorDegenerationOptions {
-  // Required, in [-1, 1]: the bounds of the part of the way to gray; a single number f means [-f,
+  // Required, in [-1, 1]: the bounds of the interpolation toward gray; a single number f means [-f,
   // f].
   NumberList factor = {};
   NumberList value_range = {0.0, 255.0};  // the range of pixel values
@@ -22,8 +22,8 @@ struct RandomColorDegenerationOptions {
   bool trainable = true;
 };
 
-// keras.layers.RandomColorDegeneration: takes colors of red, green and blue towards gray (0 changes
-// nothing, 1 gives grays), or away from it. Images are as described in random_rotation.h.
+// keras.layers.RandomColorDegeneration: moves red, green and blue toward gray (0: no change, 1:
+// gray) or away from it. Images are as described in random_rotation.h.
 class RandomColorDegeneration : public LayerHandle {
  public:
   explicit RandomColorDegeneration(const RandomColorDegenerationOptions& options);

@@ -19,10 +19,10 @@ struct RandomCropOptions {
   bool trainable = true;
 };
 
-// keras.layers.RandomCrop: in training, the same part of all pictures of a batch, at a random
-// place. Otherwise, and where pictures aren't larger both ways, the largest part in the middle that
-// has the shape of (height, width), resized to it. (Keras 3.15 documents this, but outside of
-// training gives pictures as they are, though models are told the smaller shape.) Images are as
+// keras.layers.RandomCrop: in training, crops all images of a batch at the same random position.
+// Otherwise, and if images aren't larger in both directions, crops the largest centered part with
+// the aspect ratio of (height, width) and resizes it. (Keras 3.15 documents this, but outside
+// training it returns images unchanged, although models infer the smaller shape.) Images are as
 // described in random_rotation.h.
 class RandomCrop : public LayerHandle {
  public:

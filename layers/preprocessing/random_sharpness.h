@@ -22,7 +22,7 @@ struct RandomSharpnessOptions {
   bool trainable = true;
 };
 
-// keras.layers.RandomSharpness: blurs pictures over 3 x 3 pixels, or undoes such a blur. Images are
+// keras.layers.RandomSharpness: blurs images over 3 x 3 pixels, or reverses such a blur. Images are
 // as described in random_rotation.h.
 class RandomSharpness : public LayerHandle {
  public:

@@ -11,8 +11,8 @@
 namespace cornu::layers {
 
 struct RandomShearOptions {
-  // In [-1, 1]: the bounds of how far rows, columns move for each one further down, to the right; a
-  // single number f means [-f, f]. Half of what is drawn changes its sign.
+  // In [-1, 1]: the bounds of the shift of rows per row, and of columns per column; a single number
+  // f means [-f, f]. With probability 1/2, the sign of the drawn number is flipped.
   NumberList x_factor = 0.0;
   NumberList y_factor = 0.0;
   std::string interpolation = "bilinear";  // or "nearest"

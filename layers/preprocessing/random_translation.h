@@ -11,10 +11,10 @@
 namespace cornu::layers {
 
 struct RandomTranslationOptions {
-  // Required: the bounds of the way down, as parts of the height, in [-1, 1]; a single number f
-  // means [-f, f].
+  // Required: the bounds of the downward shift, as fractions of the height, in [-1, 1]; a single
+  // number f means [-f, f].
   NumberList height_factor = {};
-  NumberList width_factor = {};            // required: to the right, as parts of the width
+  NumberList width_factor = {};            // required: to the right, relative to the width
   std::string fill_mode = "reflect";       // as in ops::image::AffineTransformOptions
   std::string interpolation = "bilinear";  // or "nearest"
   std::optional<int64_t> seed = {};        // None: the next seed of this thread's sequence
@@ -25,7 +25,7 @@ struct RandomTranslationOptions {
   bool trainable = true;
 };
 
-// keras.layers.RandomTranslation: shifts pictures. Images are as described in random_rotation.h.
+// keras.layers.RandomTranslation: shifts images. Images are as described in random_rotation.h.
 class RandomTranslation : public LayerHandle {
  public:
   explicit RandomTranslation(const RandomTranslationOptions& options);

@@ -11,8 +11,7 @@ namespace cornu::layers {
 
 struct DropoutOptions {
   double rate = -1;                  // required, in [0, 1]
-  OptionalShape noise_shape = {};    // axes of size 1 are dropped as a whole; kUnknown: as the
-                                     // input
+  OptionalShape noise_shape = {};    // axes of size 1 drop as a whole; kUnknown: as the input
   std::optional<int64_t> seed = {};  // None: the next seed of this thread's sequence
   std::string name = {};
   DTypeName dtype = {};

@@ -25,8 +25,8 @@ struct BidirectionalOptions {
 // (batch, time, …) -> the merged outputs, (batch, [time,] 2 units) for "concat". With return_state,
 // followed by the states of both layers. Further arguments are initial states: the first half for
 // the forward layer, the second for the backward layer. The layer is copied via its config. Throws
-// InvalidArgument for a layer that isn't recurrent, or an incompatible backward layer. Weights:
-// forward_layer's, then backward_layer's.
+// InvalidArgument for a layer that isn't recurrent, or an incompatible backward layer.
+// Weights: forward_layer's, then backward_layer's.
 class Bidirectional : public LayerHandle {
  public:
   explicit Bidirectional(const LayerHandle& layer, const BidirectionalOptions& options = {});

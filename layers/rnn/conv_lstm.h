@@ -52,9 +52,9 @@ struct ConvLSTMOptions {
 //
 // (batch, time, spatial…, channels) -> (batch, new spatial…, filters); with return_sequences
 // (batch, time, new spatial…, filters); with return_state followed by h and c, of the first shape.
-// Spatial sizes must be known. The optional second argument is the initial states, {h, c}. Weights:
-// kernel (*kernel_size, channels, 4 filters), recurrent_kernel (*kernel_size, filters, 4 filters),
-// bias (4 filters); the last axis has the gates i, f, g, o.
+// Spatial sizes must be known. The optional second argument is the initial states, {h, c}.
+// Weights: kernel (*kernel_size, channels, 4 filters), recurrent_kernel (*kernel_size, filters, 4
+// filters), bias (4 filters); the last axis has the gates i, f, g, o.
 template <int kAxes>
 class ConvLSTM : public LayerHandle {
  public:

@@ -39,9 +39,10 @@ struct GRUCellOptions {
 // activation(…) of the same, with the recurrent product multiplied by r or, if reset_after is
 // false, h multiplied by r before the product.
 //
-// {(batch, features), h} -> {output, h'}, all (batch, units); the output is h'. Weights: kernel
-// (features, 3 units), recurrent_kernel (units, 3 units), bias (2, 3 units), for the input and the
-// recurrent product, or (3 units) without reset_after; columns are ordered z, r, g.
+// {(batch, features), h} -> {output, h'}, all (batch, units); the output is h'.
+// Weights: kernel (features, 3 units), recurrent_kernel (units, 3 units), bias (2, 3 units), for
+// the input and the recurrent product, or (3 units) without reset_after; columns are ordered z, r,
+// g.
 class GRUCell : public LayerHandle {
  public:
   explicit GRUCell(const GRUCellOptions& options = {});

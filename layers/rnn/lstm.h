@@ -38,9 +38,9 @@ struct LSTMCellOptions {
 // 1997) with a forget gate: c' = f c + i g, h' = o activation(c'), where i, f, o =
 // recurrent_activation(…) and g = activation(…) of x kernel + h recurrent_kernel + bias.
 //
-// {(batch, features), h, c} -> {output, h', c'}, all (batch, units); the output is h'. Weights:
-// kernel (features, 4 units), recurrent_kernel (units, 4 units), bias (4 units); columns are
-// ordered i, f, g, o.
+// {(batch, features), h, c} -> {output, h', c'}, all (batch, units); the output is h'.
+// Weights: kernel (features, 4 units), recurrent_kernel (units, 4 units), bias (4 units); columns
+// are ordered i, f, g, o.
 class LSTMCell : public LayerHandle {
  public:
   explicit LSTMCell(const LSTMCellOptions& options = {});

@@ -30,8 +30,8 @@ struct RNNOptions {
 //
 // (batch, time, …) -> (batch, output_size), or with return_sequences (batch, time, output_size).
 // Further arguments are the initial states. Masked steps leave the states unchanged. When traced,
-// the loop is a single node. Throws InvalidArgument for a layer that isn't an RNNCell. Weights:
-// those of its cell.
+// the loop is a single node. Throws InvalidArgument for a layer that isn't an RNNCell.
+// Weights: those of its cell.
 class RNN : public LayerHandle {
  public:
   explicit RNN(const LayerHandle& cell, const RNNOptions& options = {});

@@ -34,8 +34,8 @@ struct SimpleRNNCellOptions {
 
 // keras.layers.SimpleRNNCell: a single step, h' = activation(x kernel + h recurrent_kernel + bias).
 //
-// {(batch, features), (batch, units)} -> {output, h'}, which are equal, (batch, units). Weights:
-// kernel (features, units), recurrent_kernel (units, units), bias (units).
+// {(batch, features), (batch, units)} -> {output, h'}, which are equal, (batch, units).
+// Weights: kernel (features, units), recurrent_kernel (units, units), bias (units).
 class SimpleRNNCell : public LayerHandle {
  public:
   explicit SimpleRNNCell(const SimpleRNNCellOptions& options = {});
