@@ -9,22 +9,22 @@
 namespace cornu::layers {
 
 struct RMSNormalizationOptions {
-  AxisList axis = -1;  // the axes to normalize over
+  AxisList axis = -1;  // what is normalized together
   double epsilon = 1e-6;
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.RMSNormalization (Zhang & Sennrich, "Root mean square layer normalization", 2019): x
-// / sqrt(mean(x^2) + epsilon) * scale, with the mean over `axis`.
+// keras.layers.RMSNormalization (Zhang & Sennrich, "Root mean square layer normalization", 2019):
+// x / sqrt(mean(x^2) + epsilon) * scale, the mean over `axis`.
 //
-// Weight: scale, with the sizes of the axes, in ascending order.
+// Weight: scale, of the sizes of the axes, in ascending order.
 class RMSNormalization : public LayerHandle {
  public:
   explicit RMSNormalization(const RMSNormalizationOptions& options = {});
   static RMSNormalization from_config(const Json& config);
-  // Throws FailedPrecondition before the layer is built.
+  // FailedPrecondition before the layer is built.
   Variable scale() const { return weight("scale"); }
 };
 
