@@ -13,11 +13,12 @@
 namespace cornu {
 
 struct RematScopeOptions {
-  // "full": layers store nothing but their inputs and outputs. "activations": layers with an
-  // activation don't store its intermediate values. "larger_than": like "full", for layers whose
-  // outputs have more than output_size_threshold elements. "list_of_layers": like "full", for the
-  // layers named in layer_names. None: no rematerialization, as without a scope; for use within
-  // another scope.
+  // "full": layers store nothing but their inputs and outputs.
+  // "activations": layers with an activation don't store its intermediate values.
+  // "larger_than": like "full", for layers whose outputs have more than output_size_threshold
+  // elements.
+  // "list_of_layers": like "full", for the layers named in layer_names.
+  // None: no rematerialization, as without a scope; for use within another scope.
   std::optional<std::string> mode = "full";
   int64_t output_size_threshold = 1024;
   std::vector<std::string> layer_names = {};

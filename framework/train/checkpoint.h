@@ -50,11 +50,11 @@ struct NamedCheckpointItem {
 // The result of a restore.
 class CheckpointStatus {
  public:
-  // Throws FailedPrecondition, listing the exceptions, unless all saved state was restored and
-  // every object was restored.
+  // Throws FailedPrecondition unless all saved state was restored and every object was restored,
+  // naming those that weren't.
   const CheckpointStatus& assert_consumed() const;
-  // Throws FailedPrecondition, listing the exceptions, unless every object in the checkpoint was
-  // restored.
+  // Throws FailedPrecondition unless every object in the checkpoint was restored, naming those that
+  // weren't.
   const CheckpointStatus& assert_existing_objects_matched() const;
 
  private:

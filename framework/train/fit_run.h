@@ -34,8 +34,8 @@ class Trainer::FitRun {
   Logs train_epoch();
   void evaluate(Logs& logs);
 
-  // ---- the state of the run ---- Offers the state to the callbacks that want it, after a batch or
-  // (nullopt) after an epoch.
+  // ---- the state of the run ----
+  // Offers the state to the callbacks that want it, after a batch or (nullopt) after an epoch.
   void offer_state(std::optional<int64_t> batch, const std::function<Logs()>& logs);
   RunState state(std::optional<int64_t> batch, const Logs& figures) const;
   RunState state(std::optional<int64_t> batch, const Logs& figures, const Json& places) const;

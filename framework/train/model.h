@@ -274,9 +274,10 @@ class SharedFlag {
 // A functional or Sequential model is a cheap handle: copies share its layers, weights, flags and
 // training state. A subclass overrides `call` (or call_list) and is an object. If created with
 // make_layer<T>(…), it can be copied to a Model, which is then a handle to it; copying any other
-// object throws FailedPrecondition. Several threads may predict and evaluate with one model while
-// another trains it: they see the weights between two steps. Training from a second thread throws
-// FailedPrecondition. Otherwise not thread-safe.
+// object throws FailedPrecondition.
+// Several threads may predict and evaluate with one model while another trains it: they see the
+// weights between two steps. Training from a second thread throws FailedPrecondition. Otherwise not
+// thread-safe.
 class Model : public Layer {
  public:
   Model();

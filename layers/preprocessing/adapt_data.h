@@ -25,7 +25,7 @@ class AdaptData {
   AdaptData(Tensor examples) : examples_(std::move(examples)) {}  // NOLINT: implicit on purpose
   template <std::convertible_to<std::shared_ptr<BatchSource>> Source>
   AdaptData(const Source& source) : source_(source) {}  // NOLINT: implicit on purpose
-  // Internal: layers. All batches with which `give` calls its argument.
+  // Internal: layers. The batches are all those passed by `give` to its argument.
   using Give = std::function<void(const std::function<void(const Tensor&)>&)>;
   static AdaptData of_batches(Give give);
   // Internal: layers. For batches with several inputs, the one with this name.

@@ -15,8 +15,9 @@ struct PipelineOptions {
 // keras.layers.Pipeline: a sequence of layers as a single layer. When the training flag isn't set,
 // it defaults to training, as for layers that change images randomly.
 //
-//   const layers::Pipeline augment({layers::RandomFlip(), layers::RandomRotation({.factor =
-//   0.1})}); auto pictures = dataset.map([=](const Tensor& x) { return Tensor(augment(x)); });
+//   const layers::Pipeline augment(
+//       {layers::RandomFlip(), layers::RandomRotation({.factor = 0.1})});
+//   auto pictures = dataset.map([=](const Tensor& x) { return Tensor(augment(x)); });
 class Pipeline : public LayerHandle {
  public:
   // Throws InvalidArgument if any handle is empty. Without layers, returns its inputs.
