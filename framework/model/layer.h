@@ -165,14 +165,13 @@ class Layer : public std::enable_shared_from_this<Layer> {
   virtual Tensor compute_mask(const Tensors& inputs, const Tensor& mask) const;
   // The handle that functional graphs keep to this layer; null when no handle owns the layer.
   virtual std::shared_ptr<Layer> shared_self() { return weak_from_this().lock(); }
-  // Sub-layers that aren't tracked by attribute, with the names under which their weights are
-  // saved.
+  // The sub-layers, with their names: by default tracked(); a model's layers come first.
   using NamedLayers = std::vector<std::pair<std::string, std::shared_ptr<Layer>>>;
   virtual NamedLayers sublayers() const;
   // The list saved under "layers" in files: all layers of a model. nullopt for other layers, whose
   // sub-layers are saved by attribute only.
   virtual std::optional<std::vector<std::shared_ptr<Layer>>> saved_list() const { return {}; }
-  // The arguments of the call. If inputs are named, build_list (via build_names()) and call_list
+  // The arguments of the call. If inputs are named, build_list (via built_names()) and call_list
   // see these names on all inputs; callers may pass inputs by name or in order.
   virtual const CallSignature& call_signature() const;
 

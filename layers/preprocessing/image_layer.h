@@ -124,7 +124,8 @@ class RandomImageLayer : public ImageLayerOf<RandomLayer<Options>> {
     return draw(images, {0, 1}) < wanted;
   }
 
-  // Returns two numbers within [low, high], in order; a single number is symmetric.
+  // Returns two numbers within [low, high], in order; a single number f means [-f, f], bounded by
+  // low.
   Bounds bounds_of(const char* what, const NumberList& factor, double low, double high) const {
     const std::vector<double>& values = factor.values();
     this->require(values.size() == (factor.is_one() ? 1 : 2) &&
