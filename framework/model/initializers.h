@@ -115,7 +115,7 @@ struct VarianceScalingOptions {
   std::string mode = "fan_in";                    // or "fan_out", "fan_avg"
   std::string distribution = "truncated_normal";  // or "untruncated_normal", "uniform"
   std::optional<int64_t> seed = {};
-  OptionalList<int64_t> input_axes = {};  // axes multiplied for fan_in and, below, fan_out
+  OptionalList<int64_t> input_axes = {};  // axes for fan_in and, below, fan_out; both or none
   OptionalList<int64_t> output_axes = {};
 };
 

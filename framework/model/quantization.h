@@ -63,9 +63,9 @@ namespace internal {
 // available here. `who` is the prefix of error messages.
 QuantizationConfig resolved_config(const QuantizeOptions& options, const std::string& who);
 
-// Throws FailedPrecondition for a layer that isn't built or is already quantized, InvalidArgument
-// for int8 with a layer that computes in float16, and Unimplemented for a layer without quantizable
-// weights.
+// Throws FailedPrecondition in a traced function and for a layer that isn't built or is already
+// quantized, InvalidArgument for int8 with a layer that computes in float16, and Unimplemented for
+// a layer without quantizable weights.
 Quantizable& require_quantizable(Layer& layer, const std::string& mode);
 
 }  // namespace internal

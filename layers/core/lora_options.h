@@ -11,8 +11,8 @@ namespace cornu::layers {
 // Arguments of enable_lora, as in Keras; a method of Dense, EinsumDense, Embedding,
 // ReversibleEmbedding and the Conv layers:
 //   dense.enable_lora({.rank = 4});
-// This freezes the layer's kernel (of shape (…, n)) and trains two small weights instead, a (…,
-// rank) and b (rank, n): the layer computes with kernel + lora_alpha / rank * a * b. Models that
+// This freezes the layer's kernel (of shape (…, n)) and trains two small weights instead, `a` (…,
+// rank) and `b` (rank, n): the layer computes with kernel + lora_alpha / rank * a * b. Models that
 // contain the layer must be compiled (again) afterwards.
 //
 // As in Keras, weight files store this sum in place of the kernel, so that they are the same with
