@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All models of keras.applications that are here.
+// All available models of keras.applications.
 #pragma once
 
 #include "applications/convnext.h"

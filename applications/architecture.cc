@@ -39,7 +39,7 @@ void check_application_options(const std::string& who, const ApplicationOptions&
                          x.shape(), options.input_shape.value_or(Shape()));
 }
 
-// The file of ImageNet's weights in Keras's cache.
+// Returns the path of the ImageNet weights file in Keras's cache.
 std::string imagenet_file(const std::string& who, const std::string& file,
                           const std::string& cached) {
   const std::string path =

@@ -21,7 +21,7 @@ layers::LayerNormalization normalization_of_channels(const std::string& name = {
   return layers::LayerNormalization({.epsilon = 1e-6, .name = name});
 }
 
-// Pixels by the mean and variance of ImageNet's.
+// Normalizes pixels by ImageNet's mean and variance.
 Tensor normalized_pixels(const Tensor& x, const std::string& prefix) {
   const auto of_pixels = [](double a, double b, double c) {
     return Tensor::from<double>({a, b, c});

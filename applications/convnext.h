@@ -11,22 +11,22 @@
 
 namespace cornu::applications {
 
-// In the order of Keras's arguments; as ApplicationOptions, and one more.
+// In the order of Keras's arguments: those of ApplicationOptions, and one more.
 struct ConvNeXtOptions {
   bool include_top = true;
-  bool include_preprocessing = true;  // pixels of 0 to 255 are normalized by the model
+  bool include_preprocessing = true;  // the model normalizes pixels in [0, 255]
   Weights weights = "imagenet";
   Tensor input_tensor = {};
   OptionalShape input_shape = {};
   std::string pooling = {};
   int64_t classes = 1000;
   Activation classifier_activation = "softmax";
-  std::string name = {};  // also begins the names of layers. None: "convnext_tiny", …
+  std::string name = {};  // also the prefix of layer names. None: "convnext_tiny", …
 };
 
 // keras.applications.ConvNeXtTiny, Small, Base, Large and XLarge (Liu et al., "A ConvNet for the
-// 2020s", CVPR 2022), for pixels of 0 to 255, each side at least 32; 224 is usual. Files of weights
-// and errors: as ResNet50's.
+// 2020s", CVPR 2022), for pixels in [0, 255] and image sides of at least 32; 224 is usual. Weight
+// files and errors are as for ResNet50.
 Model ConvNeXtTiny(const ConvNeXtOptions& options = {});
 Model ConvNeXtSmall(const ConvNeXtOptions& options = {});
 Model ConvNeXtBase(const ConvNeXtOptions& options = {});
@@ -35,7 +35,7 @@ Model ConvNeXtXLarge(const ConvNeXtOptions& options = {});
 
 namespace convnext {
 
-// `x` itself: the models scale pixels.
+// Returns `x`: the models scale pixels themselves.
 inline Tensor preprocess_input(const Tensor& x) { return x; }
 using imagenet_utils::decode_predictions;
 

@@ -10,7 +10,7 @@
 namespace cornu::applications {
 namespace {
 
-// A normalized and rectified picture's convolution by a kernel of 1 or 3.
+// Batch normalization and relu, followed by a convolution with a kernel of 1 or 3.
 Tensor dense_convolved(const Tensor& x, int64_t filters, int64_t kernel, const std::string& name) {
   return layers::Conv2D({.filters = filters,
                          .kernel_size = kernel,
@@ -19,7 +19,7 @@ Tensor dense_convolved(const Tensor& x, int64_t filters, int64_t kernel, const s
                          .name = name})(x);
 }
 
-// `x` and 32 more features.
+// Concatenates 32 new features to `x`.
 Tensor grown(const Tensor& x, const std::string& name) {
   constexpr int64_t kGrowth = 32;
   Tensor more = rectified(normalized(x, name + "_0_bn"), name + "_0_relu");
@@ -29,7 +29,7 @@ Tensor grown(const Tensor& x, const std::string& name) {
   return layers::Concatenate({.axis = 3, .name = name + "_concat"})({x, more});
 }
 
-// Half of the features, half as wide and high.
+// Halves the number of features, the width and the height.
 Tensor transition(const Tensor& inputs, const std::string& name) {
   Tensor x = rectified(normalized(inputs, name + "_bn"), name + "_relu");
   x = dense_convolved(x, inputs.shape().back() / 2, 1, name + "_conv");

@@ -103,7 +103,8 @@ Tensor mobile_blocks(Tensor x, const Scaling& scaling) {
 Tensor efficientnet_features(const Tensor& inputs, const Scaling& scaling, bool imagenet) {
   Tensor x = layers::Rescaling({.scale = 1.0 / 255.0})(inputs);
   x = layers::Normalization({.axis = 3})(x);
-  // The weights were trained on pixels that had been divided by their variance.
+  // The weights were trained on pixels divided by the variance; Normalization divides by its square
+  // root, so this divides by it once more.
   if (imagenet) {
     x = layers::Rescaling(
         {.scale = {1 / std::sqrt(0.229), 1 / std::sqrt(0.224), 1 / std::sqrt(0.225)}})(x);

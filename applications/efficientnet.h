@@ -8,8 +8,9 @@
 namespace cornu::applications {
 
 // keras.applications.EfficientNetB0 to B7 (Tan and Le, "EfficientNet: rethinking model scaling for
-// convolutional neural networks", ICML 2019), for pixels of 0 to 255, each side at least 32; 224,
-// 240, 260, 300, 380, 456, 528 and 600 are usual. Files of weights and errors: as ResNet50's.
+// convolutional neural networks", ICML 2019), for pixels in [0, 255] and image sides of at least
+// 32; 224, 240, 260, 300, 380, 456, 528 and 600 are usual. Weight files and errors are as for
+// ResNet50.
 Model EfficientNetB0(const ApplicationOptions& options = {});
 Model EfficientNetB1(const ApplicationOptions& options = {});
 Model EfficientNetB2(const ApplicationOptions& options = {});
@@ -21,7 +22,7 @@ Model EfficientNetB7(const ApplicationOptions& options = {});
 
 namespace efficientnet {
 
-// `x` itself: the models scale pixels.
+// Returns `x`: the models scale pixels themselves.
 inline Tensor preprocess_input(const Tensor& x) { return x; }
 using imagenet_utils::decode_predictions;
 

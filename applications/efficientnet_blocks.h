@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What EfficientNet and EfficientNetV2 are built of. Internal: their .cc files include it.
+// Building blocks of EfficientNet and EfficientNetV2. Internal: included by their .cc files.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,25 @@
 
 namespace cornu::applications {
 
-// Of the kernels of convolutions.
+// The initializer of convolution kernels.
 Initializer of_convolutions();
 
-// Normalized, then swish.
+// Batch normalization followed by swish.
 Tensor activated(const Tensor& x, const std::string& bn, const std::string& name,
                  double momentum = 0.99);
 
-// A convolution of single pixels.
+// A pointwise (1 x 1) convolution.
 Tensor pointwise(const Tensor& x, int64_t filters, const std::string& name,
                  const Activation& activation = {}, bool use_bias = false);
 
-// Channels weighed by what all pixels of each say (squeeze and excitation).
+// Squeeze and excitation: weights channels by factors computed from all pixels.
 Tensor excited(const Tensor& x, int64_t squeezed, const std::string& prefix);
 
-// `x` plus the block's inputs; whole examples of `x` are dropped in training.
+// Adds the block's inputs to `x`; in training, whole examples of `x` are dropped.
 Tensor with_shortcut(const Tensor& x, const Tensor& inputs, double drop_rate,
                      const std::string& prefix);
 
-// Dropout between the pooling and the classes.
+// Adds dropout between the pooling and the classifier.
 void set_efficientnet_top(Architecture& architecture, double dropout);
 
 }  // namespace cornu::applications

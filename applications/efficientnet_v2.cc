@@ -14,14 +14,14 @@ namespace {
 
 constexpr double kMomentum = 0.9;
 
-// Blocks alike, one after another, of kernels of 3.
+// Identical consecutive blocks with 3 x 3 kernels.
 struct FusedStage {
   int64_t repeats;
   int64_t inputs;
   int64_t outputs;
   int64_t expansion;
   int64_t stride;
-  bool fused;  // one convolution instead of expansion and depthwise convolution; no excitation
+  bool fused;  // a single convolution replaces expansion and depthwise convolution; no excitation
 };
 
 struct EfficientNetV2Kind {
@@ -63,7 +63,7 @@ const std::vector<FusedStage>& stages_of_l() {
   return stages;
 }
 
-// As efficientnet_v2.py rounds them, which isn't quite make_divisible.
+// Rounds like efficientnet_v2.py, which differs slightly from make_divisible.
 int64_t rounded_filters(int64_t filters, double width) {
   constexpr int64_t kDivisor = 8;
   const double wanted = static_cast<double>(filters) * width;
@@ -131,8 +131,7 @@ Tensor all_stages(Tensor x, const EfficientNetV2Kind& kind) {
   return x;
 }
 
-// Pixels as the model was trained with them: those of B0 to B3 as EfficientNet's, where they are of
-// red, green and blue.
+// Scales pixels as in training: for B0 to B3 with red, green and blue channels, as in EfficientNet.
 Tensor scaled_pixels(const Tensor& x, const EfficientNetV2Kind& kind) {
   if (&kind.stages != &stages_of_b() || x.shape().back() != 3) {
     return layers::Rescaling({.scale = 1.0 / 128.0, .offset = -1.0})(x);

@@ -15,7 +15,7 @@ namespace cornu::applications::imagenet_utils {
 namespace {
 
 constexpr int64_t kImagenetClasses = 1000;
-constexpr size_t kIndexLimit = size_t{1} << 20;  // bytes; Keras's file has 35 363
+constexpr size_t kIndexLimit = size_t{1} << 20;  // in bytes; Keras's file has 35 363
 
 Tensor of_channels(std::initializer_list<float> values, DType dtype) {
   return ops::cast(Tensor::from<float>(values), dtype);

@@ -16,7 +16,7 @@ struct Unit {
   std::string padding = "same";
 };
 
-// A convolution, normalized and rectified; with a name, its parts have that, too.
+// A convolution with normalization and relu; its parts are named after it, if it has a name.
 Tensor inception_unit(const Tensor& x, const Unit& unit, const std::string& name = {}) {
   const auto named = [&](const char* part) { return name.empty() ? name : name + part; };
   Tensor y = layers::Conv2D({.filters = unit.filters,

@@ -8,14 +8,14 @@
 namespace cornu::applications {
 
 // keras.applications.InceptionResNetV2 (Szegedy et al., "Inception-v4, Inception-ResNet and the
-// impact of residual connections on learning", AAAI 2017), for pictures that
-// inception_resnet_v2::preprocess_input made, each side at least 75; 299 is usual. Files of weights
-// and errors: as ResNet50's.
+// impact of residual connections on learning", AAAI 2017), for images from
+// inception_resnet_v2::preprocess_input, with sides of at least 75; 299 is usual. Weight files and
+// errors are as for ResNet50.
 Model InceptionResNetV2(const ApplicationOptions& options = {});
 
 namespace inception_resnet_v2 {
 
-// -1 to 1.
+// Scales pixels to [-1, 1].
 Tensor preprocess_input(const Tensor& x);
 using imagenet_utils::decode_predictions;
 

@@ -10,7 +10,7 @@
 namespace cornu::applications {
 namespace {
 
-// A convolution by rows x columns, normalized and rectified. Of stride 2 only where it isn't
+// A rows x columns convolution with normalization and relu. It has stride 2 only if it isn't
 // padded.
 struct InceptionConv {
   int64_t filters;
@@ -43,7 +43,7 @@ Tensor joined(const Tensors& branches, const std::string& name) {
   return layers::Concatenate({.axis = 3, .name = name})(branches);
 }
 
-// mixed0 to mixed2: 35 x 35 of 299 x 299.
+// mixed0 to mixed2: 35 x 35 for a 299 x 299 input.
 Tensor mixed_35(const Tensor& x, int64_t pooled_filters, const std::string& name) {
   const Tensor one = chained(x, {{64, 1, 1}});
   const Tensor five = chained(x, {{48, 1, 1}, {64, 5, 5}});
@@ -52,7 +52,7 @@ Tensor mixed_35(const Tensor& x, int64_t pooled_filters, const std::string& name
   return joined({one, five, three, pool}, name);
 }
 
-// mixed4 to mixed7: 17 x 17, with `filters` within its branches.
+// mixed4 to mixed7: 17 x 17, with `filters` in their branches.
 Tensor mixed_17(const Tensor& x, int64_t filters, const std::string& name) {
   const Tensor one = chained(x, {{192, 1, 1}});
   const Tensor seven = chained(x, {{filters, 1, 1}, {filters, 1, 7}, {192, 7, 1}});
@@ -62,7 +62,7 @@ Tensor mixed_17(const Tensor& x, int64_t filters, const std::string& name) {
   return joined({one, seven, twice, pool}, name);
 }
 
-// What `x` gives by rows, beside what it gives by columns.
+// Concatenates a 1 x 3 and a 3 x 1 convolution of `x`.
 Tensor split_three(const Tensor& x, const std::string& name) {
   const Tensor by_columns = chained(x, {{384, 1, 3}});
   const Tensor by_rows = chained(x, {{384, 3, 1}});

@@ -8,13 +8,13 @@
 namespace cornu::applications {
 
 // keras.applications.InceptionV3 (Szegedy et al., "Rethinking the inception architecture for
-// computer vision", CVPR 2016), for pictures that inception_v3::preprocess_input made, each side at
-// least 75; 299 is usual. Files of weights and errors: as ResNet50's.
+// computer vision", CVPR 2016), for images from inception_v3::preprocess_input, with sides of at
+// least 75; 299 is usual. Weight files and errors are as for ResNet50.
 Model InceptionV3(const ApplicationOptions& options = {});
 
 namespace inception_v3 {
 
-// -1 to 1.
+// Scales pixels to [-1, 1].
 Tensor preprocess_input(const Tensor& x);
 using imagenet_utils::decode_predictions;
 

@@ -35,7 +35,7 @@ constexpr std::array<SeparableBlock, 13> kSeparableBlocks = {{{64, 1},
                                                               {1024, 2},
                                                               {1024, 1}}};
 
-// The size of the pictures that weights were trained for, of those of this shape.
+// The image size for which weights for this shape were trained.
 int64_t mobilenet_size(const OptionalShape& shape) {
   if (!shape || shape->rank() != 3) return 224;
   const int64_t rows = (*shape)[0];

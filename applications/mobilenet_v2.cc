@@ -45,7 +45,7 @@ std::string weights_file(const MobileNetV2Options& options, const Shape& shape) 
       "{}: expected alpha to be one of {}, as there are weights of ImageNet for, "
       "got {}.",
       kWho, fmt::join(kTrainedAlphas, ", "), options.alpha);
-  // As Python writes numbers: 1.0, 0.35.
+  // Formatted like Python: 1.0, 0.35.
   std::string alpha = fmt::format("{}", options.alpha);
   if (alpha.find('.') == std::string::npos) alpha += ".0";
   return fmt::format(
@@ -62,7 +62,7 @@ Tensor relu6(const Tensor& x, const std::string& name) {
   return layers::ReLU({.max_value = 6.0, .name = name})(x);
 }
 
-// A convolution of single pixels, and its normalization.
+// A pointwise convolution and its normalization.
 Tensor projected(const Tensor& x, int64_t filters, const std::string& name,
                  const std::string& normalization) {
   const Tensor y = layers::Conv2D(

@@ -14,7 +14,7 @@ namespace {
 struct SearchedBlock {
   double expansion;
   int64_t filters;
-  bool wide;  // a kernel of 5 unless minimalistic
+  bool wide;  // 5 x 5 kernel unless minimalistic
   int64_t stride;
   bool excites;
   bool swishes;
@@ -48,7 +48,7 @@ const std::vector<SearchedBlock>& large_blocks() {
   return blocks;
 }
 
-// The model's parts, which all depend on the options.
+// Builds the parts of the model, which all depend on the options.
 class MobileNetV3Builder {
  public:
   MobileNetV3Builder(const MobileNetV3Options& options, const std::vector<SearchedBlock>& blocks,

@@ -15,10 +15,10 @@ struct NASNetKind {
   const char* name;
   const char* file;
   int64_t size;
-  int64_t filters;  // of the first cells
+  int64_t filters;  // in the first cells
   int64_t blocks;
   int64_t stem_filters;
-  bool skips_reductions;  // whether a cell behind a reduction reads what was before it
+  bool skips_reductions;  // a cell after a reduction reads the reduction's input
 };
 
 // A cell's output, and its input, which the next cell reads, too.
@@ -55,7 +55,7 @@ Tensor averaged(const Tensor& x, const std::string& name) {
       x);
 }
 
-// Two separable convolutions, the first one of `stride`.
+// Two separable convolutions, the first with this `stride`.
 Tensor separable(const Tensor& input, int64_t filters, int64_t kernel, int64_t stride,
                  const std::string& id) {
   const NameScope scope("separable_conv_block_" + id);
@@ -76,7 +76,7 @@ Tensor separable(const Tensor& input, int64_t filters, int64_t kernel, int64_t s
   return moving_normalized(x, "separable_conv_2_bn_" + id);
 }
 
-// Half of the rows and columns, by every second pixel, from two places.
+// Halves rows and columns by taking every second pixel, from two offsets.
 Tensor half_of(const Tensor& x, int64_t filters, const std::string& id) {
   const NameScope scope("adjust_reduction_block_" + id);
   const Tensor y = rectified(x, "adjust_relu_1_" + id);
@@ -92,7 +92,7 @@ Tensor half_of(const Tensor& x, int64_t filters, const std::string& id) {
   return moving_normalized(layers::Concatenate()({first, second}), "adjust_bn_" + id);
 }
 
-// What was before a cell's input, as large as that.
+// Resizes the input of the previous cell to match this cell's input.
 Tensor adjusted(const Tensor& before, const Tensor& x, int64_t filters, const std::string& id) {
   const NameScope outer("adjust_block");
   if (!before.defined()) return x;
@@ -103,7 +103,7 @@ Tensor adjusted(const Tensor& before, const Tensor& x, int64_t filters, const st
   return moving_normalized(y, "adjust_bn_" + id);
 }
 
-// Paths of weights name the block of a cell that they are in.
+// Weight paths contain the name of the block within the cell.
 Tensor separable_in(const char* block, const Tensor& x, int64_t filters, int64_t kernel,
                     int64_t stride, const std::string& id) {
   const NameScope scope(block);

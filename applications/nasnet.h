@@ -13,11 +13,11 @@ namespace cornu::applications {
 
 // In the order of Keras's arguments.
 struct NASNetOptions {
-  // (height, width, channels), each side at least 32. None: (224, 224, 3) of NASNetMobile; of
-  // NASNetLarge (331, 331, 3), or pictures of any size without include_top.
+  // (height, width, channels), each side at least 32. None: (224, 224, 3) for NASNetMobile; for
+  // NASNetLarge (331, 331, 3), or images of any size without include_top.
   OptionalShape input_shape = {};
   bool include_top = true;
-  Weights weights = "imagenet";  // as of ApplicationOptions, as is what follows
+  Weights weights = "imagenet";  // this and the following: as in ApplicationOptions
   Tensor input_tensor = {};
   std::string pooling = {};
   int64_t classes = 1000;
@@ -26,14 +26,14 @@ struct NASNetOptions {
 };
 
 // keras.applications.NASNetMobile and NASNetLarge (Zoph et al., "Learning transferable
-// architectures for scalable image recognition", CVPR 2018), for pictures that
-// nasnet::preprocess_input made. Files of weights and errors: as ResNet50's.
+// architectures for scalable image recognition", CVPR 2018), for images from
+// nasnet::preprocess_input. Weight files and errors are as for ResNet50.
 Model NASNetMobile(const NASNetOptions& options = {});
 Model NASNetLarge(const NASNetOptions& options = {});
 
 namespace nasnet {
 
-// -1 to 1.
+// Scales pixels to [-1, 1].
 Tensor preprocess_input(const Tensor& x);
 using imagenet_utils::decode_predictions;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What most models of keras.applications are given.
+// Options that most models of keras.applications share.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace cornu::applications {
 // In the order of Keras's arguments.
 struct ApplicationOptions {
   bool include_top = true;
-  // None: random; a file's path; "imagenet": the file that Keras keeps in ~/.keras/models (or
-  // $KERAS_HOME/models). Nothing is downloaded: NotFound, which says what to get, unless it is
-  // there.
+  // None: random; the path of a file; or "imagenet": the file that Keras stores in ~/.keras/models
+  // (or $KERAS_HOME/models). Nothing is downloaded: throws NotFound, saying what to get, if the
+  // file is missing.
   Weights weights = "imagenet";
   Tensor input_tensor = {};  // a placeholder to build on, instead of a new Input
-  // (height, width, channels). None: the model's own size, or pictures of any size without
+  // (height, width, channels). None: the model's default size, or images of any size without
   // include_top.
   OptionalShape input_shape = {};
-  // Without include_top: "avg" or "max" over what lies under a picture; empty: (batch, rows,
+  // Without include_top: "avg" or "max" pooling over rows and columns; empty: none, (batch, rows,
   // columns, features).
   std::string pooling = {};
   int64_t classes = 1000;

@@ -10,7 +10,7 @@
 namespace cornu::applications {
 namespace {
 
-using Depths = std::array<int64_t, 4>;  // blocks of each stack
+using Depths = std::array<int64_t, 4>;  // number of blocks in each stack
 
 constexpr Depths kDepths50 = {3, 4, 6, 3};
 constexpr Depths kDepths101 = {3, 4, 23, 3};
@@ -64,8 +64,8 @@ Tensor residual_v2(const Tensor& inputs, int64_t filters, int64_t stride, bool p
   return layers::Add({.name = name + "_out"})({shortcut, x});
 }
 
-// The first version halves pictures where a stack begins, but for the first; the second where one
-// ends, but for the last.
+// The first version halves images at the start of each stack except the first; the second at the
+// end of each stack except the last.
 Tensor stacks(Tensor x, const Depths& depths, bool v2) {
   int64_t filters = 64;
   for (size_t stack = 0; stack < depths.size(); ++stack, filters *= 2) {

@@ -9,7 +9,7 @@
 namespace cornu::applications {
 namespace {
 
-// Five blocks, of two convolutions each, then of `deep` ones.
+// Five blocks, the first two with two convolutions each, the others with `deep`.
 Tensor vgg_features(Tensor x, int deep) {
   for (int block = 1; block <= 5; ++block) {
     const int64_t filters = std::min(64 << (block - 1), 512);

@@ -8,14 +8,14 @@
 namespace cornu::applications {
 
 // keras.applications.VGG16 and VGG19 (Simonyan and Zisserman, "Very deep convolutional networks for
-// large-scale image recognition", ICLR 2015), for pictures that vgg16::preprocess_input made, each
-// side at least 32. Files of weights and errors: as ResNet50's.
+// large-scale image recognition", ICLR 2015), for images from vgg16::preprocess_input, with sides
+// of at least 32. Weight files and errors are as for ResNet50.
 Model VGG16(const ApplicationOptions& options = {});
 Model VGG19(const ApplicationOptions& options = {});
 
 namespace vgg16 {
 
-// Blue, green, red, each less its mean in ImageNet.
+// Converts to blue, green, red and subtracts the ImageNet means.
 Tensor preprocess_input(const Tensor& x);
 using imagenet_utils::decode_predictions;
 

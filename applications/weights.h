@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What models of keras.applications begin with.
+// The initial weights of keras.applications models.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,8 @@
 
 namespace cornu::applications {
 
-// None ({}, nullptr, a null C string): random weights; the path of a file that load_weights takes;
-// or "imagenet".
+// None ({}, nullptr, a null C string): random weights; the path of a file that load_weights
+// accepts; or "imagenet".
 class Weights {
  public:
   Weights() = default;

@@ -10,7 +10,7 @@
 namespace cornu::applications {
 namespace {
 
-// A layer's normalization, named after it; unnamed layers' are, too.
+// A layer's normalization, named after the layer if that has a name.
 Tensor standardized(const Tensor& x, const std::string& name) {
   return layers::BatchNormalization({.name = name.empty() ? name : name + "_bn"})(x);
 }
@@ -22,7 +22,7 @@ Tensor separated(const Tensor& x, int64_t filters, const std::string& name) {
   return standardized(y, name);
 }
 
-// The two convolutions that pictures meet first.
+// The first two convolutions.
 Tensor entered(const Tensor& x, int64_t filters, int64_t stride, const std::string& name) {
   const Tensor y = layers::Conv2D(
       {.filters = filters, .kernel_size = 3, .strides = stride, .use_bias = false, .name = name})(
@@ -30,8 +30,8 @@ Tensor entered(const Tensor& x, int64_t filters, int64_t stride, const std::stri
   return rectified(standardized(y, name), name + "_act");
 }
 
-// Separable convolutions, each after a relu (in block 2, whose input is rectified, but for the
-// first).
+// Separable convolutions, each after a relu (except the first one in block 2, whose input is
+// already rectified).
 Tensor separated_block(Tensor x, int block, std::initializer_list<int64_t> filters) {
   int number = 0;
   for (const int64_t of_one : filters) {
@@ -42,7 +42,7 @@ Tensor separated_block(Tensor x, int block, std::initializer_list<int64_t> filte
   return x;
 }
 
-// One that halves pictures, with a projection beside it.
+// A block that halves images, with a projection in parallel.
 Tensor halving_block(const Tensor& inputs, int block, int64_t first, int64_t filters) {
   Tensor residual = layers::Conv2D(
       {.filters = filters, .kernel_size = 1, .strides = 2, .padding = "same", .use_bias = false})(

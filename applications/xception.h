@@ -8,13 +8,13 @@
 namespace cornu::applications {
 
 // keras.applications.Xception (Chollet, "Xception: deep learning with depthwise separable
-// convolutions", CVPR 2017), for pictures that xception::preprocess_input made, each side at least
-// 71; 299 is usual. Files of weights and errors: as ResNet50's.
+// convolutions", CVPR 2017), for images from xception::preprocess_input, with sides of at least 71;
+// 299 is usual. Weight files and errors are as for ResNet50.
 Model Xception(const ApplicationOptions& options = {});
 
 namespace xception {
 
-// -1 to 1.
+// Scales pixels to [-1, 1].
 Tensor preprocess_input(const Tensor& x);
 using imagenet_utils::decode_predictions;
 

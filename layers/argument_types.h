@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types of layers' options that take a number or several: `.kernel_size = 3`, `.kernel_size = {3,
-// 5}`.
+// Types of layer options that take one number or several: `.kernel_size = 3`,
+// `.kernel_size = {3, 5}`.
 #pragma once
 
 #include <concepts>
@@ -28,10 +28,11 @@ class Size {
   bool given() const { return !values_.empty(); }
   const std::vector<int64_t>& values() const { return values_; }
   int64_t operator[](int axis) const { return values_[static_cast<size_t>(axis)]; }
-  // The same, or `otherwise` for None.
+  // Returns this size, or `otherwise` for None.
   Size value_or(const Size& otherwise) const { return given() ? *this : otherwise; }
 
-  // An array of kAxes integers, an integer for all, or null. InvalidArgument otherwise.
+  // Reads an array of kAxes integers, an integer for all axes, or null. Throws InvalidArgument
+  // otherwise.
   static Size from_json(const Json& json);
 
  private:
@@ -41,14 +42,14 @@ using Size1 = Size<1>;
 using Size2 = Size<2>;
 using Size3 = Size<3>;
 
-// What is added before and after an axis, or cut off there.
+// Amounts of padding or cropping before and after an axis.
 struct Margin {
   int64_t before = 0;
   int64_t after = 0;
 };
 
-// Margins of height and width: one number for all four, {height, width} for equal ones on both
-// sides, or {{top, bottom}, {left, right}}.
+// Margins of height and width: one number for all four sides, {height, width} for symmetric
+// margins, or {{top, bottom}, {left, right}}.
 class Margins2 {
  public:
   template <std::integral T>
@@ -66,7 +67,7 @@ class Margins2 {
   Margin width_;
 };
 
-// Margins of three spatial axes: one number for all, one for each, or {before, after} for each.
+// Margins of three spatial axes: one number for all, one per axis, or {before, after} per axis.
 class Margins3 {
  public:
   template <std::integral T>
@@ -83,7 +84,7 @@ class Margins3 {
   std::vector<Margin> axes_;
 };
 
-// A number or a list of them; configs tell the two apart. Empty: None.
+// A number or a list of numbers; configs distinguish the two. Empty: None.
 template <class T>
 class OneOrMany {
  public:
@@ -109,12 +110,12 @@ class OneOrMany {
 };
 using AxisList = OneOrMany<int64_t>;
 
-// The sizes of an output's axes but the batch: one number, or several, of which kUnknown (Keras's
-// None) is what the input has.
+// The sizes of an output's axes excluding the batch: one number or several, where kUnknown (Keras's
+// None) means the input's size.
 class PartialShape : public OneOrMany<int64_t> {
  public:
   using OneOrMany::OneOrMany;
-  // An integer or an array of integers and nulls. InvalidArgument otherwise.
+  // Reads an integer, or an array of integers and nulls. Throws InvalidArgument otherwise.
   static PartialShape from_json(const Json& json);
   Json to_json() const;
 };

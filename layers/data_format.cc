@@ -10,7 +10,7 @@
 namespace cornu::layers {
 namespace {
 
-// How many spatial axes a tensor of `rank` has; 0 where it has none.
+// The number of spatial axes of a tensor of `rank`; 0 if it has none.
 int64_t spatial_axes(int64_t rank, int axes) {
   const int64_t wanted = axes == 0 ? std::max<int64_t>(rank - 2, 0) : axes;
   return rank >= wanted + 2 ? wanted : 0;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs and outputs whose channels come before the spatial axes. Internal: layers' .cc files
-// include it.
+// Support for the "channels_first" data format. Internal: included by layers' .cc files.
 #pragma once
 
 #include <string>
@@ -11,20 +10,20 @@
 
 namespace cornu::layers {
 
-// "channels_last", also for "", which is None; or "channels_first". Throws InvalidArgument, which
-// begins with `who`, for anything else.
+// Returns "channels_last", also for "" (None), or "channels_first". Throws InvalidArgument,
+// prefixed by `who`, for anything else.
 std::string check_data_format(const std::string& who, const std::string& data_format);
 
-// Move the channels of (…, channels, spatial…) behind its `axes` spatial axes, and back. What has
-// fewer axes than (batch, spatial…, channels) has, which are no spatial ones, stays as it is; so do
-// masks. axes 0: all but batch and channels are spatial.
+// Move the channels of (…, channels, spatial…) after the `axes` spatial axes, and back. Tensors
+// with fewer axes than (batch, spatial…, channels) have no spatial axes and are unchanged; so are
+// masks. axes 0: all axes except batch and channels are spatial.
 Shape to_channels_last(const Shape& shape, int axes);
 Tensor to_channels_last(const Tensor& x, int axes);
 Tensor to_channels_first(const Tensor& x, int axes);
 
-// `Base`, a layer (with option data_format, or without) whose inputs have their channels last, for
-// either format: with "channels_first" it computes between two transposes, which compiled programs
-// take out between layers. kAxes: the number of its spatial axes; 0 for any.
+// Extends `Base`, a layer for channels-last inputs (with or without a data_format option), to both
+// formats: with "channels_first", it computes between two transposes, which compiled programs
+// eliminate between layers. kAxes: the number of spatial axes; 0 for any.
 template <class Base, int kAxes>
 class InDataFormat : public Base {
  public:
@@ -47,7 +46,7 @@ class InDataFormat : public Base {
   }
 
  protected:
-  // Errors show shapes as Base has them.
+  // Errors show shapes in Base's format.
   std::string label() const override {
     return Base::label() + (channels_first() ? " (shapes as channels_last)" : "");
   }

@@ -9,9 +9,9 @@
 namespace cornu {
 namespace {
 
-constexpr int64_t kMostAxes = 32;  // as NumPy
+constexpr int64_t kMostAxes = 32;  // as in NumPy
 
-// As it was written: float32's shortest text stands for more digits than a float64's would.
+// As it was written: float32's shortest text represents more digits as a double.
 double shortest(float value) { return std::strtod(fmt::format("{}", value).c_str(), nullptr); }
 
 Json nested_list(std::span<const double> numbers, const Shape& shape) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the classes behind the handles of layers/ share. Internal: layers' .cc files include it.
+// The base class of the layers behind the handles of layers/, and helpers. Internal: included by
+// layers' .cc files.
 #pragma once
 
 #include <memory>
@@ -13,7 +14,7 @@
 
 namespace cornu {
 
-// ---- options to configs and back, for serialized.h ----
+// ---- conversion of options to and from configs, for serialized.h ----
 
 inline Json config_value(const Initializer& value) { return serialize(value); }
 inline Json config_value(const Regularizer& value) { return serialize(value); }
@@ -75,8 +76,8 @@ void set_from_config(const Json& json, Margins2& value);
 Json config_value(const Margins3& value);
 void set_from_config(const Json& json, Margins3& value);
 
-// A key of Keras's config for a feature that isn't here: written as the feature's "off", and
-// Unimplemented when a config has anything else.
+// A key in Keras's config for an unsupported feature: it is written with the value that disables
+// the feature, and any other value in a config throws Unimplemented.
 struct AbsentFeature {
   const char* key;
   Json off;
@@ -89,7 +90,8 @@ void absent_field(Fields& fields, const char* key, Json off) {
   fields(key, feature);
 }
 
-// A layer's options as its config says. `visit_fields` of the options names all but the base's.
+// Reads a layer's options from its config. `visit_fields` of the options lists all fields except
+// those of the base class.
 template <class Options>
 Options read_layer_options(const Json& config) {
   Options options = read_options<Options>(config);
@@ -118,7 +120,8 @@ LayerOptions base_options(const Options& options) {
   return base;
 }
 
-// A layer of Keras's. It takes its name when it is made, so that names count up in that order.
+// Base class of Keras's layers. A layer gets its name on construction, so that names are numbered
+// in that order.
 class KerasLayer : public Layer {
  public:
   std::string class_name() const override { return class_name_; }
@@ -129,11 +132,11 @@ class KerasLayer : public Layer {
  protected:
   KerasLayer(std::string class_name, const LayerOptions& options);
 
-  // Throws InvalidArgument unless the layer can take an input of this shape, which may have unknown
-  // axes. Runs before build and before each call.
+  // Throws InvalidArgument unless the layer accepts an input of this shape, which may have unknown
+  // axes. Called before build and before each call.
   virtual void check_input(const Shape&) const {}
 
-  // "Dense 'dense'": how errors begin.
+  // The prefix of errors: "Dense 'dense'".
   virtual std::string label() const;
   // Throws InvalidArgument unless `ok`.
   template <class... Args>
@@ -141,30 +144,29 @@ class KerasLayer : public Layer {
     if (!ok) [[unlikely]]
       raise<InvalidArgument>("{}: {}", label(), fmt::format(format, std::forward<Args>(args)...));
   }
-  // The size of an axis that the weights' shapes depend on; it must be known.
+  // Returns the size of an axis that the weights' shapes depend on; it must be known.
   int64_t known_axis(const Shape& shape, int64_t axis) const;
-  // An axis of a later input must be as it was when the weights were made.
+  // Checks that an axis of a later input has the size for which the weights were created.
   void require_axis(const Shape& shape, int64_t axis, int64_t size) const;
 
-  // A setting of the call that is true or false; false where it isn't given. InvalidArgument for
-  // anything else.
+  // Returns a boolean setting of the call, false if not given. Throws InvalidArgument for other
+  // values.
   bool flag(const CallArgs& args, const char* key) const;
 
-  // A weight in the dtype that the layer computes in.
+  // Returns a weight in the layer's compute dtype.
   Tensor compute(const Variable& weight) const;
 
  private:
   std::string class_name_;
 };
 
-// The layer behind a handle that was made of one of this class.
+// The layer behind a handle that is known to be of class T.
 template <class T>
 T& layer_of(const LayerHandle& handle) {
   return static_cast<T&>(handle.get());
 }
 
-// The same of any handle. InvalidArgument unless its layer is a T, whose class errors call
-// `class_name`.
+// As above for any handle. Throws InvalidArgument unless its layer is a T; errors use `class_name`.
 template <class T>
 std::shared_ptr<T> require_class(const LayerHandle& handle, const char* class_name) {
   auto layer = std::dynamic_pointer_cast<T>(handle.shared());
@@ -173,7 +175,7 @@ std::shared_ptr<T> require_class(const LayerHandle& handle, const char* class_na
   return layer;
 }
 
-// A KerasLayer whose config is its options'.
+// A KerasLayer whose config consists of its options.
 template <class Options>
 class KerasLayerOf : public KerasLayer {
  public:

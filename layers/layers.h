@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All layers (keras.layers). Each is a cheap handle on a shared layer; the fields of its options
-// are Keras's arguments. Options that make no sense, and inputs that a layer can't take, are an
-// InvalidArgument that names the layer. Threads: as model/layer.h says.
+// All layers (keras.layers). Each class is a cheap handle to a shared layer; the fields of its
+// options are Keras's arguments. Invalid options, and inputs that a layer can't process, throw an
+// InvalidArgument that names the layer. For thread safety, see model/layer.h.
 #pragma once
 
 #include "layers/activations/activation.h"

@@ -5,7 +5,7 @@
 
 namespace cornu::layers {
 
-// Adds every layer of this folder by Keras's class name.
+// Registers every layer in this directory under Keras's class name.
 void register_all(Registry<LayerFactory>& registry);
 
 }  // namespace cornu::layers

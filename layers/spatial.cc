@@ -16,8 +16,8 @@ constexpr const char* kAxisNames[] = {"(batch, steps, channels)",
 constexpr const char* kTargets[] = {"{steps, channels}", "{height, width, channels}",
                                     "{depth, height, width, channels}"};
 
-// The target_shape that would most likely make an input of `shape` fit: a missing axis of channels,
-// or a flattened square image.
+// The target_shape that would most likely make an input of `shape` valid: adds a missing channel
+// axis, or unflattens a square image.
 std::string likely_target(const Shape& shape, int64_t axes) {
   auto braces = [](const Shape& target) {
     const std::string tuple = target.to_string();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adadelta.
+// The Adadelta optimizer.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +26,13 @@ struct AdadeltaOptions {
   std::string name = {};
 };
 
-// Zeiler, "ADADELTA: an adaptive learning rate method", 2012. A learning rate of 1 is the paper's.
+// Zeiler, "ADADELTA: an adaptive learning rate method", 2012. The paper uses a learning rate of 1.
 class Adadelta : public Optimizer {
  public:
   explicit Adadelta(const AdadeltaOptions& options = {});
 };
 
-// For configs: the options of Adadelta alone.
+// For configs: Adadelta's own options.
 template <class Fields>
 void visit_fields(Fields& fields, AdadeltaOptions& options) {
   fields("rho", options.rho);

@@ -20,7 +20,7 @@ class AdafactorImpl : public OptimizerWith<AdafactorOptions> {
   }
 
  protected:
-  // Vectors and scalars have rows and columns in Keras's files, too: an integer each.
+  // In Keras's files, vectors and scalars also have rows and columns: an integer each.
   void build_extra() override {
     moments_.clear();
     for (const Variable& variable : trainable_variables()) {

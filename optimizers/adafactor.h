@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adam whose second moments of a matrix are kept as those of its rows and columns.
+// The Adafactor optimizer: Adam with factored second moments for matrices.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace cornu::optimizers {
 
 struct AdafactorOptions {
   LearningRate learning_rate = 0.001;
-  double beta_2_decay = -0.8;   // the second moments' momentum is 1 - step^beta_2_decay
+  double beta_2_decay = -0.8;   // second-moment momentum: 1 - step^beta_2_decay
   double epsilon_1 = 1e-30;     // added to squared gradients
-  double epsilon_2 = 1e-3;      // the least size of a variable that steps are relative to
-  double clip_threshold = 1.0;  // of the root mean square of what a variable moves by
-  bool relative_step = true;    // for configs: as in Keras, steps are relative in any case
+  double epsilon_2 = 1e-3;      // minimum size of a variable, relative to which steps are taken
+  double clip_threshold = 1.0;  // for the root mean square of a variable's update
+  bool relative_step = true;    // only for configs: as in Keras, steps are always relative
   std::optional<double> weight_decay = {};
   std::optional<double> clipnorm = {};
   std::optional<double> clipvalue = {};
@@ -30,13 +30,14 @@ struct AdafactorOptions {
 };
 
 // Shazeer & Stern, "Adafactor: adaptive learning rates with sublinear memory cost", ICML 2018, as
-// Keras has it (which keeps the whole second moments as well). The rate is at most 1 / sqrt(step).
+// implemented in Keras (which also stores the full second moments). The learning rate is at most 1
+// / sqrt(step).
 class Adafactor : public Optimizer {
  public:
   explicit Adafactor(const AdafactorOptions& options = {});
 };
 
-// For configs: the options of Adafactor alone.
+// For configs: Adafactor's own options.
 template <class Fields>
 void visit_fields(Fields& fields, AdafactorOptions& options) {
   fields("beta_2_decay", options.beta_2_decay);

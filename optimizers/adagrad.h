@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adagrad.
+// The Adagrad optimizer.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class Adagrad : public Optimizer {
   explicit Adagrad(const AdagradOptions& options = {});
 };
 
-// For configs: the options of Adagrad alone.
+// For configs: Adagrad's own options.
 template <class Fields>
 void visit_fields(Fields& fields, AdagradOptions& options) {
   fields("initial_accumulator_value", options.initial_accumulator_value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adam.
+// The Adam optimizer.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class Adam : public Optimizer {
   explicit Adam(const AdamOptions& options = {});
 };
 
-// For configs: the options of Adam alone.
+// For configs: Adam's own options.
 template <class Fields>
 void visit_fields(Fields& fields, AdamOptions& options) {
   fields("beta_1", options.beta_1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Adam and AdamW share.
+// The implementation shared by Adam and AdamW.
 #pragma once
 
 #include <vector>
@@ -8,14 +8,14 @@
 
 namespace cornu::optimizers {
 
-// Adam under its own or another class name.
+// Adam, under its own or another class name.
 class AdamImpl : public OptimizerWith<AdamOptions> {
  public:
   using OptimizerWith::OptimizerWith;
 
  protected:
   std::vector<std::vector<Slot>> slots() const override;
-  // The learning rate with both bias corrections.
+  // Returns the learning rate with both bias corrections.
   std::vector<Tensor> step_terms(const Tensor& learning_rate) override;
   void update_step(const Tensor& gradient, const Variable& variable, size_t index,
                    std::span<const Tensor> terms) override;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adam by the infinity norm.
+// The Adamax optimizer: Adam with the infinity norm.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class Adamax : public Optimizer {
   explicit Adamax(const AdamaxOptions& options = {});
 };
 
-// For configs: the options of Adamax alone.
+// For configs: Adamax's own options.
 template <class Fields>
 void visit_fields(Fields& fields, AdamaxOptions& options) {
   fields("beta_1", options.beta_1);

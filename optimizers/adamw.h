@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adam with weight decay.
+// The AdamW optimizer: Adam with decoupled weight decay.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace cornu::optimizers {
 
 struct AdamWOptions {
   LearningRate learning_rate = 0.001;
-  std::optional<double> weight_decay = 0.004;  // InvalidArgument when None
+  std::optional<double> weight_decay = 0.004;  // None: InvalidArgument
   double beta_1 = 0.9;
   double beta_2 = 0.999;
   double epsilon = 1e-7;
@@ -34,7 +34,7 @@ class AdamW : public Optimizer {
   explicit AdamW(const AdamWOptions& options = {});
 };
 
-// For configs: the options of AdamW alone.
+// For configs: AdamW's own options.
 template <class Fields>
 void visit_fields(Fields& fields, AdamWOptions& options) {
   fields("beta_1", options.beta_1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follow the regularized leader.
+// The Ftrl optimizer: follow the regularized leader.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace cornu::optimizers {
 struct FtrlOptions {
   LearningRate learning_rate = 0.001;
   double learning_rate_power = -0.5;       // <= 0
-  double initial_accumulator_value = 0.1;  // >= 0, as all below
+  double initial_accumulator_value = 0.1;  // >= 0, as the following options
   double l1_regularization_strength = 0.0;
   double l2_regularization_strength = 0.0;
   double l2_shrinkage_regularization_strength = 0.0;
@@ -36,7 +36,7 @@ class Ftrl : public Optimizer {
   explicit Ftrl(const FtrlOptions& options = {});
 };
 
-// For configs: the options of Ftrl alone.
+// For configs: Ftrl's own options.
 template <class Fields>
 void visit_fields(Fields& fields, FtrlOptions& options) {
   fields("learning_rate_power", options.learning_rate_power);

@@ -13,7 +13,7 @@ class LambImpl : public OptimizerWith<LambOptions> {
  protected:
   std::vector<std::vector<Slot>> slots() const override { return {{{"momentum"}, {"velocity"}}}; }
 
-  // The learning rate and the corrections of both averages.
+  // The learning rate and the bias corrections of both averages.
   std::vector<Tensor> step_terms(const Tensor& learning_rate) override {
     const Tensor number = update_number();
     return {learning_rate, 1.0 - ops::power(own_.beta_1, number),

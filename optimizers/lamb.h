@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adam with steps relative to the size of each variable.
+// The Lamb optimizer: Adam with steps relative to the size of each variable.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class Lamb : public Optimizer {
   explicit Lamb(const LambOptions& options = {});
 };
 
-// For configs: the options of Lamb alone.
+// For configs: Lamb's own options.
 template <class Fields>
 void visit_fields(Fields& fields, LambOptions& options) {
   fields("beta_1", options.beta_1);

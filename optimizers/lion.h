@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lion.
+// The Lion optimizer.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,14 @@ struct LionOptions {
   std::string name = {};
 };
 
-// Chen et al., "Symbolic discovery of optimization algorithms", 2023: steps of one size, in the
+// Chen et al., "Symbolic discovery of optimization algorithms", 2023: steps of uniform size, in the
 // direction of the momentum's sign.
 class Lion : public Optimizer {
  public:
   explicit Lion(const LionOptions& options = {});
 };
 
-// For configs: the options of Lion alone.
+// For configs: Lion's own options.
 template <class Fields>
 void visit_fields(Fields& fields, LionOptions& options) {
   fields("beta_1", options.beta_1);

@@ -27,7 +27,8 @@ class LossScaleImpl : public OptimizerImpl {
                            "LossScaleOptimizer '{}': expected dynamic_growth_steps > 0, got {}.",
                            name(), growth_steps_);
     set_loss_scale_factor(inner_.impl(), {});
-    // Made here, unlike Keras's, since losses are scaled before the first step builds the rest.
+    // Created here rather than in build as in Keras, since losses are scaled before the first step
+    // builds the rest.
     step_counter_ = add_variable(name() + "/step_counter", {}, DType::Int64, 0);
     dynamic_scale_ = add_variable(name() + "/dynamic_scale", {}, DType::Float32, initial_scale_);
   }
@@ -83,7 +84,7 @@ class LossScaleImpl : public OptimizerImpl {
   Optimizer inner_;
   double initial_scale_;
   int64_t growth_steps_;
-  Variable step_counter_;  // since the scale was changed, or a step skipped
+  Variable step_counter_;  // since the last change of scale or skipped step
   Variable dynamic_scale_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses scaled as far as 16-bit gradients can take it.
+// Dynamic loss scaling, for 16-bit gradients.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,26 @@
 namespace cornu::optimizers {
 
 struct LossScaleOptimizerOptions {
-  Optimizer inner_optimizer = {};       // must be given; its own loss_scale_factor is taken away
+  Optimizer inner_optimizer = {};       // required; its own loss_scale_factor is removed
   double initial_scale = 32768.0;       // > 0
-  int64_t dynamic_growth_steps = 2000;  // steps without overflow after which the scale is doubled
+  int64_t dynamic_growth_steps = 2000;  // steps without overflow before the scale is doubled
   std::string name = {};
 };
 
-// Gives another optimizer the gradients of a scaled loss, divided by the scale (Micikevicius et
-// al., "Mixed precision training", ICLR 2018). A step with a gradient that isn't finite on any
-// replica is skipped, and halves the scale; both begin the count of steps anew.
+// Divides the gradients of a scaled loss by the scale and passes them to another optimizer
+// (Micikevicius et al., "Mixed precision training", ICLR 2018). If a gradient is not finite on any
+// replica, the step is skipped and the scale is halved; either change of the scale restarts the
+// step count.
 //
-// The learning rate and iterations are the inner optimizer's; skipped steps aren't among these.
-// Clipping, averages and all else are options of the inner one. fit scales losses itself; a custom
-// loop calls scale_loss(loss) before it asks for gradients.
+// The learning rate and iterations are those of the inner optimizer; skipped steps aren't counted.
+// Clipping, averages and everything else are options of the inner optimizer. fit scales losses
+// itself; a custom loop must call scale_loss(loss) before computing gradients.
 class LossScaleOptimizer : public Optimizer {
  public:
   explicit LossScaleOptimizer(const LossScaleOptimizerOptions& options);
 };
 
-// From its config.
+// Creates the optimizer from its config.
 Optimizer loss_scale_optimizer_from_config(const Json& config);
 
 }  // namespace cornu::optimizers

@@ -120,7 +120,7 @@ class MultiImpl : public OptimizerImpl {
         name());
   }
 
-  // Of an optimizer among those there are; a new one is added.
+  // Returns the index of an optimizer, adding it if it is new.
   size_t number_of(const Optimizer& optimizer) {
     for (size_t i = 0; i < inner_.size(); ++i) {
       if (&inner_[i].impl() == &optimizer.impl()) return i;
@@ -138,7 +138,7 @@ class MultiImpl : public OptimizerImpl {
   using Chooser = std::function<Optimizer(const Variable&)>;
   std::variant<OptimizerMap, Chooser> choose_;
   std::vector<Optimizer> inner_;
-  // Of each variable: its optimizer, and its place among that one's.
+  // For each variable: its optimizer, and its index among that optimizer's variables.
   std::vector<std::pair<size_t, size_t>> places_;
 };
 

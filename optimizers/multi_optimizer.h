@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several optimizers, each for some of the variables.
+// Several optimizers, each for a subset of the variables.
 #pragma once
 
 #include <functional>
@@ -13,9 +13,9 @@
 
 namespace cornu::optimizers {
 
-// Which optimizer a variable has: the one under its path ("encoder/dense/kernel"), or under the one
-// regular expression (ECMAScript) that matches all of it ("encoder/.*"); else the default.
-// InvalidArgument where several match.
+// Maps a variable to its optimizer: the one listed under its path ("encoder/dense/kernel"), or
+// under the only regular expression (ECMAScript) that matches the whole path ("encoder/.*");
+// otherwise the default. Throws InvalidArgument when several match.
 class OptimizerMap {
  public:
   using Entries = std::vector<std::pair<std::string, Optimizer>>;
@@ -31,22 +31,22 @@ class OptimizerMap {
 };
 
 struct MultiOptimizerOptions {
-  // Or a function of one's own, which gives equal handles for equal optimizers; such a
+  // A map, or a function that returns the same handle for the same optimizer; with a function, the
   // MultiOptimizer can't be saved.
   std::variant<OptimizerMap, std::function<Optimizer(const Variable&)>> optimizer_map;
-  std::optional<double> loss_scale_factor = {};  // instead of those of the optimizers
+  std::optional<double> loss_scale_factor = {};  // replaces those of the optimizers
   std::string name = {};
 };
 
-// Gives each variable's gradient to the optimizer that the map names. Those are what
-// impl().parts() gives, each with a learning rate of its own: asking for the learning rate of all
-// is FailedPrecondition. No LossScaleOptimizer or MultiOptimizer may be among them.
+// Passes each variable's gradient to the optimizer that the map selects. The optimizers are
+// available through impl().parts(), and each has its own learning rate: querying a common one
+// throws FailedPrecondition. LossScaleOptimizer and MultiOptimizer aren't allowed among them.
 class MultiOptimizer : public Optimizer {
  public:
   explicit MultiOptimizer(const MultiOptimizerOptions& options);
 };
 
-// From its config.
+// Creates the optimizer from its config.
 Optimizer multi_optimizer_from_config(const Json& config);
 
 }  // namespace cornu::optimizers

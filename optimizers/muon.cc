@@ -41,7 +41,7 @@ class MuonImpl : public OptimizerWith<MuonOptions> {
     return is_adams(variable) ? own_.adam_weight_decay : own_.weight_decay;
   }
 
-  // Muon's rate, and Adam's with its bias corrections.
+  // Muon's rate, and Adam's rate with its bias corrections.
   std::vector<Tensor> step_terms(const Tensor& learning_rate) override {
     const Tensor number = update_number();
     return {learning_rate, learning_rate * own_.adam_lr_ratio *
@@ -83,7 +83,8 @@ class MuonImpl : public OptimizerWith<MuonOptions> {
     return std::sqrt(static_cast<double>(std::max(shape[0], shape[1]))) * *own_.rms_rate;
   }
 
-  // The nearest matrix whose singular values are about 1, by Newton and Schulz's iteration.
+  // Approximates the nearest matrix with all singular values close to 1, by a Newton-Schulz
+  // iteration.
   Tensor orthogonal(const Tensor& matrix) const {
     const bool is_high = matrix.dim(0) > matrix.dim(1);
     Tensor x = is_high ? ops::transpose(matrix) : matrix;
@@ -98,7 +99,7 @@ class MuonImpl : public OptimizerWith<MuonOptions> {
 
   std::vector<std::regex> excluded_;
   std::vector<Variable> momentums_;
-  std::vector<Variable> velocities_;  // undefined for Muon's
+  std::vector<Variable> velocities_;  // undefined for variables updated by Muon
 };
 
 }  // namespace

@@ -15,10 +15,10 @@ class NadamImpl : public OptimizerWith<NadamOptions> {
 
  protected:
   std::vector<std::vector<Slot>> slots() const override { return {{{"momentum"}, {"velocity"}}}; }
-  // The product of the momentum schedule so far. Keras leaves it without a name.
+  // The product of the momentum schedule so far. Keras leaves it unnamed.
   void build_extra() override { product_ = add_variable("variable", {}, DType::Float32, 1.0); }
 
-  // Factors of the momentum and of the gradient, and the correction of the velocity.
+  // The factors of the momentum and of the gradient, and the bias correction of the velocity.
   std::vector<Tensor> step_terms(const Tensor& learning_rate) override {
     const Tensor number = update_number();
     const Tensor now = schedule(number);
@@ -38,7 +38,7 @@ class NadamImpl : public OptimizerWith<NadamOptions> {
   }
 
  private:
-  // 1 - beta of a beta rounded to float32 first, as Keras has it here.
+  // 1 - beta, with beta first rounded to float32, as in Keras.
   static double rest(double beta) { return 1.0f - static_cast<float>(beta); }
   Tensor schedule(const Tensor& number) const {
     return own_.beta_1 * (1.0 - 0.5 * ops::power(0.96, number));

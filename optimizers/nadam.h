@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adam with Nesterov momentum.
+// The Nadam optimizer: Adam with Nesterov momentum.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class Nadam : public Optimizer {
   explicit Nadam(const NadamOptions& options = {});
 };
 
-// For configs: the options of Nadam alone.
+// For configs: Nadam's own options.
 template <class Fields>
 void visit_fields(Fields& fields, NadamOptions& options) {
   fields("beta_1", options.beta_1);

@@ -9,7 +9,7 @@
 namespace cornu::optimizers {
 namespace {
 
-// Under the class name and, as Keras has it, all of it in lower case.
+// Registers the class name and, as in Keras, its lower-case form.
 template <class Handle, class Options>
 void add(Registry<OptimizerFactory>& registry, const std::string& name) {
   registry.add(name, optimizer_factory<Handle, Options>());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the optimizers and schedules of this folder known by name.
+// Registers the optimizers and schedules in this directory by name.
 #pragma once
 
 #include "framework/core/registry.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RMSprop.
+// The RMSprop optimizer.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class RMSprop : public Optimizer {
   explicit RMSprop(const RMSpropOptions& options = {});
 };
 
-// For configs: the options of RMSprop alone.
+// For configs: RMSprop's own options.
 template <class Fields>
 void visit_fields(Fields& fields, RMSpropOptions& options) {
   fields("rho", options.rho);

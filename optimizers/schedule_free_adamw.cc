@@ -21,14 +21,15 @@ class ScheduleFreeAdamWImpl : public OptimizerWith<ScheduleFreeAdamWOptions> {
  protected:
   std::vector<std::vector<Slot>> slots() const override { return {{{"momentum"}, {"velocity"}}}; }
 
-  // Momentums begin where the variables are.
+  // Momentums start at the values of the variables.
   void build_extra() override {
     for (size_t i = 0; i < trainable_variables().size(); ++i) {
       slot(0, i).store(trainable_variables()[i].stored());
     }
   }
 
-  // The rate, the share of this step in the average, and the bias of the second moments.
+  // The rate, the weight of this step in the average, and the bias correction of the second
+  // moments.
   std::vector<Tensor> step_terms(const Tensor& learning_rate) override {
     const Tensor number = update_number();
     Tensor rate = learning_rate;
@@ -42,7 +43,7 @@ class ScheduleFreeAdamWImpl : public OptimizerWith<ScheduleFreeAdamWOptions> {
                    std::span<const Tensor> terms) override {
     const Variable& momentum = slot(0, index);
     const Variable& velocity = slot(1, index);
-    // As Keras does, lest 1 - beta_2 have other digits.
+    // As in Keras, so that 1 - beta_2 is rounded in the same way.
     const Tensor beta_1 = ops::cast(Tensor::scalar(own_.beta_1), variable.dtype());
     const Tensor beta_2 = ops::cast(Tensor::scalar(own_.beta_2), variable.dtype());
     const Tensor squares = velocity.value();
@@ -51,8 +52,8 @@ class ScheduleFreeAdamWImpl : public OptimizerWith<ScheduleFreeAdamWOptions> {
     const Tensor z =
         momentum.value() - terms[0] * gradient / (ops::sqrt(v / terms[2]) + own_.epsilon);
     momentum.assign(z);
-    // Between the average and the momentum. The paper takes the average out of the old value with
-    // the old momentum; Keras on TensorFlow, whose steps these are, with the new one.
+    // Interpolates between the average and the momentum. The paper extracts the average from the
+    // old value using the old momentum; Keras on TensorFlow, which this follows, uses the new one.
     const Tensor average = (variable.value() - z * (1.0 - beta_1)) / beta_1;
     const Tensor moved = (1.0 - terms[1]) * average + terms[1] * z;
     variable.assign(z * (1.0 - beta_1) + moved * beta_1);

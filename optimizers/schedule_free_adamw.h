@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdamW that needs no schedule: what is trained is an average of all steps.
+// AdamW without a learning rate schedule: the trained variables are an average over all steps.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace cornu::optimizers {
 
 struct ScheduleFreeAdamWOptions {
   LearningRate learning_rate = 0.0025;
-  double beta_1 = 0.9;  // in (0, 1]: how much of the average is in what gradients are computed at
+  double beta_1 = 0.9;  // in (0, 1]: weight of the average in the point of evaluation
   double beta_2 = 0.999;
   double epsilon = 1e-8;
-  int64_t warmup_steps = 0;  // of a rate that rises from 0
+  int64_t warmup_steps = 0;  // during which the rate rises from 0
   std::optional<double> weight_decay = {};
   std::optional<double> clipnorm = {};
   std::optional<double> clipvalue = {};
@@ -34,7 +34,7 @@ class ScheduleFreeAdamW : public Optimizer {
   explicit ScheduleFreeAdamW(const ScheduleFreeAdamWOptions& options = {});
 };
 
-// For configs: the options of ScheduleFreeAdamW alone.
+// For configs: ScheduleFreeAdamW's own options.
 template <class Fields>
 void visit_fields(Fields& fields, ScheduleFreeAdamWOptions& options) {
   fields("beta_1", options.beta_1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stochastic gradient descent, with momentum if wanted.
+// Stochastic gradient descent, optionally with momentum.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class SGD : public Optimizer {
   explicit SGD(const SGDOptions& options = {});
 };
 
-// For configs: the options of SGD alone.
+// For configs: SGD's own options.
 template <class Fields>
 void visit_fields(Fields& fields, SGDOptions& options) {
   fields("momentum", options.momentum);

@@ -10,7 +10,7 @@
 namespace cornu::losses {
 namespace {
 
-// One label for each row of the embeddings, as a column.
+// Returns the labels as a column with one row per embedding.
 Tensor label_column(const Tensor& labels, const Tensor& embeddings, const char* which) {
   check<InvalidArgument>(embeddings.rank() == 2 && labels.num_elements() == embeddings.dim(0),
                          "expected {} of shape (batch) or (batch, 1), a label for each embedding, "
@@ -19,7 +19,7 @@ Tensor label_column(const Tensor& labels, const Tensor& embeddings, const char* 
   return ops::reshape(ops::cast(labels, DType::Int32), {-1, 1});
 }
 
-// log(sum(exp(x))) by row, over `which`; of none, minus infinity.
+// log(sum(exp(x))) of each row, over the elements in `which`; minus infinity if there are none.
 Tensor log_sum_of(const Tensor& which, const Tensor& x) {
   return ops::logsumexp(ops::where(which, x, -std::numeric_limits<double>::infinity()), 1);
 }
@@ -39,7 +39,7 @@ Tensor circle(const Tensor& y_true, const Tensor& y_pred, const CircleArguments&
     counted = ops::logical_and(same, ops::logical_not(diagonal));
   }
   const Tensor distance = ops::maximum(1.0 - ops::matmul(y_pred, ops::transpose(references)), 0.0);
-  // Each distance by how far it is from where it should be.
+  // Weights each distance by how far it is from its target.
   const double margin = arguments.margin;
   const Tensor pull = ops::maximum(margin + distance, 0.0) * (distance - margin);
   const Tensor push = ops::maximum(1.0 + margin - distance, 0.0) * (1.0 - margin - distance);

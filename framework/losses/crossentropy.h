@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Crossentropies between labels and predicted probabilities or logits.
+// Crossentropy losses between labels and predicted probabilities or logits.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace cornu::losses {
 
-// Keras's `alpha`: a weight of all classes, or one for each of them.
+// Keras's `alpha`: a weight for all classes, or one for each class.
 class ClassWeighting {
  public:
   ClassWeighting(double weight) : weights_({weight}) {}  // NOLINT: implicit on purpose
@@ -22,8 +22,8 @@ class ClassWeighting {
   ClassWeighting(std::initializer_list<double> weights)
       : ClassWeighting(std::vector<double>(weights)) {}
 
-  // What the classes along an axis of x are multiplied with. InvalidArgument for another number of
-  // classes.
+  // Returns the factors for the classes along an axis of x. Throws InvalidArgument when the number
+  // of classes differs.
   Tensor for_classes(const Tensor& x, int64_t axis) const;
   Json to_json() const;
 
@@ -36,7 +36,7 @@ void set_from_config(const Json& json, ClassWeighting& weighting);
 
 // ---- unreduced ----
 
-// y_true and y_pred of one shape; the mean over `axis`. Probabilities are clipped to
+// y_true and y_pred have the same shape; returns the mean over `axis`. Probabilities are clipped to
 // [1e-7, 1 - 1e-7].
 Tensor binary_crossentropy(const Tensor& y_true, const Tensor& y_pred, bool from_logits = false,
                            double label_smoothing = 0.0, int64_t axis = -1);
@@ -53,7 +53,7 @@ struct BinaryFocalArguments {
 Tensor binary_focal_crossentropy(const Tensor& y_true, const Tensor& y_pred,
                                  const BinaryFocalArguments& arguments = {});
 
-// y_true of y_pred's shape (one-hot or soft), classes along `axis`.
+// y_true has y_pred's shape (one-hot or soft labels), with classes along `axis`.
 Tensor categorical_crossentropy(const Tensor& y_true, const Tensor& y_pred,
                                 bool from_logits = false, double label_smoothing = 0.0,
                                 int64_t axis = -1);
@@ -68,9 +68,10 @@ struct CategoricalFocalArguments {
 Tensor categorical_focal_crossentropy(const Tensor& y_true, const Tensor& y_pred,
                                       const CategoricalFocalArguments& arguments = {});
 
-// y_true: class indices of any dtype, of y_pred's shape without its last axis (or with 1 there);
-// classes along the last axis of y_pred (`axis` may name no other). With `ignore_class`, positions
-// with that label count nothing: the result is 0 there and carries a mask without them.
+// y_true: class indices of any dtype, with y_pred's shape excluding the last axis (or with size 1
+// there). Classes are along the last axis of y_pred, which is the only supported `axis`. With
+// `ignore_class`, positions with that label don't count: the result is 0 there and carries a mask
+// that excludes them.
 Tensor sparse_categorical_crossentropy(const Tensor& y_true, const Tensor& y_pred,
                                        bool from_logits = false,
                                        std::optional<int64_t> ignore_class = {}, int64_t axis = -1);
@@ -158,7 +159,7 @@ class SparseCategoricalCrossentropy : public Loss {
 };
 
 struct CategoricalGeneralizedCrossEntropyOptions {
-  double q = 0.5;  // between 0 (crossentropy) and 1 (mean absolute error), both excluded
+  double q = 0.5;  // in (0, 1), between crossentropy and mean absolute error
   Reduction reduction = Reduction::SumOverBatchSize;
   std::string name = "categorical_generalized_cross_entropy";
   DTypeName dtype = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connectionist temporal classification: labels without a place in time.
+// Connectionist temporal classification: labels without an alignment in time.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace cornu::losses {
 
-// The negative log likelihood of each sequence of labels (Graves et al., "Connectionist temporal
-// classification", ICML 2006): of all ways to spread them over the steps, in which labels may last
-// and blanks lie between them.
+// The negative log likelihood of each label sequence (Graves et al., "Connectionist temporal
+// classification", ICML 2006), summed over all alignments with the steps, in which labels may be
+// repeated and separated by blanks.
 //
-// y_true: (batch, length) class indices in [1, classes), followed by zeros where a sequence is
-// shorter; 0 is the blank. y_pred: (batch, steps, classes), logits. Gives (batch,). Where there are
-// too few steps for the labels (one each, and one between equal neighbours), about 707 more than
-// for those that fit, so that a batch's loss stays finite.
+// y_true: (batch, length) class indices in [1, classes), padded with zeros at the end; 0 is the
+// blank. y_pred: (batch, steps, classes), logits. Returns (batch,). If there are too few steps for
+// the labels (one each, plus one between equal neighbors), the loss is about 707 higher than for
+// labels that fit, so that a batch's loss stays finite.
 Tensor ctc(const Tensor& y_true, const Tensor& y_pred);
 
 struct CTCOptions {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dtype of a loss or a metric in its config.
+// Reads the dtype of a loss or metric from its config.
 #pragma once
 
 #include "framework/core/dtype.h"
@@ -7,7 +7,7 @@
 
 namespace cornu {
 
-// None where the config has none, or null.
+// Returns None when the config has no dtype or null.
 inline DTypeName dtype_in_config(const Json& config) {
   const Json* dtype = config.find("dtype");
   return !dtype || dtype->is_null() ? DTypeName() : DTypeName(dtype->as_string());

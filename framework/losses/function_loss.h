@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the losses of this folder are made.
+// Helpers that define the losses in this directory.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ namespace cornu::losses {
 
 using LossFunction = std::function<Tensor(const Tensor& y_true, const Tensor& y_pred)>;
 
-// A function as a loss. `config`: what get_config gives.
+// A loss computed by a function. `config` is returned by get_config.
 class FunctionLoss : public LossImpl {
  public:
   FunctionLoss(std::string class_name, const LossOptions& options, LossFunction function,
@@ -37,7 +37,7 @@ class FunctionLoss : public LossImpl {
   Json config_;
 };
 
-// `options` have a name, a reduction, a dtype, and fields of their own in visit_fields.
+// `options` must have a name, a reduction and a dtype; visit_fields lists any further fields.
 template <class Options>
 std::shared_ptr<const LossImpl> make_loss(const char* class_name, Options options,
                                           LossFunction function) {
@@ -47,13 +47,13 @@ std::shared_ptr<const LossImpl> make_loss(const char* class_name, Options option
   fields("name", options.name);
   fields("reduction", options.reduction);
   if constexpr (!std::is_same_v<Options, LossOptions>) visit_fields(fields, options);
-  if (!options.dtype.empty()) fields("dtype", std::string(options.dtype));  // Keras reads it alone
+  if (!options.dtype.empty()) fields("dtype", std::string(options.dtype));  // Keras only reads it
   const LossOptions common = {options.reduction, options.name, options.dtype};
   return std::make_shared<const FunctionLoss>(class_name, common, std::move(function),
                                               std::move(config));
 }
 
-// Makes a `Handle` from its config.
+// Creates a `Handle` from its config.
 template <class Handle, class Options>
 Loss loss_from_config(const Json& config) {
   Options options;
@@ -65,7 +65,7 @@ Loss loss_from_config(const Json& config) {
   return Handle(options);
 }
 
-// Probabilities are kept this far from 0 and 1 (keras.config.epsilon()).
+// Probabilities are clipped to stay this far from 0 and 1 (keras.config.epsilon()).
 inline constexpr double kEpsilon = 1e-7;
 
 }  // namespace cornu::losses

@@ -9,7 +9,7 @@
 namespace cornu::losses {
 namespace {
 
-// Labels that are all 0 or 1 become -1 and 1.
+// Converts labels that are all 0 or 1 to -1 and 1.
 Tensor signs_of(const Tensor& y_true) {
   const Tensor binary = ops::all(ops::logical_or(ops::equal(y_true, 0.0), ops::equal(y_true, 1.0)));
   return ops::where(binary, 2.0 * y_true - 1.0, y_true);

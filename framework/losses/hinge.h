@@ -9,12 +9,12 @@
 namespace cornu::losses {
 
 // ---- unreduced: the mean over the last axis. Labels are -1 and 1; labels that are all 0 or 1 are
-// taken for those. ----
+// converted. ----
 
 Tensor hinge(const Tensor& y_true, const Tensor& y_pred);          // max(1 - y_true * y_pred, 0)
-Tensor squared_hinge(const Tensor& y_true, const Tensor& y_pred);  // its square
+Tensor squared_hinge(const Tensor& y_true, const Tensor& y_pred);  // max(1 - y_true * y_pred, 0)^2
 
-// max(1 + the largest y_pred of a wrong class - y_pred of the right one, 0); y_true is one-hot.
+// max(1 + largest y_pred of a wrong class - y_pred of the right class, 0); y_true is one-hot.
 Tensor categorical_hinge(const Tensor& y_true, const Tensor& y_pred);
 
 // ---- losses ----

@@ -32,14 +32,14 @@ Tensor both_masks(const Tensor& a, const Tensor& b) {
   return ops::logical_and(with_rank(a, rank), with_rank(b, rank));
 }
 
-// The losses of a batch before reduction.
+// A batch's losses before reduction.
 struct Unreduced {
   Tensor values;   // weighted
-  Tensor weights;  // the mask among them; undefined where there are none
-  Tensor mask;     // undefined where there is none
+  Tensor weights;  // including the mask; undefined if there are none
+  Tensor mask;     // undefined if there is none
 };
 
-// Sample weights are one an example, or one for each value of an example.
+// Sample weights have a value per example, or per loss value of an example.
 void require_fitting(const Tensor& given, const Tensor& weights, const Shape& values) {
   const Shape shape = with_rank(weights, values.rank()).shape();
   bool fits = true;
@@ -53,7 +53,8 @@ void require_fitting(const Tensor& given, const Tensor& weights, const Shape& va
       given.shape());
 }
 
-// Predictions as the loss's function gets them: in its dtype, but for those of 16 bits.
+// Converts predictions to the dtype in which the loss's function computes: the loss's own dtype if
+// specified, with at least 32 bits.
 Tensor computable(const LossImpl& loss, const Tensor& y_pred) {
   const DType wide = computed_in(loss.dtype().value_or(y_pred.dtype()));
   return wide == y_pred.dtype() ? y_pred : ops::cast(y_pred, wide);
@@ -64,7 +65,7 @@ Unreduced unreduced(const LossImpl& loss, const Tensor& y_true, const Tensor& y_
   Unreduced result;
   result.values = loss.call(y_true, computable(loss, y_pred));
   result.mask = both_masks(y_pred.mask(), result.values.mask());
-  // A function may give others: their sum might not be exact, or overflow.
+  // The function may return narrower values, whose sum might be inexact or overflow.
   const DType wide = computed_in(result.values.dtype());
   if (wide != result.values.dtype()) result.values = ops::cast(result.values, wide);
   result.weights = masked_weights(result.mask, sample_weight);
@@ -76,12 +77,12 @@ Unreduced unreduced(const LossImpl& loss, const Tensor& y_true, const Tensor& y_
   return result;
 }
 
-// A mean is divided by numbers of all replicas: by weights or by what a mask leaves where there are
-// any, else by the number of elements, which a single replica knows beforehand.
+// The divisor of a mean counts all replicas: the sum of weights or of unmasked positions if there
+// are any, otherwise the number of elements, which a single replica knows in advance.
 Tensor reduced(const Unreduced& losses, Reduction reduction) {
   const Tensor& values = losses.values;
   if (values.rank() == 0 && reduction != Reduction::Sum && !losses.mask.defined()) {
-    return by_share_of_examples(values);  // a mean already
+    return by_share_of_examples(values);  // already a mean
   }
   const Tensor sum = values.rank() == 0 ? values : ops::sum(values);
   if (reduction == Reduction::Sum) return sum;
@@ -90,7 +91,7 @@ Tensor reduced(const Unreduced& losses, Reduction reduction) {
     return ops::divide_no_nan(sum, sum_over_replicas(ops::sum(losses.weights)));
   }
   if (reduction != Reduction::MeanWithSampleWeight && losses.mask.defined()) {
-    // The share of positions that the mask leaves.
+    // The fraction of positions that are unmasked.
     const double share =
         count / static_cast<double>(std::max<int64_t>(1, losses.mask.num_elements()));
     const Tensor left = ops::sum(ops::cast(losses.mask, values.dtype())) * share;
@@ -101,10 +102,10 @@ Tensor reduced(const Unreduced& losses, Reduction reduction) {
   return sum * ops::divide_no_nan(1.0, total);
 }
 
-// Calls `body`; errors from within name the loss.
+// Calls `body`; errors name the loss.
 template <class F>
 auto placed(const LossImpl& loss, const F& body) {
-  const internal::CallFrame nobody;  // a model that a loss calls is no part of the one in training
+  const internal::CallFrame nobody;  // a model called by a loss isn't part of the one being trained
   try {
     return body();
   } catch (Error& error) {
@@ -164,7 +165,7 @@ Loss::Loss(const std::string& name) : generic_(name) {
   if (is_generic(name)) return;
   const auto& registry = loss_registry();
   const std::string& class_name = registry.resolve(name);
-  // Keras names such a loss as it was spelled, but a class's by its default.
+  // Keras names such a loss after its alias, but uses the default name for a class name.
   Json config = Json::object();
   if (name != class_name) config.set("name", name);
   impl_ = registry.at(class_name)(config).impl_;

@@ -16,42 +16,42 @@
 
 namespace cornu {
 
-// How the losses of a batch's examples become the loss (Keras's `reduction`).
+// How the losses of a batch's examples are reduced to a single loss (Keras's `reduction`).
 enum class Reduction { SumOverBatchSize, Sum, Mean, MeanWithSampleWeight, None };
 
 const char* to_string(Reduction reduction);  // "sum_over_batch_size", …
-// InvalidArgument with the nearest known name.
+// Throws InvalidArgument with the nearest known name.
 Reduction reduction_from_string(const std::string& name);
 // For visit_fields of options.
 Json config_value(Reduction reduction);
 void set_from_config(const Json& json, Reduction& reduction);
 
-// Arguments of losses that have no others.
+// Options of losses without further options.
 struct LossOptions {
   Reduction reduction = Reduction::SumOverBatchSize;
-  std::string name = {};  // empty: the snake_case of the class
-  DTypeName dtype = {};   // of the loss; None: as predictions are, float32 at least
+  std::string name = {};  // empty: the class name in snake_case
+  DTypeName dtype = {};   // of the loss; None: that of predictions, at least float32
 };
 
-// A loss's function: one value for each example and inner position. Written in ops. A loss of one's
-// own derives from this (keras.losses.Loss) and is made with make_loss<T>(…); one without options
-// is a function.
+// Computes a loss value for each example and inner position. Implemented with ops. Custom losses
+// derive from this class (keras.losses.Loss) and are created with make_loss<T>(…); a loss without
+// options can also be a function.
 class LossImpl {
  public:
-  // InvalidArgument for a dtype that isn't floating.
+  // Throws InvalidArgument for a non-floating dtype.
   explicit LossImpl(std::string name = "loss", Reduction reduction = Reduction::SumOverBatchSize,
                     const DTypeName& dtype = {});
   virtual ~LossImpl() = default;
-  // (batch, d0, …, dN) in, (batch, d0, …, dN-1) out, unreduced. y_pred is floating, at least
-  // float32; y_true is as the caller gave it. A mask on the result takes positions out, as one on
-  // y_pred does.
+  // Maps (batch, d0, …, dN) to unreduced losses of shape (batch, d0, …, dN-1). y_pred is floating
+  // point, at least float32; y_true is passed as is. A mask on the result excludes positions, like
+  // a mask on y_pred.
   virtual Tensor call(const Tensor& y_true, const Tensor& y_pred) const = 0;
-  virtual std::string class_name() const { return ""; }  // "": it can't be saved
-  // Name, reduction, dtype where it was given, and what subclasses add.
+  virtual std::string class_name() const { return ""; }  // "": can't be saved
+  // Name, reduction, dtype if specified, and whatever subclasses add.
   virtual Json get_config() const;
   const std::string& name() const { return name_; }
   Reduction reduction() const { return reduction_; }
-  std::optional<DType> dtype() const { return dtype_; }  // None where it wasn't given
+  std::optional<DType> dtype() const { return dtype_; }  // None if not specified
 
  private:
   std::string name_;
@@ -59,8 +59,8 @@ class LossImpl {
   std::optional<DType> dtype_;
 };
 
-// A cheap handle on a loss; the classes of losses.h convert to it, and so does a name ("mse",
-// "sparse_categorical_crossentropy"; InvalidArgument with the nearest known one) or a callable
+// A cheap handle to a loss. The classes of losses.h convert to it, and so do names ("mse",
+// "sparse_categorical_crossentropy"; InvalidArgument suggests the nearest known one) and callables
 // (y_true, y_pred) -> per-example losses.
 class Loss : public Handle<const LossImpl> {
  public:
@@ -77,26 +77,28 @@ class Loss : public Handle<const LossImpl> {
   explicit Loss(std::shared_ptr<const LossImpl> impl) : Handle(std::move(impl)) {}
 
   explicit operator bool() const { return impl_ != nullptr || needs_resolving(); }
-  // FailedPrecondition for None and for losses that need resolving.
+  // Throws FailedPrecondition for None and for losses that need resolving.
   const LossImpl& impl() const;
   const std::string& name() const { return needs_resolving() ? generic_ : impl().name(); }
 
-  // "crossentropy" and "ce" become one of a family when the shapes of labels and predictions are
-  // known (Keras's rule). resolve() does that; it returns the handle itself for all others.
+  // "crossentropy" and "ce" resolve to one of several crossentropies once the shapes of labels and
+  // predictions are known (Keras's rule). resolve() does this, and returns the handle itself for
+  // all other losses.
   bool needs_resolving() const { return impl_ == nullptr && !generic_.empty(); }
   Loss resolve(const Shape& y_true, const Shape& y_pred) const;
-  // The name that the handle was made from; "" when it wasn't.
+  // The name from which the handle was created, or "".
   const std::string& spelling() const { return generic_; }
 
-  // The reduced loss, a scalar unless the reduction is None. `sample_weight`: per example or per
-  // position, broadcast from the left. 16-bit predictions are computed in float32, or in the loss's
-  // own dtype, which is at least float32 until the result is given; y_true is converted to their
-  // dtype (class indices stay integers); one of them is squeezed or expanded by a last axis of 1 as
-  // Keras does. InvalidArgument, naming the loss, when shapes don't fit.
+  // Returns the reduced loss: a scalar unless the reduction is None. `sample_weight` has a value
+  // per example or per position, and is broadcast from the left. 16-bit predictions are converted
+  // to float32, or to the loss's own dtype; the latter is at least float32 until the result is
+  // returned. y_true is converted to the dtype of predictions (class indices stay integers), and a
+  // trailing axis of size 1 is added or removed as in Keras. Throws InvalidArgument, naming the
+  // loss, for incompatible shapes.
   //
-  // In a step of several replicas a mean is this replica's part of the mean over the whole batch:
-  // its sum divided by the number of all replicas' elements, or by the sum of all their weights.
-  // The parts' sum is the loss, and the sum of their gradients its gradient.
+  // With several replicas, a mean is this replica's part of the mean over the whole batch: its sum
+  // divided by the number of elements, or the sum of weights, of all replicas. The parts add up to
+  // the loss, and their gradients to its gradient.
   Tensor operator()(const Tensor& y_true, const Tensor& y_pred,
                     const Tensor& sample_weight = {}) const;
 
@@ -104,7 +106,7 @@ class Loss : public Handle<const LossImpl> {
   std::string generic_;
 };
 
-// Makes a loss of a user's class.
+// Creates a loss of a user-defined class.
 template <class T, class... Args>
 Loss make_loss(Args&&... args) {
   return Loss(std::make_shared<const T>(std::forward<Args>(args)...));
@@ -113,8 +115,8 @@ Loss make_loss(Args&&... args) {
 using LossFactory = std::function<Loss(const Json& config)>;
 Registry<LossFactory>& loss_registry();  // by class name, with Keras's aliases ("mse")
 
-// As Keras's compile_config has it: the name that a handle was made from, else the class with its
-// config; null for None. InvalidArgument for a callable, which has no name.
+// The form of Keras's compile_config: the name from which a handle was created, otherwise the class
+// with its config; null for None. Throws InvalidArgument for a callable, which has no name.
 Json serialize(const Loss& loss);
 Loss loss_from_json(const Json& json);
 

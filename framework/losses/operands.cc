@@ -51,7 +51,8 @@ Tensor class_indices(const Tensor& y_true, const Tensor& y_pred) {
               : "Give one class index for each row of predictions.");
   if (is_integer(labels.dtype()) && is_signed(labels.dtype())) return labels;
   if (!is_floating(labels.dtype())) return ops::cast(labels, DType::Int32);
-  // What is no number is no class: -2^31 is refused, where a plain cast would make a 0 of it.
+  // Non-finite labels aren't classes: they become -2^31, which is rejected, whereas a plain cast
+  // would make them 0.
   const Tensor wide = ops::cast(labels, DType::Float32);
   return ops::cast(ops::where(ops::isfinite(wide), wide, -2147483648.0), DType::Int32);
 }

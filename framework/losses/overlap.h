@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses of overlapping regions, for segmentation.
+// Overlap losses for segmentation.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace cornu::losses {
 
-// ---- unreduced: over `axis`, by default everything at once, which gives a scalar ----
+// ---- unreduced: over `axis`; by default over all axes, which yields a scalar ----
 
 // 1 - 2 |A and B| / (|A| + |B|)
 Tensor dice(const Tensor& y_true, const Tensor& y_pred, const OptionalList<int64_t>& axis = {});
-// 1 - |A and B| / (|A and B| + alpha |A without B| + beta |B without A|), A being y_true
-// (Salehi et al., "Tversky loss function for image segmentation", 2017).
+// 1 - |A and B| / (|A and B| + alpha |A without B| + beta |B without A|), where A is y_true (Salehi
+// et al., "Tversky loss function for image segmentation", 2017).
 Tensor tversky(const Tensor& y_true, const Tensor& y_pred, double alpha = 0.5, double beta = 0.5,
                const OptionalList<int64_t>& axis = {});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the losses of this folder known by name.
+// Registers the losses in this directory by name.
 #pragma once
 
 #include "framework/losses/loss.h"
@@ -11,7 +11,7 @@ void register_builtins(Registry<LossFactory>& registry);
 
 namespace cornu::losses {
 
-// All of this folder, and one for each file.
+// Registers all losses in this directory; the others register those of one file.
 void register_all(Registry<LossFactory>& registry);
 void register_circle(Registry<LossFactory>& registry);
 void register_crossentropy(Registry<LossFactory>& registry);

@@ -13,7 +13,7 @@ namespace {
 
 Tensor mean_of_last(const Tensor& x) { return ops::mean(x, -1); }
 
-// To Euclidean norm 1; norms below 1e-7 count as that.
+// Scales to Euclidean norm 1; norms below 1e-7 are treated as 1e-7.
 Tensor normalized(const Tensor& x, int64_t axis) {
   const Tensor square = ops::sum(ops::square(x), axis, true);
   return x * ops::rsqrt(ops::maximum(square, kEpsilon * kEpsilon));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses of numbers.
+// Regression losses.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,20 @@
 
 namespace cornu::losses {
 
-// ---- unreduced: y_true and y_pred of one shape, the mean over the last axis ----
+// ---- unreduced: y_true and y_pred of the same shape; the mean over the last axis ----
 
 Tensor mean_squared_error(const Tensor& y_true, const Tensor& y_pred);
 Tensor mean_absolute_error(const Tensor& y_true, const Tensor& y_pred);
-// 100 |(y_true - y_pred) / y_true|, with |y_true| at least 1e-7
+// 100 |(y_true - y_pred) / y_true|, with |y_true| clipped to at least 1e-7
 Tensor mean_absolute_percentage_error(const Tensor& y_true, const Tensor& y_pred);
-// (log(y_pred + 1) - log(y_true + 1))^2, both at least 1e-7
+// (log(y_pred + 1) - log(y_true + 1))^2, with both clipped to at least 1e-7
 Tensor mean_squared_logarithmic_error(const Tensor& y_true, const Tensor& y_pred);
-// Quadratic up to an error of `delta`, linear beyond.
+// Quadratic for errors up to `delta`, linear beyond.
 Tensor huber(const Tensor& y_true, const Tensor& y_pred, double delta = 1.0);
-// log(cosh(y_pred - y_true)), without overflow
+// log(cosh(y_pred - y_true)), computed without overflow
 Tensor log_cosh(const Tensor& y_true, const Tensor& y_pred);
-// The negative cosine of the angle between y_true and y_pred along `axis`: -1 where they agree.
+// The negative cosine of the angle between y_true and y_pred along `axis`: -1 for the same
+// direction.
 Tensor cosine_similarity(const Tensor& y_true, const Tensor& y_pred, int64_t axis = -1);
 
 // ---- losses ----

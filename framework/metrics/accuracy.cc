@@ -11,7 +11,7 @@ namespace {
 
 Tensor as_float(const Tensor& matches) { return ops::cast(matches, DType::Float32); }
 
-// y_true and y_pred of one rank and shape.
+// Gives y_true and y_pred the same rank and checks that their shapes match.
 Matched matched(const Tensor& y_true, const Tensor& y_pred) {
   Matched result = squeeze_or_expand_to_same_rank(y_true, y_pred);
   check<InvalidArgument>(result.y_true.shape() == result.y_pred.shape(),
@@ -20,7 +20,7 @@ Matched matched(const Tensor& y_true, const Tensor& y_pred) {
   return result;
 }
 
-// (…, classes) and labels of its leading axes as (rows, classes) and (rows).
+// Reshapes (…, classes) and labels for its leading axes to (rows, classes) and (rows).
 Tensor in_top_k(const Tensor& labels, const Tensor& y_pred, int64_t k) {
   const Tensor rows = ops::reshape(y_pred, {-1, y_pred.shape().back()});
   return ops::reshape(as_float(ops::in_top_k(ops::reshape(labels, {-1}), rows, k)), labels.shape());

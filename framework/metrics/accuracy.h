@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often predictions are right.
+// Accuracy metrics.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace cornu::metrics {
 
-// ---- 1 where a prediction is right, else 0 (float32) ----
+// ---- 1 for a correct prediction, else 0 (float32) ----
 
 Tensor binary_accuracy(const Tensor& y_true, const Tensor& y_pred, double threshold = 0.5);
 Tensor categorical_accuracy(const Tensor& y_true, const Tensor& y_pred);
@@ -31,19 +31,19 @@ struct BinaryAccuracyOptions {
   DTypeName dtype = {};
   double threshold = 0.5;
 };
-// How often y_pred lies on y_true's side of the threshold (1 above it).
+// How often y_pred is on the same side of the threshold as y_true (1 above it).
 class BinaryAccuracy : public Metric {
  public:
   explicit BinaryAccuracy(const BinaryAccuracyOptions& options = {});
 };
 
-// How often the largest prediction is at the largest label (one-hot).
+// How often the largest prediction is at the position of the largest label (one-hot).
 class CategoricalAccuracy : public Metric {
  public:
   explicit CategoricalAccuracy(const MetricOptions& options = {});
 };
 
-// How often the largest prediction is that of the class y_true (an index).
+// How often the largest prediction is at index y_true.
 class SparseCategoricalAccuracy : public Metric {
  public:
   explicit SparseCategoricalAccuracy(const MetricOptions& options = {});
@@ -54,7 +54,7 @@ struct TopKCategoricalAccuracyOptions {
   std::string name = "top_k_categorical_accuracy";
   DTypeName dtype = {};
 };
-// How often the class of the largest label is among the k largest predictions.
+// How often the position of the largest label is among the k largest predictions.
 class TopKCategoricalAccuracy : public Metric {
  public:
   explicit TopKCategoricalAccuracy(const TopKCategoricalAccuracyOptions& options = {});
@@ -66,7 +66,7 @@ struct SparseTopKCategoricalAccuracyOptions {
   DTypeName dtype = {};
   bool from_sorted_ids = false;  // y_pred holds class indices, best first
 };
-// How often the class y_true (an index) is among the k largest predictions.
+// How often index y_true is among the k largest predictions.
 class SparseTopKCategoricalAccuracy : public Metric {
  public:
   explicit SparseTopKCategoricalAccuracy(const SparseTopKCategoricalAccuracyOptions& options = {});

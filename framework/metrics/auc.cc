@@ -20,7 +20,7 @@ std::string one_of(const char* what, std::string given, const std::vector<std::s
   raise<InvalidArgument>("AUC: unknown {} '{}'.{}", what, given, did_you_mean(given, known));
 }
 
-// Thresholds just outside of [0, 1] and, between them, the given ones or even ones.
+// The given or evenly spaced thresholds, enclosed by thresholds just outside [0, 1].
 std::vector<double> all_thresholds(const AUCOptions& options) {
   constexpr double kBeyond = 1e-7;
   std::vector<double> thresholds = options.thresholds;
@@ -47,7 +47,7 @@ void check_options(const AUCOptions& options) {
                          "AUC: num_labels is for multi_label = true. Set both or neither.");
 }
 
-// Keras writes a tensor, and takes a list, too.
+// Keras writes a tensor, but a list is accepted, too.
 void read_label_weights(const Json& config, std::vector<double>& weights) {
   const Json* found = config.find("label_weights");
   if (!found) return;
@@ -58,7 +58,7 @@ void read_label_weights(const Json& config, std::vector<double>& weights) {
   }
 }
 
-// By threshold, all but the first or all but the last.
+// Drop the first or last threshold.
 Tensor without_first(const Tensor& x) { return ops::slice_axis(x, 0, 1); }
 Tensor without_last(const Tensor& x) { return ops::slice_axis(x, 0, 0, -1); }
 Tensor falls(const Tensor& x) { return without_last(x) - without_first(x); }
@@ -135,7 +135,7 @@ class AUCImpl : public MetricImpl {
     false_negatives_ = add_variable(shape, "false_negatives");
   }
 
-  // The area of each step of the curve.
+  // The area of each segment of the curve.
   Tensor areas_of_curve() const {
     const auto [x, y] = curve();
     const Tensor left = without_last(y);
@@ -155,8 +155,8 @@ class AUCImpl : public MetricImpl {
     const Tensor recall = ops::divide_no_nan(tp, tp + fn);
     if (options_.curve == "ROC") return {ops::divide_no_nan(fp, fp + tn), recall};
     if (options_.curve == "PR") return {recall, ops::divide_no_nan(tp, tp + fp)};
-    // Flach & Kull, "Precision-recall-gain curves", NeurIPS 2015; without true positives the recall
-    // gain counts as 0 and the precision gain as 1, and recall gains below 0 as 0.
+    // Flach & Kull, "Precision-recall-gain curves", NeurIPS 2015. Without true positives, the
+    // recall gain is 0 and the precision gain 1; negative recall gains count as 0.
     const Tensor scale = ops::divide_no_nan(tp + fn, tn + fp);
     const Tensor recall_gain = 1.0 - scale * ops::divide_no_nan(fn, tp);
     const Tensor precision_gain = 1.0 - scale * ops::divide_no_nan(fp, tp);
@@ -165,8 +165,9 @@ class AUCImpl : public MetricImpl {
             ops::where(none, 1.0, precision_gain)};
   }
 
-  // Between two thresholds, true positives are taken to be linear in the positives
-  // (Davis & Goadrich, "The relationship between precision-recall and ROC curves", ICML 2006).
+  // Between two thresholds, true positives are interpolated linearly in the number of predicted
+  // positives (Davis & Goadrich, "The relationship between precision-recall and ROC curves", ICML
+  // 2006).
   Tensor interpolated_pr_areas() const {
     const Tensor tp = true_positives_.value();
     const Tensor p = tp + false_positives_.value();

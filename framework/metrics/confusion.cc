@@ -12,22 +12,22 @@
 namespace cornu::metrics {
 namespace {
 
-// What stands for "no" among predictions (Keras's value).
+// Represents "no" among predictions (Keras's value).
 constexpr double kNever = -1e10;
 
-// The weights of positive and of negative labels: of the shape of the predictions.
+// Weights of positive and negative labels, with the shape of the predictions.
 struct Weighted {
   Tensor predictions;
   Tensor positive;
   Tensor negative;
 };
 
-// Column `class_id`, kept as an axis of 1.
+// Returns column `class_id`, keeping an axis of size 1.
 Tensor column(const Tensor& x, int64_t class_id) {
   return ops::slice_axis(x, -1, class_id, class_id + 1);
 }
 
-// Predictions that aren't among the k largest of their row become "no".
+// Sets predictions that aren't among the k largest of their row to "no".
 Tensor only_top_k(const Tensor& x, int64_t k) {
   const int64_t classes = x.shape().back();
   const Tensor places = ops::top_k(x, std::min(k, classes)).second;
@@ -63,8 +63,8 @@ Weighted weighted_labels(const ConfusionRule& rule, const Tensor& y_true, const 
   return {pred, positive * weights, (1.0 - positive) * weights};
 }
 
-// Sums over the predictions above each threshold, by threshold (and label): `columns` labels side
-// by side.
+// Sums over the predictions above each threshold, by threshold (and label); `columns` labels are
+// counted side by side.
 struct Above {
   Tensor positive;
   Tensor negative;
@@ -72,12 +72,12 @@ struct Above {
 
 Above sums_above_evenly(const ConfusionRule& rule, const Weighted& labels, int64_t columns) {
   const auto count = static_cast<int64_t>(rule.thresholds.size());
-  // Prediction p is above thresholds 0 … ceil(p * (count - 1)) - 1. Bucket 0 holds what is above
-  // none, bucket i + 1 what is above i and not above i + 1.
+  // Prediction p is above thresholds 0 … ceil(p * (count - 1)) - 1. Bucket 0 holds predictions
+  // above no threshold, bucket i + 1 those above threshold i but not i + 1.
   const Tensor p = ops::clip(labels.predictions, 0.0, 1.0);
   Tensor bucket = ops::ceil(p * static_cast<double>(count - 1));
   const double lowest = rule.thresholds.front() < 0 ? 1.0 : 0.0;
-  bucket = ops::where(bucket > lowest, bucket, lowest);  // NaN goes there too
+  bucket = ops::where(bucket > lowest, bucket, lowest);  // also for NaN
   Tensor index = ops::reshape(ops::cast(bucket, DType::Int32), {-1, columns});
   index = index * columns + ops::arange(columns);
   const Tensor values =
@@ -117,7 +117,7 @@ ConfusionRule rule_of(const std::vector<double>& thresholds) {
   return {.thresholds = thresholds, .evenly = evenly_distributed(thresholds)};
 }
 
-// A vector by threshold, or a scalar where there is one.
+// A vector with a value per threshold, or a scalar if there is only one.
 Tensor by_threshold(const Tensor& values) {
   return values.num_elements() == 1 ? ops::reshape(values, {}) : values;
 }
@@ -169,7 +169,7 @@ class CountImpl : public MetricImpl {
   Variable accumulator_;
 };
 
-// True positives over their sum with another count: Precision and Recall.
+// True positives divided by their sum with another count: Precision and Recall.
 class RatioImpl : public MetricImpl {
  public:
   RatioImpl(const char* class_name, CountMember other, const char* other_name,

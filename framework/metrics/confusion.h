@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts of right and wrong positives and negatives, and ratios of them.
+// Counts of true and false positives and negatives, and ratios of them.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace cornu::metrics {
 
-// Above a threshold a prediction is positive. The result is a scalar with one threshold, else a
-// vector by threshold. Labels other than 0 are positive.
+// Predictions above a threshold are positive, as are labels other than 0. The result is a scalar
+// for a single threshold, otherwise a vector with one value per threshold.
 struct ConfusionOptions {
   std::vector<double> thresholds = {};  // each in [0, 1]; empty: 0.5
-  std::string name = {};                // empty: the snake_case of the class, made unique
-  DTypeName dtype = {};                 // is kept for configs: counts are float32 (Keras's rule)
+  std::string name = {};                // empty: unique, from the class in snake_case
+  DTypeName dtype = {};                 // only kept for configs: counts are float32 (as in Keras)
 };
 
 class TruePositives : public Metric {
@@ -39,34 +39,35 @@ class FalseNegatives : public Metric {
 struct PrecisionOptions {
   std::vector<double> thresholds = {};   // each in [0, 1]; empty: 0.5, or none with top_k
   std::optional<int64_t> top_k = {};     // only the k largest predictions may be positive
-  std::optional<int64_t> class_id = {};  // look at this column only
+  std::optional<int64_t> class_id = {};  // use only this column
   std::string name = {};
   DTypeName dtype = {};  // see ConfusionOptions
 };
-// True positives among all that were predicted positive; 0 where there are none.
+// True positives divided by all predicted positives; 0 if there are none.
 class Precision : public Metric {
  public:
   explicit Precision(const PrecisionOptions& options = {});
 };
-// True positives among all that are positive; 0 where there are none.
+// True positives divided by all actual positives; 0 if there are none.
 class Recall : public Metric {
  public:
   explicit Recall(const PrecisionOptions& options = {});
 };
 
-// ---- for metrics of this folder ----
+// ---- for metrics in this directory ----
 
-// How labels and predictions are counted.
+// Specifies how labels and predictions are counted.
 struct ConfusionRule {
   std::vector<double> thresholds;  // ascending when `evenly`
-  bool evenly = false;             // i / (n - 1), the ends maybe moved outwards by 1e-7
+  bool evenly = false;             // i / (n - 1), the ends possibly moved outwards by 1e-7
   std::optional<int64_t> top_k = {};
   std::optional<int64_t> class_id = {};
-  bool multi_label = false;   // count each column by itself
-  Tensor label_weights = {};  // by column, without multi_label
+  bool multi_label = false;   // count each column separately
+  Tensor label_weights = {};  // one per column, if not multi_label
 };
 
-// By threshold, then by column with multi_label; undefined where it isn't wanted.
+// One count per threshold, with a further axis for columns if multi_label; undefined if not
+// requested.
 struct ConfusionCounts {
   Tensor true_positives;
   Tensor false_positives;
@@ -74,13 +75,13 @@ struct ConfusionCounts {
   Tensor false_negatives;
 };
 
-// The weighted counts of one batch. With even thresholds each prediction is put into the bucket
-// between two of them once, and counts are sums over buckets: the work doesn't grow with the number
-// of thresholds.
+// Returns the weighted counts of one batch. With evenly spaced thresholds, each prediction is
+// assigned once to the bucket between two thresholds, and counts are sums over buckets, so the cost
+// doesn't grow with the number of thresholds.
 ConfusionCounts confusion_counts(const ConfusionRule& rule, const Tensor& y_true,
                                  const Tensor& y_pred, const Tensor& sample_weight);
 
-// Whether thresholds are i / (n - 1), up to 1e-7; at least three.
+// Whether thresholds are i / (n - 1) up to 1e-7, with at least three of them.
 bool evenly_distributed(const std::vector<double>& thresholds);
 
 }  // namespace cornu::metrics

@@ -9,7 +9,7 @@
 namespace cornu::metrics {
 namespace {
 
-// With mean 0 and standard deviation 1.
+// Scales to mean 0 and standard deviation 1.
 Tensor standardized(const Tensor& x, int64_t axis) {
   const Tensor centered = x - ops::mean(x, axis, true);
   return centered / ops::std(centered, axis, true);

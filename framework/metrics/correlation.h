@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How labels and predictions vary together.
+// Correlation between labels and predictions.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace cornu::metrics {
 
-// The covariance of y_true and y_pred, of one shape, along `axis`, divided by their standard
-// deviations: 1 where one is a rising line of the other, -1 for a falling one. Not-a-number where
-// one of them is constant.
+// The covariance of y_true and y_pred, which must have the same shape, along `axis`, divided by
+// their standard deviations: 1 if one is an increasing linear function of the other, -1 if
+// decreasing. NaN if one of them is constant.
 Tensor pearson_correlation(const Tensor& y_true, const Tensor& y_pred, int64_t axis = -1);
 
 // Lin, "A concordance correlation coefficient to evaluate reproducibility", Biometrics 1989: 1 only
-// where both are equal, as means and variances count too. As Keras computes it.
+// if both are equal, since means and variances count, too. As implemented in Keras.
 Tensor concordance_correlation(const Tensor& y_true, const Tensor& y_pred, int64_t axis = -1);
 
 struct PearsonCorrelationOptions {
   std::string name = "pearson_correlation";
   DTypeName dtype = {};
-  int64_t axis = -1;  // along which they vary; 0 is within a batch, not over batches
+  int64_t axis = -1;  // correlated along this axis; 0: within each batch, not across batches
 };
 // The mean of pearson_correlation over all other axes and batches.
 class PearsonCorrelation : public Metric {

@@ -123,7 +123,7 @@ class FBetaScoreImpl : public MetricImpl {
   const char* class_name_;
   FBetaScoreOptions options_;
   Json config_;
-  int64_t classes_ = 0;  // none before the first update
+  int64_t classes_ = 0;  // unknown before the first update
   Variable true_positives_;
   Variable false_positives_;
   Variable false_negatives_;
@@ -142,7 +142,7 @@ Metric f_score_from_config(const Json& config) {
 
 }  // namespace
 
-// `average` is written and read apart: its config is null where it is empty.
+// `average` is handled separately: it is null in configs if empty.
 template <class Fields>
 void visit_fields(Fields& fields, FBetaScoreOptions& options) {
   fields("beta", options.beta);

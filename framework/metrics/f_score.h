@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Means of precision and recall.
+// F-scores: means of precision and recall.
 #pragma once
 
 #include <optional>
@@ -10,21 +10,22 @@
 namespace cornu::metrics {
 
 struct FBetaScoreOptions {
-  // How classes' scores become one: "micro" counts all classes together, "macro" is the mean,
-  // "weighted" the mean weighted by how often labels have the class. Empty: a vector by class,
-  // which fit can't show.
+  // How to average the scores of classes: "micro" counts all classes together, "macro" is the
+  // unweighted mean, "weighted" the mean weighted by how often each class occurs in the labels.
+  // Empty: a vector with a score per class, which fit can't display.
   std::string average = {};
-  double beta = 1.0;  // > 0: recall counts beta times as much as precision
-  // In (0, 1]; predictions above it are positive. Without it, each row's largest is, if it isn't 0.
+  double beta = 1.0;  // > 0: recall is beta times as important as precision
+  // In (0, 1]; predictions above it are positive. None: the largest prediction of each row is
+  // positive, unless it is 0.
   std::optional<double> threshold = {};
   std::string name = "fbeta_score";
-  DTypeName dtype = {};  // a floating one
+  DTypeName dtype = {};  // a floating dtype
 };
-// (1 + beta^2) * precision * recall / (beta^2 * precision + recall), of one-hot or multi-hot
+// (1 + beta^2) * precision * recall / (beta^2 * precision + recall), for one-hot or multi-hot
 // labels.
 //
-// y_true, y_pred: (batch, classes). `sample_weight`: (batch) or (batch, 1). The variables are made
-// in the first update, by the number of classes.
+// y_true, y_pred: (batch, classes). `sample_weight`: (batch) or (batch, 1). The variables are
+// created in the first update, according to the number of classes.
 class FBetaScore : public Metric {
  public:
   explicit FBetaScore(const FBetaScoreOptions& options = {});

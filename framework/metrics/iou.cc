@@ -15,11 +15,11 @@ namespace {
 // Added to denominators (keras.config.epsilon()).
 constexpr double kIoUEpsilon = 1e-7;
 
-// What the five classes have in common.
+// What distinguishes the five metrics.
 struct IoURule {
   const char* class_name;
-  IoUOptions options;   // target_class_ids: none where all classes count
-  bool of_all = false;  // whether they do
+  IoUOptions options;   // target_class_ids is empty if all classes count
+  bool of_all = false;  // all classes count
   std::optional<double> threshold = {};
 };
 
@@ -46,7 +46,7 @@ void check_dtype(const IoURule& rule, DType dtype) {
                          rule.class_name, to_string(dtype));
 }
 
-// One class for each position, and which positions have one that exists.
+// The class of each position, and which positions have a valid class.
 struct Classes {
   Tensor ids;
   Tensor known;
@@ -124,7 +124,7 @@ class IoUImpl : public MetricImpl {
     } else if (!is_floating(dtype())) {
       x = ops::trunc(x);
     }
-    // What is no number is none of the classes, so it is looked at before it becomes an integer.
+    // NaN belongs to no class, so it is checked before conversion to an integer.
     const Tensor known = ops::logical_and(x >= 0, x < rule_.options.num_classes);
     return {ops::cast(ops::where(known, x, 0), DType::Int64), known};
   }
@@ -152,7 +152,7 @@ class IoUImpl : public MetricImpl {
   bool warned_ = false;
 };
 
-// At the place that it has in each config.
+// In the position that the field has in each config.
 template <class Fields, class Options>
 void visit_common(Fields& fields, Options& options) {
   fields("name", options.name);

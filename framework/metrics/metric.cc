@@ -20,11 +20,11 @@ namespace {
 bool is_accuracy(const std::string& name) { return name == "accuracy" || name == "acc"; }
 bool is_crossentropy(const std::string& name) { return name == "crossentropy" || name == "ce"; }
 
-// Calls `body`; errors from within name the metric.
+// Calls `body`; errors name the metric.
 template <class F>
 void placed(const MetricImpl& metric, const F& body) {
   const internal::CallFrame
-      nobody;  // a model that a metric calls is no part of the one in training
+      nobody;  // a model called by a metric isn't part of the one being trained
   try {
     body();
   } catch (Error& error) {
@@ -34,7 +34,7 @@ void placed(const MetricImpl& metric, const F& body) {
   }
 }
 
-// "accuracy" or "crossentropy", until the first update shows the shapes.
+// Represents "accuracy" or "crossentropy" until the first update determines the shapes.
 class OneOfFamily : public MetricImpl {
  public:
   OneOfFamily(const std::string& name, std::string family)
@@ -178,7 +178,7 @@ class GlobalMetricState::Reads : public VariableHooks {
   Reads& operator=(const Reads&) = delete;
 
  private:
-  // By one around this: a metric that asks another for its result.
+  // Whether an enclosing scope already does so: a metric may ask another for its result.
   bool is_read_globally(const Variable& variable) const {
     for (const Reads* reads = previous_; reads; reads = reads->previous_) {
       if (reads->values_.contains(variable.id())) return true;
@@ -202,7 +202,7 @@ class GlobalMetricState::Reads : public VariableHooks {
   VariableHooks* outer_ = current_variable_hooks();
   VariableHooksScope scope_;
   std::unordered_map<const void*, Tensor> values_;
-  std::vector<Variable> variables_;  // those of values_, in the metrics' order
+  std::vector<Variable> variables_;  // those of values_, in the order of the metrics
 };
 
 thread_local GlobalMetricState::Reads* GlobalMetricState::Reads::innermost_ = nullptr;
@@ -234,7 +234,7 @@ Metric metric_from_json(const Json& json) {
   if (json.is_null()) return {};
   const Json* name = json.is_string() ? &json : name_of_function(json);
   if (name) {
-    // As a name it is the class; as a function in a file it has the loss's sign.
+    // The name refers to the class; as a function in a file, it has the sign of the loss.
     check<Unimplemented>(json.is_string() || name->as_string() != "cosine_similarity",
                          "The function keras.losses.cosine_similarity isn't here as a metric. "
                          "Compile the model with keras.metrics.CosineSimilarity, which has the "

@@ -16,7 +16,7 @@ std::shared_ptr<MetricImpl> mean_loss(const char* class_name, const MetricOption
                                       Function function, Json config = Json::object()) {
   return mean_of_function(
       class_name, options,
-      // Losses want floating predictions of at least 32 bits.
+      // Losses expect floating-point predictions of at least 32 bits.
       [function = std::move(function)](const Tensor& y_true, const Tensor& y_pred) {
         return function(y_true, ops::cast(y_pred, computed_in(y_pred.dtype())));
       },
@@ -34,7 +34,7 @@ class RootMeanSquaredErrorImpl : public MeanOfFunction {
       : MeanOfFunction("RootMeanSquaredError", options, squared_errors) {}
   void update_state(const Tensor& y_true, const Tensor& y_pred,
                     const Tensor& sample_weight) override {
-    // As Keras has it, a mask of the predictions isn't heeded.
+    // As in Keras, a mask on the predictions is ignored.
     MeanOfFunction::update_state(ops::cast(y_true, dtype()),
                                  ops::cast(y_pred, dtype()).with_mask(Tensor()), sample_weight);
   }

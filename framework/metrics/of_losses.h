@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Means of losses as metrics; losses.h says what each computes. The dtype is that of the mean (of
-// RootMeanSquaredError also of the errors): losses are computed in that of predictions, float32 at
-// least.
+// Losses as metrics, averaged over examples; losses.h describes the computations. The dtype is that
+// of the mean (for RootMeanSquaredError, also of the errors); losses are computed in the dtype of
+// predictions, at least float32.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +52,7 @@ struct CosineSimilarityOptions {
   DTypeName dtype = {};
   int64_t axis = -1;
 };
-// The cosine itself: 1 where labels and predictions agree.
+// The cosine itself: 1 for the same direction.
 class CosineSimilarity : public Metric {
  public:
   explicit CosineSimilarity(const CosineSimilarityOptions& options = {});
@@ -70,7 +70,7 @@ class MeanSquaredError : public Metric {
  public:
   explicit MeanSquaredError(const MetricOptions& options = {});
 };
-// The root of the mean square over everything seen.
+// The root of the mean squared error over all updates.
 class RootMeanSquaredError : public Metric {
  public:
   explicit RootMeanSquaredError(const MetricOptions& options = {});

@@ -12,7 +12,7 @@
 namespace cornu::metrics {
 namespace {
 
-// A ratio of counts: of true positives (or negatives) to their sum with another count.
+// A ratio of counts: true positives (or negatives) divided by their sum with another count.
 struct Ratio {
   Tensor ConfusionCounts::*right;
   Tensor ConfusionCounts::*other;
@@ -25,10 +25,10 @@ constexpr Ratio kRecall = {&ConfusionCounts::true_positives, &ConfusionCounts::f
 constexpr Ratio kSpecificity = {&ConfusionCounts::true_negatives,
                                 &ConfusionCounts::false_positives};
 
-// Which of the four metrics.
+// Specifies one of the four metrics.
 struct Point {
   const char* class_name;
-  const char* bound;  // the option's name, and the config's
+  const char* bound;  // the name of the option, also in configs
   Ratio best;
   Ratio bounded;
 };
@@ -52,7 +52,7 @@ ConfusionRule rule_of_point(int64_t num_thresholds, std::optional<int64_t> class
 
 class OperatingPointImpl : public MetricImpl {
  public:
-  // `Options` of any of the four, whose first field is `bound`.
+  // `Options`: those of any of the four metrics, whose first field is `bound`.
   template <class Options>
   OperatingPointImpl(const Point& point, std::optional<double> bound, const Options& options)
       : MetricImpl(

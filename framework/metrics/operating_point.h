@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The best that a threshold can be chosen for, while something else is as good as it must be.
+// The best value of a metric at thresholds where another metric is high enough.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace cornu::metrics {
 
-// Each metric below counts as Precision and Recall do, at `num_thresholds` thresholds spread evenly
-// over [0, 1] (0.5 for one), and gives the largest value of one ratio among the thresholds where
-// another one is at least what is asked for; 0 where no threshold reaches that. Precision is
-// TP / (TP + FP), recall and sensitivity TP / (TP + FN), specificity TN / (TN + FP); 0 where there
-// is nothing to divide by.
+// Each metric below computes counts as Precision and Recall do, at `num_thresholds` thresholds
+// evenly spaced over [0, 1] (0.5 for a single one), and returns the largest value of one ratio
+// among the thresholds where another ratio is at least the given value; 0 if there is no such
+// threshold. Precision is TP / (TP + FP), recall and sensitivity TP / (TP + FN), specificity TN /
+// (TN + FP); 0 if the denominator is 0.
 //
-// Options: the first must be given, in [0, 1]; num_thresholds > 0; class_id: look at this column of
-// y_pred only; an empty name is the snake_case of the class, made unique; dtype: as in
+// Options: the first is required, in [0, 1]; num_thresholds > 0; class_id: use only this column of
+// y_pred; an empty name defaults to the class in snake_case, made unique; dtype: as in
 // ConfusionOptions.
 
 struct SensitivityAtSpecificityOptions {

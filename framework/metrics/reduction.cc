@@ -9,7 +9,7 @@
 namespace cornu::metrics {
 namespace {
 
-// Values and weights as they are added up.
+// Sums of values and of weights to accumulate.
 struct Sums {
   Tensor total;
   Tensor count;
@@ -23,13 +23,13 @@ std::vector<int64_t> axes_from(int64_t first, int64_t rank) {
 
 int64_t examples(const Tensor& x) { return x.rank() == 0 ? 1 : x.shape().front(); }
 
-// The number that an example's values (or weights) are divided by for their mean.
+// The number by which an example's values (or weights) are divided for their mean.
 double per_example(const Tensor& x) {
   return static_cast<double>(x.num_elements()) /
          static_cast<double>(std::max<int64_t>(1, examples(x)));
 }
 
-// The sum over examples of the mean over what an example has; of their sum without `average`.
+// Sums over examples the mean, or without `average` the sum, of each example's elements.
 Tensor sum_of_examples(const Tensor& x, bool average) {
   const Tensor sum = ops::sum(x);
   const double divisor = per_example(x);
@@ -39,7 +39,7 @@ Tensor sum_of_examples(const Tensor& x, bool average) {
 Sums weighted_sums(const Tensor& given, const Tensor& sample_weight, bool average, DType dtype) {
   const Tensor typed = summable(given, dtype);
   if (given.rank() == 0 && !sample_weight.defined() && replicas_in_sync() > 1) {
-    // One value for a whole part of the batch: replicas' values are one together.
+    // A single value for a replica's part of the batch: the replicas' values together count as one.
     return {by_share_of_examples(typed), by_share_of_examples(Tensor::scalar(1.0f))};
   }
   if (!sample_weight.defined()) {
@@ -56,7 +56,7 @@ Sums weighted_sums(const Tensor& given, const Tensor& sample_weight, bool averag
   return {sum_of_examples(values * matched, average), sum_of_examples(matched, average)};
 }
 
-// The sum of values. Variable `total`.
+// The sum of values. Has a variable `total`.
 class SumImpl : public MetricImpl {
  public:
   explicit SumImpl(const MetricOptions& options)
@@ -109,7 +109,7 @@ MeanOfFunction::MeanOfFunction(std::string class_name, const MetricOptions& opti
 void MeanOfFunction::update_state(const Tensor& y_true, const Tensor& y_pred,
                                   const Tensor& sample_weight) {
   const Tensor values = function_(y_true, y_pred);
-  // A function that gives one value has none at the positions of a mask.
+  // A function that returns a single value has none at the positions of a mask.
   const Tensor mask = values.rank() == 0 ? Tensor() : y_pred.mask();
   MeanImpl::update_values(values, masked_weights(mask, sample_weight, dtype()));
 }

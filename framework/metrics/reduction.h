@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics that average or add up: of values, or of a function of labels and predictions.
+// Metrics that average or sum values, or a function of labels and predictions.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace cornu::metrics {
 
-// The weighted mean of values. Axes after the first are averaged first, so an example counts once
-// (Keras's rule); a scalar counts as one example. Without any, the result is 0. Values and weights
-// are cast to the dtype; an integer one cuts them.
+// The weighted mean of values. Axes after the first are averaged first, so that each example counts
+// once (Keras's rule); a scalar counts as one example. 0 if there are no values. Values and weights
+// are cast to the dtype; an integer dtype truncates them.
 class Mean : public Metric {
  public:
   explicit Mean(const MetricOptions& options = {});
@@ -24,17 +24,17 @@ class Sum : public Metric {
   void update_state(const Tensor& values, const Tensor& sample_weight = {}) const;
 };
 
-// The mean of a function of labels and predictions, given per example or position. The dtype is
-// that of the mean: the function gets labels and predictions as they are. A metric of a user's
-// function can't be saved.
+// The mean of a function of labels and predictions that returns a value per example or position.
+// The dtype is that of the mean: labels and predictions are passed to the function as they are. A
+// metric of a user's function can't be saved.
 class MeanMetricWrapper : public Metric {
  public:
   explicit MeanMetricWrapper(Function function, const MetricOptions& options = {});
 };
 
-// ---- for metrics of this folder ----
+// ---- for metrics in this directory ----
 
-// Variables `total` and `count`, of the metric's dtype.
+// Has variables `total` and `count`, with the metric's dtype.
 class MeanImpl : public MetricImpl {
  public:
   explicit MeanImpl(const MetricOptions& options);
@@ -49,7 +49,7 @@ class MeanImpl : public MetricImpl {
   Variable count_;
 };
 
-// The mean of a function, under a class name of its own. `config`: what get_config adds.
+// The mean of a function, under its own class name. `config`: what get_config adds.
 class MeanOfFunction : public MeanImpl {
  public:
   MeanOfFunction(std::string class_name, const MetricOptions& options,
@@ -66,7 +66,7 @@ class MeanOfFunction : public MeanImpl {
   Json config_;
 };
 
-// Named as the snake_case of its class where the options have no name.
+// Named after the class in snake_case if the options have no name.
 std::shared_ptr<MetricImpl> mean_of_function(const char* class_name, MetricOptions options,
                                              MeanMetricWrapper::Function function,
                                              Json config = Json::object());

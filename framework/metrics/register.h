@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the metrics of this folder known by name.
+// Registers the metrics in this directory by name.
 #pragma once
 
 #include "framework/losses/dtype_option.h"
@@ -13,7 +13,7 @@ void register_builtins(Registry<MetricFactory>& registry);
 
 namespace cornu::metrics {
 
-// All of this folder, and one for each file.
+// Registers all metrics in this directory; the others register those of one file.
 void register_all(Registry<MetricFactory>& registry);
 void register_accuracy(Registry<MetricFactory>& registry);
 void register_auc(Registry<MetricFactory>& registry);
@@ -26,7 +26,7 @@ void register_operating_point(Registry<MetricFactory>& registry);
 void register_r2_score(Registry<MetricFactory>& registry);
 void register_reduction(Registry<MetricFactory>& registry);
 
-// The config of options' own fields (visit_fields; name and dtype are added elsewhere).
+// The config of an options struct's own fields (visit_fields; name and dtype are added elsewhere).
 template <class Options>
 Json config_of(const Options& options) {
   Json config = Json::object();
@@ -34,7 +34,7 @@ Json config_of(const Options& options) {
   return config;
 }
 
-// What all options have.
+// Options that all metrics share.
 template <class Options>
 MetricOptions base_options(const Options& options) {
   return {.name = options.name, .dtype = options.dtype};
@@ -45,7 +45,7 @@ void read_base_options(const Json& config, Options& options) {
   options.dtype = dtype_in_config(config);
 }
 
-// Makes a `Handle` from its config.
+// Creates a `Handle` from its config.
 template <class Handle, class Options = MetricOptions>
 Metric metric_from_config(const Json& config) {
   Options options;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which layer calls which: layers called during a first call become the caller's. Internal.
+// Tracks which layer calls which: layers called during a first call become sub-layers of the
+// caller. Internal.
 #pragma once
 
 #include <cstddef>
@@ -10,34 +11,36 @@
 
 namespace cornu::internal {
 
-// A layer's call, or a model's step, in progress on this thread until the guard ends.
+// RAII guard marking a layer's call, or a model's step, as in progress on this thread.
 class [[nodiscard]] CallFrame {
  public:
-  // A call, and each kind of step of a model, may call other layers.
+  // A layer's call, and each kind of model step, may call other layers.
   enum class Phase : unsigned { Call = 1, TrainStep = 2, TestStep = 4, PredictStep = 8 };
 
-  // Waits while another thread makes the first call of this phase.
+  // Blocks while another thread makes the first call of this phase.
   CallFrame(Layer& layer, Phase phase);
-  // Layers called within have an owner already: a functional model's, a loss function's.
+  // For calls whose layers already have an owner, such as those of a functional model or a loss
+  // function.
   CallFrame();
   ~CallFrame();
   CallFrame(const CallFrame&) = delete;
   CallFrame& operator=(const CallFrame&) = delete;
 
-  // The call went well: the first one is over. FailedPrecondition when layers with weights were
-  // made within it.
+  // Marks the call as successful, so the first call is over. Throws FailedPrecondition when layers
+  // with weights were created within the call.
   void finish();
 
-  // For a layer that is about to be called: makes it the caller's where this is the caller's first
-  // call. True when it isn't, and no layer in progress has this one.
+  // To be called before `callee` is called. During the caller's first call, makes `callee` a
+  // sub-layer of the caller. Returns true when this isn't the first call and no layer in progress
+  // contains `callee`.
   static bool is_stray(Layer& callee);
-  // Whether `part` is this layer, or below it.
+  // Returns whether `part` is `whole` itself or one of its descendants.
   static bool has_within(const Layer& whole, const Layer& part);
-  // FailedPrecondition where a stray layer's weights or losses would be lost.
+  // Throws FailedPrecondition when a stray layer's weights or losses would be lost.
   static void require_nothing_lost(const Layer& stray);
-  // How many of layer.tracked() are there because a call came by them: the last ones.
+  // Returns how many of layer.tracked() were added by calls rather than by track(); they come last.
   static size_t taken_in(const Layer& layer);
-  // Takes a layer that goes away back from those that have it without owning it.
+  // Removes a layer that is being destroyed from the layers that refer to it without owning it.
   static void take_back(const Layer& gone);
 
  private:
@@ -50,12 +53,12 @@ class [[nodiscard]] CallFrame {
   std::unique_lock<std::recursive_mutex> lock_;
 };
 
-// InvalidArgument where `layer`, which `what` ("add") was given to make a part of `of`, has that
-// within already.
+// Throws InvalidArgument when `layer`, which was passed to `what` ("add") to become a part of `of`,
+// already contains `of`.
 void require_outside(const Layer& layer, const Layer& of, const char* what);
 
-// A call of a layer, on this thread. FailedPrecondition, naming the layer, when calls are within
-// each other so deep as only a layer that calls itself makes them.
+// Guard for a layer's call on this thread. Throws FailedPrecondition, naming the layer, when calls
+// are nested so deeply that a layer must be calling itself.
 class [[nodiscard]] CallDepth {
  public:
   explicit CallDepth(const Layer& layer);
@@ -64,7 +67,7 @@ class [[nodiscard]] CallDepth {
   CallDepth& operator=(const CallDepth&) = delete;
 };
 
-// The call's training flag and depth; restored when the guard ends.
+// Sets the training flag and call depth for a call, and restores them when the guard ends.
 class [[nodiscard]] CallScope {
  public:
   explicit CallScope(const std::optional<bool>& training);

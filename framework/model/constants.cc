@@ -13,7 +13,7 @@ namespace cornu {
 namespace {
 
 constexpr char kTensor[] = "__tensor__";
-constexpr char kNumpy[] = "__numpy__";  // what Keras writes of an array of NumPy's
+constexpr char kNumpy[] = "__numpy__";  // what Keras writes for a NumPy array
 
 Json nested_values(const Tensor& tensor) {
   if (tensor.rank() == 0) {
@@ -39,7 +39,7 @@ Tensor tensor_of(const Json& nested, DType dtype) {
     if (level->size() == 0) break;
   }
   std::vector<double> numbers;
-  std::vector<int64_t> integers;  // where all are: doubles don't hold all of them
+  std::vector<int64_t> integers;  // if all are integers: doubles can't represent all of them
   collect(nested, [&](const Json& value) {
     numbers.push_back(value.is_bool() ? value.as_bool() : value.as_double());
     if (value.is_int()) integers.push_back(value.as_int());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values in configs, as Keras writes them.
+// Constant values in configs, in Keras's format.
 #pragma once
 
 #include "framework/core/json.h"
@@ -7,13 +7,15 @@
 
 namespace cornu {
 
-// A scalar as itself, others as {"class_name": "__tensor__", "config": {"value", "dtype"}}.
+// A scalar is written as a plain value, other tensors as {"class_name": "__tensor__", "config":
+// {"value", "dtype"}}.
 Json serialize_constant(const Tensor& tensor);
 
-bool is_constant(const Json& json);  // of the latter form, or of "__numpy__"
+bool is_constant(const Json& json);  // true for the "__tensor__" form and for "__numpy__"
 Tensor parse_constant(const Json& json);
 
-// A number, bool or nested list of them, as Keras makes a tensor of it: int32, float32 or bool.
+// Converts a number, bool or nested list of them to a tensor with the dtype that Keras would
+// choose: int32, float32 or bool.
 Tensor literal_tensor(const Json& json);
 
 }  // namespace cornu

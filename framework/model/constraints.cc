@@ -14,7 +14,7 @@ Tensor norms_of(const Tensor& weight, const std::vector<int64_t>& axis) {
   return ops::sqrt(ops::sum(ops::square(weight), axis, true));
 }
 
-// One axis is written as a number, as Keras does.
+// A single axis is written as a number, as in Keras.
 Json axis_config(const std::vector<int64_t>& axis) {
   return axis.size() == 1 ? Json(axis[0]) : Json(axis);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constraints (keras.constraints): projections of weights after each update. Norms are Euclidean,
-// over `axis` (one axis or several; of a Dense kernel 0, of a Conv2D kernel {0, 1, 2}).
+// Constraints (keras.constraints): projections applied to weights after each update. Norms are
+// Euclidean and computed over `axis`, one axis or several (0 for a Dense kernel, {0, 1, 2} for a
+// Conv2D kernel).
 #pragma once
 
 #include <string>
@@ -15,7 +16,7 @@ struct MaxNormOptions {
   std::vector<int64_t> axis = {0};
 };
 
-// Scales down what has a norm above max_value.
+// Scales down weights whose norm exceeds max_value.
 class MaxNorm : public ConstraintImpl {
  public:
   explicit MaxNorm(const MaxNormOptions& options = {}) : options_(options) {}
@@ -27,7 +28,7 @@ class MaxNorm : public ConstraintImpl {
   MaxNormOptions options_;
 };
 
-// Negative weights become 0.
+// Sets negative weights to 0.
 class NonNeg : public ConstraintImpl {
  public:
   Tensor operator()(const Tensor& weight) const override;
@@ -38,7 +39,7 @@ struct UnitNormOptions {
   std::vector<int64_t> axis = {0};
 };
 
-// Scales to norm 1.
+// Scales weights to unit norm.
 class UnitNorm : public ConstraintImpl {
  public:
   explicit UnitNorm(const UnitNormOptions& options = {}) : options_(options) {}
@@ -53,11 +54,11 @@ class UnitNorm : public ConstraintImpl {
 struct MinMaxNormOptions {
   double min_value = 0.0;
   double max_value = 1.0;
-  double rate = 1.0;  // how much of the way to go: 1 enforces the bounds at once
+  double rate = 1.0;  // how far to move toward the bounds: 1 enforces them in a single step
   std::vector<int64_t> axis = {0};
 };
 
-// Scales to a norm between min_value and max_value.
+// Scales weights so that their norm is between min_value and max_value.
 class MinMaxNorm : public ConstraintImpl {
  public:
   explicit MinMaxNorm(const MinMaxNormOptions& options = {}) : options_(options) {}

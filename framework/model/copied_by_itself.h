@@ -7,12 +7,12 @@ namespace cornu {
 
 class Layer;
 
-// A layer that clone_model copies as it is, where others are made of their configs: those can't
-// say functions without names.
+// A layer that clone_model duplicates with copy(). Other layers are recreated from their configs,
+// which can't represent unnamed functions.
 class CopiedByItself {
  public:
   virtual ~CopiedByItself() = default;
-  // A new layer of the same name.
+  // Returns a new layer with the same name.
   virtual std::shared_ptr<Layer> copy() const = 0;
 };
 

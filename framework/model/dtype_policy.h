@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dtype policy of layers that are given none (keras.config).
+// The default dtype policy for layers that aren't given one (keras.config).
 #pragma once
 
 #include <string>
@@ -8,14 +8,15 @@
 
 namespace cornu {
 
-// keras.config.set_dtype_policy: what layers and models that are made from now on compute in and
-// keep their weights in, unless they are given a dtype: "float32" (as it is at first), "float64",
-// "float16", "bfloat16", "mixed_float16" or "mixed_bfloat16". Those that are there keep theirs, and
-// those from files have the files'. Of the whole process; any thread may call it. InvalidArgument,
-// with the nearest known name, for another one or one whose weights can't be numbers.
+// keras.config.set_dtype_policy: sets the compute and weight dtypes of layers and models created
+// from now on without an explicit dtype: "float32" (the initial policy), "float64", "float16",
+// "bfloat16", "mixed_float16" or "mixed_bfloat16". Existing layers keep their policy, and layers
+// loaded from files use the policy in the file. The setting is process-wide and may be changed from
+// any thread. Throws InvalidArgument, suggesting the nearest known name, for an unknown policy or
+// one whose weights can't hold numbers.
 //
-// Give a model's last layer {.dtype = "float32"}, so that losses of mixed policies are computed
-// from float32.
+// Give a model's last layer {.dtype = "float32"}, so that losses under a mixed policy are computed
+// from float32 values.
 void set_dtype_policy(const std::string& name);
 DTypePolicy dtype_policy();
 

@@ -45,8 +45,8 @@ Tensors KerasNode::outputs() {
 
 namespace {
 
-// In the order in which Keras walks them: a dictionary by its keys, sorted, behind the arguments
-// that have no names there.
+// In the order in which Keras walks them: a dictionary in sorted key order, after its positional
+// arguments.
 std::vector<Tensor> walked(const Tensors& tensors, size_t positional = 0) {
   if (!tensors.has_names()) return tensors.list();
   std::vector<size_t> order(tensors.size());
@@ -93,7 +93,7 @@ KerasNode::~KerasNode() {
   list.emplace_back(std::move(inputs_), std::move(options_.mask));
   while (!list.empty()) {
     const auto last = std::move(list.back());
-    list.pop_back();  // what `last` owned alone is added when it ends
+    list.pop_back();  // tensors that only `last` owned are added when it is destroyed
   }
   ending = nullptr;
 }
@@ -178,7 +178,7 @@ class DepthOrder {
   }
 
  private:
-  // A node and all before it, depth first.
+  // Visits a node and all nodes before it, depth first.
   void visit(const std::shared_ptr<KerasNode>& last) {
     struct Step {
       std::shared_ptr<KerasNode> node;
@@ -213,8 +213,9 @@ class DepthOrder {
   std::unordered_map<const Layer*, int> layer_depth_;
 };
 
-// A graph that begins at `inputs`. Those that layers gave become Inputs like them, and the calls
-// between these and the outputs are made anew, as Keras does it (clone_graph_nodes).
+// A graph that begins at `inputs`. Inputs that are outputs of layers are replaced by new Inputs of
+// the same type, and the calls between them and the outputs are made again, as in Keras
+// (clone_graph_nodes).
 class Beginning {
  public:
   Beginning(const Tensors& inputs, const Tensors& outputs) : inputs_(inputs), outputs_(outputs) {
@@ -238,7 +239,7 @@ class Beginning {
   const Tensors& outputs() const { return outputs_; }
 
  private:
-  using Place = std::pair<const KerasNode*, int64_t>;  // the number of a node's output
+  using Place = std::pair<const KerasNode*, int64_t>;  // node and output index
 
   static Place place_of(const Tensor& x) { return {keras_node(x).get(), x.symbol_id()}; }
 
@@ -250,7 +251,7 @@ class Beginning {
                                              : fmt::format("{}_{}CLONE", name, x.symbol_id())});
   }
 
-  // What outputs depend on by ways that meet no input.
+  // Nodes that the outputs depend on via paths that don't pass through an input.
   std::set<const KerasNode*> between(const std::vector<std::shared_ptr<KerasNode>>& nodes,
                                      const Tensors& outputs) const {
     std::set<const KerasNode*> needed;
@@ -289,10 +290,10 @@ class Beginning {
 
   Tensors inputs_;
   Tensors outputs_;
-  std::map<Place, Tensor> values_;  // what others became
+  std::map<Place, Tensor> values_;  // replacements for the original placeholders
 };
 
-// Keras lets a last axis of size 1 be there or not.
+// Keras allows a trailing axis of size 1 to be present or missing.
 Tensor adapt_rank(const Tensor& value, const Shape& expected) {
   const Shape& shape = value.shape();
   const int64_t rank = expected.rank();
@@ -305,7 +306,7 @@ Tensor adapt_rank(const Tensor& value, const Shape& expected) {
   return value;
 }
 
-// Whether `shape` is that of one example of `batch`.
+// Whether `shape` is that of a single example of `batch`.
 bool is_example_of(const Shape& shape, const Shape& batch) {
   if (shape.rank() != batch.rank() - 1) return false;
   for (int64_t axis = 0; axis < shape.rank(); ++axis) {
@@ -338,7 +339,7 @@ FunctionalGraph::FunctionalGraph(const Tensors& inputs, const Tensors& outputs)
   }
   std::set<const KerasNode*> known;
   for (const auto& node : nodes_) known.insert(node.get());
-  for (const Tensor& input : walked(inputs_)) {  // those that no output depends on
+  for (const Tensor& input : walked(inputs_)) {  // inputs that no output depends on
     const auto node = keras_node(input);
     if (!known.insert(node.get()).second) continue;
     nodes_.push_back(node);
@@ -403,7 +404,7 @@ bool takes_or_gives_strings(const KerasNode& node) {
 
 }  // namespace
 
-// What nodes give in a call.
+// Values of placeholders during a call.
 class FunctionalGraph::Values {
  public:
   void set(const Tensor& placeholder, const Tensor& value) {
@@ -423,7 +424,7 @@ class FunctionalGraph::Values {
     return tensors.with(std::move(result));
   }
 
-  // Calls the node's layer; an Input's has its value already.
+  // Calls the node's layer; an Input already has its value.
   void call(const KerasNode& node) {
     if (node.inputs().empty()) return;
     CallOptions options = node.options();
@@ -462,8 +463,8 @@ std::vector<std::string> FunctionalGraph::keys() const {
   return inputs_.has_names() ? inputs_.names() : input_names();
 }
 
-// The given tensors in the order of the model's inputs. Named ones that the model doesn't have are
-// left out, as in Keras.
+// Returns the given tensors in the order of the model's inputs. Named tensors that aren't inputs of
+// the model are dropped, as in Keras.
 std::vector<Tensor> FunctionalGraph::in_order(const Tensors& given) const {
   check<InvalidArgument>(given.has_names() || given.size() == inputs_.size(),
                          "expected {} inputs ({}), got {}. Give one tensor for each, in this order "
@@ -482,7 +483,7 @@ std::vector<Tensor> FunctionalGraph::in_order(const Tensors& given) const {
   return result;
 }
 
-// Inputs fitted to their dtypes and ranks.
+// Converts inputs to the expected dtypes and ranks.
 FunctionalGraph::Values FunctionalGraph::arranged(const std::vector<Tensor>& given) const {
   const std::vector<std::string> names = keys();
   Values values;

@@ -13,18 +13,20 @@
 
 namespace cornu {
 
-// One call of a layer on placeholders. It owns the layer and, through their handles, the nodes
-// before it. An op applied to its placeholders directly is recorded as an OpLayer.
+// One call of a layer on placeholders. It owns the layer and, through the handles of its
+// placeholders, the nodes before it. An op applied directly to its placeholders is recorded as an
+// OpLayer.
 class KerasNode : public Tracer, public std::enable_shared_from_this<KerasNode> {
  public:
-  // `outputs`: types of the placeholders the node makes.
+  // `outputs`: dtypes and shapes of the placeholders that the node creates.
   static Tensors record(std::shared_ptr<Layer> layer, const Tensors& inputs,
                         const CallOptions& options,
                         const std::vector<std::pair<DType, Shape>>& outputs,
                         const std::vector<std::string>& output_names = {},
                         const MaskTypes& masks = {});
 
-  // Chains of nodes may be long: those before it end one after another, not within each other.
+  // Chains of nodes may be long: destroys the preceding nodes one after another rather than
+  // recursively.
   ~KerasNode() override;
 
   std::string describe(int64_t id) const override;
@@ -32,19 +34,19 @@ class KerasNode : public Tracer, public std::enable_shared_from_this<KerasNode> 
                             const Attributes& attributes) override;
 
   const std::shared_ptr<Layer>& layer() const { return layer_; }
-  // Which of the layer's calls on placeholders this is, in order; all models count together.
+  // Sequence number among the layer's calls on placeholders, counted across all models.
   int64_t index() const { return index_; }
   const Tensors& inputs() const { return inputs_; }
   const CallOptions& options() const { return options_; }
-  // Inputs, first to last, that stand at their places in the layer's call signature: what Keras
-  // calls positional arguments. The others are given by name.
+  // Number of leading inputs that are in the position the layer's call signature gives them
+  // (Keras's positional arguments). The other inputs are passed by name.
   size_t positional_inputs() const;
   // All placeholders that the call reads: inputs, then masks.
   std::vector<Tensor> operands() const;
-  // The placeholders the node makes.
+  // The placeholders that the node creates.
   Tensors outputs();
   const std::vector<std::pair<DType, Shape>>& output_types() const { return outputs_; }
-  // Of the mask that rides on an output; none where none does.
+  // Dtype and shape of the mask carried by an output; nullopt when it has none.
   std::optional<std::pair<DType, Shape>> mask_type(size_t output) const {
     return output < masks_.size() ? masks_[output] : std::nullopt;
   }
@@ -59,10 +61,10 @@ class KerasNode : public Tracer, public std::enable_shared_from_this<KerasNode> 
   MaskTypes masks_;
 };
 
-// The node a placeholder comes from. InvalidArgument for anything else.
+// Returns the node that created a placeholder. Throws InvalidArgument for any other tensor.
 std::shared_ptr<KerasNode> keras_node(const Tensor& placeholder);
 
-// The layer behind an Input.
+// The layer that represents an Input.
 class InputLayer : public Layer {
  public:
   InputLayer(Shape batch_shape, DType dtype, const std::string& name);
@@ -77,16 +79,17 @@ class InputLayer : public Layer {
   DType dtype_;
 };
 
-// An op in a functional graph without a layer around it: in Keras that is no layer.
+// An op in a functional graph with no layer around it. Keras doesn't count such an op as a layer.
 class GraphOp : public Layer, public CopiedByItself {
  public:
-  // Operands that are no placeholders stand at their places; undefined tensors are where inputs go.
-  // A variable's value stands for the variable, which each call reads.
+  // `constants` holds the operands that aren't placeholders, at their positions; entries for inputs
+  // are undefined tensors. The value of a variable is replaced by the variable itself, which is
+  // read at each call.
   explicit GraphOp(const std::vector<Tensor>& constants);
   void build_list(const std::vector<Shape>&) override {}
-  bool autocast() const override { return false; }              // an op, which has no policy
-  void rename(std::string name) { set_name(std::move(name)); }  // as a file has it
-  std::vector<Tensor> constants() const;  // with the values that variables have now
+  bool autocast() const override { return false; }              // an op has no policy
+  void rename(std::string name) { set_name(std::move(name)); }  // to the name in a file
+  std::vector<Tensor> constants() const;  // with the current values of variables
 
  protected:
   std::vector<Tensor> operands(const Tensors& inputs) const;
@@ -95,13 +98,13 @@ class GraphOp : public Layer, public CopiedByItself {
 
  private:
   struct Constant {
-    Tensor value;  // undefined for an input, and for a variable
+    Tensor value;  // undefined for an input and for a variable
     Variable variable;
   };
   std::vector<Constant> constants_;
 };
 
-// An op that was applied to placeholders (`x + y`).
+// An op applied to placeholders (`x + y`).
 class OpLayer : public GraphOp {
  public:
   OpLayer(const OpDef& op, Attributes attributes, const std::vector<Tensor>& constants);
@@ -110,7 +113,8 @@ class OpLayer : public GraphOp {
   std::shared_ptr<Layer> copy() const override;
   const OpDef& op() const { return op_; }
   const Attributes& attributes() const { return attributes_; }
-  // Its entry in a file, of a layer's form, where the op says what Keras calls it; else null.
+  // Returns its entry in a file, in the form of a layer, when the op knows its Keras name;
+  // otherwise null.
   Json keras_entry() const;
 
  private:
@@ -118,28 +122,31 @@ class OpLayer : public GraphOp {
   Attributes attributes_;
 };
 
-// A value as a model's input of this shape and dtype wants it, by Keras's rules: a last axis of
-// size 1 may be there or not, and the value is cast. InvalidArgument, with the input's name, for
-// any other rank, and with `check_sizes` for other sizes.
+// Converts a value to the shape and dtype of a model input by Keras's rules: a trailing axis of
+// size 1 may be present or missing, and the value is cast. Throws InvalidArgument, with the input's
+// name, for any other rank and, with `check_sizes`, for other sizes.
 Tensor fit_to_input(const Tensor& given, const Shape& expected, DType dtype,
                     const std::string& name, bool check_sizes);
 
-// What lies between inputs and outputs, in the order Keras walks it (deepest first).
+// The nodes and layers between inputs and outputs, in the order in which Keras walks them (deepest
+// first).
 class FunctionalGraph {
  public:
-  // Where inputs are what layers gave, the layers after them are called anew on Inputs like these.
-  // InvalidArgument when an output depends on an Input that isn't given, or layers share a name.
+  // Inputs may also be outputs of layers; the layers after them are then called again on new Inputs
+  // of the same type. Throws InvalidArgument when an output depends on an Input that isn't given,
+  // or when layers share a name.
   FunctionalGraph(const Tensors& inputs, const Tensors& outputs);
 
-  // Runs the layers on values, traced or placeholders; they are told what the caller was. Named
-  // inputs go by the names of their Input layers. Outputs carry the names of the layers they come
-  // from where there are several.
+  // Runs the layers on concrete values, traced tensors or placeholders; they inherit the caller's
+  // training flag. Named inputs are matched by the names of their Input layers. Multiple outputs
+  // are named after the layers that produce them.
   Tensors call(const Tensors& inputs) const;
 
-  // Graphs are of numbers: `inputs` with what is made of strings in their place, which call() takes
-  // as well. The layers that take or give strings are called for it, on the host. None where that
-  // can't be: they have weights, need what other layers give, or make an output; or the model's
-  // inputs aren't of strings where the given ones are.
+  // Compiled graphs can't hold strings: returns `inputs` with string inputs replaced by the numeric
+  // values derived from them. call() accepts the result, too. To compute it, the layers that take
+  // or return strings are called on the host. Returns nullopt when this isn't possible: those
+  // layers have weights, depend on other layers' outputs, or produce a model output of strings; or
+  // an input is given strings although the model expects numbers.
   std::optional<Tensors> without_strings(const Tensors& inputs) const;
   bool is_without_strings(const Tensors& inputs) const;
 
@@ -152,7 +159,7 @@ class FunctionalGraph {
 
  private:
   class Values;
-  // The names that inputs are given by.
+  // The names by which inputs are passed.
   std::vector<std::string> keys() const;
   std::vector<Tensor> in_order(const Tensors& inputs) const;
   Values arranged(const std::vector<Tensor>& inputs) const;
@@ -162,7 +169,7 @@ class FunctionalGraph {
   Tensors outputs_;
   std::vector<std::shared_ptr<KerasNode>> nodes_;
   std::vector<std::shared_ptr<Layer>> layers_;
-  // Whether layers of strings can be called before all others, and the numbers that they give, by
+  // Whether the string layers can be called before all others, and their numeric outputs, under
   // names that no input has.
   bool strings_come_first_ = false;
   std::vector<Tensors::Named> of_strings_;

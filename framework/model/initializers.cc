@@ -16,7 +16,7 @@
 namespace cornu::initializers {
 namespace {
 
-// A tensor whose element i is `value(i)`, made in parallel.
+// Returns a tensor whose element i is `value(i)`, computed in parallel.
 template <class F>
 Tensor generate(const Shape& shape, DType dtype, const F& value) {
   Tensor tensor = Tensor::empty(shape, dtype);
@@ -158,7 +158,7 @@ Json config_of(const Options& options) {
   return config;
 }
 
-// Keras's SeedGenerator in a seed's place stands for the seed that it began with.
+// Replaces a Keras SeedGenerator given as a seed by its initial seed.
 Json with_number_as_seed(Json config) {
   const Json* seed = config.find("seed");
   const Json* class_name = seed && seed->is_object() ? seed->find("class_name") : nullptr;
@@ -176,7 +176,7 @@ void add_class(Registry<InitializerFactory>& registry) {
   });
 }
 
-// A class whose only argument is a number.
+// Registers a class whose only argument is a number.
 template <class T>
 void add_class(Registry<InitializerFactory>& registry, const char* key, double otherwise) {
   registry.add(T().class_name(), [=](const Json& config) -> Initializer {

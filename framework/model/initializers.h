@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Initializers (keras.initializers): what variables start with.
+// Initializers (keras.initializers) for the initial values of variables.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,10 @@
 
 namespace cornu::initializers {
 
-// All random ones: values depend on the seed and the position alone, not on the number of threads.
-// With a seed, each call gives the same values; without one, each takes the next seed of this
-// thread's sequence (set_random_seed). InvalidArgument for dtypes that aren't floating.
+// For all random initializers: values depend only on the seed and the element's position, not on
+// the number of threads. With a seed, each call returns the same values; without one, each call
+// takes the next seed of this thread's sequence (set_random_seed). Throws InvalidArgument for
+// non-floating dtypes.
 
 class Zeros : public InitializerImpl {
  public:
@@ -29,10 +30,11 @@ class Ones : public InitializerImpl {
   std::string class_name() const override { return "Ones"; }
 };
 
-// A number, or numbers that broadcast to the weight's shape, as a table of word vectors does:
-// `.embeddings_initializer = initializers::Constant(vectors)`. Files hold them as text: give large
-// ones to layers that aren't saved, or by set_weights. InvalidArgument for a tensor without values,
-// and, when a weight is made, for one that doesn't broadcast to its shape.
+// A number, or a tensor that broadcasts to the weight's shape, such as a table of word vectors:
+// `.embeddings_initializer = initializers::Constant(vectors)`. Files store the values as text, so
+// use large ones only in layers that aren't saved, or use set_weights instead. Throws
+// InvalidArgument for a tensor without values and, when the weight is created, for one that doesn't
+// broadcast to its shape.
 class Constant : public InitializerImpl {
  public:
   explicit Constant(const Tensor& value = 0.0);
@@ -44,7 +46,7 @@ class Constant : public InitializerImpl {
   Tensor value_;
 };
 
-// `gain` on the diagonal of a matrix. InvalidArgument unless the shape has two axes.
+// `gain` on the diagonal of a matrix. Throws InvalidArgument unless the shape has two axes.
 class Identity : public InitializerImpl {
  public:
   explicit Identity(double gain = 1.0) : gain_(gain) {}
@@ -79,7 +81,7 @@ struct TruncatedNormalOptions {
   std::optional<int64_t> seed = {};
 };
 
-// Normal values, drawn anew where they lie more than two standard deviations from the mean.
+// Normally distributed values; those more than two standard deviations from the mean are redrawn.
 class TruncatedNormal : public InitializerImpl {
  public:
   explicit TruncatedNormal(const TruncatedNormalOptions& options = {}) : options_(options) {}
@@ -93,7 +95,7 @@ class TruncatedNormal : public InitializerImpl {
 
 struct RandomUniformOptions {
   double minval = -0.05;
-  double maxval = 0.05;  // excluded
+  double maxval = 0.05;  // exclusive
   std::optional<int64_t> seed = {};
 };
 
@@ -113,13 +115,14 @@ struct VarianceScalingOptions {
   std::string mode = "fan_in";                    // or "fan_out", "fan_avg"
   std::string distribution = "truncated_normal";  // or "untruncated_normal", "uniform"
   std::optional<int64_t> seed = {};
-  OptionalList<int64_t> input_axes = {};  // axes that make fan_in, with the next:
+  OptionalList<int64_t> input_axes = {};  // axes for fan_in and, below, fan_out; both or none
   OptionalList<int64_t> output_axes = {};
 };
 
-// Values of variance scale / n, where n is the number of inputs ("fan_in"), of outputs, or their
-// mean. A kernel's inputs are its last axis but one times the window (axes before); without other
-// axes both are the first. InvalidArgument for an unknown mode or distribution, or scale <= 0.
+// Samples values with variance scale / n, where n is the number of inputs ("fan_in"), the number of
+// outputs ("fan_out"), or their mean. By default a kernel's inputs are its second-to-last axis
+// times the window (the axes before it); with a single axis, it is used for both. Throws
+// InvalidArgument for an unknown mode or distribution, or when scale <= 0.
 class VarianceScaling : public InitializerImpl {
  public:
   explicit VarianceScaling(const VarianceScalingOptions& options = {});
@@ -140,7 +143,7 @@ struct FanOptions {
   OptionalList<int64_t> output_axes = {};
 };
 
-// A VarianceScaling with a name of its own and all but FanOptions fixed.
+// A VarianceScaling with its own name, in which everything but FanOptions is fixed.
 class FixedScaling : public VarianceScaling {
  public:
   std::string class_name() const override { return class_name_; }
@@ -203,10 +206,10 @@ struct OrthogonalOptions {
   std::optional<int64_t> seed = {};
 };
 
-// A random orthogonal matrix times `gain`: rows of all axes but the last, columns of the last. With
-// more rows than columns, the columns are orthonormal, otherwise the rows. InvalidArgument for
-// fewer than two axes. (Saxe et al., "Exact solutions to the nonlinear dynamics of learning in deep
-// linear neural networks", ICLR 2014.)
+// A random orthogonal matrix times `gain`: all axes but the last are the rows, the last one the
+// columns. With more rows than columns, the columns are orthonormal; otherwise the rows are. Throws
+// InvalidArgument for fewer than two axes. (Saxe et al., "Exact solutions to the nonlinear dynamics
+// of learning in deep linear neural networks", ICLR 2014.)
 class Orthogonal : public InitializerImpl {
  public:
   explicit Orthogonal(const OrthogonalOptions& options = {}) : options_(options) {}

@@ -7,7 +7,7 @@ namespace cornu {
 
 namespace {
 
-// That a shape or size which is given beside a tensor is the tensor's.
+// Checks that a shape or size passed along with a tensor matches the tensor's.
 void check_same_as_tensor(bool same, const std::string& who, const char* option,
                           const Tensor& tensor) {
   check<InvalidArgument>(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placeholders, the start of functional models.
+// Placeholders, the starting point of functional models.
 #pragma once
 
 #include <optional>
@@ -11,22 +11,23 @@ namespace cornu {
 
 // Arguments of Input, in Keras's order.
 struct InputOptions {
-  OptionalShape shape = {};                // of one example; Shape() of one number ({}: None)
+  OptionalShape shape = {};                // of one example; Shape(): a scalar; {}: None
   std::optional<int64_t> batch_size = {};  // None: unknown
-  std::optional<DTypeLike> dtype = {};     // None: float32, or the tensor's
-  OptionalShape batch_shape = {};          // instead of the two above
+  std::optional<DTypeLike> dtype = {};     // None: float32, or the dtype of `tensor`
+  OptionalShape batch_shape = {};          // replaces `shape` and `batch_size`
   std::string name = {};
-  Tensor tensor = {};  // a placeholder whose shape and dtype are taken; all others may be left out
+  Tensor tensor = {};  // a placeholder whose shape and dtype are used; others may be omitted
 };
 
-// A placeholder of shape (batch_size, *shape). Layers called on it record a functional graph.
-// InvalidArgument for options that contradict each other, and for a tensor that is no placeholder.
+// Returns a placeholder of shape (batch_size, *shape). Layers called on it record a functional
+// graph. Throws InvalidArgument for contradictory options and when `tensor` isn't a placeholder.
 //
-// In Keras `tensor` itself becomes the input, also of what was computed of it before. Here it stays
-// what it is: a model lies between what Input returns and what is computed of that.
+// In Keras, `tensor` itself becomes the input, including for results already computed from it. Here
+// `tensor` is unaffected: a model extends from the placeholder returned by Input to results
+// computed from it.
 Tensor Input(const InputOptions& options);
 
-// True for a placeholder made by Input or by a layer called on one.
+// Returns true for a placeholder made by Input or by calling a layer on one.
 bool is_placeholder(const Tensor& tensor);
 
 }  // namespace cornu

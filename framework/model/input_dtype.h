@@ -5,8 +5,8 @@
 
 namespace cornu {
 
-// A layer whose input is of a dtype of its own, which the Input has that a Sequential model without
-// one makes for it; that of others is float32.
+// A layer that requires a particular input dtype. A Sequential model without an Input uses this
+// dtype for the Input that it creates; for other layers it is float32.
 class HasInputDType {
  public:
   virtual ~HasInputDType() = default;

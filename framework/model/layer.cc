@@ -27,7 +27,7 @@
 namespace cornu {
 namespace {
 
-constexpr std::string_view kFromPolicy = "_from_";  // of "int8_from_float32"
+constexpr std::string_view kFromPolicy = "_from_";  // in "int8_from_float32"
 
 std::string demangled(const std::type_info& type) {
   int status = 0;
@@ -58,7 +58,7 @@ MaskTypes mask_types_of(const Tensors& tensors) {
   return types;
 }
 
-// The number in "int4/128".
+// Parses the number in "int4/128".
 int64_t parse_block_size(const std::string& name, const std::string& text) {
   int64_t size = 0;
   const char* const end = text.data() + text.size();
@@ -70,7 +70,7 @@ int64_t parse_block_size(const std::string& name, const std::string& text) {
   return size;
 }
 
-// The policy of "int8_from_float32" and the like.
+// Parses policies such as "int8_from_float32".
 DTypePolicy parse_quantized(const std::string& name, size_t from) {
   const size_t slash = std::min(name.find('/'), from);
   const std::string mode = name.substr(0, slash);
@@ -91,7 +91,7 @@ DTypePolicy parse_quantized(const std::string& name, size_t from) {
   return policy;
 }
 
-// "int8", "int4/128": what a policy's name has before "_from_".
+// Returns the part of a policy's name before "_from_": "int8", "int4/128".
 std::string mode_with_block(const DTypePolicy& policy) {
   return policy.block_size ? fmt::format("{}/{}", policy.quantization_mode, *policy.block_size)
                            : policy.quantization_mode;
@@ -250,7 +250,7 @@ const CallSignature& Layer::call_signature() const {
 
 namespace {
 
-// Names of so many inputs that are given in order.
+// Names for this many inputs that are passed in order.
 std::vector<std::string> names_in_order(const CallSignature& signature, size_t inputs) {
   std::vector<std::string> names;
   for (size_t i = 0; i < inputs && !signature.inputs.empty(); ++i) {
@@ -259,7 +259,8 @@ std::vector<std::string> names_in_order(const CallSignature& signature, size_t i
   return names;
 }
 
-// Masks of the first arguments alone, as of a sequence without its states, with none for the rest.
+// Extends masks that cover only the first arguments (such as a sequence without its states) with
+// undefined ones for the rest.
 CallOptions with_every_mask(CallOptions options, size_t count) {
   std::vector<Tensor> masks = options.mask.list();
   masks.resize(count);
@@ -350,7 +351,7 @@ Tensors Layer::call_on_values(const Tensors& inputs, const CallOptions& options)
   return outputs;
 }
 
-// The call itself, with the inputs as the layer wants them.
+// The call itself, with inputs already prepared for the layer.
 Tensors Layer::call_built(const Tensors& inputs, const CallOptions& options) {
   const Tensors& masks = options.mask;
   std::vector<Tensor> cast;
@@ -370,7 +371,7 @@ Tensors Layer::call_built(const Tensors& inputs, const CallOptions& options) {
   if (activity_regularizer()) {
     for (const Tensor& output : outputs) {
       const Tensor loss = (*activity_regularizer())(output);
-      // As strong for any batch size.
+      // The penalty's strength is independent of the batch size.
       const int64_t rows = output.rank() > 0 ? output.shape()[0] : 1;
       add_loss(rows > 1 ? ops::divide(loss, rows) : loss);
     }
@@ -378,7 +379,7 @@ Tensors Layer::call_built(const Tensors& inputs, const CallOptions& options) {
   return with_masks(outputs, typed);
 }
 
-// The outputs with the masks that they don't have yet.
+// Adds masks to the outputs that don't have one yet.
 Tensors Layer::with_masks(const Tensors& outputs, const Tensors& inputs) const {
   const Tensor previous = inputs.empty() ? Tensor() : inputs[0].mask();
   const Tensor mask = compute_mask(inputs, previous);
@@ -426,8 +427,8 @@ void Layer::build_once(const std::vector<Shape>& input_shapes, std::vector<std::
   set_built(true, input_shapes);
 }
 
-// Types of the outputs, with unknown axes, of the masks on them, and their names where they have
-// some.
+// Infers dtypes and shapes of the outputs (with unknown axes) and of their masks, and the outputs'
+// names if they have any.
 Layer::CallTypes Layer::infer_call(const std::vector<std::pair<DType, Shape>>& inputs,
                                    const std::vector<std::string>& input_names,
                                    const CallOptions& options, const MaskTypes& input_masks) {
@@ -512,7 +513,7 @@ int64_t Layer::add_node(const std::shared_ptr<KerasNode>& node) {
 
 namespace {
 
-// A layer's first call on placeholders that a model or a placeholder still keeps.
+// The layer's first call on placeholders among those that a model or placeholder still keeps alive.
 std::shared_ptr<KerasNode> first_node(const Layer& layer,
                                       const std::vector<std::weak_ptr<KerasNode>>& nodes,
                                       const char* what) {

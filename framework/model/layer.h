@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers: the base class, and the handles that built-in layers are.
+// Layers: the base class, and the handle that built-in layers derive from.
 #pragma once
 
 #include <concepts>
@@ -34,33 +34,35 @@ class CallFrame;
 struct LayerState;
 }  // namespace internal
 
-// What a caller may give beside the inputs.
+// What a caller may pass in addition to the inputs.
 struct CallOptions {
-  std::optional<bool> training = {};  // None: as the caller was told, else training_by_default()
-  // Bool, for each input (undefined: none); of arguments with names the last ones may lack theirs.
-  // They take the place of the masks that ride on the inputs.
+  std::optional<bool> training = {};  // None: the caller's, else training_by_default()
+  // Boolean masks, one for each input (undefined: none); for named arguments, trailing masks may be
+  // omitted. They replace the masks carried by the inputs.
   Tensors mask = {};
-  // Arguments that are no tensors, where the layer has some (Layer::call_signature):
+  // Non-tensor arguments, for layers that have some (Layer::call_signature):
   // {"use_causal_mask": true}. Null: none.
   Json settings = {};
 };
 
-// The arguments that a layer's call takes beside `training` and `mask`, by Keras's names.
+// The arguments that a layer's call takes in addition to `training` and `mask`, under Keras's
+// names.
 struct CallSignature {
-  // The inputs, each an argument of its own, in order ("query", "value"); inputs beyond these
-  // belong to the last, which is a list then. Empty: all inputs are Keras's first argument.
+  // The inputs that are separate arguments, in order ("query", "value"). Further inputs belong to
+  // the last argument, which is then a list. Empty: all inputs form Keras's first argument.
   std::vector<std::string> inputs = {};
   std::vector<std::string> settings = {};
-  size_t built = 0;  // so many of the inputs, from the first, are what Keras's build takes
+  size_t built = 0;  // how many of the leading inputs Keras's build takes
 };
 
-// What `call` gets beside the inputs, with every option decided.
+// What `call` receives in addition to the inputs, with all defaults resolved.
 struct CallArgs {
   bool training = false;
-  Tensor mask = {};         // the mask that rides on the only input, if any
-  bool mask_given = false;  // masks are the call's; they don't come from what made the inputs
+  Tensor mask = {};         // the mask carried by the only input, if any
+  bool mask_given = false;  // masks were passed explicitly rather than carried by the inputs
   Json settings = {};       // as in CallOptions
-  // So that `dense_(x, args)` passes on what it was told. Masks ride on tensors: x has its own.
+  // Lets `dense_(x, args)` pass on the training flag. The mask isn't passed on: tensors carry their
+  // own masks.
   operator CallOptions() const { return {.training = training}; }  // NOLINT: implicit on purpose
 };
 
@@ -79,16 +81,16 @@ struct WeightOptions {
 
 // Base-layer arguments, last in every layer's options.
 struct LayerOptions {
-  std::string name = {};  // empty: snake_case of the class, made unique ("dense", "dense_1", …)
+  std::string name = {};  // empty: unique, from the class in snake_case ("dense", "dense_1")
   DTypeName dtype = {};   // "float32", DType::Float32, "mixed_bfloat16", …; empty: dtype_policy()
   bool trainable = true;
   Regularizer activity_regularizer = {};
 
-  // Those that Layer::get_config() wrote, or Keras's; the defaults for what isn't there.
+  // Reads the options written by Layer::get_config() or by Keras; missing ones keep their defaults.
   static LayerOptions from_config(const Json& config);
 };
 
-// Dtypes and shapes of masks, by tensor; none for one without a mask.
+// Dtypes and shapes of masks, one per tensor; nullopt for a tensor without a mask.
 using MaskTypes = std::vector<std::optional<std::pair<DType, Shape>>>;
 
 // Compute and variable dtypes ("mixed_bfloat16" computes in bfloat16 on float32 variables), and how
@@ -96,25 +98,26 @@ using MaskTypes = std::vector<std::optional<std::pair<DType, Shape>>>;
 struct DTypePolicy {
   DType compute = DType::Float32;
   DType variable = DType::Float32;
-  std::string quantization_mode = {};      // "int8", "int4"; empty: not at all
-  std::optional<int64_t> block_size = {};  // of "int4/128_from_float32"; -1, none: no blocks
-  // InvalidArgument with the nearest known name, for int8 from a policy that computes in float16,
-  // and for a block size that is neither > 0 nor -1; Unimplemented for Keras's other modes of
-  // quantization.
+  std::string quantization_mode = {};      // "int8", "int4"; empty: not quantized
+  std::optional<int64_t> block_size = {};  // 128 in "int4/128_from_float32"; -1, None: no blocks
+  // Throws InvalidArgument, suggesting the nearest known name, for an unknown policy; also for int8
+  // with a policy that computes in float16, and for a block size that is neither positive nor -1.
+  // Throws Unimplemented for Keras's other quantization modes.
   static DTypePolicy parse(const std::string& name);
   std::string name() const;
 };
 
-// A unit of computation with weights. Subclass it: create weights in `build`, compute in `call`.
-// Objects can't be copied; make shared ones with make_layer<T>(…).
+// A unit of computation with weights. Subclasses create weights in `build` and compute in `call`.
+// Layers can't be copied; create shared ones with make_layer<T>(…).
 //
-// Layers that it calls are its sub-layers: their weights and losses are its own. Those that it
-// calls in its first call (in `build` or `call`) become so by themselves; track(…) does it at once,
-// gives the name in files, and is needed for layers that the first call skips: FailedPrecondition
-// when a later call uses a layer with weights that wasn't tracked.
+// The layers that a layer calls are its sub-layers, and their weights and losses belong to it.
+// Layers called during its first call (in `build` or `call`) become sub-layers automatically.
+// track(…) does this immediately, sets the name used in files, and is needed for layers that the
+// first call skips: a later call throws FailedPrecondition if it uses an untracked layer with
+// weights.
 //
-// Threads: calls of a built layer may run on several threads at once, as long as none of them
-// writes variables; the first call of a layer is made by one thread while others wait.
+// Thread safety: a built layer may be called from several threads concurrently, as long as no
+// thread writes variables. The first call of a layer is made by one thread while others wait.
 class Layer : public std::enable_shared_from_this<Layer> {
  public:
   explicit Layer(const LayerOptions& options = {});
@@ -122,51 +125,54 @@ class Layer : public std::enable_shared_from_this<Layer> {
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
 
-  // Builds the layer when it isn't, and calls it. On placeholders (of Input, as inputs or masks) it
-  // records a node of a functional graph and returns placeholders; FailedPrecondition then if the
-  // layer isn't owned by a handle. Errors from within name the layer.
+  // Builds the layer if necessary, and calls it. When inputs or masks are placeholders (from
+  // Input), records a node of a functional graph and returns placeholders; in that case, throws
+  // FailedPrecondition if the layer isn't owned by a handle. Errors thrown within the call name the
+  // layer.
   Tensors operator()(const Tensors& inputs, const CallOptions& options = {});
 
   // ---- to override ----
 
   // Creates the weights for one input of this shape (kUnknown for unknown axes).
   virtual void build(const Shape& input_shape);
-  // The same for several inputs; by default build() with the shape of the first.
+  // As above, for several inputs; by default calls build() with the shape of the first.
   virtual void build_list(const std::vector<Shape>& input_shapes);
-  // The layer's function of one input; of several ones: call_list.
+  // Computes the layer's output for one input; override call_list for several inputs.
   virtual Tensor call(const Tensor& x, const CallArgs& args);
   virtual Tensors call_list(const Tensors& inputs, const CallArgs& args);
-  // Keras's class name; for users' classes the C++ one.
+  // Keras's class name; for user-defined classes, the C++ class name.
   virtual std::string class_name() const;
-  // Keras's get_config(). Subclasses add to the base's: name, trainable, dtype, and the activity
-  // regularizer where there is one.
+  // Keras's get_config(). Subclasses add to the base config: name, trainable, dtype, and the
+  // activity regularizer if there is one.
   virtual Json get_config() const;
-  // The config's module in files: "keras.layers"; null for classes outside of Keras.
+  // The module written to saved configs: "keras.layers"; null for classes that aren't part of
+  // Keras.
   virtual Json module() const;
   // Whether floating inputs are cast to compute_dtype() before the call (default: true).
   virtual bool autocast() const { return true; }
-  // What `training` is where nobody says, neither who calls the layer nor those around it (default:
-  // false; true of Keras's augmentation layers).
+  // Value of `training` when neither the caller nor any enclosing layer sets it (default: false;
+  // true for Keras's augmentation layers).
   virtual bool training_by_default() const { return false; }
-  // Whether a mask on the input is passed on to the output (default: false).
+  // Whether the input's mask is passed on to the output (default: false).
   virtual bool supports_masking() const { return false; }
-  // Whether a RematScope is for its call as a whole (default: true; models leave it to their
-  // layers).
+  // Whether a RematScope applies to the layer's call as a whole (default: true; models leave it to
+  // their layers).
   virtual bool is_remat_region() const { return true; }
-  // The mask of the outputs; by default the input's where supports_masking(), else none. Of several
-  // inputs `mask` is the first one's; where it is handed on, each output gets that of the input at
-  // its place. An output that call gives a mask of its own (with_mask) keeps that.
+  // Returns the mask of the outputs: by default the input's if supports_masking(), otherwise none.
+  // With several inputs, `mask` is that of the first; when it is passed on, each output gets the
+  // mask of the input at the same position. An output to which call attached a mask (with_mask)
+  // keeps it.
   virtual Tensor compute_mask(const Tensors& inputs, const Tensor& mask) const;
-  // The handle that functional graphs keep of this layer; null when no handle owns it.
+  // The handle that functional graphs keep to this layer; null when no handle owns the layer.
   virtual std::shared_ptr<Layer> shared_self() { return weak_from_this().lock(); }
-  // Sub-layers that aren't tracked by attribute, with the names their weights are saved under.
+  // The sub-layers, with their names: by default tracked(); a model's layers come first.
   using NamedLayers = std::vector<std::pair<std::string, std::shared_ptr<Layer>>>;
   virtual NamedLayers sublayers() const;
-  // The list that files keep under "layers": all layers of a model. None for other layers, whose
-  // sub-layers are kept by attribute alone.
+  // The list saved under "layers" in files: all layers of a model. nullopt for other layers, whose
+  // sub-layers are saved by attribute only.
   virtual std::optional<std::vector<std::shared_ptr<Layer>>> saved_list() const { return {}; }
-  // The call's arguments. Where they name inputs, build_list (by build_names()) and call_list find
-  // these names on all inputs; callers may give them by name or in order.
+  // The arguments of the call. If inputs are named, build_list (via built_names()) and call_list
+  // see these names on all inputs; callers may pass inputs by name or in order.
   virtual const CallSignature& call_signature() const;
 
   // ---- state ----
@@ -174,99 +180,103 @@ class Layer : public std::enable_shared_from_this<Layer> {
   const std::string& name() const;
   bool built() const;
   bool trainable() const;
-  // And all sub-layers'. A layer that isn't trainable has no trainable weights, whatever its
-  // sub-layers are set to later (Keras's rule).
+  // Also applies to all sub-layers. A layer that isn't trainable has no trainable weights, even if
+  // its sub-layers are made trainable later (Keras's rule).
   void set_trainable(bool trainable);
   const DTypePolicy& dtype_policy() const;
   DType compute_dtype() const { return dtype_policy().compute; }
   DType variable_dtype() const { return dtype_policy().variable; }
   const Regularizer& activity_regularizer() const;
 
-  // Own weights, then those of sub-layers; trainable ones first in weights(), as Keras orders them
-  // layer by layer.
+  // The layer's own weights, then those of its sub-layers. In weights(), trainable ones come first,
+  // layer by layer, as in Keras.
   std::vector<Variable> weights() const;
   std::vector<Variable> trainable_weights() const;
   std::vector<Variable> non_trainable_weights() const;
-  // weights() and what isn't a weight: seed generators' states.
+  // weights() plus state that doesn't count as weights, such as that of seed generators.
   std::vector<Variable> variables() const;
   std::vector<Variable> trainable_variables() const { return trainable_weights(); }
   std::vector<Variable> non_trainable_variables() const;
   const std::vector<Variable>& own_weights() const;
-  // The same as Keras orders them: those that were made to be trained, whatever they were set to
-  // since, then the others.
+  // The layer's own weights in Keras's order: those created as trainable (even if frozen later),
+  // then the others.
   std::vector<Variable> own_weights_in_order() const;
   const std::vector<Variable>& own_state() const;  // seed generators
-  // The weight of its own that add_weight named so ("kernel"). FailedPrecondition before it is
-  // built, NotFound with the nearest known name.
+  // Returns the layer's own weight that was added under this name ("kernel"). Throws
+  // FailedPrecondition before the layer is built, and NotFound, suggesting the nearest known name,
+  // for an unknown name.
   Variable weight(const std::string& name) const;
-  // Sub-layers by attribute: tracked ones, then those found by calls.
+  // Sub-layers by attribute: tracked ones, then those discovered by calls.
   NamedLayers tracked() const;
-  // Metrics that this layer tracks, without those of sub-layers.
+  // Metrics tracked by this layer, excluding those of sub-layers.
   const std::vector<std::shared_ptr<MetricImpl>>& tracked_metrics() const;
 
   std::vector<Tensor> get_weights() const;  // copies
-  // InvalidArgument, naming the weight, when counts or shapes differ.
+  // Throws InvalidArgument, naming the weight, when the number of values or a shape differs.
   void set_weights(const std::vector<Tensor>& values);
   int64_t count_params() const;
 
-  // Replaces weights by int8 or int4 ones with scales, and the dtype policy by "int8_from_…" or
-  // "int4/128_from_…", as keras.Layer.quantize does: of Dense, EinsumDense, Embedding and
-  // ReversibleEmbedding; a Model does it with all such layers. These weights aren't trained; LoRA
-  // may adapt them. What was traced before goes on with the weights that it has. Not while other
-  // threads call the layer. FailedPrecondition before it is built, in a traced function, and where
-  // that was done already; Unimplemented for other layers and modes than "int8" and "int4";
-  // InvalidArgument for int8 in a layer that computes in float16.
+  // Replaces weights by int8 or int4 weights with scales, and the dtype policy by "int8_from_…" or
+  // "int4/128_from_…", like keras.Layer.quantize. Supported by Dense, EinsumDense, Embedding and
+  // ReversibleEmbedding; a Model quantizes all such layers. Quantized weights aren't trained, but
+  // LoRA may adapt them. Functions traced earlier keep using their old weights. Must not run while
+  // other threads call the layer. Throws FailedPrecondition before the layer is built, in a traced
+  // function, and when the layer is already quantized; Unimplemented for other layers and for modes
+  // other than "int8" and "int4"; InvalidArgument for int8 in a layer that computes in float16.
   virtual void quantize(const QuantizeOptions& options);
   template <std::convertible_to<std::string> T>
   void quantize(const T& mode) {
     quantize(QuantizeOptions{.mode = mode});
   }
 
-  // Losses added in this thread's last call (add_loss, activity regularizers, divided by the batch
-  // size) and by weight regularizers, sub-layers' included.
+  // Losses of this layer and its sub-layers: those added in this thread's last call (add_loss, and
+  // activity regularizers divided by the batch size) and those of weight regularizers.
   std::vector<Tensor> losses() const;
 
-  // Zeros what stateful recurrent layers, this one or those within, keep from call to call:
-  // `model.reset_states()` before a new sequence. Reference: tf.keras.Model.reset_states.
+  // Zeros the state that stateful recurrent layers (this layer or its sub-layers) keep between
+  // calls: use `model.reset_states()` before a new sequence. Reference:
+  // tf.keras.Model.reset_states.
   void reset_states() const;
 
-  // Builds for these input shapes if that wasn't done: what operator() does first. `names`: of the
-  // inputs, where the layer's call has arguments; without, they are in order.
+  // Builds the layer for these input shapes if it isn't built yet, as operator() does first.
+  // `names` are the names of the inputs, for layers with named arguments; if empty, inputs are in
+  // order.
   void ensure_built(const std::vector<Shape>& input_shapes, std::vector<std::string> names = {});
-  // Shapes that the layer was built with, and names where its call has arguments; empty before.
+  // Shapes with which the layer was built, and the input names if its call has named arguments;
+  // empty before it is built.
   const std::vector<Shape>& built_shapes() const;
   const std::vector<std::string>& built_names() const;
-  // Output types for input types that may have unknown axes. `names`: of the inputs, where they
-  // have some.
+  // Returns the output dtypes and shapes for inputs that may have unknown axes. `names` are the
+  // names of the inputs, if they have any.
   std::vector<std::pair<DType, Shape>> compute_output_types(
       const std::vector<std::pair<DType, Shape>>& inputs, const CallOptions& options = {},
       const std::vector<std::string>& names = {});
   Shape compute_output_shape(const Shape& input_shape, DTypeLike dtype = DType::Float32);
 
-  // The placeholders of the layer's first call on placeholders: what a functional model that has
-  // the layer reads and makes there. FailedPrecondition when there was no such call.
+  // The placeholders of the layer's first call on placeholders, i.e. what a functional model with
+  // this layer reads and produces there. Throws FailedPrecondition when there was no such call.
   virtual Tensors input() const;
   virtual Tensors output() const;
-  // For functional graphs: numbers a layer's calls on placeholders, and remembers them.
+  // Used by functional graphs: numbers a layer's calls on placeholders and records them.
   int64_t add_node(const std::shared_ptr<KerasNode>& node);
 
  protected:
-  // Creates a weight, or a piece of state when not trainable. For use in build (or a constructor).
+  // Creates a weight, or state when not trainable. Call it in build (or a constructor).
   Variable add_weight(const WeightOptions& options);
-  // State that isn't a weight (doesn't count as a parameter), as a seed generator's. OnRead: what
-  // follows from a replica's own rows, which others' may differ from.
+  // Adds state that isn't a weight (not counted as a parameter), such as that of a seed generator.
+  // Use OnRead for values computed from each replica's own rows, which may differ between replicas.
   Variable add_state(const std::string& name, const Tensor& initial_value,
                      VariableSynchronization synchronization = VariableSynchronization::Auto);
-  // Adds a scalar to losses() during call.
+  // Adds a scalar to losses(); call it during call.
   void add_loss(const Tensor& loss);
 
-  // Makes `thing` a part of this layer, and returns it: a layer (built-in, of make_layer, or a
-  // member that is one), a container of layers (vector, array, map, of layers or of pointers to
-  // them), a metric, a random::SeedGenerator (its state is among variables(), not among weights, as
-  // in Keras); with a name also a variable. Weights are saved under the attribute's name, of
-  // containers as "attribute/dense", "attribute/dense_1"; without one, under the snake_case of
-  // their class, numbered. AlreadyExists for a name that is taken. For use in a constructor or in
-  // build.
+  // Makes `thing` a part of this layer and returns it. `thing` may be a layer (built-in, made by
+  // make_layer, or a member), a container of layers (vector, array or map, of layers or of pointers
+  // to them), a metric, a random::SeedGenerator (whose state is among variables() but not
+  // weights(), as in Keras) or, with a name, a variable. Weights are saved under the attribute's
+  // name, those of containers under "attribute/dense", "attribute/dense_1"; without a name, under
+  // the numbered snake_case name of the class. Throws AlreadyExists for a name that is taken. Call
+  // it in a constructor or in build.
   //   Mlp() : dense_(track(layers::Dense({.units = 8}))) { track("blocks", blocks_); }
   template <class T>
   T track(T&& thing) {
@@ -276,17 +286,17 @@ class Layer : public std::enable_shared_from_this<Layer> {
   T track(const std::string& attribute, T&& thing);
 
   void set_name(std::string name);
-  // What reset_states does to this layer, apart from those within.
+  // Implements reset_states for this layer alone, without its sub-layers.
   virtual void zero_states() const {}
-  // For layers whose weights change after they are built: takes one away, with its regularizer, and
-  // says how those that took its place are quantized.
+  // For layers whose weights change after they are built: remove_weight removes a weight and its
+  // regularizer; set_quantization records how the weights that replaced it are quantized.
   void remove_weight(const Variable& weight);
   void set_quantization(const std::string& mode, std::optional<int64_t> block_size = {});
-  // For models whose layers change: what they were built for, or none.
+  // For models whose layers change: sets or clears the shapes that the model was built for.
   void set_built(bool built = true, std::vector<Shape> input_shapes = {});
-  // Whether build or build_list runs, on this thread.
+  // Whether build or build_list is running on this thread.
   bool building() const;
-  // Handles on one layer: makes this one share all that belongs to `other`.
+  // For handles to the same layer: makes this object share all state of `other`.
   struct Share {};
   Layer(const Layer& other, Share);
   void share(const Layer& other);
@@ -294,7 +304,7 @@ class Layer : public std::enable_shared_from_this<Layer> {
  private:
   friend class internal::CallFrame;
 
-  // One part; a container's attribute ends in '/'.
+  // Tracks one part; the attribute of a container ends in '/'.
   template <class T>
   void track_part(const std::string& attribute, T& thing);
   void track_layer(const std::string& attribute, Layer& layer);
@@ -303,8 +313,8 @@ class Layer : public std::enable_shared_from_this<Layer> {
   void track_state(const Variable& state);
   struct CallTypes {
     std::vector<std::pair<DType, Shape>> types;
-    std::vector<std::string> names;  // none, or one each
-    MaskTypes masks;                 // one each
+    std::vector<std::string> names;  // empty, or one for each type
+    MaskTypes masks;                 // one for each type
   };
   CallTypes infer_call(const std::vector<std::pair<DType, Shape>>& inputs,
                        const std::vector<std::string>& input_names, const CallOptions& options,
@@ -343,7 +353,7 @@ concept IsSeedGenerator = requires(const T& x) {
   { x.state() } -> std::convertible_to<const Variable&>;
   x.next();
 };
-// A layer that isn't a handle: tracking one that is about to go away would lose it.
+// True for layers that aren't handles: a tracked temporary of such a type would be lost.
 template <class T>
 inline constexpr bool kPlainLayer =
     std::is_base_of_v<Layer, T> && !std::is_same_v<T, Model> && !std::is_same_v<T, Sequential>;
@@ -351,8 +361,8 @@ inline constexpr bool kPlainLayer =
 
 namespace internal {
 
-// Methods of T that have the name of one of Layer's, but hide it in place of overriding it, would
-// never be called.
+// Rejects methods of T that hide, rather than override, a method of Layer and so would never be
+// called.
 template <class T>
 constexpr void require_layer_hooks() {
   if constexpr (requires { &T::build; }) {
@@ -386,7 +396,7 @@ constexpr void require_layer_hooks() {
 }
 
 template <class T>
-struct ModelHooks {  // of models: train/model.h
+struct ModelHooks {  // specialized for models in train/model.h
   static constexpr void require() {}
 };
 
@@ -410,7 +420,7 @@ T Layer::track(const std::string& attribute, T&& thing) {
   }
 }
 
-// A cheap handle on a shared layer of any class.
+// A cheap handle to a shared layer of any class.
 class LayerHandle : public Handle<Layer> {
  public:
   LayerHandle() = default;
@@ -424,7 +434,7 @@ class LayerHandle : public Handle<Layer> {
   const std::string& name() const { return get().name(); }
   std::string class_name() const { return get().class_name(); }
   bool built() const { return get().built(); }
-  // Makes the weights for an input of this shape: what the first call does.
+  // Creates the weights for an input of this shape, as the first call does.
   void build(const Shape& input_shape) const { get().ensure_built({input_shape}); }
   Shape compute_output_shape(const Shape& input_shape) const {
     return get().compute_output_shape(input_shape);
@@ -456,11 +466,11 @@ class LayerHandle : public Handle<Layer> {
   void reset_states() const { get().reset_states(); }
 };
 
-// A handle that knows the class of its layer.
+// A handle that knows the concrete class of its layer.
 template <class T>
 using LayerRef = TypedHandle<LayerHandle, T>;
 
-// Makes a shared layer of a user's class, to be used anywhere a built-in one can.
+// Creates a shared layer of a user-defined class, usable wherever a built-in layer is.
 template <class T, class... Args>
 LayerRef<T> make_layer(Args&&... args) {
   internal::require_hooks<T>();
@@ -497,12 +507,12 @@ void Layer::track_part(const std::string& attribute, T& thing) {
   }
 }
 
-// The training flag that the innermost layer call in progress was given.
+// The training flag of the innermost layer call in progress.
 std::optional<bool> current_training();
 
-// "dense", then "dense_1", …: names of this process as Keras makes them unique.
+// Returns names that are unique in this process, numbered as in Keras: "dense", then "dense_1", …
 std::string unique_name(const std::string& prefix);
-// Starts names anew (keras.utils.clear_session).
+// Restarts the numbering of unique names (keras.utils.clear_session).
 void clear_session();
 
 }  // namespace cornu

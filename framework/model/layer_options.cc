@@ -11,7 +11,7 @@
 namespace cornu {
 namespace {
 
-// The name of a dtype policy: from Keras's serialized policy, or a name alone.
+// The name of a dtype policy, from Keras's serialized policy or a plain name.
 std::string dtype_from_config(const Json& json) {
   if (json.is_null()) return {};
   if (json.is_string()) return json.as_string();

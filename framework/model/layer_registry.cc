@@ -10,15 +10,15 @@
 namespace cornu {
 
 std::string default_name(const std::string& class_name) {
-  // Keras's class has a longer name than the one it is exported under.
+  // Keras's class name is longer than the name it is exported under.
   if (class_name == "GroupQueryAttention") return "grouped_query_attention";
   return to_snake_case(std::string_view(class_name).substr(class_name.rfind('>') + 1));
 }
 
 namespace {
 
-// By the names of the arguments that Keras's build takes: a shape, or a list of them. Empty where
-// the call has no arguments by name.
+// Input shapes keyed by the names of the arguments that Keras's build takes: a shape, or a list of
+// shapes. Empty when the call has no named arguments.
 Json named_shapes(const Layer& layer) {
   Json result = Json::object();
   const CallSignature& signature = layer.call_signature();
@@ -41,7 +41,7 @@ namespace {
 
 Json serialized(const Layer& layer) {
   const Json module = layer.module();
-  // Classes that Keras exports under a name need no other.
+  // Classes that Keras exports need no registered name.
   const bool exported = !module.is_null() && !module.as_string().starts_with("keras.src.");
   Json json =
       Json::object({{"module", module},
@@ -65,7 +65,7 @@ Json serialized(const Layer& layer) {
 LayerHandle made_from(const Json& json) {
   const Json* registered = json.find("registered_name");
   const std::string& class_name = json.at("class_name").as_string();
-  // "package>Name" of a program's own class, which one of Keras's may be called like.
+  // "package>Name" of a user-defined class, whose class name may coincide with one of Keras's.
   const bool is_own = registered && registered->is_string() &&
                       registered->as_string().find('>') != std::string::npos;
   const std::string& name = is_own ? registered->as_string() : class_name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers by name.
+// The registry of layer classes, and (de)serialization of layers.
 #pragma once
 
 #include <functional>
@@ -11,18 +11,21 @@
 
 namespace cornu {
 
-// Makes a layer from its get_config().
+// Creates a layer from its get_config().
 using LayerFactory = std::function<LayerHandle(const Json& config)>;
 
-// By Keras's class name ("Dense") or a user's registered name ("package>Name"). Users add theirs:
+// Maps Keras's class names ("Dense") and users' registered names ("package>Name") to factories.
+// Users can add their own:
 //   layer_registry().add("my_package>Residual", [](const Json& config) { … });
 Registry<LayerFactory>& layer_registry();
 
-// What layers of a class ("Dense", "shop>Dense") are called without a name, and in files: "dense".
+// Returns the default name of layers of a class ("Dense", "shop>Dense"), also used in files:
+// "dense".
 std::string default_name(const std::string& class_name);
 
-// Keras's serialized form of a layer: {"module", "class_name", "config", "registered_name",
-// "build_config"}, and back. InvalidArgument for a class that isn't registered.
+// Converts a layer to and from Keras's serialized form: {"module", "class_name", "config",
+// "registered_name", "build_config"}. layer_from_json throws InvalidArgument for an unregistered
+// class.
 Json serialize_layer(const Layer& layer);
 LayerHandle layer_from_json(const Json& json);
 

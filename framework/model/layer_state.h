@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the handles of one layer share. Internal: framework/model's .cc files include it.
+// State shared by the handles to a layer. Internal: included by framework/model's .cc files.
 #pragma once
 
 #include <atomic>
@@ -18,18 +18,18 @@
 
 namespace cornu::internal {
 
-// Counts up over all layers of the process: identities of layers, and the order of what was done.
+// A process-wide counter that provides layer ids and records the order of operations.
 uint64_t next_stamp();
 
-// Throws FailedPrecondition for a layer that is built: `what` was to make its part `of`. A call may
-// run many times, and under traces.
+// Throws FailedPrecondition for a layer that is already built: `what` was called to make `of` a
+// part of it. This is an error because a call may run many times, and under traces.
 void require_unbuilt(const Layer& layer, const char* what, const std::string& of);
 
-// Throws FailedPrecondition where build() has made a weight that was there: among the first
-// `made_before` of the layer's own.
+// Throws FailedPrecondition when build() has recreated one of the layer's first `made_before` own
+// weights.
 void require_made_once(const Layer& layer, size_t made_before);
 
-// Runs eagerly whatever is being traced or recorded around it.
+// Runs f eagerly, regardless of any enclosing tracing or recording.
 template <class F>
 auto outside_of_traces(F f) {
   TracerScope no_tracer(nullptr);
@@ -62,18 +62,18 @@ struct LayerState {
     Regularizer regularizer;
   };
 
-  const uint64_t id = next_stamp();  // never used again, as an address would be
+  const uint64_t id = next_stamp();  // never reused, unlike an address
   std::mutex naming;
   std::string name;
   std::atomic<bool> named;
   std::atomic<bool> trainable;
-  uint64_t trainable_since = 0;  // the stamp of set_trainable
+  uint64_t trainable_since = 0;  // the stamp of the last set_trainable
   DTypePolicy policy;
   Regularizer activity_regularizer;
-  std::optional<RematScopeOptions> remat;  // of the scope that it was made in
+  std::optional<RematScopeOptions> remat;  // from the scope in which the layer was created
 
-  // A build, and the first call of each phase, hold the lock on tracing: a trace may make
-  // first calls, and a first call may trace functions.
+  // A build, and the first call of each phase, hold the tracing lock, because a trace may make
+  // first calls and a first call may trace functions.
   bool building = false;
   std::atomic<bool> built = false;
   std::vector<Shape> built_shapes;
@@ -81,27 +81,28 @@ struct LayerState {
   std::atomic<unsigned> phases_done = 0;
 
   std::vector<Variable> own_weights;
-  std::unordered_set<uint64_t> made_frozen;  // the numbers of those made not to be trained
+  std::unordered_set<uint64_t> made_frozen;  // numbers of the weights created as non-trainable
   std::vector<Variable> own_state;
   std::vector<WeightRegularizer> regularizers;
   std::vector<std::shared_ptr<MetricImpl>> metrics;
 
-  // Of all down to `lost`: other threads read them while a first call finds sub-layers. Nothing
-  // else is locked while it is held.
+  // Guards all members down to `lost`: other threads read them while a first call discovers
+  // sub-layers. No other lock is acquired while it is held.
   std::mutex relations;
-  // Sub-layers: the first `tracked` ones by track(), the others because a first call came by them,
-  // in the order they were made, which doesn't depend on the way a call took.
+  // Sub-layers: the first `tracked` were added by track(), the others were discovered by a first
+  // call. The latter are in creation order, which doesn't depend on the path taken by the call.
   Layer::NamedLayers children;
   size_t tracked = 0;
-  std::unordered_set<uint64_t> known;                // ids of layers in the tree below
-  std::vector<std::weak_ptr<LayerState>> borrowers;  // layers that have this one without owning it
-  std::string lost;  // a layer with weights that went away during the first call
+  std::unordered_set<uint64_t> known;                // ids of known descendants
+  std::vector<std::weak_ptr<LayerState>> borrowers;  // layers that refer to it without owning it
+  std::string lost;  // a layer with weights that was destroyed during the first call
 
   std::atomic<int64_t> nodes_made = 0;
   std::vector<std::weak_ptr<KerasNode>> nodes;
 };
 
-// Takes away what a build has made unless it is kept: one that failed may be made again.
+// Rolls back what a build has created unless keep() is called, so that a failed build can be
+// retried.
 class [[nodiscard]] BuildUndo {
  public:
   explicit BuildUndo(LayerState& state);

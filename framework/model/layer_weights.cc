@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights of layers, and losses.
+// Weights and losses of layers.
 #include <algorithm>
 #include <unordered_map>
 
@@ -21,7 +21,7 @@ bool is_frozen_weight(const Layer& layer, const Variable& variable) {
 }
 bool is_any(const Layer&, const Variable&) { return true; }
 
-// What layers added in this thread's last calls, by their ids.
+// Losses that layers added in this thread's last calls, by layer id.
 struct CallLosses {
   std::weak_ptr<internal::LayerState> layer;
   std::vector<Tensor> losses;
@@ -30,15 +30,15 @@ thread_local std::unordered_map<uint64_t, CallLosses> call_losses;
 
 std::vector<Tensor>& call_losses_of(const std::shared_ptr<internal::LayerState>& state) {
   CallLosses& entry = call_losses[state->id];
-  if (entry.layer.expired()) {  // a new one: time to forget those of layers that are gone
+  if (entry.layer.expired()) {  // new entry: also drop those of destroyed layers
     entry.layer = state;
     std::erase_if(call_losses, [](const auto& other) { return other.second.layer.expired(); });
   }
   return entry.losses;
 }
 
-// A thread that builds a model may leave its use to others: it keeps no team that it needed for
-// this alone (core/compute_team.h).
+// Runs an initializer. A thread that only builds a model shouldn't keep a compute team that it
+// acquired just for this, as other threads may do the work (core/compute_team.h).
 Tensor make_weight(const Initializer& initializer, const Shape& shape, DType dtype) {
   const bool had_team = has_compute_team();
   Tensor weight = internal::outside_of_traces([&] { return (*initializer)(shape, dtype); });
@@ -121,7 +121,7 @@ void Layer::set_trainable(bool trainable) {
 }
 
 void Layer::set_trainable_since(bool trainable, uint64_t when) {
-  if (state_->trainable_since > when) return;  // set after that
+  if (state_->trainable_since > when) return;  // set more recently
   state_->trainable = trainable;
   state_->trainable_since = when;
   for (const auto& [key, layer] : sublayers()) layer->set_trainable_since(trainable, when);
@@ -167,7 +167,7 @@ std::vector<Variable> Layer::collect(bool (*wanted)(const Layer&, const Variable
   std::vector<Variable> result;
   std::unordered_set<const void*> known;
   std::unordered_set<uint64_t> seen;
-  if (wanted == is_trainable_weight) {  // of several layers: where none of them is frozen
+  if (wanted == is_trainable_weight) {  // with several layers: when none of them is frozen
     walk(seen, [&](const Layer& layer) {
       if (layer.trainable()) return;
       for (const Variable& variable : layer.own_weights()) known.insert(variable.id());

@@ -39,7 +39,7 @@ OpLayer::OpLayer(const OpDef& op, Attributes attributes, const std::vector<Tenso
 
 namespace {
 
-// What the op itself says that Keras calls it; null where it doesn't.
+// The Keras form recorded in the op's attributes; null when there is none.
 Json keras_form(const Attributes& attributes) {
   const AttributeValue* form = attributes.find(ops::internal::kKerasForm);
   return form ? Json::parse(std::get<std::string>(*form)) : Json();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interfaces of what an option like `.kernel_initializer = "he_normal"` names. The classes are
-// in initializers.h, regularizers.h, constraints.h, quantizers.h and activations.h.
+// Interfaces of the objects named by options such as `.kernel_initializer = "he_normal"`. The
+// classes are in initializers.h, regularizers.h, constraints.h, quantizers.h and activations.h.
 #pragma once
 
 #include <concepts>
@@ -20,7 +20,7 @@
 
 namespace cornu {
 
-// A shared, immutable object with a Keras class name and config; null stands for None.
+// A shared, immutable object with a Keras class name and config; null represents None.
 class Configurable {
  public:
   virtual ~Configurable() = default;
@@ -28,21 +28,21 @@ class Configurable {
   virtual Json get_config() const { return Json::object(); }
 };
 
-// Makes a variable's first value. Runs eagerly, never under a trace.
+// Creates a variable's initial value. Runs eagerly, never under a trace.
 class InitializerImpl : public Configurable {
  public:
   static constexpr const char* kKind = "initializer";
   virtual Tensor operator()(const Shape& shape, DType dtype) const = 0;
 };
 
-// A penalty on a weight or an activity: a scalar of the tensor's dtype. Written in ops.
+// A penalty on a weight or activity: returns a scalar of the tensor's dtype. Implemented with ops.
 class RegularizerImpl : public Configurable {
  public:
   static constexpr const char* kKind = "regularizer";
   virtual Tensor operator()(const Tensor& x) const = 0;
 };
 
-// Projects a weight onto an allowed set after each update. Written in ops.
+// Projects a weight onto an allowed set after each update. Implemented with ops.
 class ConstraintImpl : public Configurable {
  public:
   static constexpr const char* kKind = "constraint";
@@ -51,36 +51,36 @@ class ConstraintImpl : public Configurable {
 
 class Layer;
 
-// An elementwise (or softmax-like) function. A user's own callable has no name and can't be saved.
+// An elementwise (or softmax-like) function. A user's callable has no name and can't be saved.
 class ActivationImpl {
  public:
-  std::string name;  // Keras's, "relu"
+  std::string name;  // Keras's name, e.g. "relu"
   std::function<Tensor(const Tensor&)> function;
-  std::shared_ptr<Layer> layer = {};  // that it is the call of; it has no name then
+  std::shared_ptr<Layer> layer = {};  // set if `function` calls this layer; no name then
 };
 
-// What a quantizer makes of a tensor x, which is about values / scale.
+// A quantized tensor x, approximately values / scale.
 struct Quantized {
   Tensor values;  // integers, of x's shape
-  Tensor scale;   // of x's dtype; 1 along the axes whose elements share it
+  Tensor scale;   // of x's dtype; size 1 along the axes that share a scale
 };
 
-// Turns numbers into integers with scales. Written in ops.
+// Quantizes numbers to integers with scales. Implemented with ops.
 class QuantizerImpl : public Configurable {
  public:
   static constexpr const char* kKind = "quantizer";
-  // `axis`: the axes whose elements share a scale; None: the quantizer's own.
+  // `axis`: the axes whose elements share a scale; None: the quantizer's default.
   virtual Quantized operator()(const Tensor& x, const OptionalList<int64_t>& axis) const = 0;
 };
 
-// A function of the user's own, where an object of another kind isn't meant.
+// A user's function, as opposed to an object of another kind.
 template <class F, class Result, class... Arguments>
 concept PartFunction =
     std::is_invocable_r_v<Result, F, Arguments...> && !std::is_base_of_v<Configurable, F>;
 
-// The value of an option: built from a name (resolved at once, InvalidArgument with the nearest
-// known one; so is a null `const char*`), from an object, from a user's function (which can't be
-// saved), or None ({} or nullptr). A cheap handle: copies share.
+// The value of an option: a name (resolved immediately; an unknown one throws InvalidArgument with
+// the nearest known name, as does a null `const char*`), an object, a user's function (which can't
+// be saved), or None ({} or nullptr). A cheap handle: copies share the object.
 template <class Impl, class... Arguments>
 class Part : public Handle<const Impl> {
   using Base = Handle<const Impl>;
@@ -141,13 +141,13 @@ class Activation : public Handle<const ActivationImpl> {
       : Handle(of_function(std::move(function))) {}
   explicit Activation(std::shared_ptr<const ActivationImpl> impl) : Handle(std::move(impl)) {}
 
-  // Applies the function; None gives x itself. Unimplemented for a layer that has weights.
+  // Applies the function; None returns x itself. Throws Unimplemented for a layer that has weights.
   Tensor operator()(const Tensor& x) const;
-  // "linear" for None, as Keras serializes it; "" for a callable without a name, and for a layer.
+  // "linear" for None, as serialized by Keras; "" for an unnamed callable or a layer.
   std::string name() const { return impl_ ? impl_->name : "linear"; }
 
  private:
-  // A handle on a layer, layers::LeakyReLU({…}), is known as such, so that it can be saved.
+  // Recognizes a handle to a layer, e.g. layers::LeakyReLU({…}), so that it can be saved.
   template <class F>
   static std::shared_ptr<const ActivationImpl> of_function(F function) {
     std::shared_ptr<Layer> layer;
@@ -161,10 +161,10 @@ class Activation : public Handle<const ActivationImpl> {
   }
 };
 
-// Keras's serialized form of such objects: {"module", "class_name", "config", "registered_name"};
-// null for None; an activation is its name, or that of the layer that it is. And back (names alone
-// are understood too). InvalidArgument for an activation without a name, and for names that aren't
-// registered.
+// Converts such objects to and from Keras's serialized form: {"module", "class_name", "config",
+// "registered_name"}; None is null, and an activation is its name or its serialized layer. Names
+// alone are accepted when reading. Throws InvalidArgument for an activation without a name and for
+// unregistered names.
 Json serialize(const Initializer& initializer);
 Json serialize(const Regularizer& regularizer);
 Json serialize(const Constraint& constraint);
@@ -176,8 +176,8 @@ Constraint constraint_from_json(const Json& json);
 Quantizer quantizer_from_json(const Json& json);
 Activation activation_from_json(const Json& json);
 
-// What names resolve to: Keras's classes, and what users add under "package>Name". Factories make
-// an object from its get_config(); {} stands for all defaults.
+// The registries that resolve names: Keras's classes, and those that users add as "package>Name".
+// Factories create an object from its get_config(); {} means all defaults.
 using InitializerFactory = std::function<Initializer(const Json& config)>;
 using RegularizerFactory = std::function<Regularizer(const Json& config)>;
 using ConstraintFactory = std::function<Constraint(const Json& config)>;

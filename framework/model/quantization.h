@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantization of the weights that a layer or a model has.
+// Quantization of the weights of a layer or a model.
 #pragma once
 
 #include <functional>
@@ -15,16 +15,16 @@ namespace cornu {
 class Layer;
 class LayerHandle;
 
-// Keras's `filters` of Model.quantize: which layers are quantized. Regular expressions
-// (RE2's, which are Python's but for references and looks around), one of which is found in a
-// layer's name; or a function that says so. None: all.
+// Selects the layers to quantize, like Keras's `filters` argument of Model.quantize: regular
+// expressions, at least one of which must match some part of the layer's name (RE2 syntax, i.e.
+// Python's without backreferences and lookarounds), or a predicate. None: all layers.
 class LayerFilter {
  public:
   LayerFilter() = default;
   LayerFilter(const char* pattern) : LayerFilter(std::vector<std::string>{pattern}) {}  // NOLINT
   LayerFilter(const std::string& pattern)
       : LayerFilter(std::vector<std::string>{pattern}) {}  // NOLINT
-  // InvalidArgument for what is no regular expression.
+  // Throws InvalidArgument for an invalid regular expression.
   LayerFilter(const std::vector<std::string>& patterns);  // NOLINT
   LayerFilter(std::initializer_list<std::string> patterns)
       : LayerFilter(std::vector<std::string>(patterns)) {}
@@ -39,31 +39,33 @@ class LayerFilter {
   std::function<bool(const LayerHandle&)> takes_;
 };
 
-// Keras's arguments of quantize. One of mode and config must be given.
+// Arguments of quantize, as in Keras. At least one of mode and config is required.
 struct QuantizeOptions {
   std::string mode = {};           // "int8", "int4"
   QuantizationConfig config = {};  // None: the mode's default
-  LayerFilter filters = {};        // of a model's layers
+  LayerFilter filters = {};        // selects among a model's layers
 };
 
-// A layer whose weights can be quantized derives from this, too.
+// Mixin for layers whose weights can be quantized.
 class Quantizable {
  public:
   virtual ~Quantizable() = default;
-  // Makes int8 or int4 weights, as the config says, and gives what puts them in the place of the
-  // layer's. The layer is built, wasn't quantized before, and outlives that.
+  // Computes int8 or int4 weights according to the config and returns a function that replaces the
+  // layer's weights with them. The layer must be built and not yet quantized, and must outlive the
+  // function.
   virtual std::function<void()> quantized(const QuantizationConfig& config) = 0;
 };
 
 namespace internal {
 
-// The config that the options ask for. InvalidArgument where they say none, a mode that Keras
-// hasn't, or a mode and another one's config; Unimplemented for modes that aren't available here.
-// `who`: how errors begin.
+// Returns the config that the options request. Throws InvalidArgument when there is none, for a
+// mode unknown to Keras, or when mode and config disagree; Unimplemented for modes that aren't
+// available here. `who` is the prefix of error messages.
 QuantizationConfig resolved_config(const QuantizeOptions& options, const std::string& who);
 
-// Throws FailedPrecondition for a layer that isn't built, or is quantized already, InvalidArgument
-// for int8 where it computes in float16, and Unimplemented for one without such weights.
+// Throws FailedPrecondition in a traced function and for a layer that isn't built or is already
+// quantized, InvalidArgument for int8 with a layer that computes in float16, and Unimplemented for
+// a layer without quantizable weights.
 Quantizable& require_quantizable(Layer& layer, const std::string& mode);
 
 }  // namespace internal

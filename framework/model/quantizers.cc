@@ -40,12 +40,13 @@ void check_bytes(const char* who, DType dtype) {
                          "{}: expected int8 or uint8, got {}.", who, dtype);
 }
 
-// The shape where an axis of `pairs` times two elements is two of `pairs` and 2.
+// Returns the shape in which an axis of 2 * `pairs` elements is split into axes of sizes `pairs`
+// and 2.
 Shape in_pairs(const Shape& shape, int64_t axis, int64_t pairs) {
   return shape.slice(0, axis).concat({pairs, 2}).concat(shape.slice(axis + 1));
 }
 
-// x with zeros behind the elements of an axis, so that there are `size`.
+// Pads an axis of x with trailing zeros to `size` elements.
 Tensor padded(const Tensor& x, int64_t axis, int64_t size) {
   if (x.dim(axis) == size) return x;
   std::vector<std::pair<int64_t, int64_t>> width(static_cast<size_t>(x.rank()));
@@ -139,7 +140,8 @@ Tensor unpack_int4(const Tensor& packed, int64_t orig_len, int64_t axis, DTypeLi
       "unpack_int4: expected an orig_len in [0, {}], since axis {} has {} bytes, "
       "got {}.",
       2 * pairs, axis, pairs, orig_len);
-  // Each byte comes twice before anything is computed of it: nothing is that programs would keep.
+  // Duplicates each byte before any computation, so that compiled programs store no intermediate
+  // values.
   Shape shape = packed.shape();
   shape[axis] = 2 * pairs;
   const Tensor bytes = ops::cast(packed, dtype);
@@ -148,7 +150,7 @@ Tensor unpack_int4(const Tensor& packed, int64_t orig_len, int64_t axis, DTypeLi
   along[0] = 2 * pairs;
   const Tensor is_upper = ops::bitwise_and(ops::arange(2 * pairs, DType::Int32), 1);
   const Tensor factors = ops::cast(ops::reshape(16 - is_upper * 15, along), dtype);
-  const Tensor uppers = ops::multiply(twice, factors);  // a lower half in its place, else as it was
+  const Tensor uppers = ops::multiply(twice, factors);  // moves a lower half into the upper bits
   return ops::slice_axis(ops::right_shift(uppers, 4), axis, 0, orig_len);
 }
 
@@ -162,9 +164,9 @@ QuantizedGroups abs_max_quantize_grouped_with_zero_point(const Tensor& inputs, i
   check<InvalidArgument>(block_size > 0, "{}: expected a block_size > 0, got {}.", kWho,
                          block_size);
   check_range(kWho, options.dtype, options.value_range);
-  check_range(kWho, DType::Int8, options.value_range);  // what zero points are
+  check_range(kWho, DType::Int8, options.value_range);  // zero points are int8
   const int64_t rows = inputs.dim(0), columns = inputs.dim(1);
-  block_size = std::min(block_size, std::max<int64_t>(rows, 1) + 1);  // one zero tells of many
+  block_size = std::min(block_size, std::max<int64_t>(rows, 1) + 1);  // limits the zero padding
   const int64_t groups = rows / block_size + (rows % block_size > 0 ? 1 : 0);
   const int64_t all = groups * block_size;
   const Tensor x = ops::reshape(padded(inputs, 0, all), {groups, block_size, columns});
@@ -238,7 +240,7 @@ void set_from_config(const Json& json, QuantizationConfig& config) {
     config = quantizers::Int8QuantizationConfig{weights, activations};
     return;
   }
-  std::optional<int64_t> block_size;  // what files of before they had it mean
+  std::optional<int64_t> block_size;  // the default for files that predate this field
   ConfigReader(object.config)("block_size", block_size);
   config = quantizers::Int4QuantizationConfig{weights, activations, block_size};
 }

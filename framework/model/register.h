@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes initializers, regularizers, constraints, quantizers and activations known by name.
+// Registers the built-in initializers, regularizers, constraints, quantizers and activations by
+// name.
 #pragma once
 
 #include "framework/model/layer_registry.h"

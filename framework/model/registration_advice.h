@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How to go on where a file names a class of the user's that this program hasn't registered.
+// Error messages for files that name a user-defined class that this program hasn't registered.
 #pragma once
 
 #include <string>
@@ -21,20 +21,21 @@ bool is_registered(const Registry<Factory>& registry, const std::string& name) {
   }
 }
 
-// What make() gives. Where what a file has of a class lacks something, the error names the class.
+// Returns the result of make(). When the saved data of a class is incomplete, the error names the
+// class.
 template <class Make>
 auto naming_class(const std::string& name, Make make) {
   try {
     return make();
   } catch (const DataLoss& error) {
     raise<DataLoss>("{}: {}", printable(name), error.what());
-  } catch (const NotFound& error) {  // a member of its config
+  } catch (const NotFound& error) {  // a missing member of its config
     raise<NotFound>("{}: {}", printable(name), error.what());
   }
 }
 
-// What make() gives. Where it fails since `name` isn't in the registry, the error says how to add
-// it.
+// Returns the result of make(). When it fails because `name` isn't in the registry, the error says
+// how to register it.
 template <class Factory, class Make>
 auto with_registration_advice(const Registry<Factory>& registry, const std::string& name,
                               Make make) {
@@ -49,7 +50,7 @@ auto with_registration_advice(const Registry<Factory>& registry, const std::stri
   }
 }
 
-// As make_from_serialized, for what a file describes.
+// Like make_from_serialized, for objects described by a file.
 template <class Factory>
 auto make_from_file(const Registry<Factory>& registry, const Json& json) {
   const std::string name = read_serialized(json, registry.kind()).name;

@@ -16,13 +16,13 @@ double checked(const char* who, const char* what, double value) {
   return value;
 }
 
-// To Euclidean norm 1 along `axis`; norms below 1e-7 count as that.
+// Scales to Euclidean norm 1 along `axis`; norms below 1e-7 are treated as 1e-7.
 Tensor normalized(const Tensor& x, int64_t axis) {
   const Tensor square = ops::sum(ops::square(x), axis, true);
   return x * ops::rsqrt(ops::maximum(square, 1e-14));
 }
 
-// What Keras keeps as a float32 tensor, and saves as one.
+// A value that Keras keeps, and saves, as a float32 tensor.
 double as_float32(double value) { return static_cast<float>(value); }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regularizers (keras.regularizers): penalties on weights and activities. Factors are >= 0, an
-// InvalidArgument otherwise.
+// Regularizers (keras.regularizers): penalties on weights and activities. Factors must be >= 0;
+// otherwise constructors throw InvalidArgument.
 #pragma once
 
 #include <string>
@@ -55,7 +55,7 @@ struct OrthogonalRegularizerOptions {
   std::string mode = "rows";  // or "columns"
 };
 
-// factor times the mean |cosine| between different rows (or columns) of a matrix.
+// factor times the mean |cosine| between distinct rows (or columns) of a matrix.
 class OrthogonalRegularizer : public RegularizerImpl {
  public:
   explicit OrthogonalRegularizer(const OrthogonalRegularizerOptions& options = {});

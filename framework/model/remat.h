@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rematerialization (gradient checkpointing): memory for computation.
+// Rematerialization (gradient checkpointing): trades computation for memory.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,27 @@
 namespace cornu {
 
 struct RematScopeOptions {
-  // "full": layers keep nothing but what they are given and give.
-  // "activations": layers with an activation don't keep what that computes.
-  // "larger_than": as "full", of layers that give more than output_size_threshold elements.
-  // "list_of_layers": as "full", of the layers named in layer_names.
-  // None: of no layer, as without a scope; in a scope within another one.
+  // "full": layers store nothing but their inputs and outputs.
+  // "activations": layers with an activation don't store its intermediate values.
+  // "larger_than": like "full", for layers whose outputs have more than output_size_threshold
+  // elements.
+  // "list_of_layers": like "full", for the layers named in layer_names.
+  // None: no rematerialization, as without a scope; for use within another scope.
   std::optional<std::string> mode = "full";
   int64_t output_size_threshold = 1024;
   std::vector<std::string> layer_names = {};
 };
 
-// keras.RematScope. Layers that are made on this thread until it ends compute their values once
-// more for gradients instead of keeping them: a training step takes less memory, and more time.
-// What is computed once more is the same to the bit (dropout's choices, too); sums of gradients may
-// be rounded otherwise, as other ops are fused with them. Scopes nest: the innermost counts.
+// keras.RematScope. Layers created on this thread while the scope is alive recompute their
+// intermediate values for gradients instead of storing them: a training step takes less memory and
+// more time. Recomputed values are bitwise identical (dropout masks, too); sums of gradients may be
+// rounded differently because other ops are fused with them. Scopes nest, and the innermost one
+// applies.
 //
-// A layer within another one that does so is a part of that, which keeps nothing of it; models
-// leave it to their layers. It is about compiled functions, as fit's steps are; with run_eagerly,
-// and for ops that are called on placeholders, it has no effect.
-// InvalidArgument for another mode.
+// A rematerialized layer within another one is part of the outer one's region, which stores none of
+// its values; models leave rematerialization to their layers. The scope affects compiled functions,
+// such as the steps of fit; it has no effect with run_eagerly or on ops called on placeholders.
+// Throws InvalidArgument for an unknown mode.
 //
 //   RematScope scope;
 //   Sequential model({layers::Dense({.units = 4096, .activation = "gelu"}), …});
@@ -42,7 +44,7 @@ class [[nodiscard]] RematScope {
   RematScope(const RematScope&) = delete;
   RematScope& operator=(const RematScope&) = delete;
 
-  // Of the innermost one on this thread: null without, or where its mode is None.
+  // Options of the innermost scope on this thread; null when there is none or its mode is None.
   static const RematScopeOptions* current();
 
  private:
@@ -50,8 +52,8 @@ class [[nodiscard]] RematScope {
   const RematScopeOptions* outer_;
 };
 
-// keras.remat: a function that does what f does, but keeps nothing for gradients beside what it is
-// given and what it gives.
+// keras.remat: returns a function that does what f does but stores only its inputs and outputs for
+// gradients.
 template <class F>
 auto remat(F f) {
   return [f = std::move(f)](auto&&... arguments) -> decltype(auto) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer's call by the RematScope that it was made in. Internal.
+// Applies to a layer's call the RematScope in which the layer was created. Internal.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace cornu::internal {
 
-// In progress on this thread until the guard ends.
+// Guard for a layer call in progress on this thread.
 class [[nodiscard]] RematCall {
  public:
   RematCall(const Layer& layer, const std::optional<RematScopeOptions>& made_in);
@@ -17,9 +17,9 @@ class [[nodiscard]] RematCall {
   RematCall(const RematCall&) = delete;
   RematCall& operator=(const RematCall&) = delete;
 
-  // What the call has given decides where the mode goes by sizes.
+  // For modes with a size threshold, the outputs decide whether the call is rematerialized.
   void finish(const Tensors& outputs);
-  // Whether the layer in progress computes its activations once more.
+  // Whether the layer in progress recomputes its activations.
   static bool covers_activations();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a layer keeps in files beside its weights.
+// What a layer saves to files in addition to its weights.
 #pragma once
 
 #include <memory>
@@ -11,39 +11,39 @@
 
 namespace cornu {
 
-// Keras's save_own_variables and save_assets. What is saved is asked for, and what was saved is
-// given back when weights have been loaded: values first.
+// Keras's save_own_variables and save_assets. Saving reads the parts; loading restores them after
+// the weights have been loaded, values first.
 class SavedParts {
  public:
   using Values = std::vector<std::pair<std::string, Tensor>>;
-  using Assets = std::vector<std::pair<std::string, std::string>>;  // name of a file, its bytes
+  using Assets = std::vector<std::pair<std::string, std::string>>;  // file name, bytes
 
   virtual ~SavedParts() = default;
 
-  // Those of the layer's own weights that files have, in the files' order, and what they have of
-  // each. Loading gives the value back to the weight, and says so when all weights are there.
+  // The layer's own weights that are saved, in file order, and the value saved for each. Loading
+  // assigns the value to the weight and calls weights_loaded() once all weights are loaded.
   virtual std::vector<Variable> saved_weights(std::vector<Variable> own) const { return own; }
   virtual Tensor saved_value(const Variable& weight) const { return weight.stored(); }
   virtual void weights_loaded() {}
-  // Values under names of their own ("idf_weights") beside the numbers of weights. A file must have
-  // each, with this shape, and gives it with this dtype.
+  // Values saved under their own names ("idf_weights"), next to the numbered weights. Each must be
+  // present in a file with this shape, and is converted to this dtype.
   virtual Values saved_values() const { return {}; }
   virtual void load_values(const Values&) {}
-  // The files of the layer in a .keras archive; none for what its config has.
+  // The layer's files in a .keras archive; empty when the config already contains the data.
   virtual Assets saved_assets() const { return {}; }
-  // The names of those that an archive must have, in the order that load_assets is given them in.
+  // Names of the assets that an archive must have, in the order in which load_assets receives them.
   virtual std::vector<std::string> asset_names() const { return {}; }
   virtual void load_assets(const Assets&) {}
 };
 
-// A layer that has such parts derives from this, too.
+// Mixin for layers that have such parts.
 class HasSavedParts {
  public:
   virtual ~HasSavedParts() = default;
   virtual std::shared_ptr<SavedParts> saved_parts() const = 0;
 };
 
-// Null where it has none.
+// Returns null when the layer has none.
 inline std::shared_ptr<SavedParts> saved_parts_of(const Layer& layer) {
   const auto* owner = dynamic_cast<const HasSavedParts*>(&layer);
   return owner ? owner->saved_parts() : nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keras's serialized form of an object that isn't a layer.
+// Keras's serialized form of objects other than layers.
 #pragma once
 
 #include <optional>
@@ -14,22 +14,22 @@
 namespace cornu {
 
 // {"module", "class_name", "config", "registered_name"}. `module` is Keras's ("keras.losses"); a
-// user's class, named "package>Name", has none.
+// user's class, named "package>Name", has no module.
 Json serialized_form(const char* module, const std::string& class_name, Json config);
 
-// The name of one of Keras's functions, which `json` has in a class's place:
-// {"class_name": "function", "config": "mean_squared_error"}. Null for anything else.
+// The name of one of Keras's functions when `json` has the form {"class_name": "function",
+// "config": "mean_squared_error"}; otherwise null.
 const Json* name_of_function(const Json& json);
 
-// A name alone, or what serialized_form gives.
+// The contents of a serialized form, or just a name.
 struct SerializedObject {
-  std::string name;  // as it is registered: "package>Name" for users' classes
+  std::string name;  // as registered: "package>Name" for users' classes
   Json config;
 };
-// InvalidArgument, naming `kind`, when `json` is neither.
+// Throws InvalidArgument, naming `kind`, when `json` is neither a name nor a serialized form.
 SerializedObject read_serialized(const Json& json, const std::string& kind);
 
-// Makes the object that `json` describes. InvalidArgument when its class isn't registered.
+// Creates the object described by `json`. Throws InvalidArgument when its class isn't registered.
 template <class Factory>
 auto make_from_serialized(const Registry<Factory>& registry, const Json& json) {
   const SerializedObject object = read_serialized(json, registry.kind());
@@ -63,7 +63,7 @@ void set_from_config(const Json& json, bool& value);
 void set_from_config(const Json& json, int64_t& value);
 void set_from_config(const Json& json, double& value);
 void set_from_config(const Json& json, std::string& value);
-// Lists: a number alone is a list of one, null an empty one.
+// Lists: a single number is read as a list of one, null as an empty list.
 void set_from_config(const Json& json, std::vector<int64_t>& values);
 void set_from_config(const Json& json, std::vector<double>& values);
 void set_from_config(const Json& json, std::vector<std::string>& values);
@@ -84,7 +84,7 @@ class ConfigWriter {
   void operator()(const char* key, const T& value) {
     config_.set(key, config_value(value));
   }
-  // A field that Keras's own config leaves out: written where it isn't the default.
+  // A field that Keras's own config omits: written only when it differs from the default.
   template <class T>
   void unless_default(const char* key, const T& value, const T& otherwise) {
     if (value != otherwise) (*this)(key, value);
@@ -111,7 +111,7 @@ class ConfigReader {
   const Json& config_;
 };
 
-// Options as a config says.
+// Reads options from a config.
 template <class Options>
 Options read_options(const Json& config) {
   Options options;

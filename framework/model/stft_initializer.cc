@@ -18,11 +18,11 @@ namespace {
 
 using std::numbers::pi;
 
-// A window's value at x, which goes from -1 at its first sample to 1 at its last; of `size`
-// samples.
+// Evaluates a window of `size` samples at x, which ranges from -1 at the first sample to 1 at the
+// last.
 using WindowShape = std::function<double(double x, int64_t size)>;
 
-// A sum of cosines with these factors.
+// A sum of cosines with these coefficients.
 WindowShape cosines(std::vector<double> factors) {
   return [factors = std::move(factors)](double x, int64_t) {
     double sum = 0;
@@ -40,7 +40,7 @@ double parzen(double x) {
 
 double lanczos(double x) { return x == 0 ? 1.0 : std::sin(pi * x) / (pi * x); }
 
-// Of 4 constant sidelobes, 30 dB below the main lobe.
+// With 4 nearly constant sidelobes, 30 dB below the main lobe.
 double taylor(double x) {
   constexpr int kLobes = 4;
   const double a = std::acosh(std::pow(10.0, 30.0 / 20)) / pi;
@@ -59,7 +59,7 @@ double taylor(double x) {
   return sum / largest;
 }
 
-// From one half sample before the first to one half after the last.
+// Rescales x so that -1 and 1 are half a sample before the first and after the last sample.
 double within(double x, int64_t size) {
   return x * static_cast<double>(size - 1) / static_cast<double>(size);
 }
@@ -130,7 +130,7 @@ std::vector<double> STFT::window(int64_t size) const {
     return options_.window_values;
   }
   const WindowShape& shape = window_shapes().at(options_.window);
-  // A periodic one goes on where it would begin anew, one sample later.
+  // A periodic window would repeat one sample after its end.
   const int64_t whole = options_.periodic ? size + 1 : size;
   std::vector<double> result;
   for (int64_t i = 0; i < size; ++i) {
@@ -147,7 +147,7 @@ Tensor STFT::operator()(const Shape& shape, DType dtype) const {
                          shape);
   check<InvalidArgument>(is_floating(dtype), "STFT: expected a floating dtype, got {}.", dtype);
   const DType wide = dtype == DType::Float64 ? dtype : DType::Float32;
-  // As Keras rounds them, since angles become large.
+  // Rounded as in Keras, because the angles become large.
   const Tensor frequencies =
       ops::cast(ops::arange(shape[2]), wide) / static_cast<double>((shape[2] - 1) * 2);
   const Tensor times = ops::reshape(ops::cast(ops::arange(shape[0]), wide), {shape[0], 1, 1});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sub-layers: tracked ones, and those called during first calls.
+// Sub-layers: those that are tracked, and those discovered during first calls.
 #include <algorithm>
 #include <atomic>
 
@@ -19,12 +19,12 @@ uint64_t next_stamp() {
 
 namespace {
 
-constexpr int kDeepestCall = 256;  // the stack has room for more
+constexpr int kDeepestCall = 256;  // well below what the stack has room for
 
 struct CallContext {
   std::optional<bool> training;
   int depth = 0;  // of calls on values
-  int calls = 0;  // within each other
+  int calls = 0;  // nesting depth
   CallFrame* frame = nullptr;
 };
 thread_local CallContext context;
@@ -33,7 +33,7 @@ std::string label(const Layer& layer) {
   return fmt::format("{} '{}'", layer.class_name(), layer.name());
 }
 
-// A key among `children` for a layer without a name of its own: its class, numbered.
+// Returns a numbered key, based on the layer's class, that is unique among `children`.
 std::string numbered_key(const std::string& prefix, const Layer& layer,
                          const Layer::NamedLayers& children, size_t count) {
   const std::string stem = prefix + default_name(layer.class_name());
@@ -46,7 +46,7 @@ std::string numbered_key(const std::string& prefix, const Layer& layer,
   return key;
 }
 
-// With the lock on relations held.
+// Requires the relations lock.
 void name_untracked(LayerState& state) {
   for (size_t i = state.tracked; i < state.children.size(); ++i) {
     state.children[i].first = numbered_key("", *state.children[i].second, state.children, i);
@@ -116,11 +116,11 @@ void CallFrame::take_in(Layer& callee) {
   auto id_of = [](const Layer& layer) { return layer.state_->id; };
   const uint64_t id = id_of(callee);
   for (const CallFrame* outer = this; outer; outer = outer->outer_) {
-    if (outer->layer_ && id_of(*outer->layer_) == id) return;  // a caller of this one
+    if (outer->layer_ && id_of(*outer->layer_) == id) return;  // a caller of this layer
   }
   if (!has_below(*layer_, id, id_of)) {
     std::shared_ptr<Layer> child = callee.shared_self();
-    if (!child) {  // a plain object: its destructor takes it back
+    if (!child) {  // not owned by a handle: its destructor removes it
       child = std::shared_ptr<Layer>(std::shared_ptr<void>(), &callee);
       const std::lock_guard lock(callee.state_->relations);
       callee.state_->borrowers.push_back(layer_->state_);
@@ -147,7 +147,7 @@ void CallFrame::finish() {
   if (!first_) return;
   LayerState& state = *layer_->state_;
   std::string made_within;
-  Layer::NamedLayers gone;  // layers that only the list of sub-layers knows any more
+  Layer::NamedLayers gone;  // layers kept alive only by the list of sub-layers
   {
     const std::lock_guard lock(state.relations);
     made_within = std::exchange(state.lost, "");
@@ -186,7 +186,7 @@ void CallFrame::require_nothing_lost(const Layer& stray) {
                   "would train or save the weights. Make it a member, and in the constructor of {} "
                   "write track(member).",
                   label(caller), label(stray), caller.class_name()));
-  error.add_place("");  // the caller's place is named
+  error.add_place("");  // the caller is already named
   throw error;
 }
 
@@ -278,7 +278,7 @@ internal::BuildUndo::~BuildUndo() {
   state_.own_weights.resize(weights_);
   state_.own_state.resize(states_);
   state_.regularizers.resize(regularizers_);
-  Layer::NamedLayers before;  // and then those that go, after the lock
+  Layer::NamedLayers before;  // then holds removed layers, destroyed after unlocking
   const std::lock_guard lock(state_.relations);
   size_t tracked = 0;
   for (size_t i = 0; i < state_.children.size(); ++i) {
@@ -288,7 +288,7 @@ internal::BuildUndo::~BuildUndo() {
   }
   state_.children.swap(before);
   state_.tracked = tracked;
-  state_.known.clear();  // found again by later calls
+  state_.known.clear();  // later calls fill it again
   name_untracked(state_);
 }
 
@@ -345,7 +345,7 @@ void Layer::track_layer(const std::string& attribute, Layer& layer) {
     const std::lock_guard lock(layer.state_->relations);
     layer.state_->borrowers.push_back(state_);
   }
-  std::shared_ptr<Layer> before;  // one that a call came by, which has its name now
+  std::shared_ptr<Layer> before;  // an untracked entry for the same layer, now renamed
   const std::lock_guard lock(state.relations);
   auto& children = state.children;
   const auto place = children.begin() + static_cast<int64_t>(state.tracked++);

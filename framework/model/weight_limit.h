@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How weights are made of layers that come from a file. Internal: saving.
+// Limits the weights of layers that are created while loading a file. Internal: used by saving.
 #pragma once
 
 #include <cstdint>
@@ -11,35 +11,36 @@
 
 namespace cornu {
 
-// While it lives, the layers that are built on its thread may add weights of so many bytes in all:
-// a file's weights bound those of the model that its config describes, so that nothing is allocated
-// for what isn't in the file. Nor are large weights given values that the file's will replace.
+// While a WeightLimit is alive, the layers built on its thread may create only a limited total size
+// of weights: the weights in a file bound those of the model that its config describes, so that no
+// memory is allocated for weights that aren't in the file. Large weights also skip initialization
+// when the file's values will replace them.
 class WeightLimit {
  public:
-  // `stored`: the bytes of the file's weights. A stored float16 may become a float64.
+  // `stored`: the total size of the file's weights in bytes. The limit is a multiple of it because
+  // weights may have a wider dtype than their stored values.
   explicit WeightLimit(uint64_t stored);
   ~WeightLimit();
   WeightLimit(const WeightLimit&) = delete;
   WeightLimit& operator=(const WeightLimit&) = delete;
 
-  // Takes note of a weight that is about to be made. InvalidArgument when it is one too many;
-  // nothing without a limit.
+  // Accounts for a weight that is about to be created. Throws InvalidArgument when it exceeds the
+  // limit; a no-op without a limit.
   static void add(uint64_t bytes);
-  // Weights of so many bytes come that no file has: some MiB of such are allowed beside the file's.
+  // Allows additional weights of this size that no file contains, up to some MiB in all.
   static void allow(uint64_t bytes);
 
-  // Whether a weight of so many bytes waits for the file's value: then it is made of uninitialized
-  // memory, and defer() is told of it.
+  // Whether a weight of this size waits for the file's value. Such a weight is created from
+  // uninitialized memory and passed to defer().
   static bool defers(uint64_t bytes);
   static void defer(const Variable& variable, std::function<Tensor()> initial_value);
-  // Gives those weights that have still got no value, which the file didn't have, their initial
-  // one.
+  // Assigns initial values to deferred weights that still have no value because the file had none.
   void finish();
 
  private:
   struct Deferred {
     Variable variable;
-    uint64_t version;  // as it was made
+    uint64_t version;  // when created
     std::function<Tensor()> initial_value;
   };
   std::vector<Deferred> deferred_;

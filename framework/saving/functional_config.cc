@@ -21,19 +21,19 @@ namespace cornu {
 namespace {
 
 constexpr char kKerasTensor[] = "__keras_tensor__";
-// A member of a call's that Keras doesn't read: its `training` isn't what Keras writes by itself.
+// A member of a call that Keras ignores: the call's `training` was explicit, though it has the
+// value that Keras writes as a default.
 constexpr char kGivenTraining[] = "training_was_given";
 
-// What a file's numbers may make of a graph: a constant of an op's of 1 GiB; a result of 1 TiB,
-// which is no model that anybody runs.
+// Limits for what a file may create: 1 GiB for an op's constant, 1 TiB for a (hypothetical) result.
 constexpr size_t kMostConstant = size_t{1} << 30;
 constexpr size_t kMostResult = size_t{1} << 40;
 
-// In input_layers and output_layers Keras counts a nested functional model's calls from 1.
+// In input_layers and output_layers, Keras counts the calls of a nested functional model from 1.
 int64_t first_call(const Layer& layer) { return layer.class_name() == "Functional" ? 1 : 0; }
 
-// Whether a call in a file of Keras's was given this `training`. Where the class's own call has a
-// default for it, Keras writes that, and means by it what the model is told.
+// Whether `training` in a file written by Keras was given to the call. If the class's own call has
+// a default for it, Keras writes that default, which means that the model's flag is used.
 bool says_training(const Layer& layer, bool training) {
   static const std::set<std::string> kWithoutDefault = {
       "BatchNormalization", "Bidirectional",       "Dense",          "EinsumDense",
@@ -50,8 +50,8 @@ void set_config_name(Json& entry, const Json& name) {
   entry.set("config", std::move(config));
 }
 
-// Keras makes ops of the masks that layers take, when it calls them to read a file, and numbers
-// these by their kind: "not_equal", "concatenate". Whether they could get this layer's name.
+// When Keras calls layers while reading a file, it creates ops for their masks and names them by
+// kind: "not_equal", "concatenate". Returns whether such an op could get this layer's name.
 bool may_be_named_alike(const Layer& layer) {
   if (dynamic_cast<const GraphOp*>(&layer)) return true;
   constexpr std::string_view kConcatenate = "concatenate";
@@ -71,7 +71,7 @@ class GraphWriter {
       for (size_t i = 0; i < node->output_types().size(); ++i) {
         leaves_masks_ = leaves_masks_ || node->mask_type(i);
       }
-      // As models of Keras's give all of them.
+      // As in models from Keras files, which give all masks.
       gives_masks = gives_masks || std::ranges::any_of(node->options().mask, &Tensor::defined);
     }
     leaves_masks_ = leaves_masks_ && !gives_masks;
@@ -98,7 +98,7 @@ class GraphWriter {
     return list;
   }
 
-  // A tensor alone, a list of them, or an object by name.
+  // A single tensor, a list, or an object keyed by name.
   Json ends(const Tensors& tensors) const {
     if (tensors.has_names()) {
       Json named = Json::object();
@@ -129,7 +129,7 @@ class GraphWriter {
                                                 tensor.symbol_id()})}})}});
   }
 
-  // What a call is given: another call's output, or a value.
+  // An argument of a call: another call's output, or a value.
   Json value(const Tensor& tensor) const {
     return is_placeholder(tensor) ? reference(tensor) : serialize_constant(tensor);
   }
@@ -159,7 +159,7 @@ class GraphWriter {
     return {Json(std::move(list))};
   }
 
-  // Arguments that are given by name: a tensor, or a list where several have one name.
+  // Named arguments: a tensor, or a list if several have the same name.
   Json named_arguments(const KerasNode& node) const {
     Json result = Json::object();
     if (node.layer()->call_signature().inputs.empty()) return result;
@@ -201,26 +201,26 @@ class GraphWriter {
 
   const FunctionalGraph& graph_;
   SerializeLayer serialize_;
-  std::map<const Layer*, std::vector<const KerasNode*>> nodes_;  // in the order of their calls
+  std::map<const Layer*, std::vector<const KerasNode*>> nodes_;  // in call order
   std::unordered_map<const KerasNode*, int64_t> numbers_;
   bool leaves_masks_ = false;  // to Keras
 };
 
 // ---- from files ----
 
-// Reads the graph of one model: makes its layers, and calls them as the file says.
+// Reads the graph of a model: creates its layers and calls them as the file specifies.
 class GraphReader {
  public:
   explicit GraphReader(const Json& config) {
     entries_ = config.at("layers").as_array();
     for (Json& entry : entries_) {
-      // What Keras is to name itself (GraphWriter).
+      // A name that was left to Keras (GraphWriter).
       const Json* name = entry.find("name");
       const Json* own = name ? entry.at("config").find("name") : nullptr;
       if (own && own->is_null()) set_config_name(entry, Json(*name));
       add(entry);
     }
-    // Layers may be listed in any order: round and round over those that may go on.
+    // Layers may be listed in any order: repeatedly process those that are ready.
     std::set<size_t> ready;
     for (size_t i = 0; i < parts_.size(); ++i) ready.insert(i);
     for (size_t last = 0; !ready.empty();) {
@@ -237,7 +237,7 @@ class GraphReader {
     }
   }
 
-  // Of nested structures the parts one after another, by their paths where they have names.
+  // Flattens nested structures, naming the parts by their paths if they have names.
   Tensors ends(const Json& json) const {
     if (is_end(json)) return end(json);
     std::vector<Tensors::Named> found;
@@ -250,7 +250,7 @@ class GraphReader {
 
  private:
   struct Needed {
-    size_t part;  // kNone for one that isn't in the config
+    size_t part;  // kNone if it isn't in the config
     int64_t call;
   };
   static constexpr size_t kNone = std::string::npos;
@@ -258,14 +258,15 @@ class GraphReader {
   struct Part {
     std::string name;
     const Json* entry;
-    LayerHandle layer;               // none for ops
-    std::vector<const Json*> calls;  // to make
+    LayerHandle layer;               // empty for ops
+    std::vector<const Json*> calls;  // calls to make
     size_t next = 0;
-    std::vector<Tensors> outputs = {};  // of each call made
-    // What the next call needs, as far as that isn't known to be there; which call was looked at.
+    std::vector<Tensors> outputs = {};  // of each call made so far
+    // What the next call needs and isn't known to exist yet, and for which call this was
+    // determined.
     std::vector<Needed> needed = {};
     size_t looked_at = std::string::npos;
-    std::vector<size_t> waiting = {};  // parts that need more outputs of this one
+    std::vector<size_t> waiting = {};  // parts that need more of this part's outputs
   };
 
   void add(const Json& entry) {
@@ -293,12 +294,12 @@ class GraphReader {
     if (module) {
       return module->is_string() && module->as_string().starts_with("keras.src.ops.");
     }
-    // HDF5 files name no modules. All layers can be trained or not, ops know nothing of it.
+    // HDF5 files don't contain modules. All layers have `trainable`, ops don't.
     return !layer_registry().find(entry.at("class_name").as_string()) &&
            !entry.at("config").find("trainable");
   }
 
-  // Makes the calls of a part whose inputs are there, and adds the parts that waited for them.
+  // Makes a part's calls whose inputs exist, and adds the parts that waited for them.
   void make_calls(size_t index, std::set<size_t>& ready) {
     Part& part = parts_[index];
     const size_t before = part.next;
@@ -312,7 +313,7 @@ class GraphReader {
     part.waiting.clear();
   }
 
-  // Of an axis that isn't known there is at least one element.
+  // An axis of unknown size has at least one element.
   static void check_size(const Part& part, const Tensor& output) {
     std::vector<int64_t> dims(output.shape().begin(), output.shape().end());
     std::replace(dims.begin(), dims.end(), kUnknown, int64_t{1});
@@ -404,7 +405,7 @@ class GraphReader {
                   history[1].as_int() - (nested ? first_call(parts_[it->second].layer.get()) : 0));
   }
 
-  // What a call is given, in order.
+  // The arguments of a call, in order.
   struct Operands {
     std::vector<Tensor> list;
     std::vector<std::string> names;
@@ -428,7 +429,7 @@ class GraphReader {
     }
   }
 
-  // One mask, or a list with null for inputs that have none.
+  // A single mask, or a list with null for inputs without one.
   Tensors masks(const Json& json) const {
     const Json::Array list = json.is_array() ? json.as_array() : Json::Array{json};
     const bool none =
@@ -443,7 +444,7 @@ class GraphReader {
     return result;
   }
 
-  // The positional arguments, with the names of the layer's where it names them.
+  // The positional arguments, with the layer's argument names if it has any.
   Operands positional(const Part& part, const Json::Array& arguments) const {
     const auto& order = part.layer.get().call_signature().inputs;
     Operands operands;
@@ -494,7 +495,7 @@ class GraphReader {
                              key, value.excerpt());
       }
     }
-    if (!signature.inputs.empty() && !options.mask.empty()) {  // the first input's alone
+    if (!signature.inputs.empty() && !options.mask.empty()) {  // only the first input's
       std::vector<Tensor> each = options.mask.list();
       each.resize(operands.list.size());
       options.mask = std::move(each);
@@ -509,8 +510,7 @@ class GraphReader {
     return part.layer(Tensors::named(std::move(inputs)), options);
   }
 
-  // A layer that was built before it was called on axes of unknown size: for the sizes that the
-  // file has of that.
+  // If a layer was built before it was called on axes of unknown size, uses the sizes saved for it.
   static void build_as_it_was(const Part& part, const std::vector<Tensor>& inputs) {
     const Json* build = part.entry->find("build_config");
     const Json* saved = build && build->is_object() ? build->find("input_shape") : nullptr;
@@ -526,8 +526,8 @@ class GraphReader {
     part.layer.build(shape);
   }
 
-  // A node, as in Keras: models' layers are in an order that counts nodes. An op that is made of
-  // several here, or of none, is one of its own.
+  // Creates a single node, as in Keras, where the order of a model's layers counts nodes. An op
+  // composed of several ops here, or of none, becomes a node of its own.
   Tensors call_op(const Part& part, const Json& call) {
     const AllocationLimit limit(kMostConstant);
     require_moderate_numbers(part.entry->at("config"));
@@ -549,7 +549,7 @@ class GraphReader {
     return LayerHandle(std::move(op))(Tensors(std::move(inputs)));
   }
 
-  // Whether these are all that one op gives, of these inputs.
+  // Whether `result` is the complete output of a single op on these inputs.
   static bool is_one_op(const Tensors& result, const std::vector<Tensor>& inputs) {
     std::set<const KerasNode*> before;
     for (const Tensor& input : inputs) before.insert(keras_node(input).get());
@@ -566,7 +566,7 @@ class GraphReader {
            });
   }
 
-  // A name of the file, the first time; then names that nothing in the file has.
+  // Returns the name in the file the first time, then names that don't occur in the file.
   std::string unique_name(const std::string& name) {
     int64_t& number = numbers_[name];
     std::string unique;
@@ -580,7 +580,7 @@ class GraphReader {
   Json::Array entries_;
   std::vector<Part> parts_;
   std::map<std::string, size_t> index_;
-  std::map<std::string, int64_t> numbers_;  // of an op's names that are given
+  std::map<std::string, int64_t> numbers_;  // how often each op name was used
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that is put together in memory, where most of its bytes are others' and stay where they
-// are.
+// A file assembled in memory that refers to most of its bytes where they are instead of copying
+// them.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@ namespace cornu {
 
 class GatheredFile {
  public:
-  // Bytes written from here on that lie within these are referred to, not copied: they must outlive
-  // the file, and not change.
+  // From now on, written bytes that are within `bytes` are referred to, not copied: they must
+  // outlive the file and not change.
   void share(std::span<const std::byte> bytes) { shared_ = bytes; }
 
   void write(uint64_t address, std::span<const std::byte> bytes);
-  // What was never written is zero.
+  // Bytes that were never written are zero.
   void read(uint64_t address, std::span<std::byte> out) const;
 
-  // The first `size` bytes, as pieces that follow each other. They last as long as the file.
+  // Returns the first `size` bytes as consecutive pieces, which are valid as long as the file.
   std::vector<std::span<const std::byte>> pieces(uint64_t size) const;
 
  private:
@@ -30,12 +30,12 @@ class GatheredFile {
   using Page = std::unique_ptr<std::byte[]>;
 
   bool is_shared(std::span<const std::byte> bytes) const;
-  // The longest run of bytes at `address` that lie together, at most `most`.
+  // Returns the longest contiguous run of bytes at `address`, at most `most`.
   std::span<const std::byte> run_at(uint64_t address, uint64_t most) const;
 
   std::span<const std::byte> shared_;
-  std::map<uint64_t, std::span<const std::byte>> references_;  // by address; they don't overlap
-  std::map<uint64_t, Page> pages_;                             // by number
+  std::map<uint64_t, std::span<const std::byte>> references_;  // by address; non-overlapping
+  std::map<uint64_t, Page> pages_;                             // by page number
 };
 
 }  // namespace cornu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays of chunks. An entry is an address; of filtered chunks, their bytes and mask follow.
+// Arrays of chunks. An entry is an address, for filtered chunks followed by size and mask.
 #include <bit>
 #include <map>
 #include <memory>
@@ -23,7 +23,7 @@ Chunk read_entry(std::span<const std::byte> entry, const ChunkGrid& grid) {
   return chunk;
 }
 
-// Blocks of an array, each read once and checked by its checksum.
+// Blocks of an array, each read once and verified by its checksum.
 class ArrayBlocks {
  public:
   ArrayBlocks(const Bytes& file, const ChunkGrid& grid) : file_(file), grid_(grid), blocks_(file) {}
@@ -42,8 +42,8 @@ class ArrayBlocks {
     return found->second;
   }
 
-  // What follows the signature in all blocks. Returns the bytes of an entry where `cursor` is at
-  // the array's header.
+  // Reads what follows the signature in all blocks. If `cursor` is at the array's header, returns
+  // the size of an entry in bytes.
   void expect_head(Cursor& cursor) const {
     cursor.version(0, 0);
     check<DataLoss>(cursor.u8() == (grid_.filtered ? 1 : 0), "{} is damaged.", kArray);
@@ -116,9 +116,10 @@ class FixedArray : public ChunkArray {
   std::span<const std::byte> head_;
 };
 
-// Its first entries are in the index block. The others are in data blocks that grow: those of level
-// k, 2^(k/2) of them, have 2^((k+1)/2) times the smallest block's entries. The first levels' blocks
-// are found in the index block, those of later levels in a secondary block each.
+// The first entries are in the index block, the others in data blocks of increasing size: those of
+// level k, 2^(k/2) of them, have 2^((k+1)/2) times the entries of the smallest block. The index
+// block refers to the blocks of the first levels, a secondary block per level to those of later
+// levels.
 class ExtensibleArray : public ChunkArray {
  public:
   ExtensibleArray(const Bytes& file, uint64_t address, const ChunkGrid& grid)
@@ -163,7 +164,7 @@ class ExtensibleArray : public ChunkArray {
     const uint64_t entry = within % block_entries;
     uint64_t address = kUndefined;
     if (level < direct_levels_) {
-      uint64_t before = 0;  // blocks of earlier levels
+      uint64_t before = 0;  // blocks in earlier levels
       for (uint64_t k = 0; k < level; ++k) before += uint64_t{1} << k / 2;
       address = address_at(index_, first_ * entry_bytes_ + (before + block) * 8);
     } else {
@@ -183,7 +184,7 @@ class ExtensibleArray : public ChunkArray {
     return cursor.u64();
   }
 
-  // The address of a data block; none when it, or the page of this entry, was never written.
+  // The address of a data block; nullopt if it, or the page of this entry, was never written.
   uint64_t from_secondary(uint64_t level, uint64_t block, uint64_t pages, uint64_t entry) {
     const uint64_t blocks = uint64_t{1} << level / 2;
     const uint64_t bits = pages > 0 ? blocks * ((pages + 7) / 8) : 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes: messages in an object's header, or, for many or large ones, in a fractal heap.
+// Attributes: messages in an object's header or, if there are many or large ones, in a fractal
+// heap.
 #include "framework/core/error.h"
 #include "framework/saving/hdf5_heap.h"
 #include "framework/saving/hdf5_object.h"
@@ -12,7 +13,7 @@ constexpr std::string_view kAttributes = "an object's attributes";
 constexpr std::string_view kStringHeap = "a heap of strings";
 constexpr uint64_t kHeapHead = 16;
 
-// IV.A.2.m. None when it is another attribute.
+// IV.A.2.m. Returns nullopt for an attribute with another name.
 std::optional<Attribute> read_attribute(std::span<const std::byte> message,
                                         const std::string& name) {
   Cursor cursor(message, kAttribute);
@@ -49,7 +50,7 @@ void add_dense_attributes(const Bytes& file, Object& object, Budget& budget) {
   if (!info) return;
   Cursor cursor(info->data, kAttributes);
   cursor.version(0, 0);
-  if (cursor.u8() & 1) cursor.skip(2);  // the largest creation order
+  if (cursor.u8() & 1) cursor.skip(2);  // maximum creation order
   const uint64_t heap_address = cursor.u64();
   const uint64_t index_address = cursor.u64();
   if (heap_address == kUndefined) return;
@@ -96,7 +97,7 @@ const StringHeaps::Heap& StringHeaps::heap_at(uint64_t address) {
     const uint16_t index = cursor.u16();
     cursor.skip(6);  // reference count, reserved
     const uint64_t object_size = cursor.u64();
-    if (index == 0) break;  // what is free
+    if (index == 0) break;  // free space
     heap.objects.emplace(index, cursor.take(object_size));
     if (cursor.left() > 0) cursor.align(8);
   }

@@ -171,7 +171,7 @@ struct Mixer {
   }
 };
 
-// Up to twelve bytes as three words, the missing ones zero.
+// Adds up to twelve bytes as three words; missing bytes are zero.
 void add_words(Mixer& mixer, std::span<const std::byte> bytes) {
   std::byte padded[12] = {};
   std::memcpy(padded, bytes.data(), bytes.size());

@@ -15,25 +15,25 @@
 
 namespace cornu::hdf5 {
 
-// The address of what isn't there.
+// The undefined address.
 inline constexpr uint64_t kUndefined = ~uint64_t{0};
-// The most that is read at once for a piece of structure; data isn't bounded by it.
+// The maximum size of a single read of metadata; data isn't limited by it.
 inline constexpr uint64_t kMostStructure = uint64_t{64} << 20;
 
-// A file's bytes, on disk or in memory. Addresses count from its start.
+// The bytes of a file, on disk or in memory. Addresses count from its start.
 class Bytes {
  public:
   virtual ~Bytes() = default;
   uint64_t size() const { return size_; }
 
-  // Fills `out`. DataLoss, saying what was being read, unless it lies within the file.
+  // Fills `out`. Throws DataLoss, naming `what` was being read, unless it is within the file.
   void read(uint64_t address, std::span<std::byte> out, std::string_view what) const;
-  // A piece of structure. DataLoss also when it has more than kMostStructure bytes.
+  // Reads a piece of metadata. Also throws DataLoss when it exceeds kMostStructure bytes.
   std::vector<std::byte> block(uint64_t address, uint64_t size, std::string_view what) const;
 
-  // NotFound and FailedPrecondition as read_file.
+  // Throws NotFound and FailedPrecondition like read_file.
   static std::unique_ptr<Bytes> of_file(const std::string& path);
-  // The same of a part, which begins at address 0.
+  // As above, for part of a file, which starts at address 0.
   static std::unique_ptr<Bytes> of_range(const FileRange& range);
   static std::unique_ptr<Bytes> of_memory(std::vector<std::byte> bytes);
 
@@ -45,33 +45,34 @@ class Bytes {
   uint64_t size_;
 };
 
-// What a whole load may read of a file's structure: parts of a sound file don't overlap.
+// How many bytes of metadata a whole load may read: parts of a valid file don't overlap.
 class Budget {
  public:
   explicit Budget(uint64_t bytes) : left_(bytes) {}
-  // DataLoss when that is more than is left.
+  // Throws DataLoss when this exceeds what is left.
   void take(uint64_t bytes);
 
  private:
   uint64_t left_;
 };
 
-// The blocks of one structure. Tells it from what only pretends to be one: no block comes twice,
-// and all of them together have no more bytes than the file.
+// The blocks of one structure. Detects invalid structures: no block may occur twice, and all blocks
+// together can't be larger than the file.
 class Blocks {
  public:
   explicit Blocks(const Bytes& file, Budget* budget = nullptr)
       : left_(file.size()), budget_(budget) {}
-  // DataLoss, naming `what`, otherwise.
+  // Throws DataLoss, naming `what`, if the block is invalid.
   void add(uint64_t address, uint64_t bytes, std::string_view what);
 
  private:
   std::set<uint64_t> seen_;
   uint64_t left_;
-  Budget* budget_;  // of the load, if it is counted there too
+  Budget* budget_;  // of the load, if blocks count toward it
 };
 
-// Takes numbers (little-endian) and texts from a block, one after another. Past its end: DataLoss.
+// Reads little-endian numbers and texts from a block, one after another. Reading past its end
+// throws DataLoss.
 class Cursor {
  public:
   // `what` names the block in errors; both must outlive the cursor.
@@ -83,17 +84,17 @@ class Cursor {
   void skip(uint64_t count) { take(count); }
   void align(size_t unit) { skip((unit - at_ % unit) % unit); }
 
-  uint64_t number(uint64_t bytes);  // of 1 to 8 bytes
+  uint64_t number(uint64_t bytes);  // 1 to 8 bytes wide
   uint8_t u8() { return static_cast<uint8_t>(number(1)); }
   uint16_t u16() { return static_cast<uint16_t>(number(2)); }
   uint32_t u32() { return static_cast<uint32_t>(number(4)); }
   uint64_t u64() { return number(8); }
   std::string text(uint64_t size);
-  std::string text_to_zero();  // and the zero
+  std::string text_to_zero();  // also consumes the zero
 
-  // DataLoss unless these bytes follow.
+  // Throws DataLoss unless these bytes follow.
   void expect(std::string_view signature);
-  // Unimplemented unless a byte in [first, last] follows, which is returned.
+  // Reads a byte and returns it; throws Unimplemented unless it is in [first, last].
   uint8_t version(uint8_t first, uint8_t last);
 
  private:
@@ -102,9 +103,9 @@ class Cursor {
   size_t at_ = 0;
 };
 
-// The checksum of HDF5's metadata: Bob Jenkins's lookup3, hashlittle.
+// The checksum of HDF5 metadata: Bob Jenkins's lookup3, hashlittle.
 uint32_t lookup3(std::span<const std::byte> bytes);
-// DataLoss unless the last four bytes of `block` are the checksum of those before.
+// Throws DataLoss unless the last four bytes of `block` are the checksum of the preceding ones.
 void verify_checksum(std::span<const std::byte> block, std::string_view what);
 
 }  // namespace cornu::hdf5

@@ -13,7 +13,7 @@ namespace cornu::hdf5 {
 namespace {
 
 constexpr std::string_view kChunks = "a dataset's index of chunks";
-// A chunk may be as large as its dataset, or this: more isn't taken for one.
+// A chunk may be as large as its dataset, or this large; no more memory is allocated for one.
 constexpr uint64_t kMostChunk = uint64_t{16} << 20;
 
 ChunkGrid grid_of(const Layout& layout, const Dataspace& space, bool filtered) {
@@ -43,7 +43,7 @@ ChunkGrid grid_of(const Layout& layout, const Dataspace& space, bool filtered) {
   return grid;
 }
 
-// Puts chunks that an index names by their coordinates in the grid in their places.
+// Puts chunks that an index identifies by coordinates into their places in the grid.
 class Places {
  public:
   explicit Places(const ChunkGrid& grid) : grid_(grid), chunks_(grid.count) {}
@@ -81,7 +81,7 @@ class OldTree {
   }
 
  private:
-  // `level` of the node that is expected; -1: any.
+  // `level` is the expected level of the node; -1: any.
   void read_node(uint64_t address, int level) {
     constexpr uint64_t kHead = 24;
     const auto head_bytes = file_.block(address, kHead, kChunks);
@@ -146,8 +146,8 @@ void for_each_chunk(const ChunkGrid& grid, F&& visit) {
   }
 }
 
-// The numbers of chunks in arrays, which have room for the most there may be. The axis that has no
-// bound counts slowest.
+// Chunks of arrays are numbered as if the dataset had its maximum size. The unlimited axis is the
+// slowest.
 std::vector<Chunk> from_array(ChunkArray& array, const ChunkGrid& grid) {
   std::vector<size_t> order;
   for (size_t axis = 0; axis < grid.sizes.size(); ++axis) order.push_back(axis);
@@ -171,7 +171,7 @@ std::vector<Chunk> from_array(ChunkArray& array, const ChunkGrid& grid) {
   return chunks;
 }
 
-// Chunks one after another, without an index.
+// Consecutive chunks without an index.
 class Consecutive : public ChunkArray {
  public:
   Consecutive(const Bytes& file, uint64_t address, const ChunkGrid& grid)
@@ -189,7 +189,7 @@ class Consecutive : public ChunkArray {
   uint64_t bytes_;
 };
 
-// Copies a chunk's elements to where they belong in the dataset; those past its end are left out.
+// Copies a chunk's elements to their places in the dataset; those past its end are dropped.
 void place_chunk(std::span<const std::byte> chunk, const Layout& layout, const Shape& shape,
                  const std::vector<uint64_t>& at, std::span<std::byte> out) {
   const size_t rank = at.size();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the chunks of a dataset lie: the indexes of HDF5's formats, the earliest (a B-tree of
-// version 1) and the newest (a single chunk, none, arrays, a B-tree of version 2).
+// Locates the chunks of a dataset, using the indexes of HDF5's formats: the earliest (a version 1
+// B-tree) and the newest (a single chunk, implicit, arrays, a version 2 B-tree).
 #pragma once
 
 #include <cstdint>
@@ -12,26 +12,26 @@
 namespace cornu::hdf5 {
 
 struct Chunk {
-  uint64_t address = kUndefined;  // of one that was never written
-  uint64_t stored = 0;            // bytes in the file
-  uint32_t mask = 0;              // of filters it didn't go through
+  uint64_t address = kUndefined;  // undefined if never written
+  uint64_t stored = 0;            // size in the file in bytes
+  uint32_t mask = 0;              // filters that were skipped
 };
 
-// A grid of chunks: how many along each axis, of what there is and of what there may be at most.
+// A grid of chunks: the current and the maximum number along each axis.
 struct ChunkGrid {
   std::vector<uint64_t> sizes;
-  std::vector<uint64_t> most;  // kUndefined: without bound
-  uint64_t count = 1;          // the product of sizes
+  std::vector<uint64_t> most;  // kUndefined: unlimited
+  uint64_t count = 1;          // product of sizes
   uint64_t chunk_bytes = 0;
   bool filtered = false;
 };
 
-// Reads the places of all chunks, in row-major order of the grid. What is read is bounded by the
-// file, and by the grid; there is nothing to read for chunks that aren't there. DataLoss when the
-// index isn't one of this grid.
+// Reads the locations of all chunks, in row-major order of the grid. Reading is bounded by the file
+// and the grid; nothing is read for chunks that don't exist. Throws DataLoss when the index doesn't
+// match the grid.
 std::vector<Chunk> read_chunk_index(const Bytes& file, const Layout& layout, const ChunkGrid& grid);
 
-// The same of arrays (VII.A and VII.B of version 3.0: fixed and extensible ones), by the
+// As above for arrays (sections VII.A and VII.B of version 3.0: fixed and extensible ones), by a
 // chunk's number in the array.
 class ChunkArray {
  public:
@@ -43,12 +43,13 @@ std::unique_ptr<ChunkArray> open_fixed_array(const Bytes& file, uint64_t address
 std::unique_ptr<ChunkArray> open_extensible_array(const Bytes& file, uint64_t address,
                                                   const ChunkGrid& grid);
 
-// What can be told before memory is taken for elements of so many bytes. DataLoss.
+// Performs the checks possible before allocating memory for elements of this many bytes. Throws
+// DataLoss.
 void verify_chunks(const Bytes& file, const Layout& layout, uint64_t bytes);
 
-// Fills `out` with a dataset's elements. Takes memory for a chunk or two, beside `out`.
-// Errors: DataLoss for a damaged file or chunks that were never written, ResourceExhausted for
-// chunks out of all proportion to the dataset.
+// Fills `out` with a dataset's elements. Allocates memory for a chunk or two in addition. Throws
+// DataLoss for a damaged file or chunks that were never written, and ResourceExhausted for chunks
+// out of all proportion to the dataset.
 void read_chunked(const Bytes& file, const Object& dataset, const Layout& layout,
                   const Dataspace& space, std::span<std::byte> out);
 

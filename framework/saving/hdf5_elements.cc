@@ -11,7 +11,7 @@
 namespace cornu::hdf5 {
 namespace {
 
-// Halves are numbers by way of float.
+// Half-precision values are converted via float.
 template <class T>
 auto number_of(T value) {
   if constexpr (std::is_arithmetic_v<T>) {
@@ -43,7 +43,8 @@ bool converted(From from, To& to) {
     to = static_cast<To>(value);
     return true;
   } else {
-    // The limits are powers of two, but for one; so they are floats.
+    // The limits are powers of two except for the maximum, which is one less; so they are
+    // representable as floats.
     const double wide = static_cast<double>(value);
     const double end = std::ldexp(1.0, std::numeric_limits<To>::digits);
     const double begin = std::is_signed_v<To> ? -end : 0.0;

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done with a dataset's elements once they are in memory.
+// Processing of a dataset's elements in memory.
 #pragma once
 
 #include "framework/core/tensor.h"
 
 namespace cornu::hdf5 {
 
-// Turns the bytes of each element around.
+// Reverses the byte order of each element.
 void swap_bytes(Tensor& tensor);
 
-// DataLoss, naming the element, unless each byte of a bool tensor is 0 or 1.
+// Throws DataLoss, naming the element, unless each byte of a bool tensor is 0 or 1.
 void verify_bools(const Tensor& tensor);
 
-// Whether every tensor of dtype `from` can be converted to `to` as below.
+// Whether convert() succeeds for every tensor of dtype `from`.
 bool always_converts(DType from, DType to);
 
-// The same numbers in another dtype: floats are rounded to the nearest. InvalidArgument, naming
-// the first element that has no equal there: an integer out of range, a float that isn't whole.
+// Returns the same numbers in another dtype; floats are rounded to nearest. Throws InvalidArgument,
+// naming the first element that can't be represented: an integer out of range, or a float that
+// isn't an integer.
 Tensor convert(const Tensor& stored, DType dtype);
 
 }  // namespace cornu::hdf5

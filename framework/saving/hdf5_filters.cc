@@ -32,8 +32,8 @@ std::string name_of(uint16_t id, const std::string& name) {
   }
 }
 
-// All first bytes of the elements come first, then all second ones; what doesn't make an element
-// is left at the end.
+// Input: all first bytes of the elements, then all second ones, and so on; bytes that don't form a
+// whole element are at the end.
 std::vector<std::byte> unshuffle(const std::vector<std::byte>& bytes, size_t element_bytes) {
   std::vector<std::byte> result(bytes.size());
   const size_t count = bytes.size() / element_bytes;
@@ -70,7 +70,7 @@ Filters::Filters(const Object& dataset) {
     filter.id = cursor.u16();
     constexpr uint16_t kFirstNamed = 256;
     const uint16_t name_bytes = version == 1 || filter.id >= kFirstNamed ? cursor.u16() : 0;
-    cursor.skip(2);  // whether it may be left out when it fails: the mask says which were
+    cursor.skip(2);  // whether failures are allowed: the mask says which filters were skipped
     const uint16_t values = cursor.u16();
     std::string name = cursor.text(version == 1 ? (name_bytes + 7) / 8 * 8 : name_bytes);
     name = name.substr(0, name.find('\0'));
@@ -90,7 +90,7 @@ Filters::Filters(const Object& dataset) {
 }
 
 uint64_t Filters::most_stored(uint64_t chunk_bytes) const {
-  // What deflate can't compress grows by less than this.
+  // Data that deflate can't compress grows by less than this.
   constexpr uint64_t kMostGrowth = 64;
   const uint64_t each = chunk_bytes / 1000 + kMostGrowth;
   return chunk_bytes + filters_.size() * each;
@@ -118,7 +118,7 @@ void Filters::undo(std::vector<std::byte>& stored, uint64_t chunk_bytes, uint32_
 }
 
 uint32_t fletcher32(std::span<const std::byte> bytes) {
-  constexpr size_t kMostWords = 360;  // whose sums fit
+  constexpr size_t kMostWords = 360;  // their sums don't overflow
   uint32_t first = 0, second = 0;
   const auto fold = [](uint32_t sum) { return (sum & 0xFFFF) + (sum >> 16); };
   size_t at = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a dataset's chunks went through before they were stored (IV.A.2.l).
+// Filters applied to a dataset's chunks before they are stored (IV.A.2.l).
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,27 @@ namespace cornu::hdf5 {
 
 class Filters {
  public:
-  // Those of a dataset; none for one without. Unimplemented, naming the first that is neither
-  // gzip, shuffle nor fletcher32.
+  // Reads the filters of a dataset; there may be none. Throws Unimplemented, naming the first
+  // filter that is neither gzip, shuffle nor fletcher32.
   explicit Filters(const Object& dataset);
 
   bool empty() const { return filters_.empty(); }
-  // The most bytes that a sound chunk takes in the file.
+  // The maximum size of a valid chunk in the file.
   uint64_t most_stored(uint64_t chunk_bytes) const;
-  // Undoes them, but for those in `mask`. `stored` becomes the `chunk_bytes` bytes of the chunk;
-  // no more memory is taken than for these. DataLoss when it doesn't, or a checksum is wrong.
+  // Undoes the filters, except those in `mask`: replaces `stored` by the chunk's `chunk_bytes`
+  // bytes, without allocating more memory than these need. Throws DataLoss if this fails or a
+  // checksum is wrong.
   void undo(std::vector<std::byte>& stored, uint64_t chunk_bytes, uint32_t mask) const;
 
  private:
   struct Filter {
     uint16_t id = 0;
-    uint32_t element_bytes = 1;  // of shuffle
+    uint32_t element_bytes = 1;  // for shuffle
   };
   std::vector<Filter> filters_;  // in the order in which they were applied
 };
 
-// Fletcher's checksum, as HDF5 has it: of big-endian words of 16 bits.
+// HDF5's variant of Fletcher's checksum, over big-endian 16-bit words.
 uint32_t fletcher32(std::span<const std::byte> bytes);
 
 }  // namespace cornu::hdf5

@@ -15,7 +15,7 @@ constexpr std::string_view kHeap = "a heap";
 
 uint64_t bytes_for(uint64_t largest) { return (std::bit_width(largest | 1) + 7) / 8; }
 
-// Direct blocks are summed with zeros in place of their checksum.
+// The checksum of a direct block is computed with zeros in its own place.
 void verify_with_checksum_within(std::vector<std::byte> block, size_t at) {
   check<DataLoss>(block.size() >= at + 4, "{} ends too early.", kHeap);
   Cursor cursor(block, kHeap);
@@ -57,7 +57,7 @@ class Tree {
  private:
   static constexpr uint64_t kNodeOverhead = 10;  // signature, version, type and checksum
 
-  // How many bytes the numbers of records take, by depth of the node.
+  // Computes the sizes in bytes of the record counts in nodes, by depth.
   void measure(int depth) {
     const uint64_t leaf_records = (node_size_ - kNodeOverhead) / record_size_;
     count_bytes_ = bytes_for(leaf_records);
@@ -168,7 +168,7 @@ std::span<const std::byte> FractalHeap::huge_object(uint64_t id) {
   return block(found->second.first, found->second.second).first;
 }
 
-// A block, and whether it was read just now.
+// Returns a block, and whether it was just read.
 std::pair<const std::vector<std::byte>&, bool> FractalHeap::block(uint64_t address, uint64_t size) {
   if (const auto found = read_.find(address); found != read_.end()) {
     check<DataLoss>(found->second.size() == size, "{} has blocks that overlap.", kHeap);
@@ -191,7 +191,7 @@ std::span<const std::byte> FractalHeap::from_direct(uint64_t address, uint64_t s
   return std::span(direct).subspan(static_cast<size_t>(offset), static_cast<size_t>(length));
 }
 
-// `offset` counts from the start of what the block covers.
+// `offset` counts from the start of the range that the block covers.
 std::span<const std::byte> FractalHeap::from_indirect(uint64_t address, uint64_t rows,
                                                       uint64_t offset, uint64_t length, int depth) {
   check<DataLoss>(depth < 8 && rows <= 64, "{} is too deep.", kHeap);
@@ -215,7 +215,7 @@ std::span<const std::byte> FractalHeap::from_indirect(uint64_t address, uint64_t
   raise<DataLoss>("{} has an object past its end.", kHeap);
 }
 
-// The rows of an indirect block that covers `size` bytes.
+// The number of rows in an indirect block that covers `size` bytes.
 uint64_t FractalHeap::rows_for(uint64_t size) const {
   const uint64_t first_row = first_size_ * width_;
   return size < first_row ? 0 : static_cast<uint64_t>(std::bit_width(size / first_row));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where HDF5's newer format keeps many small things: fractal heaps, and B-trees of version 2. The
-// sections named are those of the "HDF5 File Format Specification", version 3.0.
+// Fractal heaps and version 2 B-trees, in which HDF5's newer format stores many small items.
+// Sections refer to the "HDF5 File Format Specification", version 3.0.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace cornu::hdf5 {
 
-// What the records of a B-tree of version 2 are (III.A.2).
+// Record types of version 2 B-trees (III.A.2).
 enum class RecordType : uint8_t {
   HugeObjects = 1,
   LinkNames = 5,
@@ -23,17 +23,17 @@ enum class RecordType : uint8_t {
   FilteredChunks = 11,
 };
 
-// Calls `visit` with each record of the tree. DataLoss, before a record is given twice, for a tree
-// that isn't one. What is read is taken from the budget, if there is one.
+// Calls `visit` with each record of the tree. Throws DataLoss, before any record is visited twice,
+// for an invalid tree. Reads count toward the budget, if there is one.
 void for_each_record(const Bytes& file, uint64_t address, RecordType type, Budget* budget,
                      const std::function<void(std::span<const std::byte>)>& visit);
 
-// A fractal heap (III.G) of objects without filters.
+// A fractal heap (III.G) of unfiltered objects.
 class FractalHeap {
  public:
   FractalHeap(const Bytes& file, uint64_t address, Budget& budget);
 
-  // The object with this id, whose bytes may be followed by others. They are the heap's.
+  // Returns the object with this id, possibly followed by other bytes. The heap owns the bytes.
   std::span<const std::byte> object(std::span<const std::byte> id);
 
  private:

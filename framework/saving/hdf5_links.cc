@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The links of a group: a symbol table (a B-tree over names in a heap) in files of HDF5's earliest
-// format, else messages in its header, or, for many links, in a fractal heap.
+// format; otherwise messages in its header or, if there are many, in a fractal heap.
 #include <algorithm>
 
 #include "framework/core/error.h"
@@ -17,8 +17,8 @@ constexpr std::string_view kTable = "a group's symbol table";
 constexpr std::string_view kNames = "a group's names";
 constexpr std::string_view kLink = "a group's link";
 
-// Collects the links of a group. Names may overlap in the file, but all together have no more
-// bytes.
+// Collects the links of a group. Names may overlap in the file, but their total size can't exceed
+// it.
 class LinkList {
  public:
   LinkList(const Bytes& file, Budget& budget) : left_(file.size()), budget_(budget) {}
@@ -68,7 +68,7 @@ class SymbolTable {
                     names_size_, names_);
   }
 
-  // Only what is used of the names is read: groups may share them.
+  // Reads no more than the name itself, because groups may share names.
   std::string name_at(uint64_t offset) const {
     for (uint64_t size = 64;; size *= 2) {
       check<DataLoss>(offset <= names_size_, "{} ends too early.", kNames);
@@ -79,7 +79,7 @@ class SymbolTable {
     }
   }
 
-  // `level` of the node that is expected; -1: any.
+  // `level` is the expected level of the node; -1: any.
   void read_tree(uint64_t address, int level) {
     constexpr uint64_t kHead = 24;
     const auto head_bytes = file_.block(address, kHead, kTable);
@@ -93,7 +93,7 @@ class SymbolTable {
     const auto body = file_.block(address + kHead, uint64_t{children} * 16, kTable);
     Cursor cursor(body, kTable);
     for (uint16_t i = 0; i < children; ++i) {
-      cursor.skip(8);  // the name at the boundary
+      cursor.skip(8);  // the boundary name
       const uint64_t child = cursor.u64();
       if (found > 0) {
         read_tree(child, found - 1);
@@ -126,7 +126,7 @@ class SymbolTable {
   }
 
   const Bytes& file_;
-  uint64_t names_ = 0;  // their address
+  uint64_t names_ = 0;  // address of the names
   uint64_t names_size_ = 0;
   LinkList& links_;
   Blocks blocks_;
@@ -149,7 +149,7 @@ void read_link(Cursor cursor, LinkList& links) {
 void read_dense_links(const Bytes& file, const Message& info, LinkList& links) {
   Cursor cursor(info.data, kLink);
   cursor.version(0, 0);
-  if (cursor.u8() & 1) cursor.skip(8);  // the largest creation order
+  if (cursor.u8() & 1) cursor.skip(8);  // maximum creation order
   const uint64_t heap_address = cursor.u64();
   const uint64_t index_address = cursor.u64();
   if (heap_address == kUndefined) return;

@@ -10,10 +10,10 @@ namespace {
 
 constexpr std::string_view kHeader = "an object's header";
 constexpr uint64_t kPrefix1 = 16;     // bytes before the messages in version 1, with padding
-constexpr uint64_t kMostPrefix = 34;  // the same in version 2, with all that is optional
+constexpr uint64_t kMostPrefix = 34;  // as above for version 2, with all optional fields
 constexpr uint64_t kMostChunks = 4096;
 
-// What comes after the superblock's sizes: all addresses and lengths must have eight bytes.
+// The sizes that follow the superblock: all addresses and lengths must have eight bytes.
 void expect_wide(uint8_t offsets, uint8_t lengths) {
   check<Unimplemented>(offsets == 8 && lengths == 8,
                        "its addresses have {} bytes and its lengths {}; only 8 can be read.",
@@ -39,7 +39,7 @@ class HeaderReader {
     } else {
       read_version_2(address, start);
     }
-    for (size_t i = 0; i < chunks_.size(); ++i) {  // grows meanwhile
+    for (size_t i = 0; i < chunks_.size(); ++i) {  // grows during the loop
       check<DataLoss>(i < kMostChunks, "{} has more than {} parts.", kHeader, kMostChunks);
       blocks_.add(chunks_[i].first, chunks_[i].second, kHeader);
       const auto block = file_.block(chunks_[i].first, chunks_[i].second, kHeader);
@@ -79,7 +79,7 @@ class HeaderReader {
     const uint8_t flags = start.u8();
     has_order_ = flags & 4;
     if (flags & 32) start.skip(16);  // times
-    if (flags & 16) start.skip(4);   // how attributes are stored
+    if (flags & 16) start.skip(4);   // attribute storage limits
     const uint64_t size = start.number(uint64_t{1} << (flags & 3));
     check<DataLoss>(size <= kMostStructure, "{} is said to have {} bytes.", kHeader, size);
     const uint64_t begin = start.position();
@@ -90,7 +90,7 @@ class HeaderReader {
     read_messages(messages, 4);
   }
 
-  // All messages but for the last `tail` bytes.
+  // Reads all messages, except for the last `tail` bytes.
   void read_messages(Cursor& cursor, size_t tail) {
     const size_t head = version_ == 1 ? 8 : has_order_ ? 6 : 4;
     while (cursor.left() >= tail + head && (version_ == 2 || left_ > 0)) {
@@ -115,7 +115,7 @@ class HeaderReader {
   const Bytes& file_;
   int version_ = 1;
   bool has_order_ = false;
-  int64_t left_ = 0;  // messages that are still to come, in version 1
+  int64_t left_ = 0;                                   // remaining messages, in version 1
   std::vector<std::pair<uint64_t, uint64_t>> chunks_;  // address and size
   Blocks blocks_;
   Object object_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects of an HDF5 file, as its bytes describe them. The sections named are those of the
-// "HDF5 File Format Specification", version 3.0.
+// The objects of an HDF5 file, as described by its bytes. Sections refer to the "HDF5 File Format
+// Specification", version 3.0.
 #pragma once
 
 #include <cstdint>
@@ -36,12 +36,12 @@ struct Message {
   std::vector<std::byte> data;
 };
 
-// An object header (IV.A.1): all there is to know about a group or dataset.
+// An object header (IV.A.1): the complete description of a group or dataset.
 struct Object {
   std::vector<Message> messages;
 
   const Message* find(MessageType type) const;
-  // DataLoss when it isn't there, Unimplemented when it is stored elsewhere.
+  // Throws DataLoss when it is missing, Unimplemented when it is stored elsewhere.
   const Message& at(MessageType type, std::string_view what) const;
   bool is_group() const;
   bool is_dataset() const;
@@ -51,12 +51,12 @@ struct Object {
 uint64_t read_root_address(const Bytes& file);
 Object read_object(const Bytes& file, uint64_t address);
 
-// Where a name in a group leads to.
+// The target of a name in a group.
 struct Link {
-  bool hard = true;  // to an object of this file
+  bool hard = true;  // refers to an object in this file
   uint64_t address = kUndefined;
 };
-// All links of a group, of either form. What is read for them is taken from the budget.
+// Reads all links of a group, in either form. Reads count toward the budget.
 std::map<std::string, Link> read_links(const Bytes& file, const Object& group, Budget& budget);
 
 enum class TypeClass : uint8_t {
@@ -68,15 +68,15 @@ enum class TypeClass : uint8_t {
   VariableLength = 9
 };
 
-// A datatype (IV.A.2.d), as far as Keras's files need it.
+// A datatype (IV.A.2.d), as far as Keras's files use it.
 struct Datatype {
   TypeClass type_class = TypeClass::Integer;
   uint32_t size = 0;
-  bool is_signed = false;   // of integers
-  bool big_endian = false;  // of integers and floats
-  bool is_text = false;     // of variable length: characters
-  std::string form;         // of floats: where sign, exponent and fraction lie
-  bool is_bool = false;     // of enumerations: h5py's FALSE and TRUE
+  bool is_signed = false;   // for integers
+  bool big_endian = false;  // for integers and floats
+  bool is_text = false;     // for variable length: characters
+  std::string form;         // for floats: positions of sign, exponent and fraction
+  bool is_bool = false;     // for enumerations: h5py's FALSE and TRUE
 
   std::string to_string() const;
 };
@@ -85,8 +85,7 @@ Datatype read_datatype(Cursor& cursor);
 // The axes of a dataspace (IV.A.2.b).
 struct Dataspace {
   Shape shape;
-  std::vector<uint64_t> most =
-      {};  // what it may grow to, kUndefined without bound; empty: it can't
+  std::vector<uint64_t> most = {};  // maximum sizes, kUndefined: unlimited; empty: the current ones
 };
 Dataspace read_dataspace(Cursor& cursor);
 
@@ -95,14 +94,14 @@ struct Attribute {
   Shape shape;
   std::vector<std::byte> data;
 };
-// Adds the attributes that an object keeps in a heap to its messages. What is read is taken from
-// the budget.
+// Appends the attributes that an object stores in a heap to its messages. Reads count toward the
+// budget.
 void add_dense_attributes(const Bytes& file, Object& object, Budget& budget);
-// The attribute of this name among the messages; None when there is none.
+// Returns the attribute of this name among the messages; nullopt when there is none.
 std::optional<Attribute> find_attribute(const Object& object, const std::string& name);
 
-// Strings that elements of a variable-length type refer to, in global heaps (III.E). Each heap is
-// read once; all of them together have no more bytes than the file.
+// Strings in global heaps (III.E), which elements of a variable-length type refer to. Each heap is
+// read once; all heaps together can't be larger than the file.
 class StringHeaps {
  public:
   explicit StringHeaps(const Bytes& file) : file_(file), blocks_(file) {}
@@ -120,9 +119,9 @@ class StringHeaps {
   std::map<uint64_t, Heap> heaps_;
 };
 
-// How the chunks of a dataset are found (IV.A.2.i, VII).
+// How the chunks of a dataset are located (IV.A.2.i, VII).
 enum class ChunkIndex : uint8_t {
-  OldTree = 0,  // of files in the earliest format; the others are numbered as in layouts
+  OldTree = 0,  // in the earliest format; the others are numbered as in layouts
   Single = 1,
   Consecutive = 2,
   FixedArray = 3,
@@ -130,25 +129,25 @@ enum class ChunkIndex : uint8_t {
   NewTree = 5,
 };
 
-// Where a dataset's elements lie (IV.A.2.i).
+// Where a dataset's elements are stored (IV.A.2.i).
 struct Layout {
   enum class Kind : uint8_t { Compact = 0, Contiguous = 1, Chunked = 2 };
   Kind kind = Kind::Contiguous;
   std::vector<std::byte> compact;  // within the header
-  uint64_t address = kUndefined;   // of the elements, or of the chunks' index
-  uint64_t size = 0;               // unless in chunks
-  // Of chunks:
+  uint64_t address = kUndefined;   // of the elements, or of the chunk index
+  uint64_t size = 0;               // unless chunked
+  // For chunks:
   ChunkIndex index = ChunkIndex::OldTree;
-  std::vector<uint64_t> chunk;  // its shape
+  std::vector<uint64_t> chunk;  // the shape of a chunk
   uint64_t element_bytes = 0;
-  bool edges_plain = false;  // those that reach past the end went through no filter
+  bool edges_plain = false;  // chunks that extend past the end are unfiltered
   uint64_t single_stored = 0;
   uint32_t single_mask = 0;
 };
 Layout read_layout(const Object& dataset);
 
-// The dtype whose elements are stored so, in either order of bytes; `named` is the attribute
-// "dtype". Unimplemented, saying which type it is, when there is none.
+// Returns the dtype stored in this way, in either byte order; `named` is the attribute "dtype".
+// Throws Unimplemented, describing the type, when there is none.
 DType to_dtype(const Datatype& type, const std::string& named);
 
 }  // namespace cornu::hdf5

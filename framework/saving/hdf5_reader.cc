@@ -41,10 +41,10 @@ struct Hdf5Reader::State {
   std::string name;
   std::unique_ptr<hdf5::Bytes> bytes;
   uint64_t root = 0;
-  // What was read, by address: nothing is read twice, however often paths meet.
+  // Objects already read, by address: nothing is read twice, however often paths meet.
   std::map<uint64_t, std::shared_ptr<const hdf5::Object>> objects;
   std::map<uint64_t, std::shared_ptr<const Links>> links;  // of groups
-  hdf5::Budget budget{0};                                  // for these
+  hdf5::Budget budget{0};                                  // for links
   std::optional<hdf5::StringHeaps> strings;
 
   std::shared_ptr<const hdf5::Object> object_at(uint64_t address) {
@@ -67,7 +67,8 @@ struct Hdf5Reader::State {
     uint64_t address = 0;
     std::shared_ptr<const hdf5::Object> object;
   };
-  // None when a name on the way isn't there; `missing` says which, and what is there instead.
+  // Returns nullopt if a name in the path doesn't exist; `missing` says which, and what exists
+  // instead.
   std::optional<Found> find(std::string_view path, std::string* missing = nullptr) {
     Found at{root, object_at(root)};
     for (const std::string& part : split(path)) {
@@ -103,7 +104,7 @@ struct Hdf5Reader::State {
     check<InvalidArgument>(object.is_dataset(), "it is a group, not a dataset.");
     check<Unimplemented>(!object.find(MessageType::ExternalFiles),
                          "its elements are in other files, which are not opened.");
-    hdf5::read_layout(object);  // nor are those of virtual ones
+    hdf5::read_layout(object);  // virtual ones aren't supported either
     return result;
   }
 
@@ -162,7 +163,7 @@ struct Hdf5Reader::State {
     return {hdf5::read_dataspace(space), dtype, stored.big_endian && stored.size > 1};
   }
 
-  // InvalidArgument unless it has this shape.
+  // Throws InvalidArgument unless the dataset has this shape.
   Stored expect(const hdf5::Object& object, const Shape& shape) {
     Stored stored = describe(object);
     check<InvalidArgument>(stored.space.shape == shape,
@@ -174,7 +175,7 @@ struct Hdf5Reader::State {
   struct Total {
     uint64_t plain = 0, filtered = 0;
   };
-  // Adds all datasets that can be read; each counts once.
+  // Adds all readable datasets; each counts once.
   void add_bytes_below(const Found& found, std::set<uint64_t>& seen, int depth, Total& total) {
     constexpr int kMostDepth = 64;
     if (depth > kMostDepth || !seen.insert(found.address).second) return;
@@ -190,11 +191,11 @@ struct Hdf5Reader::State {
         uint64_t& sum = filtered ? total.filtered : total.plain;
         sum = std::min(most, sum + std::min<uint64_t>(most, describe(*found.object).bytes()));
       }
-    } catch (const Error&) {  // what can't be read counts nothing
+    } catch (const Error&) {  // what can't be read doesn't count
     }
   }
 
-  // The elements as they are stored, in this machine's order of bytes.
+  // Reads the elements as stored, in this machine's byte order.
   Tensor read(const hdf5::Object& object, const Stored& stored) {
     const hdf5::Layout layout = hdf5::read_layout(object);
     const Shape& shape = stored.space.shape;
@@ -218,7 +219,7 @@ struct Hdf5Reader::State {
     return tensor;
   }
 
-  // What can be told before memory is taken for `needed` bytes of elements.
+  // Performs the checks possible before allocating `needed` bytes for elements.
   void verify_place(const hdf5::Object& object, const hdf5::Layout& layout, size_t needed) const {
     if (layout.kind == hdf5::Layout::Kind::Chunked)
       return hdf5::verify_chunks(*bytes, layout, needed);
@@ -232,7 +233,7 @@ struct Hdf5Reader::State {
         "its elements were never written, or the file is cut off.");
   }
 
-  // Runs `body`, naming file and path in the errors that pass.
+  // Runs `body`; errors name file and path.
   template <class F>
   auto at(const std::string& path, F&& body) {
     try {
@@ -246,7 +247,7 @@ struct Hdf5Reader::State {
 };
 
 Hdf5Reader::Hdf5Reader(std::unique_ptr<State> state) : state_(std::move(state)) {
-  state_->budget = hdf5::Budget(2 * state_->bytes->size());  // links and attributes count twice
+  state_->budget = hdf5::Budget(2 * state_->bytes->size());  // separately for links and attributes
   state_->strings.emplace(*state_->bytes);
   state_->at("", [&] { state_->root = hdf5::read_root_address(*state_->bytes); });
 }

@@ -41,7 +41,7 @@ void read_float(Cursor& cursor, uint32_t bits, Datatype& type) {
                          fraction, cursor.u32());
 }
 
-// h5py's bool: FALSE = 0 and TRUE = 1, of one byte.
+// h5py's bool: FALSE = 0 and TRUE = 1, one byte wide.
 void read_enum(Cursor& cursor, uint8_t version, uint32_t bits, Datatype& type) {
   const Datatype base = read_datatype(cursor);
   const auto members = static_cast<uint16_t>(bits & 0xFFFF);
@@ -138,7 +138,7 @@ Layout read_contiguous(Cursor& cursor, Layout layout) {
   return layout;
 }
 
-// Of the earliest format.
+// In the earliest format.
 Layout read_old_chunks(Cursor& cursor, Layout layout) {
   const uint8_t numbers = cursor.u8();
   layout.address = cursor.u64();
@@ -164,7 +164,7 @@ Layout read_new_chunks(Cursor& cursor, Layout layout) {
     layout.single_stored = cursor.u64();
     layout.single_mask = cursor.u32();
   }
-  // How arrays and trees are made, which they say themselves.
+  // Creation parameters of arrays and trees, which these contain as well.
   if (layout.index == ChunkIndex::FixedArray) cursor.skip(1);
   if (layout.index == ChunkIndex::ExtensibleArray) cursor.skip(5);
   if (layout.index == ChunkIndex::NewTree) cursor.skip(6);

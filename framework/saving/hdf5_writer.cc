@@ -14,7 +14,7 @@
 namespace cornu {
 namespace {
 
-// One thread at a time in the library, which prints nothing meanwhile.
+// Exclusive use of the library by one thread; the library prints no errors meanwhile.
 class Session {
  public:
   Session() : lock_(mutex()) {
@@ -25,7 +25,7 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // What the library says went wrong at the bottom of its last failed call.
+  // The library's innermost error message for its last failed call.
   static std::string error() {
     std::string text;
     H5Ewalk2(
@@ -48,7 +48,7 @@ class Session {
   void* data_ = nullptr;
 };
 
-// An HDF5 identifier with its owner. Made and closed within a Session only.
+// An owned HDF5 identifier. Created and closed only within a Session.
 class Id {
  public:
   using Close = herr_t (*)(hid_t);
@@ -72,10 +72,10 @@ class Id {
   Close close_ = nullptr;
 };
 
-// ---- libhdf5's driver of a GatheredFile ----
+// ---- libhdf5 driver for a GatheredFile ----
 
 struct OpenFile {
-  H5FD_t head;  // libhdf5's own; comes first
+  H5FD_t head;  // libhdf5's own part; must come first
   GatheredFile* file;
   haddr_t allocated, size;
 };
@@ -83,7 +83,7 @@ struct OpenFile {
 OpenFile& opened(H5FD_t* file) { return *reinterpret_cast<OpenFile*>(file); }
 const OpenFile& opened(const H5FD_t* file) { return *reinterpret_cast<const OpenFile*>(file); }
 
-// What the driver opens, whatever the name: set, and read, within a session.
+// The file that the driver opens, whatever the name: set and read within a session.
 GatheredFile* next_to_open = nullptr;
 
 hid_t driver() {
@@ -91,7 +91,7 @@ hid_t driver() {
     H5FD_class_t driver{};
 #ifdef H5FD_CLASS_VERSION  // libhdf5 1.14
     driver.version = H5FD_CLASS_VERSION;
-    driver.value = H5_VFD_RESERVED;  // the first of those that are free
+    driver.value = H5_VFD_RESERVED;  // the first free value
 #endif
     driver.name = "cornu_gathered";
     driver.maxaddr = static_cast<haddr_t>(~haddr_t{0} >> 1);
@@ -137,7 +137,7 @@ hid_t driver() {
       opened(file).size = opened(file).allocated;
       return 0;
     };
-    for (H5FD_mem_t& type : driver.fl_map) type = H5FD_MEM_SUPER;  // one list of free space
+    for (H5FD_mem_t& type : driver.fl_map) type = H5FD_MEM_SUPER;  // a single free-space list
     return H5FDregister(&driver);
   }();
   return id;
@@ -166,7 +166,7 @@ Id string_type() {
   return type;
 }
 
-// Of this length; what is shorter ends in zeros.
+// A string type of this length; shorter strings are padded with zeros.
 Id fixed_string_type(size_t length) {
   Id type(H5Tcopy(H5T_C_S1), H5Tclose);
   H5Tset_size(type.get(), length);
@@ -174,7 +174,7 @@ Id fixed_string_type(size_t length) {
   return type;
 }
 
-// In the file, or in memory.
+// The type in the file or in memory.
 Id type_of(DType dtype, bool in_file) {
   const auto copy = [&](hid_t file, hid_t memory) {
     return Id(H5Tcopy(in_file ? file : memory), H5Tclose);
@@ -218,16 +218,16 @@ Id space_of(const Shape& shape) {
 
 struct Hdf5Writer::State {
   std::shared_ptr<GatheredFile> bytes = std::make_shared<GatheredFile>();
-  std::vector<Tensor> kept;  // whose bytes are referred to
+  std::vector<Tensor> kept;  // keeps referenced bytes alive
   Id file;
-  std::map<std::string, bool> made = {{"", true}};  // path to whether it is a group
+  std::map<std::string, bool> made = {{"", true}};  // path -> whether it is a group
 
   ~State() {
     const Session session;
     file.reset();
   }
 
-  // For a call of the library, which can fail for want of memory only.
+  // For library calls that can fail only for lack of memory.
   static void require(bool ok, std::string_view path) {
     if (ok) [[likely]]
       return;
@@ -239,7 +239,7 @@ struct Hdf5Writer::State {
                               "HDF5: expected a file being written, its bytes were taken.");
   }
 
-  // Checks that `path` is free and takes it, with the groups above it that don't exist yet.
+  // Checks that `path` is free and reserves it, along with missing parent groups.
   void take(const std::string& path, bool is_group) {
     require_open();
     // In HDF5, "." is the group itself.
@@ -291,7 +291,7 @@ struct Hdf5Writer::State {
   }
 };
 
-// In the format that every reader knows.
+// Uses the format that every reader supports.
 Hdf5Writer::Hdf5Writer() : state_(std::make_unique<State>()) {
   const Session session;
   const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
@@ -372,7 +372,7 @@ void Hdf5Writer::set_attribute(const std::string& path, const std::string& name,
                          path, name, kMostInList, values.size(), length);
   std::string bytes(values.size() * length, '\0');
   for (size_t i = 0; i < values.size(); ++i) values[i].copy(&bytes[i * length], length);
-  // NumPy makes numbers of an empty list.
+  // NumPy turns an empty list into numbers.
   const Id type = values.empty() ? type_of(DType::Float64, true) : fixed_string_type(length);
   state_->add_attribute(path, name, type, type, space_of({static_cast<int64_t>(values.size())}),
                         bytes.data());

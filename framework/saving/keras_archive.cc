@@ -20,7 +20,7 @@ constexpr char kMetadata[] = "metadata.json";
 constexpr char kConfig[] = "config.json";
 constexpr char kWeights[] = "model.weights.h5";
 constexpr size_t kMostConfig = size_t{64} << 20;
-// Neither weights nor configs compress more: an archive that says they did is refused.
+// Neither weights nor configs compress better than this: archives that claim so are rejected.
 constexpr size_t kMostExpansion = 64;
 
 std::span<const std::byte> bytes_of(const std::string& text) {
@@ -33,7 +33,7 @@ bool is_of_keras_2(const ArchiveReader& archive, size_t most) {
     const Json metadata = Json::parse(archive.read_text(kMetadata, most));
     const Json* version = metadata.is_object() ? metadata.find("keras_version") : nullptr;
     return version && version->is_string() && version->as_string().starts_with("2.");
-  } catch (const Error&) {  // nothing that matters
+  } catch (const Error&) {  // irrelevant
     return false;
   }
 }

@@ -36,7 +36,7 @@ bool is_within(const std::string& path, const std::string& object) {
   return path == object || path.starts_with(object + "/");
 }
 
-// That a file could hold, and would be read back from there.
+// Checks that a file can store the name and read it back.
 void check_name(const std::string& file, const std::string& name) {
   check<InvalidArgument>(
       !name.empty() && name != "." && name != kVars && name.find('/') == std::string::npos,
@@ -59,7 +59,7 @@ std::string shown(const std::string& path) { return path.empty() ? "/" : printab
 
 }  // namespace
 
-// Goes through a file's groups.
+// Traverses a file's groups.
 class KerasFileEditor::Reading {
  public:
   Reading(const WeightsSource& source, std::map<std::string, Object>& objects)
@@ -85,10 +85,10 @@ class KerasFileEditor::Reading {
  private:
   void add(const std::string& object, const std::string& group, const std::string& item) {
     const Hdf5Reader* file = source_.file_of(group, item);
-    if (!file) return;  // a group among the weights, which Keras leaves out, too
+    if (!file) return;  // a group among the weights, which Keras skips, too
     const std::string path = joined(group, item);
     const auto [shape, dtype] = file->describe(path);
-    // One dataset may be linked many times.
+    // A dataset may be linked several times.
     bytes_ += shape.num_bytes(size_of(dtype));
     check<DataLoss>(bytes_ <= source_.bytes(),
                     "{}: it says that it has more weights than it holds.", source_.name());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lies in a file of weights, and changes to it (keras.saving.KerasFileEditor).
+// Inspects and edits weights files (keras.saving.KerasFileEditor).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace cornu {
 
-// Opens a .keras or .weights.h5 file, holds its weights in memory, and saves what was changed:
+// Opens a .keras or .weights.h5 file, holds its weights in memory, and saves the changes:
 //
 //   KerasFileEditor editor("model.weights.h5");
 //   editor.summary();
@@ -23,53 +23,56 @@ namespace cornu {
 //   editor.add_object("layers/einsum_dense", {{"0", kernel}, {"1", bias}});
 //   editor.save("edited.weights.h5");
 //
-// Objects (layers, "optimizer") go by their paths ("layers/dense_2"), or by the last part of one
-// ("dense_2"): NotFound where there is none, InvalidArgument where there are several. A rename or
-// deletion takes what lies below along. Unlike Keras's, objects with weights and further objects
-// below them keep both. Not thread-safe.
+// Objects (layers, "optimizer") are identified by their path ("layers/dense_2") or the last part of
+// it ("dense_2"); throws NotFound if there is no such object and InvalidArgument if there are
+// several. Renaming or deleting an object includes everything below it. Unlike in Keras, objects
+// that have both weights and nested objects keep both. Not thread-safe.
 class KerasFileEditor {
  public:
   using Weights = std::map<std::string, Tensor>;  // "0", "1", …
 
-  // InvalidArgument for a path that ends otherwise; NotFound, DataLoss and Unimplemented as
-  // load_weights has them, and DataLoss for groups more than 64 deep.
+  // Throws InvalidArgument for other file extensions; NotFound, DataLoss and Unimplemented like
+  // load_weights; and DataLoss for groups nested more than 64 levels deep.
   explicit KerasFileEditor(const std::string& filepath);
 
-  // The objects that have weights, by their paths; "": the model itself.
+  // The paths of objects that have weights; "" is the model itself.
   std::vector<std::string> objects() const;
   const Weights& weights(const std::string& object_name) const;
-  // Of a .keras file: the model's config. null for others.
+  // The model's config for a .keras file, otherwise null.
   const Json& config() const { return config_; }
 
-  // A line for each object, and one for each of its weights; None: on standard output.
+  // Prints a line for each object and each of its weights; None: to standard output.
   void summary(const std::function<void(const std::string&)>& print_fn = {}) const;
 
   struct Comparison {
     std::string status;  // "success" or "error"
     int64_t error_count = 0;
-    int64_t match_count = 0;          // of weights
-    std::vector<std::string> errors;  // a text each
+    int64_t match_count = 0;          // number of weights
+    std::vector<std::string> errors;  // one message each
   };
-  // With the weights that a file of this model has, which must be built. Optimizers are left out.
+  // Compares the weights with those in a file of this model, which must be built. Optimizers are
+  // ignored.
   Comparison compare(const Layer& reference_model) const;
 
-  // `new_name` is the last part of its path. InvalidArgument for one with a '/', AlreadyExists.
+  // `new_name` is the new last part of the path. Throws InvalidArgument if it contains '/', and
+  // AlreadyExists if it is taken.
   void rename_object(const std::string& object_name, const std::string& new_name);
   void delete_object(const std::string& object_name);
-  // By its path. AlreadyExists; NotFound where nothing lies where it is to be.
+  // Adds an object by its path. Throws AlreadyExists if there is one, and NotFound if the parent
+  // doesn't exist.
   void add_object(const std::string& object_path, const Weights& weights);
   void delete_weight(const std::string& object_name, const std::string& weight_name);  // NotFound
-  // Those of names that are taken replace the others.
+  // Weights whose names are taken replace the existing ones.
   void add_weights(const std::string& object_name, const Weights& weights);
 
-  // As a .weights.h5 file, whatever it was. InvalidArgument for another path; for others see
-  // atomic_file.h.
+  // Saves a .weights.h5 file, whatever the original file was. Throws InvalidArgument for other
+  // extensions; for other errors see atomic_file.h.
   void save(const std::string& filepath) const;
 
  private:
   struct Object {
     Weights weights;
-    std::string name;  // that the file has for it; empty: none
+    std::string name;  // the object's name in the file; empty: none
   };
   class Reading;
   std::string path_of(const std::string& object_name) const;
@@ -78,7 +81,7 @@ class KerasFileEditor {
 
   std::string filepath_;
   Json config_;
-  std::map<std::string, Object> objects_;  // by path, of those with weights
+  std::map<std::string, Object> objects_;  // objects with weights, by path
 };
 
 }  // namespace cornu

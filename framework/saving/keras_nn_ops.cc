@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops of Keras's other modules (nn, math, core, linalg, image, einops) that are composed here.
+// Keras's ops outside keras.ops.numpy (nn, math, core, linalg, image, einops) that are composed of
+// others here.
 #include <utility>
 
 #include "framework/model/constants.h"
@@ -59,7 +60,7 @@ void add_activations(ComposedOps& table) {
   });
 }
 
-// ---- convolutions and pooling: channels last, between transposes for "channels_first" ----
+// ---- convolutions and pooling: channels last, with transposes for "channels_first" ----
 
 Tensor moved(C c, const Tensor& x, int64_t from, int64_t to) {
   return c.text("data_format", "") == "channels_first" ? ops::moveaxis(x, from, to) : x;
@@ -284,7 +285,7 @@ void add_math(ComposedOps& table) {
   };
 }
 
-// Numbers where the file has them, else a tensor.
+// Numbers if the file has them, otherwise a tensor.
 std::vector<int64_t> starts(C c) {
   const Json* start = c.value(1, "start_indices");
   const bool numbers = start && start->is_array();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops of keras.ops.numpy that are composed here, by what Keras's classes take.
+// Ops of keras.ops.numpy that are composed of others here, with the arguments of Keras's classes.
 #include <utility>
 
 #include "framework/model/constants.h"
@@ -15,7 +15,7 @@ template <Tensor (*kUnary)(const Tensor&)>
 Tensors unary(C c) {
   return kUnary(c.operand(0, "x"));
 }
-// Arguments are called x1 and x2, or x and y; Keras gives them by place.
+// Arguments are named x1 and x2, or x and y; Keras passes them by position.
 template <Tensor (*kBinary)(const Tensor&, const Tensor&)>
 Tensors binary(C c) {
   return kBinary(c.operand(0, "x1"), c.operand(1, "x2"));

@@ -10,7 +10,7 @@
 namespace cornu {
 namespace {
 
-// What stands in a call for operand i.
+// Represents operand i in a call.
 constexpr char kOperand[] = "__operand__";
 
 const ComposedOps& composed_ops() {
@@ -27,7 +27,7 @@ const Json* operand_number(const Json& value) {
   return value.is_object() && value.size() == 1 ? value.find(kOperand) : nullptr;
 }
 
-// A call as a file has it: operand i is what `written` gives.
+// A call as in a file: operand i is replaced by the result of `written`.
 Json as_written(const Json& value, const std::function<Json(size_t)>& written) {
   if (const Json* number = operand_number(value)) {
     return written(static_cast<size_t>(number->as_int()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops of Keras's in functional models of files. Those that are made of several ops here stay what
-// they are: one node, which is written as it was read.
+// Keras ops in functional models loaded from files. An op composed of several ops here remains a
+// single node, which is written as it was read.
 #pragma once
 
 #include <functional>
@@ -15,36 +15,36 @@
 
 namespace cornu {
 
-// A call of an op, in Keras's terms: what it was made with, and its arguments.
+// A call of an op in Keras's terms: the config it was created with, and its arguments.
 class OpCall : public OpConfig {
  public:
   OpCall(const Json& config, const Json& call, const std::vector<Tensor>& operands)
       : OpConfig(config), call_(call), operands_(operands) {}
 
-  // The argument at this place, or of this name. InvalidArgument where it isn't there, or is None
-  // in the place of an operand.
+  // Returns the argument at this position or with this name. Throws InvalidArgument when it is
+  // missing, or None where an operand is required.
   Tensor operand(size_t place, const char* name) const;
   const Json& argument(size_t place, const char* name) const;
-  Tensor optional(size_t place, const char* name) const;  // undefined where it is None
+  Tensor optional(size_t place, const char* name) const;  // undefined if None
   std::vector<Tensor> list(size_t place, const char* name) const;
-  std::vector<Tensor> all() const;  // each argument an operand
-  // Operands, values and scalars in the order in which they stand, those in lists, too.
+  std::vector<Tensor> all() const;  // if every argument is an operand
+  // Operands, values and scalars in order, including those in lists.
   std::vector<Tensor> flat() const;
-  const Json* value(size_t place, const char* name) const;  // null where it is None
-  std::map<std::string, int64_t> lengths() const;           // arguments by name that are numbers
+  const Json* value(size_t place, const char* name) const;  // null if None
+  std::map<std::string, int64_t> lengths() const;           // named arguments that are numbers
 
  private:
   const Json* find_argument(size_t place, const char* name) const;
   Tensor tensor(const Json& argument) const;
   void flatten(const Json& argument, std::vector<Tensor>& result) const;
 
-  const Json& call_;  // {"args", "kwargs"}, with operands' numbers in the operands' places
+  const Json& call_;  // {"args", "kwargs"}, with operands replaced by their numbers
   const std::vector<Tensor>& operands_;
 };
 
 using ComposedOp = Tensors (*)(const OpCall& call);
 using ComposedOps = std::map<std::string, ComposedOp, std::less<>>;
-// Add the ops of keras.ops.numpy, and those of its other modules, by class names.
+// Register the ops of keras.ops.numpy, and those of its other modules, by class name.
 namespace numpy_ops {
 void add_to(ComposedOps& table);
 }
@@ -53,27 +53,28 @@ void add_to(ComposedOps& table);
 }
 
 bool is_composed_op(const std::string& class_name);
-// Applies one of the other ops. Unimplemented, naming it, for one that isn't here.
+// Applies one of the other ops. Throws Unimplemented, naming the op, if it isn't supported.
 Tensors apply_keras_op(const std::string& class_name, const OpCall& call);
 std::vector<std::string> composed_op_names();
 
-// The node of such an op.
+// The node for such an op.
 class KerasOp : public GraphOp {
  public:
-  // Gives the placeholder that a part of a call stands for; undefined where it is none.
+  // Returns the placeholder that a part of a call refers to; undefined if it isn't a reference.
   using Resolve = std::function<Tensor(const Json& value)>;
-  // `entry` and `call`: as in a file. Appends the placeholders that the call reads to `inputs`.
+  // `entry` and `call` are as in a file. Appends the placeholders that the call reads to `inputs`.
   KerasOp(const Json& entry, const Json& call, const Resolve& resolve, std::vector<Tensor>& inputs);
   KerasOp(Json entry, Json call, const std::vector<Tensor>& constants);
-  // Of operands that are its arguments, in order; those that are placeholders are left to its call.
+  // Creates an op whose arguments are `operands`, in order; placeholders among them are supplied by
+  // its call.
   static std::shared_ptr<KerasOp> of(Json entry, const std::vector<Tensor>& operands);
 
   Tensors call_list(const Tensors& inputs, const CallArgs& args) override;
   std::string class_name() const override { return entry_.at("class_name").as_string(); }
   std::shared_ptr<Layer> copy() const override;
 
-  Json entry() const;  // of a layer's form, for a file
-  // Its call, {"args", "kwargs"}; `reference` gives what stands for input i.
+  Json entry() const;  // in the form of a layer, for a file
+  // Returns the call, {"args", "kwargs"}; `reference` returns the representation of input i.
   using Reference = std::function<Json(size_t input)>;
   Json written_call(const Reference& reference) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops of Keras, applied as files say.
+// Applies Keras's ops as specified in files.
 #include <functional>
 #include <map>
 #include <utility>
@@ -17,7 +17,7 @@ namespace {
 using Unary = Tensor (*)(const Tensor&);
 using Binary = Tensor (*)(const Tensor&, const Tensor&);
 
-// What a call is given, in the order of Keras's arguments.
+// The arguments of a call, in Keras's order.
 struct Operands {
   const std::string& op;
   const std::vector<Tensor>& list;
@@ -206,7 +206,7 @@ const std::map<std::string, WithConfig, std::less<>>& configured_ops() {
          return ops::clip(x.at(0), literal_tensor(c.json.at("x_min")),
                           literal_tensor(c.json.at("x_max")));
        }},
-      {"ConvertToTensor",  // what Keras makes of a mask
+      {"ConvertToTensor",  // Keras's conversion of a mask
        [](X x, C c) -> Tensors {
          const std::optional<DTypeLike> dtype = c.dtype();
          return dtype ? ops::cast(x.at(0), *dtype) : x.at(0);
@@ -241,7 +241,7 @@ const std::map<std::string, WithConfig, std::less<>>& configured_ops() {
   return table;
 }
 
-// Those that give the same elements at other places.
+// Ops that rearrange elements.
 const std::map<std::string, WithConfig, std::less<>>& arranging_ops() {
   using C = const OpConfig&;
   using X = const Operands&;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configs of whole models in HDF5 files, of Keras 3 and of Keras 2. Reference:
+// Configs of whole models in HDF5 files written by Keras 3 and Keras 2. Reference:
 // keras/src/legacy/saving/legacy_h5_format.py.
 #include <algorithm>
 #include <cctype>
@@ -19,7 +19,8 @@
 namespace cornu {
 namespace {
 
-// The output that Keras 2 names by [layer, call, output, further arguments].
+// Converts a reference to an output, which Keras 2 writes as [layer, call, output, further
+// arguments].
 Json tensor_reference(const Json& history) {
   return Json::object(
       {{"class_name", "__keras_tensor__"},
@@ -32,7 +33,7 @@ bool is_history(const Json& json) {
          json[2].is_int();
 }
 
-// Further arguments: those that are outputs of other calls are named as inputs are.
+// Converts further arguments: outputs of other calls are referenced like inputs.
 Json keyword_arguments(const Json& json) {
   Json result = Json::object();
   for (const auto& [key, value] : json.as_object()) {
@@ -41,7 +42,7 @@ Json keyword_arguments(const Json& json) {
   return result;
 }
 
-// A call of a layer: its inputs one by one, or a single one.
+// Converts a call of a layer, whose inputs are a list or a single one.
 Json modern_call(const Json& call) {
   if (!call.is_array()) return call;
   if (is_history(call)) return modern_call(Json::array({call}));
@@ -58,8 +59,7 @@ Json modern_call(const Json& call) {
   return Json::object({{"args", std::move(arguments)}, {"kwargs", std::move(keywords)}});
 }
 
-// Models within a graph, which Keras 2 counts the making of as their first call: those that begin
-// with inputs of their own.
+// Nested models with inputs of their own: Keras 2 counts their construction as their first call.
 std::set<std::string> models_in(const Json& layers) {
   std::set<std::string> names;
   for (const Json& entry : layers.as_array()) {
@@ -75,7 +75,7 @@ std::set<std::string> models_in(const Json& layers) {
   return names;
 }
 
-// Outputs of calls in lists and objects, with calls of `models` counted from 0.
+// Converts references to outputs, in lists and objects, so that calls of `models` count from 0.
 Json with_calls_from_0(const Json& json, const std::set<std::string>& models) {
   if (json.is_object()) {
     Json::Object members;
@@ -93,7 +93,7 @@ Json with_calls_from_0(const Json& json, const std::set<std::string>& models) {
   return list;
 }
 
-// Whether a graph is in Keras 2's form.
+// Whether a graph is in the Keras 2 form.
 bool has_legacy_calls(const Json& layers) {
   return std::ranges::any_of(layers.as_array(), [](const Json& entry) {
     const Json* nodes = entry.find("inbound_nodes");
@@ -101,7 +101,7 @@ bool has_legacy_calls(const Json& layers) {
   });
 }
 
-// The model's own ends count them so in Keras 3, too.
+// In Keras 3, references to the model's own inputs and outputs count calls in this way, too.
 void count_calls_from_0(Json& config) {
   const Json* layers = config.find("layers");
   if (!layers || !layers->is_array() || !has_legacy_calls(*layers)) return;
@@ -117,7 +117,7 @@ void count_calls_from_0(Json& config) {
   config.set("layers", std::move(counted));
 }
 
-// A layer's options: some have another name or form in Keras 2.
+// Converts a layer's options, some of which have another name or form in Keras 2.
 Json modern_options(const std::string& class_name, const Json& config) {
   Json result = Json::object();
   for (const auto& [key, value] : config.as_object()) {
@@ -135,7 +135,7 @@ Json modern_options(const std::string& class_name, const Json& config) {
   return result;
 }
 
-// A layer, and those within it.
+// Converts a layer and the layers within it.
 Json modern_layer(const Json& entry) {
   Json result = entry;
   const Json* found = entry.find("config");
@@ -172,7 +172,7 @@ std::string class_of_function(const std::string& name) {
   return result;
 }
 
-// Metrics that wrap a function are those of its name, in lists of any depth.
+// Replaces metrics that wrap a function by those of that name, in lists of any depth.
 Json modern_metrics(const Json& json) {
   if (json.is_array()) {
     Json::Array list;
@@ -188,7 +188,7 @@ Json modern_metrics(const Json& json) {
       {{"class_name", class_of_function(function->as_string())}, {"config", std::move(named)}});
 }
 
-// Losses of Keras 2, by names or in lists, have a reduction that means Keras 3's default.
+// Losses of Keras 2, by name or in lists, have a reduction that corresponds to Keras 3's default.
 Json modern_losses(const Json& json) {
   if (json.is_array()) {
     Json::Array list;
@@ -204,7 +204,7 @@ Json modern_losses(const Json& json) {
   return Json::of_members(std::move(members));
 }
 
-// An optimizer as both write it: "Custom>Adam" is Keras 2's own Adam.
+// Converts an optimizer to the common form: "Custom>Adam" is Keras 2's own Adam.
 Json modern_optimizer(const Json& json) {
   constexpr std::string_view kOwn = "Custom>";
   const Json* name = json.is_object() ? json.find("class_name") : nullptr;
@@ -214,7 +214,7 @@ Json modern_optimizer(const Json& json) {
   return result;
 }
 
-// Keras 2's training_config as compile_config.
+// Converts Keras 2's training_config to a compile_config.
 Json compile_arguments(const Json& training) {
   Json result = Json::object();
   for (const auto& [key, value] : training.as_object()) {
@@ -229,13 +229,13 @@ Json compile_arguments(const Json& training) {
   return result;
 }
 
-// What an attribute's JSON becomes; errors say where they are.
+// Parses and converts an attribute's JSON; errors say where they occur.
 template <class F>
 Json converted(const std::string& text, const std::string& path, const char* attribute, F convert) {
   const std::string place = fmt::format("{}: {}", path, attribute);
   try {
     return convert(Json::parse(text));
-  } catch (const NotFound& error) {  // a key that isn't there
+  } catch (const NotFound& error) {  // a missing key
     raise<DataLoss>("{}: {}", place, error.what());
   } catch (Error& error) {
     error.add_place(place);
@@ -245,7 +245,7 @@ Json converted(const std::string& text, const std::string& path, const char* att
 
 // ---- to files ----
 
-// {"class_name", "config"}: users' classes by the names that they are registered under.
+// {"class_name", "config"}; users' classes are identified by their registered names.
 Json legacy_object(const Json& object) {
   const Json* registered = object.find("registered_name");
   const bool named = registered && registered->is_string();
@@ -257,7 +257,7 @@ bool is_object_of_class(const Json& json) {
   return json.is_object() && json.contains("class_name") && json.contains("config");
 }
 
-// Of losses Keras reads no short names here, though it writes them.
+// Keras writes short names of losses but doesn't read them here.
 Json full_name(const Json& name) {
   static const std::map<std::string, const char*, std::less<>> names = {
       {"bce", "binary_crossentropy"}, {"kld", "kl_divergence"},
@@ -267,7 +267,7 @@ Json full_name(const Json& name) {
   return found == names.end() ? name : Json(found->second);
 }
 
-// Losses or metrics, in lists and by names; `names` is what is done with those given by a name.
+// Converts losses or metrics, in lists or by name; `names` converts those given as a name.
 Json legacy_objects(const Json& value, Json (*names)(const Json&)) {
   if (value.is_string()) return names(value);
   if (value.is_array()) {
@@ -284,7 +284,7 @@ Json legacy_objects(const Json& value, Json (*names)(const Json&)) {
   return Json::of_members(std::move(members));
 }
 
-// Of a file of Keras 2.
+// For a Keras 2 file.
 void warn_of_hard_sigmoid(const Json& json) {
   if (json.is_array()) {
     for (const Json& element : json.as_array()) warn_of_hard_sigmoid(element);

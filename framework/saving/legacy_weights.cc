@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weight files of Keras 2, in which keras.applications still publishes its weights.
+// Weight files in the Keras 2 format, which keras.applications still uses to publish weights.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -45,7 +45,7 @@ std::vector<std::string> names_in(const Hdf5Reader& reader, const std::string& g
 
 struct StoredLayer {
   std::string name;
-  size_t number;                     // in the file's list
+  size_t number;                     // index in the file's list
   std::vector<std::string> weights;  // paths
 };
 
@@ -87,7 +87,7 @@ class LegacyLoading {
     return layer;
   }
 
-  // Layers with weights. A file with more weights than the model has isn't read on.
+  // Considers layers with weights. Stops reading a file with more weights than the model has.
   void find_by_order() {
     const size_t most = model_.weights().size();
     std::vector<StoredLayer> stored;
@@ -132,7 +132,7 @@ class LegacyLoading {
     }
   }
 
-  // The model's own weights, beside those of its layers.
+  // The model's own weights, excluding those of its layers.
   void find_top_level() {
     const std::string group = prefix_ + legacy::kTopLevel;
     if (!reader_.is_group(group)) return;
@@ -149,7 +149,7 @@ class LegacyLoading {
     return fmt::format("{} '{}'", layer.class_name(), layer.name());
   }
 
-  // Whether the numbers are the same; an error or, with skip_mismatch, a warning otherwise.
+  // Whether the counts match; otherwise throws an error or, with skip_mismatch, logs a warning.
   bool expect_count(const std::string& title, size_t wanted, size_t found, bool may_skip = true) {
     if (wanted == found) return true;
     return misfit(fmt::format("{}: {} expected {} weights, got {}", path_, title, wanted, found),
@@ -195,8 +195,8 @@ OptimizerRestore load_optimizer(const Hdf5Reader& reader, const OptimizerState& 
   });
   if (is_trained && !optimizer.built) return OptimizerRestore::Unbuilt;
   std::vector<Variable> variables = optimizer.variables;
-  // Before any step: iterations, and the learning rate unless it is in the config alone. Parts have
-  // theirs behind.
+  // Before any step, there are iterations, and the learning rate unless it is only in the config.
+  // Parts store theirs after these.
   if (!is_trained && !optimizer.parts.empty() &&
       names.size() <= kBeforeSlots * (1 + optimizer.parts.size())) {
     return OptimizerRestore::Done;
@@ -206,7 +206,7 @@ OptimizerRestore load_optimizer(const Hdf5Reader& reader, const OptimizerState& 
                       names.size() < variables.size();
   if (unused && !is_trained)
     variables.erase(variables.begin() + std::ssize(names), variables.end());
-  // Keras 2 has the learning rate in the config alone.
+  // Keras 2 stores the learning rate only in the config.
   if (!has_rate && names.size() + 1 == variables.size() && variables[1].name() == "learning_rate") {
     variables.erase(variables.begin() + 1);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole models in HDF5 files of Keras 2's form, as Keras 3 still writes them.
+// Writes whole models to HDF5 files in the Keras 2 format, as Keras 3 still does.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -15,7 +15,7 @@
 namespace cornu {
 namespace {
 
-constexpr char kKernelOrder[] = "tensorflow";  // "backend": whose order of axes weights have
+constexpr char kKernelOrder[] = "tensorflow";  // "backend": determines the axis order of weights
 
 class LegacyWriter {
  public:
@@ -34,7 +34,7 @@ class LegacyWriter {
     write_names(legacy::kWholeModel, legacy::kLayerNames, names);
     writer_.set_attribute(legacy::kWholeModel, "backend", kKernelOrder);
     writer_.set_attribute(legacy::kWholeModel, "keras_version", kKerasVersion);
-    // A group comes before those below it.
+    // A group must precede the groups within it.
     std::sort(layers.begin(), layers.end(),
               [](const auto& a, const auto& b) { return a->name() < b->name(); });
     for (const auto& layer : layers) {
@@ -63,7 +63,7 @@ class LegacyWriter {
   Hdf5Image take() { return writer_.take(); }
 
  private:
-  // bfloat16, which Keras doesn't read in files of this form, as the same numbers.
+  // Converts bfloat16, which Keras doesn't read from such files, to the same numbers in float32.
   static Tensor readable(const Tensor& value) {
     return value.dtype() == DType::BFloat16 ? ops::cast(value, DType::Float32) : value;
   }
@@ -82,7 +82,7 @@ class LegacyWriter {
     }
   }
 
-  // In as few parts as have room for it, the longer ones first, as NumPy's array_split cuts it.
+  // Splits the names into as few parts as necessary, longer ones first, like NumPy's array_split.
   void write_names(const std::string& group, const char* attribute,
                    const std::vector<std::string>& names) {
     size_t longest = 1;
@@ -107,7 +107,7 @@ class LegacyWriter {
   Hdf5Writer writer_;
 };
 
-// Ops are no layers in Keras.
+// Ops aren't layers in Keras.
 std::vector<std::shared_ptr<Layer>> layers_of(const Layer& model) {
   auto layers = model.saved_list().value();
   std::erase_if(layers, [](const auto& layer) {

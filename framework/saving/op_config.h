@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The config of one of Keras's ops, as files have it.
+// The saved config of a Keras op.
 #pragma once
 
 #include <optional>
@@ -12,33 +12,33 @@
 
 namespace cornu {
 
-// Reads a config that outlives it. What is None counts as not there.
+// Reads a config, which must outlive the reader. None values count as missing.
 class OpConfig {
  public:
   explicit OpConfig(const Json& config) : json(config) {}
 
   const Json& json;
 
-  const Json* find(const char* key) const;  // null where it isn't there
-  const Json& need(const char* key) const;  // InvalidArgument
+  const Json* find(const char* key) const;  // null if missing
+  const Json& need(const char* key) const;  // throws InvalidArgument if missing
   int64_t integer(const char* key, int64_t otherwise) const;
   double number(const char* key, double otherwise) const;
   bool flag(const char* key, bool otherwise) const;
   std::string text(const char* key, const std::string& otherwise) const;
   std::optional<int64_t> maybe(const char* key) const;
-  // "axis" of an op that takes None for all elements, and whose default is `otherwise`.
+  // The "axis" of an op for which None means all elements; `otherwise` is the default.
   std::optional<int64_t> axis_or_none(int64_t otherwise) const;
   std::optional<double> maybe_number(const char* key) const;
-  std::vector<int64_t> integers(const char* key) const;  // of one number, too
+  std::vector<int64_t> integers(const char* key) const;  // also accepts a single number
   std::optional<DTypeLike> dtype() const;
-  Axes axes(const Axes& otherwise = {}) const;  // of "axis": one, or several
+  Axes axes(const Axes& otherwise = {}) const;  // "axis": one or several
 };
 
-// InvalidArgument for a whole number beyond 2^53 anywhere in it: no axis, count or distance is, and
-// ops compute with them.
+// Throws InvalidArgument if the config contains an integer beyond 2^53: no axis, count or distance
+// is that large, and ops compute with these numbers.
 void require_moderate_numbers(const Json& config);
 
-// Of one number, or a list.
+// Accepts a single number or a list.
 std::vector<int64_t> integers_of(const Json& value);
 
 }  // namespace cornu

@@ -10,7 +10,7 @@ namespace {
 // ---- to files ----
 
 struct KerasName {
-  const char* module;  // of keras.src.ops
+  const char* module;  // within keras.src.ops
   const char* class_name;
 };
 
@@ -95,7 +95,7 @@ const std::map<std::string, KerasName, std::less<>>& keras_ops() {
   return table;
 }
 
-// What Keras calls an attribute of ours.
+// Keras's name of one of our attributes.
 std::string keras_key(const std::string& op, const std::string& attribute) {
   if (op == "reshape" && attribute == "shape") return "newshape";
   if (op == "transpose" && attribute == "permutation") return "axes";
@@ -123,8 +123,8 @@ Json keras_value(const OpLayer& layer, const AttributeValue& value) {
       layer.op().name, layer.name());
 }
 
-// Puts attributes into `config` that mean something else in Keras, or nothing. Returns whether it
-// did: others go by their names.
+// Writes to `config` the attributes of ops for which they have another meaning in Keras, or none.
+// Returns whether it did; otherwise attributes keep their names.
 bool set_special(const OpLayer& layer, Json& config) {
   const std::string& op = layer.op().name;
   const Attributes& attributes = layer.attributes();
@@ -151,7 +151,8 @@ bool set_special(const OpLayer& layer, Json& config) {
   return false;
 }
 
-// Of a product of transposed matrices, which Keras has in einsum alone; of another op "".
+// The equation for a product of transposed matrices, which in Keras requires einsum; "" for other
+// ops.
 std::string transposed_product(const OpLayer& layer) {
   if (layer.op().name != "matmul") return {};
   const bool a = layer.attributes().get_bool("transpose_a");
@@ -160,7 +161,7 @@ std::string transposed_product(const OpLayer& layer) {
   return fmt::format("...{},...{}->...ik", a ? "ji" : "ij", b ? "kj" : "jk");
 }
 
-// The key of x[…], a slice for each axis.
+// The key of x[…], with a slice for each axis.
 Json slices(const Attributes& attributes) {
   const auto& begin = attributes.get_ints("begin");
   Json::Array key;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops in the configs of functional models (`x * 2 + 1`), as Keras writes them.
+// Ops in the configs of functional models (`x * 2 + 1`), in Keras's form.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace cornu {
 
-// {"module", "class_name", "config", "registered_name"} of an op. Unimplemented, naming the op, for
-// one that isn't saved as one of Keras's.
+// Returns an op's {"module", "class_name", "config", "registered_name"}. Throws Unimplemented,
+// naming the op, if it can't be saved as one of Keras's.
 Json serialize_op(const OpLayer& layer);
-// What Keras's call of it is given, of the operands.
+// Returns the arguments of Keras's call of the op, given its operands.
 Json::Array op_arguments(const OpLayer& layer, Json::Array operands);
 
-// The ops that are read, by Keras's class names.
+// The supported ops, by Keras's class names.
 std::vector<std::string> keras_op_names();
 
 }  // namespace cornu

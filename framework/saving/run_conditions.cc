@@ -11,13 +11,12 @@
 namespace cornu {
 namespace {
 
-// Their names in a state.
+// Names of the conditions in a state.
 constexpr const char* kComputeThreads = "compute_threads";
 constexpr const char* kLibraryVersion = "version";
 constexpr const char* kInstructionSets = "instruction_sets";
 
-// `before`, `after`: what makes a phrase of its value. States of earlier versions don't hold all
-// conditions.
+// `before` and `after` make a phrase of its value. States of earlier versions lack some conditions.
 void warn_of_other(const RunState& state, const char* condition, const Json& now,
                    std::string_view before, std::string_view after = "") {
   const Json* then = state.info.find(condition);

@@ -37,7 +37,7 @@ static_assert(sizeof(Header) == 32);
 
 size_t aligned(size_t at) { return (at + kAlignment - 1) / kAlignment * kAlignment; }
 
-// Where the checksum stands.
+// The position of the checksum.
 size_t end_of(size_t text_bytes, const std::vector<size_t>& tensor_bytes) {
   size_t end = sizeof(Header) + text_bytes;
   for (const size_t bytes : tensor_bytes) end = aligned(end) + bytes;
@@ -47,7 +47,7 @@ size_t end_of(size_t text_bytes, const std::vector<size_t>& tensor_bytes) {
 using Sink = std::function<void(std::span<const std::byte>)>;
 using Source = std::function<void(std::span<std::byte>)>;
 
-// Writes, and sums up what it wrote.
+// Writes data and computes its checksum.
 class Writer {
  public:
   explicit Writer(Sink sink) : sink_(std::move(sink)) {}
@@ -69,7 +69,7 @@ class Writer {
   size_t at_ = 0;
 };
 
-// Reads, and sums up what it read.
+// Reads data and computes its checksum.
 class Reader {
  public:
   Reader(size_t size, Source source) : size_(size), source_(std::move(source)) {}
@@ -180,11 +180,11 @@ void write_whole(const RunState& state, const std::string& text, Sink sink) {
   writer.write(&crc, sizeof(crc));
 }
 
-// `where`: " " and its path, or nothing.
+// `where`: the path preceded by a space, or empty.
 RunState read_named(Reader reader, std::string_view what, const std::string& where) {
   try {
     return read_whole(reader, what);
-  } catch (const ResourceExhausted&) {  // it may be whole
+  } catch (const ResourceExhausted&) {  // the file may be intact
     throw;
   } catch (const Error& error) {
     const std::string_view text = error.what();
@@ -235,7 +235,7 @@ RunStateFolder::RunStateFolder(const std::string& path) : path_(path) {
   namespace fs = std::filesystem;
   std::error_code error;
   fs::create_directories(path, error);
-  std::error_code unknown;  // also where the name is too long
+  std::error_code unknown;  // also if the name is too long
   check<FailedPrecondition>(fs::is_directory(path, unknown),
                             "Run state: '{}' isn't a folder, and none can be made there{}{}. "
                             "Choose another place.",
@@ -255,7 +255,7 @@ RunStateFolder::RunStateFolder(const std::string& path) : path_(path) {
 
 RunStateFolder::~RunStateFolder() {
   lock_.reset();
-  if (cleared_) rmdir(path_.c_str());  // which fails where anything is left in it
+  if (cleared_) rmdir(path_.c_str());  // fails if the directory isn't empty
 }
 
 std::string RunStateFolder::file() const { return path_ + "/run_state"; }
@@ -265,7 +265,7 @@ std::optional<RunState> RunStateFolder::peek(const std::string& path) {
   for (const char* file : {"/run_state", "/run_state.previous"}) {
     try {
       return read_run_state(path + file);
-    } catch (const Error&) {  // there is none, or it is no good: others have theirs
+    } catch (const Error&) {  // missing or invalid: others have their own
     }
   }
   return {};
@@ -274,7 +274,7 @@ std::optional<RunState> RunStateFolder::peek(const std::string& path) {
 void RunStateFolder::clear_unused(const std::string& path) {
   try {
     RunStateFolder(path).clear();
-  } catch (const Error&) {  // a run has it
+  } catch (const Error&) {  // in use by a run
   }
 }
 
@@ -310,17 +310,18 @@ void RunStateFolder::save(const RunState& state) {
   cleared_ = false;
   const std::string link = previous() + ".link";
   unlink(link.c_str());
-  // A second name for the state there is; where the file system has no links, there is just one.
+  // Creates a second name for the current state. Without hard link support, there is only one
+  // state.
   if (::link(file().c_str(), link.c_str()) == 0 && rename(link.c_str(), previous().c_str()) != 0) {
     unlink(link.c_str());
   }
-  // Renaming one name of a file onto another leaves both: the link goes.
+  // Renaming one name of a file to another keeps both: removes the link.
   unlink(link.c_str());
   write_run_state(file(), state);
 }
 
 void RunStateFolder::clear() {
-  unlink(previous().c_str());  // first: killed between the two, a process leaves the newest
+  unlink(previous().c_str());  // first: if killed in between, the newest state remains
   unlink(file().c_str());
   cleared_ = true;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a whole training run, as one file: what a resumed run starts from.
+// The state of a whole training run in a single file, from which a run can be resumed.
 //
-// The format is Cornu's own, made to be written often and to be believed only when whole: a header
-// (magic, version, byte order, size of the file), JSON, the tensors' bytes, each from a multiple of
-// 64 on, and a CRC-32C of everything before it.
+// The format is specific to Cornu and designed to be written often and accepted only if intact: a
+// header (magic, version, byte order, file size), JSON, the tensors' bytes, each aligned to 64
+// bytes, and a CRC-32C of everything before it.
 #pragma once
 
 #include <cstdint>
@@ -21,55 +21,57 @@
 namespace cornu {
 
 struct RunState {
-  Json info = Json::object();                                // everything that isn't large
-  std::vector<std::pair<std::string, Tensor>> tensors = {};  // names differ
-  std::string folder = {};  // that it was loaded from; isn't written
+  Json info = Json::object();                                // everything small
+  std::vector<std::pair<std::string, Tensor>> tensors = {};  // names are unique
+  std::string folder = {};  // directory it was loaded from; not written
 
-  // NotFound, naming it, when there is none of that name.
+  // Throws NotFound, with the name, when there is no such tensor.
   const Tensor& tensor(std::string_view name) const;
 };
 
-// How far the run of a state was: its epoch, and the batch in it (after the epoch: the largest
-// number). Of two states of a run, the one that is further is the newer one.
+// How far a run had progressed: its epoch, and the batch in it (after the epoch, the largest
+// number). Of two states of a run, the further one is the newer.
 std::pair<int64_t, int64_t> place_in_run(const RunState& state);
 
-// Writes one, atomically (see atomic_file.h, also for the errors). InvalidArgument for two tensors
-// of one name.
+// Writes a state atomically (for errors see also atomic_file.h). Throws InvalidArgument for two
+// tensors of the same name.
 void write_run_state(const std::string& path, const RunState& state);
 
-// The same bytes in memory, for another process.
+// Returns the same bytes in memory, for another process.
 std::string encode_run_state(const RunState& state);
-// Errors as read_run_state.
+// Throws the errors of read_run_state.
 RunState decode_run_state(std::string_view bytes, std::string_view what = "run state");
 
-// NotFound when there is no such file. DataLoss, saying what is wrong, for a file that is none, is
-// damaged or cut off, or was written by another version or on a machine of another byte order.
-// Allocates no more than the file holds. Errors call the file what it is to the caller.
+// Throws NotFound when the file doesn't exist, and DataLoss, with the reason, if it isn't a run
+// state, is damaged or truncated, or was written by another version or on a machine with a
+// different byte order. Allocates no more memory than the file's size. `what` is how errors
+// describe the file.
 RunState read_run_state(const std::string& path, std::string_view what = "run state");
 
-// A folder's run state, and the one before it. One process has it at a time.
+// A directory with the current and the previous run state. Used by one process at a time.
 class RunStateFolder {
  public:
-  // Makes the folder. FailedPrecondition when `path` is no folder, can't be written, or another run
-  // that is alive uses it.
+  // Creates the directory. Throws FailedPrecondition when `path` isn't a directory, isn't writable,
+  // or is in use by another live run.
   explicit RunStateFolder(const std::string& path);
   ~RunStateFolder();
   RunStateFolder(const RunStateFolder&) = delete;
   RunStateFolder& operator=(const RunStateFolder&) = delete;
 
-  // The newest state that is whole: where the last one is damaged, a warning says so and the one
-  // before it comes. None where there is no state. DataLoss when none is whole: a run that begins
-  // anew there would overwrite what might be saved.
+  // Returns the newest intact state: if the last one is damaged, the previous one, with a warning;
+  // nullopt if there is no state. Throws DataLoss if all are damaged: a run that started over there
+  // would overwrite data that might be recoverable.
   std::optional<RunState> load() const;
-  // Replaces the state; the last one becomes the one before it. Whatever happens meanwhile, load()
+  // Replaces the state; the last one becomes the previous one. Whenever this is interrupted, load()
   // finds one of them.
   void save(const RunState& state);
-  // Removes all states; an empty folder goes with this object.
+  // Removes all states; the directory, if empty, is removed when this object is destroyed.
   void clear();
 
-  // The newest state that is whole in a folder that another process may have; none without one.
+  // Returns the newest intact state in a directory that another process may be using; nullopt if
+  // there is none.
   static std::optional<RunState> peek(const std::string& path);
-  // As clear(), of a folder that no run uses.
+  // Like clear(), for a directory that no run is using.
   static void clear_unused(const std::string& path);
 
   const std::string& path() const { return path_; }

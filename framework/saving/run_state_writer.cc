@@ -53,7 +53,7 @@ void RunStateWriter::work() {
       warned_of = nullptr;
     } catch (const std::exception& error) {
       failed = error.what();
-      // A full disk stays full for a while.
+      // A full disk tends to stay full.
       if (!warned_of || *warned_of != typeid(error)) {
         logging::warn(fmt::format(
             "The state of the run can't be written, the one before it stays: {}", failed));

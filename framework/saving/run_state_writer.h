@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes run states on a thread of its own, so that training doesn't wait for the disk.
+// Writes run states on a background thread, so that training doesn't wait for the disk.
 #pragma once
 
 #include <condition_variable>
@@ -13,22 +13,22 @@
 
 namespace cornu {
 
-// Its methods are for one thread.
+// Methods must be called from a single thread.
 class RunStateWriter {
  public:
   explicit RunStateWriter(const std::shared_ptr<RunStateFolder>& folder);
-  ~RunStateWriter();  // writes what is waiting
+  ~RunStateWriter();  // writes any pending state
   RunStateWriter(const RunStateWriter&) = delete;
   RunStateWriter& operator=(const RunStateWriter&) = delete;
 
-  // Writes the state soon; one that still waits is passed over for it. Where a state can't be
-  // written, a warning says so, unless it couldn't before, for a reason of the same kind; the one
-  // written last stays. Tensors are shared: a variable that
-  // is written to meanwhile is copied first.
+  // Schedules the state for writing, replacing a state that is still pending. If a state can't be
+  // written, logs a warning unless the previous one failed with the same type of error; the last
+  // state written is kept. Tensors are shared: a variable that is written to in the meantime is
+  // copied first.
   void write(RunState state);
-  // Why the last state that couldn't be written couldn't, once; empty where there was none.
+  // Returns, once, why the last failed write failed; empty if there was none.
   std::string take_error();
-  // Whether one has been written.
+  // Whether any state has been written.
   bool has_written();
 
  private:

@@ -10,13 +10,13 @@ namespace {
 
 using Saved = std::vector<std::pair<std::string, Tensor>>;
 
-// What other replicas than the first have of a variable.
+// Values of a variable on replicas other than the first.
 constexpr std::string_view kPart = "replica ";
 std::string name_of_part(const std::string& group, size_t variable, size_t replica) {
   return fmt::format("{}{} of {}/{}", kPart, replica, group, variable);
 }
 
-// A group's tensors, under their variables' paths.
+// A group's tensors, with the paths of their variables.
 Saved saved_group(const RunState& state, const std::string& group) {
   const auto count = static_cast<size_t>(count_of_saved_variables(state, group));
   Saved result(count);
@@ -42,7 +42,8 @@ void save_variables(RunState& state, const std::string& group,
                     const std::vector<Variable>& variables) {
   for (size_t i = 0; i < variables.size(); ++i) {
     const Variable& variable = variables[i];
-    // What each replica has of its own is kept apart: sums in another order would have other bits.
+    // Each replica's own values are stored separately: sums in another order would differ in the
+    // last bits.
     const bool divided = variable.synchronization() == VariableSynchronization::OnRead;
     const std::vector<Tensor> values =
         divided ? variable.replica_values() : std::vector<Tensor>{variable.value()};

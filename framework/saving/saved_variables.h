@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables in a run state: groups of them, in their order. Names tell people which is meant;
-// layers of another run may have been numbered otherwise.
+// Variables in a run state: ordered groups. Names are only for readability, since the layers of
+// another run may be numbered differently.
 #pragma once
 
 #include <string>
@@ -11,20 +11,21 @@
 
 namespace cornu {
 
-// Adds a group: tensors "<group>/<index>/<path>", which share the variables' memory until those are
-// written to, and their number in info["variables"].
+// Adds a group: tensors "<group>/<index>/<path>", which share memory with the variables until those
+// are written to, and their count in info["variables"].
 void save_variables(RunState& state, const std::string& group,
                     const std::vector<Variable>& variables);
 
-// How many were saved; 0 for a group that wasn't.
+// Number of saved variables; 0 for a group that wasn't saved.
 int64_t count_of_saved_variables(const RunState& state, const std::string& group);
 
-// What the first difference is between the saved group and `variables`, as a clause; empty where
-// numbers, shapes and dtypes are the same.
+// Describes, as a clause, the first difference between the saved group and `variables`; empty if
+// counts, shapes and dtypes match.
 std::string difference_of_variables(const RunState& state, const std::string& group,
                                     const std::vector<Variable>& variables);
 
-// Assigns the saved values of a group whose first variables, as many as both have, don't differ.
+// Assigns the saved values to the variables; if the counts differ, to as many as both have. Shapes
+// and dtypes must match.
 void restore_variables(const RunState& state, const std::string& group,
                        const std::vector<Variable>& variables);
 

@@ -35,14 +35,14 @@ class Walk {
   std::vector<SavedLayer> take() { return std::move(found_); }
 
  private:
-  // Python lists attributes in alphabetical order; Keras puts private ones last. Those of one
-  // container ("blocks/dense_2") stay in its order.
+  // Python lists attributes alphabetically; Keras puts private ones last. The elements of a
+  // container ("blocks/dense_2") keep their order.
   static std::string sort_key(const std::string& key) {
     const std::string attribute = key.substr(0, key.find('/'));
     return attribute.starts_with('_') ? "~" + attribute : attribute;
   }
 
-  // The next numbers after those of sub-layers that a call came by.
+  // The numbers that would follow those of sub-layers discovered by calls.
   static std::vector<std::string> groups_beyond(const Layer& layer, const std::string& prefix) {
     const auto& children = layer.tracked();
     const size_t count = internal::CallFrame::taken_in(layer);
@@ -80,7 +80,7 @@ class Walk {
   void visit_list(const std::vector<std::shared_ptr<Layer>>& layers, const std::string& prefix) {
     std::map<std::string, int> used;
     for (const auto& layer : layers) {
-      if (dynamic_cast<const GraphOp*>(layer.get())) continue;  // no layer in Keras
+      if (dynamic_cast<const GraphOp*>(layer.get())) continue;  // not a layer in Keras
       const std::string stem = default_name(layer->class_name());
       const int number = used[stem]++;
       visit(*layer, prefix + (number == 0 ? stem : stem + "_" + std::to_string(number)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a model's weights lie in Keras's weight files.
+// Locations of a model's weights in Keras's weight files.
 #pragma once
 
 #include <set>
@@ -11,21 +11,22 @@
 
 namespace cornu {
 
-// A layer, and the group that holds its own weights: "<path>/vars/0", "<path>/vars/1", ….
+// A layer, and the group that contains its own weights: "<path>/vars/0", "<path>/vars/1", ….
 struct SavedLayer {
   std::string path;  // "layers/dense_1"; "" for the model itself
   const Layer* layer;
-  std::vector<Variable> weights;  // its own that files have, in order (own_weights_in_order)
-  // Groups of a file that only a layer with more sub-layers writes, where those are numbered in the
-  // order they were made: with other ones, the numbers mean others.
+  std::vector<Variable> weights;  // its own weights in files, in order (own_weights_in_order)
+  // Groups that are in a file only if the saved layer had more sub-layers that are numbered in
+  // creation order; in that case the numbers would refer to other sub-layers.
   std::vector<std::string> beyond = {};
   std::string vars() const { return path.empty() ? "vars" : path + "/vars"; }
 };
 
-// The model and all layers in it, each once, in the order of Keras's files (saving_lib of Keras
-// 3.15). A model's layers are the list "layers", named there by class ("dense", "dense_1", …);
-// tracked layers go by attribute, unless they come after "layers" in the alphabet and so were
-// saved as part of the list. Of those in `skipped`, and of layers below them alone, there are none.
+// Returns the model and all layers in it, each once, in the order of Keras's files (saving_lib of
+// Keras 3.15). A model's layers form the list "layers", where they are named by class ("dense",
+// "dense_1", …). Tracked layers are named by attribute, unless the attribute sorts after "layers"
+// alphabetically, so that they were already saved as part of the list. Excludes layers in `skipped`
+// and those only reachable through them.
 std::vector<SavedLayer> weight_paths(const Layer& model, std::set<const Layer*> skipped = {});
 
 }  // namespace cornu

@@ -21,7 +21,7 @@ namespace cornu {
 namespace {
 
 constexpr char kOptimizer[] = "optimizer";
-constexpr char kOldRoot[] = "_layer_checkpoint_dependencies";  // of Keras 2.13
+constexpr char kOldRoot[] = "_layer_checkpoint_dependencies";  // in Keras 2.13
 
 Tensor value_of(const Layer& layer, const Variable& weight) {
   const auto parts = saved_parts_of(layer);
@@ -33,10 +33,10 @@ SavedParts::Values values_of(const Layer& layer) {
   return parts ? parts->saved_values() : SavedParts::Values();
 }
 
-// Tensors of one group of a file, by their names in it.
+// The tensors of one group in a file, by their names in it.
 struct WeightGroup {
   std::string path;
-  std::string name;  // of the layer, or the optimizer
+  std::string name;  // of the layer or optimizer
   std::vector<std::pair<std::string, Tensor>> items;
 };
 
@@ -49,7 +49,8 @@ WeightGroup group_of(const std::string& path, const std::string& name,
   return group;
 }
 
-// All that a file of weights holds, in Keras's order. Values are shared with the variables.
+// The complete contents of a weights file, in Keras's order. Values share memory with the
+// variables.
 std::vector<WeightGroup> groups_of(const Layer& model, const OptimizerState& optimizer,
                                    const SkippedLayers& skipped) {
   std::vector<WeightGroup> groups;
@@ -79,7 +80,7 @@ std::vector<WeightGroup> groups_of(const Layer& model, const OptimizerState& opt
   return groups;
 }
 
-// Finds what a model's variables are to be set to, before any of them is.
+// Finds the new values of a model's variables before any variable is changed.
 class Loading {
  public:
   Loading(const WeightsSource& source, bool skip_mismatch)
@@ -100,20 +101,20 @@ class Loading {
     if (optimizer.empty()) return OptimizerRestore::NotAsked;
     if (!source_.has(vars)) return OptimizerRestore::NotInFile;
     std::vector<Variable> variables = optimizer.variables;
-    // Before any step: iterations and learning rate, or iterations where the rate follows a
-    // schedule.
+    // Before any step, there are iterations and the learning rate, or only iterations if the rate
+    // follows a schedule.
     const size_t stored = source_.count(vars);
     bool is_trained = has_made_steps_in(vars);
     for (const auto& [group, part] : optimizer.parts) {
       is_trained = is_trained || has_made_steps_in(fmt::format("{}/{}/vars", attribute, group));
     }
     if (is_trained && !optimizer.built) return OptimizerRestore::Unbuilt;
-    // One with parts has theirs behind its own then, and nothing that was learned.
+    // An optimizer with parts then stores theirs after its own; nothing has been learned.
     if (!is_trained && !optimizer.parts.empty() &&
         stored <= kBeforeSlots * (1 + optimizer.parts.size())) {
       return OptimizerRestore::Done;
     }
-    // Keras 2 has the learning rate in the config alone.
+    // Keras 2 stores the learning rate only in the config.
     if (stored > 1 && stored + 1 == variables.size() && variables[1].name() == "learning_rate") {
       variables.erase(variables.begin() + 1);
     }
@@ -153,7 +154,7 @@ class Loading {
     std::string path;
     Shape shape() const { return file->describe(path).shape; }
   };
-  // An item of a group; NotFound, as the reader says it, when it isn't there.
+  // Returns an item of a group; throws the reader's NotFound when it doesn't exist.
   Found at(const std::string& group, const std::string& item) const {
     const Hdf5Reader* file = source_.file_of(group, item);
     check<NotFound>(file != nullptr, "{}: '{}/{}': there is no '{}'.", source_.name(), group, item,
@@ -161,7 +162,7 @@ class Loading {
     return {file, group + "/" + item};
   }
 
-  // Of an optimizer, the first of whose variables is its counter.
+  // For an optimizer, whose first variable is its counter.
   bool has_made_steps_in(const std::string& group) const {
     const Hdf5Reader* file = source_.file_of(group, "0");
     return file && has_made_steps(*file, group + "/0");
@@ -205,7 +206,7 @@ class Loading {
     }
   }
 
-  // What the layer was called when it was saved; empty where the file doesn't say.
+  // The layer's name when it was saved; empty if the file doesn't contain it.
   static std::string name_in(const Hdf5Reader& file, const std::string& group) {
     try {
       return file.string_attribute(group, "name").value_or("");
@@ -214,7 +215,7 @@ class Loading {
     }
   }
 
-  // 0 of "dense", 2 of "dense_2", for a Dense; none for names that weren't counted.
+  // For class Dense: 0 for "dense", 2 for "dense_2"; nullopt for names that weren't numbered.
   static std::optional<int64_t> number_in(std::string_view name, const std::string& class_name) {
     const std::string own = to_snake_case(class_name);
     if (!name.starts_with(own)) return std::nullopt;
@@ -227,10 +228,10 @@ class Loading {
     return is_number ? std::optional(number) : std::nullopt;
   }
 
-  // Whether the names of layers of a class were counted in the same order, of the model that was
-  // saved from another number on: where others were made before.
+  // Whether the numbered names of a class's layers are in the same order in file and model. The
+  // numbers may start at different values, if other layers were created before.
   bool counted_alike(const std::string& class_name) const {
-    std::map<int64_t, int64_t> numbers;  // of the model's layers, by those in the file
+    std::map<int64_t, int64_t> numbers;  // number in the file -> number in the model
     for (const auto& [layer, name] : layers_) {
       if (layer->class_name() != class_name) continue;
       const auto there = number_in(name, class_name);
@@ -245,8 +246,8 @@ class Loading {
     return true;
   }
 
-  // Files number layers of a class, by Keras's order of the graph. Where another one of the model
-  // has the name that a layer had, the models may not be the same.
+  // Files number the layers of a class in Keras's order of the graph. If the name that a layer had
+  // belongs to another layer of the model, the models may differ.
   void warn_of_places() const {
     std::map<std::string, const Layer*> by_name;
     for (const auto& [layer, name] : layers_) by_name.emplace(layer->name(), layer);
@@ -268,7 +269,7 @@ class Loading {
     }
   }
 
-  // Those that the layer has beside weights.
+  // Returns the layer's saved values other than weights.
   SavedParts::Values find_values(const Layer& layer, const std::string& group) const {
     SavedParts::Values found;
     for (const auto& [name, like] : values_of(layer)) {
@@ -286,8 +287,8 @@ class Loading {
     return found;
   }
 
-  // Subclassed models of Keras have their layers under the names of attributes; but "layers", which
-  // all of them are in, comes first among attributes with names behind that.
+  // In Keras, layers of subclassed models are stored under attribute names; but if attributes sort
+  // after "layers", which contains all of them, they are stored there.
   std::string advice(const std::string& group) const {
     std::vector<std::string> attributes;
     for (const std::string& name : source_.children()) {
@@ -313,7 +314,7 @@ class Loading {
     if (source_.has(path) || !path.starts_with("layers/")) return path;
     const std::string old = kOldRoot + path.substr(path.find('/'));
     if (source_.has(old)) return old;
-    // Keras 2 has some layers within others as private attributes: "_query_dense".
+    // In Keras 2, some layers within others are private attributes: "_query_dense".
     std::string found;
     for (size_t begin = 0; begin < path.size();) {
       const size_t end = std::min(path.find('/', begin), path.size());
@@ -330,16 +331,16 @@ class Loading {
   bool skip_mismatch_;
   ReadPlan plan_;
   std::vector<std::pair<std::shared_ptr<SavedParts>, SavedParts::Values>> parts_;
-  std::vector<std::pair<std::string, std::string>> skipped_;  // objects, and why
+  std::vector<std::pair<std::string, std::string>> skipped_;  // objects and reasons
   std::vector<std::pair<const Layer*, std::string>> layers_;  // with their names in the file
 };
 
-// Divides groups over files: an item goes to the next one where it would make a file's items larger
-// than `most` bytes.
+// Splits groups over files: starts a new file when an item would bring a file's items to more than
+// `most` bytes.
 class Shards {
  public:
   Shards(const std::string& path, uint64_t most) : most_(most) {
-    const size_t name = path.rfind('/') + 1;  // 0 without a folder
+    const size_t name = path.rfind('/') + 1;  // 0 without a directory
     folder_ = path.substr(0, name);
     stem_ = path.substr(name, path.size() - name - std::string_view(".weights.json").size());
   }
@@ -366,7 +367,7 @@ class Shards {
     }
   }
 
-  // What the .weights.json says of them.
+  // Returns the contents of the .weights.json.
   Json finish() {
     next_file();
     Json map = Json::object();
@@ -394,7 +395,7 @@ class Shards {
   std::string folder_, stem_;
   Hdf5Writer writer_;
   int number_ = 0;
-  bool is_made_ = false;  // the group that is being added, in the file that is being written
+  bool is_made_ = false;  // the current group exists in the current file
   uint64_t size_ = 0, total_ = 0;
   std::map<std::string, std::vector<std::string>> map_;  // files by group
 };

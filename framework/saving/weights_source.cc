@@ -18,7 +18,7 @@ std::string folder_of(const std::string& path) {
   return end == std::string::npos ? "" : path.substr(0, end + 1);
 }
 
-// A shard's name in a .weights.json. Nothing but a file beside it is opened.
+// Returns a shard's name in a .weights.json. Only files in the same directory are opened.
 const std::string& shard_name(const Json& json, const std::string& path) {
   check<InvalidArgument>(json.is_string(), "{}: expected names of files in weight_map, got {}.",
                          path, printable(json.dump()));

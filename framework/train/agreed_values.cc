@@ -16,13 +16,13 @@
 namespace cornu {
 namespace {
 
-// What each variable is, and a checksum of its value.
+// The type of each variable, and a checksum of its value.
 struct Description {
   std::vector<std::string> types;
   std::vector<std::string> checksums;
 };
 
-// Empty where there is a value that can't be read: a step has failed half-way.
+// Empty if a value can't be read because a step failed halfway.
 Description description_of(const std::vector<Variable>& variables) {
   Description own;
   try {
@@ -36,8 +36,8 @@ Description description_of(const std::vector<Variable>& variables) {
   return own;
 }
 
-// Which variables of two workers differ; none where they have other variables, which is told
-// where their models are compared.
+// Returns which variables differ between two workers; empty if the workers have different
+// variables, which is reported when their models are compared.
 std::set<size_t> differences(const Json& first, const Json& other) {
   std::set<size_t> places;
   if (first.at("types") != other.at("types")) return places;
@@ -116,7 +116,7 @@ void agree_on_values(const char* what, const std::vector<Variable>& variables, b
   const bool gives = worker == source;
   const std::string values =
       strategy.exchange("values of variables", gives ? bytes_of(compared, places) : "")[source];
-  // Only who has the same variables can name them, or take their values.
+  // Only workers with the same variables can name them or take their values.
   if (all[worker].at("types") != all[source].at("types")) return;
   for (size_t other = 0; other < all.size(); ++other) {
     if (!by_worker[other].empty()) warn(what, other, source, compared, by_worker[other]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights that are to be the same on all workers.
+// Keeps weights that must be identical on all workers in agreement.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,12 @@
 
 namespace cornu {
 
-// Where these have other values on a worker than on the first one of those that `were_alike` (whose
-// calls have computed with them before), all of those take that one's, with a warning that names
-// them. The others' are left to the first step that uses them. Called by all workers; where all are
-// alike, digests are all that travels. `what`: "fit".
+// Compares `variables` between workers. Where a worker's values differ, all workers with
+// `were_alike` take those of the first such worker, with a warning that names the variables;
+// `were_alike` says that this process has already computed with the variables in an earlier call.
+// Other workers' values are settled by the first step that uses them. Must be called by all
+// workers; if all values are identical, only digests are exchanged. `what` names the call, e.g.
+// "fit".
 void agree_on_values(const char* what, const std::vector<Variable>& variables, bool were_alike);
 
 }  // namespace cornu

@@ -25,7 +25,7 @@ using streams::Row;
 using streams::RowList;
 using streams::StreamPtr;
 
-// The arrays, and what a source shares with those that were made of it.
+// The arrays, and state shared by a source and the sources derived from it.
 struct Arrays {
   Tensors x;
   Tensors y;
@@ -35,7 +35,7 @@ struct Arrays {
   std::atomic<uint64_t> seed{0};
   PassCounter passes;
 
-  // The order of a pass; empty when rows come as they stand.
+  // Returns the row order of a pass; empty if the rows aren't shuffled.
   std::vector<Row> order(int64_t pass) const {
     std::vector<Row> order;
     if (!shuffled) return order;
@@ -78,13 +78,14 @@ struct Arrays {
   }
 };
 
-// Which rows are in each batch.
+// Assigns rows to batches.
 struct Batching {
   std::function<StreamPtr<RowList>(int64_t pass)> open;
   int64_t batches = 0;
   int64_t batch_size = 0;
   std::string text;  // what they depend on
-  // Before each was divided into so many: a place in one of equally many shards is one there.
+  // If batches were divided into `parts`: the description before that. A position in one of `parts`
+  // shards of the divided batches is a position in the original batches.
   std::string whole_text = {};
   int64_t parts = 1;
   std::string part;  // which shard this is
@@ -129,7 +130,7 @@ class ArrayIterator : public BatchIterator {
     saved.check_reached(consumed_, "Arrays");
   }
 
-  // Opened when it is first needed: a restored iterator opens another one.
+  // Opened lazily: a restored iterator opens a different one.
   streams::Stream<RowList>& opened() {
     if (!stream_) stream_ = batching_.open(pass_);
     return *stream_;
@@ -296,7 +297,7 @@ class ClassWeightSource : public SourceOver {
   std::map<int64_t, double> weights_;
 };
 
-// "x: 8, 8; y: 7", what there is of them.
+// "x: 8, 8; y: 7", for those that are present.
 std::string sizes_text(const Tensors& x, const Tensors& y, const Tensors& sample_weight) {
   std::vector<std::string> texts;
   auto add = [&](const char* name, const Tensors& tensors) {
@@ -338,7 +339,7 @@ void check_rows(const Tensors& x, const Tensors& y, const Tensors& sample_weight
                          x[0].shape());
 }
 
-// Rows are put together on the host, whatever device they then go to.
+// Rows are gathered on the host, whichever device they go to.
 Tensors on_host(const Tensors& tensors) {
   const bool all_there = std::all_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) {
     return tensor.is_symbolic() || (tensor.on_host() && !tensor.is_bound());

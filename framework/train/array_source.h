@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches from arrays in memory: what fit(x, y) reads.
+// Batches from in-memory arrays, as read by fit(x, y).
 #pragma once
 
 #include <map>
@@ -11,23 +11,24 @@
 namespace cornu {
 
 struct ArraySourceOptions {
-  int64_t batch_size = 32;                    // more than there are rows: all of them
-  std::optional<uint64_t> shuffle_seed = {};  // None: in order
+  int64_t batch_size = 32;                    // larger than the number of rows: all rows
+  std::optional<uint64_t> shuffle_seed = {};  // None: not shuffled
 };
 
-// Rows of x, y and sample_weight in batches; the last one may be smaller. Shuffled anew in each
-// pass: pass k of a source is a function of the seed and k. InvalidArgument when the numbers of
-// rows differ, or there are none.
+// Batches of rows of x, y and sample_weight; the last batch may be smaller. Reshuffled in each
+// pass: the order of pass k depends only on the seed and k. Throws InvalidArgument when the numbers
+// of rows differ or there are no rows.
 std::shared_ptr<BatchSource> make_array_source(const Tensors& x, const Tensors& y,
                                                const Tensors& sample_weight,
                                                const ArraySourceOptions& options);
 
-// The same batches with sample weights multiplied by their classes' weights; `y` must be a single
-// tensor of class indices or one-hot rows. Classes without a weight count 1.
+// The same batches with sample weights multiplied by the class weights. `y` must be a single tensor
+// of class indices or one-hot rows. Classes without a weight have weight 1.
 std::shared_ptr<BatchSource> with_class_weight(std::shared_ptr<BatchSource> source,
                                                std::map<int64_t, double> class_weight);
 
-// The first rows and the rest (the last `fraction`, rounded down to whole rows, as Keras splits).
+// The first rows, and the remaining ones for validation (the last `fraction`, rounded down to whole
+// rows, like Keras).
 struct SplitArrays {
   Tensors x, y;
   Tensors sample_weight;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What functional and Sequential models share between their handles.
+// State that handles to a functional or Sequential model share.
 #pragma once
 
 #include <memory>
@@ -15,12 +15,13 @@ namespace cornu {
 
 class Model;
 
-// "Sequential 'm'", as errors name it.
+// How error messages name the model: "Sequential 'm'".
 inline std::string title_of(const Layer& model) {
   return fmt::format("{} '{}'", model.class_name(), model.name());
 }
 
-// A Sequential model that starts with an Input has its weights before its first call.
+// Builds a Sequential model that starts with an Input, so that it has weights before its first
+// call.
 void build_if_known(Model& model);
 
 class ModelBody {
@@ -28,20 +29,20 @@ class ModelBody {
   virtual ~ModelBody() = default;
   virtual std::string class_name() const = 0;
   virtual Json get_config(const Model& model) const = 0;
-  // `names`: of the inputs, where they have some.
+  // `names`: the names of the inputs, if they have any.
   virtual void build(const std::vector<Shape>& input_shapes,
                      const std::vector<std::string>& names) = 0;
-  // InvalidArgument where it is built for input of another shape.
+  // Throws InvalidArgument if the model is built for an input of another shape.
   virtual void check_build(const Shape&, const std::string&) const {}
   virtual Tensors call(const Tensors& inputs) = 0;
   virtual std::vector<std::shared_ptr<Layer>> layers() const = 0;
-  // The graph, where there is one: always of a functional model, of a Sequential one once its input
-  // is known. Null otherwise.
+  // The graph: always set for a functional model, and for a Sequential one once its input is known.
+  // Null otherwise.
   virtual const FunctionalGraph* graph() const = 0;
   virtual DType input_dtype() const = 0;  // of the first input
 
-  // The handle that functional graphs hold when the model was called on placeholders by one that
-  // isn't shared itself: the same for all calls.
+  // The handle that functional graphs hold when the model is called on placeholders through a
+  // handle that isn't itself shared-owned; the same for all such calls.
   std::weak_ptr<Layer> shared_handle;
 };
 
@@ -60,8 +61,8 @@ class FunctionalBody : public ModelBody {
   FunctionalGraph graph_;
 };
 
-// A list of layers that becomes a functional graph when the inputs' shapes are known: from an
-// Input, or at the first call, of several inputs where the first layer takes them.
+// A list of layers that becomes a functional graph once the input shapes are known: from an Input,
+// or at the first call (with several inputs if the first layer accepts them).
 class SequentialBody : public ModelBody {
  public:
   std::string class_name() const override { return "Sequential"; }
@@ -82,13 +83,13 @@ class SequentialBody : public ModelBody {
  private:
   Tensors fitted(const Tensors& given) const;
 
-  std::vector<LayerHandle> layers_;  // without the InputLayer
+  std::vector<LayerHandle> layers_;  // excluding the InputLayer
   std::set<std::string> names_;      // of the layers and the InputLayer
-  Tensors inputs_;                   // placeholders, once known; one where add_input gave it
-  bool input_given_ = false;         // by add_input, with the dtype that it wants
-  std::vector<Tensors> outputs_;     // placeholders, of each layer, once the input is known
+  Tensors inputs_;                   // placeholders, once known; a single one if set by add_input
+  bool input_given_ = false;         // set by add_input, with a dtype of its own
+  std::vector<Tensors> outputs_;     // placeholders after each layer, once the input is known
   mutable std::mutex graph_mutex_;
-  mutable std::unique_ptr<FunctionalGraph> graph_;  // made when it is asked for
+  mutable std::unique_ptr<FunctionalGraph> graph_;  // created lazily
 };
 
 }  // namespace cornu

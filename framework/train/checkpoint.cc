@@ -124,7 +124,7 @@ CheckpointStatus Checkpoint::restore(const std::optional<std::string>& path) con
       if (!known.contains(name)) status.unused_.push_back(name);
     }
   }
-  // Positions may be refused; variables can't any more.
+  // Restoring positions may fail; restoring variables no longer can.
   for (const NamedCheckpointItem* named : matched) {
     if (!named->item.variables_) named->item.restore_(positions->at(named->name));
   }

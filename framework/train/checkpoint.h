@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints of custom training loops, by tf.train's names and rules. (fit keeps its state
-// by itself: callbacks::BackupAndRestore.)
+// Checkpoints for custom training loops, following the names and rules of tf.train. (fit saves its
+// state itself: callbacks::BackupAndRestore.)
 #pragma once
 
 #include <functional>
@@ -19,11 +19,11 @@ namespace cornu {
 class Model;
 class Sequential;
 
-// Something whose state a checkpoint holds, made implicitly of: a model, a layer, an optimizer, a
-// metric (anything that has variables()), a Variable, a random::SeedGenerator; or anything with
-// `Json save() const` and `void restore(const Json&)`, as iterators over data have, or a pointer to
-// that. Handles are copied; the others are referred to, and must live as long as the checkpoint:
-// what stands in that place when it is saved is what is saved.
+// An object whose state is checkpointed. Converts implicitly from a model, layer, optimizer or
+// metric (anything with variables()), a Variable, a random::SeedGenerator, anything with
+// `Json save() const` and `void restore(const Json&)`, such as dataset iterators, or a pointer to
+// the latter. Handles are copied; other objects are held by reference and must outlive the
+// checkpoint: saving reads whatever object is in that place at the time.
 class CheckpointItem {
  public:
   template <class T>
@@ -37,60 +37,65 @@ class CheckpointItem {
     { std::as_const(thing).save() } -> std::convertible_to<Json>;
     thing.restore(Json());
   };
-  std::function<std::vector<Variable>()> variables_;  // or these two
+  std::function<std::vector<Variable>()> variables_;  // either variables_, or save_ and restore_
   std::function<Json()> save_;
   std::function<void(const Json&)> restore_;
 };
 
 struct NamedCheckpointItem {
-  std::string name;  // differs from others; no '/'
+  std::string name;  // unique; must not contain '/'
   CheckpointItem item;
 };
 
-// What a restore has done.
+// The result of a restore.
 class CheckpointStatus {
  public:
-  // FailedPrecondition, naming them, unless all that was saved has been restored, to all objects.
+  // Throws FailedPrecondition unless all saved state was restored and every object was restored,
+  // naming those that weren't.
   const CheckpointStatus& assert_consumed() const;
-  // FailedPrecondition, naming them, unless all objects of the checkpoint have been restored.
+  // Throws FailedPrecondition unless every object in the checkpoint was restored, naming those that
+  // weren't.
   const CheckpointStatus& assert_existing_objects_matched() const;
 
  private:
   friend class Checkpoint;
-  std::string path_;                  // "": there was none
+  std::string path_;                  // "": no checkpoint was given
   std::vector<std::string> missing_;  // objects that weren't saved
-  std::vector<std::string> unused_;   // saved ones that aren't among the objects
+  std::vector<std::string> unused_;   // saved objects that the checkpoint doesn't have
 };
 
-// Named objects, saved together in one file, with where this thread's sequence of seeds stands: a
-// loop that resumes from there computes the same bits. A cheap handle; used by one thread at a
-// time.
+// A set of named objects saved together in one file, along with the state of this thread's seed
+// sequence, so that a loop that resumes from it computes bitwise identical results. A cheap handle;
+// must be used by one thread at a time.
 //
 //   Checkpoint checkpoint({{"model", model}, {"optimizer", optimizer}, {"step", step},
 //                          {"iterator", iterator}});
-//   checkpoint.restore(latest_checkpoint("run"));  // where there is one
+//   checkpoint.restore(latest_checkpoint("run"));  // if there is one
 //   …
 //   checkpoint.save("run/ckpt");  // run/ckpt-1, then run/ckpt-2, …
 //
-// Files are written whole or not at all (write_file_atomically, see also for the errors), with a
-// checksum, by every worker that calls save() or write(). Reference: tf.train.Checkpoint.
+// Files are written atomically (for errors, see write_file_atomically), with a checksum, by every
+// worker that calls save() or write(). Reference: tf.train.Checkpoint.
 class Checkpoint {
  public:
-  // InvalidArgument for names that are empty, taken twice or have a '/', and for "save_counter".
+  // Throws InvalidArgument for names that are empty, duplicated, contain '/', or are
+  // "save_counter".
   explicit Checkpoint(std::vector<NamedCheckpointItem> items);
 
-  // Writes `prefix`-<number>, numbers counting from 1, and returns that path. Makes the folder.
+  // Writes `prefix`-<number>, with numbers counting from 1, and returns that path. Creates the
+  // directory if needed.
   std::string save(const std::string& prefix) const;
-  // Writes `path` itself, and returns it.
+  // Writes to `path` itself and returns it.
   std::string write(const std::string& path) const;
 
-  // Gives the objects what the file at `path` holds; without a path it does nothing. Objects must
-  // have their variables: build models and optimizers first. Before anything is changed:
-  // NotFound without such a file, DataLoss for a damaged one (as read_run_state),
-  // FailedPrecondition where an object differs from what was saved, saying how.
+  // Restores the objects from the file at `path`; a no-op without a path. Objects must already have
+  // their variables, so build models and optimizers first. Errors are thrown before anything is
+  // changed: NotFound if the file doesn't exist, DataLoss if it is damaged (as read_run_state), and
+  // FailedPrecondition, with details, if an object doesn't match what was saved.
   CheckpointStatus restore(const std::optional<std::string>& path) const;
 
-  // How many times save() and a manager have saved; restored with the rest. An int64 scalar.
+  // Number of saves by save() and by managers, an int64 scalar that is restored along with the
+  // rest.
   const Variable& save_counter() const;
 
  private:
@@ -108,7 +113,7 @@ requires(!std::is_same_v<std::remove_cvref_t<T>, CheckpointItem>)
   } else if constexpr (internal::IsSeedGenerator<Plain>) {
     variables_ = [state = thing.state()] { return std::vector<Variable>{state}; };
   } else if constexpr (requires { std::vector<Variable>(thing.variables()); }) {
-    // An object of a user's class is referred to: its copies would be refused.
+    // Objects of user-defined classes are held by reference, since copying them is an error.
     constexpr bool kIsObject = std::is_base_of_v<Model, Plain> && !std::is_same_v<Plain, Model> &&
                                !std::is_same_v<Plain, Sequential>;
     if constexpr (std::is_copy_constructible_v<Plain> && !kIsObject) {

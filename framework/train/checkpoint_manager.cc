@@ -34,7 +34,7 @@ struct CheckpointManager::State {
   Checkpoint checkpoint;
   CheckpointManagerOptions options;
   CheckpointState kept;
-  std::optional<int64_t> last_step;  // of the last save or restore; with an interval
+  std::optional<int64_t> last_step;  // of the last save or restore; set if there is an interval
 
   std::string path_of(const std::string& name) const { return options.directory + "/" + name; }
 
@@ -44,19 +44,19 @@ struct CheckpointManager::State {
     if (options.checkpoint_interval) last_step = options.step_counter.item<int64_t>();
   }
 
-  // Whether too few steps have gone by.
+  // Whether too few steps have passed since the last save.
   bool is_early() const {
     return options.checkpoint_interval && last_step &&
            options.step_counter.item<int64_t>() - *last_step < *options.checkpoint_interval;
   }
 
-  // A checkpoint that was written goes to the end of the list.
+  // Moves a newly written checkpoint to the end of the list.
   void add(const std::string& name) {
     std::erase_if(kept.checkpoints, [&](const auto& entry) { return entry.name == name; });
     kept.checkpoints.push_back({name, now()});
   }
 
-  // Takes those that are too many from the list; returns those to be removed.
+  // Drops surplus checkpoints from the list and returns those whose files are to be removed.
   std::vector<std::string> sweep() {
     std::vector<std::string> removed;
     auto& list = kept.checkpoints;
@@ -81,7 +81,7 @@ CheckpointManager::CheckpointManager(const Checkpoint& checkpoint,
   const double now = state_->now();
   auto kept = read_checkpoint_state(options.directory, options.checkpoint_name);
   state_->kept = kept ? std::move(*kept) : CheckpointState{{}, now};
-  // A clock that was set back.
+  // The clock may have been set back.
   auto& preserved = state_->kept.last_preserved_timestamp;
   preserved = std::min(preserved, now);
 }
@@ -104,7 +104,8 @@ std::optional<std::string> CheckpointManager::save(std::optional<int64_t> checkp
   state.note_step();
   state.add(name);
   const std::vector<std::string> removed = state.sweep();
-  // First the list, then the files: what it names is there, whatever kills the process.
+  // The list is written before files are removed, so that the files it names exist whenever the
+  // process is killed.
   write_checkpoint_state(state.options.directory, state.kept);
   for (const std::string& old : removed) {
     std::error_code gone;

@@ -20,7 +20,7 @@ constexpr size_t kMostDigits = 18;
 
 std::string state_file(const std::string& directory) { return directory + "/checkpoint"; }
 
-// The number after the last '-' of a file's name.
+// Returns the number after the last '-' of a file's name.
 std::optional<int64_t> number_of(const std::string& file, const std::string& name) {
   const size_t dash = file.rfind('-');
   if (dash == std::string::npos || dash == 0 || file[0] == '.') return std::nullopt;
@@ -71,7 +71,7 @@ std::optional<CheckpointState> read_checkpoint_state(const std::string& director
   try {
     const std::vector<std::byte> bytes = read_file(state_file(directory), kMostStateBytes);
     return parsed({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  } catch (const FailedPrecondition&) {  // it is there, but can't be read
+  } catch (const FailedPrecondition&) {  // the file exists but can't be read
     throw;
   } catch (const Error& error) {
     problem = error.what();

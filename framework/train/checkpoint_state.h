@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file "checkpoint" of a directory: which checkpoints it has, by tf.train's field names, as
-// JSON.
+// The file "checkpoint" of a directory, which lists the checkpoints in it: JSON with the field
+// names of tf.train.
 #pragma once
 
 #include <optional>
@@ -11,19 +11,19 @@ namespace cornu {
 
 struct CheckpointState {
   struct Entry {
-    std::string name;      // of the file in the directory
+    std::string name;      // file name within the directory
     double timestamp = 0;  // seconds since 1970
   };
-  std::vector<Entry> checkpoints = {};  // the newest last
+  std::vector<Entry> checkpoints = {};  // newest last
   double last_preserved_timestamp = 0;
 };
 
-// None where there are no checkpoints. Where there are some, but no such file that can be read, a
-// warning says so, and all files of the directory that are named <name>-<number> are meant ("": of
-// any name), by their numbers.
+// Returns nullopt when there are no checkpoints. If there are some but the file can't be read,
+// warns and returns all files of the directory named <name>-<number> ("": any name), ordered by
+// number.
 std::optional<CheckpointState> read_checkpoint_state(const std::string& directory,
                                                      const std::string& name = "");
-// For timestamps.
+// The current time, for timestamps.
 double seconds_since_1970();
 void write_checkpoint_state(const std::string& directory, const CheckpointState& state);
 

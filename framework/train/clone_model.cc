@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models with layers in place of another model's.
+// Clones models, optionally with other layers.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -16,8 +16,8 @@
 namespace cornu {
 namespace {
 
-// The calls, each after those whose results it reads, and those of one layer as they were made:
-// files number them so.
+// The calls, each after those whose results it reads, with the calls of each layer in their
+// original order: files number them in this order.
 std::vector<std::shared_ptr<KerasNode>> in_call_order(const FunctionalGraph& graph) {
   std::map<const Layer*, std::set<int64_t>> left;
   for (const auto& node : graph.nodes()) left[node->layer().get()].insert(node->index());

@@ -13,7 +13,7 @@
 namespace cornu {
 namespace {
 
-// A name that `taken` doesn't know, from this one.
+// Appends a number to the name if necessary, so that it isn't `taken`.
 template <class F>
 std::string unique_log_name(const std::string& name, const F& taken) {
   std::string unique = name;
@@ -21,7 +21,7 @@ std::string unique_log_name(const std::string& name, const F& taken) {
   return unique;
 }
 
-// Targets or sample weights (`what`) in the order of the outputs; undefined where there are none.
+// Targets or sample weights (`what`) in the order of the outputs; undefined if not given.
 std::vector<Tensor> in_order(const std::string& who, const char* what, const Tensors& given,
                              const std::vector<std::string>& output_names) {
   std::vector<Tensor> result(output_names.size());
@@ -39,7 +39,7 @@ std::vector<Tensor> in_order(const std::string& who, const char* what, const Ten
   return result;
 }
 
-// A single weight without a name is for all outputs.
+// A single unnamed weight applies to all outputs.
 std::vector<Tensor> weights_in_order(const std::string& who, const Tensors& given,
                                      const std::vector<std::string>& output_names) {
   if (given.size() == 1 && !given.has_names()) {
@@ -50,8 +50,8 @@ std::vector<Tensor> weights_in_order(const std::string& who, const Tensors& give
 
 }  // namespace
 
-// On one device a loss of the batch beside losses by example is added to each of these: so it is
-// here, with as large a gradient.
+// On a single device, a loss of the batch is added to each of the per-example losses; this does the
+// same, with an equally large gradient.
 Tensor joined_loss(const Tensor& total, const Tensor& part) {
   if (!total.defined()) return part;
   if (replicas_in_sync() == 1 || (total.rank() == 0) == (part.rank() == 0)) return total + part;
@@ -97,7 +97,7 @@ Tensor CompiledLoss::call(const std::string& who, const OutputNames& outputs, co
   const std::vector<Tensor> sample_weights = weights_in_order(who, sample_weight, outputs.list);
   Tensor total;
   std::vector<Metric> trackers;
-  std::vector<Tensor> tracked;  // by these: parts of the whole batch's losses
+  std::vector<Tensor> tracked;  // by these trackers: parts of the whole batch's losses
   for (size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
     if (!entry.loss) continue;
@@ -106,7 +106,7 @@ Tensor CompiledLoss::call(const std::string& who, const OutputNames& outputs, co
                            who, outputs.list[i]);
     Tensor value = entry.loss(targets[i], y_pred[i], sample_weights[i]);
     if (entry.tracker && value.rank() > 0) {
-      entry.tracker.update_state(value);  // by example: the metric has all replicas'
+      entry.tracker.update_state(value);  // per-example: the metric gets all replicas'
     } else if (entry.tracker) {
       trackers.push_back(entry.tracker);
       tracked.push_back(value);
@@ -150,7 +150,7 @@ void CompiledMetrics::add(const MetricsArgument& given, bool weighted) {
   std::vector<std::string>& outputs = given_[weighted].outputs;
   for (const MetricsArgument::Entry& entry : given.entries()) {
     for (const Metric& metric : entry.list) {
-      // A name stands for a metric of this model's own, even if the options are used again.
+      // A name means a metric of this model's own, even if the options are used again.
       const Metric own = metric.spelling().empty() ? metric : Metric(metric.spelling());
       entries_.push_back({own, outputs.size(), weighted, own.name()});
     }

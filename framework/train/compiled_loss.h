@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The losses and metrics that compile was given, matched to a model's outputs.
+// The losses and metrics passed to compile, matched to a model's outputs.
 #pragma once
 
 #include <string>
@@ -9,48 +9,51 @@
 
 namespace cornu {
 
-// A model's outputs, in their order.
+// Names of a model's outputs, in order.
 struct OutputNames {
   std::vector<std::string> list;
-  // False where the model gives its outputs no names: logs then leave them out, as Keras does.
+  // False if the model doesn't name its outputs; logs then omit the names, as in Keras.
   bool given = true;
-  // What metrics of the `index`-th output begin with: "" for the only output.
+  // Prefix of the log names of the `index`-th output's metrics: "" for a single output.
   std::string prefix(size_t index) const {
     return given && list.size() > 1 ? list[index] + "_" : std::string();
   }
 };
 
-// A step's loss with another part of it: of the whole batch, or by example (Reduction::None), as
-// total + part is on one device. Each replica has its part of what is of the whole batch.
+// Adds two parts of a step's loss, each either a loss of the whole batch or per-example losses
+// (Reduction::None). The result is the same as that of total + part on a single device. For a loss
+// of the whole batch, each replica passes its own part.
 Tensor joined_loss(const Tensor& total, const Tensor& part);
 
-// One loss an output, weighted and summed; several are tracked by themselves, too.
+// Computes the weighted sum of one loss per output; if there are several, each is also tracked
+// separately.
 class CompiledLoss {
  public:
   CompiledLoss(const PerOutput<Loss>& losses, const PerOutput<double>& weights);
 
-  // The weighted sum; undefined when no output has a loss. InvalidArgument, naming the output, when
-  // targets are missing or too many.
+  // Returns the weighted sum, or an undefined tensor when no output has a loss. Throws
+  // InvalidArgument, naming the output, when there are too few or too many targets.
   Tensor call(const std::string& who, const OutputNames& outputs, const Tensors& y,
               const Tensors& y_pred, const Tensors& sample_weight);
-  // Targets by output, where only as many are given, without names, as outputs have a loss: Keras
-  // takes them in that order. All others are as they are.
+  // Aligns targets with outputs: as in Keras, unnamed targets may be given only for the outputs
+  // that have a loss, in order. Returns any others unchanged.
   Tensors with_targets(const std::string& who, const OutputNames& outputs, const Tensors& y);
-  // One for each of several losses: the mean over batches, each of which counts once.
+  // Trackers of the individual losses if there are several: means over batches, all of which have
+  // equal weight.
   std::vector<Metric> trackers() const;
 
  private:
   struct Entry {
     Loss loss;  // may be None
     double weight = 1;
-    Metric tracker;  // none unless there are several losses
+    Metric tracker;  // empty unless there are several losses
   };
   void match(const std::string& who, const OutputNames& outputs);
 
   PerOutput<Loss> given_;
   PerOutput<double> given_weights_;
   bool matched_ = false;
-  std::vector<Entry> entries_;  // by output
+  std::vector<Entry> entries_;  // one per output
 };
 
 // The metrics of each output. They are matched to the outputs in the first update.
@@ -58,25 +61,25 @@ class CompiledMetrics {
  public:
   CompiledMetrics(const MetricsArgument& metrics, const MetricsArgument& weighted);
 
-  // InvalidArgument where there isn't one entry (a metric or a list) for each output, or for an
-  // output that the model doesn't have.
+  // Throws InvalidArgument unless there is one entry (a metric or a list) for each output, or for
+  // an output that the model doesn't have.
   void update(const std::string& who, const OutputNames& outputs, const Tensors& y,
               const Tensors& y_pred, const Tensors& sample_weight);
-  // All of them, in compile's order.
+  // All metrics, in the order passed to compile.
   std::vector<Metric> metrics() const;
-  // The metric's name in logs ("accuracy"; "digit_accuracy" with several outputs); "" for another's
-  // metric.
+  // The metric's name in logs ("accuracy"; "digit_accuracy" with several outputs); "" for a metric
+  // that isn't one of these.
   std::string log_name(const Metric& metric) const;
 
  private:
   struct Entry {
     Metric metric;
-    size_t place;  // of the argument's entry; then the number of the output
+    size_t place;  // index of the argument's entry; once matched, of the output
     bool weighted;
     std::string log_name;
   };
   struct Given {
-    std::vector<std::string> outputs;  // by place; "" where no name was given
+    std::vector<std::string> outputs;  // one per entry; "" if unnamed
     const char* what;
   };
   void add(const MetricsArgument& given, bool weighted);

@@ -15,7 +15,7 @@ namespace {
 
 bool is_kl_divergence(const Loss& loss) { return loss.impl().class_name() == "KLDivergence"; }
 
-// The losses of one kind of distillation, and what they give for each output.
+// The losses of one kind of distillation, and their values for each output.
 class Losses {
  public:
   Losses(const char* who, PerOutput<Loss> losses) : who_(who), losses_(std::move(losses)) {
@@ -25,7 +25,7 @@ class Losses {
         "{}: expected a loss for one output at least, got none.", who_);
   }
 
-  // Adds `value(loss, teacher's output, student's)` of those outputs that have a loss.
+  // Sums `value(loss, teacher's output, student's output)` over the outputs that have a loss.
   template <class Value>
   Tensor sum(const Tensors& teacher, const Tensors& student, const Value& value) const {
     check<InvalidArgument>(!losses_.has_names() || teacher.has_names(),
@@ -46,8 +46,8 @@ class Losses {
     return total.defined() ? total : ops::zeros({});
   }
 
-  // With their classes, also of those that were given by name: Keras takes a name for the function,
-  // which LogitsDistillation gives logits in place of probabilities.
+  // Losses are written as classes, even those given by name: for a name, Keras uses the function,
+  // to which its LogitsDistillation passes logits instead of probabilities.
   Json config() const {
     return per_output_to_json(losses_, [](const Loss& loss) {
       return serialize(loss && !loss.needs_resolving() ? Loss(loss.shared()) : loss);
@@ -59,7 +59,7 @@ class Losses {
   PerOutput<Loss> losses_;
 };
 
-// The losses of a config; `losses` stays where it has none.
+// Reads the losses from a config; leaves `losses` unchanged if it has none.
 void read_losses(const Json& config, PerOutput<Loss>& losses) {
   if (const Json* given = config.find("loss")) {
     losses = per_output_from_json<Loss>(given, loss_from_json);

@@ -13,7 +13,7 @@
 namespace cornu::distillation {
 namespace {
 
-// Whether compute_loss is asked by train_step, on this thread.
+// Whether compute_loss is being called by train_step on this thread.
 thread_local bool is_training = false;
 
 class [[nodiscard]] TrainingHere {
@@ -44,7 +44,7 @@ std::string types_of(const Tensors& tensors) {
   return fmt::format("{}", fmt::join(types, ", "));
 }
 
-// In order, or by names where both have the same ones.
+// Compared in order, or by names if both have names.
 bool are_alike(const Tensors& teacher, const Tensors& student) {
   if (teacher.size() != student.size()) return false;
   const auto& names = student.names();
@@ -66,7 +66,8 @@ void require_alike(const char* what, const Tensors& teacher, const Tensors& stud
                          what, types_of(student), types_of(teacher));
 }
 
-// With the names that a model's outputs were given: those of lists' places differ between models.
+// Restores the names given to a model's outputs, because names derived from list positions differ
+// between models.
 Tensors with_given_names(const Model& model, const Tensors& outputs) {
   if (!model.body() || !model.body()->graph()) return outputs;
   return model.outputs().with(outputs.list());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A student model that learns of a teacher (keras.distillation.Distiller).
+// A student model that learns from a teacher (keras.distillation.Distiller).
 #pragma once
 
 #include <map>
@@ -14,13 +14,13 @@ namespace cornu::distillation {
 
 struct DistillerOptions {
   std::vector<DistillationLoss> distillation_losses = {};  // at least one
-  std::vector<double> distillation_loss_weights = {};      // one each; empty: 1
-  double student_loss_weight = 0.5;  // of the compiled loss, 0 to 1; the others have the rest
+  std::vector<double> distillation_loss_weights = {};      // one each; empty: all 1
+  double student_loss_weight = 0.5;  // of the compiled loss, in [0, 1]; the others get the rest
   std::string name = "distiller";
 };
 
-// Trains `student` on its own loss, which compile is given, and on what `teacher` gives for the
-// same inputs:
+// Trains `student` on its own loss, which is passed to compile, and on the outputs of `teacher` for
+// the same inputs:
 //
 //   distillation::Distiller distiller(
 //       teacher, student,
@@ -29,19 +29,20 @@ struct DistillerOptions {
 //   distiller.fit(x, y);
 //   student.save("student.keras");
 //
-// The loss is student_loss_weight times the student's, plus (1 - student_loss_weight) times the
-// weighted sum of the others; "student_loss", "distillation_loss" and "total_loss" are among the
-// logs. What layers add by add_loss, and penalties of weights, aren't in it, as in Keras. The
-// teacher runs as in inference, and isn't trained: its `trainable` becomes false. Where layers of
-// the student are compared by name, it is run once more for them. A call, and predict, is the
-// student's.
+// The loss is student_loss_weight times the student's loss, plus (1 - student_loss_weight) times
+// the weighted sum of the distillation losses; "student_loss", "distillation_loss" and "total_loss"
+// are logged. As in Keras, it includes neither losses added by add_loss nor weight penalties. The
+// teacher runs in inference mode and isn't trained: its `trainable` is set to false. When layers of
+// the student are compared by name, the student is run a second time. Calls and predict use the
+// student.
 //
-// load_model of a file of it, or of Keras's, gives the Distiller, which goes on training; Keras's
-// say nothing of the student's own loss: compile it anew. It is used as a Model; get_layer finds
-// "teacher" and "student" by their names.
+// load_model, applied to a file saved from a Distiller here or by Keras, returns a Distiller that
+// can continue training. Keras's files don't contain the student's own loss, so it must be compiled
+// again. load_model returns it as a Model; get_layer finds "teacher" and "student" by their names.
 //
-// InvalidArgument for weights out of range, in another number than the losses, without a
-// distillation loss, and for functional models whose inputs or outputs differ in shape or dtype.
+// Throws InvalidArgument when weights are out of range or their number differs from that of the
+// losses, without a distillation loss, and for functional models whose inputs or outputs differ in
+// shape or dtype.
 class Distiller : public Model {
  public:
   Distiller(const Model& teacher, const Model& student, const DistillerOptions& options);
@@ -51,24 +52,24 @@ class Distiller : public Model {
 
   std::string class_name() const override { return "Distiller"; }
   Json module() const override { return "keras.distillation"; }
-  // InvalidArgument for a function among the distillation losses, which has no form in files.
+  // Throws InvalidArgument for a distillation loss given as a function, which can't be saved.
   Json get_config() const override;
   Tensors call_list(const Tensors& inputs, const CallArgs& args) override;
   NamedValues<Tensor> train_step(const Batch& data) override;
-  // FailedPrecondition where student_loss_weight isn't 0 and compile was given no loss.
+  // Throws FailedPrecondition if student_loss_weight isn't 0 and no loss was passed to compile.
   Tensor compute_loss(const Tensors& x, const Tensors& y, const Tensors& y_pred,
                       const Tensors& sample_weight) override;
 
  private:
-  // A model's final outputs, and what some of its layers give, computed together.
+  // A model's final outputs and the outputs of some of its layers, computed together.
   struct Taps {
     Model model;
-    size_t finals = 0;  // 0: the model is as it was
-    // The first output of each, and how many it has.
+    size_t finals = 0;  // 0: the original model, without taps
+    // For each layer, the index of its first output and the number of its outputs.
     std::map<std::string, std::pair<size_t, size_t>> layers = {};
   };
   static Taps taps_of(const Model& model, const std::vector<std::string>& layers);
-  // By the layers' names; "": the final outputs.
+  // Keyed by layer name; "": the final outputs.
   static std::map<std::string, Tensors> outputs_of(Taps& taps, const Tensors& x, bool training);
   Tensor distillation_loss(const Tensors& x, const Tensors& y_pred);
 
@@ -84,7 +85,7 @@ class Distiller : public Model {
   metrics::Mean total_loss_;
 };
 
-// The Distiller that get_config() of one tells of, with fresh weights.
+// Recreates a Distiller from its get_config(), with newly initialized weights.
 LayerHandle distiller_from_config(const Json& config);
 
 }  // namespace cornu::distillation

@@ -36,7 +36,7 @@ bool EpochIterator::next(Batch& batch) {
   if (interruption_) interruption_();
   if (exhausted_ || (steps_ && done_ >= *steps_)) return false;
   bool more = iterator_->next(batch);
-  if (!more && done_ == 0 && passed_ > 0) {  // the last epoch took all there was
+  if (!more && done_ == 0 && passed_ > 0) {  // the last epoch used up the pass
     iterate();
     more = iterator_->next(batch);
   }
@@ -67,7 +67,7 @@ Json EpochIterator::save() const {
                        {"passed", passed_}});
 }
 
-// Whether a saved position is counted in batches as this source has them.
+// Whether a saved position counts batches of the same size as this source's.
 bool EpochIterator::has_batches_of(const Json& position) const {
   const Json* then = position.is_object() ? position.find("pipeline") : nullptr;
   const Json now = iterator_->save();
@@ -75,8 +75,8 @@ bool EpochIterator::has_batches_of(const Json& position) const {
   return !then || !here || *then == *here;
 }
 
-// From a position among batches of another size: an epoch that is a pass is where the iterator is;
-// one of counted steps is as far as it was.
+// Restores the counts from a position with another batch size. If epochs are passes, the iterator
+// determines the position; with a step count, the epoch continues at the same fraction.
 void EpochIterator::restore_counts(const Json& position) {
   const Json& then = position.at("steps");
   exhausted_ = position.at("exhausted").as_bool();

@@ -10,36 +10,38 @@
 
 namespace cornu {
 
-// Passes over a source: epoch by epoch, or on and on where steps are counted.
+// Iterates over a source: one pass per epoch or, with a step count, continuously across epochs.
 class EpochIterator {
  public:
   EpochIterator(std::shared_ptr<BatchSource> source, std::optional<int64_t> steps)
       : source_(std::move(source)), steps_(steps) {}
 
-  // Batches of an epoch, when known.
+  // Batches per epoch, if known.
   std::optional<int64_t> steps() const;
-  // Goes on where the last epoch ended, where steps are counted and batches are left.
+  // Starts an epoch. With a step count, continues where the last epoch ended as long as batches are
+  // left.
   void begin_epoch();
-  // From the first batch, as every evaluation begins.
+  // Starts from the first batch, as every evaluation does.
   void begin_anew();
-  // InvalidArgument where labels or weights are strings, unless ignore_labels() was called.
+  // Throws InvalidArgument if labels or weights are strings, unless ignore_labels() was called.
   bool next(Batch& batch);
   void ignore_labels() { ignores_labels_ = true; }
-  // Is called before each batch is taken; what it throws leaves next().
+  // Sets a function to call before each batch is fetched; its exceptions propagate out of next().
   void set_interruption(std::function<void()> interruption) {
     interruption_ = std::move(interruption);
   }
-  // The first batch of a pass of its own, which passes count; restore() takes that back.
+  // Fetches the first batch of a separate pass. This advances the source's pass count; restore()
+  // undoes that.
   bool peek(Batch& batch) const;
   int64_t done() const { return done_; }  // batches of this epoch
-  // InvalidArgument for an epoch without end or without a step. `steps`: the argument that limits
-  // the batches.
+  // Throws InvalidArgument for an epoch that is infinite or has no steps. `steps` names the
+  // argument that limits the number of batches.
   void check_finite(const char* method, const char* steps) const;
 
-  // Where it stands (null before the first batch), and back, in an iterator that has just been
-  // made. FailedPrecondition when the source is another one, but for the size of its batches where
-  // that may be another: then it is behind as many examples, and as far in a counted epoch. Whether
-  // it is another.
+  // Saves the position (null before the first batch), or restores it in a newly created iterator.
+  // Throws FailedPrecondition when the source differs. With BatchSize::Any, the batch size may
+  // differ: the position is then after the same number of examples, or at the same fraction of an
+  // epoch with a step count. restore returns whether the batch size differs.
   enum class BatchSize { Same, Any };
   Json save() const;
   bool restore(const Json& position, BatchSize size = BatchSize::Same);

@@ -54,7 +54,7 @@ std::string group_of(int64_t number, const char* part) {
 }
 
 FinishedCalls& FinishedCalls::get() {
-  static auto* const all = new FinishedCalls;  // never destroyed: devices may have gone before
+  static auto* const all = new FinishedCalls;  // never destroyed: devices may be gone before
   return *all;
 }
 
@@ -79,7 +79,8 @@ void FinishedCalls::add(int64_t number, Given given,
   calls_.insert_or_assign(number, std::move(call));
 }
 
-// As they were at the call's end. FailedPrecondition says, as a clause, why they aren't there.
+// The values at the call's end. Throws FailedPrecondition with the reason, as a clause, if they
+// aren't available.
 RunState FinishedCalls::values_of(int64_t number, const Call& call) {
   if (!call.trains || call.values) return call.values.value_or(RunState());
   const auto trained = call.trained.lock();
@@ -97,7 +98,7 @@ RunState FinishedCalls::of(const std::set<int64_t>& numbers) const {
   const std::lock_guard lock(mutex_);
   for (const int64_t number : numbers) {
     const auto place = calls_.find(number);
-    if (place == calls_.end()) continue;  // it ended with an error that was caught
+    if (place == calls_.end()) continue;  // the call ended with an error that was caught
     const Call& call = place->second;
     RunState values;
     std::string lacking;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What calls that all workers have made together have given, for those that have begun anew.
+// Results of calls that all workers have made together, kept for workers that are restarted.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +17,24 @@
 
 namespace cornu {
 
-// Those of this process, by their numbers. What they have trained is kept as it was at their ends,
-// up to 512 MiB of it (CORNU_KEPT_CALLS_MIB), of which what nothing has written to since costs no
-// memory. Of the others a digest tells whether it still is as it was. Thread-safe.
+// This process's finished calls, by number. The variables that a call trained are kept as they were
+// at its end, up to a total of 512 MiB (CORNU_KEPT_CALLS_MIB); values not written since don't take
+// extra memory. Beyond that, only a digest is kept, which tells whether the variables are
+// unchanged. Thread-safe.
 class FinishedCalls {
  public:
-  // InvalidArgument for a CORNU_KEPT_CALLS_MIB that is no number.
+  // Throws InvalidArgument when CORNU_KEPT_CALLS_MIB isn't a number.
   static FinishedCalls& get();
 
-  // What a call has given, beside what it has trained.
+  // The results of a call, besides the variables that it trained.
   struct Given {
-    std::string what;  // it was: "fit"
+    std::string what;  // name of the call: "fit"
     Json figures;
     Json input_shapes;  // of its model
   };
-  // This call has ended, now. `trained`: what it has changed.
+  // Records that this call has just ended. `trained`: the variables that it changed.
   void add(int64_t number, Given given, const std::weak_ptr<const TrainedVariables>& trained);
-  // What these have given.
+  // Returns the results of these calls.
   RunState of(const std::set<int64_t>& numbers) const;
 
  private:
@@ -41,7 +42,7 @@ class FinishedCalls {
     Given given;
     SeedSequence seeds;  // at its end
     bool trains = false;
-    // What it has trained, at its end; or a digest of that, and where it is.
+    // The trained values at the call's end; or their digest and a reference to the variables.
     std::optional<RunState> values = {};
     std::string digest = {};
     std::weak_ptr<const TrainedVariables> trained;
@@ -53,14 +54,14 @@ class FinishedCalls {
   const size_t most_bytes_;
   mutable std::mutex mutex_;
   std::map<int64_t, Call> calls_;
-  size_t bytes_ = 0;  // kept
+  size_t bytes_ = 0;  // total of the kept values
 };
 
-// FailedPrecondition (WorkersDiffer: all workers throw it) where FinishedCalls::of couldn't give
-// all of a call. `what`: "fit".
+// Throws FailedPrecondition (as WorkersDiffer, on all workers) when FinishedCalls::of couldn't
+// return a call's complete results. `what`: "fit".
 void require_given(const char* what, const RunState& calls, const std::set<int64_t>& numbers);
 
-// The groups of variables of a call.
+// The names of a call's groups of variables.
 std::string group_of(int64_t number, const char* part);
 
 }  // namespace cornu

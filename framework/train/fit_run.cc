@@ -19,7 +19,7 @@
 namespace cornu {
 namespace {
 
-// Empty for an optimizer that can't tell it: a schedule of the program's own need not.
+// Empty if the optimizer can't be serialized; a user-defined schedule needn't support it.
 Json config_of(const Optimizer& optimizer) {
   try {
     return optimizer.impl().get_config();
@@ -28,7 +28,7 @@ Json config_of(const Optimizer& optimizer) {
   }
 }
 
-// The number of the batch before the first one.
+// The batch number of the state before the first batch.
 constexpr int64_t kBeginning = -1;
 
 constexpr const char* kBeginsAnew =
@@ -60,7 +60,7 @@ bool keeps_state(const FitOptions& options) {
   });
 }
 
-// This worker's part of it. What all must have alike is noted.
+// Returns this worker's part of a source, and records facts that must be the same on all workers.
 std::shared_ptr<BatchSource> Trainer::FitRun::shared(const char* which,
                                                      std::shared_ptr<BatchSource> source) {
   StrategyImpl& strategy = get_strategy().impl();
@@ -96,13 +96,13 @@ History Trainer::FitRun::run() {
   model_.stop_training = false;
   callbacks_.on_train_begin();
   schedules_ = trainer_.optimizer(model_).impl().schedules();
-  // Facts are as a program that is started again sees them.
+  // Facts are recorded as a restarted program will see them.
   if (keeps_state(options_)) {
     signals_.emplace();
     optimizer_config_ = config_of(trainer_.optimizer(model_));
     facts_ = facts(false);
   }
-  get_strategy().impl().agree(agreed::kOfFit, 0);  // nothing of an earlier run
+  get_strategy().impl().agree(agreed::kOfFit, 0);  // discard flags of an earlier run
   const Json of_worker = get_strategy().impl().num_workers() > 1 ? facts(true) : Json::object();
   for (std::optional<PeerLost> lost;;) {
     if (lost) recover(*lost);
@@ -119,23 +119,23 @@ History Trainer::FitRun::run() {
     } catch (const PeerLost& another) {
       lost = another;
       continue;
-    } catch (const FailedPrecondition&) {  // of a value that was lost with a worker, perhaps
+    } catch (const FailedPrecondition&) {  // possibly caused by a value lost with a worker
       const std::optional<PeerLost> another = get_strategy().impl().lost_worker();
       if (!another) throw;
       lost = another;
       continue;
     }
-    throw *lost;  // the state that had been kept is gone
+    throw *lost;  // the saved state is gone
   }
 }
 
-// To the last epoch, from wherever the run is.
+// Trains to the last epoch, from the run's current position.
 void Trainer::FitRun::train() {
   for (; epoch_ < options_.epochs && (!stopped_ || resumed_); ++epoch_) {
     model_.reset_metrics();
     callbacks_.on_epoch_begin(epoch_);
     agree_on_learning_rate(trainer_.optimizer(model_));
-    if (resumed_) {  // within this epoch, whose beginning changed what it was
+    if (resumed_) {  // resuming within this epoch; its start changed the state
       restore(*resumed_);
     } else {
       iterator_.begin_epoch();
@@ -151,10 +151,11 @@ void Trainer::FitRun::train() {
   end();
 }
 
-// A signal that comes while callbacks are told of the end finds the state there, and ends all
-// workers: those that keep (and remove) it are told last, when no signal is handled any more.
+// If a signal arrives while callbacks are notified of the end, the state is still there, and all
+// workers end. Callbacks that save (and remove) it are notified last, when signals are no longer
+// handled.
 void Trainer::FitRun::end() {
-  // No worker is to come back to a state that the chief has removed.
+  // No worker may return to a state that the chief has removed.
   get_strategy().impl().exchange("the end of fit", "");
   std::optional<RunState> last;
   if (!history_.epoch.empty()) {
@@ -178,7 +179,8 @@ void Trainer::FitRun::end() {
   if (!is_further_) tell(true);
 }
 
-// What a program that goes on with the state should have alike; with what all workers must.
+// Facts that should be the same in a program that resumes from the state; with `of_worker`, facts
+// that all workers must share.
 Json Trainer::FitRun::facts(bool of_worker) const {
   Json weights = Json::object();
   for (const auto& [label, weight] : options_.class_weight) {
@@ -191,7 +193,7 @@ Json Trainer::FitRun::facts(bool of_worker) const {
   return facts;
 }
 
-// How many epochs and steps there are, and who keeps them.
+// The numbers of epochs and steps, and the callbacks that save the state.
 Json Trainer::FitRun::facts_of_schedule() const {
   const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(); };
   Json::Array keepers;
@@ -207,7 +209,7 @@ Json Trainer::FitRun::facts_of_schedule() const {
        {"list of callbacks that keep the state", std::move(keepers)}});
 }
 
-// Where nothing has been done but to begin a pass, that is taken back.
+// If nothing has happened except that a pass was started, that is undone.
 void Trainer::FitRun::agree_on_orders() {
   std::vector<std::vector<uint64_t>> orders;
   for (const auto& source : {source_, validation_}) {
@@ -221,9 +223,9 @@ void Trainer::FitRun::agree_on_orders() {
 }
 
 void Trainer::FitRun::recover(const PeerLost& lost) {
-  if (!signals_) throw lost;  // nobody keeps a state to go back to
-  signals_.reset();           // one that comes while it waits ends it: there is nothing to be kept
-  if (noticed_) std::raise(noticed_->number);  // one that others haven't heard of yet
+  if (!signals_) throw lost;  // no callback saves a state to return to
+  signals_.reset();           // a signal while waiting ends the process: there is nothing to save
+  if (noticed_) std::raise(noticed_->number);  // the others don't know of it yet
   get_strategy().impl().rejoin(lost);
   signals_.emplace();
   if (!has_begun_) iterator_ = EpochIterator(source_, options_.steps_per_epoch);
@@ -260,7 +262,8 @@ std::optional<StopSignal> Trainer::FitRun::stop_signal(Known when) {
     return agreed & agreed::kKeep ? std::optional(StopSignal{.number = SIGTERM, .ends = false})
                                   : std::nullopt;
   }
-  // As if it had been sent to this process, which may ignore it: the others don't.
+  // As if the signal had been sent to this process; if this process ignores it, the others still
+  // don't.
   const int number = agreed & agreed::kTerminate ? SIGTERM : SIGINT;
   if (!noticed_ || noticed_->number != number) {
     std::raise(number);
@@ -279,7 +282,7 @@ bool Trainer::FitRun::stops_here() {
   return true;
 }
 
-// Where a worker has written a state, or can't write it, all are told of it after the same step.
+// If a worker has written a state, or can't write one, all workers learn of it after the same step.
 void Trainer::FitRun::tell_of_kept_states() {
   StrategyImpl& strategy = get_strategy().impl();
   if (!signals_ || strategy.num_workers() == 1) return;
@@ -313,7 +316,7 @@ bool Trainer::FitRun::stops_after_epoch() {
 
 Logs Trainer::FitRun::train_epoch() {
   const bool reads = callbacks_.wants_batches();
-  // Callbacks count as if every execution had all its steps (Keras's rule).
+  // Callbacks count as if every execution were complete (as in Keras).
   const int64_t further = trainer_.options_.steps_per_execution - 1;
   const bool begins = signals_ && !has_begun_ && get_strategy().impl().num_workers() > 1;
   const Json before = begins ? places() : Json();
@@ -328,12 +331,12 @@ Logs Trainer::FitRun::train_epoch() {
     figures = trainer_.run_steps(model_, Kind::Train, iterator_, batch);
     if (reads) callbacks_.on_train_batch_end(first + further, read_logs(figures));
     tell_of_kept_states();
-    stopped_ = stops_here();  // after a batch, whatever set it before
+    stopped_ = stops_here();  // after a batch, even if set earlier
     if (stopped_) break;
     offer_state(iterator_.done() - 1, [&figures] { return read_logs(figures); });
   }
   figures = trainer_.finish_steps(model_, figures);
-  if (resumed_) {  // the state was written after the last batch of its epoch
+  if (resumed_) {  // the state was saved after the epoch's last batch
     const Logs logs = logs_from_json(resumed_->info.at("logs"));
     resumed_.reset();
     return logs;
@@ -347,7 +350,7 @@ Logs Trainer::FitRun::train_epoch() {
 
 void Trainer::FitRun::evaluate(Logs& logs) {
   if (!validation_ || !options_.validation_freq.includes(epoch_)) return;
-  if (signals_) {  // an evaluation that is interrupted is made again
+  if (signals_) {  // an interrupted evaluation is repeated
     const int64_t last = iterator_.done() - 1;
     validation_iterator_.set_interruption([this, last, before = state(last, logs)] {
       if (const auto signal = stop_signal()) keep_and_end(*signal, last, &before);
@@ -366,7 +369,7 @@ void Trainer::FitRun::offer_state(std::optional<int64_t> batch, const std::funct
     if (!now) now = state(batch, logs());
     return *now;
   };
-  // Workers can go back to the first step, before anybody wants a state.
+  // Saved even if no callback wants a state yet, so that workers can return to the first step.
   const bool first = signals_ && !kept_ && get_strategy().impl().num_workers() > 1;
   for (const CallbackHandle& callback : callbacks_.callbacks()) {
     const bool wants = callback->wants_run_state(batch);
@@ -377,7 +380,7 @@ void Trainer::FitRun::offer_state(std::optional<int64_t> batch, const std::funct
   if (const auto signal = stop_signal()) keep_and_end(*signal, batch, &made());
 }
 
-// Where a worker is lost before a state is written, all begin anew with this.
+// The initial state: if a worker is lost before a state is written, all start over from it.
 void Trainer::FitRun::note_beginning(const Json& places, const Batch& first) {
   trainer_.prepare(model_, Kind::Train, first);
   agree_on_seeds();
@@ -391,7 +394,7 @@ void Trainer::FitRun::keep_and_end(const StopSignal& signal, std::optional<int64
     if (state && callback->keeps_run_state()) callback->keep_run_state(*state);
   }
   if (!signal.ends) return;
-  try {  // who is done first mustn't be missed by those that have yet to keep it
+  try {  // don't leave before the others have saved it
     get_strategy().impl().exchange("that the state is kept", "");
   } catch (const Unavailable& error) {
     logging::warn(error.what());
@@ -401,7 +404,7 @@ void Trainer::FitRun::keep_and_end(const StopSignal& signal, std::optional<int64
   const std::string text = fmt::format(
       "fit: {} ends it {}. Its state is kept: the same program, started again, resumes from there.",
       signal.name(), place_of(epoch_, batch));
-  // Nobody can catch what comes of SIGTERM: the process ends when the state is written.
+  // An exception caused by SIGTERM can't be caught: the process ends once the state is written.
   if (signal.number == SIGTERM) logging::info(text);
   throw Interrupted(signal.number, text);
 }
@@ -510,7 +513,7 @@ void Trainer::FitRun::take_up_state() {
   warn_of_other_callbacks(*resumed_, callbacks_.callbacks());
   restore_schedules(info);
   make_variables(*resumed_);
-  restore_schedules(info);  // of optimizers that the first step found, too
+  restore_schedules(info);  // also for optimizers created by the first step
   history_ = history_from_json(info.at("history"));
   restore_places(own ? own->info : info, workers_of(*resumed_));
   restore(*resumed_);
@@ -524,7 +527,7 @@ void Trainer::FitRun::take_up_state() {
   }
 }
 
-// Callbacks know what those of an undisturbed run know, unless this program says otherwise.
+// Callbacks get the step counts of an uninterrupted run, unless this program changes them.
 void Trainer::FitRun::resume_steps(const Json& info) {
   std::optional<int64_t> steps, first_steps;
   ConfigReader counts(info);
@@ -542,7 +545,7 @@ void Trainer::FitRun::restore_places(const Json& places, int64_t workers) {
   try {
     using BatchSize = EpochIterator::BatchSize;
     const BatchSize size = workers == now ? BatchSize::Same : BatchSize::Any;
-    // Every evaluation begins with the first batch.
+    // Every evaluation starts from the first batch.
     const bool has_other_batches = iterator_.restore(places.at("source"), size);
     if (validation_ && !has_other_batches) {
       validation_iterator_.restore(places.at("validation"), size);
@@ -558,14 +561,14 @@ void Trainer::FitRun::restore_places(const Json& places, int64_t workers) {
   }
 }
 
-// Those that were set since the run began; without any, those that it began with.
+// Restores schedules that were set after the run began, or the original ones if there are none.
 void Trainer::FitRun::restore_schedules(const Json& info) {
   const Json* set = info.find("schedules");
   trainer_.optimizer(model_).impl().restore_schedules(set && !set->is_null() ? *set : schedules_);
 }
 
-// Layers, metrics and optimizers make their variables in the first step: it is run for that, by all
-// workers where one needs it, and what else it does is undone.
+// Layers, metrics and optimizers create variables in the first step. It is run for that purpose, by
+// all workers if any of them needs it, and its other effects are undone.
 void Trainer::FitRun::make_variables(const RunState& state) {
   const auto groups = variables();
   const bool lacks = std::ranges::any_of(groups, [&](const auto& group) {
@@ -575,7 +578,7 @@ void Trainer::FitRun::make_variables(const RunState& state) {
   const auto by_worker =
       get_strategy().impl().exchange("what is lacking", lacks ? "lacks some" : "");
   if (std::ranges::all_of(by_worker, &std::string::empty)) return;
-  // A step that failed has left values that can't be used.
+  // A failed step leaves values that can't be used.
   for (const auto& [group, members] : groups) {
     if (difference_of_variables(state, group, members).empty()) {
       restore_variables(state, group, members);

@@ -40,11 +40,11 @@ class GeneratedBatches : public BatchStream {
   bool ended_ = false;
 };
 
-// A generator's batches, or the parts of them that a worker takes.
+// A generator's batches, or a worker's part of them.
 struct Generated {
   OpenBatches open;
   std::string text = "generator";
-  std::string part = "";  // which shard of them
+  std::string part = "";  // which shard this is
 };
 
 class GeneratorIterator : public BatchIterator {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches that a function of the program's makes, one after another: what fit(generator) reads.
+// Batches produced by a user-supplied function, as read by fit(generator).
 #pragma once
 
 #include <concepts>
@@ -24,19 +24,19 @@ inline constexpr bool is_tuple<std::tuple<Parts...>> = (std::is_convertible_v<Pa
 template <class A, class B>
 inline constexpr bool is_tuple<std::pair<A, B>> = is_tuple<std::tuple<A, B>>;
 
-// Elements of datasets: as many components, each of them Tensors.
+// Elements of datasets: one Tensors for each component.
 template <class T>
 concept HasComponents = requires(const T& parts, size_t index) {
   { parts.size() } -> std::convertible_to<size_t>;
   { parts[index] } -> std::same_as<Tensors>;
 };
 
-// What a generator may give: a Batch, x, (x, y) or (x, y, sample_weight).
+// What a generator may return: a Batch, x, (x, y) or (x, y, sample_weight).
 template <class T>
 concept BatchLike = std::is_same_v<T, Batch> || std::is_convertible_v<T, Tensors> ||
     HasComponents<T> || is_tuple<T>;
 
-// InvalidArgument unless there are one to three.
+// Throws InvalidArgument unless there are one to three components.
 Batch batch_of(const std::vector<Tensors>& components);
 
 template <BatchLike T>
@@ -62,7 +62,7 @@ concept GivesBatches = requires(F& next) {
   { to_batch(*next()) } -> std::same_as<Batch>;
 };
 
-// Calls of it begin passes, each by a function that gives its batches.
+// A function that starts a pass: each call returns a function that returns batches.
 template <class F>
 concept BeginsPasses = requires(F& begin) {
   requires GivesBatches<std::remove_cvref_t<decltype(begin())>>;
@@ -70,23 +70,23 @@ concept BeginsPasses = requires(F& begin) {
 
 }  // namespace internal
 
-// A function of no arguments that gives a batch with each call, in a std::optional, and nullopt at
-// the end; or a function that gives such a function for each pass.
+// A function without arguments that returns a batch in a std::optional with each call, and nullopt
+// at the end; or a function that returns such a function for each pass.
 template <class F>
 concept BatchGenerator = (internal::GivesBatches<F> ||
                           internal::BeginsPasses<F>)&&std::copy_constructible<F>;
 
 using NextBatch = std::function<std::optional<Batch>()>;
 
-// Each pass takes what `begin` gives; nobody knows how many batches that is. What is thrown by
-// these functions leaves BatchIterator::next, with the batch's number. Positions are numbers of
-// batches, restored by leaving out as many: each pass must give the same ones where runs are to be
-// resumed, and where several workers take parts of them.
+// Each pass uses the function returned by `begin`; the number of batches is unknown. Exceptions
+// thrown by these functions propagate out of BatchIterator::next, with the batch's number.
+// Positions are batch counts and are restored by skipping that many batches: passes must return the
+// same batches if runs are to be resumed, or if several workers share them.
 std::shared_ptr<BatchSource> make_generator_source(std::function<NextBatch()> begin);
 
-// The same of a generator; one that gives batches itself is copied for each pass, with the state
-// that it was given with. One that begins passes is copied once: what it changes in itself, as a
-// count of passes, later calls of it find.
+// Overload for a generator. A generator that returns batches itself is copied for each pass, with
+// its initial state. One that starts passes is copied once: its changes to its own state, such as a
+// pass count, are visible in later calls.
 template <BatchGenerator F>
 std::shared_ptr<BatchSource> generator_source(const F& generator) {
   const auto batches_of = [](auto next) -> NextBatch {
@@ -103,8 +103,8 @@ std::shared_ptr<BatchSource> generator_source(const F& generator) {
   }
 }
 
-// What fit, evaluate and predict take besides arrays: a BatchSource, what converts to one (a
-// Dataset), or a generator.
+// What fit, evaluate and predict accept besides arrays: a BatchSource, anything that converts to
+// one (a Dataset), or a generator.
 template <class T>
 concept BatchProvider =
     !std::is_convertible_v<T, Tensors> &&

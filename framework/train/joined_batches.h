@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The outputs of several batches, put together along their first axis: what predict returns.
+// Concatenates the outputs of several batches along their first axis, for predict.
 #pragma once
 
 #include <functional>
@@ -12,15 +12,15 @@ namespace cornu {
 
 class JoinedBatches {
  public:
-  // `who`: the model, for errors; `names` gives the outputs' names when an error needs them.
+  // `who` names the model in errors; `names` returns the output names when an error needs them.
   JoinedBatches(std::string who, std::function<std::vector<std::string>()> names)
       : who_(std::move(who)), names_(std::move(names)) {}
 
-  // InvalidArgument unless these outputs can follow the first batch's: as many, of the same dtypes,
-  // and of the same shapes but for the first axis.
+  // Throws InvalidArgument unless the outputs match those of the first batch in number, dtypes, and
+  // shapes except for the first axis.
   void add(Tensors outputs);
   bool empty() const { return batches_.empty(); }
-  // All rows, in the first batch's structure. At least one batch must have been added.
+  // Returns all rows, in the structure of the first batch. At least one batch must have been added.
   Tensors join() const;
 
  private:

@@ -57,15 +57,15 @@ Logs logs_from_json(const Json& json) {
 
 namespace {
 
-thread_local int64_t open_calls = 0;  // one within the other
+thread_local int64_t open_calls = 0;  // nesting depth
 
-// The calls of this process.
+// The calls made by this process.
 struct Calls {
   std::mutex mutex;
   int64_t begun = 0;
   bool is_open = false;
-  bool keeps_state = false;              // one of them
-  std::unordered_set<uint64_t> alike{};  // variables that have been in one
+  bool keeps_state = false;              // any of the calls saves state
+  std::unordered_set<uint64_t> alike{};  // variables that have been in a call
 };
 
 Calls& calls() {
@@ -86,7 +86,7 @@ bool TrainedVariables::operator==(const TrainedVariables& other) const {
 JointCall::JointCall(const char* what, Model& model, bool keeps_state)
     : what_(what), model_(model), is_within_another_(open_calls > 0) {
   if (!is_within_another_ && get_strategy().impl().num_workers() > 1) {
-    FinishedCalls::get();  // whose error isn't to come at a call's end
+    FinishedCalls::get();  // reports its errors now, not at the end of a call
     const std::lock_guard lock(calls().mutex);
     check<FailedPrecondition>(
         !calls().is_open,
@@ -143,7 +143,7 @@ bool JointCall::rejoin(PeerLost lost) {
 bool JointCall::join() {
   if (number_ == 0) return true;
   if (meet()) {
-    if (error_.empty()) {  // else nothing is computed: where it isn't, meet() throws
+    if (error_.empty()) {  // otherwise meet() throws unless all workers have errors
       agree_on_seeds();
       if (all_begin_) agree_on_weights();
     }
@@ -165,7 +165,7 @@ std::vector<Variable> JointCall::variables() const {
   return all;
 }
 
-// What a program has done to them on one worker alone, since they were in a call.
+// Undoes changes that a program made on a single worker since the variables were in a call.
 void JointCall::agree_on_weights() {
   const std::vector<Variable> all = variables();
   bool were_alike = false;
@@ -177,7 +177,7 @@ void JointCall::agree_on_weights() {
   agree_on_values(what_, all, were_alike);
 }
 
-// Whether all are in the same call; false where others are in a later one.
+// Returns whether all workers are in the same call; false if others are in a later one.
 bool JointCall::meet() {
   StrategyImpl& strategy = get_strategy().impl();
   while (true) {
@@ -205,7 +205,7 @@ bool JointCall::meet() {
     const RunState given = decode_run_state(all[static_cast<size_t>(source)]);
     try {
       require_given(what_, given, behind);
-    } catch (const WorkersDiffer&) {  // who is done first mustn't be missed by one that reads yet
+    } catch (const WorkersDiffer&) {  // don't leave while another worker is still reading
       try {
         strategy.exchange("that a call isn't known", "");
       } catch (const Error&) {
@@ -218,7 +218,7 @@ bool JointCall::meet() {
   }
 }
 
-// Of other workers, where this one has none of its own to throw.
+// Reports other workers' errors, unless this worker has its own to throw.
 void JointCall::require_no_errors(const std::vector<std::string>& errors) const {
   for (size_t worker = 0; worker < errors.size() && error_.empty(); ++worker) {
     check<Aborted>(errors[worker].empty(), "{}: worker {} has stopped: {}", what_, worker,
@@ -239,7 +239,7 @@ void JointCall::take(const RunState& finished) {
                               what_, number_, what_, what);
     if (trains) take_variables(finished);
   } catch (const FailedPrecondition& error) {
-    get_strategy().impl().fail(error.what());  // nobody is to wait for another attempt
+    get_strategy().impl().fail(error.what());  // no worker should wait for another attempt
     throw;
   }
   restore_seed_sequence({.seed = static_cast<uint64_t>(call.at("seed").as_int()),
@@ -250,8 +250,8 @@ void JointCall::take(const RunState& finished) {
                           : std::weak_ptr<const TrainedVariables>());
 }
 
-// As the model was, in whose first batch its layers got their shapes. Where that can't be, the
-// variables are others, which is told.
+// Builds the model with the shapes that its first batch had on the other workers. If this fails,
+// the variables differ, which is reported.
 void JointCall::build_as(const Json& input_shapes) {
   if (model_.built() || input_shapes.size() == 0) return;
   std::vector<Shape> shapes;

@@ -21,49 +21,51 @@ History history_from_json(const Json& json);
 Json logs_to_json(const Logs& logs);
 Logs logs_from_json(const Json& json);
 
-// What a call of fit trains. It lives until the model trains others, or goes.
+// The variables trained by a call of fit. Lives until the model trains other variables or is
+// destroyed.
 struct TrainedVariables {
   std::vector<Variable> model;
   std::vector<Variable> optimizer;
 
-  bool operator==(const TrainedVariables& other) const;  // whether they are the same ones
+  bool operator==(const TrainedVariables& other) const;  // whether they are the same variables
 };
 
-// Calls of fit and of evaluate by several workers are numbered, those within another one aside, so
-// that a worker that was lost and has begun anew finds the others: calls that these have finished
-// give it what they gave them, figures and (of fit) the model's variables as they were at its end.
-// On one worker all is as if there were no such numbers.
+// With several workers, calls of fit and evaluate are numbered (nested calls excepted), so that a
+// lost worker that restarts can catch up with the others: for calls that the others have already
+// finished, it takes over their results, i.e. the figures and (for fit) the model's variables at
+// the end of the call. With a single worker, there is no numbering.
 class JointCall {
  public:
-  // `what`: "fit". `keeps_state`: lost workers are waited for from now on. FailedPrecondition on
-  // several workers while another thread of this one is in a call: all must make their calls in one
-  // order.
+  // `what`: "fit". `keeps_state`: from now on, lost workers are waited for. With several workers,
+  // throws FailedPrecondition while another thread of this worker is in a call, because all workers
+  // must make their calls in the same order.
   JointCall(const char* what, Model& model, bool keeps_state = false);
   ~JointCall();
   JointCall(const JointCall&) = delete;
   JointCall& operator=(const JointCall&) = delete;
 
-  // Whether all workers are in this call; false, with a warning, where others have finished it and
-  // are in a later one. Waits for those that are in an earlier one. Workers that have joined have
-  // the same seeds from then on. Called by all workers, and again when some have come back.
-  // FailedPrecondition where the variables of a finished call can't be taken up; on all workers
-  // where they aren't known any more.
+  // Returns whether all workers are in this call; false, with a warning, if others have already
+  // finished it and are in a later one. Waits for workers that are in an earlier one. Workers that
+  // have joined share the same seeds from then on. Must be called by all workers, and again when
+  // workers have come back. Throws FailedPrecondition when the variables of a finished call can't
+  // be restored; if the others no longer have them, on all workers.
   bool join();
-  // join(), before anything is done together, with the same weights, where an earlier call of this
-  // process had them (agree_on_values); a worker that is lost then is waited for, as rejoin()
-  // does. `error`: what this worker has found wrong of its arguments. Where it has found nothing
-  // and another one has: Aborted. The group goes on: all may have made the same mistake.
+  // Calls join() before anything is computed together, and equalizes the weights that an earlier
+  // call of this process used (agree_on_values). If a worker is lost meanwhile, waits for it as
+  // rejoin() does. `error`: a problem that this worker found with its arguments. Throws Aborted if
+  // another worker reports an error and this one doesn't. The group stays usable, since all workers
+  // may have made the same mistake.
   bool begin(const std::string& error);
-  // A worker was lost, and nothing has to be restored but what all of them begin the call with:
-  // waits for it, and joins the call again. Rethrows within another call, which does that, and
-  // where nobody may start the worker again: no call has kept a state, and what has started the
-  // workers doesn't do so.
+  // Waits for a lost worker and joins the call again, when nothing needs to be restored except the
+  // state with which all workers begin the call. Rethrows within a nested call, whose outer call
+  // handles the loss, and when nothing would restart the worker: no call has saved a state, and
+  // whatever launched the workers doesn't restart them.
   bool rejoin(PeerLost lost);
-  // Where it isn't joined: what the call has given the others.
+  // When join() returned false: the results that the call had on the other workers.
   const Json& figures() const { return figures_; }
-  // Whether others may come to ask what it has given: not on one worker, nor within another call.
+  // Whether others may later ask for the results; false with a single worker and for nested calls.
   bool is_numbered() const { return number_ != 0; }
-  // It has given these; `trained`: the variables that it has changed.
+  // Records the results of the call; `trained`: the variables that it changed.
   void finish(Json figures, const std::weak_ptr<const TrainedVariables>& trained = {});
 
  private:
@@ -79,9 +81,9 @@ class JointCall {
   Model& model_;
   bool is_within_another_;
   int64_t number_ = 0;
-  std::string error_;       // of this worker's arguments
-  bool begins_ = false;     // nothing of it has been computed here;
-  bool all_begin_ = false;  // nor on any worker
+  std::string error_;       // in this worker's arguments
+  bool begins_ = false;     // nothing has been computed in this call, here
+  bool all_begin_ = false;  // or on any worker
   Json figures_;
 };
 

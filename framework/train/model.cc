@@ -25,8 +25,8 @@ LayerOptions layer_options(const ModelOptions& options) {
   return {.name = options.name, .dtype = options.dtype, .trainable = options.trainable};
 }
 
-// Runs `body` in the scope of the model's strategy; errors from within name the model, unless they
-// name a part of it.
+// Runs `body` in the scope of the model's strategy; errors name the model, unless they already name
+// a part of it.
 template <class F>
 auto placed(const Model& model, const F& body) {
   const StrategyScope scope(model.trainer().strategy());
@@ -38,7 +38,7 @@ auto placed(const Model& model, const F& body) {
   }
 }
 
-// The same for fit: who has trained for a while may leave what follows to other threads.
+// As above, for fit: after a longer training, the compute team is released for other threads.
 template <class F>
 History trained(const Model& model, const F& body) {
   using Clock = std::chrono::steady_clock;
@@ -58,8 +58,8 @@ void add_tracked(const Layer& layer, std::vector<Metric>& metrics) {
   }
 }
 
-// What the layers within track. A model within isn't trained as one: its metrics don't count, its
-// layers' do (Keras's rule).
+// Adds the metrics tracked by layers within. A nested model isn't trained by itself: its own
+// metrics don't count, but those of its layers do (Keras's rule).
 void add_metrics_below(const Layer& layer, std::set<const Layer*>& seen,
                        std::vector<Metric>& metrics) {
   for (const auto& [key, below] : layer.sublayers()) {
@@ -130,7 +130,7 @@ bool Model::is_handle() const {
   return typeid(*this) == typeid(Model) || typeid(*this) == typeid(Sequential);
 }
 
-// Whose steps fit runs.
+// The model whose steps fit runs.
 Model& Model::subject() const {
   if (!object_) return const_cast<Model&>(*this);
   check<FailedPrecondition>(is_handle(),
@@ -179,7 +179,7 @@ Json Model::get_config() const {
 
 bool Model::autocast() const {
   if (object_) return object_->autocast();
-  // A functional model's inputs have the dtypes of its Inputs (Keras: _convert_input_args).
+  // A functional model's inputs keep the dtypes of its Inputs (Keras: _convert_input_args).
   return !body_ || body_->class_name() != "Functional";
 }
 bool Model::supports_masking() const {
@@ -217,7 +217,7 @@ Tensor Model::call(const Tensor& x, const CallArgs& args) {
 Tensors Model::call_list(const Tensors& inputs, const CallArgs& args) {
   if (object_) return object_->call_list(inputs, args);
   if (!body_) return Layer::call_list(inputs, args);
-  const internal::CallFrame nobody;  // its layers are its own
+  const internal::CallFrame nobody;  // its layers already have an owner
   return body_->call(inputs);
 }
 
@@ -285,7 +285,7 @@ Optimizer Model::track_optimizer(const std::string& attribute, const Optimizer& 
 }
 
 void Model::require_built(const char* what) const {
-  // A custom step may call the parts of a model alone.
+  // A custom step may call only some parts of a model.
   const NamedLayers parts = body_ ? NamedLayers() : sublayers();
   const bool made = !parts.empty() && std::all_of(parts.begin(), parts.end(), [](const auto& part) {
     return part.second->built();
@@ -372,8 +372,8 @@ Profile Model::profile(const Tensors& x, const ProfileOptions& options) {
 
 namespace {
 
-// While it lives, compute_loss of a model gives this replica's part of the loss, as loss objects
-// do: what an override adds to it is a part, too.
+// While alive, a model's compute_loss returns this replica's part of the loss, as loss objects do:
+// anything an override adds to it is a part, too.
 class LossOfParts {
  public:
   explicit LossOfParts(const Model& model) : outer_(std::exchange(current, &model)) {}
@@ -388,7 +388,7 @@ class LossOfParts {
 };
 thread_local const Model* LossOfParts::current = nullptr;
 
-// Of a replica's part; figures by example are its own.
+// The whole loss from a replica's part; per-example losses are the replica's own.
 Tensor whole_loss(const Tensor& part) { return part.rank() == 0 ? sum_of_parts(part) : part; }
 
 Tensor loss_of_step(Model& model, const Batch& data, const Tensors& y_pred) {
@@ -407,7 +407,7 @@ NamedValues<Tensor> Model::train_step(const Batch& data) {
     GradientTape tape;
     y_pred = (*this)(data.x, {.training = true});
     loss = loss_of_step(*this, data, y_pred);
-    // Layers of subclassed models may have been built by the call just now.
+    // Subclassed models' layers may have been built only by the call above.
     gradients = tape.gradient(optimizer().impl().scale_loss(loss), trainable_variables());
   }
   trainer_->look_for_weights(*this);
@@ -433,7 +433,7 @@ Tensor Model::compute_loss(const Tensors& x, const Tensors& y, const Tensors& y_
   if (object_) return object_->compute_loss(x, y, y_pred, sample_weight);
   Tensor total = trainer_->compiled_loss(*this, y, y_pred, sample_weight);
   for (const Tensor& loss : losses()) {
-    const Tensor part = by_share_of_examples(loss);  // each replica adds it
+    const Tensor part = by_share_of_examples(loss);  // every replica adds it
     total = joined_loss(total, part);
   }
   check<FailedPrecondition>(

@@ -27,7 +27,7 @@
 
 namespace cornu {
 
-// What compile takes for each output, in the forms that Keras takes:
+// A compile argument with one value per output, in the forms that Keras accepts:
 //   .loss = "mse"                              for the only output, or for every one
 //   .loss = {"mse", losses::Huber()}           one each, in the outputs' order
 //   .loss = {{"price", "mse"}, {"kind", "ce"}} by output name
@@ -50,7 +50,7 @@ class PerOutput {
   }
   bool empty() const { return list_.empty(); }
   bool has_names() const { return !names_.empty(); }
-  // One value, given by itself.
+  // True for a single value that isn't in a list.
   bool is_for_all() const { return for_all_; }
   const std::vector<std::string>& names() const { return names_; }
   const std::vector<T>& list() const { return list_; }
@@ -65,13 +65,13 @@ class PerOutput {
   bool for_all_ = false;
 };
 
-// Metrics, in the forms that Keras takes:
+// Metrics, in the forms that Keras accepts:
 //   .metrics = {"accuracy", metrics::AUC()}      all for the only output; or one for each output
 //   .metrics = {{"mae", "mse"}, {}}              a list for each output, in their order
 //   .metrics = {{"price", {"mae"}}, {"kind", {"accuracy"}}}   by output name
 class MetricsArgument {
  public:
-  // The metrics of one place of the list.
+  // The metrics of one entry of the list.
   struct Entry {
     Entry() = default;
     template <class... M>
@@ -81,7 +81,7 @@ class MetricsArgument {
     Entry(std::string output, std::vector<Metric> metrics)
         : output(std::move(output)), list(std::move(metrics)) {}
 
-    std::string output = {};  // "": by place
+    std::string output = {};  // "": by position
     std::vector<Metric> list = {};
   };
   MetricsArgument() = default;
@@ -105,13 +105,13 @@ struct CompileOptions {
   PerOutput<double> loss_weights = {};
   MetricsArgument metrics = {};           // unweighted
   MetricsArgument weighted_metrics = {};  // weighted by sample_weight and class_weight
-  bool run_eagerly = false;               // call the step op by op, for debugging
-  int64_t steps_per_execution = 1;        // between calls of the callbacks' batch methods
-  bool jit_compile = true;                // false: compile without any graph pass
-  bool auto_scale_loss = true;  // a model of dtype "mixed_float16" has a LossScaleOptimizer
+  bool run_eagerly = false;               // run the step op by op, for debugging
+  int64_t steps_per_execution = 1;        // between calls of callbacks' batch methods
+  bool jit_compile = true;                // false: compile without graph passes
+  bool auto_scale_loss = true;            // use a LossScaleOptimizer with "mixed_float16"
 };
 
-// 0 silent, 1 a progress bar, 2 one line an epoch; "auto" is 1 (2 where the output is no terminal).
+// 0: silent, 1: a progress bar, 2: one line per epoch; "auto": 1 (2 if output isn't a terminal).
 class Verbose {
  public:
   Verbose(int level) : level_(level) {}  // NOLINT: implicit on purpose
@@ -152,7 +152,7 @@ class ValidationFrequency {
   bool includes(int64_t epoch) const;                                           // counted from 0
 
  private:
-  std::optional<int> every_;  // none: those that are listed
+  std::optional<int> every_;  // nullopt: the listed epochs
   std::vector<int> epochs_;
 };
 
@@ -165,7 +165,7 @@ class Callbacks : public std::vector<CallbackHandle> {
   Callbacks(const T& callback) : vector{callback} {}  // NOLINT
 };
 
-// What an example of a class counts; 1 where there is nothing said.
+// Weights of classes, applied to their examples; unlisted classes have weight 1.
 class ClassWeight : public std::map<int64_t, double> {
  public:
   using std::map<int64_t, double>::map;
@@ -177,17 +177,17 @@ class ClassWeight : public std::map<int64_t, double> {
 
 // Arguments of fit, in Keras's order.
 struct FitOptions {
-  std::optional<int64_t> batch_size = {};  // 32 for arrays; an error with a dataset
+  std::optional<int64_t> batch_size = {};  // 32 for arrays; not allowed with a dataset
   int64_t epochs = 1;
   Verbose verbose = "auto";
   Callbacks callbacks = {};
-  double validation_split = 0;  // of arrays: the last part, before shuffling
+  double validation_split = 0;  // of arrays: the last part, taken before shuffling
   ValidationData validation_data = {};
   bool shuffle = true;  // arrays, and a PyDataset's batches, before each epoch
   ClassWeight class_weight = {};
-  Tensors sample_weight = {};  // one number an example, for all outputs or by output
+  Tensors sample_weight = {};  // one number per example, for all outputs or per output
   int64_t initial_epoch = 0;
-  std::optional<int64_t> steps_per_epoch = {};  // the iterator resumes from epoch to epoch
+  std::optional<int64_t> steps_per_epoch = {};  // the iterator continues across epochs
   std::optional<int64_t> validation_steps = {};
   std::optional<int64_t> validation_batch_size = {};
   ValidationFrequency validation_freq = 1;
@@ -218,28 +218,28 @@ struct TestOnBatchOptions {
 };
 
 struct SummaryOptions {
-  std::optional<int64_t> line_length = {};  // None: the terminal's width, at most 100 or so
+  std::optional<int64_t> line_length = {};  // None: the terminal's width, at most about 100
   std::vector<double> positions = {};
   std::function<void(const std::string&)> print_fn = {};  // None: standard output
   bool expand_nested = false;
   bool show_trainable = false;
 };
 
-// An input of a model that is exported (keras.InputSpec).
+// The signature of an input of an exported model (keras.InputSpec).
 struct InputSignature {
-  Shape shape = {};                     // with the batch; kUnknown: any size
-  std::optional<DTypeLike> dtype = {};  // None: the model's input's, or float32
-  std::string name = {};                // "": the model's input's, or "input_0", …
+  Shape shape = {};                     // including the batch axis; kUnknown: any size
+  std::optional<DTypeLike> dtype = {};  // None: that of the model's input, or float32
+  std::string name = {};                // "": that of the model's input, or "input_0", …
 };
 
 // Arguments of export_, in Keras's order.
 struct ExportOptions {
   std::string format = "onnx";
-  std::vector<InputSignature> input_signature = {};  // none: the model's own inputs
-  int64_t opset_version = 18;                        // of ONNX's operators, from 18 to 23
-  // As onnx.save_model has them: whether weights go to a file of their own, "<filepath>.data"
-  // (None: those of more than 1.5 GB in all, since a file of one piece ends at 2 GiB), and the
-  // bytes from which on a tensor does; lists of integers that say shapes stay.
+  std::vector<InputSignature> input_signature = {};  // empty: the model's own inputs
+  int64_t opset_version = 18;                        // the ONNX operator set, from 18 to 23
+  // As in onnx.save_model: whether weights go to a separate file, "<filepath>.data" (None: if they
+  // exceed 1.5 GB, since a single file is limited to 2 GiB), and the minimum size in bytes of
+  // tensors that do. Integer lists that describe shapes stay in the main file.
   std::optional<bool> save_as_external_data = {};
   int64_t size_threshold = 1024;
 };
@@ -254,11 +254,11 @@ class FunctionalGraph;
 class ModelBody;
 class Trainer;
 
-// A flag that all handles of a model share. Assigning sets it, from another model's too.
+// A flag shared by all handles to a model. Assignment sets its value, even from another model's.
 class SharedFlag {
  public:
   SharedFlag() : value_(std::make_shared<std::atomic<bool>>(false)) {}
-  SharedFlag(const SharedFlag&) = default;   // shares
+  SharedFlag(const SharedFlag&) = default;   // shares the flag
   operator bool() const { return *value_; }  // NOLINT: implicit on purpose
   SharedFlag& operator=(bool value) {
     *value_ = value;
@@ -271,35 +271,34 @@ class SharedFlag {
   std::shared_ptr<std::atomic<bool>> value_;
 };
 
-// A functional or Sequential model is a cheap handle: copies share all that belongs to it, layers,
-// weights, flags and training state. A subclass overrides `call` (or call_list); it is an object.
-// One of make_layer<T>(…) can be copied to a Model, which is a handle on it; a copy of any other is
-// FailedPrecondition.
-// Several threads may predict and evaluate with one model, also beside one that trains: they see
-// the weights as they are between two steps. Training by a second thread is FailedPrecondition. Not
-// thread-safe otherwise.
+// A functional or Sequential model is a cheap handle: copies share its layers, weights, flags and
+// training state. A subclass overrides `call` (or call_list) and is an object. If created with
+// make_layer<T>(…), it can be copied to a Model, which is then a handle to it; copying any other
+// object throws FailedPrecondition.
+// Several threads may predict and evaluate with one model while another trains it: they see the
+// weights between two steps. Training from a second thread throws FailedPrecondition. Otherwise not
+// thread-safe.
 class Model : public Layer {
  public:
   Model();
   explicit Model(const ModelOptions& options);  // for subclasses
   bool is_remat_region() const override { return false; }
   Model(const Tensors& inputs, const Tensors& outputs, const ModelOptions& options = {});
-  Model(const Model& other);  // shares
-  // Makes this handle one on `other`. FailedPrecondition for a subclass's object, which is no
-  // handle.
+  Model(const Model& other);  // shares state
+  // Makes this handle refer to `other`. Throws FailedPrecondition when called on an object of a
+  // subclass, which isn't a handle.
   Model& operator=(const Model& other);
   ~Model() override;
-  // The functional model that get_config() of one tells of, with fresh weights.
+  // Recreates a functional model from its get_config(), with newly initialized weights.
   static Model from_config(const Json& config);
 
-  // FailedPrecondition for a subclass's object, which can't be shared: make_layer<T>(…) makes one
-  // that can.
+  // Throws FailedPrecondition for a subclass object not created with make_layer<T>(…).
   operator LayerHandle() const;  // NOLINT: implicit on purpose
 
   void compile(const CompileOptions& options);
 
-  // Trains. `y` may be left out for models that only add losses. (A template is the last choice:
-  // {.epochs = 2} are options, though g++ could make tensors of it.)
+  // Trains the model. `y` may be omitted for models that only add losses. (One overload is a
+  // template to have lower priority: {.epochs = 2} are options, not tensors as g++ could assume.)
   History fit(const Tensors& x, const Tensors& y, const FitOptions& options);
   History fit(const Tensors& x, const FitOptions& options = {}) {
     return fit(x, Tensors(), options);
@@ -309,19 +308,19 @@ class Model : public Layer {
     return fit(x, y, FitOptions());
   }
   History fit(const std::shared_ptr<BatchSource>& source, const FitOptions& options = {});
-  // Of a dataset; or of a generator, as Keras takes Python's: a function that gives a batch with
-  // each call, as x, (x, y) or (x, y, sample_weight), a Batch or a dataset's element in a
-  // std::optional, and nullopt at the end; or a function that makes such a one for each pass, of
-  // which there is one an epoch, or more where steps_per_epoch asks for them. One that gives
-  // batches is copied for each pass, with the state that it was given with:
+  // Trains on a dataset or a generator. As in Keras, a generator is a function that returns a batch
+  // with each call, as x, (x, y) or (x, y, sample_weight), a Batch or a dataset element, in a
+  // std::optional, and nullopt at the end; or a function that returns such a function for each pass
+  // (one per epoch, or more if steps_per_epoch requires it). A function that returns batches is
+  // copied for each pass, with its initial state:
   //
   //   model.fit([i = 0]() mutable -> std::optional<std::pair<Tensor, Tensor>> {
   //     if (i == 100) return std::nullopt;
   //     return read_batch(i++);
   //   }, {.epochs = 5});
   //
-  // It is called by the thread that trains. A run that is resumed leaves out the batches that it
-  // had, and workers each go through all of them for their own. Errors of it name the batch.
+  // It is called on the training thread. A resumed run skips the batches it has already used, and
+  // each worker goes through all batches itself. Errors thrown by the generator name the batch.
   template <BatchProvider T>
   History fit(const T& batches, const FitOptions& options = {}) {
     return fit(source_of(batches), options);
@@ -348,15 +347,15 @@ class Model : public Layer {
     return predict(source_of(batches), options);
   }
 
-  // One step; its results are this batch's alone: metrics are reset first, as in Keras.
+  // Runs one step. The results are for this batch alone: metrics are reset first, as in Keras.
   Logs train_on_batch(const Tensors& x, const Tensors& y, const TrainOnBatchOptions& options = {});
   Logs test_on_batch(const Tensors& x, const Tensors& y, const TestOnBatchOptions& options = {});
   Tensors predict_on_batch(const Tensors& x);
 
-  // What the instructions of the compiled step take for this one batch: of the prediction, or with
-  // `y` of training. The model's variables, the optimizer and random seeds are afterwards as they
-  // were. InvalidArgument without runs. FailedPrecondition where nothing is compiled (run_eagerly),
-  // or training before compile; Unimplemented on devices that don't tell.
+  // Measures the instructions of the compiled step for this batch: the prediction step or, with
+  // `y`, the training step. Restores the model's variables, the optimizer and random seeds
+  // afterwards. Throws InvalidArgument without runs; FailedPrecondition when nothing is compiled
+  // (run_eagerly), or for training before compile; Unimplemented on unsupported devices.
   Profile profile(const Tensors& x, const Tensors& y, const ProfileOptions& options);
   Profile profile(const Tensors& x, const ProfileOptions& options = {});
   template <class = void>
@@ -369,11 +368,11 @@ class Model : public Layer {
   virtual NamedValues<Tensor> train_step(const Batch& data);
   virtual NamedValues<Tensor> test_step(const Batch& data);
   virtual Tensors predict_step(const Batch& data);
-  // The total: compiled losses, weighted, plus losses().
-  // Under a strategy's replicas it is the whole batch's where a train_step of one's own calls it,
-  // and its gradient this replica's part. An override gives a part, as loss objects and
-  // distribute::compute_average_loss do, and may add parts to this one's: what train_step and
-  // test_step of Model show is the replicas' sum.
+  // Returns the total loss: the weighted compiled losses plus losses(). With several replicas, a
+  // custom train_step that calls this gets the whole batch's loss, whose gradient is this replica's
+  // part. An override must return this replica's part, like loss objects and
+  // distribute::compute_average_loss, and may add parts to the result of this implementation;
+  // Model's train_step and test_step report the sum over replicas.
   virtual Tensor compute_loss(const Tensors& x, const Tensors& y, const Tensors& y_pred,
                               const Tensors& sample_weight);
   // Updates the compiled metrics and returns get_metrics_result().
@@ -382,75 +381,75 @@ class Model : public Layer {
 
   // ---- state ----
 
-  const Optimizer& optimizer() const;  // FailedPrecondition before compile
-  // The loss, the compiled metrics, the losses of several outputs, and what this model and its
-  // layers track: what fit resets before each epoch and each evaluation, as evaluate does. An
-  // override that returns trackers of its own is what counts.
+  const Optimizer& optimizer() const;  // throws FailedPrecondition before compile
+  // The loss, the compiled metrics, the losses of several outputs, and metrics tracked by this
+  // model and its layers. fit resets them before each epoch and evaluation, as does evaluate.
+  // Trackers returned by an override are used instead.
   virtual std::vector<Metric> metrics() const;
   virtual void reset_metrics();
-  // The results of metrics(), under the names that logs have.
+  // Returns the results of metrics(), under the names used in logs.
   NamedValues<Tensor> get_metrics_result() const;
   bool compiled() const;
-  // What the steps took to be made that fit, evaluate and predict run: one for each signature that
-  // is kept, by the names "train_step", "test_step" and "predict_step". None before the first step.
+  // Reports on compiling the steps of fit, evaluate and predict: one for each cached input
+  // signature, named "train_step", "test_step" or "predict_step". Empty before the first step.
   std::vector<CompileReport> compile_reports() const;
-  // Callbacks set these to end fit, evaluate (of fit's validation, too) or predict after this
-  // batch; each call begins with false. They are the model's: where several threads call it at
-  // once, one that is set ends whichever call sees it. Unimplemented where stop_evaluating is set
-  // in a job of several workers.
+  // Callbacks set these to end fit, evaluate (including fit's validation) or predict after the
+  // current batch; each call resets its flag first. The flags belong to the model: with concurrent
+  // calls, a flag ends whichever call sees it. Throws Unimplemented if stop_evaluating is set in a
+  // job of several workers.
   SharedFlag stop_training;
   SharedFlag stop_evaluating;
   SharedFlag stop_predicting;
 
-  // Layers in Keras's order; of a functional model the inputs too.
+  // Layers in Keras's order, including the inputs of a functional model.
   std::vector<LayerHandle> layers() const;
-  // NotFound with the nearest known name.
+  // Throws NotFound, suggesting the nearest known name.
   LayerHandle get_layer(const std::string& name) const;
   void summary(const SummaryOptions& options = {});
-  // The placeholders that a functional model, or a Sequential one that knows its input, begins and
-  // ends with; FailedPrecondition for others. Model(base.inputs(), base.get_layer("x").output())
-  // is a model of its first layers.
+  // The input and output placeholders of a functional model, or of a Sequential model whose input
+  // is known; throws FailedPrecondition for others. Model(base.inputs(),
+  // base.get_layer("x").output()) is a model of the first layers of `base`.
   Tensors inputs() const;
   Tensors outputs() const;
   Tensors input() const override { return inputs(); }
   Tensors output() const override { return outputs(); }
-  // Of the only input or output, kUnknown for unknown axes; InvalidArgument where there are
-  // several.
+  // Shape of the only input or output, with kUnknown for unknown axes; throws InvalidArgument if
+  // there are several.
   Shape input_shape() const;
   Shape output_shape() const;
   // Keras's to_json: architecture and compile arguments, without weights.
   std::string to_json() const;
 
-  // Layer::quantize of all layers within that have such weights, no layers of their own, and names
-  // that `filters` takes; others stay as they are. Nothing is changed where one of these can't be
-  // quantized. Compiled models stay compiled. Reference: keras.Model.quantize.
+  // Quantizes (Layer::quantize) all layers that have quantizable weights, no sub-layers, and names
+  // accepted by `filters`. Nothing is changed if one of them can't be quantized. Compiled models
+  // stay compiled. Reference: keras.Model.quantize.
   void quantize(const QuantizeOptions& options) override;
   using Layer::quantize;
 
-  // Keras's .keras archive: architecture, weights, compile arguments and optimizer state; the same
-  // of a functional or Sequential model in the form of Keras 2, which Keras calls legacy, where the
-  // path ends in .h5 or .hdf5. Written atomically. InvalidArgument for a path that ends otherwise
-  // and for what .h5 files don't hold (objects of classes, learned vocabularies),
-  // FailedPrecondition before the weights exist, Unimplemented, naming it, for an op between layers
-  // that Keras doesn't have.
+  // Saves the architecture, weights, compile arguments and optimizer state to Keras's .keras
+  // archive. If the path ends in .h5 or .hdf5, saves a functional or Sequential model in the Keras
+  // 2 format, which Keras calls legacy. Written atomically. Throws InvalidArgument for a path with
+  // another extension and for anything that .h5 files can't hold (objects of classes, learned
+  // vocabularies), FailedPrecondition before the weights exist, and Unimplemented, naming the op,
+  // for an op between layers that Keras doesn't have.
   void save(const std::string& path, const SaveOptions& options = {});
-  // Keras's .weights.h5, and .weights.json with shards; load_weights takes a .keras archive too,
-  // and .h5 files in the form of Keras 2. Nothing is changed unless all weights fit:
-  // InvalidArgument names the first that doesn't. The optimizer's state is restored where there is
-  // one of the same variables. Should the disk fail while they are read, the weights have no values
-  // until they are loaded again.
+  // Save and load weights in Keras's .weights.h5, or .weights.json with shards; load_weights also
+  // accepts .keras archives and .h5 files in the Keras 2 format. Nothing is changed unless all
+  // weights fit: InvalidArgument names the first that doesn't. The optimizer's state is restored if
+  // the file has one for the same variables. If the disk fails during reading, the weights have no
+  // values until they are loaded again.
   void save_weights(const std::string& path, const SaveWeightsOptions& options = {});
   void load_weights(const std::string& path, const LoadWeightsOptions& options = {});
-  // Keras's export, whose name is a keyword here: predict_step, for the weights as they are, as an
-  // ONNX file for other runtimes. Inputs and outputs have the names of the model's, weights their
-  // Keras paths (kernels of convolutions in ONNX's layout). Axes of unknown size, the batch first
-  // of all, may have any when the file is run. bfloat16 becomes float32. Written atomically; a file
-  // of external data is in place just before the one that names it.
-  // FailedPrecondition before the weights exist, where the inputs aren't known and no
-  // input_signature tells them, or where what is computed follows an axis of unknown size in a way
-  // that can't be written; Unimplemented, naming the layer, for an op that ONNX doesn't have, and
-  // for another format; InvalidArgument for names that aren't UTF-8, and for a negative
-  // size_threshold; ResourceExhausted beyond 2 GiB in one piece.
+  // Keras's export (`export` is a keyword in C++): writes predict_step with the current weights to
+  // an ONNX file for other runtimes. Inputs and outputs are named as in the model, and weights by
+  // their Keras paths (convolution kernels in ONNX's layout). Axes of unknown size, in particular
+  // the batch axis, may have any size at inference time. bfloat16 becomes float32. Written
+  // atomically; a file of external data is put in place just before the file that refers to it.
+  // Throws FailedPrecondition before the weights exist, when the inputs aren't known and no
+  // input_signature is given, or when the computation depends on an axis of unknown size in a way
+  // that can't be expressed; Unimplemented, naming the layer, for an op that ONNX doesn't have, and
+  // for other formats; InvalidArgument for names that aren't UTF-8 and for a negative
+  // size_threshold; ResourceExhausted for a single piece of more than 2 GiB.
   void export_(const std::string& filepath, const ExportOptions& options = {});
 
   std::string class_name() const override;
@@ -460,7 +459,7 @@ class Model : public Layer {
   bool supports_masking() const override;
   const CallSignature& call_signature() const override;
   Tensor compute_mask(const Tensors& inputs, const Tensor& mask) const override;
-  // Makes the weights for an input of this shape, of a subclass by its call on shapes alone.
+  // Creates the weights for an input of this shape; a subclass runs its call on shapes only.
   void build(const Shape& input_shape) override;
   void build_list(const std::vector<Shape>& input_shapes) override;
   Tensor call(const Tensor& x, const CallArgs& args) override;
@@ -471,14 +470,15 @@ class Model : public Layer {
 
   ModelBody* body() const { return body_.get(); }  // null for a subclass
   Trainer& trainer() const { return *trainer_; }
-  // Whether all there is to this object is shared with its copies: not of a derived class's.
+  // Whether copies share all state of this object; false for objects of derived classes.
   bool is_handle() const;
 
  protected:
   explicit Model(std::shared_ptr<ModelBody> body, const ModelOptions& options);
   void require_built(const char* what) const;
-  // An optimizer of a train_step's own, which files have as Keras's do ("d_optimizer/vars/0"): it
-  // must be built to be loaded. InvalidArgument for "optimizer", "", names with '/', and no handle.
+  // Registers another optimizer used by a custom train_step, saved as in Keras
+  // ("d_optimizer/vars/0"). Must be built before loading. Throws InvalidArgument for "optimizer",
+  // "", names with '/', and an empty handle.
   Optimizer track_optimizer(const std::string& attribute, const Optimizer& optimizer);
 
  private:
@@ -487,7 +487,7 @@ class Model : public Layer {
 
   std::shared_ptr<ModelBody> body_;
   std::shared_ptr<Trainer> trainer_;
-  std::shared_ptr<Model> object_;  // the subclass's object that this is a handle on
+  std::shared_ptr<Model> object_;  // the subclass object that this is a handle to
 };
 
 namespace internal {
@@ -530,7 +530,7 @@ struct ModelHooks<T> {
 
 }  // namespace internal
 
-// What a Sequential model is made of: an Input first, layers, models.
+// A part of a Sequential model: an Input (only as the first part), a layer, or a model.
 class SequentialPart {
  public:
   SequentialPart(const Tensor& input) : input_(input) {}  // NOLINT: implicit on purpose
@@ -551,50 +551,50 @@ class SequentialPart {
   LayerHandle layer_;
 };
 
-// Layers one after another. A cheap handle, as functional models are.
+// A linear stack of layers. A cheap handle, like a functional model.
 class Sequential : public Model {
  public:
   explicit Sequential(const ModelOptions& options = {});
-  // Built at once where the first part is an Input.
+  // Built immediately if the first part is an Input.
   Sequential(std::initializer_list<SequentialPart> parts, const ModelOptions& options = {});
   explicit Sequential(const std::vector<LayerHandle>& layers, const ModelOptions& options = {});
-  // Starts with an Input: the model is built at once.
+  // Starts with an Input, so the model is built immediately.
   Sequential(const Tensor& input, std::initializer_list<LayerHandle> layers,
              const ModelOptions& options = {});
 
-  // The model that get_config() of one tells of, with fresh weights.
+  // Recreates a Sequential model from its get_config(), with newly initialized weights.
   static Sequential from_config(const Json& config);
 
   void add(const LayerHandle& layer);
-  void add(const Tensor& input);  // an Input, first
+  void add(const Tensor& input);  // an Input; must come first
   void pop();                     // removes the last layer
 };
 
-// Loads a .keras file, or a whole model's .h5: NotFound, DataLoss (naming file and member), or
-// InvalidArgument for classes this build doesn't know (with the nearest known one). Runs no code
-// from the file. Of a .onnx file it makes a functional model, which isn't compiled; Unimplemented,
-// naming node and operator, for what isn't read (docs/from_keras.md says what is).
+// Loads a .keras file, or a whole model's .h5 file. Throws NotFound, DataLoss (naming file and
+// member), or InvalidArgument for classes this build doesn't know (suggesting the nearest one).
+// Never runs code from the file. A .onnx file is loaded as an uncompiled functional model; throws
+// Unimplemented, naming node and operator, if not supported (see docs/from_keras.md).
 Model load_model(const std::string& path, const LoadOptions& options = {});
 
-// The model that to_json() gave (of Keras or Cornu), with fresh weights; compiled where it was.
+// Recreates a model from to_json() (of Keras or Cornu) with new weights; compiled if it was.
 Model model_from_json(const std::string& json);
 
 // Arguments of clone_model, in Keras's order.
 struct CloneOptions {
-  Tensors input_tensors = {};  // placeholders to build on, as the model's inputs; empty: new ones
-  // Makes the new layer of each layer that isn't an Input: one like it, another one, or the same.
-  // Once for a layer that is called several times. None: from its config.
+  Tensors input_tensors = {};  // placeholders to use as the model's inputs; empty: new ones
+  // Returns the new layer for each layer that isn't an Input: a similar one, another one, or the
+  // same. Called once for a layer that is used several times. None: creates it from its config.
   std::function<LayerHandle(const LayerHandle& layer)> clone_function = {};
   // Calls a new layer in place of a functional model's old one. None: `layer(inputs, options)`.
   std::function<Tensors(const LayerHandle& layer, const Tensors& inputs,
                         const CallOptions& options)>
       call_function = {};
-  bool recursive = false;  // whether models within the model are cloned layer by layer, too
+  bool recursive = false;  // also clone nested models layer by layer
 };
 
-// A functional or Sequential model like this one with weights of its own
-// (keras.models.clone_model), compiled where it was, with a new optimizer. InvalidArgument for
-// objects of classes, and for options that don't go with the model.
+// Returns a copy of a functional or Sequential model with its own weights
+// (keras.models.clone_model); it is compiled, with a new optimizer, if the original was. Throws
+// InvalidArgument for objects of classes and for options that don't apply to the model.
 Model clone_model(const Model& model, const CloneOptions& options = {});
 
 }  // namespace cornu

@@ -79,7 +79,7 @@ Json build_config(const Model& model) {
 
 LayerHandle input_layer_from_config(const Json& config) {
   const Json* shape = config.find("batch_shape");
-  if (!shape) shape = config.find("batch_input_shape");  // of Keras 2
+  if (!shape) shape = config.find("batch_input_shape");  // in Keras 2
   check<InvalidArgument>(shape != nullptr, "InputLayer: its config has no 'batch_shape'.");
   const Json* dtype = config.find("dtype");
   const Json* name = config.find("name");
@@ -105,7 +105,7 @@ namespace {
 
 Json serialized_architecture(const Model& model) {
   const Json module = model.module();
-  // Keras finds its own classes by their modules; "Functional" is registered, too.
+  // Keras finds its own classes by module; "Functional" is also registered.
   const bool by_module = !module.is_null() && model.class_name() != "Functional";
   Json json =
       Json::object({{"module", module},
@@ -133,7 +133,7 @@ Json serialize_model(const Model& model) {
 Json compile_config_or_none(const Model& model) {
   try {
     return compile_config(model);
-  } catch (const InvalidArgument& error) {  // a function: no reason to lose the weights
+  } catch (const InvalidArgument& error) {  // a function: still save the weights
     logging::warn(fmt::format(
         "{} '{}': saved without its compile arguments, to be given again after loading. {}",
         model.class_name(), model.name(), error.what()));
@@ -177,8 +177,8 @@ CompileOptions compile_options_from_json(const Json& json) {
                                                       [](const Json& x) { return x.as_double(); });
   options.metrics = metrics_from_json(json.find("metrics"));
   options.weighted_metrics = metrics_from_json(json.find("weighted_metrics"));
-  // Keras's default on a CPU is no jit_compile; here it chooses graph passes, so it stays on.
-  // Keras 2 writes null for what wasn't given.
+  // Keras's default on a CPU is no jit_compile; here the option selects graph passes, so it stays
+  // on. Keras 2 writes null for omitted arguments.
   const auto given = [&](const char* name) {
     const Json* value = json.find(name);
     return value && !value->is_null() ? value : nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models to Keras's configs and back.
+// Converts models to and from Keras's configs.
 #pragma once
 
 #include <string_view>
@@ -10,31 +10,33 @@
 
 namespace cornu {
 
-// "Sequential", "Functional" (also by its old name "Model") and "InputLayer".
+// Registers "Sequential", "Functional" (also under its old name "Model") and "InputLayer".
 void register_models(Registry<LayerFactory>& registry);
 
-// A model's config.json: its serialized form with the compile arguments ({} when not compiled, and
-// with a warning when one of them is a function, which has no form in files).
+// Returns a model's config.json: its serialized form with the compile arguments ({} when not
+// compiled or, with a warning, when one of them is a function, which can't be saved).
 Json serialize_model(const Model& model);
-// The same without the compile arguments.
+// As serialize_model, without the compile arguments.
 Json serialize_architecture(const Model& model);
-// Unimplemented where a layer is quantized whose config isn't part of `config`, as within a
-// MultiHeadAttention: a model that is made of it would be another one.
+// Throws Unimplemented if a layer is quantized whose config isn't part of `config`, e.g. within a
+// MultiHeadAttention: a model recreated from the config would differ.
 void require_quantization_in_config(const Model& model, const Json& config);
-// The compile arguments, as Keras's compile_config has them, and back.
+// Converts the compile arguments to and from Keras's compile_config.
 Json compile_config(const Model& model);
-// The same where it can be written; {} elsewhere, with a warning.
+// As compile_config, but returns {} with a warning if the arguments can't be saved.
 Json compile_config_or_none(const Model& model);
-// One of them by its name there. InvalidArgument for a function, which has no form in files.
+// Returns a single compile argument by its name. Throws InvalidArgument for a function, which can't
+// be saved.
 Json compile_argument(const CompileOptions& options, std::string_view name);
 CompileOptions compile_options_from_json(const Json& json);
 
-// A layer's serialized form within a model, which may be a model itself.
+// Serializes a layer within a model; the layer may itself be a model.
 Json serialize_part(const Layer& layer);
 
-// Makes a model from the config of its class.
+// Creates a model from the config of its class.
 std::shared_ptr<Model> functional_from_config(const Json& config);
-// The model that serialize_model() of one tells of, with fresh weights; compiled where it was.
+// Recreates a model from its serialize_model(), with newly initialized weights; with `compile`, it
+// is compiled if the original was.
 Model model_from_config(const Json& config, bool compile);
 std::shared_ptr<Model> sequential_from_config(const Json& config);
 

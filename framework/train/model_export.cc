@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models as files for other runtimes.
+// Exports models to files for other runtimes.
 #include <filesystem>
 #include <utility>
 
@@ -12,7 +12,7 @@
 namespace cornu {
 namespace {
 
-// The inputs of a model that knows them.
+// The inputs of a model whose inputs are known.
 std::vector<onnx::ExportedInput> own_inputs(const FunctionalGraph& graph) {
   std::vector<onnx::ExportedInput> inputs;
   const std::vector<std::string> names = graph.input_names();
@@ -68,7 +68,7 @@ std::vector<std::string> exported_names(const Model& model, const Tensors& outpu
 
 std::string data_path(const std::string& filepath) { return filepath + ".data"; }
 
-// Both are on the disk before either is in place.
+// Both files are written to disk before either is put in place.
 void write_exported(const std::string& filepath, const onnx::EncodedModel& encoded) {
   if (encoded.data.empty()) return write_file_atomically(filepath, encoded.file);
   AtomicFile file(filepath);

@@ -8,7 +8,8 @@
 namespace cornu {
 namespace {
 
-// Optimizers that keep averages, among one and those that it gives its updates to.
+// Finds the optimizers that keep averages, among `optimizer` and those to which it delegates
+// updates.
 void find_averaging(const OptimizerImpl& optimizer, std::vector<const OptimizerImpl*>& found) {
   if (optimizer.options().use_ema) found.push_back(&optimizer);
   for (const auto& part : optimizer.parts()) find_averaging(part.second.impl(), found);

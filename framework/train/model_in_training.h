@@ -7,7 +7,7 @@
 
 namespace cornu {
 
-// `model` as callbacks see it; it has to outlive what is returned.
+// Returns the view of `model` that callbacks get; `model` must outlive it.
 std::shared_ptr<TrainedModel> in_training(Model& model);
 
 }  // namespace cornu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models whose layers are quantized.
+// Quantization of models.
 #include <functional>
 #include <string>
 #include <unordered_set>
@@ -12,7 +12,7 @@
 namespace cornu {
 namespace {
 
-// The layers below this one that have none below, each once.
+// Adds the descendants that have no sub-layers, each once.
 void add_leaves(const Layer& layer, std::unordered_set<const Layer*>& seen,
                 std::vector<std::shared_ptr<Layer>>& leaves) {
   for (const auto& [key, child] : layer.sublayers()) {
@@ -25,7 +25,7 @@ void add_leaves(const Layer& layer, std::unordered_set<const Layer*>& seen,
   }
 }
 
-// The names of the layers that a config says are quantized.
+// Adds the names of the layers that a config marks as quantized.
 void add_quantized_names(const Json& json, std::unordered_set<std::string>& names) {
   if (json.is_array()) {
     for (const Json& item : json.as_array()) add_quantized_names(item, names);
@@ -85,7 +85,7 @@ void Model::quantize(const QuantizeOptions& options) {
                     who, options.filters.given() ? "that filters take has" : "has"));
   }
   const StrategyScope scope(trainer_->strategy());
-  std::vector<std::function<void()>> replacements;  // made before anything is replaced
+  std::vector<std::function<void()>> replacements;  // computed before anything is replaced
   for (Quantizable* layer : chosen) replacements.push_back(layer->quantized(config));
   for (const auto& replace : replacements) replace();
   trainer_->forget_steps();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models in files: .keras archives, .weights.h5, .weights.json, .h5 in the form of Keras 2, and
-// reading .onnx.
+// Saving and loading models: .keras archives, .weights.h5, .weights.json, .h5 in the Keras 2
+// format, and loading .onnx.
 #include <filesystem>
 #include <optional>
 #include <string_view>
@@ -21,12 +21,12 @@
 namespace cornu {
 namespace {
 
-// A whole model's file in the form of Keras 2, by its name.
+// Whether a file name denotes a whole model in the Keras 2 format.
 bool is_legacy_name(const std::string& path) {
   return !path.ends_with(".weights.h5") && (path.ends_with(".h5") || path.ends_with(".hdf5"));
 }
 
-// Of the worker that writes: the others may come when it has written.
+// For the worker that writes: other workers may get here after it has written.
 void check_overwrite(const Model& model, const std::string& path, bool overwrite) {
   std::error_code ignored;
   check<AlreadyExists>(
@@ -35,7 +35,7 @@ void check_overwrite(const Model& model, const std::string& path, bool overwrite
       path);
 }
 
-// Without those that files of the optimizer lack.
+// Without the variables that files of the optimizer omit.
 std::vector<Variable> saved(std::vector<Variable> variables, const OptimizerImpl& optimizer) {
   for (const Variable& unsaved : optimizer.unsaved_variables()) {
     std::erase_if(variables, [&](const Variable& one) { return one.id() == unsaved.id(); });
@@ -64,7 +64,7 @@ OptimizerState optimizer_state(const Model& model) {
   return state;
 }
 
-// What objects_to_skip leaves of a model.
+// What remains of a model without objects_to_skip.
 struct Kept {
   OptimizerState optimizer;
   SkippedLayers skipped;
@@ -108,7 +108,7 @@ void report(OptimizerRestore restored, const Model& model, const std::string& pa
       title_of(model), path));
 }
 
-// For the shape of one input; a list of shapes, or an object that has them by the inputs' names.
+// For the shape of a single input, a list of shapes, or an object with shapes by input name.
 void build_for(Model& model, const Json& input_shape) {
   std::vector<Shape> shapes;
   std::vector<std::string> names;
@@ -202,7 +202,7 @@ void Model::save_weights(const std::string& path, const SaveWeightsOptions& opti
                              : "Name it 'x.weights.h5'; for the whole model use save('x.keras').");
   check_overwrite(*this, target, options.overwrite);
   constexpr double kGigabyte = 1 << 30;
-  constexpr double kMost = 1e9;  // whose bytes are a number still
+  constexpr double kMost = 1e9;  // its size in bytes still fits an integer
   const double most = options.max_shard_size.value_or(1);
   check<InvalidArgument>(
       most > 0 && most <= kMost,
@@ -245,7 +245,7 @@ void Model::load_weights(const std::string& path, const LoadWeightsOptions& opti
                          "{}: objects_to_skip is for files of weights alone ('.weights.h5', "
                          "'.weights.json'), got '{}'.",
                          title_of(*this), path);
-  file_size(path);  // that there is no file is the first thing to be told
+  file_size(path);  // report a missing file first
   if (!modern) {
     require_built("load_weights");
     load_legacy_weights_file(path, *this, {}, {options.by_name, options.skip_mismatch});
@@ -275,7 +275,7 @@ Model load_legacy_model(const std::string& path, const LoadOptions& options) {
   return model;
 }
 
-// What predicts alone is in such files: the model isn't compiled.
+// Such files contain only prediction: the model isn't compiled.
 Model load_onnx_model(const std::string& path) {
   const onnx::ImportedGraph graph = onnx::read_onnx(path);
   Model model = from_file(path, [&] { return Model(graph.inputs, graph.outputs); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of one batch that a program gives.
+// Steps on single batches.
 #include <limits>
 #include <utility>
 #include <vector>

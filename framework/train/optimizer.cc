@@ -22,8 +22,8 @@
 namespace cornu {
 namespace {
 
-// Collects assignments instead of carrying them out, so that they can be made to depend on a
-// condition. Reads see them.
+// Collects assignments instead of performing them, so that they can be made conditional. Reads see
+// the collected values.
 class DeferredAssignments : public VariableHooks {
  public:
   DeferredAssignments() : outer_(current_variable_hooks()), scope_(this) {}
@@ -140,7 +140,7 @@ void OptimizerImpl::build(const std::vector<Variable>& variables) {
   built_ = true;
   try {
     make_slots(variables);
-  } catch (...) {  // out of memory, say: it can be tried again
+  } catch (...) {  // e.g. out of memory; can be retried
     built_ = false;
     variables_.resize(before);
     for (auto* made : {&trained_, &averages_, &accumulators_}) made->clear();
@@ -321,9 +321,9 @@ void OptimizerImpl::count_step() { iterations_.assign(iterations_.value() + 1); 
 
 namespace {
 
-// A replica's gradient as it travels.
+// A replica's gradient in the form in which it is exchanged.
 Tensor summand(const Tensor& gradient) {
-  // What is computed of no examples may be NaN.
+  // Values computed from no examples may be NaN.
   const Tensor own =
       current_replica()->examples > 0 ? gradient : ops::zeros(gradient.shape(), gradient.dtype());
   if (own.dtype() != DType::Float32) return own;
@@ -332,9 +332,9 @@ Tensor summand(const Tensor& gradient) {
 
 }  // namespace
 
-// Over all replicas, in buckets of a few MB. The backward pass makes the last layers' gradients
-// first: buckets begin there, so that they can travel while it goes on. Sparse ones are made at its
-// end, most often, and are small.
+// Sums gradients over all replicas, in buckets of a few MB. The backward pass computes the last
+// layers' gradients first; buckets start there so that they can be exchanged while it continues.
+// Sparse gradients are mostly computed at its end, and are small.
 void OptimizerImpl::sum_gradients(Pairs& pairs) const {
   if (replicas_in_sync() == 1) return;
   std::vector<Tensor*> gradients;  // of a bucket
@@ -394,7 +394,7 @@ void OptimizerImpl::accumulate(const Pairs& pairs) {
 }
 
 void OptimizerImpl::clip(Pairs& pairs) const {
-  // As in Keras, 0 and less mean no clipping.
+  // As in Keras, values <= 0 mean no clipping.
   auto given = [](const std::optional<double>& limit) { return limit && *limit > 0; };
   if (given(options_.clipvalue)) {
     for (auto& [gradient, index] : pairs) {
@@ -412,7 +412,7 @@ void OptimizerImpl::clip(Pairs& pairs) const {
       squares = squares.defined() ? squares + square : square;
     }
     const Tensor norm = ops::sqrt(squares);
-    // The difference is 0, or NaN where the norm isn't finite.
+    // The difference is 0, or NaN if the norm isn't finite.
     const Tensor scale =
         *options_.global_clipnorm * ops::minimum(1.0 / norm, 1.0 / *options_.global_clipnorm) +
         (norm - norm);
@@ -522,7 +522,7 @@ Json OptimizerImpl::schedules() const {
   Json own;
   try {
     if (schedule) own = config_value(options_.learning_rate);
-  } catch (const Error&) {  // one of the program's own that can't tell it
+  } catch (const Error&) {  // a user-defined class that can't be serialized
     own = schedule->class_name();
   }
   Json::Array all = {std::move(own)};
@@ -539,7 +539,7 @@ void OptimizerImpl::restore_schedules(const Json& saved) {
     set_from_config(own, rate);
     OptimizerImpl::set_learning_rate(rate);
   } else if (own.is_null() && !now[0].is_null() && learning_rate_.defined()) {
-    variables_.insert(variables_.begin() + 1, learning_rate_);  // behind the iteration
+    variables_.insert(variables_.begin() + 1, learning_rate_);  // after the iteration
     options_.learning_rate = learning_rate_.value().item<float>();
     ++version_;
   }

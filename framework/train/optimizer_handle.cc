@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Learning rates, handles on optimizers, and their forms in configs.
+// Learning rates, optimizer handles, and their forms in configs.
 #include <utility>
 
 #include "framework/core/strings.h"
@@ -33,7 +33,7 @@ Optimizer::Optimizer(const std::string& name)
 
 namespace {
 
-// Of an optimizer whose name was made for it: others get their own.
+// Removes a generated name from an optimizer's config; others get their own.
 Json without_name(Json serialized) {
   Json::Object config;
   for (const Json::Member& member : serialized.at("config").as_object()) {
@@ -53,7 +53,7 @@ Optimizer Optimizer::for_compile() const {
   }
   try {
     named_->made_of = without_name(serialize(*this));
-  } catch (const Error&) {  // one of the program's own that can't tell it
+  } catch (const Error&) {  // a user-defined class that can't be serialized
   }
   return *this;
 }

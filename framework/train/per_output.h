@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is given for each of a model's outputs: which belongs to which, and its form in configs.
+// Matches per-output values to a model's outputs, and converts them to and from configs.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,8 @@
 
 namespace cornu {
 
-// The place of the output `name`. InvalidArgument, naming `who` and `what` is given, for another.
+// Returns the index of the output `name`. Throws InvalidArgument, naming `who` and `what`, for an
+// unknown output.
 inline size_t output_index(const std::string& who, const char* what, const std::string& name,
                            const std::vector<std::string>& output_names) {
   const auto it = std::find(output_names.begin(), output_names.end(), name);
@@ -23,8 +24,8 @@ inline size_t output_index(const std::string& who, const char* what, const std::
   return static_cast<size_t>(it - output_names.begin());
 }
 
-// What was given, by output; `standard` where there is nothing. InvalidArgument for another number
-// of them than outputs, and for outputs that there aren't.
+// Returns one value per output; `standard` for outputs without one. Throws InvalidArgument when the
+// number of values differs from that of outputs, and for unknown outputs.
 template <class T>
 std::vector<T> by_output(const std::string& who, const char* what, const PerOutput<T>& given,
                          const std::vector<std::string>& output_names, const T& standard) {
@@ -44,7 +45,7 @@ std::vector<T> by_output(const std::string& who, const char* what, const PerOutp
   return result;
 }
 
-// As Keras's configs have it: one for all, a list, or an object by names; null for none.
+// The form of Keras's configs: one value for all, a list, or an object with names; null if empty.
 template <class T, class F>
 Json per_output_to_json(const PerOutput<T>& values, const F& to_json) {
   if (values.empty()) return nullptr;

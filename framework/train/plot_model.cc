@@ -25,11 +25,11 @@
 namespace cornu {
 namespace {
 
-constexpr size_t kMostLabel = 1000;  // bytes of a name
+constexpr size_t kMostLabel = 1000;  // maximum length of a name in bytes
 
 // ---- text ----
 
-// For an HTML-like label.
+// Escapes text for an HTML-like label.
 std::string escaped(std::string_view text) {
   std::string result;
   for (const char c : printable(text, kMostLabel)) {
@@ -58,7 +58,7 @@ std::string escaped(std::string_view text) {
 
 using PlotTypes = std::vector<std::pair<DType, Shape>>;
 
-// A shape as Python shows it.
+// Formats a shape like Python.
 std::string tuple_text(const Shape& shape) {
   std::string text = "(";
   for (int64_t axis = 0; axis < shape.rank(); ++axis) {
@@ -83,7 +83,7 @@ std::string dtypes_of(const PlotTypes& types) {
   return list_text(types, [](const auto& type) { return std::string(to_string(type.first)); });
 }
 
-// The name of a layer's activation; empty where it has none.
+// The name of a layer's activation; empty if it has none.
 std::string activation_of(const Layer& layer) {
   try {
     const Json config = layer.get_config();
@@ -94,7 +94,7 @@ std::string activation_of(const Layer& layer) {
     const Json* name = activation->find("class_name");
     return name && name->is_string() ? name->as_string() : "";
   } catch (const Error&) {
-    return "";  // a layer that has no config
+    return "";  // a layer without a config
   }
 }
 
@@ -188,12 +188,12 @@ class DotWriter {
   }
 
   void add_node(const Layer& layer, KerasNode* call, int depth) {
-    if (numbers_.contains(&layer)) return;  // drawn in another place
+    if (numbers_.contains(&layer)) return;  // drawn elsewhere
     text_ += fmt::format("{}n{} [label=<{}>];\n", std::string(static_cast<size_t>(2 * depth), ' '),
                          number_of(layer), label_of(layer, call));
   }
 
-  // One edge a pair, between layers that are drawn.
+  // Adds one edge per pair, between layers that are drawn.
   void add_edge(const Layer& from, size_t output, const Layer& to, size_t input) {
     const Layer* begin = &from;
     const Layer* end = &to;
@@ -221,7 +221,7 @@ class DotWriter {
     return cell("white", fmt::format("{}: <b>{}</b>", what, escaped(value)));
   }
 
-  // A table: the layer's name in white on black, then what is asked for.
+  // A table with the layer's name in white on black, followed by the requested facts.
   std::string label_of(const Layer& layer, KerasNode* call) const {
     std::vector<std::string> facts;
     if (options_.show_shapes) {
@@ -323,7 +323,7 @@ class SpawnSetup {
   SpawnSetup(const SpawnSetup&) = delete;
   SpawnSetup& operator=(const SpawnSetup&) = delete;
 
-  // 0, or what went wrong.
+  // Returns 0 or an error number.
   int spawn(pid_t& child, char* const* arguments) const {
     return posix_spawnp(&child, arguments[0], &files_, &attributes_, arguments, environ);
   }
@@ -333,7 +333,7 @@ class SpawnSetup {
   posix_spawnattr_t attributes_;
 };
 
-// No shell is asked: names are data, in a file that dot reads.
+// No shell is involved: names are data in a file that dot reads.
 void run_dot(const std::string& dot, const std::string& format, const std::string& output,
              const std::string& wanted) {
   const FileDescriptor input = file_in_memory(dot);

@@ -23,7 +23,7 @@ std::string folder_of(const StrategyImpl& strategy, const std::string& directory
   return (std::filesystem::path(directory) / own).string();
 }
 
-// By the calls after which they were saved; of names that end in -<calls>.
+// The numbers of calls after which checkpoints were saved, from names ending in -<calls>.
 std::vector<int64_t> saved_after(const CheckpointManager& manager) {
   std::vector<int64_t> calls;
   for (const std::string& path : manager.checkpoints()) {
@@ -44,8 +44,8 @@ PreemptionCheckpointHandler::PreemptionCheckpointHandler(const Checkpoint& check
       config_(std::move(config)),
       checkpoint_(checkpoint),
       manager_(checkpoint, {.directory = folder_of(strategy_.impl(), checkpoint_dir),
-                            .max_to_keep = 2}) {  // one of them all workers have
-  strategy_.impl().agree(agreed::kPreempted, 0);  // nothing of an earlier one
+                            .max_to_keep = 2}) {  // one of the two exists on all workers
+  strategy_.impl().agree(agreed::kPreempted, 0);  // discard an earlier handler's flag
   restore();
 }
 
@@ -92,7 +92,7 @@ PreemptionCheckpointHandler::~PreemptionCheckpointHandler() {
   }
 }
 
-// As save(), in the user's way.
+// Saves with the user's save_fn, or else with save().
 void PreemptionCheckpointHandler::keep() {
   if (config_.save_fn) {
     config_.save_fn();
@@ -108,7 +108,7 @@ bool PreemptionCheckpointHandler::is_signalled() {
   return signal_.has_value();
 }
 
-// By its signals, and its watcher.
+// Notified by a signal or by the watcher.
 bool PreemptionCheckpointHandler::is_told() {
   told_ = is_signalled() || told_ ||
           (config_.termination_watcher_fn && config_.termination_watcher_fn());
@@ -120,7 +120,7 @@ void PreemptionCheckpointHandler::end_call() {
   StrategyImpl& strategy = strategy_.impl();
   if (strategy.agree(agreed::kPreempted, is_told() ? agreed::kPreempted : 0) == 0) return;
   keep();
-  try {  // who is done first mustn't be missed by those that have yet to keep it
+  try {  // don't leave before the others have saved it
     strategy.exchange("that the state is kept", "");
   } catch (const Unavailable& error) {
     logging::warn(error.what());
@@ -143,7 +143,7 @@ void PreemptionCheckpointHandler::end_call() {
     static_cast<void>(signals_->received());
   }
   if (number == SIGTERM) {
-    signals_.reset();  // ends the process, unless something around this has to end before
+    signals_.reset();  // ends the process, unless an enclosing scope must end first
     signals_.emplace();
   }
   throw Interrupted(number, text);

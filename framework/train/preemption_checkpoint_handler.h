@@ -15,23 +15,23 @@
 
 namespace cornu::distribute {
 
-// tf.distribute.experimental.TerminationConfig (without a grace period: the state is kept after the
-// step in which a worker was told).
+// tf.distribute.experimental.TerminationConfig, without a grace period: the state is saved after
+// the step in which a worker is notified.
 struct TerminationConfig {
-  // Asked after each run(): is this worker to end soon, by what else than SIGTERM and SIGINT says
-  // so (a cloud's notice, say)?
+  // Called after each run(): returns whether this worker is to end soon for a reason other than
+  // SIGTERM and SIGINT, e.g. a cloud provider's notice.
   std::function<bool()> termination_watcher_fn = {};
-  // Called when all workers have kept their states; when it returns, run() does, and a process that
-  // was sent SIGTERM ends with kTerminatedExitCode where the handler is destroyed. Without one it
-  // ends so at once, as the last StopSignals does (nothing is unwound), and run() throws
-  // Interrupted after a SIGINT.
+  // Called when all workers have saved their states. When it returns, run() returns, and a process
+  // that received SIGTERM exits with kTerminatedExitCode when the handler is destroyed. Without an
+  // exit_fn, the process exits immediately, as the last StopSignals does (without unwinding), and
+  // after SIGINT run() throws Interrupted.
   std::function<void()> exit_fn = {};
   // Called instead of save().
   std::function<void()> save_fn = {};
 };
 
-// A custom loop that is ended from outside keeps its state, after the same step on all workers, and
-// goes on from there when it is started again
+// Lets a custom training loop that is terminated externally save its state, after the same step on
+// all workers, and resume when it is started again
 // (tf.distribute.experimental.PreemptionCheckpointHandler):
 //
 //   PreemptionCheckpointHandler handler(Checkpoint({{"model", model}, …}), "run");
@@ -39,22 +39,23 @@ struct TerminationConfig {
 //     handler.run([&] { strategy.run(step, …); });
 //   }
 //
-// (fit does so by itself where a callback keeps its state.) Worker 0's checkpoints lie in the
-// folder, those of worker n in its folder worker-n. Used by one thread, in a strategy's scope where
-// there is one, and by all workers alike.
+// (fit does this itself if a callback saves its state.) Worker 0's checkpoints are written to the
+// directory, those of worker n to its subdirectory worker-n. Must be used by a single thread, in
+// the scope of the strategy if there is one, and in the same way by all workers.
 class PreemptionCheckpointHandler {
  public:
-  // Restores the newest checkpoint that all workers have. FailedPrecondition where there are some,
-  // but none of all (there are more workers than before); errors as Checkpoint::restore.
+  // Restores the newest checkpoint that all workers have. Throws FailedPrecondition when there are
+  // checkpoints but none that all workers have (there are more workers than before); other errors
+  // are as for Checkpoint::restore.
   PreemptionCheckpointHandler(const Checkpoint& checkpoint, const std::string& checkpoint_dir,
                               TerminationConfig config = {});
-  // All workers call it: where one was told to end after its last call, all save.
+  // All workers call it: if one was notified after its last call, all save.
   ~PreemptionCheckpointHandler();
   PreemptionCheckpointHandler(const PreemptionCheckpointHandler&) = delete;
   PreemptionCheckpointHandler& operator=(const PreemptionCheckpointHandler&) = delete;
 
-  // Calls `step`, which runs one step or more on all replicas, and returns what it does. Where any
-  // worker is to end: saves, then exit_fn.
+  // Calls `step`, which runs one or more steps on all replicas, and returns its result. If any
+  // worker is to end, saves and then calls exit_fn.
   template <class F>
   auto run(F&& step) {
     if constexpr (std::is_void_v<std::invoke_result_t<F>>) {
@@ -66,9 +67,9 @@ class PreemptionCheckpointHandler {
       return result;
     }
   }
-  // How often run() was called, in the program and those before it that it goes on from.
+  // Number of calls of run(), including those of earlier runs that this one resumes.
   int64_t total_run_calls() const { return calls_; }
-  // Also keeps the state now. All workers must call it after the same run().
+  // Saves the state now as well. All workers must call it after the same run().
   std::string save();
 
  private:

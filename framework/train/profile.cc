@@ -18,7 +18,7 @@
 namespace cornu {
 namespace {
 
-constexpr size_t kLayerWidth = 22;  // characters of the table's column
+constexpr size_t kLayerWidth = 22;  // in characters
 
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -32,8 +32,8 @@ double seconds_between(ProgramRun::Clock::time_point begin, ProgramRun::Clock::t
   return std::chrono::duration<double>(end - begin).count();
 }
 
-// What steps change, to be put back. Predictions change no weights, which others may train
-// meanwhile, but the states of stateful layers.
+// State that steps change, to be restored. Predictions don't change weights, which other threads
+// may be training, but do change the states of stateful layers.
 class StateBefore {
  public:
   StateBefore(Model& model, bool trains) : model_(model), trains_(trains), seeds_(seed_sequence()) {
@@ -50,7 +50,7 @@ class StateBefore {
   }
 
  private:
-  // Whether each replica has its own.
+  // Whether each replica has its own value.
   static bool has_parts(const Variable& variable) {
     return variable.synchronization() == VariableSynchronization::OnRead;
   }
@@ -65,7 +65,7 @@ class StateBefore {
   std::vector<std::pair<Variable, std::vector<Tensor>>> values_;
 };
 
-// Weights and optimizer, so that what the first step changes of them can be put back.
+// Creates weights and optimizer state, so that the first step's changes to them can be undone.
 void make_variables(Model& model, const Tensors& x, bool trains) {
   if (!model.built()) {
     std::vector<Shape> shapes;
@@ -75,7 +75,7 @@ void make_variables(Model& model, const Tensors& x, bool trains) {
   if (trains) model.optimizer().build(model.trainable_variables());
 }
 
-// The runs of a step, by the first replica.
+// Runs of a step's programs: those of the first replica, and all.
 struct MeasuredStep {
   std::vector<ProgramRun> first_replica;
   std::vector<ProgramRun> all;
@@ -97,7 +97,7 @@ MeasuredStep measure(const Step& step) {
   return result;
 }
 
-// The layers of scopes, without the model's own name.
+// Extracts the layers from scopes, without the model's own name.
 std::vector<std::string> layers_of(const std::vector<std::string>& scopes,
                                    const std::string& model) {
   static constexpr std::string_view kGradients = "gradients/";
@@ -165,7 +165,7 @@ std::string title_of(const ProfiledInstruction& entry) {
   return fmt::format("{}: {}", entry.op, join(entry.parts, ", "));
 }
 
-// The first of several, and how many there are besides, as far as the column goes.
+// The first layer and the number of further ones, shortened to the column's width.
 std::string shortened_layers(const std::vector<std::string>& layers) {
   if (layers.empty()) return "-";
   const std::string more = layers.size() > 1 ? fmt::format(" +{}", layers.size() - 1) : "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How files find the classes of a program.
+// Registers user-defined classes so that they can be loaded from files.
 #pragma once
 
 #include <string>
@@ -21,25 +21,25 @@ inline constexpr bool kIsOneOf = (std::is_base_of_v<Kinds, Made> || ...);
 
 }  // namespace internal
 
-// Registers a class of a program's own under the name that files have for it, "package>Name", which
-// its class_name() gives, too:
+// Registers a user-defined class under its name in files, "package>Name", which must also be its
+// class_name():
 //
 //   register_serializable("my_package>Scale", [](const Json& config) {
 //     return make_layer<Scale>(config.at("factor").as_double(), LayerOptions::from_config(config));
 //   });
 //
-// `from_config` makes an object of what its get_config() wrote. What it returns says of which kind
-// the class is: a layer (or a subclassed model), Loss, Metric, Optimizer, LearningRate (a
-// schedule), Initializer, Regularizer, Constraint, Quantizer or DistillationLoss. A function of a
-// tensor is an activation, as it is, and one of two, y_true and y_pred, a loss and a metric.
-// AlreadyExists when the name is taken. Call it before files are loaded, from one thread.
-// Reference: keras.saving.register_keras_serializable.
+// `from_config` recreates an object from its get_config(). Its return type determines the kind of
+// class: a layer (or subclassed model), Loss, Metric, Optimizer, LearningRate (a schedule),
+// Initializer, Regularizer, Constraint, Quantizer or DistillationLoss. A function of one tensor is
+// registered as an activation itself; a function of two tensors, y_true and y_pred, as a loss and a
+// metric. Throws AlreadyExists when the name is taken. Call it before files are loaded, from one
+// thread. Reference: keras.saving.register_keras_serializable.
 template <class F>
 void register_serializable(const std::string& name, F from_config) {
   if constexpr (std::is_invocable_r_v<Tensor, F&, const Tensor&>) {
     activation_registry().add(name, std::move(from_config));
   } else if constexpr (std::is_invocable_r_v<Tensor, F&, const Tensor&, const Tensor&>) {
-    if (metric_registry().find(name) == nullptr) {  // else there is neither
+    if (metric_registry().find(name) == nullptr) {  // otherwise neither is added
       loss_registry().add(name, [from_config](const Json&) { return Loss(from_config); });
     }
     metric_registry().add(name, [from_config](const Json&) { return Metric(from_config); });

@@ -12,7 +12,8 @@
 namespace cornu {
 namespace {
 
-// What a state is of: a class's callbacks are told apart by their names, and by what they monitor.
+// Identifies a state: callbacks of the same class are distinguished by name and by what they
+// monitor.
 std::string name_of(const Json& saved) {
   const Json* name = saved.find("name");
   return name ? name->as_string() : "";
@@ -22,14 +23,14 @@ std::optional<Json> monitor_of(const Json& info) {
   return monitor ? std::optional(*monitor) : std::nullopt;
 }
 
-// How much like a saved callback of its class this one is: 0 to 3.
+// How well a callback matches a saved one of its class: 0 to 3.
 int likeness(const Json& saved, const std::string& name, const std::optional<Json>& monitor) {
   const bool same_name = !name.empty() && name == name_of(saved);
   return 2 * same_name + (monitor == monitor_of(saved.at("info")));
 }
 
-// For each callback the place of the saved one whose state is its own: of its class, and first of
-// all the one that is most like it.
+// For each callback, the index of the saved state that belongs to it: of the same class, best
+// matches first.
 std::vector<std::optional<size_t>> places_of_states(const Json::Array& saved,
                                                     const std::vector<CallbackHandle>& callbacks) {
   std::vector<std::optional<size_t>> places(callbacks.size());
@@ -69,7 +70,7 @@ bool is_empty(const RunState& part) {
   return no_info && part.tensors.empty();
 }
 
-// Numbers as the optimizer computes with them.
+// Compares numbers in the optimizer's precision.
 bool same(const Json& a, const Json& b) {
   if (!a.is_number() || !b.is_number()) return a == b;
   return static_cast<float>(a.as_double()) == static_cast<float>(b.as_double());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a resumed fit finds changed: callbacks, the optimizer's options, model and data. Where it
-// goes on all the same, a warning names each change.
+// Detects what has changed when fit resumes: callbacks, optimizer options, model and data. Each
+// change with which training can continue is named in a warning.
 #pragma once
 
 #include <cstdint>
@@ -16,47 +16,48 @@
 
 namespace cornu {
 
-// Variables of a run, by what they are of.
+// Variables of a run, by what they belong to.
 using VariableGroups = std::vector<std::pair<std::string, std::vector<Variable>>>;
 
-// Adds, as the group "step", what a step writes beside those: variables of an optimizer that a
-// train_step has of its own, say.
+// Adds, as the group "step", variables that a step writes in addition to those of `groups`, such as
+// those of an additional optimizer used by a custom train_step.
 void add_others(VariableGroups& groups, const std::vector<Variable>& written);
 
-// Of which each replica has its own part.
+// The variables of which each replica has its own part.
 std::vector<Variable> on_read(const VariableGroups& groups);
 
-// Gives those that it has restored. FailedPrecondition, before anything is restored, where a group
-// was another one; of the step's others, which may come with certain shapes of batches alone, that
-// is a warning.
+// Restores the groups and returns those that were restored. Throws FailedPrecondition, before
+// anything is restored, if a group differs from the saved one; for the group "step", whose
+// variables may depend on batch shapes, this is only a warning.
 VariableGroups restore_groups(const RunState& state, const VariableGroups& groups);
 
-// The newest state that a callback has. Where others' are all damaged, that is a warning; DataLoss
-// where there is no other.
+// Returns the newest state that a callback has. If others' states are damaged, logs a warning;
+// throws DataLoss if all states are damaged.
 std::optional<RunState> kept_state(const std::vector<CallbackHandle>& callbacks);
 
-// Adds what each callback must know.
+// Adds the state of each callback.
 void save_callbacks(RunState& state, const std::vector<CallbackHandle>& callbacks);
 
-// Gives each callback the state of the saved one of its class; of several of a class, the one of
-// the same state_name(), else the one that watches the same metric, else the next in order. Those
-// without one stay as they are.
+// Restores each callback from a saved state of its class. If there are several, prefers the one
+// with the same state_name(), then the one that monitors the same metric, then the next in order.
+// Callbacks without a saved state are left unchanged.
 void restore_callbacks(const RunState& state, const std::vector<CallbackHandle>& callbacks);
 
-// Warns of callbacks that have something to know but weren't there, and of those that had something
-// to know but aren't here.
+// Warns of stateful callbacks that the saved run didn't have, and of saved states whose callbacks
+// are missing now.
 void warn_of_other_callbacks(const RunState& state, const std::vector<CallbackHandle>& callbacks);
 
-// Warns of each fact (the model's config, what it minimizes and measures, the data, class_weight)
-// that is another one. A state that was written before states had them says nothing.
+// Warns of each fact (the model's config, losses and metrics, the data, class_weight) that has
+// changed. States written before facts were saved cause no warnings.
 void warn_of_other_facts(const Json& saved, const Json& now);
 
-// Warns that the state, which stands at `place` ("after epoch 5"), is of more epochs than the
+// Warns that the state, which was saved at `place` ("after epoch 5"), has more epochs than the
 // program asks for.
 void warn_of_fewer_epochs(int64_t epochs, const std::string& place);
 
-// The optimizer's config that the run goes on with. A learning rate that is a number is a variable,
-// which the state holds; all else is as this program says. Warns of each value that differs.
+// Returns the optimizer config with which the run continues. A numeric learning rate is a variable
+// and comes from the state; everything else is as in this program. Warns of each value that
+// differs.
 Json resumed_config(const Json& saved, const Json& now);
 
 }  // namespace cornu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which threads may do what to one model at a time.
+// Guards for what threads may do concurrently to a model.
 #pragma once
 
 #include <mutex>
@@ -10,7 +10,7 @@
 
 namespace cornu {
 
-// Held by one thread at a time, which may take it again.
+// Held by one thread at a time; recursive.
 class ThreadOwned {
  public:
   bool try_enter();
@@ -22,7 +22,7 @@ class ThreadOwned {
   int depth_ = 0;
 };
 
-// Training: FailedPrecondition, naming the model, while another thread does it.
+// Guard for training. Throws FailedPrecondition, naming the model, while another thread trains it.
 class [[nodiscard]] TrainingScope {
  public:
   TrainingScope(ThreadOwned& training, const std::string& model);
@@ -34,7 +34,8 @@ class [[nodiscard]] TrainingScope {
   ThreadOwned& training_;
 };
 
-// Waits at its end for steps that were only begun (StrategyImpl::begin_step), whatever they throw.
+// Waits, when destroyed, for steps that were only begun (StrategyImpl::begin_step), ignoring their
+// exceptions.
 class [[nodiscard]] BegunSteps {
  public:
   BegunSteps() = default;
@@ -43,8 +44,8 @@ class [[nodiscard]] BegunSteps {
   BegunSteps& operator=(const BegunSteps&) = delete;
 };
 
-// The metrics' state during a run: the model's own, or copies that end with the run while another
-// thread has that. `belongs` and `reset` are as for VariableBindings.
+// Provides the metrics' state for a run: the model's own or, while another thread uses that, copies
+// that last until the end of the run. `belongs` and `reset` are as for VariableBindings.
 class [[nodiscard]] MetricScope {
  public:
   MetricScope(ThreadOwned& metrics, std::function<bool(const Variable&)> belongs,

@@ -25,14 +25,14 @@ struct Difference {
   std::string path;  // "config.layers[1].config.units"; empty: the whole
   std::string ours;
   std::string theirs;
-  bool counts = false;  // how many elements there are
+  bool counts = false;  // the values are element counts
 };
 
 std::string count_text(const Json& list) {
   return fmt::format("{} element{}", list.size(), list.size() == 1 ? "" : "s");
 }
 
-// What is around the first place where it differs from another text.
+// Returns an excerpt of `text` around the first difference from `other`.
 std::string part_of(const std::string& text, const std::string& other) {
   constexpr size_t kBefore = 40;
   constexpr size_t kMost = 120;
@@ -89,7 +89,7 @@ void add_differences(std::vector<std::string>& found, const Json& first, const J
 
 // ---- models ----
 
-// A config without what may differ between models that compute the same.
+// Removes from a config whatever may differ between models that compute the same.
 class Canonical {
  public:
   Json of(const Json& json) {
@@ -99,7 +99,7 @@ class Canonical {
       return elements;
     }
     if (!json.is_object()) return json;
-    // Shapes are there once a model is built: by its first call, where it doesn't begin with them.
+    // Shapes exist once a model is built, which may happen only in its first call.
     static const std::set<std::string_view> kLeftOut = {"build_config", "build_input_shape",
                                                         "shared_object_id"};
     static const std::set<std::string_view> kNames = {"name", "keras_history", "input_layers",
@@ -135,7 +135,7 @@ Json names_of(const MetricsArgument& metrics) {
   return names;
 }
 
-// The rates that it was made with: callbacks change them, and fit agrees on them in each epoch.
+// The initial rates: callbacks change the current ones, on which fit agrees in each epoch.
 Json first_rates(const Optimizer& optimizer) {
   const auto parts = optimizer.impl().parts();
   Json::Array rates;
@@ -162,7 +162,7 @@ void add_compile_argument(Json& facts, const CompileOptions& options, const char
       facts.set("learning rate", first_rates(options.optimizer));
     }
     facts.set(name, std::move(argument));
-  } catch (const Error&) {  // it has a function, or a schedule of the program's own
+  } catch (const Error&) {  // contains a function or a user-defined schedule
     const std::string_view which(name);
     if (which == "metrics") facts.set("names of metrics", names_of(options.metrics));
     if (which == "weighted_metrics") {
@@ -175,11 +175,11 @@ void add_compile_argument(Json& facts, const CompileOptions& options, const char
 
 Json facts_of_model(const Model& model, bool trains) {
   Json facts = Json::object();
-  // A model that was built meanwhile isn't another one than the same that wasn't.
+  // A model may already be built or not yet built without being a different model.
   const char* built = model.built() ? "model" : "model that isn't built";
   try {
     facts.set(built, Canonical().of(serialize_architecture(model)));
-  } catch (const Error&) {  // a class of the program's that tells no config
+  } catch (const Error&) {  // a user-defined class without a config
   }
   if (model.built()) facts.set("number of weights", model.count_params());
   const CompileOptions& options = model.trainer().options();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What workers compare of their programs before they compute together, and a run that goes on with
-// the one that it goes on with.
+// Compares the programs of workers before they compute together, and a resumed run with the saved
+// one.
 #pragma once
 
 #include <string>
@@ -12,36 +12,36 @@
 
 namespace cornu {
 
-// What all workers throw at the same place: there is nobody to be told.
+// An error that all workers throw at the same point, so that no worker needs to be notified.
 class WorkersDiffer : public FailedPrecondition {
  public:
   using FailedPrecondition::FailedPrecondition;
 };
 
-// WorkersDiffer, on every worker, where what they say of their programs differs: `facts` by
-// name; one that only some can tell isn't compared. The message, which begins with `what`, says
-// for each worker where it differs from worker 0 first, and what each has there. Called by all
-// workers; where all is alike, digests are all that travels.
+// Throws WorkersDiffer, on every worker, if the workers' `facts` about their programs differ; facts
+// that only some workers know aren't compared. The message starts with `what` and gives, for each
+// worker, the first difference from worker 0 and both values. Must be called by all workers; if
+// everything matches, only digests are exchanged.
 void require_same_on_workers(const std::string& what, const Json& facts);
 
-// Where a fact of two programs differs first: "relu" in place of "tanh" "at config.activation of"
-// the "model".
+// The first difference in a fact of two programs: "relu" instead of "tanh" "at config.activation
+// of" the "model".
 struct FactDifference {
   std::string name;
-  std::string where;  // empty: the whole
+  std::string where;  // empty: the whole fact
   std::string first;
   std::string other;
 };
 
-// Of all facts that both can tell.
+// Compares the facts that both programs know.
 std::vector<FactDifference> differences_of_facts(const Json& first, const Json& other);
 
-// A model's config (names of its layers stand for their places: who has made other models before
-// has other names), and what it was compiled with; the optimizer and how steps are run only where
-// it `trains`.
+// The model's config (with names of layers replaced by numbers, since they depend on which models
+// were created before) and compile arguments; the optimizer and how steps are run are included only
+// if it `trains`.
 Json facts_of_model(const Model& model, bool trains);
 
-// Those of `from`, their names behind `prefix`.
+// Adds the facts of `from`, with `prefix` prepended to their names.
 void add_facts(Json& facts, const std::string& prefix, const Json& from);
 
 }  // namespace cornu

@@ -12,33 +12,34 @@
 namespace cornu {
 
 struct SaveOptions {
-  bool overwrite = true;  // false: AlreadyExists when the file is there
-  // Of .h5 files: whether compile arguments and the optimizer's state are written. .keras files
-  // always have them.
+  bool overwrite = true;  // false: throw AlreadyExists if the file exists
+  // For .h5 files: whether to write compile arguments and the optimizer's state. .keras files
+  // always contain them.
   bool include_optimizer = true;
 };
 
-// What a file of weights is written or read without: layers, models among them, with those below
-// them that belong to no other layer, and the model's optimizer.
+// Objects to leave out when writing or reading a weights file: layers (including models), along
+// with their sub-layers that belong to no other layer, and the model's optimizer.
 using ObjectsToSkip = std::vector<std::variant<LayerHandle, Optimizer>>;
 
 struct SaveWeightsOptions {
-  bool overwrite = true;  // false: AlreadyExists when the file is there
-  // In GB (2^30 bytes). The weights are divided over files x_00000.weights.h5, x_00001.weights.h5,
-  // …, of at most so many bytes of weights, which x.weights.json names. None: one file.
+  bool overwrite = true;  // false: throw AlreadyExists if the file exists
+  // In GB (2^30 bytes). The weights are split into files x_00000.weights.h5, x_00001.weights.h5, …,
+  // each with at most this size of weights, which are listed in x.weights.json. None: a single
+  // file.
   std::optional<double> max_shard_size = {};
   ObjectsToSkip objects_to_skip = {};
 };
 
 struct LoadWeightsOptions {
-  // Weights that don't fit keep their values, with a warning that names them; none of a layer does
-  // where one doesn't, unless the file is Keras 2's.
+  // Weights that don't fit keep their values, with a warning that names them. If one weight of a
+  // layer doesn't fit, none of the layer's are loaded, unless the file is in the Keras 2 format.
   bool skip_mismatch = false;
-  // Of files of Keras 2: layers get the weights of the layer of their name, all others keep theirs.
-  // InvalidArgument for other files.
+  // For Keras 2 files: layers get the weights of the layer of the same name; other layers keep
+  // theirs. Throws InvalidArgument for other files.
   bool by_name = false;
-  // These keep what they have, whatever the file has of them. Of .weights.h5 and .weights.json
-  // alone: InvalidArgument for other files.
+  // These objects keep their values, whatever the file contains. Only for .weights.h5 and
+  // .weights.json; throws InvalidArgument for other files.
   ObjectsToSkip objects_to_skip = {};
 };
 

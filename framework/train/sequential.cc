@@ -21,7 +21,7 @@ Tensors with_names(std::vector<Tensor> list, const std::vector<std::string>& nam
 Json SequentialBody::get_config(const Model& model) const {
   Json config = model.Layer::get_config();
   Json::Array list;
-  // Of several, and of those in a dictionary, Keras keeps the shapes alone.
+  // For several or named inputs, Keras saves only the shapes.
   const bool single = inputs_.size() == 1 && !inputs_.has_names();
   if (single) list.push_back(serialize_part(*keras_node(inputs_[0])->layer()));
   for (const LayerHandle& layer : layers_) list.push_back(serialize_part(layer.get()));
@@ -37,7 +37,7 @@ void SequentialBody::build(const std::vector<Shape>& input_shapes,
   std::vector<Tensor> list;
   for (Shape batch_shape : input_shapes) {
     if (!batch_shape.empty()) batch_shape[0] = kUnknown;
-    // Any dtype is taken as it comes: the layers cast what they need.
+    // Any dtype is accepted as is: the layers cast what they need.
     list.push_back(Input({.dtype = input_dtype(), .batch_shape = batch_shape}));
   }
   const Tensors inputs =
@@ -83,7 +83,7 @@ Tensors SequentialBody::call(const Tensors& inputs) {
       known && known->is_without_strings(inputs)) {
     return known->call(inputs);
   }
-  // Other sizes than the input's are for the layers to judge, as in Keras.
+  // Sizes that differ from the input's are checked by the layers, as in Keras.
   Tensors x = inputs_.empty() ? inputs : fitted(inputs);
   for (const LayerHandle& layer : layers_) x = layer(x);
   return x;
@@ -182,7 +182,7 @@ Sequential::Sequential(const Tensor& input, std::initializer_list<LayerHandle> l
 void Sequential::add(const LayerHandle& layer) {
   check<InvalidArgument>(static_cast<bool>(layer), "Sequential '{}': expected a layer, got none.",
                          name());
-  // A layer that is an Input stands for its placeholder.
+  // An Input passed as a layer represents its placeholder.
   if (const auto* input = dynamic_cast<InputLayer*>(layer.shared().get())) {
     add(Input(
         {.dtype = input->dtype(), .batch_shape = input->batch_shape(), .name = input->name()}));
@@ -199,7 +199,7 @@ void Sequential::add(const LayerHandle& layer) {
 }
 
 void Sequential::add(const Tensor& input) {
-  keras_node(input);  // InvalidArgument when it is no placeholder
+  keras_node(input);  // throws InvalidArgument if it isn't a placeholder
   sequential(*this).add_input(input);
 }
 

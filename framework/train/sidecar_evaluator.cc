@@ -40,7 +40,7 @@ SidecarEvaluator::SidecarEvaluator(Model model, std::shared_ptr<BatchSource> dat
       options_.seconds_between_looks);
 }
 
-// Of several that were changed at the same time, the last one by name.
+// If several were changed at the same time, the last one by name.
 std::optional<SidecarEvaluator::File> SidecarEvaluator::newest() const {
   std::vector<std::string> paths;
   std::error_code failed;
@@ -65,10 +65,10 @@ std::optional<SidecarEvaluator::File> SidecarEvaluator::newest() const {
   return found;
 }
 
-// It may be written just now by a program that doesn't rename what is complete.
+// A program that doesn't rename completed files may still be writing it.
 bool SidecarEvaluator::load(const File& file) {
   try {
-    // For what the file has of its variables, the number of steps among them.
+    // Creates the variables that the file may contain, including the number of steps.
     if (model_.built()) model_.optimizer().build(model_.trainable_variables());
     if (has_weights(file.path)) {
       model_.load_weights(file.path);
@@ -97,7 +97,7 @@ bool SidecarEvaluator::is_told_to_end() {
   return ends_ = true;
 }
 
-// Until the next look, or a signal.
+// Waits until the next look or a signal.
 void SidecarEvaluator::wait() const {
   timespec left{};
   left.tv_sec = static_cast<time_t>(options_.seconds_between_looks);
@@ -118,7 +118,7 @@ Logs SidecarEvaluator::evaluate_what_comes() {
   std::optional<File> evaluated;
   int64_t evaluations = 0;
   while (!options_.until || !options_.until()) {
-    const bool is_last = is_told_to_end();  // before it looks
+    const bool is_last = is_told_to_end();  // checked before looking
     const std::optional<File> file = newest();
     if (file && file != evaluated && load(*file)) {
       logging::info(fmt::format("SidecarEvaluator: evaluating {}, of {} training steps.",

@@ -14,43 +14,43 @@
 namespace cornu {
 
 struct SidecarEvaluatorOptions {
-  // Where training leaves what is evaluated: .weights.h5 and .keras files (ModelCheckpoint's, say),
-  // Keras 2's .h5, and the checkpoints of a CheckpointManager that have a "model", or a "model" and
-  // an "optimizer". It needn't be there yet.
+  // Where training writes the files to evaluate: .weights.h5 and .keras files (e.g. by
+  // ModelCheckpoint), Keras 2's .h5 files, and checkpoints of a CheckpointManager that contain a
+  // "model", or a "model" and an "optimizer". The directory needn't exist yet.
   std::string checkpoint_dir;
-  std::optional<int64_t> steps = {};  // batches of each evaluation; none: all
-  // After how many evaluations start() returns; none: never.
+  std::optional<int64_t> steps = {};  // batches per evaluation; None: all
+  // Number of evaluations after which start() returns; None: unlimited.
   std::optional<int64_t> max_evaluations = {};
-  Callbacks callbacks = {};  // of each evaluation; TensorBoard logs by the optimizer's iterations
+  Callbacks callbacks = {};  // for each evaluation; TensorBoard logs by optimizer iterations
   Verbose verbose = "auto";
-  // Asked before each look into the folder: returns start() where it says so.
+  // Called before each look into the directory; if it returns true, start() returns.
   std::function<bool()> until = {};
   double seconds_between_looks = 1;
 };
 
-// Evaluates what training writes while it goes on elsewhere: the evaluator task of a cluster
+// Evaluates checkpoints while training continues elsewhere: the evaluator task of a cluster
 // (tf.keras.utils.SidecarEvaluator).
 //
 //   SidecarEvaluator(model, dataset, {.checkpoint_dir = "run"}).start();
 //
-// The model is compiled, and made as the one that is trained.
+// The model must be compiled and constructed like the one being trained.
 class SidecarEvaluator {
  public:
-  // InvalidArgument without a checkpoint_dir, or for counts and seconds below what makes sense.
+  // Throws InvalidArgument without a checkpoint_dir, and for out-of-range counts and seconds.
   SidecarEvaluator(Model model, std::shared_ptr<BatchSource> data, SidecarEvaluatorOptions options);
 
-  // Loads and evaluates the newest file whenever there is a new one, or another one of its name;
-  // older ones that came meanwhile are left out. A file that is damaged, or not complete yet, is
-  // tried again; a warning says so once. Returns the last evaluation's results. SIGTERM, which a
-  // launcher sends when training is done, ends the process (with kTerminatedExitCode) when what is
-  // there by then has been evaluated, too; SIGINT ends it with Interrupted. Errors as
-  // Model::load_weights (so for another model's file), Checkpoint::restore and Model::evaluate.
+  // Loads and evaluates the newest file whenever there is a new one, or one of the same name
+  // changes; older files that appeared in between are skipped. A damaged or incomplete file is
+  // retried, with a single warning. Returns the last evaluation's results. On SIGTERM, which a
+  // launcher sends when training is done, evaluates what is there by then, too, and exits the
+  // process with kTerminatedExitCode; on SIGINT, throws Interrupted. Other errors are those of
+  // Model::load_weights (also for another model's file), Checkpoint::restore and Model::evaluate.
   Logs start();
 
  private:
   struct File {
     std::string path;
-    int64_t changed = 0;  // nanoseconds
+    int64_t changed = 0;  // modification time in nanoseconds
     uint64_t bytes = 0;
     bool operator==(const File&) const = default;
   };
@@ -64,7 +64,7 @@ class SidecarEvaluator {
   Model model_;
   std::shared_ptr<BatchSource> data_;
   SidecarEvaluatorOptions options_;
-  std::optional<File> unread_;  // what couldn't be read
+  std::optional<File> unread_;  // the file that couldn't be read
   std::optional<StopSignals> signals_;
   bool ends_ = false;
 };

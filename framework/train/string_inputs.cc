@@ -13,7 +13,7 @@ namespace {
 
 bool is_of_strings(const Tensor& tensor) { return tensor.dtype() == DType::String; }
 
-// " 'name'" or " number 2"; nothing of a single column.
+// " 'name'" or " number 2"; empty for a single column.
 std::string first_column_of_strings(const Tensors& tensors) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (!is_of_strings(tensors[i])) continue;
@@ -50,7 +50,7 @@ Tensors without_strings(Model& model, const Tensors& x, bool training) {
   }
   const FunctionalGraph* graph = model.body()->graph();
   if (!graph) return x;
-  const internal::CallFrame nobody;  // its layers are its own
+  const internal::CallFrame nobody;  // its layers already have an owner
   const internal::CallScope told(training);
   return graph->without_strings(x).value_or(x);
 }

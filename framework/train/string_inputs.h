@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models that read strings. Graphs are of numbers: what layers without weights make of strings is
-// computed before a step, which is then compiled as any other. Where that can't be, the step runs
-// op by op.
+// Models with string inputs. Compiled graphs can't hold strings, so the outputs of weightless
+// layers that read strings are computed before a step, which is then compiled like any other. Where
+// this isn't possible, the step runs op by op.
 #pragma once
 
 #include "framework/strategy/batch_source.h"
@@ -11,14 +11,14 @@ namespace cornu {
 
 bool has_strings(const Tensors& tensors);
 
-// InvalidArgument, naming the column, where labels or weights are strings.
+// Throws InvalidArgument, naming the column, if labels or weights are strings.
 void require_numbers_beside_x(const Batch& batch);
 
-// The inputs of a step with numbers in place of strings, as far as that can be. Builds a model that
-// isn't. `training`: what the layers that read strings are told.
+// Returns a step's inputs with strings replaced by numbers, as far as possible. Builds the model if
+// necessary. `training` is passed to the layers that read strings.
 Tensors without_strings(Model& model, const Tensors& x, bool training);
 
-// InvalidArgument where a step that reads strings itself would run on several replicas.
+// Throws InvalidArgument if a step that reads strings itself would run on several replicas.
 void require_single_replica(const Model& model, const Tensors& x);
 
 }  // namespace cornu

@@ -23,7 +23,7 @@
 namespace cornu {
 namespace {
 
-// `absent`: whether the argument, which a dataset can't be given with, was left out.
+// `absent`: whether the argument, which can't be combined with a dataset, was omitted.
 void check_arrays_only(const char* method, const char* argument, bool absent, const char* advice) {
   check<InvalidArgument>(absent,
                          "{}: {} goes with arrays only; a dataset makes its own batches. Leave it "
@@ -57,7 +57,8 @@ void Trainer::compile(Model& model, const CompileOptions& options) {
                             here ? here->name() : "");
   options_ = options;
   options_.optimizer = options.optimizer.for_compile();
-  // Its config has the optimizer that scales losses, unlike Keras's, which loses that one's state.
+  // The config then contains the loss-scaling optimizer; Keras's doesn't, and loses that
+  // optimizer's state.
   if (options.auto_scale_loss && model.dtype_policy().name() == "mixed_float16") {
     options_.optimizer = with_scaled_losses(options_.optimizer);
   }
@@ -116,8 +117,8 @@ void Trainer::look_for_weights(const Model& model) {
 }
 
 void Trainer::track_loss(const Tensor& loss, const Batch& data) {
-  // A figure of the whole batch is weighed by each replica's part of it. Figures by example are the
-  // replica's own: one by one they have that weight.
+  // A loss of the whole batch is weighted by each replica's share of it. Per-example losses are the
+  // replica's own and have that weight individually.
   const bool by_example = loss.rank() > 0 && replicas_in_sync() > 1;
   const Tensor weight(static_cast<float>(examples_of(data)));
   loss_tracker_.impl().update_values(loss, by_example ? Tensor() : weight);
@@ -138,7 +139,7 @@ void Trainer::update_metrics(Model& model, const Tensors& y, const Tensors& y_pr
 
 std::vector<Metric> Trainer::metrics() const {
   if (!compiled_) return {};
-  const auto lock = tracing_lock();  // a trace may be making them
+  const auto lock = tracing_lock();  // a trace may be creating them
   std::vector<Metric> result = {loss_tracker_};
   for (const std::vector<Metric>& part : {metrics_->metrics(), loss_->trackers()}) {
     result.insert(result.end(), part.begin(), part.end());
@@ -151,7 +152,7 @@ std::string Trainer::log_name(const Metric& metric) const {
   return compiled.empty() ? metric.name() : compiled;
 }
 
-// Whose step is run, and traced where need be, on this thread.
+// The model whose step is run, and traced if necessary, on this thread.
 class Trainer::RunningModel {
  public:
   explicit RunningModel(Model& model) : previous_(current_) { current_ = &model; }
@@ -187,7 +188,7 @@ std::vector<CompileReport> Trainer::compile_reports() const {
   return reports;
 }
 
-// Runs under the trace.
+// Runs while tracing.
 Tensors Trainer::traced_body(Model& model, Kind kind, const std::vector<Tensors>& arguments) {
   const Batch batch{arguments[0], arguments[1], arguments[2]};
   using Phase = internal::CallFrame::Phase;
@@ -279,12 +280,12 @@ void Trainer::check_options(const FitOptions& options) {
 
 namespace {
 
-// What fails on this worker ends the others' call, too.
+// An error on this worker also ends the call on the others.
 template <class Body>
 auto told_to_others(const Body& body) {
   try {
     return body();
-  } catch (const PeerLost&) {  // the other workers know: a peer was lost,
+  } catch (const PeerLost&) {  // the others know: a peer was lost,
     throw;
   } catch (const Aborted&) {  // has failed,
     throw;
@@ -293,7 +294,7 @@ auto told_to_others(const Body& body) {
   } catch (const WorkersDiffer&) {  // or all find the same
     throw;
   } catch (const FailedPrecondition& error) {
-    // Of a value that was lost with a worker, perhaps.
+    // Possibly caused by a value lost with a worker.
     if (const auto lost = get_strategy().impl().lost_worker()) throw PeerLost(*lost);
     get_strategy().impl().fail(error.what());
     throw;
@@ -305,7 +306,7 @@ auto told_to_others(const Body& body) {
 
 }  // namespace
 
-// What this worker finds wrong of its arguments the others are told, who would wait for it.
+// Problems with this worker's arguments are reported to the others, which would wait for it.
 template <class Check>
 bool Trainer::begin_call(JointCall& call, const Check& check_arguments) {
   std::exception_ptr wrong;
@@ -347,7 +348,7 @@ History Trainer::fit(Model& model, const Tensors& x, const Tensors& y, const Fit
     check_fit(model, for_source);
   });
   if (!is_joined) return skip_run(options.callbacks, call);
-  if (options.shuffle) arrays.shuffle_seed = next_seed();  // which all workers have alike by now
+  if (options.shuffle) arrays.shuffle_seed = next_seed();  // identical on all workers by now
   return fit_source(model, make_array_source(train_x, train_y, weight, arrays), for_source, call);
 }
 
@@ -396,7 +397,7 @@ std::weak_ptr<const TrainedVariables> Trainer::trained_variables(const Model& mo
   return trained_variables_;
 }
 
-// One execution: the given batch and those after it, as many as steps_per_execution says.
+// One execution: the given batch and the following ones, steps_per_execution in total.
 Tensors Trainer::run_steps(Model& model, Kind kind, EpochIterator& iterator, Batch& batch) {
   const bool waits = kind != Kind::Train;
   Tensors figures = run(model, kind, batch, waits).front();
@@ -406,7 +407,7 @@ Tensors Trainer::run_steps(Model& model, Kind kind, EpochIterator& iterator, Bat
   return figures;
 }
 
-// Of metrics: of all steps, of which the last one may not have seen all.
+// The metrics after all steps; the last step to finish may not have seen all of them.
 Tensors Trainer::finish_steps(const Model& model, const Tensors& figures) {
   const std::vector<Tensors> last = get_strategy().impl().finish_steps();
   if (last.empty()) return figures;
@@ -426,7 +427,7 @@ Logs Trainer::test_loop(Model& model, EpochIterator& iterator, CallbackList& cal
   callbacks.on_test_begin();
   model.reset_metrics();
   const bool reads = callbacks.wants_batches();
-  // Callbacks count as if every execution had all its steps (Keras's rule).
+  // Callbacks count as if every execution were complete (as in Keras).
   const int64_t further = options_.steps_per_execution - 1;
   Tensors figures;
   Batch batch;
@@ -471,7 +472,7 @@ Logs Trainer::evaluate(Model& model, std::shared_ptr<BatchSource> source,
       model, [&] { return source; }, options);
 }
 
-// An evaluation changes nothing that lasts: where a worker is lost, it is made again with it.
+// An evaluation changes no lasting state: if a worker is lost, it is repeated together with it.
 Logs Trainer::evaluate_source(Model& model,
                               const std::function<std::shared_ptr<BatchSource>()>& make,
                               const EvaluateOptions& options) {
@@ -532,7 +533,7 @@ Tensors Trainer::predict(Model& model, std::shared_ptr<BatchSource> source,
                          const PredictOptions& options) {
   check_arrays_only("predict", "batch_size", !options.batch_size,
                     "call batch() on the dataset instead");
-  // Every worker of a job predicts all of it: nothing of that is shared.
+  // Every worker of a job predicts everything: the data isn't divided.
   EpochIterator iterator(std::move(source), options.steps);
   iterator.ignore_labels();
   iterator.check_finite("predict", "steps");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one trainer behind every model: loops, compiled steps, losses and metrics.
+// The trainer shared by all kinds of models: loops, compiled steps, losses and metrics.
 #pragma once
 
 #include <functional>
@@ -21,9 +21,10 @@ class JointCall;
 struct TrainedVariables;
 struct TracedGraph;
 
-// What the handles of one model share. Thread-safe but for compile and quantize: several threads
-// may predict and evaluate, beside one that trains. A step (forward, loss, backward, all-reduce,
-// update, metrics) is one traced function; its metrics come back as named scalars.
+// Training state shared by the handles to one model. Thread-safe except for compile and quantize:
+// several threads may predict and evaluate while another one trains. A step (forward, loss,
+// backward, all-reduce, update, metrics) is a single traced function; its metrics are returned as
+// named scalars.
 class Trainer {
  public:
   Trainer();
@@ -31,15 +32,16 @@ class Trainer {
 
   void compile(Model& model, const CompileOptions& options);
   bool compiled() const { return compiled_; }
-  // The steps are traced anew: the model's layers are others now.
+  // Discards traced steps, because the model's layers have changed.
   void forget_steps();
   const Optimizer& optimizer(const Model& model) const;
-  // Those of the model and of its optimizer, until they are others or this goes.
+  // The variables of the model and its optimizer; expires when they change or this trainer is
+  // destroyed.
   std::weak_ptr<const TrainedVariables> trained_variables(const Model& model);
   const CompileOptions& options() const { return options_; }
-  // Of Model::track_optimizer, by attribute.
+  // The optimizers of Model::track_optimizer, by attribute.
   std::map<std::string, Optimizer>& tracked_optimizers() { return tracked_optimizers_; }
-  // The strategy of the scope that the model was made or compiled in; null outside of scopes.
+  // The strategy in whose scope the model was created or compiled; null outside of scopes.
   const std::shared_ptr<StrategyImpl>& strategy() const { return strategy_; }
 
   History fit(Model& model, const Tensors& x, const Tensors& y, const FitOptions& options);
@@ -55,24 +57,24 @@ class Trainer {
   Tensors predict_on_batch(Model& model, const Tensors& x);
 
   std::vector<CompileReport> compile_reports() const;  // see Model
-  // The graph of model.predict_step for inputs of these types, and what it returned (symbols of
-  // that graph). In model_export.cc.
+  // Traces model.predict_step for inputs of these types. Returns the graph and, in `outputs`, the
+  // results (symbols of that graph). In model_export.cc.
   static TracedGraph trace_predictions(Model& model, const std::vector<TensorType>& types,
                                        Tensors& outputs);
 
-  // ---- what the default steps of Model are made of ----
+  // ---- building blocks of Model's default steps ----
 
-  // Warns, once a compile, of a model without trainable weights, which no step changes.
+  // Warns, once per compile, about a model without trainable weights, which training can't change.
   void look_for_weights(const Model& model);
-  // Adds a batch's loss to the running mean, weighted by its number of examples.
+  // Adds a batch's loss to the running mean, weighted by the number of examples.
   void track_loss(const Tensor& loss, const Batch& data);
   Tensor compiled_loss(Model& model, const Tensors& y, const Tensors& y_pred,
                        const Tensors& sample_weight);
   void update_metrics(Model& model, const Tensors& y, const Tensors& y_pred,
                       const Tensors& sample_weight);
-  // The loss, the compiled metrics, and the losses of several outputs; none before compile.
+  // The loss, the compiled metrics, and the losses of several outputs; empty before compile.
   std::vector<Metric> metrics() const;
-  // The name of a model's metric in logs.
+  // A metric's name in logs.
   std::string log_name(const Metric& metric) const;
 
  private:
@@ -82,33 +84,34 @@ class Trainer {
   class FitRun;
 
   Function make_step(Kind kind, bool eagerly = false);
-  // What runs a batch, and with which arguments by local replica.
+  // The function that processes a batch, and its arguments for each local replica.
   struct StepCall {
     Function step;
     std::vector<std::vector<Tensors>> arguments;
   };
   StepCall call_of(Model& model, Kind kind, const Batch& batch);
-  // Divides a batch between the local replicas, and returns what each of them gives. Metrics are
-  // those of the whole batch, on all of them.
-  // `waits`: for its results, rather than as StrategyImpl::begin_step.
+  // Splits a batch among the local replicas, and returns the results of each. Metrics are for the
+  // whole batch, on all replicas. `waits`: whether to wait for the results, instead of using
+  // StrategyImpl::begin_step.
   std::vector<Tensors> run(Model& model, Kind kind, const Batch& batch, bool waits = true);
-  // Makes the variables of such a run, with the values that it would begin with.
+  // Creates the variables that such a run needs, with their initial values.
   void prepare(Model& model, Kind kind, const Batch& batch);
-  // A batch's parts, as arguments of a step by local replica.
+  // Splits a batch into arguments of a step, by local replica.
   static std::vector<std::vector<Tensors>> divided(const Batch& batch);
   static Tensors traced_body(Model& model, Kind kind, const std::vector<Tensors>& arguments);
-  // Waits for steps that were only begun. The figures then; `figures` where there are none.
+  // Waits for steps that were only begun and returns the final figures; `figures` if there are
+  // none.
   static Tensors finish_steps(const Model& model, const Tensors& figures);
   static Logs read_logs(const Tensors& figures);
   void require_compiled(const Model& model, const char* what) const;
-  // For the length of a run: what it needs for itself alone.
+  // Guards held during a run for what it must have to itself.
   TrainingScope train_alone(const Model& model);
   MetricScope metric_scope(Model& model);
   static void check_options(const FitOptions& options);
   template <class Check>
   static bool begin_call(JointCall& call, const Check& check_arguments);
   void check_fit(const Model& model, const FitOptions& options) const;
-  // What a call of fit gives that the other workers have been through.
+  // Returns the result of a call of fit that the other workers have already finished.
   static History skip_run(const std::vector<CallbackHandle>& callbacks, const JointCall& call);
   History fit_source(Model& model, std::shared_ptr<BatchSource> source, const FitOptions& options,
                      JointCall& call);
@@ -125,12 +128,12 @@ class Trainer {
   CompileOptions options_;
   std::shared_ptr<StrategyImpl> made_in_;
   std::shared_ptr<StrategyImpl> strategy_;
-  std::shared_ptr<const TrainedVariables> trained_variables_;  // of the last call with others
+  std::shared_ptr<const TrainedVariables> trained_variables_;  // of the last joint call
   std::unique_ptr<CompiledLoss> loss_;
   std::unique_ptr<CompiledMetrics> metrics_;
   Metric loss_tracker_;
   Function steps_[3];
-  int64_t traced_version_ = 0;  // of the optimizer, in the training step
+  int64_t traced_version_ = 0;  // the optimizer's version in the training step
   std::map<std::string, Optimizer> tracked_optimizers_;
   ThreadOwned training_;
   ThreadOwned metric_state_;

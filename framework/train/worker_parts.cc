@@ -26,8 +26,8 @@ void agree_on_learning_rate(const Optimizer& optimizer) {
   const auto parts = optimizer.impl().parts();
   for (const auto& part : parts) agree_on_learning_rate(part.second);
   if (!parts.empty()) return;
-  // A schedule's rate comes from the optimizer's iterations, which are worker 0's in the first
-  // step.
+  // A schedule's rate depends on the optimizer's iterations, which are worker 0's from the first
+  // step on.
   if (optimizer.impl().options().learning_rate.schedule()) return;
   const double own = ops::cast(optimizer.learning_rate(), DType::Float64).host().item<double>();
   const std::vector<std::string> all = strategy.exchange("learning rates", Json(own).dump());
@@ -84,7 +84,7 @@ RunState part_of(const RunState& state, int64_t worker) {
   return decode_run_state({reinterpret_cast<const char*>(bytes.raw()), bytes.bytes()});
 }
 
-// Each worker has had its own ones: they are put together as when the variable is read.
+// Combines the workers' own values in the same way as reading the variable does.
 Tensor together(const Variable& variable, const std::vector<Tensor>& by_worker) {
   const VariableAggregation how = variable.aggregation();
   if (how != VariableAggregation::Sum && how != VariableAggregation::Mean) return by_worker.front();
@@ -110,9 +110,9 @@ void restore_own_variables(const RunState& state, const std::vector<Variable>& v
     if (workers > 1) restore_variables(*own_worker_part(state), kOwnVariables, variables);
     return;
   }
-  std::vector<std::vector<Tensor>> values(variables.size());  // of each, by worker
+  std::vector<std::vector<Tensor>> values(variables.size());  // for each variable, by worker
   for (int64_t worker = 0; worker < workers; ++worker) {
-    // Of a single one they have been restored with all others.
+    // With a single worker, they were restored along with all others.
     if (workers > 1) restore_variables(part_of(state, worker), kOwnVariables, variables);
     for (size_t i = 0; i < variables.size(); ++i) values[i].push_back(variables[i].value());
   }

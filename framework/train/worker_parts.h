@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a run that several workers train together: one file has what all of them need.
+// The state of a run that several workers train together: a single file has the state of all
+// workers.
 #pragma once
 
 #include <cstdint>
@@ -12,30 +13,31 @@
 
 namespace cornu {
 
-// Where a callback has set an optimizer's learning rate on one worker alone, that of the chief is
-// everybody's, with a warning. Called by all workers.
+// If a callback has set an optimizer's learning rate on one worker only, all workers take the
+// chief's rate, with a warning. Must be called by all workers.
 void agree_on_learning_rate(const Optimizer& optimizer);
 
-// What is drawn without a seed from now on is the same on all workers: the chief's. Called by all.
+// Makes unseeded random numbers from now on the same on all workers: those of the chief. Must be
+// called by all workers.
 void agree_on_seeds();
 
-// The name of these variables in such parts.
+// The name of the replicas' own variables in workers' parts.
 inline constexpr const char* kOwnVariables = "on read";
 
-// Adds what each worker has of its own (where it is in its data, its parts of metrics) to the state
-// that all have. Called by all workers.
+// Adds each worker's own part (its position in the data, its part of metrics) to the shared state.
+// Must be called by all workers.
 void add_worker_parts(RunState& state, const RunState& own);
-// This worker's own part of a state, or that of the first one where there were more or fewer; none
-// where it has no parts.
+// Returns this worker's own part of a state, or the first worker's if the number of workers has
+// changed; nullopt if the state has no parts.
 std::optional<RunState> own_worker_part(const RunState& state);
-// How many workers have trained it.
+// Number of workers that trained the run.
 int64_t workers_of(const RunState& state);
-// Gives variables of which each replica has its own part those of this worker. Where there were
-// more or fewer workers, what all of them had together is kept. A part's first ones are meant: it
-// may have more.
+// Restores variables of which each replica has its own part to this worker's part. If the number of
+// workers has changed, their combined value is preserved. Only the part's leading variables are
+// used: it may have more.
 void restore_own_variables(const RunState& state, const std::vector<Variable>& variables);
 
-// The newest of all workers' states, on every worker. Called by all workers.
+// Returns the newest of all workers' states, on every worker. Must be called by all workers.
 std::optional<RunState> newest_state(std::optional<RunState> own);
 
 }  // namespace cornu

@@ -16,12 +16,13 @@ struct ActivationOptions {
   bool trainable = true;
 };
 
-// keras.layers.Activation: a function by name, or a callable (which can't be saved).
+// keras.layers.Activation: an activation function by name, or a callable (which can't be saved).
 class Activation : public LayerHandle {
  public:
   explicit Activation(const ActivationOptions& options);
-  // Plain, `Activation("relu")`; in braces, where options are meant, too: T's default is what
-  // `Activation({"relu"})` takes, which could as well be an Activation's to copy.
+  // Allows `Activation("relu")`. In braces, options are possible, too: because of T's default,
+  // `Activation({"relu"})` also calls this constructor, which would otherwise be ambiguous with the
+  // copy constructor.
   template <std::convertible_to<cornu::Activation> T = const char*>
   requires(!std::is_base_of_v<LayerHandle, T>) explicit Activation(const T& activation)
       : Activation(ActivationOptions{.activation = activation}) {}

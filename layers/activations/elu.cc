@@ -20,7 +20,7 @@ class ELULayer : public KerasLayerOf<ELUOptions> {
   Tensor call(const Tensor& x, const CallArgs&) override {
     return activations::elu(x, options_.alpha);
   }
-  // Keras writes `alpha` between the name and the rest.
+  // Keras writes `alpha` between the name and the other fields.
   Json get_config() const override {
     Json config = Json::object({{"name", name()}});
     write_options(config, options_);

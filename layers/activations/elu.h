@@ -14,7 +14,7 @@ struct ELUOptions {
   bool trainable = true;
 };
 
-// keras.layers.ELU: x, or alpha * (exp(x) - 1) where x < 0.
+// keras.layers.ELU: x, or alpha * (exp(x) - 1) if x < 0.
 class ELU : public LayerHandle {
  public:
   explicit ELU(const ELUOptions& options = {});

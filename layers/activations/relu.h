@@ -9,7 +9,7 @@
 namespace cornu::layers {
 
 struct ReLUOptions {
-  std::optional<double> max_value = {};  // all values >= 0
+  std::optional<double> max_value = {};  // all three: >= 0
   double negative_slope = 0.0;
   double threshold = 0.0;
   std::string name = {};
@@ -32,7 +32,7 @@ struct LeakyReLUOptions {
   bool trainable = true;
 };
 
-// keras.layers.LeakyReLU: x, or negative_slope * x where x < 0.
+// keras.layers.LeakyReLU: x, or negative_slope * x if x < 0.
 class LeakyReLU : public LayerHandle {
  public:
   explicit LeakyReLU(const LeakyReLUOptions& options = {});

@@ -24,7 +24,7 @@ class SoftmaxLayer : public KerasLayerOf<SoftmaxOptions> {
     if (!args.mask.defined()) return ops::softmax(x, options_.axis.values());
     require_broadcastable(args.mask.shape(), x.shape());
     const Tensor mask = ops::cast(args.mask, DType::Bool);
-    // Far below every logit, yet finite in the dtype.
+    // Far below any logit, yet finite in the dtype.
     const double low = x.dtype() == DType::Float16 ? -3e4 : -1e9;
     return ops::where(mask, ops::softmax(ops::where(mask, x, low), options_.axis.values()), 0.0);
   }

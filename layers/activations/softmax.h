@@ -15,8 +15,8 @@ struct SoftmaxOptions {
   bool trainable = true;
 };
 
-// keras.layers.Softmax: exp(x), normalized to sum 1 over `axis`. Where a mask (that broadcasts to
-// the input) is false, the output is 0.
+// keras.layers.Softmax: exp(x), normalized to sum to 1 over `axis`. The output is 0 where a mask
+// (which must broadcast to the input) is false.
 class Softmax : public LayerHandle {
  public:
   explicit Softmax(const SoftmaxOptions& options = {});

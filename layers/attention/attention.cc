@@ -24,7 +24,7 @@ void visit_fields(Fields& fields, AdditiveAttentionOptions& options) {
 
 namespace {
 
-// A layer of query, value and perhaps key, whose scores a subclass computes.
+// A layer with a query, a value and optionally a key, whose scores are computed by subclasses.
 template <class Options>
 class ScoredAttention : public KerasLayerOf<Options> {
  public:
@@ -86,18 +86,18 @@ class ScoredAttention : public KerasLayerOf<Options> {
         options.seed);
   }
 
-  // (…, Tq, Tv) of query (…, Tq, dim) and key (…, Tv, dim).
+  // Returns (…, Tq, Tv) for query (…, Tq, dim) and key (…, Tv, dim).
   virtual Tensor scores(const Tensor& query, const Tensor& key) const = 0;
-  // InvalidArgument for a query of other features than the weights were made for.
+  // Throws InvalidArgument for a query whose features don't match the weights.
   virtual void check_features(const Shape&) const {}
-  // The output by a kernel that never holds all scores; undefined where there is none.
+  // Computes the output with a kernel that never holds all scores; undefined if there is none.
   virtual Tensor fused(const Tensor& /*query*/, const Tensor& /*key*/, const Tensor& /*value*/,
                        bool /*causal*/) const {
     return {};
   }
 
  private:
-  // Zeros where the query's mask, if there is one, hides a query; with that mask.
+  // Zeros the outputs of masked queries, if there is a mask, and attaches the mask.
   static Tensor where_queries_count(const Tensor& output, const Tensor& mask) {
     if (!mask.defined()) return output;
     return ops::where(ops::expand_dims(ops::cast(mask, DType::Bool), -1), output, 0.0)
@@ -124,7 +124,7 @@ class ScoredAttention : public KerasLayerOf<Options> {
     this->check_features(shapes[0]);
   }
 
-  // A score that is masked keeps its gradient, as in Keras; it is only far below all others.
+  // As in Keras, a masked score keeps its gradient; it is just far below all others.
   static Tensor masked(const Tensor& scores, const Tensor& mask) {
     if (!mask.defined()) return scores;
     const double far = scores.dtype() == DType::Float16 ? 65504.0 : 1e9;
@@ -134,7 +134,7 @@ class ScoredAttention : public KerasLayerOf<Options> {
   std::optional<random::SeedGenerator> generator_;
 };
 
-// Each query beside each key: (…, Tq, Tv, dim).
+// Adds each query to each key: (…, Tq, Tv, dim).
 Tensor sums_of_pairs(const Tensor& query, const Tensor& key) {
   return ops::expand_dims(query, -2) + ops::expand_dims(key, -3);
 }
@@ -165,7 +165,7 @@ class AttentionLayer : public ScoredAttention<AttentionOptions> {
     if (scale_.defined()) sums = compute(scale_) * sums;
     return compute(concat_) * ops::sum(ops::tanh(sums), -1);
   }
-  // As attention of one head, of the shapes that this takes.
+  // Computed as single-head attention, with the shapes that it requires.
   Tensor fused(const Tensor& query, const Tensor& key, const Tensor& value,
                bool causal) const override {
     const bool fits = query.rank() == 3 && key.rank() == 3 && value.rank() == 3 &&

@@ -10,9 +10,9 @@
 namespace cornu::layers {
 
 struct AttentionOptions {
-  bool use_scale = false;          // a trained factor of the scores
+  bool use_scale = false;          // trainable scale of the scores
   std::string score_mode = "dot";  // or "concat": the sum of tanh(query + key)
-  double dropout = 0;              // of the scores, in training
+  double dropout = 0;              // applied to the scores in training
   std::optional<int64_t> seed = {};
   std::string name = {};
   DTypeName dtype = {};
@@ -25,8 +25,8 @@ struct AttentionOptions {
 //   attention({query, value});  attention({query, value, key}, {.mask = {query_mask, value_mask}});
 //   attention({query, value}, {.settings = {{"use_causal_mask", true}}});
 //
-// query (batch, Tq, dim), value (batch, Tv, dim), key (batch, Tv, dim; by default the value) ->
-// (batch, Tq, dim). Setting return_attention_scores: also the scores (batch, Tq, Tv).
+// query (batch, Tq, dim), value (batch, Tv, dim), key (batch, Tv, dim; default: value) -> (batch,
+// Tq, dim). With the setting return_attention_scores, also returns the scores (batch, Tq, Tv).
 // Weights: scale () with use_scale; concat_score_weight () for "concat".
 class Attention : public LayerHandle {
  public:
@@ -45,7 +45,7 @@ struct AdditiveAttentionOptions {
 };
 
 // keras.layers.AdditiveAttention (Bahdanau et al. 2015): scores are sums of scale * tanh(query +
-// key). Inputs, masks and settings as Attention's.
+// key). Inputs, masks and settings are as for Attention.
 // Weight: scale (dim), with use_scale.
 class AdditiveAttention : public LayerHandle {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attention layers share. Internal: their .cc files include it.
+// Code shared by attention layers. Internal: included by their .cc files.
 #pragma once
 
 #include <string_view>
@@ -9,27 +9,28 @@
 
 namespace cornu::layers {
 
-// A setting of a call that is a bool; false where it isn't given.
+// Returns a boolean setting of a call; false if not given.
 inline bool bool_setting(const CallArgs& args, std::string_view key) {
   const Json* value = args.settings.is_null() ? nullptr : args.settings.find(key);
   return value && !value->is_null() && value->as_bool();
 }
 
-// Where a query may look at a key of its own place or before: (1, queries, keys), bool.
+// True where a key is at or before the query's position: (1, queries, keys), bool.
 inline Tensor causal_mask(int64_t queries, int64_t keys) {
   const Tensor row = ops::reshape(ops::arange(queries, DType::Int32), {1, queries, 1});
   const Tensor column = ops::reshape(ops::arange(keys, DType::Int32), {1, 1, keys});
   return ops::greater_equal(row, column);
 }
 
-// Where a key is nearer than `window` places, on either side: (1, queries, keys), bool.
+// True where a key is less than `window` positions away, in either direction: (1, queries, keys),
+// bool.
 inline Tensor window_mask(int64_t queries, int64_t keys, int64_t window) {
   const Tensor row = ops::reshape(ops::arange(queries, DType::Int32), {1, queries, 1});
   const Tensor column = ops::reshape(ops::arange(keys, DType::Int32), {1, 1, keys});
   return ops::less(ops::abs(row - column), window);
 }
 
-// Both, where both are there.
+// The conjunction of two masks; the other one if one is undefined.
 inline Tensor both_masks(const Tensor& a, const Tensor& b) {
   if (!a.defined()) return b;
   return b.defined() ? ops::logical_and(a, b) : a;

@@ -10,12 +10,12 @@
 namespace cornu::layers {
 
 struct GroupQueryAttentionOptions {
-  int64_t head_dim = 0;             // must be given, > 0
-  int64_t num_query_heads = 0;      // must be given, > 0
-  int64_t num_key_value_heads = 0;  // must be given, a divisor of num_query_heads
-  double dropout = 0;               // of the scores, in training
+  int64_t head_dim = 0;             // required, > 0
+  int64_t num_query_heads = 0;      // required, > 0
+  int64_t num_key_value_heads = 0;  // required, a divisor of num_query_heads
+  double dropout = 0;               // applied to the scores in training
   bool use_bias = true;
-  std::optional<int64_t> sliding_window = {};  // keys that are nearer than this alone
+  std::optional<int64_t> sliding_window = {};  // attend only to keys less than this far away
   Initializer kernel_initializer = "glorot_uniform";
   Initializer bias_initializer = "zeros";
   Regularizer kernel_regularizer = {};
@@ -23,15 +23,15 @@ struct GroupQueryAttentionOptions {
   Regularizer activity_regularizer = {};
   Constraint kernel_constraint = {};
   Constraint bias_constraint = {};
-  bool use_gate = false;  // a gate, computed from the query, on what attention gives
+  bool use_gate = false;  // multiply the attention output by a gate computed from the query
   std::optional<int64_t> seed = {};
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.GroupQueryAttention (Ainslie et al. 2023): several heads of queries share one of
-// keys and values. Arguments, settings and weights are as MultiHeadAttention's, of three axes:
+// keras.layers.GroupQueryAttention (Ainslie et al. 2023): groups of query heads share a key and
+// value head. Arguments, settings and weights are as for MultiHeadAttention, with three axes:
 // (batch, Tq, features), (batch, Tv, features) -> (batch, Tq, features).
 class GroupQueryAttention : public LayerHandle {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the layers of several heads share. Internal: their .cc files include it.
+// Code shared by multi-head layers. Internal: included by their .cc files.
 #pragma once
 
 #include <cmath>
@@ -30,14 +30,14 @@ void visit_head_fields(Fields& fields, Options& options) {
   fields("seed", options.seed);
 }
 
-// How projected queries and keys are joined to scores, and scores and values to what is given.
+// How projected queries and keys are combined to scores, and scores and values to the output.
 struct HeadEquations {
-  std::string scores;   // of key and query
-  std::string combine;  // of scores and value
-  size_t axes = 1;      // over which attention runs
+  std::string scores;   // key and query
+  std::string combine;  // scores and value
+  size_t axes = 1;      // number of attention axes
 };
 
-// A layer that projects query, key and value to heads, and what they give back.
+// A layer that projects query, key and value to heads, and projects their output back.
 template <class Options>
 class HeadAttention : public KerasLayerOf<Options> {
  public:
@@ -49,7 +49,7 @@ class HeadAttention : public KerasLayerOf<Options> {
     return signature;
   }
   bool supports_masking() const override { return true; }
-  // The output has the mask that call_list gave it.
+  // The output already has the mask set by call_list.
   Tensor compute_mask(const Tensors&, const Tensor&) const override { return {}; }
 
   void build_list(const std::vector<Shape>& shapes) override {
@@ -101,7 +101,7 @@ class HeadAttention : public KerasLayerOf<Options> {
   using Base = KerasLayerOf<Options>;
   using Base::options_;
 
-  // `head_dim`: of queries and keys.
+  // `head_dim`: size of queries and keys.
   HeadAttention(const std::string& class_name, const Options& options, int64_t head_dim)
       : Base(class_name, options), head_dim_(head_dim) {
     this->require(head_dim > 0, "expected heads of a size > 0, got {}.", head_dim);
@@ -111,10 +111,10 @@ class HeadAttention : public KerasLayerOf<Options> {
                   "expected a sliding_window > 0, got {}.", options.sliding_window.value_or(0));
   }
 
-  // Makes the projections and the equations.
+  // Creates the projections and the equations.
   virtual void build_heads(const Shape& query, const Shape& value, const Shape& key) = 0;
   virtual void check_shapes(const Shape& query, const Shape& value, const Shape& key) const = 0;
-  // Keys or values of as many heads as queries have.
+  // Repeats the heads of keys or values to match the number of query heads.
   virtual Tensor repeated(const Tensor& heads) const { return heads; }
 
   LayerHandle projection(const char* attribute, const char* name, std::string equation,
@@ -163,7 +163,7 @@ class HeadAttention : public KerasLayerOf<Options> {
     return {};
   }
 
-  // As it is given, or as it rides on the tensor.
+  // The mask passed as an argument, or else the one carried by the tensor.
   static Tensor mask_of(const Tensors& inputs, const std::string& name) {
     Tensor mask = argument(inputs, (name + "_mask").c_str());
     if (const Tensor tensor = argument(inputs, name.c_str()); !mask.defined() && tensor.defined()) {
@@ -172,7 +172,8 @@ class HeadAttention : public KerasLayerOf<Options> {
     return mask.defined() ? ops::cast(mask, DType::Bool) : mask;
   }
 
-  // All masks but the causal one as one of (batch, queries, keys), where there are some.
+  // Combines all masks except the causal one to a mask (batch, queries, keys); undefined if there
+  // are none.
   Tensor attention_mask(const Tensors& inputs, const Tensor& query, const Tensor& value,
                         const Tensor& query_mask) const {
     Tensor mask;
@@ -188,7 +189,7 @@ class HeadAttention : public KerasLayerOf<Options> {
     return given.defined() ? both_masks(ops::cast(given, DType::Bool), mask) : mask;
   }
 
-  // A mask of (batch, queries, keys) along the scores' axes.
+  // Expands a mask (batch, queries, keys) to the axes of the scores.
   Tensor spread(Tensor mask, int64_t rank) const {
     while (mask.defined() && mask.rank() < rank) {
       mask = ops::expand_dims(mask, -2 * static_cast<int64_t>(equations_.axes) - 1);
@@ -196,8 +197,9 @@ class HeadAttention : public KerasLayerOf<Options> {
     return mask;
   }
 
-  // By a kernel that holds a block of scores at a time. A query that may see nothing looks at all
-  // alike there, and so it does in Keras; but of a layer with dropout, Keras gives zeros for it.
+  // Uses a kernel that holds only a block of scores at a time. A query that may attend to no key
+  // attends equally to all keys, as in Keras; but for a layer with dropout, Keras outputs zeros for
+  // it.
   Tensor fused(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
                bool causal, const CallArgs& args) const {
     ops::AttentionDropout dropout;
@@ -212,7 +214,7 @@ class HeadAttention : public KerasLayerOf<Options> {
     return ops::where(ops::swapaxes(seen, 1, 2), output, 0.0);
   }
 
-  // By products that hold all scores: {what attention gives, scores}.
+  // Uses products that hold all scores; returns {attention output, scores}.
   std::pair<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const Tensor& value,
                                    const Tensor& mask, const CallArgs& args) const {
     const double scale = 1 / std::sqrt(static_cast<double>(head_dim_));

@@ -29,7 +29,7 @@ std::string letters(int64_t from, int64_t count) {
   return text;
 }
 
-// Of `rank` axes: the last ones are known, those before are as the input has them.
+// A shape with `rank` axes: the last ones are given, the others are as in the input.
 Shape shape_behind(int64_t rank, const std::vector<int64_t>& last) {
   std::vector<int64_t> sizes(static_cast<size_t>(rank) - last.size(), kUnknown);
   sizes.insert(sizes.end(), last.begin(), last.end());
@@ -101,7 +101,7 @@ class MultiHeadAttentionLayer : public HeadAttention<MultiHeadAttentionOptions> 
                       std::move(activation));
   }
 
-  // For heads of `rank` axes, (batch, …, heads, size).
+  // For heads with `rank` axes, (batch, …, heads, size).
   HeadEquations equations(int64_t rank) {
     std::vector<int64_t> axes = options_.attention_axes.values();
     if (axes.empty()) {

@@ -59,7 +59,7 @@ class ConvLayer : public WithLora<ConvBase<ConvOptions<kAxes>, kAxes>> {
   Tensor call(const Tensor& x, const CallArgs&) override {
     Tensor input = ops::cast(x, this->compute_dtype());
     const bool causal = options_.padding == "causal";
-    if (causal) {  // an output sees no later steps
+    if (causal) {  // outputs don't depend on later steps
       const int64_t before = options_.dilation_rate[0] * (options_.kernel_size[0] - 1);
       input = ops::pad(input, {{0, 0}, {before, 0}, {0, 0}});
     }

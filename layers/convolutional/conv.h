@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions in 1, 2 or 3 spatial axes.
+// Convolutions over 1, 2 or 3 spatial axes.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace cornu::layers {
 
 template <int kAxes>
 struct ConvOptions {
-  int64_t filters = 0;           // must be given, > 0
-  Size<kAxes> kernel_size = {};  // must be given
+  int64_t filters = 0;           // required, > 0
+  Size<kAxes> kernel_size = {};  // required
   Size<kAxes> strides = 1;
   std::string padding = "valid";  // or "same"; Conv1D also has "causal"
   std::string data_format = {};   // None: "channels_last"; or "channels_first"
-  Size<kAxes> dilation_rate = 1;  // not together with strides > 1
-  int64_t groups = 1;             // divides the channels and the filters
+  Size<kAxes> dilation_rate = 1;  // incompatible with strides > 1
+  int64_t groups = 1;             // must divide the channels and the filters
   cornu::Activation activation = {};
   bool use_bias = true;
   Initializer kernel_initializer = "glorot_uniform";
@@ -30,8 +30,8 @@ struct ConvOptions {
   Regularizer activity_regularizer = {};
   Constraint kernel_constraint = {};
   Constraint bias_constraint = {};
-  std::optional<int64_t> lora_rank = {};  // LoRA from the beginning: see LoraOptions
-  std::optional<double> lora_alpha = {};  // None: as lora_rank
+  std::optional<int64_t> lora_rank = {};  // enables LoRA: see LoraOptions
+  std::optional<double> lora_alpha = {};  // None: lora_rank
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -39,15 +39,16 @@ struct ConvOptions {
 
 // keras.layers.Conv1D, Conv2D, Conv3D: activation(convolution(inputs, kernel) + bias).
 //
-// (batch, spatial…, channels) -> (batch, new spatial…, filters). "same" keeps the spatial sizes
-// (divided by the strides, rounded up); where the padding is odd, the larger half comes last.
+// (batch, spatial…, channels) -> (batch, new spatial…, filters). "same" preserves the spatial sizes
+// (divided by the strides, rounded up); if the padding is odd, the larger half is at the end.
 // Weights: kernel (*kernel_size, channels / groups, filters), bias (filters,).
 template <int kAxes>
 class Conv : public LayerHandle {
  public:
   explicit Conv(const ConvOptions<kAxes>& options = {});
   static Conv from_config(const Json& config);
-  // FailedPrecondition before the layer is built, NotFound for one it was made without.
+  // Throws FailedPrecondition before the layer is built, and NotFound for a weight that it doesn't
+  // have.
   Variable kernel() const { return weight("kernel"); }
   Variable bias() const { return weight("bias"); }
   // See LoraOptions.

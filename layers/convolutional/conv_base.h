@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the convolutional layers share. Internal: their .cc files include it.
+// Code shared by the convolutional layers. Internal: included by their .cc files.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ void visit_window_fields(Fields& fields, Options& options) {
   fields("dilation_rate", options.dilation_rate);
 }
 
-// Those of a layer with one kernel, but for what says its shape.
+// The fields of a layer with one kernel, except those for its shape.
 template <class Fields, class Options>
 void visit_kernel_fields(Fields& fields, Options& options) {
   fields("activation", options.activation);
@@ -80,7 +80,7 @@ class ConvBase : public KerasLayerOf<Options> {
     require_window(label(), shape, window, options_.padding);
   }
 
-  // Takes note of the number of input channels, and gives it.
+  // Records the number of input channels and returns it.
   int64_t set_channels(const Shape& input_shape) {
     channels_ = this->known_axis(input_shape, -1);
     return channels_;
@@ -104,7 +104,7 @@ class ConvBase : public KerasLayerOf<Options> {
   Tensor biased_and_activated(Tensor y) const {
     if (bias_.defined()) y = ops::add(y, compute(bias_));
     if (options_.data_format == "channels_last") return options_.activation(y);
-    // An activation over the last axis sees what users see.
+    // Activations over the last axis see the user's data format.
     return to_channels_last(options_.activation(to_channels_first(y, kAxes)), kAxes);
   }
 

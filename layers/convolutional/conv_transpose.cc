@@ -60,7 +60,7 @@ class ConvTransposeLayer : public ConvBase<ConvTransposeOptions<kAxes>, kAxes> {
   }
 
  protected:
-  // The output is the larger one: a window always fits.
+  // The output is the larger of the two, so a window always fits.
   void check_input(const Shape& shape) const override { this->check_channels(shape); }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposed convolutions ("deconvolutions"), in 1, 2 or 3 spatial axes.
+// Transposed convolutions ("deconvolutions") over 1, 2 or 3 spatial axes.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace cornu::layers {
 
 template <int kAxes>
 struct ConvTransposeOptions {
-  int64_t filters = 0;           // must be given, > 0
-  Size<kAxes> kernel_size = {};  // must be given
+  int64_t filters = 0;           // required, > 0
+  Size<kAxes> kernel_size = {};  // required
   Size<kAxes> strides = 1;
   std::string padding = "valid";    // or "same"
-  Size<kAxes> output_padding = {};  // what is added to the output; < strides
+  Size<kAxes> output_padding = {};  // added to the output; < strides
   std::string data_format = {};     // None: "channels_last"; or "channels_first"
-  Size<kAxes> dilation_rate = 1;    // not together with strides > 1
+  Size<kAxes> dilation_rate = 1;    // incompatible with strides > 1
   cornu::Activation activation = {};
   bool use_bias = true;
   Initializer kernel_initializer = "glorot_uniform";
@@ -33,10 +33,10 @@ struct ConvTransposeOptions {
   bool trainable = true;
 };
 
-// keras.layers.Conv1DTranspose, Conv2DTranspose, Conv3DTranspose: goes from what a convolution
-// would give to what it would be given. (batch, spatial…, channels) -> (batch, new spatial…,
-// filters), where a spatial axis becomes strides times as large with "same", and larger with
-// "valid".
+// keras.layers.Conv1DTranspose, Conv2DTranspose, Conv3DTranspose: maps the output shape of a
+// convolution back to its input shape. (batch, spatial…, channels) -> (batch, new spatial…,
+// filters), where spatial axes are multiplied by the strides with "same", and become larger than
+// that with "valid".
 //
 // Weights: kernel (*kernel_size, filters, channels), bias (filters,).
 template <int kAxes>
@@ -44,7 +44,8 @@ class ConvTranspose : public LayerHandle {
  public:
   explicit ConvTranspose(const ConvTransposeOptions<kAxes>& options = {});
   static ConvTranspose from_config(const Json& config);
-  // FailedPrecondition before the layer is built, NotFound for one it was made without.
+  // Throws FailedPrecondition before the layer is built, and NotFound for a weight that it doesn't
+  // have.
   Variable kernel() const { return weight("kernel"); }
   Variable bias() const { return weight("bias"); }
 };

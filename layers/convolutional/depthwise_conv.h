@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of each channel by itself, in 1 or 2 spatial axes.
+// Depthwise convolutions over 1 or 2 spatial axes.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace cornu::layers {
 
 template <int kAxes>
 struct DepthwiseConvOptions {
-  Size<kAxes> kernel_size = {};  // must be given
+  Size<kAxes> kernel_size = {};  // required
   Size<kAxes> strides = 1;
   std::string padding = "valid";  // or "same"
-  int64_t depth_multiplier = 1;   // outputs an input channel
+  int64_t depth_multiplier = 1;   // outputs per input channel
   std::string data_format = {};   // None: "channels_last"; or "channels_first"
-  Size<kAxes> dilation_rate = 1;  // not together with strides > 1
+  Size<kAxes> dilation_rate = 1;  // incompatible with strides > 1
   cornu::Activation activation = {};
   bool use_bias = true;
   Initializer depthwise_initializer = "glorot_uniform";
@@ -41,7 +41,8 @@ class DepthwiseConv : public LayerHandle {
  public:
   explicit DepthwiseConv(const DepthwiseConvOptions<kAxes>& options = {});
   static DepthwiseConv from_config(const Json& config);
-  // FailedPrecondition before the layer is built, NotFound for one it was made without.
+  // Throws FailedPrecondition before the layer is built, and NotFound for a weight that it doesn't
+  // have.
   Variable kernel() const { return weight("kernel"); }
   Variable bias() const { return weight("bias"); }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of each channel by itself, followed by one of all channels at each point.
+// Separable convolutions: a depthwise convolution followed by a pointwise one.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace cornu::layers {
 
 template <int kAxes>
 struct SeparableConvOptions {
-  int64_t filters = 0;           // must be given, > 0
-  Size<kAxes> kernel_size = {};  // must be given
+  int64_t filters = 0;           // required, > 0
+  Size<kAxes> kernel_size = {};  // required
   Size<kAxes> strides = 1;
   std::string padding = "valid";  // or "same"
   std::string data_format = {};   // None: "channels_last"; or "channels_first"
-  Size<kAxes> dilation_rate = 1;  // not together with strides > 1
+  Size<kAxes> dilation_rate = 1;  // incompatible with strides > 1
   int64_t depth_multiplier = 1;
   cornu::Activation activation = {};
   bool use_bias = true;
@@ -46,7 +46,8 @@ class SeparableConv : public LayerHandle {
  public:
   explicit SeparableConv(const SeparableConvOptions<kAxes>& options = {});
   static SeparableConv from_config(const Json& config);
-  // FailedPrecondition before the layer is built, NotFound for one it was made without.
+  // Throws FailedPrecondition before the layer is built, and NotFound for a weight that it doesn't
+  // have.
   Variable depthwise_kernel() const { return weight("depthwise_kernel"); }
   Variable pointwise_kernel() const { return weight("pointwise_kernel"); }
   Variable bias() const { return weight("bias"); }

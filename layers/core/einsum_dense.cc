@@ -29,7 +29,7 @@ void visit_fields(Fields& fields, EinsumDenseOptions& options) {
 
 namespace {
 
-// An equation's letters, and where its "..." is.
+// An equation's letters, and the position of its "...".
 struct Equation {
   std::string input;
   std::string kernel;
@@ -41,11 +41,11 @@ struct Equation {
     const auto letters = static_cast<int64_t>(input.size());
     return left ? rank > letters : right ? rank >= letters : rank == letters;
   }
-  // The input's or the output's letters as they are in the equation.
+  // The input's or output's letters as in the equation.
   std::string term(const std::string& letters) const {
     return (left ? "..." : "") + letters + (right ? "..." : "");
   }
-  // The same with a character for each axis, for an input of this rank.
+  // As above, with a character for each axis of an input of this rank.
   std::string labels(const std::string& letters, int64_t input_rank) const {
     std::string elided;
     for (auto axis = static_cast<int64_t>(input.size()); axis < input_rank; ++axis) {
@@ -53,7 +53,8 @@ struct Equation {
     }
     return left ? elided + letters : letters + elided;
   }
-  // Where the scales of an operand of this shape, with these labels, lie along the output's axes.
+  // The layout of the scales of an operand with this shape and these labels, along the output's
+  // axes.
   ScaleLayout scale_layout(const std::string& operand, const Shape& shape,
                            int64_t input_rank) const {
     ScaleLayout layout;
@@ -91,7 +92,7 @@ Equation parse_equation(const std::string& who, const std::string& text) {
   return {match[2], match[4], match[6], match[1].matched, match[3].matched};
 }
 
-// A VarianceScaling that isn't told which axes are inputs and outputs gets these.
+// Sets the input and output axes of a VarianceScaling that doesn't specify them.
 Initializer with_axes(const Initializer& initializer, const std::vector<int64_t>& inputs,
                       const std::vector<int64_t>& outputs) {
   if (!initializer || !dynamic_cast<const initializers::VarianceScaling*>(&*initializer))
@@ -142,7 +143,7 @@ class EinsumDenseLayer : public WithQuantization<KerasLayerOf<EinsumDenseOptions
     check_shared(input_shape, output);
     Shape shape;
     std::vector<int64_t> inputs, outputs;
-    Shape matrix{1, 1};  // the sizes of the kernel's inputs, and of its outputs, in all
+    Shape matrix{1, 1};  // total sizes of the kernel's inputs and outputs
     for (const char letter : equation_.kernel) {
       const bool is_output = has(equation_.output, letter);
       (is_output ? outputs : inputs).push_back(shape.rank());
@@ -196,12 +197,12 @@ class EinsumDenseLayer : public WithQuantization<KerasLayerOf<EinsumDenseOptions
     const auto at = static_cast<int64_t>(equation_.input.find(letter));
     return equation_.left ? rank - static_cast<int64_t>(equation_.input.size()) + at : at;
   }
-  // How many axes "..." stands for.
+  // The number of axes that "..." represents.
   int64_t elided(int64_t input_rank) const {
     return input_rank - static_cast<int64_t>(equation_.input.size());
   }
 
-  // With the batch and what "..." stands for; kUnknown where output_shape says so.
+  // Including the batch and the axes of "..."; kUnknown where output_shape says so.
   Shape output_shape(const Shape& input) const {
     Shape shape = equation_.left ? input.slice(0, elided(input.rank())) : Shape{input[0]};
     shape = shape.concat(options_.output_shape);
@@ -222,7 +223,7 @@ class EinsumDenseLayer : public WithQuantization<KerasLayerOf<EinsumDenseOptions
     return size;
   }
 
-  // An axis that goes from the input to the output has one size.
+  // Checks that axes shared by input and output have the same size.
   void check_shared(const Shape& input, const Shape& output) const {
     for (const char letter : equation_.input) {
       if (!has(equation_.output, letter)) continue;
@@ -253,7 +254,7 @@ class EinsumDenseLayer : public WithQuantization<KerasLayerOf<EinsumDenseOptions
 
   Tensor quantized_product(const Tensor& x) const {
     const Equation& e = equation_;
-    // Axes that the product sums over though the kernel hasn't them have one gradient each.
+    // Axes that the product sums over but the kernel lacks have a single gradient.
     std::string kept;
     std::vector<int64_t> summed;
     for (const char letter : e.input) {
@@ -280,7 +281,8 @@ class EinsumDenseLayer : public WithQuantization<KerasLayerOf<EinsumDenseOptions
     return lora() ? ops::add(y, lora_product(x)) : y;
   }
 
-  // What LoRA adds: by its small matrices, where the last axis of the kernel is the output's.
+  // LoRA's contribution, computed with its small matrices if the kernel's last axis is an output
+  // axis.
   Tensor lora_product(const Tensor& x) const {
     const char last = equation_.kernel.back();
     if (equation_.right || equation_.output.back() != last || has(equation_.input, last)) {

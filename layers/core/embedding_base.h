@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What layers with a table of embeddings share. Internal: their .cc files include it.
+// Code shared by layers with an embedding table. Internal: included by their .cc files.
 #pragma once
 
 #include <string>
@@ -23,15 +23,15 @@ void visit_embedding_fields(Fields& fields, Options& options) {
   visit_lora_fields(fields, options);
 }
 
-// A layer whose options have the sizes of a table, what its rows are made with, and how it is
-// adapted and quantized.
+// A layer whose options specify the sizes of a table, its initialization, adaptation and
+// quantization.
 template <class Options>
 class EmbeddingBase : public WithQuantization<KerasLayerOf<Options>> {
   using Base = WithQuantization<KerasLayerOf<Options>>;
 
  public:
   bool supports_masking() const override { return options_.mask_zero; }
-  bool autocast() const override { return false; }  // large indices don't fit a small float
+  bool autocast() const override { return false; }  // small floats can't hold large indices
 
   void build(const Shape&) override {
     const Variable embeddings = this->add_quantizable(
@@ -71,7 +71,7 @@ class EmbeddingBase : public WithQuantization<KerasLayerOf<Options>> {
     return ops::cast(rows, this->compute_dtype());
   }
 
-  // What indices are no padding; undefined without mask_zero.
+  // Which indices aren't padding; undefined without mask_zero.
   Tensor mask_of(const Tensor& indices) const {
     return options_.mask_zero ? ops::not_equal(indices, 0) : Tensor();
   }

@@ -13,7 +13,7 @@ struct IdentityOptions {
   bool trainable = true;
 };
 
-// keras.layers.Identity: its inputs, one or several, as they are.
+// keras.layers.Identity: returns its inputs, one or several, unchanged.
 class Identity : public LayerHandle {
  public:
   explicit Identity(const IdentityOptions& options = {});

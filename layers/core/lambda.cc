@@ -75,7 +75,7 @@ class LambdaLayer : public KerasLayerOf<LambdaOptions>, public CopiedByItself {
   LambdaFunction function_;
 };
 
-// The name in Keras 3's serialized function, or in Keras 2's config.
+// The name in Keras 3's serialized function or in Keras 2's config.
 std::string name_of_function(const Json& config, const char* key) {
   const Json* name = config.find("name");
   const Json& function = config.at(key);

@@ -15,16 +15,17 @@
 
 namespace cornu::layers {
 
-// The inputs of the layer, those of the call (masks, training), and LambdaOptions::arguments.
+// Arguments: the layer's inputs, the call's arguments (masks, training), and
+// LambdaOptions::arguments.
 using LambdaCall =
     std::function<Tensors(const Tensors& inputs, const CallArgs& args, const Json& arguments)>;
 
-// Functions by name ("my_package>double"), for files; Keras's are those that
-// keras.saving.register_keras_serializable(package="my_package") decorates.
+// Functions by name ("my_package>double"), for files. In Keras, they are decorated with
+// keras.saving.register_keras_serializable(package="my_package").
 Registry<LambdaCall>& lambda_registry();
 
-// A function of ops: a callable of (x), of (x, arguments) or as LambdaCall, x being a Tensor or
-// Tensors; or the name of one of lambda_registry() or keras.activations.
+// A function implemented with ops: a callable of (x), of (x, arguments) or of type LambdaCall,
+// where x is a Tensor or Tensors; or a name in lambda_registry() or keras.activations.
 class LambdaFunction {
  public:
   LambdaFunction(const char* name)  // NOLINT: implicit
@@ -52,9 +53,9 @@ class LambdaFunction {
   LambdaCall call_;
 };
 
-// The mask of a Lambda layer's output: none, one tensor whatever the inputs are, or a function of
-// the inputs and the first one's mask (undefined where it has none). Of lambda_registry(), by name,
-// a function of the inputs whose CallArgs have that mask.
+// The mask of a Lambda layer's output: none, a tensor independent of the inputs, or a function of
+// the inputs and the first input's mask (undefined if it has none). A name in lambda_registry()
+// refers to a function of the inputs whose CallArgs contain that mask.
 class LambdaMask {
  public:
   LambdaMask() = default;                                   // None
@@ -67,7 +68,7 @@ class LambdaMask {
                                             const Json&) { return f(inputs, args.mask); }) {}
 
   bool given() const { return tensor_.defined() || function_; }
-  const Tensor& tensor() const { return tensor_; }  // undefined where it is a function
+  const Tensor& tensor() const { return tensor_; }  // undefined if it is a function
   const std::optional<LambdaFunction>& function() const { return function_; }
 
  private:
@@ -76,17 +77,17 @@ class LambdaMask {
 };
 
 struct LambdaOptions {
-  Json output_shape = {};           // kept for files: shapes are inferred here
-  LambdaMask mask = {};             // of the output; with none, masks end here
-  Json arguments = Json::object();  // what the function is given beside its inputs
+  Json output_shape = {};           // only kept for files: shapes are inferred
+  LambdaMask mask = {};             // for the output; None: the output has no mask
+  Json arguments = Json::object();  // further arguments of the function
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.Lambda: a function of ops as a layer without weights. Only functions with a name can
-// be saved: get_config() of others is FailedPrecondition, which says how to register one. Files
-// with Python's bytecode (a Python lambda) are refused; nothing of them is executed.
+// keras.layers.Lambda: a function of ops as a layer without weights. Only named functions can be
+// saved: get_config() of others throws FailedPrecondition, explaining how to register one. Files
+// with Python bytecode (a Python lambda) are rejected; none of it is executed.
 class Lambda : public LayerHandle {
  public:
   explicit Lambda(const LambdaFunction& function, const LambdaOptions& options = {});

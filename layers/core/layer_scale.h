@@ -10,16 +10,16 @@ namespace cornu::layers {
 
 struct LayerScaleOptions {
   double init_values = 1e-6;
-  int64_t projection_dim = 0;  // channels; must be given
+  int64_t projection_dim = 0;  // number of channels; required
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
 // The layer of this name in keras.applications' ConvNeXt (Touvron et al., "Going deeper with image
-// transformers", 2021): x * gamma, of (…, projection_dim).
+// transformers", 2021): x * gamma, for inputs (…, projection_dim).
 //
-// Weight: gamma (projection_dim), of init_values at first.
+// Weight: gamma (projection_dim), initially init_values.
 class LayerScale : public LayerHandle {
  public:
   explicit LayerScale(const LayerScaleOptions& options);

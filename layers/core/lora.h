@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Low-rank adaptation of a layer's weight: Hu et al., "LoRA: Low-Rank Adaptation of Large Language
-// Models" (2021), as Keras's enable_lora has it. Internal: layers' .cc files include it.
+// Models" (2021), as implemented by Keras's enable_lora. Internal: included by layers' .cc files.
 #pragma once
 
 #include <memory>
@@ -24,29 +24,30 @@ void visit_lora_fields(Fields& fields, Options& options) {
   fields.unless_default("lora_alpha", options.lora_alpha, std::optional<double>());
 }
 
-// Of a weight that is made after the layer was built: as if it had been made with `other`.
+// Sets the path of a weight created after the layer was built, as if it had been created with
+// `other`.
 inline void set_path_beside(const Variable& made, const Variable& other) {
   const std::string& path = other.path();
   made.set_path(path.substr(0, path.rfind('/') + 1) + made.name());
 }
 
-// A weight that stays as it is, and the two that are trained in its stead. Files have their sum in
-// the weight's place, and give it back to that: the two begin anew, as zeros.
+// A frozen weight and the two weights that are trained instead. Files store the sum in place of the
+// weight. Loading assigns it to the weight and resets the two to zero.
 class Lora : public SavedParts {
  public:
   Lora(const Variable& weight, const Variable& a, const Variable& b, double scale)
       : weight_(weight), a_(a), b_(b), scale_(scale) {}
 
   Tensor added() const;                            // scale * a * b, in float32
-  Tensor added_rows(const Tensor& indices) const;  // of it, without the others
-  Tensor sum() const;                              // weight + added, in weight's dtype
+  Tensor added_rows(const Tensor& indices) const;  // only these rows of it
+  Tensor sum() const;                              // weight + added(), in the weight's dtype
   Tensor rows_at(const Tensor& indices) const;
 
   const Variable& a() const { return a_; }
   const Variable& b() const { return b_; }
   double scale() const { return scale_; }
-  Tensor added_in_file() const;  // as the variables are stored
-  // Another weight takes the place of the one that was adapted.
+  Tensor added_in_file() const;  // computed from the stored values
+  // Replaces the adapted weight.
   void set_weight(const Variable& weight) { weight_ = weight; }
 
   std::vector<Variable> saved_weights(std::vector<Variable> own) const override;
@@ -58,14 +59,14 @@ class Lora : public SavedParts {
   double scale_;
 };
 
-// A layer that can be adapted, as its handle sees it.
+// Interface of adaptable layers for their handles.
 class TakesLora {
  public:
   virtual ~TakesLora() = default;
   virtual void enable_lora(const LoraOptions& options) = 0;
 };
 
-// A layer over Base whose options have lora_rank and lora_alpha.
+// A layer derived from Base whose options have lora_rank and lora_alpha.
 template <class Base>
 class WithLora : public Base, public TakesLora, public HasSavedParts {
  public:
@@ -93,7 +94,7 @@ class WithLora : public Base, public TakesLora, public HasSavedParts {
     if (!options.lora_alpha) options.lora_alpha = static_cast<double>(*options.lora_rank);
   }
 
-  // For build: says which weight is adapted, and adapts it where the options say so.
+  // To be called by build: sets the weight to adapt, and adapts it if the options request it.
   void adapt(const Variable& weight, const Regularizer& regularizer, const Constraint& constraint,
              std::optional<double> alpha) {
     weight_ = weight;
@@ -103,8 +104,8 @@ class WithLora : public Base, public TakesLora, public HasSavedParts {
       add_lora({.rank = *this->options_.lora_rank, .lora_alpha = alpha});
   }
 
-  // Runs what changes the weights of a layer that is built, which takes no more otherwise. Nobody
-  // builds or traces layers meanwhile.
+  // Runs a function that changes the weights of a built layer, which is otherwise not allowed. No
+  // other thread may build or trace layers meanwhile.
   template <class F>
   void reopened(F f) {
     const auto lock = tracing_lock();
@@ -115,14 +116,14 @@ class WithLora : public Base, public TakesLora, public HasSavedParts {
   }
 
   const Variable& adaptable() const { return weight_; }
-  // Its shape as the layer computes with it.
+  // The shape with which the layer computes.
   virtual Shape adapted_shape() const { return weight_.shape(); }
   void set_adaptable(const Variable& weight) {
     weight_ = weight;
     if (lora_) lora_->set_weight(weight);
   }
   const std::shared_ptr<Lora>& lora() const { return lora_; }
-  // The weight as the layer computes with it.
+  // The weight with which the layer computes.
   Tensor adapted() const {
     return ops::cast(lora_ ? lora_->sum() : weight_.value(), this->compute_dtype());
   }
@@ -140,7 +141,7 @@ class WithLora : public Base, public TakesLora, public HasSavedParts {
     const Shape shape = adapted_shape();
     const auto made = [&](const char* part, const Shape& of, const Initializer& initializer) {
       const std::string name = fmt::format("lora_{}_{}", weight_.name(), part);
-      WeightLimit::allow(of.num_bytes(sizeof(float)));  // files have their sum with the weight
+      WeightLimit::allow(of.num_bytes(sizeof(float)));  // files store the sum instead
       const Variable variable = this->add_weight({.shape = of,
                                                   .initializer = initializer,
                                                   .dtype = DType::Float32,
@@ -165,7 +166,7 @@ class WithLora : public Base, public TakesLora, public HasSavedParts {
   std::shared_ptr<Lora> lora_;
 };
 
-// Of a handle whose layer is a WithLora.
+// For a handle to a WithLora layer.
 inline void enable_lora(const LayerHandle& handle, const LoraOptions& options) {
   dynamic_cast<TakesLora&>(handle.get()).enable_lora(options);
 }

@@ -15,7 +15,7 @@ struct MaskingOptions {
 };
 
 // keras.layers.Masking: masks the steps of (batch, steps, features) whose features all equal
-// mask_value, and makes them 0.
+// mask_value, and sets them to 0.
 class Masking : public LayerHandle {
  public:
   explicit Masking(const MaskingOptions& options = {});

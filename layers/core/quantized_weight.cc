@@ -16,13 +16,13 @@ std::vector<int64_t> inverse(const std::vector<int64_t>& order) {
   return places;
 }
 
-// A weight's shape, with 1 along the axes that share a scale.
+// A weight's shape with size 1 along the axes that share a scale.
 Shape with_ones(Shape shape, const std::vector<int64_t>& axes) {
   for (const int64_t axis : axes) shape[axis] = 1;
   return shape;
 }
 
-// The same without these axes.
+// The shape without these axes.
 Shape without(const Shape& shape, const std::vector<int64_t>& axes) {
   Shape rest;
   for (int64_t axis = 0; axis < shape.rank(); ++axis) {
@@ -31,8 +31,8 @@ Shape without(const Shape& shape, const std::vector<int64_t>& axes) {
   return rest;
 }
 
-// What `quantizer` (None: AbsMaxQuantizer, of this range) makes of a weight. InvalidArgument,
-// naming `who`, unless that is int8 numbers with scales of this layout.
+// Quantizes a weight with `quantizer` (None: AbsMaxQuantizer with this range). Throws
+// InvalidArgument, naming `who`, unless the result is int8 with scales of this layout.
 Quantized quantize(const Tensor& weight, const Quantizer& quantizer, const ScaleLayout& scales,
                    std::pair<int64_t, int64_t> range, const std::string& who) {
   if (!quantizer) {
@@ -52,7 +52,7 @@ Quantized quantize(const Tensor& weight, const Quantizer& quantizer, const Scale
   return made;
 }
 
-// Of integers whose elements along an axis are in blocks, each of which has a scale.
+// For integers with an axis divided into blocks, each of which has a scale.
 Tensor dequantized(const Tensor& integers, const EncodedWeight& encoded, int64_t block_size,
                    int64_t axis, DType dtype) {
   const Shape& shape = integers.shape();
@@ -133,7 +133,7 @@ EncodedWeight WeightForm::encode(const Tensor& weight, const Quantizer& quantize
     const Quantized made = quantize(weight, quantizer, scales_, {-127, 127}, who);
     return {made.values, scales_.from_quantizer(made.scale)};
   }
-  // The scale of zeros is too large, or too small, for float16.
+  // The scale of zeros is out of float16's range.
   const bool is_half = weight.dtype() == DType::Float16;
   const Tensor matrix = ops::reshape(is_half ? ops::cast(weight, DType::Float32) : weight, matrix_);
   const auto packed = [&](const Tensor& values) {
@@ -158,7 +158,7 @@ EncodedWeight WeightForm::encode(const Tensor& weight, const Quantizer& quantize
 
 Tensor WeightForm::integers(const Tensor& values) const {
   if (!is_int4_) return values;
-  // Counted from the back: rows of it may be those of any indices.
+  // Counted from the end: the values may be rows looked up at any indices.
   return quantizers::unpack_int4(values, matrix_[layout_.packed], layout_.packed - 2);
 }
 

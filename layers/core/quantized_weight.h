@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights as int8 or int4 numbers with scales, as Keras's quantize makes them. Internal: layers'
-// .cc files include it.
+// Weights stored as int8 or int4 numbers with scales, as created by Keras's quantize. Internal:
+// included by layers' .cc files.
 #pragma once
 
 #include <cstdint>
@@ -16,58 +16,59 @@
 
 namespace cornu::layers {
 
-// Where the scales of a weight lie. A quantizer gives them with size 1 along `summed`; the layer
-// has them, as files do, of the other axes in this order, as `shape`.
+// The layout of a weight's scales. A quantizer returns scales with size 1 along `summed`; the layer
+// and files have the remaining axes in this order, reshaped to `shape`.
 struct ScaleLayout {
   std::vector<int64_t> summed;  // axes of the weight that a product sums over
-  std::vector<int64_t> order;   // of the axes that remain without these
+  std::vector<int64_t> order;   // permutation of the remaining axes
   Shape shape;
 
   Tensor from_quantizer(const Tensor& scale) const;
-  Tensor for_weight(const Tensor& scale, const Shape& weight) const;  // back
+  Tensor for_weight(const Tensor& scale, const Shape& weight) const;  // the inverse
 };
 
-// How the numbers of a weight lie where they are int4: as a matrix, two of them in a byte.
+// The layout of a weight's int4 numbers: a matrix with two numbers per byte.
 struct Int4Layout {
-  Shape matrix = {};   // what the weight is reshaped to; none: it is one
-  int64_t summed = 0;  // its axis that a product sums over, and whose blocks share a scale
-  int64_t packed = 1;  // its axis along which two numbers are a byte
-  std::optional<DTypeLike> zero_point = DType::Int8;  // of blocks; None: the layer's variable dtype
+  Shape matrix = {};   // shape to which the weight is reshaped; empty: it is a matrix
+  int64_t summed = 0;  // the axis that a product sums over, whose blocks share a scale
+  int64_t packed = 1;  // the axis along which two numbers form a byte
+  std::optional<DTypeLike> zero_point = DType::Int8;  // for blocks; None: variable dtype
 };
 
-// What variables and files have of a weight.
+// A weight's values as stored in variables and files.
 struct EncodedWeight {
   Tensor values;
   Tensor scale;
-  Tensor zero_point = {};  // of blocks
+  Tensor zero_point = {};  // for blocks
 };
 
-// A weight's form: how it is made of numbers, and becomes them.
+// Encodes weights as integers, and decodes them.
 class WeightForm {
  public:
   static WeightForm int8(const Shape& weight, const ScaleLayout& scales);
-  // block_size: None or -1: as many scales as for int8.
+  // block_size: None or -1: the same number of scales as for int8.
   static WeightForm int4(const Shape& weight, const ScaleLayout& scales, const Int4Layout& layout,
                          std::optional<int64_t> block_size);
 
   const Shape& weight() const { return weight_; }
   const Int4Layout& layout() const { return layout_; }
   bool in_blocks() const { return block_size_ > 0; }
-  // Whether the scales are those of a product's outputs, which may be divided by them.
+  // Whether scales belong to a product's outputs, which can then be divided by them.
   bool scales_outputs() const { return scales_outputs_; }
   Shape values_shape() const;
   Shape scale_shape() const;
-  Tensor block_numbers() const;  // of the elements along `summed`, in order
+  Tensor block_numbers() const;  // for the elements along `summed`, in order
 
-  // What `quantizer` (None: Keras's own) makes of a weight. InvalidArgument, naming `who`, unless
-  // that is int8 numbers, within [-8, 7] for int4, with scales that lie like these.
+  // Quantizes a weight with `quantizer` (None: Keras's default). Throws InvalidArgument, naming
+  // `who`, unless the result is int8, within [-8, 7] for int4, with scales of this layout.
   EncodedWeight encode(const Tensor& weight, const Quantizer& quantizer,
                        const std::string& who) const;
-  // The integers, as the weight lies or as int4's matrix, from bytes with all of its axis `packed`.
+  // Returns the integers, with the weight's shape or as int4's matrix, from bytes that include the
+  // whole `packed` axis.
   Tensor integers(const Tensor& values) const;
-  // The weight, of `dtype`.
+  // Returns the weight as `dtype`.
   Tensor decode(const EncodedWeight& encoded, DType dtype) const;
-  // The same of any rows of a matrix.
+  // As above for any rows of a matrix.
   Tensor decode_rows(const EncodedWeight& rows, DType dtype) const;
 
  private:
@@ -75,7 +76,7 @@ class WeightForm {
       : weight_(std::move(weight)), matrix_(weight_), scales_(std::move(scales)) {}
 
   Shape weight_, matrix_;
-  ScaleLayout scales_;  // of the matrix, where it isn't in blocks
+  ScaleLayout scales_;  // of the matrix, unless in blocks
   Int4Layout layout_;
   bool is_int4_ = false;
   bool scales_outputs_ = true;
@@ -87,15 +88,15 @@ struct QuantizedProduct {
   std::function<Tensor(const Tensor& x, const Tensor& weight)> multiply;
   std::function<Tensor(const Tensor& upstream, const Tensor& weight)> gradient;  // of x
   std::vector<int64_t> summed;                                                   // axes of x
-  std::function<Tensor(const Tensor& scale)> aligned;  // x's scale as the product's axes lie
+  std::function<Tensor(const Tensor& scale)> aligned;  // rearranges x's scale to the product's axes
 
-  static QuantizedProduct of_rows(bool transposed = false);  // rows of x by a matrix
+  static QuantizedProduct of_rows(bool transposed = false);  // multiplies rows of x by a matrix
 };
 
-// A weight that is kept as integers.
+// A weight stored as integers.
 class QuantizedWeight {
  public:
-  // zero_point: undefined but for blocks.
+  // zero_point: undefined except with blocks.
   QuantizedWeight(WeightForm form, const Variable& values, const Variable& scale,
                   const Variable& zero_point)
       : form_(std::move(form)), values_(values), scale_(scale), zero_point_(zero_point) {}
@@ -106,15 +107,15 @@ class QuantizedWeight {
   std::vector<Variable> variables() const;
   bool has(const Variable& variable) const;
 
-  Tensor rows_at(const Tensor& indices) const;  // dequantized, of the scales' dtype
-  // Of x's dtype. x becomes int8 by `activation`, if there is one; its gradient is that of the
-  // product with the dequantized weight.
+  Tensor rows_at(const Tensor& indices) const;  // dequantized to the dtype of the scales
+  // Returns a product with x's dtype. x is quantized to int8 by `activation`, if there is one; its
+  // gradient is that of the product with the dequantized weight.
   Tensor product(const Tensor& x, const Quantizer& activation, const QuantizedProduct& how) const;
-  Tensor stored() const;  // dequantized, as the variables are stored
+  Tensor stored() const;  // dequantized, from the stored values
   void store(const EncodedWeight& encoded) const;
 
  private:
-  // What `read` gives of the variables.
+  // Reads the variables with `read`.
   template <class Read>
   EncodedWeight encoded(Read read) const {
     return {read(values_), read(scale_), zero_point_.defined() ? read(zero_point_) : Tensor()};
@@ -124,15 +125,15 @@ class QuantizedWeight {
   Variable values_, scale_, zero_point_;
 };
 
-// What files have of a layer with such a weight: first that one, with what LoRA adds.
+// The saved parts of a layer with such a weight: the weight comes first, merged with LoRA's.
 class QuantizedParts : public SavedParts {
  public:
-  // blocks: the numbers of the elements' blocks; undefined where there are none.
+  // blocks: the block numbers of the elements; undefined if there are none.
   QuantizedParts(const QuantizedWeight& weight, std::shared_ptr<Lora> lora, const Variable& blocks)
       : weight_(weight), lora_(std::move(lora)), blocks_(blocks) {}
   std::vector<Variable> saved_weights(std::vector<Variable> own) const override;
   Tensor saved_value(const Variable& weight) const override;
-  void weights_loaded() override;  // InvalidArgument for blocks that don't follow each other
+  void weights_loaded() override;  // throws InvalidArgument for non-consecutive blocks
 
  private:
   QuantizedWeight weight_;
@@ -140,7 +141,7 @@ class QuantizedParts : public SavedParts {
   Variable blocks_;
 };
 
-// A layer over Base, whose options have a quantization_config, too.
+// A layer derived from Base whose options also have a quantization_config.
 template <class Base>
 class WithQuantization : public WithLora<Base>, public Quantizable {
  public:
@@ -162,8 +163,8 @@ class WithQuantization : public WithLora<Base>, public Quantizable {
  protected:
   using WithLora<Base>::WithLora;
 
-  // For build: a weight that can be quantized, or is from the beginning. The first one is what LoRA
-  // adapts.
+  // To be called by build: adds a weight that can be quantized, or is quantized from the start.
+  // LoRA adapts the first one.
   Variable add_quantizable(const WeightOptions& options, ScaleLayout scales, Int4Layout int4 = {}) {
     Part part{.shape = options.shape, .scales = std::move(scales), .int4 = std::move(int4)};
     const DTypePolicy& policy = this->dtype_policy();
@@ -182,14 +183,14 @@ class WithQuantization : public WithLora<Base>, public Quantizable {
     return part.weight;
   }
 
-  // The weight that was added at this place, where it is quantized; null where not.
+  // Returns the weight added at this position if it is quantized, otherwise null.
   const QuantizedWeight* quantized_weight(size_t place = 0) const {
     return place < parts_.size() ? parts_[place].quantized.get() : nullptr;
   }
   const Variable& quantizable(size_t place) const { return parts_[place].weight; }
   Shape adapted_shape() const override { return parts_[0].shape; }
-  // What makes integers of what such a weight multiplies. `by_default`: whether, where no config
-  // says it, int4 has that, too.
+  // The quantizer for the values that such a weight multiplies. `by_default`: whether int4 also has
+  // one when no config specifies it.
   Quantizer activation_quantizer(bool by_default = false) const {
     const QuantizationConfig& config = this->options_.quantization_config;
     if (config) return config.activation_quantizer();
@@ -204,7 +205,7 @@ class WithQuantization : public WithLora<Base>, public Quantizable {
     ScaleLayout scales = {};
     Int4Layout int4 = {};
     std::shared_ptr<QuantizedWeight> quantized = {};
-    Variable blocks = {};  // the numbers of the blocks, which files have of a layer's first weight
+    Variable blocks = {};  // the block numbers, saved for a layer's first weight
   };
 
   static WeightForm form_of(const Part& part, const std::string& mode,

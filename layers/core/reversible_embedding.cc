@@ -67,7 +67,7 @@ class ReversibleEmbeddingLayer : public EmbeddingBase<ReversibleEmbeddingOptions
     return ops::matmul(ops::cast(rows, dtype), ops::cast(kernel, dtype));
   }
 
-  // Without what LoRA adds to the table, and in the compute dtype, as in Keras.
+  // Without LoRA's contribution to the table, and in the compute dtype, as in Keras.
   Tensor quantized_product(const Tensor& rows) const {
     const Tensor x = ops::cast(rows, compute_dtype());
     const bool is_tied = options_.tie_weights;
@@ -75,7 +75,7 @@ class ReversibleEmbeddingLayer : public EmbeddingBase<ReversibleEmbeddingOptions
         ->product(x, activation_quantizer(true), QuantizedProduct::of_rows(is_tied));
   }
 
-  static constexpr size_t kReverse = 1;  // the place of the way back's own weight
+  static constexpr size_t kReverse = 1;  // index of the reverse projection's weight
 };
 
 }  // namespace

@@ -11,18 +11,18 @@
 namespace cornu::layers {
 
 struct ReversibleEmbeddingOptions {
-  int64_t input_dim = 0;   // how many different indices there are; must be given, > 0
-  int64_t output_dim = 0;  // must be given, > 0
+  int64_t input_dim = 0;   // number of distinct indices; required, > 0
+  int64_t output_dim = 0;  // required, > 0
   bool tie_weights = true;
   Initializer embeddings_initializer = "uniform";
   Regularizer embeddings_regularizer = {};
   Constraint embeddings_constraint = {};
-  bool mask_zero = false;                       // index 0 is padding: a mask rides on the output
-  DTypeName reverse_dtype = {};                 // of the way back; None: the compute dtype
-  std::optional<double> logit_soft_cap = {};    // logits become tanh(logits / cap) * cap
-  std::optional<int64_t> lora_rank = {};        // LoRA from the beginning: see LoraOptions
-  std::optional<double> lora_alpha = {};        // taken for lora_rank, as Embedding does it
-  QuantizationConfig quantization_config = {};  // of an int8 or int4 dtype; None: its default
+  bool mask_zero = false;                       // index 0 is padding: the output carries a mask
+  DTypeName reverse_dtype = {};                 // for the way back; None: the compute dtype
+  std::optional<double> logit_soft_cap = {};    // maps logits to tanh(logits / cap) * cap
+  std::optional<int64_t> lora_rank = {};        // enables LoRA: see LoraOptions
+  std::optional<double> lora_alpha = {};        // lora_rank is used instead, as for Embedding
+  QuantizationConfig quantization_config = {};  // for an int8 or int4 dtype; None: the default
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -30,25 +30,28 @@ struct ReversibleEmbeddingOptions {
 };
 
 // keras.layers.ReversibleEmbedding (Press & Wolf, "Using the output embedding to improve language
-// models", 2016): a row of a trained table for each index, and the way back from rows to logits.
+// models", 2016): looks up a row of a trainable table for each index, and projects rows back to
+// logits.
 //
 //   embedding(indices)   (…) -> (…, output_dim)
 //   embedding(rows, {.settings = Json::object({{"reverse", true}})})
 //                        (…, output_dim) -> (…, input_dim)
 //
-// The way back multiplies by the table's transpose, or by a kernel of its own without tie_weights.
-// LoRA adapts the table, and so the way back where that is tied to it.
-// OutOfRange for an index that isn't in [0, input_dim).
-// Weights: embeddings (input_dim, output_dim); without tie_weights reverse_embeddings (output_dim,
-// input_dim). Quantized, or with the dtype "int8_from_float32", these are int8, and each has a
-// scale behind it, embeddings_scale and reverse_embeddings_scale (input_dim,). As int4 they are as
-// Embedding's, reverse_embeddings along its first axis. The way back is a product with the
-// quantized weight then, in the compute dtype, without what LoRA adds, as in Keras.
+// The reverse projection multiplies by the table's transpose or, without tie_weights, by a separate
+// kernel. LoRA adapts the table, and thereby also a tied reverse projection. Throws OutOfRange for
+// an index outside [0, input_dim).
+// Weights: embeddings (input_dim, output_dim); without tie_weights, reverse_embeddings (output_dim,
+// input_dim). When quantized, or with the dtype "int8_from_float32", these are int8, and each is
+// followed by a scale, embeddings_scale and reverse_embeddings_scale (input_dim,). As int4 they are
+// like Embedding's, with reverse_embeddings packed along its first axis. The reverse projection is
+// then a product with the quantized weight in the compute dtype, without LoRA's contribution, as in
+// Keras.
 class ReversibleEmbedding : public LayerHandle {
  public:
   explicit ReversibleEmbedding(const ReversibleEmbeddingOptions& options = {});
   static ReversibleEmbedding from_config(const Json& config);
-  // FailedPrecondition before the layer is built, NotFound for one it was made without.
+  // Throws FailedPrecondition before the layer is built, and NotFound for a weight that it doesn't
+  // have.
   Variable embeddings() const { return weight("embeddings"); }
   Variable reverse_embeddings() const { return weight("reverse_embeddings"); }
   // See LoraOptions.

@@ -9,7 +9,7 @@
 
 namespace cornu::layers {
 
-// What is a `Base` around another layer.
+// A `Base` that wraps another layer.
 template <class Base>
 class WrapperOf : public Base {
  public:
@@ -22,7 +22,7 @@ class WrapperOf : public Base {
   }
 
  protected:
-  // InvalidArgument when `layer` is none. `base`: what the base is made of.
+  // Throws InvalidArgument when `layer` is empty. `base`: the arguments of the base class.
   template <class... Arguments>
   explicit WrapperOf(const LayerHandle& layer, Arguments&&... base)
       : Base(std::forward<Arguments>(base)...), layer_(layer) {
@@ -39,9 +39,9 @@ class WrapperOf : public Base {
   LayerHandle layer_;
 };
 
-// keras.layers.Wrapper: the base of layers around another one. Override `call`, which calls
-// layer(); its weights are saved under "layer", and its config is part of this one's, from which
-// `layer_from_json(config.at("layer"))` makes it again.
+// keras.layers.Wrapper: base class of layers that wrap another layer. Override `call`, which calls
+// layer(); the wrapped layer's weights are saved under "layer", and its config is part of the
+// wrapper's config, from which `layer_from_json(config.at("layer"))` recreates it.
 //
 //   class Twice : public layers::Wrapper {
 //    public:

@@ -15,15 +15,15 @@ struct ConcatenateOptions {
   bool trainable = true;
 };
 
-// keras.layers.Concatenate: its inputs, one after the other along `axis`. They have the same sizes
-// on all other axes. Where one of them has a mask, so has the output.
+// keras.layers.Concatenate: concatenates its inputs along `axis`. All other axes must have the same
+// sizes. The output has a mask if any input does.
 class Concatenate : public LayerHandle {
  public:
   explicit Concatenate(const ConcatenateOptions& options = {});
   static Concatenate from_config(const Json& config);
 };
 
-// keras.layers.concatenate: the layer, made and called.
+// keras.layers.concatenate: creates the layer and calls it.
 inline Tensor concatenate(const Tensors& inputs, const ConcatenateOptions& options = {}) {
   return Concatenate(options)(inputs);
 }

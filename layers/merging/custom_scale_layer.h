@@ -14,8 +14,8 @@ struct CustomScaleLayerOptions {
   bool trainable = true;
 };
 
-// The layer of this name in keras.applications' InceptionResNetV2: of two inputs that broadcast
-// together, the first plus the second times `scale`.
+// The layer of this name in keras.applications' InceptionResNetV2: the first input plus `scale`
+// times the second; the inputs must broadcast.
 class CustomScaleLayer : public LayerHandle {
  public:
   explicit CustomScaleLayer(const CustomScaleLayerOptions& options = {});

@@ -15,7 +15,7 @@ void visit_fields(Fields& fields, DotOptions& options) {
 
 namespace {
 
-// x as a matrix for each example, with `axis` last and its other axes in one.
+// Reshapes x to a matrix per example, with `axis` last and the other axes joined.
 Tensor as_matrices(const Tensor& x, int64_t axis) {
   const Tensor moved = axis == x.rank() - 1 ? x : ops::moveaxis(x, axis, -1);
   const int64_t size = moved.shape().back();
@@ -28,7 +28,7 @@ class DotLayer : public MergeBase<DotOptions> {
   explicit DotLayer(const DotOptions& options) : MergeBase("Dot", options) {
     const size_t count = options.axes.values().size();
     require(count == 1 || count == 2, "expected one axis or two, got {}.", count);
-    if (count == 1) options_.axes = options.axes.values()[0];  // {1} is 1
+    if (count == 1) options_.axes = options.axes.values()[0];  // {1} is equivalent to 1
   }
   Tensor compute_mask(const Tensors&, const Tensor&) const override { return {}; }
 

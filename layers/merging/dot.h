@@ -9,17 +9,17 @@
 namespace cornu::layers {
 
 struct DotOptions {
-  AxisList axes = {};      // must be given: one axis of both inputs, or one of each; not the batch
-  bool normalize = false;  // to length 1 along the axes first: the cosine of the angle
+  AxisList axes = {};      // required: one axis for both inputs, or one each; not the batch
+  bool normalize = false;  // first normalize along the axes: cosine similarity
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.Dot: for each example, the sums of products of two inputs over an axis of each.
+// keras.layers.Dot: for each example, sums the products of two inputs over one axis of each.
 //
-// The output has the axes of the first input without its own, then the second's without its own and
-// the batch: (batch, a, n) and (batch, n, b) by {2, 1} give (batch, a, b). Two vectors give
+// The output has the first input's remaining axes, then those of the second except the batch:
+// (batch, a, n) and (batch, n, b) with axes {2, 1} result in (batch, a, b). Two vectors result in
 // (batch, 1).
 class Dot : public LayerHandle {
  public:
@@ -27,7 +27,7 @@ class Dot : public LayerHandle {
   static Dot from_config(const Json& config);
 };
 
-// keras.layers.dot: the layer, made and called.
+// keras.layers.dot: creates the layer and calls it.
 inline Tensor dot(const Tensors& inputs, const DotOptions& options) { return Dot(options)(inputs); }
 
 }  // namespace cornu::layers

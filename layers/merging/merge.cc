@@ -14,13 +14,13 @@ namespace {
 
 constexpr const char* kNames[] = {"Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum"};
 
-// An input with its mask as a bool tensor of the same shape; undefined without one.
+// An input, and its mask as a bool tensor of the same shape; undefined without one.
 struct Masked {
   Tensor value;
   Tensor mask;
 };
 
-// The same with axes of size 1 after the batch, up to `rank`.
+// Inserts axes of size 1 after the batch, up to `rank`.
 Shape widened(const Shape& shape, int64_t rank) {
   const Shape ones(std::vector<int64_t>(static_cast<size_t>(rank - shape.rank()), 1));
   return shape.slice(0, 1).concat(ones).concat(shape.slice(1));
@@ -46,12 +46,12 @@ std::vector<Masked> widened(const std::vector<Tensor>& inputs) {
   return result;
 }
 
-// True where either is; undefined where one of them is.
+// True where either is; undefined if one of them is.
 Tensor either(const Tensor& a, const Tensor& b) {
   return a.defined() && b.defined() ? ops::logical_or(a, b) : Tensor();
 }
 
-// What masks hide counts as 1, or as 0 where all masks hide it.
+// Masked elements count as 1, or as 0 if all inputs are masked there.
 Tensor product(const std::vector<Masked>& items) {
   Tensor result;
   Tensor seen = items[0].mask;
@@ -63,7 +63,7 @@ Tensor product(const std::vector<Masked>& items) {
   return seen.defined() ? ops::where(seen, result, 0) : result;
 }
 
-// Where a mask hides one of the two, the other counts.
+// If one of the two is masked, the other one is used.
 template <class F>
 Tensor extreme(const std::vector<Masked>& items, F f) {
   auto [result, seen] = items[0];
@@ -98,7 +98,7 @@ class MergeLayer : public MergeBase<MergeOptions> {
   }
 
  protected:
-  // Once it is built, batches of size 1 broadcast too, as in Keras.
+  // As in Keras, batches of size 1 are also broadcast once the layer is built.
   void check_inputs(const std::vector<Shape>& shapes) const override { check_shapes(shapes, 0); }
 
   // `first`: the first axis along which inputs may broadcast.

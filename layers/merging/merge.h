@@ -18,8 +18,8 @@ enum class MergeKind { Add, Subtract, Multiply, Average, Maximum, Minimum };
 
 // keras.layers.Add, Subtract (exactly two inputs), Multiply, Average, Maximum, Minimum.
 //
-// Inputs broadcast together; those of fewer axes get axes of size 1 after the batch. Batches must
-// be of one size. Where all inputs have masks, the output's is true where any of them is.
+// Inputs are broadcast; those with fewer axes get axes of size 1 after the batch. Batch sizes must
+// be the same. If all inputs have masks, the output's mask is true where any of them is.
 template <MergeKind kKind>
 class Merge : public LayerHandle {
  public:
@@ -41,7 +41,7 @@ using Average = Merge<MergeKind::Average>;
 using Maximum = Merge<MergeKind::Maximum>;
 using Minimum = Merge<MergeKind::Minimum>;
 
-// keras.layers.add and its like: the layer, made and called.
+// keras.layers.add and so on: create the layer and call it.
 inline Tensor add(const Tensors& inputs, const AddOptions& options = {}) {
   return Add(options)(inputs);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What layers of several inputs share. Internal: their .cc files include it.
+// Code shared by layers with several inputs. Internal: included by their .cc files.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ inline std::string shapes_text(const std::vector<Shape>& shapes) {
   return join(texts, ", ");
 }
 
-// A layer of several inputs.
+// A layer with several inputs.
 template <class Options>
 class MergeBase : public KerasLayerOf<Options> {
  public:

@@ -11,7 +11,7 @@ namespace cornu::layers {
 
 namespace {
 
-// Limits in Keras's config: a dictionary where they are used.
+// Limits in Keras's config: a dictionary if they are used.
 struct ClippingField {
   bool used;
   RenormClipping& limits;
@@ -114,8 +114,8 @@ class BatchNormalizationLayer : public NormalizationBase<BatchNormalizationOptio
         mean = batch_mean;
         variance = batch_variance;
       } else {
-        // A replica may get no rows of a batch, which have no moments: it takes part in putting the
-        // replicas' averages together, as all of them must, and counts nothing.
+        // A replica may get no rows of a batch and then has no moments: it takes part in combining
+        // the replicas' averages, as all replicas must, with weight zero.
         for (const Variable* average :
              {&moving_mean_, &moving_variance_, &moving_stddev_, &renorm_mean_, &renorm_stddev_}) {
           if (average->defined()) average->assign(*average);
@@ -140,7 +140,7 @@ class BatchNormalizationLayer : public NormalizationBase<BatchNormalizationOptio
   }
 
  private:
-  // Whether mean and variance are those of all replicas.
+  // Whether mean and variance are computed over all replicas.
   bool is_global() const { return options_.synchronized && replicas_in_sync() > 1; }
 
   Variable add_average(const Shape& shape, const Initializer& initializer, const char* name) {
@@ -158,7 +158,7 @@ class BatchNormalizationLayer : public NormalizationBase<BatchNormalizationOptio
 
   Tensor stddev_of(const Tensor& variance) const { return ops::sqrt(variance + options_.epsilon); }
 
-  // Puts the corrections into scale and offset: (x * r + d) * scale + offset.
+  // Folds the corrections into scale and offset: (x * r + d) * scale + offset.
   void correct(const Tensor& mean, const Tensor& variance, Tensor& scale, Tensor& offset) const {
     const DType dtype = mean.dtype();
     const Tensor stddev =
@@ -188,7 +188,7 @@ class BatchNormalizationLayer : public NormalizationBase<BatchNormalizationOptio
         ops::cast(ops::relu(moved * moved - options_.epsilon), moving_variance_.dtype()));
   }
 
-  // Mean and variance of each feature over all other axes, of steps that the mask lets through.
+  // Mean and variance of each feature over all other axes, excluding masked steps.
   std::pair<Tensor, Tensor> moments(const Tensor& x, const Tensor& mask) const {
     std::vector<int64_t> axes;
     const int64_t features = x.shape().normalize_axis(options_.axis, label());
@@ -220,7 +220,7 @@ class BatchNormalizationLayer : public NormalizationBase<BatchNormalizationOptio
   int64_t rank_ = 0;
   Variable moving_mean_;
   Variable moving_variance_;
-  Variable moving_stddev_;  // these of renorm
+  Variable moving_stddev_;  // for renorm, as the following ones
   Variable renorm_mean_;
   Variable renorm_stddev_;
 };

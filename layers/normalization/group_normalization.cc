@@ -41,7 +41,7 @@ class GroupNormalizationLayer : public NormalizationBase<GroupNormalizationOptio
     const Shape& shape = input.shape();
     const DType dtype = wide(input.dtype());
     const int64_t axis = shape.normalize_axis(options_.axis, label());
-    // The channels' axis becomes two: groups, and channels of a group.
+    // Splits the channel axis into groups and channels within a group.
     const Shape split = {options_.groups, channels_ / options_.groups};
     const Shape grouped = shape.slice(0, axis).concat(split).concat(shape.slice(axis + 1));
     std::vector<int64_t> together;

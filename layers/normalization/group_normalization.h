@@ -9,8 +9,8 @@
 namespace cornu::layers {
 
 struct GroupNormalizationOptions {
-  int64_t groups = 32;  // divides the channels; -1: as many as channels
-  int64_t axis = -1;    // of the channels
+  int64_t groups = 32;  // must divide the channels; -1: one group per channel
+  int64_t axis = -1;    // the channel axis
   double epsilon = 1e-3;
   bool center = true;
   bool scale = true;
@@ -25,15 +25,16 @@ struct GroupNormalizationOptions {
   bool trainable = true;
 };
 
-// keras.layers.GroupNormalization (Wu & He, "Group normalization", ECCV 2018): each example's
-// groups of channels are normalized together, over all axes but the batch's.
+// keras.layers.GroupNormalization (Wu & He, "Group normalization", ECCV 2018): normalizes each
+// group of channels of each example, over all axes except the batch.
 //
 // Weights: gamma, beta; each (channels,).
 class GroupNormalization : public LayerHandle {
  public:
   explicit GroupNormalization(const GroupNormalizationOptions& options = {});
   static GroupNormalization from_config(const Json& config);
-  // FailedPrecondition before the layer is built, NotFound for one it was made without.
+  // Throws FailedPrecondition before the layer is built, and NotFound for a weight that it doesn't
+  // have.
   Variable gamma() const { return weight("gamma"); }
   Variable beta() const { return weight("beta"); }
 };

@@ -59,7 +59,7 @@ class LayerNormalizationLayer : public NormalizationBase<LayerNormalizationOptio
   }
 
  private:
-  Shape shape_;  // of the normalized axes, once built
+  Shape shape_;  // sizes of the normalized axes, once built
 };
 
 }  // namespace

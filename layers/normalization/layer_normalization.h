@@ -9,7 +9,7 @@
 namespace cornu::layers {
 
 struct LayerNormalizationOptions {
-  AxisList axis = -1;  // what is normalized together
+  AxisList axis = -1;  // the axes to normalize over
   double epsilon = 1e-3;
   bool center = true;
   bool scale = true;
@@ -24,15 +24,16 @@ struct LayerNormalizationOptions {
   bool trainable = true;
 };
 
-// keras.layers.LayerNormalization (Ba et al., "Layer normalization", 2016): over `axis`,
-// (x - mean) / sqrt(variance + epsilon) * gamma + beta.
+// keras.layers.LayerNormalization (Ba et al., "Layer normalization", 2016): (x - mean) /
+// sqrt(variance + epsilon) * gamma + beta, with mean and variance over `axis`.
 //
-// Weights: gamma, beta; of the sizes of the axes, in ascending order.
+// Weights: gamma, beta; with the sizes of the axes, in ascending order.
 class LayerNormalization : public LayerHandle {
  public:
   explicit LayerNormalization(const LayerNormalizationOptions& options = {});
   static LayerNormalization from_config(const Json& config);
-  // FailedPrecondition before the layer is built, NotFound for one it was made without.
+  // Throws FailedPrecondition before the layer is built, and NotFound for a weight that it doesn't
+  // have.
   Variable gamma() const { return weight("gamma"); }
   Variable beta() const { return weight("beta"); }
 };

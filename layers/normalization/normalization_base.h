@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What layers that scale by gamma and shift by beta share. Internal: their .cc files include it.
+// Code shared by layers that scale by gamma and shift by beta. Internal: included by their .cc
+// files.
 #pragma once
 
 #include <string>
@@ -23,7 +24,7 @@ void visit_regularizer_fields(Fields& fields, Options& options) {
   fields("gamma_constraint", options.gamma_constraint);
 }
 
-// A layer whose options have `scale` and `center` with gamma_… and beta_…
+// A layer whose options have `scale` and `center`, with options gamma_… and beta_…
 template <class Options>
 class NormalizationBase : public KerasLayerOf<Options> {
  public:
@@ -55,11 +56,11 @@ class NormalizationBase : public KerasLayerOf<Options> {
     }
   }
 
-  // In `dtype`; undefined where the options leave it out.
+  // As `dtype`; undefined if disabled by the options.
   Tensor gamma(DType dtype) const { return read(gamma_, dtype); }
   Tensor beta(DType dtype) const { return read(beta_, dtype); }
 
-  // What statistics of values of this dtype are computed in: at least float32.
+  // The dtype for computing statistics of values of this dtype: at least float32.
   static DType wide(DType dtype) { return promote(dtype, DType::Float32); }
 
  private:

@@ -29,7 +29,7 @@ class SpectralNormalizationLayer : public WrapperOf<KerasLayer> {
     WrapperOf::build(input_shape);
     kernel_ = kernel_of_layer();
     const std::string path = kernel_.path();
-    track("kernel", kernel_);  // files have it here too, as Keras's
+    track("kernel", kernel_);  // also saved here in files, as in Keras
     kernel_.set_path(path);
     vector_u_ = add_weight({.shape = {1, kernel_.shape().back()},
                             .initializer = initializers::TruncatedNormal({.stddev = 0.02}),
@@ -71,7 +71,7 @@ class SpectralNormalizationLayer : public WrapperOf<KerasLayer> {
       u = ops::normalize(ops::matmul(v, matrix), {.axis = {}});
     }
     const Tensor sigma = ops::reshape(ops::matmul(ops::matmul(v, matrix), ops::transpose(u)), {});
-    const Tensor zero = ops::all(ops::equal(kernel, 0));  // which has no direction
+    const Tensor zero = ops::all(ops::equal(kernel, 0));  // a zero kernel has no direction
     vector_u_.assign(ops::where(zero, old_u, u));
     kernel_.assign(ops::where(zero, kernel, kernel / sigma));
   }

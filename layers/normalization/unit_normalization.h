@@ -15,7 +15,7 @@ struct UnitNormalizationOptions {
   bool trainable = true;
 };
 
-// keras.layers.UnitNormalization: x divided by its Euclidean length over `axis`.
+// keras.layers.UnitNormalization: divides x by its Euclidean norm over `axis`.
 class UnitNormalization : public LayerHandle {
  public:
   explicit UnitNormalization(const UnitNormalizationOptions& options = {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling to a size of the output, in 1, 2 or 3 spatial axes.
+// Pooling to a given output size, over 1, 2 or 3 spatial axes.
 #pragma once
 
 #include <string>
@@ -12,16 +12,16 @@ namespace cornu::layers {
 
 template <int kAxes>
 struct AdaptivePoolingOptions {
-  Size<kAxes> output_size = {};  // must be given, > 0
+  Size<kAxes> output_size = {};  // required, > 0
   std::string data_format = {};  // None: "channels_last"; or "channels_first"
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.AdaptiveMaxPooling… and AdaptiveAveragePooling…: the largest element, or the mean,
-// of each of output_size windows that cover an axis. Window i of n goes from floor(i * size / n) to
-// ceil((i + 1) * size / n): neighbours overlap where n doesn't divide the size.
+// keras.layers.AdaptiveMaxPooling… and AdaptiveAveragePooling…: the maximum or mean of each of
+// output_size windows that cover an axis. Window i of n ranges from floor(i * size / n) to ceil((i
+// + 1) * size / n): neighboring windows overlap if n doesn't divide the size.
 //
 // (batch, spatial…, channels) -> (batch, *output_size, channels).
 template <PoolingKind kKind, int kAxes>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling over all of 1, 2 or 3 spatial axes.
+// Global pooling over 1, 2 or 3 spatial axes.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@ namespace cornu::layers {
 
 struct GlobalPoolingOptions {
   std::string data_format = {};  // None: "channels_last"; or "channels_first"
-  bool keepdims = false;         // keep spatial axes, of size 1
+  bool keepdims = false;         // keep spatial axes with size 1
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.GlobalMaxPooling… and GlobalAveragePooling…: (batch, spatial…, channels) ->
-// (batch, channels). GlobalAveragePooling1D leaves out steps that a mask hides.
+// keras.layers.GlobalMaxPooling… and GlobalAveragePooling…: (batch, spatial…, channels) -> (batch,
+// channels). GlobalAveragePooling1D ignores masked steps.
 template <PoolingKind kKind, int kAxes>
 class GlobalPooling : public LayerHandle {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling over windows, in 1, 2 or 3 spatial axes.
+// Pooling over windows in 1, 2 or 3 spatial axes.
 #pragma once
 
 #include <string>
@@ -22,8 +22,8 @@ struct PoolingOptions {
 
 enum class PoolingKind { Max, Average };
 
-// keras.layers.MaxPooling…: the largest element of each window, channel by channel.
-// keras.layers.AveragePooling…: the mean; what "same" adds doesn't count.
+// keras.layers.MaxPooling…: the maximum of each window, per channel. keras.layers.AveragePooling…:
+// the mean; padding added by "same" doesn't count.
 //
 // (batch, spatial…, channels) -> (batch, new spatial…, channels).
 template <PoolingKind kKind, int kAxes>

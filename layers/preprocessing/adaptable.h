@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What layers that have an adapt() are behind their handles. Internal: layers.
+// The interface behind handles with an adapt() method. Internal: layers.
 #pragma once
 
 #include "layers/preprocessing/adapt_data.h"
@@ -9,11 +9,11 @@ namespace cornu::layers {
 class Adaptable {
  public:
   virtual ~Adaptable() = default;
-  // As the handle's adapt says.
+  // Implements the handle's adapt.
   virtual void adapt(const AdaptData& data, const AdaptOptions& options) = 0;
-  // Is there anything to learn? Not where it was given when the layer was made.
+  // Whether there is anything to learn, i.e. it wasn't given to the constructor.
   virtual bool learns() const = 0;
-  // Has it been learned, or loaded?
+  // Whether it has been learned or loaded.
   virtual bool has_learned() const = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random layers that move pixels. Internal: their .cc files include it.
+// Random layers based on affine transforms. Internal: included by their .cc files.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ class AffineLayer : public RandomImageLayer<Options> {
     this->require_one_of("interpolation", options.interpolation, {"nearest", "bilinear"});
   }
 
-  // Draws: (batch, 8).
+  // Draws the transforms: (batch, 8).
   virtual Tensor transforms(const Tensor& images) = 0;
 
   Tensor augmented(const Tensor& images) override {

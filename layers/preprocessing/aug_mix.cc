@@ -65,7 +65,7 @@ class AugMixLayer : public RandomImageLayer<AugMixOptions> {
       const Tensor which = ops::cast(choice, DType::Int32);
       const Tensor numbers =
           random::uniform({images.dim(0), 1, 1, kAugmentationNumbers}, {.seed = next_key()});
-      // The last choice is none.
+      // The last choice is the identity.
       result = augment(result, ops::where(which == changes, -1, which), numbers, settings_);
     }
     return result;

@@ -10,15 +10,15 @@
 namespace cornu::layers {
 
 struct AutoContrastOptions {
-  NumberList value_range = {0.0, 255.0};  // the least and the greatest value of pictures
+  NumberList value_range = {0.0, 255.0};  // the range of pixel values
   std::string data_format = {};           // None: "channels_last"
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.AutoContrast: stretches each channel of each picture to the whole of value_range, in
-// training or not; a channel of a single value stays. Pictures as in random_rotation.h.
+// keras.layers.AutoContrast: stretches each channel of each image to the full value_range, also
+// outside training; a constant channel is unchanged. Images are as described in random_rotation.h.
 class AutoContrast : public LayerHandle {
  public:
   explicit AutoContrast(const AutoContrastOptions& options = {});

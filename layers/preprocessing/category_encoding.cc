@@ -25,7 +25,7 @@ class CategoryEncodingLayer : public KerasLayerOf<CategoryEncodingOptions> {
             "expected num_tokens > 0, got {}. Where the tokens aren't known, use IntegerLookup.",
             options.num_tokens);
   }
-  bool autocast() const override { return false; }  // large numbers don't fit a small float
+  bool autocast() const override { return false; }  // small floats can't hold large numbers
   const CallSignature& call_signature() const override {
     static const CallSignature signature{.inputs = {"inputs", "count_weights"}, .built = 1};
     return signature;

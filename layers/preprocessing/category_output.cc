@@ -10,7 +10,7 @@
 namespace cornu::layers {
 namespace {
 
-// How often each number stands in the last axis, which is `depth` long then.
+// Counts how often each number occurs along the last axis, which then has `depth` elements.
 Tensor counts_of(const Tensor& numbers, int64_t depth, DType dtype, const Tensor& weights) {
   const Shape& shape = numbers.shape();
   const int64_t length = shape.back();

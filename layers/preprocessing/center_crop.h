@@ -9,17 +9,17 @@
 namespace cornu::layers {
 
 struct CenterCropOptions {
-  int64_t height = 0;            // must be given
-  int64_t width = 0;             // must be given
+  int64_t height = 0;            // required
+  int64_t width = 0;             // required
   std::string data_format = {};  // None: "channels_last"
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.CenterCrop: the part of pictures in the middle. Where they are smaller one way, the
-// largest part in the middle that has the shape of (height, width), resized to it. Takes (height,
-// width, channels) or (batch, height, width, channels), of any dtype, and gives floats.
+// keras.layers.CenterCrop: crops the center of images. If an image is smaller in one direction,
+// resizes its largest centered part with the aspect ratio of (height, width). Accepts (height,
+// width, channels) or (batch, height, width, channels) of any dtype, and returns floats.
 class CenterCrop : public LayerHandle {
  public:
   explicit CenterCrop(const CenterCropOptions& options);

@@ -10,9 +10,9 @@
 namespace cornu::layers {
 
 struct ContrastLimitedAdaptiveHistogramEqualizationOptions {
-  NumberList value_range = {0.0, 255.0};  // the least and the greatest value of pictures
-  double clip_limit = 4.0;       // of a histogram's bin, times the mean of bins; 0 or less: none
-  Size2 tile_grid_size = 8;      // tiles from top to bottom, and from left to right
+  NumberList value_range = {0.0, 255.0};  // the range of pixel values
+  double clip_limit = 4.0;       // limit of a histogram bin, relative to the mean; <= 0: none
+  Size2 tile_grid_size = 8;      // number of tiles vertically and horizontally
   std::string data_format = {};  // None: "channels_last"
   std::string name = {};
   DTypeName dtype = {};
@@ -20,9 +20,9 @@ struct ContrastLimitedAdaptiveHistogramEqualizationOptions {
 };
 
 // keras.layers.ContrastLimitedAdaptiveHistogramEqualization: equalizes the histogram of each
-// channel in each tile of each picture, in training or not; between the middles of tiles it goes
-// gradually from one's to the next one's (Pizer et al. 1987). Integers stay integers. Pictures as
-// in random_rotation.h.
+// channel in each tile of each image, also outside training, with interpolation between tile
+// centers (Pizer et al. 1987). Integers stay integers. Images are as described in
+// random_rotation.h.
 class ContrastLimitedAdaptiveHistogramEqualization : public LayerHandle {
  public:
   explicit ContrastLimitedAdaptiveHistogramEqualization(

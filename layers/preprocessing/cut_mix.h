@@ -11,19 +11,19 @@
 namespace cornu::layers {
 
 struct CutMixOptions {
-  // In [0, 1]: the bounds of the parameter of the beta distribution that the part which stays is
-  // drawn from; one number is the upper bound.
+  // In [0, 1]: the bounds for the parameter of the beta distribution from which the remaining
+  // fraction is drawn; a single number is the upper bound.
   NumberList factor = 1.0;
-  std::optional<int64_t> seed = {};  // None: the next of this thread's sequence
+  std::optional<int64_t> seed = {};  // None: the next seed of this thread's sequence
   std::string data_format = {};      // None: "channels_last"
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.CutMix: puts a rectangle of another picture of the batch in each one (Yun et al.
-// 2019). Called with {pictures, labels}, labels being numbers (batch, ...), it mixes these by area.
-// Pictures as in random_rotation.h.
+// keras.layers.CutMix: replaces a rectangle of each image by that of another image in the batch
+// (Yun et al. 2019). Called with {images, labels}, where labels are numbers (batch, ...), it mixes
+// the labels by area. Images are as described in random_rotation.h.
 class CutMix : public LayerHandle {
  public:
   explicit CutMix(const CutMixOptions& options = {});

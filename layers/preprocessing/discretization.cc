@@ -24,13 +24,13 @@ void visit_fields(Fields& fields, DiscretizationOptions& options) {
 
 namespace {
 
-// Values, ascending, and how many elements of the data each stands for.
+// Values in ascending order, and the number of data elements that each represents.
 struct Summary {
   std::vector<float> values;
   std::vector<float> weights;
 };
 
-// `y` at `x`, linearly between the points, which ascend.
+// Interpolates `y` linearly at `x`, between ascending points.
 double interpolated(double x, const std::vector<double>& at, const std::vector<double>& y) {
   const auto above = std::upper_bound(at.begin(), at.end(), x) - at.begin();
   if (above == 0) return y.front();
@@ -40,7 +40,7 @@ double interpolated(double x, const std::vector<double>& at, const std::vector<d
   return slope * (x - at[i]) + y[i];
 }
 
-// One of about 1 / epsilon values.
+// Reduces a summary to about 1 / epsilon values.
 Summary compressed(const Summary& summary, double epsilon) {
   if (static_cast<double>(summary.values.size()) * epsilon < 1) return summary;
   std::vector<float> sums(summary.weights.size());
@@ -62,7 +62,7 @@ Summary compressed(const Summary& summary, double epsilon) {
   return result;
 }
 
-// Numbers ascending, then what is no number.
+// Ascending order, with NaN last.
 bool comes_before(float a, float b) { return std::isnan(b) ? !std::isnan(a) : a < b; }
 
 Summary summary_of(const Tensor& batch, double epsilon) {
@@ -110,7 +110,7 @@ class DiscretizationLayer : public KerasLayerOf<DiscretizationOptions>, public A
     require(std::is_sorted(boundaries_.values().begin(), boundaries_.values().end()),
             "expected bin_boundaries that ascend.");
   }
-  bool autocast() const override { return false; }  // boundaries need their digits
+  bool autocast() const override { return false; }  // boundaries need full precision
 
   Json get_config() const override {
     DiscretizationOptions now = options_;
@@ -162,7 +162,7 @@ class DiscretizationLayer : public KerasLayerOf<DiscretizationOptions>, public A
                              options_.output_mode == "int" ? DType::Int32 : compute_dtype());
   }
 
-  NumberList boundaries_;  // that were given, or found
+  NumberList boundaries_;  // given or determined by adapt
 };
 
 }  // namespace
@@ -175,7 +175,7 @@ Discretization::Discretization(const DiscretizationOptions& options)
 }
 
 Discretization Discretization::from_config(const Json& config) {
-  // A layer that has adapted has both: then it may do so again.
+  // An adapted layer has both, and may adapt again.
   Discretization layer;
   layer.impl_ =
       std::make_shared<DiscretizationLayer>(read_layer_options<DiscretizationOptions>(config));

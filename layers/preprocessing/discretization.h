@@ -13,32 +13,32 @@
 namespace cornu::layers {
 
 struct DiscretizationOptions {
-  // Ascending; n boundaries part n + 1 bins. None: adapt finds those of num_bins.
+  // Ascending; n boundaries define n + 1 bins. None: adapt determines those of num_bins.
   NumberList bin_boundaries = {};
-  std::optional<int64_t> num_bins = {};  // one of the two must be given
-  double epsilon =
-      0.01;  // how far from the exact quantiles boundaries may be, as a part of all data
+  std::optional<int64_t> num_bins = {};  // one of the two is required
+  double epsilon = 0.01;                 // maximum error of quantiles, as a fraction of all data
   std::string output_mode = "int";
   std::string name = {};
   DTypeName dtype = {};
 };
 
-// keras.layers.Discretization: the number of each element's bin (0 below the first boundary; a
-// boundary belongs to the bin above it), compared in float32. output_mode: "int" (int32, of the
-// input's shape), "one_hot", "multi_hot" or "count", in the layer's dtype, as of CategoryEncoding.
+// keras.layers.Discretization: maps each element to the number of its bin (0 below the first
+// boundary; a boundary belongs to the bin above it), comparing in float32. output_mode: "int"
+// (int32, with the input's shape), "one_hot", "multi_hot" or "count", in the layer's dtype, as for
+// CategoryEncoding.
 //
-// A model may be made of it before adapt, for outputs of num_bins bins; data of fewer different
-// numbers give fewer. What was compiled before adapt keeps the boundaries of then: compile the
-// model again.
+// A model may be built with the layer before adapt, with outputs for num_bins bins; data with fewer
+// distinct numbers result in fewer bins. Functions compiled before adapt keep the old boundaries:
+// compile the model again.
 class Discretization : public LayerHandle {
  public:
   explicit Discretization(const DiscretizationOptions& options);
   static Discretization from_config(const Json& config);
 
-  // Sets the boundaries to quantiles of all elements of the data, as Keras estimates them.
-  // FailedPrecondition where boundaries were given. Not while another thread calls the layer.
+  // Sets the boundaries to quantiles of all elements of the data, estimated as in Keras. Throws
+  // FailedPrecondition if boundaries were given. Must not run while another thread calls the layer.
   void adapt(const AdaptData& data, const AdaptOptions& options = {}) const;
-  // Empty until adapted.
+  // Empty until adapt is called.
   std::vector<double> bin_boundaries() const;
 
  private:

@@ -10,17 +10,17 @@
 namespace cornu::layers {
 
 struct EqualizationOptions {
-  NumberList value_range = {0.0, 255.0};  // the least and the greatest value of pictures
-  int64_t bins = 256;                     // of the histogram
+  NumberList value_range = {0.0, 255.0};  // the range of pixel values
+  int64_t bins = 256;                     // histogram bins
   std::string data_format = {};           // None: "channels_last"
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.Equalization: equalizes the histograms of channels, in training and where nobody
-// says whether it is. As in Keras, a batch has one histogram a channel: to equalize each picture by
-// itself, map over single pictures. Pictures as in random_rotation.h.
+// keras.layers.Equalization: equalizes the histograms of channels, in training and when the
+// training flag isn't set. As in Keras, a batch has one histogram per channel: to equalize each
+// image separately, map over single images. Images are as described in random_rotation.h.
 class Equalization : public LayerHandle {
  public:
   explicit Equalization(const EqualizationOptions& options = {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that Keras's FeatureSpace puts into models. Internal: layers.
+// Layers that Keras's FeatureSpace adds to models. Internal: layers.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct FeatureLayerOptions {
   bool trainable = true;
 };
 
-// Numbers as floats, strings as they are.
+// Casts numbers to floats and returns strings unchanged.
 class TFDIdentity : public LayerHandle {
  public:
   explicit TFDIdentity(const FeatureLayerOptions& options = {});
@@ -32,7 +32,7 @@ struct TFDConcatOptions {
   bool trainable = true;
 };
 
-// All inputs side by side.
+// Concatenates all inputs.
 class TFDConcat : public LayerHandle {
  public:
   explicit TFDConcat(const TFDConcatOptions& options = {});

@@ -38,12 +38,12 @@ std::string name_of_layer(const std::string& feature, const char* type) {
 
 using UseBatch = std::function<void(const Tensor&)>;
 
-// A batch of a column, as adapt of a feature's layer wants it: (batch, 1), or more axes.
+// A batch of a column, as expected by adapt of a feature's layer: (batch, 1), or more axes.
 Tensor as_column(const Tensor& values) {
   return values.rank() == 1 ? ops::expand_dims(values, -1) : values;
 }
 
-// The batches that a column whose rows are examples would come in, from a dataset of rows.
+// Splits a column of examples into the batches that a dataset of rows would produce.
 void give_rows(const Tensor& column, int64_t together, const UseBatch& use) {
   check<InvalidArgument>(column.rank() > 0, "FeatureSpace: adapt expected columns, got a scalar.");
   const int64_t rows = column.dim(0);
@@ -94,7 +94,7 @@ Cross cross_from_json(const Json& json, int64_t crossing_dim) {
 
 // ---- the layer ----
 
-// How many classes a layer's numbers are of; none where nobody knows.
+// The number of classes that a layer distinguishes; nullopt if unknown.
 std::optional<int64_t> categories_of(const LayerHandle& layer) {
   const std::string name = layer.get().class_name();
   if (name == "StringLookup") return StringLookup::of(layer).vocabulary_size();
@@ -151,12 +151,12 @@ class FeatureSpaceLayer : public KerasLayer {
 
   Tensors call_list(const Tensors& data, const CallArgs&) override { return encoded(data); }
 
-  // A dictionary of values, or of placeholders, whose layers are recorded then.
+  // Encodes a dictionary of values, or of placeholders, in which case layers are recorded.
   Tensors encoded(const Tensors& data) const {
     require_adapted();
     check_names(data);
     bool single = false;
-    std::map<std::string, Tensor> found;  // in the order of the names
+    std::map<std::string, Tensor> found;  // sorted by name
     for (const auto& [name, feature] : options_.features) {
       Tensor x = data.at(name);
       if (x.rank() == 0) {
@@ -176,7 +176,7 @@ class FeatureSpaceLayer : public KerasLayer {
     return result.with(std::move(rows));
   }
 
-  // `for_each_of`: gives the batches of a feature.
+  // `for_each_of` passes the batches of a feature.
   void adapt(const std::function<void(const std::string&, const UseBatch&)>& for_each_of) {
     for (const auto& entry : options_.features) {
       auto* const layer = dynamic_cast<Adaptable*>(&entry.second.preprocessor().get());
@@ -185,7 +185,7 @@ class FeatureSpaceLayer : public KerasLayer {
           AdaptData::of_batches([&](const UseBatch& use) { for_each_of(entry.first, use); }), {});
     }
     encoded_.reset();
-    get_encoded_features();  // what doesn't go together is an error now
+    get_encoded_features();  // reports incompatible encodings now
   }
 
   const Tensors& inputs() const { return inputs_; }
@@ -221,7 +221,7 @@ class FeatureSpaceLayer : public KerasLayer {
     raise<NotFound>("{}: it has no cross '{}'.{}", label(), cross, did_you_mean(cross, names));
   }
 
-  // Keras's get_build_config and build_from_config: shapes that layers were built for.
+  // Keras's get_build_config and build_from_config: the shapes for which layers were built.
   Json build_config() const {
     Json config = Json::object();
     for (const auto& [name, feature] : options_.features) {
@@ -338,7 +338,7 @@ class FeatureSpaceLayer : public KerasLayer {
     return ops::concatenate(parts, -1);
   }
 
-  // What a layer gave, as the feature's mode says.
+  // Encodes a layer's output according to the feature's mode.
   Tensor vector_of(const std::string& name, const Tensor& x, const std::string& mode,
                    const LayerHandle& layer) const {
     if (mode != kOneHot) return x;
@@ -355,7 +355,7 @@ class FeatureSpaceLayer : public KerasLayer {
     return encode_categories(x, "multi_hot", *categories, compute_dtype());
   }
 
-  FeatureSpaceOptions options_;  // features and crosses with all that they need
+  FeatureSpaceOptions options_;                                // features and crosses are complete
   std::vector<std::pair<std::string, LayerHandle>> crossers_;  // of options_.crosses, in order
   Tensors inputs_;
   std::optional<Tensors> encoded_;

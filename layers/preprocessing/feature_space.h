@@ -18,18 +18,18 @@
 
 namespace cornu::layers {
 
-// How a feature is encoded: one of the types' names ("float_normalized"), with the defaults of the
-// space that it is in, or what a maker of FeatureSpace gives.
+// How a feature is encoded: the name of a type ("float_normalized"), with the defaults of its
+// feature space, or the result of one of FeatureSpace's factory functions.
 class Feature {
  public:
   Feature(const char* type) : type_(given_text(type, "feature")) {}  // NOLINT: implicit on purpose
   Feature(std::string type) : type_(std::move(type)) {}              // NOLINT
-  // A layer of one's own. `dtype`: of the inputs. `output_mode`: "float" (as the layer gives it),
-  // "int" (the same) or "one_hot" (of the layer's class numbers). InvalidArgument for another mode,
-  // or no layer.
+  // A custom layer. `dtype`: that of the inputs. `output_mode`: "float" (the layer's output), "int"
+  // (the same) or "one_hot" (encodes the layer's class numbers). Throws InvalidArgument for other
+  // modes and without a layer.
   Feature(DType dtype, const LayerHandle& preprocessor, std::string output_mode);
 
-  const std::string& type() const { return type_; }  // empty with a layer
+  const std::string& type() const { return type_; }  // empty for a custom layer
   DType dtype() const { return dtype_; }
   const LayerHandle& preprocessor() const { return preprocessor_; }
   const std::string& output_mode() const { return output_mode_; }
@@ -41,12 +41,13 @@ class Feature {
   std::string output_mode_;
 };
 
-// Features that count together: the bin of each combination of their values.
+// A cross of features: encodes the bin of each combination of their values.
 class Cross {
  public:
   Cross(std::initializer_list<std::string> feature_names)  // NOLINT: implicit on purpose
       : feature_names_(feature_names) {}
-  // `crossing_dim`: bins. `output_mode`: "one_hot" or "int"; InvalidArgument for another.
+  // `crossing_dim`: number of bins. `output_mode`: "one_hot" or "int"; throws InvalidArgument for
+  // others.
   Cross(std::vector<std::string> feature_names, int64_t crossing_dim,
         std::string output_mode = "one_hot");
 
@@ -69,7 +70,7 @@ struct FloatRescaledOptions {
 
 struct FloatDiscretizedOptions {
   std::optional<int64_t> num_bins = {};
-  NumberList bin_boundaries = {};  // instead of num_bins
+  NumberList bin_boundaries = {};  // replaces num_bins
   std::string output_mode = "one_hot";
   std::string name = {};
 };
@@ -82,25 +83,27 @@ struct CategoricalOptions {
 };
 
 struct HashedOptions {
-  int64_t num_bins = 0;  // must be given
+  int64_t num_bins = 0;  // required
   std::string output_mode = "one_hot";
   std::string name = {};
 };
 
 struct FeatureSpaceOptions {
-  std::vector<std::pair<std::string, Feature>> features = {};  // by name; must be given
+  std::vector<std::pair<std::string, Feature>> features = {};  // by name; required
   std::string output_mode = "concat";                          // or "dict"
   std::vector<Cross> crosses = {};
-  int64_t crossing_dim = 32;  // of crosses that don't say theirs
-  // Bins of features "integer_hashed", "string_hashed", and "float_discretized", by these names.
+  int64_t crossing_dim = 32;  // for crosses that don't specify one
+  // Number of bins for features "integer_hashed" and "string_hashed", and for "float_discretized",
+  // specified by type name.
   int64_t hashing_dim = 32;
   int64_t num_discretization_bins = 32;
   std::string name = {};
 };
 
-// keras.utils.FeatureSpace: encodes rows of tables, dictionaries of numbers and strings, by one
-// layer for each column. Types: "float", "float_rescaled", "float_normalized", "float_discretized",
-// "integer_categorical", "string_categorical", "integer_hashed", "string_hashed".
+// keras.utils.FeatureSpace: encodes rows of tables, i.e. dictionaries of numbers and strings, with
+// a layer for each column. Types: "float", "float_rescaled", "float_normalized",
+// "float_discretized", "integer_categorical", "string_categorical", "integer_hashed",
+// "string_hashed".
 //
 //   layers::FeatureSpace space({.features = {{"age", "float_normalized"},
 //                                            {"job", "string_categorical"},
@@ -111,22 +114,22 @@ struct FeatureSpaceOptions {
 //   auto encoded = rows.batch(32).map(space);         // (batch, numbers)
 //   Model model(space.get_inputs(), layers::Dense({.units = 1})(space.get_encoded_features()));
 //
-// Called with a dictionary of scalars, or of columns (batch) or (batch, 1), it gives all encodings
-// side by side, first the features, then the crosses, each in the order of their names ("concat");
-// or the same by name ("dict"). Of scalars, what it gives has no axis of batches. With placeholders
-// it records the layers of its features, so that models have these, and their files are Keras's.
-// InvalidArgument for missing or unknown features, and for what can't be put side by side
-// (integers, strings); FailedPrecondition before adapt where a feature learns from data.
+// Called with a dictionary of scalars, or of columns (batch) or (batch, 1), it returns all
+// encodings concatenated, features followed by crosses, each sorted by name ("concat"), or by name
+// ("dict"). For scalars, the result has no batch axis. With placeholders, it records the layers of
+// its features, so that models contain them and their files match Keras's. Throws InvalidArgument
+// for missing or unknown features and for encodings that can't be concatenated (integers, strings);
+// FailedPrecondition before adapt if a feature learns from data.
 //
-// Strings lie on the host: see StringLookup.
+// Strings reside on the host: see StringLookup.
 class FeatureSpace : public LayerHandle {
  public:
   explicit FeatureSpace(const FeatureSpaceOptions& options);
   static FeatureSpace from_config(const Json& config);
-  // The handle of a layer of this class. InvalidArgument otherwise.
+  // Returns a handle to an existing layer of this class. Throws InvalidArgument for other layers.
   static FeatureSpace of(const LayerHandle& layer);
 
-  // ---- types of features ----
+  // ---- feature types ----
 
   static Feature float_(const std::string& name = {});
   static Feature float_rescaled(const FloatRescaledOptions& options = {});
@@ -148,9 +151,10 @@ class FeatureSpace : public LayerHandle {
 
   // ---- use ----
 
-  // Each feature that learns reads a pass of its own over the data: columns by name, or a
-  // data::Dataset (or BatchSource) of batches, or of rows, dictionaries of scalars, of which 32 are
-  // one batch. What was compiled before keeps what it knew. Not while another thread uses it.
+  // Adapts the features that learn; each makes a separate pass over the data: columns by name, or a
+  // data::Dataset (or BatchSource) of batches or of rows, i.e. dictionaries of scalars, which are
+  // grouped into batches of 32. Functions compiled before keep the old state. Must not run while
+  // another thread uses the layer.
   void adapt(const Tensors& columns) const;
   template <std::convertible_to<std::shared_ptr<BatchSource>> Source>
   void adapt(const Source& rows, const AdaptOptions& options = {}) const {
@@ -167,21 +171,22 @@ class FeatureSpace : public LayerHandle {
 
   Tensors operator()(const Tensors& data) const;
 
-  // Placeholders by the features' names, (None, 1) each, and what becomes of them.
+  // Placeholders named after the features, each (None, 1), and their encodings.
   Tensors get_inputs() const;
   Tensors get_encoded_features() const;
 
-  // The layers behind features, and crosses (HashedCrossing), by name. NotFound with the nearest.
+  // The layers of features and of crosses (HashedCrossing), by name. Throws NotFound, suggesting
+  // the nearest name.
   LayerHandle preprocessor(const std::string& feature) const;
   LayerHandle crosser(const std::string& cross) const;
 
-  // A `.keras` file, which keras.saving.load_model opens; and back. InvalidArgument for a path of
-  // another ending; errors of files as Model::save's and load_model's.
+  // Saves a `.keras` file, which keras.saving.load_model can open, and loads it. Throws
+  // InvalidArgument for other file extensions; file errors are those of Model::save and load_model.
   void save(const std::string& path) const;
   static FeatureSpace load(const std::string& path);
 
  private:
-  static constexpr int64_t kRowsTogether = 32;  // as Keras does it: quantiles depend on it
+  static constexpr int64_t kRowsTogether = 32;  // as in Keras: quantiles depend on it
   struct Of {};
   FeatureSpace(std::shared_ptr<Layer> layer, Of) : LayerHandle(std::move(layer)) {}
   void adapt_to(const std::shared_ptr<BatchSource>& rows, const AdaptOptions& options) const;

@@ -17,7 +17,7 @@ void visit_fields(Fields& fields, HashedCrossingOptions& options) {
 
 namespace {
 
-constexpr uint64_t kCrossKey = 0xdecafcaffe;  // TensorFlow's, where none is given
+constexpr uint64_t kCrossKey = 0xdecafcaffe;  // TensorFlow's default
 
 HashedCrossingOptions with_crossing_defaults(HashedCrossingOptions options) {
   if (options.dtype.empty()) options.dtype = options.output_mode == "int" ? "int64" : "float32";

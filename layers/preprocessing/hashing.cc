@@ -48,7 +48,7 @@ class HashingLayer : public KerasLayerOf<HashingOptions> {
     require(mask.is_null() || mask.is_string() || mask.is_number(),
             "expected a string or a number for mask_value, got {}.", mask.excerpt());
   }
-  bool autocast() const override { return false; }  // large numbers don't fit a small float
+  bool autocast() const override { return false; }  // small floats can't hold large numbers
 
   Tensor call(const Tensor& x, const CallArgs&) override {
     const bool masks = !options_.mask_value.is_null() && options_.num_bins > 1;
@@ -69,7 +69,7 @@ class HashingLayer : public KerasLayerOf<HashingOptions> {
     const bool strings = x.dtype() == DType::String;
     require(strings == mask.is_string(), "expected inputs of mask_value's kind ({}), got {}.",
             mask.is_string() ? "strings" : "numbers", x.dtype());
-    // Before there are strings, where a model is built.
+    // While a model is built, there are no strings yet.
     if (strings && is_inferring_types() && x.is_symbolic())
       return ops::zeros(x.shape(), DType::Bool);
     if (strings) return ops::equal(x, Tensor::scalar(mask.as_string()));

@@ -10,20 +10,20 @@
 namespace cornu::layers {
 
 struct HashingOptions {
-  int64_t num_bins = 0;          // must be given; one of them is for mask_value where that is given
-  Json mask_value = nullptr;     // a string or a number that is in bin 0, alone
-  OneOrMany<int64_t> salt = {};  // one or two numbers: a key for hashes that none can foretell
+  int64_t num_bins = 0;          // required; includes a bin for mask_value, if given
+  Json mask_value = nullptr;     // a string or number with bin 0 to itself
+  OneOrMany<int64_t> salt = {};  // one or two numbers: the key of an unpredictable hash
   std::string output_mode = "int";
   std::string name = {};
   DTypeName dtype = {};  // empty: int64 for "int", else float32
   bool trainable = true;
 };
 
-// keras.layers.Hashing: strings or integers (floats as the integers they are cut to) in bins by
-// TensorFlow's hashes: FarmHash's fingerprint, with salt SipHash. output_mode: "int" (of the
-// input's shape), "one_hot", "multi_hot" or "count", as of CategoryEncoding.
+// keras.layers.Hashing: maps strings or integers (floats are truncated to integers) to bins by
+// TensorFlow's hashes: FarmHash's fingerprint or, with salt, SipHash. output_mode: "int" (with the
+// input's shape), "one_hot", "multi_hot" or "count", as for CategoryEncoding.
 //
-// Numbers are hashed wherever the layer is. Strings lie on the host: in a model that is called on
+// Numbers can be hashed anywhere. Strings reside on the host: hash them in a model called on
 // values, or in a dataset's map.
 class Hashing : public LayerHandle {
  public:

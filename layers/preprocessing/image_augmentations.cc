@@ -10,7 +10,7 @@
 namespace cornu::layers {
 namespace {
 
-// What is drawn for one change of pictures.
+// Random numbers for one operation on images.
 class Draws {
  public:
   Draws(const Tensor& numbers, const Bounds& factor) : numbers_(numbers), factor_(factor) {}
@@ -34,7 +34,7 @@ Tensor move_pixels(const Tensor& images, const Tensor& transforms,
 
 Tensor with_fewer_bits(const Tensor& images, const Draws& draws,
                        const AugmentationSettings& settings) {
-  // From 1 to below the upper bound, of 8.
+  // From 1 to below the upper bound, out of 8.
   const int64_t most = std::max<int64_t>(1, static_cast<int64_t>(8 * settings.factor.upper) - 1);
   const Tensor bits = ops::minimum(ops::floor(draws.within(0, 1, static_cast<double>(most + 1))),
                                    static_cast<double>(most));

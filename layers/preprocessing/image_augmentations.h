@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What RandAugment and AugMix choose from. Internal: their .cc files include it.
+// The operations that RandAugment and AugMix choose from. Internal: included by their .cc files.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 namespace cornu::layers {
 
 struct AugmentationSettings {
-  Bounds factor;              // of what is drawn, as the layer of that change has it
-  Bounds range;               // of pictures' values
-  std::string interpolation;  // of changes that move pixels
+  Bounds factor;              // of random numbers, as in the operation's layer
+  Bounds range;               // of pixel values
+  std::string interpolation;  // for operations that move pixels
 };
 
-// Changes are numbered; the first kPlainAugmentations aren't of brightness, contrast, color or
+// Operations are numbered; the first kPlainAugmentations exclude brightness, contrast, color and
 // sharpness.
 constexpr int64_t kAugmentations = 11;
 constexpr int64_t kPlainAugmentations = 7;
-// How many numbers a change needs for a picture.
+// How many random numbers an operation needs per image.
 constexpr int64_t kAugmentationNumbers = 3;
 
-// Pictures (batch, height, width, channels), changed all by the same one (an int32 scalar; any
-// other number changes nothing), with `numbers` in [0, 1), (batch, 1, 1, kAugmentationNumbers).
+// Applies operation `which` (an int32 scalar; other numbers are no-ops) to all images (batch,
+// height, width, channels), with `numbers` in [0, 1), (batch, 1, 1, kAugmentationNumbers).
 Tensor augment(const Tensor& images, const Tensor& which, const Tensor& numbers,
                const AugmentationSettings& settings);
 

@@ -89,7 +89,7 @@ Tensor stretch_contrast(const Tensor& images, const Bounds& range) {
 Tensor equalize(const Tensor& images, int64_t bins, const Bounds& range) {
   const int64_t channels = images.dim(3);
   const Tensor bytes = rescale(images, range, kBytes);
-  // Bins of all channels, one channel's after the other's.
+  // Histogram bins of all channels, one channel after another.
   const Tensor first = ops::arange(0, channels, 1, DType::Int32) * bins;
   const Tensor scaled = ops::cast(bytes, DType::Float32);
   const auto last = static_cast<double>(bins - 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What layers do to the colors of pictures once their numbers are drawn. Internal: their .cc files
-// include it.
+// Color operations of image layers, given random numbers. Internal: included by their .cc files.
 //
-// Images are (batch, height, width, channels) of floats within `range`, numbers (batch, 1, 1, 1).
+// Images are (batch, height, width, channels) with floating values within `range`; numbers are
+// (batch, 1, 1, 1).
 #pragma once
 
 #include <cstdint>
@@ -11,36 +11,38 @@
 
 namespace cornu::layers {
 
-// The bounds that a random number is drawn in, or that pictures' values lie in.
+// The bounds of a random number or of pixel values.
 struct Bounds {
   double lower = 0;
   double upper = 0;
 };
 
-// Values, from one range to another.
+// Maps values from one range to another.
 Tensor rescale(const Tensor& images, const Bounds& from, const Bounds& to);
 
-// Hues, turned by `turn` whole circles. Red, green and blue.
+// Rotates hues by `turn` full circles. For red, green and blue channels.
 Tensor adjust_hue(const Tensor& images, const Tensor& turn, const Bounds& range);
-// What multiplies saturations, of numbers from 0 (nothing is left) by way of 0.5 (as they are)
-// to 1.
+// Converts numbers from 0 (removes all color) through 0.5 (no change) to 1 into factors for the
+// saturation.
 Tensor saturation_factors(const Tensor& drawn);
-// Saturations in [0, 1], times `factor`, within `range`. Red, green and blue.
+// Multiplies saturations, which are in [0, 1], by `factor` and clips them to `range`. For red,
+// green and blue channels.
 Tensor adjust_saturation(const Tensor& images, const Tensor& factor, const Bounds& range);
-// `factor` of the way from each picture to its grays; 1 is gray. Red, green and blue, or one
-// channel.
+// Interpolates between each image (`factor` 0) and its grayscale version (1). For red, green and
+// blue channels, or a single one.
 Tensor degenerate_colors(const Tensor& images, const Tensor& factor, const Bounds& range);
-// From the picture's mean over 3 x 3 pixels (factor 0) by way of itself (0.5) to what is sharper.
+// Interpolates from the image's 3 x 3 mean (factor 0) through the image itself (0.5) to a sharpened
+// version.
 Tensor sharpen(const Tensor& images, const Tensor& factor, const Bounds& range);
 
-// Of 8 bits a value, the first `bits` (int32, 1 to 8).
+// Keeps the leading `bits` (int32, 1 to 8) of 8 bits per value.
 Tensor posterize(const Tensor& images, const Tensor& bits, const Bounds& range);
-// With `addition` to 8-bit values, inverted where they reach `threshold` then.
+// Adds `addition` to 8-bit values, then inverts those of at least `threshold`.
 Tensor solarize(const Tensor& images, const Tensor& addition, const Tensor& threshold,
                 const Bounds& range);
-// Each channel of each picture, stretched to the whole range; one of a single value stays.
+// Stretches each channel of each image to the full range; a constant channel is unchanged.
 Tensor stretch_contrast(const Tensor& images, const Bounds& range);
-// Each channel so that its values are about equally frequent in all pictures together.
+// Equalizes the histogram of each channel over all images together.
 Tensor equalize(const Tensor& images, int64_t bins, const Bounds& range);
 
 }  // namespace cornu::layers

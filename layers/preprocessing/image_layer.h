@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Keras's layers of pictures share. Internal: their .cc files include it.
+// Code shared by Keras's image layers. Internal: included by their .cc files.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 
 namespace cornu::layers {
 
-// A layer of pictures, one or a batch of them. Derived classes see (batch, height, width, channels)
-// in the layer's dtype, whatever data_format says.
+// A layer for a single image or a batch of images. Derived classes see (batch, height, width,
+// channels) in the layer's dtype, whatever the data_format.
 template <class Base>
 class ImageLayerOf : public Base {
  public:
@@ -36,7 +36,8 @@ class ImageLayerOf : public Base {
 
   virtual Tensor changed(const Tensor& images, const CallArgs& args) = 0;
 
-  // An input as (batch, height, width, channels), and such a result as the input is.
+  // Convert an input to (batch, height, width, channels), and a result back to the form of the
+  // input.
   Tensor unified(const Tensor& x) const {
     Tensor images = ops::cast(x, working_dtype(x.dtype()));
     if (x.rank() == 3) images = ops::expand_dims(images, 0);
@@ -47,9 +48,9 @@ class ImageLayerOf : public Base {
     return finished(x.rank() == 3 ? ops::squeeze(images, 0) : images, x);
   }
 
-  // What pictures of this dtype are computed in.
+  // The dtype in which images of this dtype are processed.
   virtual DType working_dtype(DType) const { return this->compute_dtype(); }
-  // The result, of the input `x`.
+  // Finishes the result for the input `x`.
   virtual Tensor finished(const Tensor& result, const Tensor&) const { return result; }
 
   void check_input(const Shape& shape) const override {
@@ -68,7 +69,7 @@ class ImageLayerOf : public Base {
     this->require(channels == 3 || channels == kUnknown || (or_gray && channels == 1),
                   "expected pictures of red, green and blue, got {}.", shape);
   }
-  // Two different numbers, in order.
+  // Checks for two different numbers, and returns them in order.
   Bounds checked_range(NumberList& range) const {
     const std::vector<double>& values = range.values();
     this->require(!range.is_one() && values.size() == 2 && values[0] != values[1],
@@ -89,7 +90,7 @@ class ImageLayerOf : public Base {
 template <class Options>
 using ImageLayer = ImageLayerOf<KerasLayerOf<Options>>;
 
-// A layer that changes pictures at random in training, and where nobody says whether it is (Keras's
+// A layer that changes images randomly in training, and when the training flag isn't set (Keras's
 // rule).
 template <class Options>
 class RandomImageLayer : public ImageLayerOf<RandomLayer<Options>> {
@@ -102,27 +103,29 @@ class RandomImageLayer : public ImageLayerOf<RandomLayer<Options>> {
   RandomImageLayer(const std::string& class_name, const Options& options)
       : Base(class_name, options, true) {}
 
-  // In training: draws, and changes the pictures (batch, height, width, channels).
+  // Called in training: draws random numbers and changes the images (batch, height, width,
+  // channels).
   virtual Tensor augmented(const Tensor& images) = 0;
 
   Tensor changed(const Tensor& images, const CallArgs& args) override {
     return this->draws(args) ? augmented(images) : images;
   }
 
-  // One number for each picture, (batch, 1, 1, 1).
+  // Draws one number per image, (batch, 1, 1, 1).
   Tensor draw(const Tensor& images, const Bounds& bounds) const {
     return random::uniform(
         {images.dim(0), 1, 1, 1},
         {.minval = bounds.lower, .maxval = bounds.upper, .seed = this->next_key()});
   }
 
-  // Whether something happens to each picture, with a probability drawn within these bounds.
+  // Draws for each image whether to change it, with a probability drawn within these bounds.
   Tensor chance(const Tensor& images, const Bounds& probability) const {
     const Tensor wanted = draw(images, probability);
     return draw(images, {0, 1}) < wanted;
   }
 
-  // Two numbers within [low, high], in order; a single one counts both ways.
+  // Returns two numbers within [low, high], in order; a single number f means [-f, f], bounded by
+  // low.
   Bounds bounds_of(const char* what, const NumberList& factor, double low, double high) const {
     const std::vector<double>& values = factor.values();
     this->require(values.size() == (factor.is_one() ? 1 : 2) &&

@@ -13,16 +13,16 @@ namespace {
 constexpr int64_t kValues = 256;
 constexpr Bounds kBytes8 = {0, 255};
 
-// One axis of pictures and its tiles, which may reach beyond the pictures' end.
+// An axis of images and its tiles, which may extend past the end.
 struct TiledAxis {
-  int64_t size;  // of pictures
+  int64_t size;  // of images
   int64_t tiles;
-  int64_t tile;  // pixels in one
+  int64_t tile;  // pixels per tile
 
   TiledAxis(int64_t size, int64_t tiles)
       : size(size), tiles(tiles), tile((size + tiles - 1) / tiles) {}
 
-  // Which pixel is seen at each place of the tiles: beyond the end pictures are mirrored.
+  // The pixel at each position of the tiles: images are mirrored beyond their end.
   Tensor mirrored() const {
     std::vector<int32_t> places;
     for (int64_t i = 0; i < tiles * tile; ++i) {
@@ -31,10 +31,10 @@ struct TiledAxis {
     }
     return Tensor::from(places);
   }
-  // In which tile each place of the tiles lies.
+  // The tile of each position.
   Tensor tile_of() const { return ops::repeat(ops::arange(0, tiles, 1, DType::Int32), tile, 0); }
 
-  // Of each pixel, the tiles whose middles are before and after it, and how near the later one is.
+  // For each pixel, the tiles whose centers are before and after it, and the weight of the latter.
   struct Neighbours {
     Tensor before, after, weight;
   };
@@ -52,14 +52,14 @@ struct TiledAxis {
   }
 };
 
-// Numbers of one axis, to broadcast over (batch, height, width, channels).
+// Reshapes numbers of one axis to broadcast over (batch, height, width, channels).
 Tensor of_axis(const Tensor& numbers, int64_t axis) {
   Shape shape = {1, 1, 1, 1};
   shape[axis] = numbers.dim(0);
   return ops::reshape(numbers, shape);
 }
 
-// (tables, 256): what becomes of each value, of counts.
+// (tables, 256): maps each value according to the counts.
 Tensor equalizing(const Tensor& counts, double pixels, double clip_limit) {
   Tensor bins = counts;
   if (clip_limit > 0) {
@@ -83,7 +83,7 @@ Tensor equalize_tiles(const Tensor& images, std::pair<int64_t, int64_t> tiles, d
       ops::clip(rescale(ops::cast(images, DType::Float32), range, kBytes8), 0, 255), DType::Int32);
   const Tensor picture = of_axis(ops::arange(0, batch, 1, DType::Int32), 0);
   const Tensor channel = of_axis(ops::arange(0, channels, 1, DType::Int32), 3);
-  // Where the counts of a tile begin.
+  // The start of a tile's counts.
   const auto table = [&](const Tensor& row, const Tensor& column) {
     const Tensor tile =
         (picture * tiles.first + of_axis(row, 1)) * tiles.second + of_axis(column, 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Equalization by tiles. Internal: layers' .cc files include it.
+// Histogram equalization by tiles. Internal: included by layers' .cc files.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace cornu::layers {
 
-// The histograms of each channel in each of `tiles` (down, across) of each picture, equalized; a
-// bin counts at most clip_limit times the mean (0 or less: any), and what is cut off goes to all
-// alike. A pixel gets what the four nearest tiles make of its value, by its distance from them.
+// Equalizes the histograms of each channel in each of `tiles` (down, across) of each image. Bins
+// are clipped to clip_limit times the mean (<= 0: not clipped), and the excess is redistributed
+// equally. Each pixel interpolates between the mappings of the four nearest tiles by distance.
 Tensor equalize_tiles(const Tensor& images, std::pair<int64_t, int64_t> tiles, double clip_limit,
                       const Bounds& range);
 

@@ -10,7 +10,8 @@
 namespace cornu::layers {
 namespace {
 
-// (batch, 8) of numbers (batch, 1, 1, 1) or scalars; the last two, of perspectives, are 0.
+// Combines numbers (batch, 1, 1, 1) or scalars to (batch, 8); the last two, for perspectives, are
+// 0.
 Tensor as_transforms(const std::vector<Tensor>& numbers, int64_t batch) {
   std::vector<Tensor> columns;
   for (const Tensor& number : numbers) {

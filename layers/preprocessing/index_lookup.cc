@@ -19,7 +19,7 @@ namespace cornu::layers {
 namespace {
 
 constexpr char kVocabularyFile[] = "vocabulary.txt";
-constexpr int64_t kNowhere = -1;  // an index that is in no vector
+constexpr int64_t kNowhere = -1;  // an index that isn't in any vector
 
 template <class Token>
 constexpr bool kOfText = std::is_same_v<Token, std::string>;
@@ -30,7 +30,7 @@ std::string shown(int64_t token) { return std::to_string(token); }
 std::string text_of(const std::string& token) { return token; }
 std::string text_of(int64_t token) { return std::to_string(token); }
 
-// The first few.
+// The first few tokens.
 template <class Tokens>
 std::string shown_list(const Tokens& tokens) {
   constexpr size_t kMost = 5;
@@ -77,7 +77,7 @@ template <class Token>
 struct IndexLookup<Token>::Counts {
   struct OfToken {
     int64_t all = 0;
-    int64_t documents = 0;  // that have it
+    int64_t documents = 0;  // that contain it
   };
   std::unordered_map<Token, OfToken> tokens;
   int64_t documents = 0;
@@ -111,7 +111,7 @@ void IndexLookup<Token>::check_settings() const {
   if (!settings_.vocabulary_size) return;
   require(*settings_.vocabulary_size >= 0, "expected vocabulary_size >= 0, got {}.",
           *settings_.vocabulary_size);
-  // What a file says of a size is bounded by the file.
+  // The size claimed by a file is limited by the file.
   if (is_idf()) WeightLimit::add(sizeof(float) * static_cast<uint64_t>(*settings_.vocabulary_size));
 }
 
@@ -360,7 +360,7 @@ template <class Token>
 void IndexLookup<Token>::set_idf(const std::vector<double>& weights, bool of_all) {
   std::vector<float> all;
   if (!of_all) {
-    // Nobody knows those of unknown tokens: the mean of the others is as good a guess as any.
+    // The weights of unknown tokens aren't known: the mean of the others is used.
     const double mean = std::accumulate(weights.begin(), weights.end(), 0.0) /
                         static_cast<double>(std::max<size_t>(weights.size(), 1));
     all.assign(static_cast<size_t>(token_start()), static_cast<float>(mean));
@@ -381,7 +381,7 @@ void IndexLookup<Token>::adapt(const AdaptData& data, const AdaptOptions& option
                             settings_.label);
   Counts counts;
   data.for_each_batch(options, [&](const Tensor& batch) {
-    // A vector that is all of the data has an example in each element.
+    // A vector that is the whole data has one example per element.
     const bool whole = data.is_whole() && batch.rank() == 1;
     count(tokens_of(whole ? batch.with_shape({batch.dim(0), 1}) : batch), counts);
   });
@@ -412,7 +412,7 @@ template <class Token>
 void IndexLookup<Token>::learn(Counts& counts) {
   if (settings_.mask_token) counts.tokens.erase(*settings_.mask_token);
   if (settings_.oov_token) counts.tokens.erase(*settings_.oov_token);
-  std::vector<std::pair<int64_t, Token>> order;  // the most frequent first, then the last in order
+  std::vector<std::pair<int64_t, Token>> order;  // most frequent first, then last in order
   for (const auto& [token, count] : counts.tokens) order.emplace_back(count.all, token);
   std::sort(order.begin(), order.end(), std::greater<>());
   if (settings_.max_tokens) {
@@ -445,7 +445,7 @@ void IndexLookup<Token>::load_values(const Values& values) {
 
 template <class Token>
 std::vector<std::string> IndexLookup<Token>::asset_names() const {
-  if (settings_.vocabulary.is_list()) return {};  // the config has it
+  if (settings_.vocabulary.is_list()) return {};  // it is in the config
   return {kVocabularyFile};
 }
 
@@ -470,7 +470,7 @@ SavedParts::Assets IndexLookup<Token>::saved_assets() const {
 
 template <class Token>
 void IndexLookup<Token>::load_assets(const Assets& assets) {
-  // Behind the last line's end there is one more: it is a token where the size says so.
+  // After the end of the last line there is another, empty one: it is a token if the size says so.
   std::vector<std::string> lines = lines_of(assets.at(0).second + '\n');
   const auto size = static_cast<size_t>(frozen_size_.value_or(0));
   while (lines.size() > size && lines.back().empty()) lines.pop_back();

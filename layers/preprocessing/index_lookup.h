@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vocabulary of a lookup layer: tokens to indices and back. Internal: layers.
+// The vocabulary of a lookup layer: maps tokens to indices and back. Internal: layers.
 #pragma once
 
 #include <cstdint>
@@ -17,48 +17,48 @@
 
 namespace cornu::layers {
 
-// What both lookup layers have as options.
+// Options shared by both lookup layers.
 template <class Token>
 struct LookupSettings {
-  std::string label;  // how errors begin: "StringLookup 'words'"
+  std::string label;  // prefix of errors: "StringLookup 'words'"
   std::optional<int64_t> max_tokens;
   int64_t num_oov_indices = 1;
   std::optional<Token> mask_token;
   std::optional<Token> oov_token;
-  std::vector<double> idf_weights;  // of the vocabulary, where output_mode is "tf_idf"
+  std::vector<double> idf_weights;  // for the vocabulary, if output_mode is "tf_idf"
   bool invert = false;
   std::string output_mode;
   bool pad_to_max_tokens = false;
-  bool hash_oov = true;  // else integers out of the vocabulary are taken modulo num_oov_indices
+  bool hash_oov = true;  // else unknown integers are taken modulo num_oov_indices
   std::optional<HashKey> salt;
   Vocabulary<Token> vocabulary;
-  std::optional<int64_t> vocabulary_size;  // that a config tells before the vocabulary is there
+  std::optional<int64_t> vocabulary_size;  // from a config, before there is a vocabulary
 };
 
-// keras.src.layers.preprocessing.index_lookup.IndexLookup. An index is that of the mask token (0,
-// where there is one and output_mode is "int"), then those for tokens out of the vocabulary, then
-// the tokens'. Calls may be made by several threads, changes by one that is alone.
+// keras.src.layers.preprocessing.index_lookup.IndexLookup. Indices start with the mask token's (0,
+// if there is one and output_mode is "int"), followed by those for out-of-vocabulary tokens, then
+// the tokens'. Calls are thread-safe; changes require exclusive access.
 template <class Token>
 class IndexLookup : public SavedParts {
  public:
-  // InvalidArgument for settings that make no sense.
+  // Throws InvalidArgument for invalid settings.
   explicit IndexLookup(LookupSettings<Token> settings);
 
-  // Of values, of a trace of integers, and where types are inferred.
+  // Supports values, traces of integers, and type inference.
   Tensor call(const Tensor& x) const;
-  // What it gives for indices of this shape, where types are inferred.
+  // The result for indices of this shape, for type inference.
   Tensor stand_in(const Shape& shape) const { return encoded(ops::zeros(shape, DType::Int64)); }
 
   void set_vocabulary(const Vocabulary<Token>& vocabulary, const std::vector<double>& idf_weights);
   std::vector<Token> vocabulary(bool include_special_tokens = true) const;
   int64_t size() const { return token_start() + std::ssize(tokens_); }
-  // The size that outputs have, once it is known.
+  // The size of outputs, once known.
   const std::optional<int64_t>& frozen_size() const { return frozen_size_; }
 
-  // Whether the vocabulary is for adapt to find, and whether there is one.
+  // Whether adapt is to determine the vocabulary, and whether there is one.
   bool learns() const { return !settings_.vocabulary.given(); }
   bool has_learned() const { return known_; }
-  // Counts the tokens of all data anew, and takes the most frequent ones.
+  // Counts the tokens of all data from scratch, and uses the most frequent ones.
   void adapt(const AdaptData& data, const AdaptOptions& options,
              const std::function<Tensor(const Tensor&)>& tokens_of);
 
@@ -100,9 +100,9 @@ class IndexLookup : public SavedParts {
 
   LookupSettings<Token> settings_;
   bool known_ = false;         // whether there is a vocabulary
-  std::vector<Token> tokens_;  // without the special ones
+  std::vector<Token> tokens_;  // excluding special tokens
   std::unordered_map<Token, int64_t> index_;
-  Tensor sorted_tokens_;  // of integers: for traces
+  Tensor sorted_tokens_;  // for integers: for traces
   Tensor sorted_indices_;
   std::optional<int64_t> frozen_size_;
   Tensor idf_weights_;  // float32 (depth)

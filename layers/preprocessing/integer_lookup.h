@@ -16,33 +16,34 @@
 namespace cornu::layers {
 
 struct IntegerLookupOptions {
-  std::optional<int64_t> max_tokens = {};  // of the vocabulary, mask and oov tokens included
-  int64_t num_oov_indices = 1;             // indices of tokens that it lacks; 0: they are an error
-  std::optional<int64_t> mask_token = {};  // index 0 ("int"), or in no vector
+  std::optional<int64_t> max_tokens = {};  // size of the vocabulary, including mask and oov tokens
+  int64_t num_oov_indices = 1;             // indices for unknown tokens; 0: they are an error
+  std::optional<int64_t> mask_token = {};  // index 0 ("int"); not in vectors
   std::optional<int64_t> oov_token = -1;
-  Vocabulary<int64_t> vocabulary = {};  // None: adapt or set_vocabulary gives one
-  NumberList idf_weights = {};          // of the vocabulary's tokens, for "tf_idf"
-  bool invert = false;                  // from indices to tokens
+  Vocabulary<int64_t> vocabulary = {};  // None: set by adapt or set_vocabulary
+  NumberList idf_weights = {};          // for the vocabulary's tokens, with "tf_idf"
+  bool invert = false;                  // map indices to tokens
   std::string output_mode = "int";
   bool pad_to_max_tokens = false;       // vectors have max_tokens elements
-  std::string oov_method = "floormod";  // or "farmhash": how unknown tokens are parted among
-                                        // several indices
+  std::string oov_method = "floormod";  // or "farmhash": how unknown tokens are assigned to several
+                                        // indices
   OneOrMany<int64_t> salt = {};         // for "farmhash": a key (SipHash)
   std::string name = {};
 };
 
-// keras.layers.IntegerLookup: integers as their indices in a vocabulary. All is as of StringLookup,
-// but that it may be compiled, and so be in models that fit and predict; there num_oov_indices must
-// be 1 or more. What was compiled before adapt or set_vocabulary keeps the vocabulary of then:
-// compile the model again.
+// keras.layers.IntegerLookup: maps integers to their indices in a vocabulary. Everything is as for
+// StringLookup, except that it can be compiled and therefore be part of models in fit and predict,
+// where num_oov_indices must be at least 1. Functions compiled before adapt or set_vocabulary keep
+// the old vocabulary: compile the model again.
 class IntegerLookup : public LayerHandle {
  public:
   explicit IntegerLookup(const IntegerLookupOptions& options = {});
   static IntegerLookup from_config(const Json& config);
-  // The handle of a layer of this class, as of a model that was loaded. InvalidArgument otherwise.
+  // Returns a handle to an existing layer of this class, e.g. of a loaded model. Throws
+  // InvalidArgument for other layers.
   static IntegerLookup of(const LayerHandle& layer);
 
-  // As StringLookup's.
+  // As for StringLookup.
   void adapt(const AdaptData& data, const AdaptOptions& options = {}) const;
   void set_vocabulary(const Vocabulary<int64_t>& vocabulary,
                       const std::vector<double>& idf_weights = {}) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What StringLookup and IntegerLookup share. Internal: layers.
+// Code shared by StringLookup and IntegerLookup. Internal: layers.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace cornu::layers {
 
-// Options, and what configs have beside them.
+// Options, and further fields of configs.
 template <class Options>
 struct LookupConfig {
   Options options;
@@ -25,7 +25,7 @@ struct LookupConfig {
 
 template <class Token>
 Json config_value(const Vocabulary<Token>& vocabulary) {
-  if (!vocabulary.is_list()) return nullptr;  // a file's is an asset
+  if (!vocabulary.is_list()) return nullptr;  // stored as an asset
   return Json::Array(vocabulary.tokens().begin(), vocabulary.tokens().end());
 }
 template <class Token>
@@ -68,7 +68,7 @@ void visit_fields(Fields& fields, LookupConfig<Options>& config) {
   if constexpr (requires { options.oov_method; }) {
     fields("oov_method", options.oov_method);
   } else {
-    std::string unused = "floormod";  // of strings
+    std::string unused = "floormod";  // for strings
     fields("oov_method", unused);
   }
   fields("salt", options.salt);
@@ -90,12 +90,12 @@ class LookupLayer : public KerasLayer,
                     public Adaptable,
                     public HasInputDType {
  public:
-  // `owner`: how errors begin where the layer is a part of another; "": as its own.
+  // `owner`: the prefix of errors if the layer is part of another layer; "": its own label.
   LookupLayer(const char* class_name, const LookupConfig<Options>& config,
               const std::string& owner = "")
       : KerasLayer(class_name, {.name = config.options.name}), config_(config) {
     Options& options = config_.options;
-    if (options.output_mode == "binary") options.output_mode = "multi_hot";  // names of Keras 2
+    if (options.output_mode == "binary") options.output_mode = "multi_hot";  // Keras 2's names
     if (options.output_mode == "tf-idf") options.output_mode = "tf_idf";
     const auto& salt = options.salt.values();
     require(salt.size() <= 2, "expected a salt of one or two numbers, got {}.", salt.size());

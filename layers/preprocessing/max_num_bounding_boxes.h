@@ -10,20 +10,20 @@
 namespace cornu::layers {
 
 struct MaxNumBoundingBoxesOptions {
-  int64_t max_number = 0;                               // must be given
-  int64_t fill_value = -1;                              // of boxes and labels that are added
-  std::optional<std::string> bounding_box_format = {};  // kept in files; boxes of any are taken
-  std::string data_format = {};                         // None: "channels_last"; the same
+  int64_t max_number = 0;                               // required
+  int64_t fill_value = -1;                              // for added boxes and labels
+  std::optional<std::string> bounding_box_format = {};  // only kept in files; any format works
+  std::string data_format = {};                         // None: "channels_last"; has no effect
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.MaxNumBoundingBoxes: as many boxes for each picture, the first max_number of them,
-// or more that are of fill_value alone. Takes a dictionary, in which what lies within
-// "bounding_boxes" is named by its path: "bounding_boxes/boxes" (boxes, 4) or (batch, boxes, 4),
-// and "bounding_boxes/labels" (boxes) or (batch, boxes). All else ("images", "labels", …) stays as
-// it is; of an input without names, which is pictures, all.
+// keras.layers.MaxNumBoundingBoxes: gives each image the same number of boxes, by keeping the first
+// max_number of them or adding boxes filled with fill_value. Takes a dictionary in which the
+// contents of "bounding_boxes" are named by path: "bounding_boxes/boxes" (boxes, 4) or (batch,
+// boxes, 4), and "bounding_boxes/labels" (boxes) or (batch, boxes). All other entries ("images",
+// "labels", …) are unchanged, as is an unnamed input, which consists of images.
 //
 //   auto rows = dataset.map([=](const Tensors& row) { return Tensors(most(row)); });
 class MaxNumBoundingBoxes : public LayerHandle {

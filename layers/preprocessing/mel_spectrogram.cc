@@ -30,7 +30,7 @@ void visit_fields(Fields& fields, MelSpectrogramOptions& options) {
 
 namespace {
 
-// What Keras's config has for None.
+// Keras's config values for None.
 MelSpectrogramOptions with_spectrogram_defaults(MelSpectrogramOptions options) {
   if (options.sequence_length.value_or(0) == 0) options.sequence_length = options.fft_length;
   if (options.max_freq.value_or(0) == 0) {
@@ -93,14 +93,14 @@ class MelSpectrogramLayer : public KerasLayerOf<MelSpectrogramOptions> {
   }
 
  private:
-  static constexpr int64_t kMostSamples = int64_t{1} << 16;  // of a frame: kernels have its square
+  static constexpr int64_t kMostSamples = int64_t{1} << 16;  // per frame: kernels have its square
 
   DType working_dtype() const {
     return compute_dtype() == DType::Float64 ? DType::Float64 : DType::Float32;
   }
   int64_t bins() const { return options_.fft_length / 2 + 1; }
 
-  // With half a frame more at both ends, mirrored there.
+  // Pads both ends by half a frame, by reflection.
   Tensor reflected(const Tensor& signals) const {
     const int64_t margin = options_.fft_length / 2;
     std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(signals.rank()));
@@ -115,7 +115,7 @@ class MelSpectrogramLayer : public KerasLayerOf<MelSpectrogramOptions> {
                                options_.window ? 0.0 : 1.0);
     if (!options_.window) return values;
     const double mean = *options_.window == "hann" ? 0.5 : 0.54;
-    // As TensorFlow's windows: periodic where the length is even, else symmetric.
+    // Like TensorFlow's windows: periodic for even lengths, otherwise symmetric.
     const int64_t period = std::max<int64_t>(length - length % 2, 1);
     for (int64_t i = 0; i < length; ++i) {
       const double turn = static_cast<double>(i) / static_cast<double>(period);
@@ -125,7 +125,7 @@ class MelSpectrogramLayer : public KerasLayerOf<MelSpectrogramOptions> {
     return values;
   }
 
-  // Fourier's transform of a frame, as kernels (fft_length, 1, bins).
+  // The Fourier transform of a frame, as kernels (fft_length, 1, bins).
   std::pair<Tensor, Tensor> transform() const {
     const std::vector<double> weights = window();
     const Shape shape = {options_.fft_length, 1, bins()};
@@ -135,7 +135,7 @@ class MelSpectrogramLayer : public KerasLayerOf<MelSpectrogramOptions> {
     float* im = imaginary.mutable_data<float>().data();
     for (int64_t i = 0; i < options_.fft_length; ++i) {
       for (int64_t k = 0; k < bins(); ++k) {
-        // Whole turns are left out, which would cost digits.
+        // Whole turns are removed, since they would cost precision.
         const double turns = static_cast<double>(i * k % options_.fft_length) /
                              static_cast<double>(options_.fft_length);
         const double weight = weights[static_cast<size_t>(i)];
@@ -146,8 +146,8 @@ class MelSpectrogramLayer : public KerasLayerOf<MelSpectrogramOptions> {
     return {real, imaginary};
   }
 
-  // Triangles with a peak of 1 on the mel scale: (bins, num_mel_bins). The lowest bin, of
-  // frequency 0, is in none.
+  // Triangles with a peak of 1 on the mel scale: (bins, num_mel_bins). The lowest bin, at frequency
+  // 0, isn't in any of them.
   Tensor mel_weights() const {
     const double first = mel_of(options_.min_freq);
     const double last = mel_of(*options_.max_freq);

@@ -11,17 +11,17 @@
 namespace cornu::layers {
 
 struct MixUpOptions {
-  double alpha = 0.2;            // of the beta distribution that each picture's part is drawn from
-  std::string data_format = {};  // None: "channels_last"
-  std::optional<int64_t> seed = {};  // None: the next of this thread's sequence
+  double alpha = 0.2;                // for the beta distribution of each image's weight
+  std::string data_format = {};      // None: "channels_last"
+  std::optional<int64_t> seed = {};  // None: the next seed of this thread's sequence
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.MixUp: the weighted mean of each picture and another one of the batch (Zhang et al.
-// 2017). Called with {pictures, labels}, labels being numbers (batch, ...), it mixes both alike.
-// Pictures as in random_rotation.h.
+// keras.layers.MixUp: replaces each image by a weighted mean of itself and another image of the
+// batch (Zhang et al. 2017). Called with {images, labels}, where labels are numbers (batch, ...),
+// it mixes both in the same way. Images are as described in random_rotation.h.
 class MixUp : public LayerHandle {
  public:
   explicit MixUp(const MixUpOptions& options = {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that mix the pictures of a batch. Internal: their .cc files include it.
+// Layers that mix the images of a batch. Internal: included by their .cc files.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace cornu::layers {
 
-// One input: pictures. Two: a batch of pictures and their labels, (batch, ...), which are mixed in
-// the same proportions.
+// One input: images. Two inputs: a batch of images and their labels, (batch, ...), which are mixed
+// in the same proportions.
 template <class Options>
 class MixingLayer : public RandomImageLayer<Options> {
  public:

@@ -21,7 +21,7 @@ namespace {
 
 constexpr double kLeastDeviation = 1e-7;
 
-// Moments of batches as those of all their elements (float64).
+// Combines the moments of batches to those of all elements (float64).
 class RunningMoments {
  public:
   void add(const Tensor& batch, const std::vector<int64_t>& axes) {
@@ -57,7 +57,7 @@ class NormalizationLayer : public KerasLayerOf<NormalizationOptions>, public Ada
  public:
   explicit NormalizationLayer(const NormalizationOptions& options)
       : KerasLayerOf("Normalization", options) {
-    options_.axis = options.axis.values();  // a list in Keras's config, too
+    options_.axis = options.axis.values();  // always a list in Keras's config
     const Tensor& mean = options.mean;
     const Tensor& variance = options.variance;
     require(mean.defined() == variance.defined(),
@@ -98,7 +98,7 @@ class NormalizationLayer : public KerasLayerOf<NormalizationOptions>, public Ada
         add_weight({.shape = shape, .initializer = "zeros", .trainable = false, .name = "mean"});
     variance_ =
         add_weight({.shape = shape, .initializer = "ones", .trainable = false, .name = "variance"});
-    // Nothing counts in it: files of older versions have one.
+    // Unused: files of older versions contain it.
     add_weight(
         {.initializer = "zeros", .dtype = DType::Int64, .trainable = false, .name = "count"});
   }
@@ -160,7 +160,7 @@ class NormalizationLayer : public KerasLayerOf<NormalizationOptions>, public Ada
         label());
     return given.defined() ? given : ops::reshape(compute(weight), broadcast_);
   }
-  // Numbers that were given, for all elements of the axes.
+  // Expands given numbers to all elements of the axes.
   Tensor spread(const Tensor& numbers, const Shape& shape) const {
     for (int64_t i = 1; i <= numbers.rank(); ++i) {
       const int64_t size = numbers.dim(-i);

@@ -12,14 +12,15 @@ struct PipelineOptions {
   std::string name = {};
 };
 
-// keras.layers.Pipeline: layers one after another, as one layer. Where nobody says whether it is
-// training, it is, as of layers that change pictures at random.
+// keras.layers.Pipeline: a sequence of layers as a single layer. When the training flag isn't set,
+// it defaults to training, as for layers that change images randomly.
 //
-//   const layers::Pipeline augment({layers::RandomFlip(), layers::RandomRotation({.factor =
-//   0.1})}); auto pictures = dataset.map([=](const Tensor& x) { return Tensor(augment(x)); });
+//   const layers::Pipeline augment(
+//       {layers::RandomFlip(), layers::RandomRotation({.factor = 0.1})});
+//   auto pictures = dataset.map([=](const Tensor& x) { return Tensor(augment(x)); });
 class Pipeline : public LayerHandle {
  public:
-  // InvalidArgument where one of them is none. Without layers it gives its inputs.
+  // Throws InvalidArgument if any handle is empty. Without layers, returns its inputs.
   explicit Pipeline(const std::vector<LayerHandle>& layers, const PipelineOptions& options = {});
   static Pipeline from_config(const Json& config);
 

@@ -11,19 +11,19 @@
 namespace cornu::layers {
 
 struct RandomBrightnessOptions {
-  // Must be given, in [-1, 1]: the bounds of what is added, as parts of value_range; one number for
-  // both ways.
+  // Required, in [-1, 1]: the bounds of the offset, as fractions of value_range; a single number f
+  // means [-f, f].
   NumberList factor = {};
-  NumberList value_range = {0.0, 255.0};  // the least and the greatest value of pictures
-  std::optional<int64_t> seed = {};       // None: the next of this thread's sequence
+  NumberList value_range = {0.0, 255.0};  // the range of pixel values
+  std::optional<int64_t> seed = {};       // None: the next seed of this thread's sequence
   std::string data_format = {};           // None: "channels_last"
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.RandomBrightness: adds a number to all values, within value_range. Pictures as in
-// random_rotation.h.
+// keras.layers.RandomBrightness: adds a number to all values, clipping to value_range. Images are
+// as described in random_rotation.h.
 class RandomBrightness : public LayerHandle {
  public:
   explicit RandomBrightness(const RandomBrightnessOptions& options);

@@ -11,18 +11,19 @@
 namespace cornu::layers {
 
 struct RandomColorDegenerationOptions {
-  // Must be given, in [-1, 1]: the bounds of the part of the way to gray; one number for both ways.
+  // Required, in [-1, 1]: the bounds of the interpolation toward gray; a single number f means [-f,
+  // f].
   NumberList factor = {};
-  NumberList value_range = {0.0, 255.0};  // the least and the greatest value of pictures
+  NumberList value_range = {0.0, 255.0};  // the range of pixel values
   std::string data_format = {};           // None: "channels_last"
-  std::optional<int64_t> seed = {};       // None: the next of this thread's sequence
+  std::optional<int64_t> seed = {};       // None: the next seed of this thread's sequence
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.RandomColorDegeneration: takes colors of red, green and blue towards gray (0 changes
-// nothing, 1 gives grays), or away from it. Pictures as in random_rotation.h.
+// keras.layers.RandomColorDegeneration: moves red, green and blue toward gray (0: no change, 1:
+// gray) or away from it. Images are as described in random_rotation.h.
 class RandomColorDegeneration : public LayerHandle {
  public:
   explicit RandomColorDegeneration(const RandomColorDegenerationOptions& options);

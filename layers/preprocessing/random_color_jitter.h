@@ -11,14 +11,14 @@
 namespace cornu::layers {
 
 struct RandomColorJitterOptions {
-  NumberList value_range = {0.0, 255.0};  // the least and the greatest value of pictures
+  NumberList value_range = {0.0, 255.0};  // the range of pixel values
   // As the factors of RandomBrightness, RandomContrast, RandomSaturation and RandomHue; None: no
-  // such change.
+  // change of this kind.
   NumberList brightness_factor = {};
   NumberList contrast_factor = {};
   NumberList saturation_factor = {};
   NumberList hue_factor = {};
-  std::optional<int64_t> seed = {};  // None: the next of this thread's sequence
+  std::optional<int64_t> seed = {};  // None: the next seed of this thread's sequence
   std::string data_format = {};      // None: "channels_last"
   std::string name = {};
   DTypeName dtype = {};
@@ -26,7 +26,8 @@ struct RandomColorJitterOptions {
 };
 
 // keras.layers.RandomColorJitter: changes brightness, contrast, saturation and hue, in this order.
-// Pictures as in random_rotation.h; of red, green and blue where the last two are given.
+// Images are as described in random_rotation.h, with red, green and blue channels if the last two
+// factors are given.
 class RandomColorJitter : public LayerHandle {
  public:
   explicit RandomColorJitter(const RandomColorJitterOptions& options = {});

@@ -11,19 +11,19 @@
 namespace cornu::layers {
 
 struct RandomContrastOptions {
-  // Must be given, in [0, 1]: two numbers a and b draw in [1 - a, 1 + b], one b in [1, 1 + b] (as
-  // Keras 3.15 has it).
+  // Required, in [0, 1]: two numbers a and b mean [1 - a, 1 + b], a single number b means [1, 1 +
+  // b] (as in Keras 3.15).
   NumberList factor = {};
-  NumberList value_range = {0.0, 255.0};  // the least and the greatest value of pictures
-  std::optional<int64_t> seed = {};       // None: the next of this thread's sequence
+  NumberList value_range = {0.0, 255.0};  // the range of pixel values
+  std::optional<int64_t> seed = {};       // None: the next seed of this thread's sequence
   std::string data_format = {};           // None: "channels_last"
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.RandomContrast: in each channel, values come to lie a number of times as far from
-// the channel's mean, within value_range. Pictures as in random_rotation.h.
+// keras.layers.RandomContrast: multiplies the distance of values from their channel's mean by a
+// factor, clipping to value_range. Images are as described in random_rotation.h.
 class RandomContrast : public LayerHandle {
  public:
   explicit RandomContrast(const RandomContrastOptions& options);

@@ -44,7 +44,7 @@ class RandomCropLayer : public RandomImageLayer<RandomCropOptions> {
  private:
   std::pair<int64_t, int64_t> size() const { return {options_.height, options_.width}; }
 
-  // What Keras makes of pictures that are no larger.
+  // Keras's result for images that aren't larger.
   Tensor from_small(const Tensor& images) const {
     const auto [height, width] = size();
     const auto start = [](int64_t side, int64_t other, int64_t target, int64_t target_other) {

@@ -10,20 +10,20 @@
 namespace cornu::layers {
 
 struct RandomCropOptions {
-  int64_t height = 0;                // must be given
-  int64_t width = 0;                 // must be given
-  std::optional<int64_t> seed = {};  // None: the next of this thread's sequence
+  int64_t height = 0;                // required
+  int64_t width = 0;                 // required
+  std::optional<int64_t> seed = {};  // None: the next seed of this thread's sequence
   std::string data_format = {};      // None: "channels_last"
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.RandomCrop: in training, the same part of all pictures of a batch, at a random
-// place. Otherwise, and where pictures aren't larger both ways, the largest part in the middle that
-// has the shape of (height, width), resized to it. (Keras 3.15 documents this, but outside of
-// training gives pictures as they are, though models are told the smaller shape.) Pictures as in
-// random_rotation.h.
+// keras.layers.RandomCrop: in training, crops all images of a batch at the same random position.
+// Otherwise, and if images aren't larger in both directions, crops the largest centered part with
+// the aspect ratio of (height, width) and resizes it. (Keras 3.15 documents this, but outside
+// training it returns images unchanged, although models infer the smaller shape.) Images are as
+// described in random_rotation.h.
 class RandomCrop : public LayerHandle {
  public:
   explicit RandomCrop(const RandomCropOptions& options);

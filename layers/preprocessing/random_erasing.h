@@ -11,21 +11,24 @@
 namespace cornu::layers {
 
 struct RandomErasingOptions {
-  // In [0, 1]: the bounds of how likely a part is erased; one number is the upper bound.
+  // In [0, 1]: the bounds of the probability that a part is erased; a single number is the upper
+  // bound.
   NumberList factor = 1.0;
-  // In [0, 1]: the bounds of the squares of the part's height and width, as parts of the picture's.
+  // In [0, 1]: the bounds of the squares of the part's height and width, as fractions of the
+  // image's.
   NumberList scale = {0.02, 0.33};
-  NumberList fill_value = {};  // one number, or one for each of three channels; None: noise
-  NumberList value_range = {0.0, 255.0};  // the least and the greatest value of pictures
-  std::optional<int64_t> seed = {};       // None: the next of this thread's sequence
+  NumberList fill_value = {};             // one number, or three, one per channel; None: noise
+  NumberList value_range = {0.0, 255.0};  // the range of pixel values
+  std::optional<int64_t> seed = {};       // None: the next seed of this thread's sequence
   std::string data_format = {};           // None: "channels_last"
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.RandomErasing: fills a rectangle somewhere in a picture. Noise is normal, times the
-// greatest of value_range; what fills is kept within value_range. Pictures as in random_rotation.h.
+// keras.layers.RandomErasing: fills a random rectangle in an image. Noise is normal, scaled by the
+// upper bound of value_range; fill values are clipped to value_range. Images are as described in
+// random_rotation.h.
 class RandomErasing : public LayerHandle {
  public:
   explicit RandomErasing(const RandomErasingOptions& options = {});

@@ -11,17 +11,17 @@
 namespace cornu::layers {
 
 struct RandomGrayscaleOptions {
-  double factor = 0.5;               // how likely a picture becomes gray, in [0, 1]
+  double factor = 0.5;               // probability of grayscale, in [0, 1]
   std::string data_format = {};      // None: "channels_last"
-  std::optional<int64_t> seed = {};  // None: the next of this thread's sequence
+  std::optional<int64_t> seed = {};  // None: the next seed of this thread's sequence
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.RandomGrayscale: gives all channels of red, green and blue the gray of
-// ops::image::rgb_to_grayscale. As in Keras, its config doesn't hold the seed. Pictures as in
-// random_rotation.h.
+// keras.layers.RandomGrayscale: sets the red, green and blue channels to the gray value of
+// ops::image::rgb_to_grayscale. As in Keras, its config doesn't contain the seed. Images are as
+// described in random_rotation.h.
 class RandomGrayscale : public LayerHandle {
  public:
   explicit RandomGrayscale(const RandomGrayscaleOptions& options = {});

@@ -11,19 +11,19 @@
 namespace cornu::layers {
 
 struct RandomHueOptions {
-  // Must be given, in [0, 1]: the bounds of the turn, as parts of half a circle of hues, one way or
-  // the other; one number is the upper bound.
+  // Required, in [0, 1]: the bounds of the hue rotation in either direction, as fractions of half a
+  // circle; a single number is the upper bound.
   NumberList factor = {};
-  NumberList value_range = {0.0, 255.0};  // the least and the greatest value of pictures
+  NumberList value_range = {0.0, 255.0};  // the range of pixel values
   std::string data_format = {};           // None: "channels_last"
-  std::optional<int64_t> seed = {};       // None: the next of this thread's sequence
+  std::optional<int64_t> seed = {};       // None: the next seed of this thread's sequence
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.RandomHue: turns the hues of pictures of red, green and blue. Pictures as in
-// random_rotation.h.
+// keras.layers.RandomHue: rotates the hues of images with red, green and blue channels. Images are
+// as described in random_rotation.h.
 class RandomHue : public LayerHandle {
  public:
   explicit RandomHue(const RandomHueOptions& options);

@@ -11,18 +11,19 @@
 namespace cornu::layers {
 
 struct RandomInvertOptions {
-  // In [0, 1]: the bounds of how likely a picture is inverted; one number is the upper bound.
+  // In [0, 1]: the bounds of the probability that an image is inverted; a single number is the
+  // upper bound.
   NumberList factor = 1.0;
-  NumberList value_range = {0.0, 255.0};  // the least and the greatest value of pictures
-  std::optional<int64_t> seed = {};       // None: the next of this thread's sequence
+  NumberList value_range = {0.0, 255.0};  // the range of pixel values
+  std::optional<int64_t> seed = {};       // None: the next seed of this thread's sequence
   std::string data_format = {};           // None: "channels_last"
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.RandomInvert: takes values from the greatest of value_range. Pictures as in
-// random_rotation.h.
+// keras.layers.RandomInvert: subtracts values from the upper bound of value_range. Images are as
+// described in random_rotation.h.
 class RandomInvert : public LayerHandle {
  public:
   explicit RandomInvert(const RandomInvertOptions& options = {});

@@ -11,19 +11,19 @@
 namespace cornu::layers {
 
 struct RandomPosterizationOptions {
-  // Must be given, in [1, 8]: the bounds of the number of bits that are kept of 8, the upper one
-  // exclusive unless they are equal; one number is the upper bound, 1 the lower.
+  // Required, in [1, 8]: the bounds of the number of bits to keep, out of 8; the upper bound is
+  // exclusive unless both are equal. A single number is the upper bound, with a lower bound of 1.
   NumberList factor = {};
-  NumberList value_range = {0.0, 255.0};  // the least and the greatest value of pictures
+  NumberList value_range = {0.0, 255.0};  // the range of pixel values
   std::string data_format = {};           // None: "channels_last"
-  std::optional<int64_t> seed = {};       // None: the next of this thread's sequence
+  std::optional<int64_t> seed = {};       // None: the next seed of this thread's sequence
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.RandomPosterization: keeps the first bits of values as 8-bit integers. Pictures as
-// in random_rotation.h.
+// keras.layers.RandomPosterization: keeps the leading bits of values as 8-bit integers. Images are
+// as described in random_rotation.h.
 class RandomPosterization : public LayerHandle {
  public:
   explicit RandomPosterization(const RandomPosterizationOptions& options);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keras's random layers of pictures change each picture by itself, in training; otherwise, and
-// without `factor`, it stays as it is. Where nobody says whether it is training (the layer isn't
-// called in a model's fit, evaluate or predict, and not with .training), it is, so that
+// Keras's random image layers change each image independently, in training only; otherwise, and
+// without `factor`, images are unchanged. If the training flag isn't set (the layer isn't called in
+// a model's fit, evaluate or predict, and not with .training), it defaults to training, so that
 // `dataset.map([&](const Tensor& x, const Tensor& y) { return std::pair(Tensor(flip(x)), y); })`
-// augments.
+// augments the data.
 //
-// They take (height, width, channels) or (batch, height, width, channels), of any dtype, and give
-// floats. What is drawn for a picture doesn't depend on the number of replicas. In a dataset's map
-// it is keyed by the element, and by `seed` where one is given; a position that is restored draws
-// the same again.
+// They accept (height, width, channels) or (batch, height, width, channels) of any dtype, and
+// return floats. The random numbers for an image don't depend on the number of replicas. In a
+// dataset's map, they are keyed by the element and by `seed`, if given; a restored position draws
+// the same numbers again.
 //
-// Dictionaries of pictures with their boxes, labels and masks aren't taken.
+// Dictionaries of images with boxes, labels and masks aren't supported.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@
 namespace cornu::layers {
 
 struct RandomRotationOptions {
-  // Must be given: the bounds of the angle, as parts of a whole turn counter-clockwise, in [-1, 1];
-  // one number for both ways.
+  // Required: the bounds of the angle, as fractions of a full counter-clockwise turn, in [-1, 1]; a
+  // single number f means [-f, f].
   NumberList factor = {};
-  std::string fill_mode = "reflect";       // as ops::image::AffineTransformOptions have it
+  std::string fill_mode = "reflect";       // as in ops::image::AffineTransformOptions
   std::string interpolation = "bilinear";  // or "nearest"
-  std::optional<int64_t> seed = {};        // None: the next of this thread's sequence
+  std::optional<int64_t> seed = {};        // None: the next seed of this thread's sequence
   double fill_value = 0.0;
   std::string data_format = {};  // None: "channels_last"
   std::string name = {};
@@ -36,7 +36,7 @@ struct RandomRotationOptions {
   bool trainable = true;
 };
 
-// keras.layers.RandomRotation: turns pictures about their middle.
+// keras.layers.RandomRotation: rotates images about their center.
 class RandomRotation : public LayerHandle {
  public:
   explicit RandomRotation(const RandomRotationOptions& options);

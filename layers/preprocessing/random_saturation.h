@@ -11,21 +11,22 @@
 namespace cornu::layers {
 
 struct RandomSaturationOptions {
-  // Must be given, in [-1, 1]; one number for both ways. A number f drawn within these bounds
-  // multiplies saturations by f / (1 - f): by 0 where it is 0 or less, by 1 where it is 0.5.
+  // Required, in [-1, 1]; a single number f means [-f, f]. A number f drawn within these bounds
+  // multiplies saturations by f / (1 - f): by 0 if f <= 0, by 1 if f is 0.5.
   NumberList factor = {};
-  // Saturations are kept within these bounds; they are in [0, 1] for any picture.
+  // Saturations are clipped to these bounds; those of images are in [0, 1].
   NumberList value_range = {0.0, 255.0};
   std::string data_format = {};      // None: "channels_last"
-  std::optional<int64_t> seed = {};  // None: the next of this thread's sequence
+  std::optional<int64_t> seed = {};  // None: the next seed of this thread's sequence
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.RandomSaturation: makes the colors of red, green and blue paler or stronger. As in
-// Keras, the bounds of `factor` are [-f, f] for one number, and stronger colors may leave the range
-// of the picture's values unless value_range is {0, 1}. Pictures as in random_rotation.h.
+// keras.layers.RandomSaturation: makes the colors of red, green and blue channels paler or
+// stronger. As in Keras, the bounds of `factor` are [-f, f] for a single number, and stronger
+// colors may exceed the range of pixel values unless value_range is {0, 1}. Images are as described
+// in random_rotation.h.
 class RandomSaturation : public LayerHandle {
  public:
   explicit RandomSaturation(const RandomSaturationOptions& options);

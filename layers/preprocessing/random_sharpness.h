@@ -11,19 +11,19 @@
 namespace cornu::layers {
 
 struct RandomSharpnessOptions {
-  // Must be given, in [0, 1]: 0 blurs, 0.5 changes nothing, 1 sharpens; one number is the upper
+  // Required, in [0, 1]: 0 blurs, 0.5 changes nothing, 1 sharpens; a single number is the upper
   // bound.
   NumberList factor = {};
-  NumberList value_range = {0.0, 255.0};  // the least and the greatest value of pictures
+  NumberList value_range = {0.0, 255.0};  // the range of pixel values
   std::string data_format = {};           // None: "channels_last"
-  std::optional<int64_t> seed = {};       // None: the next of this thread's sequence
+  std::optional<int64_t> seed = {};       // None: the next seed of this thread's sequence
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.RandomSharpness: blurs pictures over 3 x 3 pixels, or undoes such a blur. Pictures
-// as in random_rotation.h.
+// keras.layers.RandomSharpness: blurs images over 3 x 3 pixels, or reverses such a blur. Images are
+// as described in random_rotation.h.
 class RandomSharpness : public LayerHandle {
  public:
   explicit RandomSharpness(const RandomSharpnessOptions& options);

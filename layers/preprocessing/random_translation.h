@@ -11,13 +11,13 @@
 namespace cornu::layers {
 
 struct RandomTranslationOptions {
-  // Must be given: the bounds of the way down, as parts of the height, in [-1, 1]; one number for
-  // both ways.
+  // Required: the bounds of the downward shift, as fractions of the height, in [-1, 1]; a single
+  // number f means [-f, f].
   NumberList height_factor = {};
-  NumberList width_factor = {};            // must be given: to the right, as parts of the width
-  std::string fill_mode = "reflect";       // as ops::image::AffineTransformOptions have it
+  NumberList width_factor = {};            // required: to the right, relative to the width
+  std::string fill_mode = "reflect";       // as in ops::image::AffineTransformOptions
   std::string interpolation = "bilinear";  // or "nearest"
-  std::optional<int64_t> seed = {};        // None: the next of this thread's sequence
+  std::optional<int64_t> seed = {};        // None: the next seed of this thread's sequence
   double fill_value = 0.0;
   std::string data_format = {};  // None: "channels_last"
   std::string name = {};
@@ -25,8 +25,7 @@ struct RandomTranslationOptions {
   bool trainable = true;
 };
 
-// keras.layers.RandomTranslation: shifts pictures. Pictures as in
-// random_rotation.h.
+// keras.layers.RandomTranslation: shifts images. Images are as described in random_rotation.h.
 class RandomTranslation : public LayerHandle {
  public:
   explicit RandomTranslation(const RandomTranslationOptions& options);

@@ -11,13 +11,13 @@
 namespace cornu::layers {
 
 struct RandomZoomOptions {
-  // Must be given: the bounds of how much more is seen from top to bottom, in (-1, 1]; 0.2 is 20 %
-  // more (smaller pictures), -0.2 less. One number for both ways.
+  // Required: the bounds of the additional visible height, in (-1, 1]; 0.2 means 20 % more (zooming
+  // out), -0.2 less. A single number f means [-f, f].
   NumberList height_factor = {};
-  NumberList width_factor = {};            // None: as from top to bottom
-  std::string fill_mode = "reflect";       // as ops::image::AffineTransformOptions have it
+  NumberList width_factor = {};            // None: same as height_factor
+  std::string fill_mode = "reflect";       // as in ops::image::AffineTransformOptions
   std::string interpolation = "bilinear";  // or "nearest"
-  std::optional<int64_t> seed = {};        // None: the next of this thread's sequence
+  std::optional<int64_t> seed = {};        // None: the next seed of this thread's sequence
   double fill_value = 0.0;
   std::string data_format = {};  // None: "channels_last"
   std::string name = {};
@@ -25,8 +25,7 @@ struct RandomZoomOptions {
   bool trainable = true;
 };
 
-// keras.layers.RandomZoom: brings pictures nearer or further. Pictures as in
-// random_rotation.h.
+// keras.layers.RandomZoom: zooms in or out. Images are as described in random_rotation.h.
 class RandomZoom : public LayerHandle {
  public:
   explicit RandomZoom(const RandomZoomOptions& options);

@@ -9,7 +9,7 @@
 namespace cornu::layers {
 
 struct RescalingOptions {
-  NumberList scale = {};  // must be given: a number, or one for each channel
+  NumberList scale = {};  // required: a number, or one for each channel
   NumberList offset = 0.0;
   std::string name = {};
   DTypeName dtype = {};

@@ -9,12 +9,12 @@
 namespace cornu::layers {
 
 struct ResizingOptions {
-  int64_t height = 0;                      // must be given
-  int64_t width = 0;                       // must be given
-  std::string interpolation = "bilinear";  // as ops::image::ResizeOptions have them
+  int64_t height = 0;                      // required
+  int64_t width = 0;                       // required
+  std::string interpolation = "bilinear";  // as in ops::image::ResizeOptions
   bool crop_to_aspect_ratio = false;
   bool pad_to_aspect_ratio = false;
-  std::string fill_mode = "constant";  // the only one there is
+  std::string fill_mode = "constant";  // the only supported mode
   double fill_value = 0.0;
   bool antialias = false;
   std::string data_format = {};  // None: "channels_last"
@@ -23,8 +23,8 @@ struct ResizingOptions {
   bool trainable = true;
 };
 
-// keras.layers.Resizing: ops::image::resize. Takes (height, width, channels) or (batch, height,
-// width, channels); integers are rounded, so that the dtype stays.
+// keras.layers.Resizing: ops::image::resize. Accepts (height, width, channels) or (batch, height,
+// width, channels); integers are rounded to preserve the dtype.
 class Resizing : public LayerHandle {
  public:
   explicit Resizing(const ResizingOptions& options);

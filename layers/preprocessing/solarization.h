@@ -11,20 +11,20 @@
 namespace cornu::layers {
 
 struct SolarizationOptions {
-  // In [0, 1]: bounds {a, b} draw what is added, in [a, 255 b] of values in [0, 255] (as Keras 3.15
-  // has it); one number is the upper bound.
+  // In [0, 1]: bounds {a, b} mean an offset in [a, 255 b] for values in [0, 255] (as in Keras
+  // 3.15); a single number is the upper bound.
   NumberList addition_factor = 0.0;
-  NumberList threshold_factor = 0.0;      // the same of the least value that is inverted then
-  NumberList value_range = {0.0, 255.0};  // the least and the greatest value of pictures
-  std::optional<int64_t> seed = {};       // None: the next of this thread's sequence
+  NumberList threshold_factor = 0.0;      // likewise for the inversion threshold
+  NumberList value_range = {0.0, 255.0};  // the range of pixel values
+  std::optional<int64_t> seed = {};       // None: the next seed of this thread's sequence
   std::string data_format = {};           // None: "channels_last"
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.Solarization: inverts values above a threshold, after adding to all of them.
-// Pictures as in random_rotation.h.
+// keras.layers.Solarization: adds an offset to all values, then inverts those above a threshold.
+// Images are as described in random_rotation.h.
 class Solarization : public LayerHandle {
  public:
   explicit Solarization(const SolarizationOptions& options = {});

@@ -13,7 +13,7 @@
 namespace cornu::layers {
 namespace {
 
-constexpr int64_t kMostSamples = int64_t{1} << 16;  // of a frame: kernels have its square
+constexpr int64_t kMostSamples = int64_t{1} << 16;  // per frame: kernels have its square
 constexpr double kEpsilon = 1e-7;
 
 // Keras's `window`: a name, numbers, or null.
@@ -66,7 +66,7 @@ class STFTSpectrogramLayer : public KerasLayerOf<STFTSpectrogramOptions> {
             kMostSamples, fft_length());
     o.padding = check_padding(label(), o.padding);
     o.data_format = check_data_format(label(), o.data_format);
-    initializer("real");  // which looks at window and scaling
+    initializer("real");  // checks window and scaling
   }
 
   void build(const Shape& shape) override {
@@ -108,7 +108,7 @@ class STFTSpectrogramLayer : public KerasLayerOf<STFTSpectrogramOptions> {
                                   .window_values = options_.window_values});
   }
 
-  // Of signals (batch, samples, 1): (batch, frames, frequencies).
+  // For signals (batch, samples, 1): (batch, frames, frequencies).
   Tensor spectrum(const Tensor& x) const {
     const auto part = [&](const Variable& kernel) {
       return ops::conv(x, compute(kernel), {.strides = step(), .padding = options_.padding});
@@ -121,7 +121,7 @@ class STFTSpectrogramLayer : public KerasLayerOf<STFTSpectrogramOptions> {
     if (mode == "angle") return ops::arctan2(imaginary, real);
     if (mode == "stft") return ops::concatenate({real, imaginary}, -1);
     const Tensor power = ops::square(real) + ops::square(imaginary);
-    if (mode == "psd") {  // the negative frequencies', too
+    if (mode == "psd") {  // includes negative frequencies
       const Tensor inner = ops::slice_axis(power, -1, 1, power.dim(-1) - 1);
       return power + ops::pad(inner, {{0, 0}, {0, 0}, {1, 1}});
     }

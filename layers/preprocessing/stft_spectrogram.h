@@ -11,31 +11,31 @@
 namespace cornu::layers {
 
 struct STFTSpectrogramOptions {
-  // What of each frequency: "log" (of the magnitude), "magnitude", "psd" (power spectral density),
-  // "real", "imag", "angle", or "stft" (real parts, then imaginary ones).
+  // The value for each frequency: "log" (of the magnitude), "magnitude", "psd" (power spectral
+  // density), "real", "imag", "angle", or "stft" (real parts followed by imaginary parts).
   std::string mode = "log";
-  int64_t frame_length = 256;              // samples of a frame
-  std::optional<int64_t> frame_step = {};  // from frame to frame; None: half of frame_length
-  // At least frame_length; None: the power of two that is as great or greater.
+  int64_t frame_length = 256;              // samples per frame
+  std::optional<int64_t> frame_step = {};  // between frames; None: half of frame_length
+  // At least frame_length; None: the next power of two.
   std::optional<int64_t> fft_length = {};
-  std::optional<std::string> window = "hann";      // of initializers::STFT; None: none
-  std::vector<double> window_values = {};          // instead of a named one, frame_length
-  bool periodic = false;                           // the window, as spectra want it
+  std::optional<std::string> window = "hann";      // see initializers::STFT; None: none
+  std::vector<double> window_values = {};          // replaces the named window; frame_length values
+  bool periodic = false;                           // a periodic window, suited to spectra
   std::optional<std::string> scaling = "density";  // or "spectrum"; None: none
   std::string padding = "valid";                   // or "same"
-  bool expand_dims = false;                        // frequencies and channels as two axes
+  bool expand_dims = false;                        // separate axes for frequencies and channels
   std::string data_format = {};                    // None: "channels_last"; or "channels_first"
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.STFTSpectrogram: spectrograms of signals by convolutions with trainable kernels, the
-// same for each channel. With F = fft_length / 2 + 1 frequencies (2 F of "stft"):
+// keras.layers.STFTSpectrogram: computes spectrograms of signals by convolutions with trainable
+// kernels, shared by all channels. With F = fft_length / 2 + 1 frequencies (2 F for "stft"):
 // (batch, samples, channels) -> (batch, frames, channels * F), channel by channel; with expand_dims
-// (batch, frames, F, channels). With "channels_first": (batch, channels, samples) ->
-// (batch, channels * F, frames) or (batch, channels, frames, F).
-// Weights: real_kernel and imag_kernel (frame_length, 1, F); not of the part that isn't needed.
+// (batch, frames, F, channels). With "channels_first": (batch, channels, samples) -> (batch,
+// channels * F, frames) or (batch, channels, frames, F).
+// Weights: real_kernel and imag_kernel (frame_length, 1, F), only those that are needed.
 class STFTSpectrogram : public LayerHandle {
  public:
   explicit STFTSpectrogram(const STFTSpectrogramOptions& options = {});

@@ -12,7 +12,7 @@
 namespace cornu::layers {
 namespace {
 
-// The hashes below are written once, for words that are numbers and for tensors of them.
+// The hashes below are templates, for words that are integers and for tensors of words.
 
 constexpr uint64_t kFarm0 = 0xc3a5c85c97cb3127;
 constexpr uint64_t kFarm1 = 0xb492b66fbe98f273;
@@ -41,7 +41,7 @@ Word farm_pair(const Word& u, const Word& v, const Word& factor) {
   return shift_mix<Word>((v ^ a) * factor) * factor;
 }
 
-// 1 to 3 bytes: the first, the one in the middle, the last.
+// 1 to 3 bytes: the first, middle and last one.
 template <class Word>
 Word farm_to_3(const Word& first, const Word& middle, const Word& last, const Word& length) {
   const Word y = first + middle * word(256, length);
@@ -50,14 +50,14 @@ Word farm_to_3(const Word& first, const Word& middle, const Word& last, const Wo
          word(kFarm2, length);
 }
 
-// 4 to 7 bytes: the first and the last four of them.
+// 4 to 7 bytes: the first and last four.
 template <class Word>
 Word farm_to_7(const Word& first, const Word& last, const Word& length) {
   return farm_pair<Word>(length + first * word(8, length), last,
                          word(kFarm2, length) + length * word(2, length));
 }
 
-// 8 to 16 bytes: the first and the last eight.
+// 8 to 16 bytes: the first and last eight.
 template <class Word>
 Word farm_to_16(const Word& first, const Word& last, const Word& length) {
   const Word factor = word(kFarm2, length) + length * word(2, length);
@@ -67,7 +67,7 @@ Word farm_to_16(const Word& first, const Word& last, const Word& length) {
   return farm_pair<Word>(c, d, factor);
 }
 
-// 17 to 32 bytes: the first 16 and the last 16, as words.
+// 17 to 32 bytes: the first and last 16, as words.
 template <class Word>
 Word farm_to_32(const std::array<Word, 2>& first, const std::array<Word, 2>& last,
                 const Word& length) {
@@ -195,11 +195,11 @@ uint64_t farm_above_64(const char* s, uint64_t length) {
 
 // ---- integers, as text ----
 
-// The decimal text of numbers: up to 20 characters, in words of eight bytes whose lowest is first.
+// The decimal text of numbers: up to 20 characters, in words of eight bytes, lowest byte first.
 struct Decimals {
   Tensor length;
-  std::array<Tensor, 3> from_start;  // zeros behind the text
-  std::array<Tensor, 3> to_end;      // zeros before it
+  std::array<Tensor, 3> from_start;  // zeros after the text
+  std::array<Tensor, 3> to_end;      // zeros before the text
 };
 
 Tensor number(uint64_t value) { return Tensor::scalar(value); }
@@ -219,14 +219,14 @@ Decimals decimals_of(const Tensor& x) {
     const Tensor digit = rest - tens * number(10) + number('0');
     const Tensor here = place == 0 ? ops::ones_like(rest, DType::Bool) : rest > number(0);
     if (place > 0) result.length = result.length + ops::cast(here, DType::UInt64);
-    const int from_end = 7 - place % 8;  // byte of its word
+    const int from_end = 7 - place % 8;  // byte within its word
     Tensor& part = result.to_end[static_cast<size_t>(2 - place / 8)];
     part = part | ops::left_shift(ops::where(here, digit, number(0)),
                                   number(static_cast<uint64_t>(from_end * 8)));
     rest = tens;
   }
-  // The sign stands before all digits.
-  const Tensor sign_place = number(23) - result.length;  // byte of the three words
+  // The sign precedes all digits.
+  const Tensor sign_place = number(23) - result.length;  // byte within the three words
   for (size_t i = 0; i < 3; ++i) {
     const Tensor in_word =
         ops::logical_and(sign_place >= number(i * 8), sign_place < number(i * 8 + 8));
@@ -276,7 +276,7 @@ Tensor farm_of(const Decimals& text) {
 
 Tensor sip_of(const Decimals& text, const HashKey& key) {
   SipState<Tensor> state(key, text.length);
-  const Tensor last = ops::right_shift(text.length, number(3));  // the block that tells the length
+  const Tensor last = ops::right_shift(text.length, number(3));  // the block with the length
   for (uint64_t i = 0; i < 3; ++i) {
     const Tensor is_last = last == number(i);
     const Tensor end = ops::left_shift(text.length, number(56));
@@ -319,7 +319,7 @@ uint64_t sip_hash(std::string_view text, const HashKey& key) {
 
 Tensor hash_elements(const Tensor& x, const std::optional<HashKey>& key) {
   if (x.dtype() == DType::String) {
-    // Before there are strings, where a model is built.
+    // While a model is built, there are no strings yet.
     if (is_inferring_types() && x.is_symbolic()) return ops::zeros(x.shape(), DType::UInt64);
     Tensor result = Tensor::empty(x.shape(), DType::UInt64);
     auto place = result.mutable_data<uint64_t>().begin();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hashes of strings, and of numbers as the decimal text they are written as. Internal: layers.
+// Hashes of strings, and of the decimal text of numbers. Internal: layers.
 #pragma once
 
 #include <array>
@@ -11,21 +11,20 @@
 
 namespace cornu::layers {
 
-// The key of a strong hash.
+// The key of a keyed hash.
 using HashKey = std::array<uint64_t, 2>;
 
-// Fingerprint64 of FarmHash (github.com/google/farmhash), which TensorFlow's "fast" buckets are
-// made by.
+// Fingerprint64 of FarmHash (github.com/google/farmhash), used by TensorFlow's "fast" hash buckets.
 uint64_t fingerprint64(std::string_view text);
-// SipHash-2-4 (Aumasson, Bernstein: SipHash, 2012), which its "strong" ones are made by.
+// SipHash-2-4 (Aumasson, Bernstein: SipHash, 2012), used by TensorFlow's "strong" hash buckets.
 uint64_t sip_hash(std::string_view text, const HashKey& key);
 
-// uint64, of each element: by sip_hash where there is a key, else fingerprint64. Of strings, on the
-// host; of integers, by ops of the text that they are printed as, so that they may be traced.
-// InvalidArgument of other dtypes.
+// Returns a uint64 hash of each element: by sip_hash with a key, otherwise by fingerprint64.
+// Strings are hashed on the host, integers by ops on their decimal text, so that this can be
+// traced. Throws InvalidArgument for other dtypes.
 Tensor hash_elements(const Tensor& x, const std::optional<HashKey>& key = {});
 
-// TensorFlow's fingerprint of two fingerprints, uint64, one after the other.
+// TensorFlow's combination of two fingerprints, uint64, in this order.
 Tensor join_fingerprints(const Tensor& a, const Tensor& b);
 
 }  // namespace cornu::layers

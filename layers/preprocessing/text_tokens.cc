@@ -55,7 +55,7 @@ std::vector<TokenRow> rows_of_tokens(const Tensor& tokens) {
     rows.emplace_back(row.begin(), row.end());
     while (!rows.back().empty() && rows.back().back().empty()) rows.back().pop_back();
   }
-  // Of no tokens, too, there are as many rows as the other axes have.
+  // Without tokens, too, there are as many rows as given by the other axes.
   rows.resize(static_cast<size_t>(tokens.shape().slice(0, tokens.rank() - 1).num_elements()));
   return rows;
 }

@@ -60,7 +60,7 @@ class TextVectorizationLayer : public KerasLayer,
   explicit TextVectorizationLayer(const TextConfig& config)
       : KerasLayer("TextVectorization", {.name = config.options.name}), config_(config) {
     TextVectorizationOptions& options = config_.options;
-    if (options.output_mode == "binary") options.output_mode = "multi_hot";  // names of Keras 2
+    if (options.output_mode == "binary") options.output_mode = "multi_hot";  // Keras 2's names
     if (options.output_mode == "tf-idf") options.output_mode = "tf_idf";
     check_function("standardize", options.standardize,
                    {"lower_and_strip_punctuation", "lower", "strip_punctuation"});
@@ -136,8 +136,8 @@ class TextVectorizationLayer : public KerasLayer,
     if (!function.name().empty()) check_one_of(label(), what, function.name(), known);
   }
 
-  // The size of outputs, where the config of a layer that had a vocabulary tells it: Keras writes
-  // that of the special tokens alone where there was none.
+  // The output size, if it is in the config of a layer that had a vocabulary: without a vocabulary,
+  // Keras writes the size of the special tokens only.
   static std::optional<int64_t> known_size(const TextVectorizationOptions& options,
                                            const TextConfig& config) {
     const int64_t special = options.output_mode == "int" ? 2 : 1;
@@ -152,7 +152,7 @@ class TextVectorizationLayer : public KerasLayer,
     return shape.slice(0, shape.rank() - 1);
   }
 
-  // Before there are texts, of which nobody knows how many tokens they have.
+  // Before there are texts, whose number of tokens is unknown.
   Shape shape_of_tokens(const Tensor& x) const {
     Shape shape = shape_of_texts(x);
     if (config_.options.split.given()) {
@@ -201,7 +201,7 @@ class TextVectorizationLayer : public KerasLayer,
     return result;
   }
 
-  // What a function of the program's gives, once it has been looked at.
+  // The result of a user's function, after checking it.
   Tensor result_of(const TextFunction& function, const char* what, const Tensor& texts,
                    int64_t rank) const {
     const Tensor result = function.function()(texts);
@@ -214,7 +214,7 @@ class TextVectorizationLayer : public KerasLayer,
   }
 
   TextConfig config_;
-  std::vector<int64_t> widths_;  // of ngrams; none: tokens alone
+  std::vector<int64_t> widths_;  // n-gram lengths; empty: only tokens
   std::shared_ptr<TokenLookup> lookup_layer_;
 };
 

@@ -18,9 +18,9 @@
 
 namespace cornu::layers {
 
-// How texts are changed or split: by a function of Keras's that has a name, by one of the program's
-// (a tensor of strings to another), or not at all (None: {} or nullptr). A model with the program's
-// own can't be saved.
+// How texts are standardized or split: by one of Keras's functions, identified by name; by a user's
+// function (from a tensor of strings to another); or not at all (None: {} or nullptr). A model with
+// a user's function can't be saved.
 class TextFunction {
  public:
   TextFunction() = default;
@@ -41,13 +41,13 @@ class TextFunction {
 };
 
 struct TextVectorizationOptions {
-  std::optional<int64_t> max_tokens = {};  // of the vocabulary, "" and "[UNK]" included
+  std::optional<int64_t> max_tokens = {};  // size of the vocabulary, including "" and "[UNK]"
   TextFunction standardize = "lower_and_strip_punctuation";  // or "lower", "strip_punctuation", …
-  TextFunction split = "whitespace";  // or "character"; a function gives the parts along a new last
-                                      // axis, shorter rows filled up with ""
-  OneOrMany<int64_t> ngrams = {};     // n: all of 1 to n tokens; a list: those of these lengths
+  TextFunction split = "whitespace";  // or "character"; a function returns the parts along a new
+                                      // last axis, shorter rows padded with ""
+  OneOrMany<int64_t> ngrams = {};     // n: 1- to n-grams; a list: these lengths
   std::string output_mode = "int";
-  std::optional<int64_t> output_sequence_length = {};  // for "int": cut or filled up to it
+  std::optional<int64_t> output_sequence_length = {};  // for "int": pad or truncate to it
   bool pad_to_max_tokens = false;
   Vocabulary<std::string> vocabulary = {};
   NumberList idf_weights = {};
@@ -55,23 +55,23 @@ struct TextVectorizationOptions {
   std::string name = {};
 };
 
-// keras.layers.TextVectorization: texts, (batch) or (batch, 1), as the indices of their tokens in a
-// vocabulary. output_mode:
-// - "int": int64 (batch, tokens), where shorter texts are filled up with 0 and unknown tokens are
-// 1;
-//   as long as the longest text of the batch unless output_sequence_length says how long.
-// - "one_hot", "multi_hot", "count", "tf_idf": (batch, vocabulary), as of StringLookup.
+// keras.layers.TextVectorization: maps texts, (batch) or (batch, 1), to the indices of their tokens
+// in a vocabulary. output_mode:
+// - "int": int64 (batch, tokens), where shorter texts are padded with 0 and unknown tokens are 1;
+//   the length is that of the longest text in the batch, unless output_sequence_length is set.
+// - "one_hot", "multi_hot", "count", "tf_idf": (batch, vocabulary), as for StringLookup.
 //
-// Of letters, ASCII's alone become lower case, as in TensorFlow; "character" splits UTF-8. Where it
-// may be called, and its files, are as of StringLookup. There are no ragged outputs.
+// Only ASCII letters are converted to lower case, as in TensorFlow; "character" splits UTF-8. Where
+// it can be called, and its files, are as for StringLookup. Ragged outputs aren't supported.
 class TextVectorization : public LayerHandle {
  public:
   explicit TextVectorization(const TextVectorizationOptions& options = {});
   static TextVectorization from_config(const Json& config);
-  // The handle of a layer of this class, as of a model that was loaded. InvalidArgument otherwise.
+  // Returns a handle to an existing layer of this class, e.g. of a loaded model. Throws
+  // InvalidArgument for other layers.
   static TextVectorization of(const LayerHandle& layer);
 
-  // As StringLookup's, of the texts' tokens.
+  // As for StringLookup, with the tokens of the texts.
   void adapt(const AdaptData& data, const AdaptOptions& options = {}) const;
   void set_vocabulary(const Vocabulary<std::string>& vocabulary,
                       const std::vector<double>& idf_weights = {}) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A vocabulary as an option: a list of tokens, or a file that has one in each line.
+// A vocabulary as an option: a list of tokens, or a file with one token per line.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace cornu::layers {
 
-// `.vocabulary = {"cat", "dog"}`, `.vocabulary = "words.txt"`; empty: None. Token: std::string or
+// `.vocabulary = {"cat", "dog"}`, `.vocabulary = "words.txt"`; empty: None. Token is std::string or
 // int64_t.
 template <class Token>
 class Vocabulary {
@@ -22,12 +22,12 @@ class Vocabulary {
   Vocabulary(std::initializer_list<Token> tokens) : tokens_(tokens), given_(true) {}
   Vocabulary(const Tensor& tokens)  // NOLINT: implicit on purpose
       : tokens_(tokens.to_vector<Token>()), given_(true) {}
-  // A file's path: UTF-8 text, read when the layer is made.
+  // The path of a UTF-8 text file, which is read when the layer is created.
   Vocabulary(const char* path) : path_(path ? path : ""), given_(path) {}  // NOLINT
   Vocabulary(std::string path) : path_(std::move(path)), given_(true) {}   // NOLINT
 
   bool given() const { return given_; }
-  // A list, in place of a file.
+  // True for a list, false for a file.
   bool is_list() const { return given_ && path_.empty(); }
   const std::vector<Token>& tokens() const { return tokens_; }
   const std::string& path() const { return path_; }

@@ -21,7 +21,7 @@ class ActivityRegularizationLayer : public KerasLayer {
   bool supports_masking() const override { return true; }
   Tensor call(const Tensor& x, const CallArgs&) override { return x; }
 
-  // l1 and l2 stand for the regularizer.
+  // l1 and l2 replace the regularizer.
   Json get_config() const override {
     const Json base = Layer::get_config();
     Json config = Json::object();

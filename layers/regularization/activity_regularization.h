@@ -15,8 +15,8 @@ struct ActivityRegularizationOptions {
   bool trainable = true;
 };
 
-// keras.layers.ActivityRegularization: the input as it is; adds l1 * sum(|x|) + l2 * sum(x^2) to
-// the losses.
+// keras.layers.ActivityRegularization: returns the input unchanged and adds l1 * sum(|x|) +
+// l2 * sum(x^2) to the losses.
 class ActivityRegularization : public LayerHandle {
  public:
   explicit ActivityRegularization(const ActivityRegularizationOptions& options = {});

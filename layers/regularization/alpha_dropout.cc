@@ -27,7 +27,7 @@ class AlphaDropoutLayer : public RandomLayer<AlphaDropoutOptions> {
 
   Tensor call(const Tensor& x, const CallArgs& args) override {
     if (!draws(args)) return x;
-    // What selu gives for -infinity: -alpha * scale.
+    // The limit of selu at -infinity: -alpha * scale.
     constexpr double kLimit =
         -1.6732632423543772848170429916717 * 1.0507009873554804934193349852946;
     const double rate = options_.rate;

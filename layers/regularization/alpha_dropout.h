@@ -10,17 +10,18 @@
 namespace cornu::layers {
 
 struct AlphaDropoutOptions {
-  double rate = -1;                  // must be given, in [0, 1)
-  OptionalShape noise_shape = {};    // axes of 1 are dropped as a whole; kUnknown: as the input
-  std::optional<int64_t> seed = {};  // None: the next of this thread's sequence
+  double rate = -1;                  // required, in [0, 1)
+  OptionalShape noise_shape = {};    // axes of size 1 drop as a whole; kUnknown: as the input
+  std::optional<int64_t> seed = {};  // None: the next seed of this thread's sequence
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.AlphaDropout (Klambauer et al., "Self-Normalizing Neural Networks", 2017), for what
-// "selu" gives: in training, a fraction `rate` of the elements becomes selu's negative limit, and
-// all are scaled and shifted so that mean 0 and variance 1 stay. Otherwise the input as it is.
+// keras.layers.AlphaDropout (Klambauer et al., "Self-Normalizing Neural Networks", 2017), for
+// outputs of "selu": in training, sets a fraction `rate` of the elements to selu's negative limit,
+// then scales and shifts all elements to preserve mean 0 and variance 1. Otherwise returns the
+// input unchanged.
 class AlphaDropout : public LayerHandle {
  public:
   explicit AlphaDropout(const AlphaDropoutOptions& options);

@@ -10,16 +10,17 @@
 namespace cornu::layers {
 
 struct DropoutOptions {
-  double rate = -1;                  // must be given, in [0, 1]
-  OptionalShape noise_shape = {};    // axes of 1 are dropped as a whole; kUnknown: as the input
-  std::optional<int64_t> seed = {};  // None: the next of this thread's sequence
+  double rate = -1;                  // required, in [0, 1]
+  OptionalShape noise_shape = {};    // axes of size 1 drop as a whole; kUnknown: as the input
+  std::optional<int64_t> seed = {};  // None: the next seed of this thread's sequence
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.Dropout (Srivastava et al., "Dropout", JMLR 2014): in training, a fraction `rate` of
-// the elements becomes 0 and the others are divided by 1 - rate. Otherwise the input as it is.
+// keras.layers.Dropout (Srivastava et al., "Dropout", JMLR 2014): in training, sets a fraction
+// `rate` of the elements to 0 and divides the others by 1 - rate. Otherwise returns the input
+// unchanged.
 class Dropout : public LayerHandle {
  public:
   explicit Dropout(const DropoutOptions& options);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Internal: for layers that drop within an op what a Dropout of theirs would.
+// Internal: for layers that perform the dropout of a Dropout layer within an op.
 #pragma once
 
 #include "framework/model/layer.h"
 
 namespace cornu::layers {
 
-// The key by which a Dropout of a rate > 0 would draw in its next call, which draws another one.
+// Returns the key that a Dropout with a rate > 0 would use in its next call, which then uses
+// another one.
 Tensor next_dropout_key(const LayerHandle& dropout);
 
 }  // namespace cornu::layers

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Noise from a normal distribution.
+// Gaussian noise and dropout.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,15 @@
 namespace cornu::layers {
 
 struct GaussianNoiseOptions {
-  double stddev = -1;                // must be given, in [0, 1]
-  std::optional<int64_t> seed = {};  // None: the next of this thread's sequence
+  double stddev = -1;                // required, in [0, 1]
+  std::optional<int64_t> seed = {};  // None: the next seed of this thread's sequence
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.GaussianNoise: in training, adds normal noise of mean 0. Otherwise the input.
+// keras.layers.GaussianNoise: in training, adds normal noise with mean 0. Otherwise returns the
+// input.
 class GaussianNoise : public LayerHandle {
  public:
   explicit GaussianNoise(const GaussianNoiseOptions& options);
@@ -26,15 +27,16 @@ class GaussianNoise : public LayerHandle {
 };
 
 struct GaussianDropoutOptions {
-  double rate = -1;                  // must be given, in [0, 1)
-  std::optional<int64_t> seed = {};  // None: the next of this thread's sequence
+  double rate = -1;                  // required, in [0, 1)
+  std::optional<int64_t> seed = {};  // None: the next seed of this thread's sequence
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
 // keras.layers.GaussianDropout (Srivastava et al., "Dropout", JMLR 2014): in training, multiplies
-// by normal noise of mean 1 and standard deviation sqrt(rate / (1 - rate)). Otherwise the input.
+// by normal noise with mean 1 and standard deviation sqrt(rate / (1 - rate)). Otherwise returns the
+// input.
 class GaussianDropout : public LayerHandle {
  public:
   explicit GaussianDropout(const GaussianDropoutOptions& options);

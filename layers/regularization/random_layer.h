@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What layers that draw random numbers share. Internal: their .cc files include it.
+// Code shared by layers that draw random numbers. Internal: included by their .cc files.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace cornu::layers {
 
-// A layer that draws in training only, from a seed generator.
+// A layer that draws random numbers from a seed generator, in training only.
 template <class Options>
 class RandomLayer : public KerasLayerOf<Options> {
  public:

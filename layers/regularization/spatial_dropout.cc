@@ -53,7 +53,7 @@ class SpatialDropoutLayer : public RandomLayer<Options> {
     return random::dropout(x, options_.rate, {.noise_shape = shape, .seed = this->next_key()});
   }
 
-  // Keras writes these fields only, and the dtype's name alone.
+  // Keras writes only these fields, and just the name of the dtype.
   Json get_config() const override {
     Json config = Json::object();
     write_options(config, options_);

@@ -11,14 +11,14 @@
 namespace cornu::layers {
 
 struct SpatialDropout1DOptions {
-  double rate = -1;  // must be given, in [0, 1]
+  double rate = -1;  // required, in [0, 1]
   std::optional<int64_t> seed = {};
   std::string name = {};
   DTypeName dtype = {};
 };
 
 struct SpatialDropoutOptions {
-  double rate = -1;              // must be given, in [0, 1]
+  double rate = -1;              // required, in [0, 1]
   std::string data_format = {};  // None: "channels_last"; or "channels_first"
   std::optional<int64_t> seed = {};
   std::string name = {};
@@ -28,7 +28,7 @@ using SpatialDropout2DOptions = SpatialDropoutOptions;
 using SpatialDropout3DOptions = SpatialDropoutOptions;
 
 // keras.layers.SpatialDropout… (Tompson et al., "Efficient object localization using convolutional
-// networks", CVPR 2015): Dropout of channels of (batch, spatial…, channels), as a whole.
+// networks", CVPR 2015): drops whole channels of (batch, spatial…, channels).
 template <class Options, int kAxes>
 class SpatialDropout : public LayerHandle {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cutting off the edges of spatial axes.
+// Cropping of spatial axes.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace cornu::layers {
 
 struct Cropping1DOptions {
-  Size2 cropping = 1;  // one for both sides, or {before, after}
+  Size2 cropping = 1;  // one number for both sides, or {before, after}
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -39,7 +39,7 @@ class Cropping2D : public LayerHandle {
 };
 
 struct Cropping3DOptions {
-  // One for all sides, one for each axis, or {before, after} for each.
+  // One number for all sides, one per axis, or {before, after} per axis.
   Margins3 cropping = 1;
   std::string data_format = {};  // None: "channels_last"; or "channels_first"
   std::string name = {};

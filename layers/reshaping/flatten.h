@@ -14,7 +14,7 @@ struct FlattenOptions {
   bool trainable = true;
 };
 
-// keras.layers.Flatten: (batch, …) -> (batch, the product of …).
+// keras.layers.Flatten: (batch, …) -> (batch, product of …).
 class Flatten : public LayerHandle {
  public:
   explicit Flatten(const FlattenOptions& options = {});

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What layers that add or cut off margins of spatial axes share. Internal: their .cc files include
-// it.
+// Code shared by layers that pad or crop spatial axes. Internal: included by their .cc files.
 #pragma once
 
 #include <string>
@@ -19,7 +18,7 @@ inline std::vector<Margin> margins_of(const Margins2& margins) {
 }
 inline std::vector<Margin> margins_of(const Margins3& margins) { return margins.axes(); }
 
-// A layer whose spatial axes have these margins, the option `what`.
+// A layer whose spatial axes have these margins, given by the option `what`.
 template <class Options>
 class MarginLayer : public KerasLayerOf<Options> {
  protected:

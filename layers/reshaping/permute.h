@@ -11,14 +11,14 @@
 namespace cornu::layers {
 
 struct PermuteOptions {
-  std::vector<int64_t> dims = {};  // must be given
+  std::vector<int64_t> dims = {};  // required
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
 // keras.layers.Permute: axis i of the output is axis dims[i - 1] of the input. Axes count from 1;
-// the batch, axis 0, stays.
+// the batch, axis 0, is unchanged.
 class Permute : public LayerHandle {
  public:
   explicit Permute(const PermuteOptions& options);

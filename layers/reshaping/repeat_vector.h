@@ -10,7 +10,7 @@
 namespace cornu::layers {
 
 struct RepeatVectorOptions {
-  int64_t n = 0;  // must be given, > 0
+  int64_t n = 0;  // required, > 0
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -20,7 +20,7 @@ struct RepeatVectorOptions {
 class RepeatVector : public LayerHandle {
  public:
   explicit RepeatVector(const RepeatVectorOptions& options);
-  template <std::integral T = int64_t>  // the default is what RepeatVector({3}) means
+  template <std::integral T = int64_t>  // the default covers RepeatVector({3})
   explicit RepeatVector(T n) : RepeatVector(RepeatVectorOptions{.n = static_cast<int64_t>(n)}) {}
   static RepeatVector from_config(const Json& config);
 };

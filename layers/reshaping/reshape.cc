@@ -12,7 +12,7 @@ namespace cornu::layers {
 
 template <class Fields>
 void visit_fields(Fields& fields, ReshapeOptions& options) {
-  // Not as a shape, in which the -1 would be a None.
+  // Not written as a shape, in which -1 would become None.
   std::vector<int64_t> target;
   if (options.target_shape) target = options.target_shape->dims();
   fields("target_shape", target);
@@ -60,7 +60,7 @@ class ReshapeLayer : public KerasLayerOf<ReshapeOptions> {
   }
 
  private:
-  // Whether an example whose sizes aren't all known yet may have the target's elements.
+  // Whether an example with unknown sizes may match the target's number of elements.
   bool may_fit(const Shape& example) const {
     if (!is_inferring_types() || !options_.target_shape->is_static()) return false;
     int64_t known = 1;
@@ -72,7 +72,7 @@ class ReshapeLayer : public KerasLayerOf<ReshapeOptions> {
     const int64_t elements = options_.target_shape->num_elements();
     return open && (known == 0 ? elements == 0 : elements % known == 0);
   }
-  // The size of the axis that is -1 for an input of this shape, or -1 when there is none.
+  // The inferred size of the -1 axis for an input of this shape; -1 if there is no such axis.
   int64_t inferred(const Shape& input_shape) const {
     int64_t others = 1;
     for (const int64_t size : *options_.target_shape) {

@@ -9,18 +9,18 @@
 namespace cornu::layers {
 
 struct ReshapeOptions {
-  OptionalShape target_shape = {};  // of one example; one axis may be -1. Must be given
+  OptionalShape target_shape = {};  // of one example; one axis may be -1. Required
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.Reshape: (batch, …) -> (batch, *target_shape), of as many elements. An axis of -1
-// takes what the others leave.
+// keras.layers.Reshape: (batch, …) -> (batch, *target_shape), with the same number of elements. An
+// axis of -1 is inferred from the others.
 class Reshape : public LayerHandle {
  public:
   explicit Reshape(const ReshapeOptions& options);
-  template <std::same_as<Shape> T = Shape>  // a template gives way to options in braces
+  template <std::same_as<Shape> T = Shape>  // as a template, it ranks below options in braces
   explicit Reshape(const T& target_shape) : Reshape(ReshapeOptions{.target_shape = target_shape}) {}
   static Reshape from_config(const Json& config);
 };

@@ -40,7 +40,7 @@ const std::vector<int64_t>& times_of(const Size<kAxes>& size) {
   return size.values();
 }
 
-// Repeats the elements of each spatial axis.
+// Repeats elements along each spatial axis.
 template <class Options>
 class UpSamplingLayer : public KerasLayerOf<Options> {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Larger spatial axes.
+// Upsampling of spatial axes.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace cornu::layers {
 
 struct UpSampling1DOptions {
-  int64_t size = 2;  // how many times as many steps
+  int64_t size = 2;  // repetitions of each step
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -25,7 +25,7 @@ class UpSampling1D : public LayerHandle {
 };
 
 struct UpSampling2DOptions {
-  Size2 size = 2;                // how many times as high and wide
+  Size2 size = 2;                // factors for height and width
   std::string data_format = {};  // None: "channels_last"; or "channels_first"
   // "nearest", "bilinear", "bicubic", "lanczos3" or "lanczos5".
   std::string interpolation = "nearest";
@@ -34,8 +34,8 @@ struct UpSampling2DOptions {
   bool trainable = true;
 };
 
-// keras.layers.UpSampling2D: (batch, height, width, channels), or (batch, channels, height, width),
-// -> larger images, of repeated pixels or of what ops::image::resize puts between them.
+// keras.layers.UpSampling2D: enlarges images (batch, height, width, channels), or (batch, channels,
+// height, width), by repeating or interpolating pixels (ops::image::resize).
 class UpSampling2D : public LayerHandle {
  public:
   explicit UpSampling2D(const UpSampling2DOptions& options = {});
@@ -43,15 +43,15 @@ class UpSampling2D : public LayerHandle {
 };
 
 struct UpSampling3DOptions {
-  Size3 size = 2;                // how many times as deep, high and wide
+  Size3 size = 2;                // factors for depth, height and width
   std::string data_format = {};  // None: "channels_last"; or "channels_first"
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.UpSampling3D: (batch, depth, height, width, channels), or (batch, channels, depth,
-// height, width), -> larger volumes, of repeated elements.
+// keras.layers.UpSampling3D: enlarges volumes (batch, depth, height, width, channels), or (batch,
+// channels, depth, height, width), by repeating elements.
 class UpSampling3D : public LayerHandle {
  public:
   explicit UpSampling3D(const UpSampling3DOptions& options = {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zeros around spatial axes.
+// Zero padding of spatial axes.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace cornu::layers {
 
 struct ZeroPadding1DOptions {
-  Size2 padding = 1;             // one for both sides, or {before, after}
+  Size2 padding = 1;             // one number for both sides, or {before, after}
   std::string data_format = {};  // None: "channels_last"; or "channels_first"
   std::string name = {};
   DTypeName dtype = {};
@@ -40,7 +40,7 @@ class ZeroPadding2D : public LayerHandle {
 };
 
 struct ZeroPadding3DOptions {
-  // One for all sides, one for each axis, or {before, after} for each.
+  // One number for all sides, one per axis, or {before, after} per axis.
   Margins3 padding = 1;
   std::string data_format = {};  // None: "channels_last"; or "channels_first"
   std::string name = {};

@@ -13,7 +13,7 @@ void visit_fields(Fields&, BidirectionalOptions&) {}
 
 namespace {
 
-// A layer like `layer`, with another name, and zeros where sequences that it gives are masked.
+// Returns a copy of `layer` with another name, which outputs zeros at masked steps of sequences.
 LayerHandle like(const LayerHandle& layer, const std::string& prefix, bool backwards) {
   Json json = serialize_layer(layer.get());
   Json config = json.at("config");

@@ -8,24 +8,24 @@
 namespace cornu::layers {
 
 struct BidirectionalOptions {
-  // What becomes of the two outputs: "concat", "sum", "mul", "ave"; empty (Keras's None): both are
-  // given.
+  // How to combine the two outputs: "concat", "sum", "mul", "ave"; empty (Keras's None): return
+  // both.
   std::string merge_mode = "concat";
-  LayerHandle backward_layer = {};  // none: made from `layer`
+  LayerHandle backward_layer = {};  // empty: created from `layer`
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.Bidirectional: a recurrent layer, and one like it that runs from the last step to
+// keras.layers.Bidirectional: a recurrent layer, and a similar one that runs from the last step to
 // the first.
 //
 //   layers::Bidirectional(layers::LSTM({.units = 32, .return_sequences = true}))
 //
-// (batch, time, …) -> the merged outputs, (batch, [time,] 2 units) for "concat". With return_state
-// the states of both follow. Further arguments are states to begin with: half of them the forward
-// layer's, half the backward one's. The layer is copied by its config.
-// InvalidArgument for a layer that isn't recurrent, or a backward one that doesn't fit.
+// (batch, time, …) -> the merged outputs, (batch, [time,] 2 units) for "concat". With return_state,
+// followed by the states of both layers. Further arguments are initial states: the first half for
+// the forward layer, the second for the backward layer. The layer is copied via its config. Throws
+// InvalidArgument for a layer that isn't recurrent, or an incompatible backward layer.
 // Weights: forward_layer's, then backward_layer's.
 class Bidirectional : public LayerHandle {
  public:

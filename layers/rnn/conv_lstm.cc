@@ -105,7 +105,7 @@ class ConvLSTMCell : public ConvBase<ConvLSTMOptions<kAxes>, kAxes>, public Step
     return constants;
   }
 
-  // The steps of all rows are a batch.
+  // The steps of all rows form a single batch.
   Tensor project(const Tensor& inputs, const StepConstants& constants) const override {
     const Shape& shape = inputs.shape();
     this->require(shape[0] != kUnknown || shape[1] != kUnknown,

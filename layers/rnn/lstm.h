@@ -12,35 +12,35 @@
 namespace cornu::layers {
 
 struct LSTMCellOptions {
-  int64_t units = 0;  // must be given, > 0
+  int64_t units = 0;  // required, > 0
   cornu::Activation activation = "tanh";
   cornu::Activation recurrent_activation = "sigmoid";
   bool use_bias = true;
   Initializer kernel_initializer = "glorot_uniform";
   Initializer recurrent_initializer = "orthogonal";
   Initializer bias_initializer = "zeros";
-  bool unit_forget_bias = true;  // the forget gate's bias begins at 1
+  bool unit_forget_bias = true;  // initialize the forget gate's bias to 1
   Regularizer kernel_regularizer = {};
   Regularizer recurrent_regularizer = {};
   Regularizer bias_regularizer = {};
   Constraint kernel_constraint = {};
   Constraint recurrent_constraint = {};
   Constraint bias_constraint = {};
-  double dropout = 0;            // of the input; one mask for all steps
-  double recurrent_dropout = 0;  // of the state; one mask for all steps
+  double dropout = 0;            // for the input; one mask for all steps
+  double recurrent_dropout = 0;  // for the state; one mask for all steps
   std::optional<int64_t> seed = {};
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.LSTMCell: a step of a long short-term memory (Hochreiter and Schmidhuber 1997), with
-// a forget gate: c' = f c + i g, h' = o activation(c'), where i, f, o = recurrent_activation(…) and
-// g = activation(…) of x kernel + h recurrent_kernel + bias.
+// keras.layers.LSTMCell: a single step of a long short-term memory (Hochreiter and Schmidhuber
+// 1997) with a forget gate: c' = f c + i g, h' = o activation(c'), where i, f, o =
+// recurrent_activation(…) and g = activation(…) of x kernel + h recurrent_kernel + bias.
 //
 // {(batch, features), h, c} -> {output, h', c'}, all (batch, units); the output is h'.
 // Weights: kernel (features, 4 units), recurrent_kernel (units, 4 units), bias (4 units); columns
-// of i, f, g, o.
+// are ordered i, f, g, o.
 class LSTMCell : public LayerHandle {
  public:
   explicit LSTMCell(const LSTMCellOptions& options = {});
@@ -48,14 +48,14 @@ class LSTMCell : public LayerHandle {
 };
 
 struct LSTMOptions {
-  int64_t units = 0;  // must be given, > 0
+  int64_t units = 0;  // required, > 0
   cornu::Activation activation = "tanh";
   cornu::Activation recurrent_activation = "sigmoid";
   bool use_bias = true;
   Initializer kernel_initializer = "glorot_uniform";
   Initializer recurrent_initializer = "orthogonal";
   Initializer bias_initializer = "zeros";
-  bool unit_forget_bias = true;  // the forget gate's bias begins at 1
+  bool unit_forget_bias = true;  // initialize the forget gate's bias to 1
   Regularizer kernel_regularizer = {};
   Regularizer recurrent_regularizer = {};
   Regularizer bias_regularizer = {};
@@ -63,15 +63,15 @@ struct LSTMOptions {
   Constraint kernel_constraint = {};
   Constraint recurrent_constraint = {};
   Constraint bias_constraint = {};
-  double dropout = 0;            // of the input; one mask for all steps
-  double recurrent_dropout = 0;  // of the state; one mask for all steps
+  double dropout = 0;            // for the input; one mask for all steps
+  double recurrent_dropout = 0;  // for the state; one mask for all steps
   std::optional<int64_t> seed = {};
-  bool return_sequences = false;  // the outputs of all steps, in place of the last one's
-  bool return_state = false;      // the states after the last step, too
-  bool go_backwards = false;      // from the last step to the first; outputs in that order
-  bool stateful = false;  // a call begins with the states that the last one left, row by row
-  bool unroll = false;    // all steps written out in the compiled program
-  bool zero_output_for_mask = false;  // zeros at masked steps, in place of the output before
+  bool return_sequences = false;      // return the outputs of all steps, not only the last
+  bool return_state = false;          // also return the final states
+  bool go_backwards = false;          // process steps in reverse; outputs are in that order
+  bool stateful = false;              // each call continues from the states of the last one, by row
+  bool unroll = false;                // unroll the loop in the compiled program
+  bool zero_output_for_mask = false;  // output zeros at masked steps, not the previous output
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -79,20 +79,21 @@ struct LSTMOptions {
 
 // keras.layers.LSTM: a long short-term memory (Hochreiter and Schmidhuber 1997).
 //
-// (batch, time, features) -> (batch, units), or with return_sequences (batch, time, units). A
-// second argument is the state to begin with, {{"sequences", x}, {"initial_state", h},
-// {"initial_state", c}}, or {x, h, c}. Masked steps leave states as they were. Traced, the loop is
-// one node. InvalidArgument for another number of axes or features, and in a stateful layer for
-// another batch size than it was built with.
+// (batch, time, features) -> (batch, units), or with return_sequences (batch, time, units). An
+// optional second argument is the initial state, {{"sequences", x}, {"initial_state", h},
+// {"initial_state", c}}, or {x, h, c}. Masked steps leave the states unchanged. When traced, the
+// loop is a single node. Throws InvalidArgument for a different number of axes or features and, in
+// a stateful layer, for a batch size other than the one it was built with.
 //
-// Weights: its cell's; gives {output, h, c} with return_state.
+// Weights: those of its cell. Returns {output, h, c} with return_state.
 class LSTM : public LayerHandle {
  public:
   explicit LSTM(const LSTMOptions& options = {});
   static LSTM from_config(const Json& config);
-  // Zeros the states of a stateful layer. FailedPrecondition for one that isn't, or isn't built.
+  // Zeros the states of a stateful layer. Throws FailedPrecondition if the layer isn't stateful or
+  // isn't built.
   void reset_state() const;
-  // The states of a stateful layer, which the next call begins with; none before it is built.
+  // The states of a stateful layer, with which the next call starts; empty before it is built.
   std::vector<Variable> states() const;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cells with gates share. Internal: their .cc files include it.
+// Code shared by cells with gates. Internal: included by their .cc files.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace cornu::layers {
 
-// The fields that all cells, and the layers around them, have, in Keras's order: a class's own
-// stand between these.
+// The fields shared by all cells and the layers around them, in Keras's order; a class's own fields
+// are in between.
 template <class Fields, class Options>
 void visit_initializers(Fields& fields, Options& options) {
   fields("kernel_initializer", options.kernel_initializer);
@@ -38,7 +38,7 @@ void visit_bounds(Fields& fields, Options& options) {
   if constexpr (requires { options.reset_after; }) fields("reset_after", options.reset_after);
 }
 
-// The options of the cell within a layer.
+// Returns the options for the cell within a layer.
 template <class CellOptions, class Options>
 CellOptions shared_cell_options(const Options& options, const char* name) {
   CellOptions cell;
@@ -62,7 +62,7 @@ CellOptions shared_cell_options(const Options& options, const char* name) {
   return cell;
 }
 
-// The biases of an LSTM's gates, of which the forget gate's begin at 1.
+// Initializes the biases of an LSTM's gates, where those of the forget gate start at 1.
 inline Initializer with_forget_bias(const Initializer& given, int64_t units) {
   return [units, others = given ? given : Initializer("zeros")](const Shape&, DType dtype) {
     return ops::concatenate(
@@ -70,9 +70,9 @@ inline Initializer with_forget_bias(const Initializer& given, int64_t units) {
   };
 }
 
-// A cell of `gates` gates: what it takes of the input and of its first state h are products with a
-// kernel each, whose columns are the gates'. Keras draws one mask for all gates, or one for each
-// where there is recurrent_dropout.
+// A cell with `gates` gates: its input and its first state h are each multiplied by a kernel whose
+// columns belong to the gates. Like Keras, draws one dropout mask for all gates or, with
+// recurrent_dropout, one for each.
 template <class Options>
 class RecurrentCell : public KerasLayerOf<Options>, public SteppedCell {
  public:
@@ -171,14 +171,14 @@ class RecurrentCell : public KerasLayerOf<Options>, public SteppedCell {
 
   virtual Shape bias_shape() const { return {gates_ * options_.units}; }
   virtual Initializer bias_initializer() const { return options_.bias_initializer; }
-  // The part of the bias that is added to what the input gives.
+  // The part of the bias that is added to the product of the input.
   virtual Tensor input_bias(const Tensor& bias) const { return bias; }
-  // Whether steps take the recurrent kernel's gates by themselves, masks or not.
+  // Whether steps use the recurrent kernel separately for each gate, even without masks.
   virtual bool cut_recurrent_kernel() const { return false; }
-  // Whether this rate means dropout. Those with several gates take 1 for none.
+  // Whether this rate enables dropout. With several gates, a rate of 1 disables it.
   bool drops(double rate) const { return rate > 0 && (rate < 1 || gates_ == 1); }
 
-  // The product of h and the recurrent kernel: of the gates that constants.weights has, together.
+  // The product of h and the recurrent kernel, for all gates in constants.weights.
   Tensor recurrent(const Tensor& h, const StepConstants& constants) const {
     const std::vector<Tensor>& masks = constants.recurrent_masks;
     if (constants.weights.size() == 1) {
@@ -190,7 +190,7 @@ class RecurrentCell : public KerasLayerOf<Options>, public SteppedCell {
     }
     return ops::concatenate(parts, -1);
   }
-  // Of one gate, where the kernel is cut.
+  // The product for a single gate, if the kernel is split.
   Tensor recurrent_gate(const Tensor& h, size_t gate, const StepConstants& constants) const {
     const std::vector<Tensor>& masks = constants.recurrent_masks;
     const Tensor masked = masks.empty() ? h : h * masks[std::min(gate, masks.size() - 1)];

@@ -36,7 +36,7 @@ Shape shape_of_step(const Shape& sequences) {
   return Shape({sequences[0]}).concat(sequences.slice(2));
 }
 
-// (batch, time, …) to (time, batch, …), or back.
+// Swaps (batch, time, …) and (time, batch, …).
 Tensor with_time_swapped(const Tensor& x) {
   std::vector<int64_t> axes = {1, 0};
   for (int64_t axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
@@ -73,7 +73,8 @@ void RecurrentLayer::zero_states() const {
   for (const Variable& state : states_) state.assign(ops::zeros_like(state.value()));
 }
 
-// What there is before the first step: what is given, what the last call left, or the cell's.
+// The states before the first step: those passed by the caller, those of the last call, or the
+// cell's.
 std::vector<Tensor> RecurrentLayer::first_states(const Tensors& inputs, const Tensor& step_input,
                                                  const RNNCell& cell) const {
   std::vector<Tensor> states = cell.get_initial_state(step_input);
@@ -95,8 +96,8 @@ std::vector<Tensor> RecurrentLayer::first_states(const Tensors& inputs, const Te
 }
 
 struct RecurrentLayer::Ran {
-  Tensor last;     // the last step's output
-  Tensor outputs;  // of all steps, (time, batch, …), in the order in which they ran
+  Tensor last;     // output of the last step
+  Tensor outputs;  // of all steps, (time, batch, …), in processing order
   std::vector<Tensor> states;
 };
 
@@ -108,7 +109,7 @@ Tensor initial_output(const std::vector<Tensor>& states, const SteppedCell& cell
   return ops::zeros(shape, dtype);
 }
 
-// `now` where the step's mask (batch, …) is true, else `before`.
+// `now` where the step's mask (batch, …) is true, otherwise `before`.
 Tensor masked(const Tensor& mask, const Tensor& now, const Tensor& before) {
   Tensor wide = mask;
   while (wide.rank() < now.rank()) wide = ops::expand_dims(wide, -1);
@@ -168,7 +169,7 @@ RecurrentLayer::Ran RecurrentLayer::run(const Tensor& x, std::vector<Tensor> sta
 Tensors RecurrentLayer::call_list(const Tensors& inputs, const CallArgs& args) {
   check_input(inputs[0].shape());
   const Tensor mask = inputs[0].mask();
-  // What a cell computes, and so its states, are of its own dtype.
+  // A cell computes in its own dtype, which therefore is also that of its states.
   const DType dtype = cell_.get().compute_dtype();
   const bool wrong = is_floating(inputs[0].dtype()) && inputs[0].dtype() != dtype;
   const Tensor x = wrong ? ops::cast(inputs[0], dtype).with_mask(mask) : inputs[0];
@@ -179,7 +180,7 @@ Tensors RecurrentLayer::call_list(const Tensors& inputs, const CallArgs& args) {
   const std::shared_ptr<SteppedCell> cell = stepped(cell_, args);
   const Tensor step_input = ops::zeros(shape_of_step(x.shape()), dtype);
   const StepConstants constants = cell->prepare(step_input, args);
-  // With states, Keras takes the mask that the call gives, not the one that rides on the sequences.
+  // When states are passed, Keras uses only an explicit mask, not the one carried by the sequences.
   const bool is_masked = inputs.size() == 1 || args.mask_given;
   Ran ran = run(is_masked ? x : x.with_mask({}), first_states(inputs, step_input, *cell), *cell,
                 constants);

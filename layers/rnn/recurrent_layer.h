@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop over time that all recurrent layers are. Internal: their .cc files include it.
+// The loop over time shared by all recurrent layers. Internal: included by their .cc files.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace cornu::layers {
 
-// How the loop runs, and what it gives.
+// How the loop runs, and what it returns.
 struct LoopOptions {
   bool return_sequences = false;
   bool return_state = false;
@@ -44,17 +44,17 @@ class RecurrentLayer : public KerasLayer {
   bool supports_masking() const override { return true; }
   void build_list(const std::vector<Shape>& shapes) override;
   Tensors call_list(const Tensors& inputs, const CallArgs& args) override;
-  // Outputs have the masks that call_list gave them.
+  // Outputs already have the masks set by call_list.
   Tensor compute_mask(const Tensors&, const Tensor&) const override { return {}; }
 
   const LoopOptions& loop() const { return loop_; }
   const LayerHandle& cell() const { return cell_; }
-  // Zeros the states. FailedPrecondition unless the layer is stateful and built.
+  // Zeros the states. Throws FailedPrecondition unless the layer is stateful and built.
   void reset_state();
   const std::vector<Variable>& states() const { return states_; }
 
  protected:
-  // `rank`: of the input; kUnknown: any with features.
+  // `rank` of the input; kUnknown: any with features.
   RecurrentLayer(std::string class_name, const LayerOptions& options, LayerHandle cell,
                  const LoopOptions& loop, int64_t rank = 3);
   void check_input(const Shape& shape) const override;
@@ -70,10 +70,10 @@ class RecurrentLayer : public KerasLayer {
   LayerHandle cell_;
   LoopOptions loop_;
   int64_t rank_;
-  std::vector<Variable> states_;  // where stateful
+  std::vector<Variable> states_;  // if stateful
 };
 
-// A RecurrentLayer whose config is its options'.
+// A RecurrentLayer whose config consists of its options.
 template <class Options>
 class RecurrentLayerOf : public RecurrentLayer {
  public:

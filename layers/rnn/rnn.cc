@@ -121,7 +121,7 @@ class StackedRNNCellsLayer : public KerasLayer, public SteppedCell {
   }
 
  private:
-  // Floats of the dtype that a cell computes in.
+  // Casts floats to the cell's compute dtype.
   Tensor as_of(size_t cell, const Tensor& x) const {
     return is_floating(x.dtype()) ? ops::cast(x, cells_[cell].get().compute_dtype()) : x;
   }

@@ -8,18 +8,18 @@
 
 namespace cornu::layers {
 
-// What RNN needs of a cell beside Layer: `class MyCell : public Layer, public RNNCell`. The layer's
-// call takes {the input of one step (batch, …), state, …}, as many states as state_size() says, and
-// gives {output, new state, …}.
+// The interface of RNN cells, in addition to Layer: `class MyCell : public Layer, public RNNCell`.
+// The layer's call takes {the input of one step (batch, …), state, …}, with the number of states
+// given by state_size(), and returns {output, new state, …}.
 class RNNCell {
  public:
   virtual ~RNNCell() = default;
 
   // The size of each state, of shape (batch, size).
   virtual std::vector<int64_t> state_size() const = 0;
-  // The size of the output, (batch, size); by default the first state's.
+  // The size of the output, (batch, size); default: that of the first state.
   virtual int64_t output_size() const { return state_size().at(0); }
-  // States before the first step, for such an input of a step; by default zeros.
+  // Returns the states before the first step, for such an input of a step; default: zeros.
   virtual std::vector<Tensor> get_initial_state(const Tensor& step_input) const;
 };
 

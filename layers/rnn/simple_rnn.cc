@@ -22,7 +22,7 @@ void visit_fields(Fields& fields, SimpleRNNOptions& options) {
   fields("activation", options.activation);
   fields("use_bias", options.use_bias);
   visit_initializers(fields, options);
-  visit_bounds(fields, options);  // Keras keeps no seed here
+  visit_bounds(fields, options);  // Keras doesn't write the seed here
 }
 
 namespace {

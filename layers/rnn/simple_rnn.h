@@ -12,7 +12,7 @@
 namespace cornu::layers {
 
 struct SimpleRNNCellOptions {
-  int64_t units = 0;  // must be given, > 0
+  int64_t units = 0;  // required, > 0
   cornu::Activation activation = "tanh";
   bool use_bias = true;
   Initializer kernel_initializer = "glorot_uniform";
@@ -24,17 +24,17 @@ struct SimpleRNNCellOptions {
   Constraint kernel_constraint = {};
   Constraint recurrent_constraint = {};
   Constraint bias_constraint = {};
-  double dropout = 0;            // of the input; one mask for all steps
-  double recurrent_dropout = 0;  // of the state; one mask for all steps
+  double dropout = 0;            // for the input; one mask for all steps
+  double recurrent_dropout = 0;  // for the state; one mask for all steps
   std::optional<int64_t> seed = {};
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
 };
 
-// keras.layers.SimpleRNNCell: h' = activation(x kernel + h recurrent_kernel + bias), a step.
+// keras.layers.SimpleRNNCell: a single step, h' = activation(x kernel + h recurrent_kernel + bias).
 //
-// {(batch, features), (batch, units)} -> {output, h'}, both (batch, units) and the same.
+// {(batch, features), (batch, units)} -> {output, h'}, which are equal, (batch, units).
 // Weights: kernel (features, units), recurrent_kernel (units, units), bias (units).
 class SimpleRNNCell : public LayerHandle {
  public:
@@ -43,7 +43,7 @@ class SimpleRNNCell : public LayerHandle {
 };
 
 struct SimpleRNNOptions {
-  int64_t units = 0;  // must be given, > 0
+  int64_t units = 0;  // required, > 0
   cornu::Activation activation = "tanh";
   bool use_bias = true;
   Initializer kernel_initializer = "glorot_uniform";
@@ -56,15 +56,15 @@ struct SimpleRNNOptions {
   Constraint kernel_constraint = {};
   Constraint recurrent_constraint = {};
   Constraint bias_constraint = {};
-  double dropout = 0;             // of the input; one mask for all steps
-  double recurrent_dropout = 0;   // of the state; one mask for all steps
-  bool return_sequences = false;  // the outputs of all steps, in place of the last one's
-  bool return_state = false;      // the states after the last step, too
-  bool go_backwards = false;      // from the last step to the first; outputs in that order
-  bool stateful = false;  // a call begins with the states that the last one left, row by row
-  bool unroll = false;    // all steps written out in the compiled program
+  double dropout = 0;             // for the input; one mask for all steps
+  double recurrent_dropout = 0;   // for the state; one mask for all steps
+  bool return_sequences = false;  // return the outputs of all steps, not only the last
+  bool return_state = false;      // also return the final states
+  bool go_backwards = false;      // process steps in reverse; outputs are in that order
+  bool stateful = false;          // each call continues from the states of the last one, by row
+  bool unroll = false;            // unroll the loop in the compiled program
   std::optional<int64_t> seed = {};
-  bool zero_output_for_mask = false;  // zeros at masked steps, in place of the output before
+  bool zero_output_for_mask = false;  // output zeros at masked steps, not the previous output
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -72,20 +72,21 @@ struct SimpleRNNOptions {
 
 // keras.layers.SimpleRNN: a fully connected recurrent layer.
 //
-// (batch, time, features) -> (batch, units), or with return_sequences (batch, time, units). A
-// second argument is the state to begin with, {{"sequences", x}, {"initial_state", h}}, or {x, h}.
-// Masked steps leave states as they were. Traced, the loop is one node. InvalidArgument for another
-// number of axes or features, and in a stateful layer for another batch size than it was built
-// with.
+// (batch, time, features) -> (batch, units), or with return_sequences (batch, time, units). An
+// optional second argument is the initial state, {{"sequences", x}, {"initial_state", h}}, or {x,
+// h}. Masked steps leave the states unchanged. When traced, the loop is a single node. Throws
+// InvalidArgument for a different number of axes or features and, in a stateful layer, for a batch
+// size other than the one it was built with.
 //
-// Weights: its cell's; gives {output, h} with return_state.
+// Weights: those of its cell. Returns {output, h} with return_state.
 class SimpleRNN : public LayerHandle {
  public:
   explicit SimpleRNN(const SimpleRNNOptions& options = {});
   static SimpleRNN from_config(const Json& config);
-  // Zeros the states of a stateful layer. FailedPrecondition for one that isn't, or isn't built.
+  // Zeros the states of a stateful layer. Throws FailedPrecondition if the layer isn't stateful or
+  // isn't built.
   void reset_state() const;
-  // The states of a stateful layer, which the next call begins with; none before it is built.
+  // The states of a stateful layer, with which the next call starts; empty before it is built.
   std::vector<Variable> states() const;
 };
 

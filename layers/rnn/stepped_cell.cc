@@ -24,7 +24,7 @@ Tensors SteppedCell::step(const Tensors& inputs, const CallArgs& args) {
 
 namespace {
 
-// A user's cell: all of a step depends on the states, for all that is known.
+// A user's cell: any part of a step may depend on the states.
 class CalledCell : public SteppedCell {
  public:
   CalledCell(LayerHandle cell, const RNNCell& sizes, CallArgs args)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a loop over time runs a cell. Internal: layers/rnn's .cc files include it.
+// How a loop over time runs a cell. Internal: included by layers/rnn's .cc files.
 #pragma once
 
 #include <memory>
@@ -12,45 +12,47 @@ namespace cornu::layers {
 
 class SteppedCell;
 
-// What is the same in all steps of a sequence.
+// Values that are the same in all steps of a sequence.
 struct StepConstants {
-  std::vector<Tensor> weights;          // cast, and cut where gates have masks of their own
-  std::vector<Tensor> input_masks;      // of dropout, (batch, …); none: no dropout
-  std::vector<Tensor> recurrent_masks;  // of recurrent_dropout
-  // Of stacked cells, and these as steps run them.
+  std::vector<Tensor> weights;          // cast, and split if gates have separate masks
+  std::vector<Tensor> input_masks;      // for dropout, (batch, …); empty: no dropout
+  std::vector<Tensor> recurrent_masks;  // for recurrent_dropout
+  // For stacked cells: their constants, and the cells as run by steps.
   std::vector<StepConstants> cells = {};
   std::vector<std::shared_ptr<SteppedCell>> stepped = {};
 };
 
-// A cell part of whose work for a sequence is done at once: advance(project(x)) is a step.
+// A cell for which part of the work is done for a whole sequence at once: a step is
+// advance(project(x)).
 class SteppedCell : public RNNCell {
  public:
-  // The size of a step's last axis that the weights were made for; kUnknown before, or for any.
+  // The size of a step's last axis for which the weights were created; kUnknown before that, or if
+  // any size is accepted.
   virtual int64_t features() const { return kUnknown; }
-  // Draws masks in training, and casts weights. step_input: (batch, …), whose values aren't used.
+  // Draws masks in training, and casts weights. step_input: (batch, …); its values aren't used.
   virtual StepConstants prepare(const Tensor& step_input, const CallArgs& args) = 0;
-  // Of inputs (time, batch, …) of any number of steps, what depends on no state.
+  // Computes what doesn't depend on states, for inputs (time, batch, …) with any number of steps.
   virtual Tensor project(const Tensor& inputs, const StepConstants& constants) const = 0;
-  // {output, states…} of one step's part of what project gave.
+  // Returns {output, states…} for one step's slice of the result of project.
   virtual std::vector<Tensor> advance(const Tensor& projected, const std::vector<Tensor>& states,
                                       const StepConstants& constants) const = 0;
 
-  // All steps as one op, where the cell has one for such constants: the outputs in the order of
-  // `projected` (time, batch, …), then the states behind the last step. Empty: it has none.
+  // Runs all steps as a single op, if the cell has one for such constants: returns the outputs in
+  // the order of `projected` (time, batch, …), then the final states. Empty if there is none.
   virtual std::vector<Tensor> advance_all(const Tensor&, const std::vector<Tensor>&,
                                           const StepConstants&, bool /*go_backwards*/) const {
     return {};
   }
 
  protected:
-  // A step by itself, as the cell's call: of {input, states…}.
+  // A single step, for the cell's call: takes {input, states…}.
   Tensors step(const Tensors& inputs, const CallArgs& args);
 };
 
-// The SteppedCell of a cell: itself, or for a user's cell one whose steps are its calls. `owner` is
-// named in the InvalidArgument for a layer that is no cell.
+// Returns the SteppedCell of a cell: the cell itself or, for a user's cell, an adapter whose steps
+// are calls of the cell. Throws InvalidArgument for a layer that isn't a cell.
 std::shared_ptr<SteppedCell> stepped(const LayerHandle& cell, const CallArgs& args);
-// InvalidArgument, naming `owner`, for a layer that is no RNNCell.
+// Throws InvalidArgument, naming `owner`, for a layer that isn't an RNNCell.
 const RNNCell& as_cell(const LayerHandle& layer, const std::string& owner);
 
 }  // namespace cornu::layers

@@ -49,16 +49,15 @@ class TimeDistributedLayer : public WrapperOf<KerasLayer> {
   }
 
  private:
-  // Does any call change what the next one begins with, as that of a stateful RNN, for each example
-  // of the batch?
+  // Whether calls change state for the next call, per example of the batch, like a stateful RNN.
   bool has_state() const {
     return std::ranges::any_of(layer().variables(), [](const Variable& variable) {
       return variable.synchronization() == VariableSynchronization::OnRead;
     });
   }
 
-  // Does a call in training change weights, as moving statistics, which each step finds as the one
-  // before left them? Weights that are merely frozen stay as they are.
+  // Whether calls in training update weights, such as moving statistics, which each step must see
+  // as the previous one left them. Weights of layers that are merely frozen don't count.
   bool keeps_statistics() const {
     const std::vector<Variable> weights = layer().weights();
     return std::any_of(weights.begin(), weights.end(),

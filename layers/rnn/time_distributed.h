@@ -13,14 +13,14 @@ struct TimeDistributedOptions {
   bool trainable = true;
 };
 
-// keras.layers.TimeDistributed: a layer that is applied to each step of a sequence.
+// keras.layers.TimeDistributed: applies a layer to each step of a sequence.
 //
 //   layers::TimeDistributed(layers::Conv2D({.filters = 8, .kernel_size = 3}))
 //
-// (batch, time, …) -> (batch, time, what the layer makes of (batch, …)). All steps are computed at
-// once, but for those of layers with weights that training updates by itself (BatchNormalization),
-// which follow one another in training. InvalidArgument for fewer than 3 axes.
-// Weights: its layer's.
+// (batch, time, …) -> (batch, time, the layer's output for (batch, …)). All steps are computed
+// together, except for stateful layers and, in training, for layers that update weights in their
+// calls (BatchNormalization), which run step by step. Throws InvalidArgument for fewer than 3 axes.
+// Weights: those of its layer.
 class TimeDistributed : public LayerHandle {
  public:
   explicit TimeDistributed(const LayerHandle& layer, const TimeDistributedOptions& options = {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Half a cosine wave, after a linear warmup if wanted.
+// Cosine decay over half a period, optionally after a linear warmup.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@ namespace cornu::optimizers::schedules {
 struct CosineDecayOptions {
   double initial_learning_rate = 0.0;
   int64_t decay_steps = 0;  // > 0
-  double alpha = 0.0;       // the last rate, as a fraction of the first
+  double alpha = 0.0;       // final rate as a fraction of the initial one
   std::string name = "CosineDecay";
-  std::optional<double> warmup_target = {};  // where the warmup ends and the decay starts
-  int64_t warmup_steps = 0;                  // without a target there is no warmup
+  std::optional<double> warmup_target = {};  // rate at the end of the warmup
+  int64_t warmup_steps = 0;                  // no warmup without a target
 };
 
 // Loshchilov & Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017.
 class CosineDecay : public LearningRate {
  public:
-  // InvalidArgument where an option is out of its range.
+  // Throws InvalidArgument if an option is out of range.
   explicit CosineDecay(const CosineDecayOptions& options);
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Half cosine waves, one after the other.
+// Cosine decay with warm restarts.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@ namespace cornu::optimizers::schedules {
 struct CosineDecayRestartsOptions {
   double initial_learning_rate = 0.0;
   int64_t first_decay_steps = 0;  // > 0
-  double t_mul = 2.0;             // each wave is so much longer than the one before
-  double m_mul = 1.0;             // and starts at so much of its rate
-  double alpha = 0.0;             // the lowest rate, as a fraction of the first
+  double t_mul = 2.0;             // length of each period relative to the previous one
+  double m_mul = 1.0;             // initial rate of each period relative to it
+  double alpha = 0.0;             // lowest rate as a fraction of the initial one
   std::string name = "SGDRDecay";
 };
 
 // Loshchilov & Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017.
 class CosineDecayRestarts : public LearningRate {
  public:
-  // InvalidArgument where an option is out of its range.
+  // Throws InvalidArgument if an option is out of range.
   explicit CosineDecayRestarts(const CosineDecayRestartsOptions& options);
 };
 

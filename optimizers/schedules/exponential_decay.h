@@ -13,14 +13,14 @@ struct ExponentialDecayOptions {
   double initial_learning_rate = 0.0;
   int64_t decay_steps = 0;  // > 0
   double decay_rate = 0.0;
-  bool staircase = false;  // step / decay_steps is rounded down
+  bool staircase = false;  // round step / decay_steps down
   std::string name = "ExponentialDecay";
 };
 
 // initial_learning_rate * decay_rate ^ (step / decay_steps)
 class ExponentialDecay : public LearningRate {
  public:
-  // InvalidArgument where an option is out of its range.
+  // Throws InvalidArgument if an option is out of range.
   explicit ExponentialDecay(const ExponentialDecayOptions& options);
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decay by the inverse of time.
+// Inverse time decay.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ struct InverseTimeDecayOptions {
   double initial_learning_rate = 0.0;
   int64_t decay_steps = 0;  // > 0
   double decay_rate = 0.0;
-  bool staircase = false;  // step / decay_steps is rounded down
+  bool staircase = false;  // round step / decay_steps down
   std::string name = "InverseTimeDecay";
 };
 
 // initial_learning_rate / (1 + decay_rate * step / decay_steps)
 class InverseTimeDecay : public LearningRate {
  public:
-  // InvalidArgument where an option is out of its range.
+  // Throws InvalidArgument if an option is out of range.
   explicit InverseTimeDecay(const InverseTimeDecayOptions& options);
 };
 

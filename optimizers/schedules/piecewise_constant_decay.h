@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rate for each stretch of steps.
+// A piecewise constant rate.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 namespace cornu::optimizers::schedules {
 
 struct PiecewiseConstantDecayOptions {
-  std::vector<int64_t> boundaries = {};  // the last step of each stretch but the last
+  std::vector<int64_t> boundaries = {};  // the last step of each interval except the last
   std::vector<double> values = {};       // one more than boundaries
   std::string name = "PiecewiseConstant";
 };
 
-// values[i] for the first i with step <= boundaries[i], the last value beyond.
+// values[i] for the first i with step <= boundaries[i]; the last value beyond all boundaries.
 class PiecewiseConstantDecay : public LearningRate {
  public:
-  // InvalidArgument where an option is out of its range.
+  // Throws InvalidArgument if an option is out of range.
   explicit PiecewiseConstantDecay(const PiecewiseConstantDecayOptions& options);
 };
 

@@ -14,14 +14,14 @@ struct PolynomialDecayOptions {
   int64_t decay_steps = 0;  // > 0
   double end_learning_rate = 0.0001;
   double power = 1.0;
-  bool cycle = false;  // beyond decay_steps: start anew over twice, three times, … the steps
+  bool cycle = false;  // beyond decay_steps, restart over 2, 3, … times the steps
   std::string name = "PolynomialDecay";
 };
 
 // (initial - end) * (1 - step / decay_steps) ^ power + end
 class PolynomialDecay : public LearningRate {
  public:
-  // InvalidArgument where an option is out of its range.
+  // Throws InvalidArgument if an option is out of range.
   explicit PolynomialDecay(const PolynomialDecayOptions& options);
 };
 

@@ -91,7 +91,8 @@ const std::vector<Cell>& cells() {
   return *all;
 }
 
-// The cell's own loop, for steps of this type and count: one node "scan" over the graph's inputs.
+// Traces the cell's own loop for steps of this type and count: a single "scan" node over the
+// graph's inputs.
 Graph loop_of(const Cell& cell, const TensorType& x, int64_t steps) {
   const int64_t columns = x.shape.back();
   const auto gates = static_cast<int64_t>(cell.gates.size());
@@ -118,7 +119,7 @@ Graph loop_of(const Cell& cell, const TensorType& x, int64_t steps) {
       .graph;
 }
 
-// Which values of a graph compute what a pattern's do.
+// Finds the values of a graph that compute the same as those of a pattern.
 class Matcher {
  public:
   Matcher(const Graph& pattern, const Graph& graph)
@@ -128,7 +129,8 @@ class Matcher {
         makers_(graph.producers()),
         bound_(pattern.types.size(), kNoValue) {}
 
-  // Binds the pattern's value, and all that it is made of, where `id` is made in the same way.
+  // Binds the pattern's value, and everything it is computed from, if `id` is computed in the same
+  // way.
   bool bind(ValueId of_pattern, ValueId id) {
     const ValueId known = bound(of_pattern);
     if (known != kNoValue) return known == id;
@@ -180,7 +182,7 @@ class Matcher {
   std::vector<ValueId> bound_;  // by value of the pattern
 };
 
-// A scan over one tensor, and what its body's inputs are.
+// A scan over a single tensor, and the meaning of its body's inputs.
 class Loop {
  public:
   explicit Loop(const Node& scan)
@@ -188,7 +190,7 @@ class Loop {
         body_(scan.attributes.get_graph("body")),
         carries_(static_cast<size_t>(scan.attributes.get_int("carries"))) {}
 
-  // Loops that hold no cell, whatever their bodies are.
+  // Rules out loops that can't be a cell, whatever their bodies.
   static bool may_be_cell(const Node& scan) {
     const Attributes& attributes = scan.attributes;
     if (attributes.get_int("xs") != 1 || attributes.get_bool("counted")) return false;
@@ -202,7 +204,7 @@ class Loop {
   const Node& node() const { return scan_; }
   size_t carries() const { return carries_; }
   const TensorType& x_type() const { return body_.type(body_.inputs[carries_]); }
-  // The input of the body that a value is; their number where it is none.
+  // The index of the body input that is this value; the number of inputs if it is none.
   size_t input(ValueId id) const {
     return static_cast<size_t>(std::ranges::find(body_.inputs, id) - body_.inputs.begin());
   }
@@ -213,7 +215,7 @@ class Loop {
   size_t carries_;
 };
 
-// What the loop's values are of the cell's, where the matcher has bound the first state.
+// Maps the loop's values to those of the cell, once the matcher has bound the first state.
 std::optional<CellLoop> roles(const Loop& loop, const Cell& cell, const Graph& whole,
                               const Node& scan, const Matcher& matcher) {
   const Loop pattern(scan);
@@ -230,7 +232,7 @@ std::optional<CellLoop> roles(const Loop& loop, const Cell& cell, const Graph& w
     return std::nullopt;
   }
   for (size_t i = cell.states + 1; i < whole.inputs.size(); ++i) {
-    // Which input of the pattern's body this weight is.
+    // The index of this weight among the inputs of the pattern's body.
     const auto place = std::ranges::find(scan.inputs, whole.inputs[i]) - scan.inputs.begin();
     CORNU_ASSERT(static_cast<size_t>(place), <, scan.inputs.size());
     const ValueId id = pattern.body().inputs[static_cast<size_t>(place)];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cells of recurrent layers that ONNX has operators for, and how loops over them are found out.
-// Internal to saving/onnx.
+// The recurrent cells that ONNX has operators for, and detection of loops over them. Internal to
+// saving/onnx.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,18 @@
 
 namespace cornu::onnx {
 
-// One step, in ops: of what the input's product with the kernel gives, (batch, gates * units), and
-// the states, each (batch, units), the next states. Weights: the recurrent kernel's parts, all
-// gates in one or one a gate, then a bias of the recurrent products where there is one.
+// A single step, in ops: computes the next states from the product of the input and the kernel,
+// (batch, gates * units), and the current states, each (batch, units). Weights: the recurrent
+// kernel, with all gates in one tensor or one tensor per gate, then the bias of the recurrent
+// products if there is one.
 struct Cell {
-  std::string op = {};                        // of ONNX
-  std::vector<std::string> activations = {};  // by ONNX's names, in its order
-  std::vector<int64_t> gates = {};            // the place in Keras's order of each of ONNX's gates
+  std::string op = {};                        // ONNX's operator
+  std::vector<std::string> activations = {};  // ONNX's names, in ONNX's order
+  std::vector<int64_t> gates = {};            // Keras's position of each of ONNX's gates
   size_t states = 1;
   size_t kernels = 1;
   bool biased = false;
-  bool reset_after = false;  // the reset gate applies to the product with the state
+  bool reset_after = false;  // the reset gate is applied to the product with the state
   std::function<std::vector<Tensor>(const Tensor& x, const std::vector<Tensor>& states,
                                     const std::vector<Tensor>& weights)>
       step = {};
@@ -33,14 +34,15 @@ struct Cell {
 struct CellLoop {
   const Cell* cell = nullptr;
   int64_t units = 0;
-  std::vector<size_t> states = {};   // the scan's inputs that each state begins with
-  std::vector<size_t> weights = {};  // the scan's inputs that the weights are
-  // By output of the scan: the state that it is, the last one of a carry, or of all steps of ys.
+  std::vector<size_t> states = {};   // the scan's inputs that are the initial states
+  std::vector<size_t> weights = {};  // the scan's inputs that are the weights
+  // For each output of the scan, the index of its state: the last value for a carry, all steps for
+  // ys.
   std::vector<size_t> outputs = {};
 };
 
-// None for another loop, and for other dtypes than float32, which hardly any runtime has. `clean`
-// brings a graph into the form that the scan's is in.
+// Returns nullopt for other loops, and for dtypes other than float32, which hardly any runtime
+// supports. `clean` converts a graph to the form of the scan's graph.
 std::optional<CellLoop> cell_loop(const Node& scan,
                                   const std::function<Graph(const Graph&)>& clean);
 

@@ -10,7 +10,7 @@ std::string proto_name(NodeWriter& n, const char* what) {
   return n.file().unique(n.node().scope.empty() ? what : n.node().scope + "/" + what);
 }
 
-// A graph within a node, with its own inputs and names from outside.
+// A graph within a node, with its own inputs; it can also access outer names.
 class Body {
  public:
   Body(NodeWriter& n, const char* what, const Traces& traces)
@@ -18,7 +18,7 @@ class Body {
     proto_.name = proto_name(n, what);
   }
 
-  // An input of the body's own; its name.
+  // Declares an input of the body and returns its name.
   std::string declare(const char* what, DType dtype, const Sizes& shape) {
     const std::string name = proto_name(n_, what);
     proto_.inputs.push_back(n_.file().declared(name, dtype, shape));
@@ -28,7 +28,7 @@ class Body {
     const ValueId id = traces_.first().inputs[i];
     bind(i, declare("value", traces_.dtype(id), traces_.shape(id)));
   }
-  // What it reads from outside, or has computed itself.
+  // Names a value that the body reads from outside or has computed itself.
   void bind(size_t i, const std::string& name) { writer_.bind(traces_.first().inputs[i], name); }
 
   std::string add(const char* op, Names inputs, std::string attributes = {}) {
@@ -37,7 +37,7 @@ class Body {
     return name;
   }
 
-  // Writes the nodes, and the outputs after those that are there.
+  // Writes the nodes, then the outputs after the existing ones.
   void write() { writer_.write(Names(traces_.first().outputs.size())); }
   std::string finish(const char* attribute) const { return subgraph(attribute, proto_); }
   ProtoGraph& proto() { return proto_; }
@@ -49,9 +49,9 @@ class Body {
   GraphWriter writer_;
 };
 
-// ---- turns over slices ----
+// ---- iterations over slices ----
 
-// Carries, then slices; what the body reads besides it sees by itself.
+// Inputs are carries, then slices; the body accesses other values directly.
 void write_scan_over_slices(NodeWriter& n, size_t carries, size_t xs) {
   Body body(n, "body", n.body("body"));
   const Names given = n.all_in();
@@ -68,9 +68,10 @@ void write_scan_over_slices(NodeWriter& n, size_t carries, size_t xs) {
   n.give_all(n.add_many("Scan", operands, attributes, outputs));
 }
 
-// ---- turns by number ----
+// ---- counted iterations ----
 
-// The inputs that every loop's body has, and its first output, which says whether it goes on.
+// Declares the inputs that every loop body has, and its first output, which says whether to
+// continue.
 std::string begin_turn(Body& body) {
   const std::string turn = body.declare("turn", DType::Int64, {});
   body.declare("goes_on", DType::Bool, {});
@@ -82,7 +83,7 @@ void end_turn(NodeWriter& n, Body& body, const std::string& goes_on) {
   outputs.insert(outputs.begin(), n.file().declared(goes_on, DType::Bool, {}));
 }
 
-// A loop without slices, or whose number of turns is computed.
+// A loop without slices, or with a computed number of iterations.
 void write_counted_scan(NodeWriter& n, size_t carries, size_t xs) {
   const bool counted = n.flag("counted");
   const size_t outputs = n.node().outputs.size();
@@ -114,7 +115,7 @@ void write_scan(NodeWriter& n) {
   (counted ? write_counted_scan : write_scan_over_slices)(n, carries, xs);
 }
 
-// The value of a while's condition, as nodes of `graph`.
+// Writes the condition of a while loop as nodes of `graph`.
 std::string write_condition(NodeWriter& n, ProtoGraph& graph, const Names& operands) {
   const Traces condition = n.body("condition");
   GraphWriter writer(n.file(), condition, graph);
@@ -124,7 +125,7 @@ std::string write_condition(NodeWriter& n, ProtoGraph& graph, const Names& opera
   return writer.name_of(condition.first().outputs[0]);
 }
 
-// Carries, the number of turns, and nothing stacked.
+// Has carries and an iteration count, and stacks nothing.
 void write_while(NodeWriter& n) {
   const auto carries = static_cast<size_t>(n.integer("carries"));
   const int64_t maximum = n.integer("maximum");

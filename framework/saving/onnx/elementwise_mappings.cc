@@ -21,7 +21,7 @@ void write_is_finite(NodeWriter& n) {
   n.give(n.add("Not", {wrong}));
 }
 
-// The angle of y / x, by half a turn further where x is negative.
+// The angle of y / x, shifted by half a turn if x is negative.
 void write_atan2(NodeWriter& n) {
   constexpr double kPi = 3.14159265358979323846;
   const std::string& y = n.in(0);
@@ -36,14 +36,14 @@ void write_atan2(NodeWriter& n) {
   n.give(n.add("Where", {origin, zero, turned}));
 }
 
-// A bias goes into the convolution that it is added to.
+// A bias is merged into the convolution that it is added to.
 bool write_bias(NodeWriter& n, size_t conv) {
   const Node* before = n.graph().only_read_from(n.node().inputs[conv]);
   const auto bias = n.constant(1 - conv);
   const bool convolution = before && (before->op == &channels_second_conv() ||
                                       before->op == &channels_second_conv_transpose());
   if (!convolution || !bias || bias->rank() > n.rank(conv)) return false;
-  const int64_t from_back = n.rank(conv) - 1;  // where the channels are, counted so
+  const int64_t from_back = n.rank(conv) - 1;  // position of the channels, counted from the end
   for (int64_t axis = 0; axis < bias->rank(); ++axis) {
     const bool channels = bias->rank() - axis == from_back;
     if (bias->dim(axis) != (channels ? n.shape(conv)[1].value() : 1)) return false;

@@ -10,10 +10,10 @@
 namespace cornu::onnx {
 namespace {
 
-// The sizes that the n-th open axis is traced for. The second is one more than the first, which is
-// a multiple of 2, 3, and 4, so that what a stride leaves over at the end of an axis differs:
-// padding that depends on it is found out. The third step is another one for each axis, so that
-// none follows another by a constant.
+// The sizes for which the n-th open axis is traced. The second is one more than the first, which is
+// a multiple of 2, 3, and 4, so that strides leave a different remainder at the end of the axis;
+// padding that depends on it is thereby detected. The third differs from it by another step for
+// each axis, so that no size differs from another by a constant.
 Size traced_size(size_t number) {
   const auto n = static_cast<int64_t>(number);
   const int64_t first = n == 0 ? 24 : 120 * (n + 1);
@@ -22,7 +22,7 @@ Size traced_size(size_t number) {
   return size;
 }
 
-// Which axes are the same: only those that the batch is in, or all at one place of their inputs.
+// Which axes are considered the same: only the batch axes, or all axes at the same position.
 enum class Alike { Batch, Places };
 
 class OpenAxes {
@@ -58,7 +58,7 @@ class OpenAxes {
 
   std::vector<OpenAxis> list_;
   std::vector<Sizes> shapes_;
-  size_t others_ = 0;  // than the batch
+  size_t others_ = 0;  // other than the batch
 };
 
 class Exporter {
@@ -108,7 +108,7 @@ class Exporter {
     return graph;
   }
 
-  // What a compiled function is given besides the user's inputs: keys of random numbers, replicas.
+  // Rejects inputs of a compiled function besides the user's: random keys, replicas.
   void refuse_other_inputs(const Graph& graph) {
     const std::vector<int32_t> uses = graph.use_counts();
     for (size_t i = function_.inputs.size(); i < graph.inputs.size(); ++i) {
@@ -134,7 +134,7 @@ Exporter traced(const ExportedFunction& function) {
       return !input.shape.slice(1).is_static();
     });
     if (!open) throw;
-    // Axes may have to be the same which weren't.
+    // Axes that were distinct may have to be the same.
     try {
       return Exporter(function, Alike::Places);
     } catch (const InvalidArgument&) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions as ONNX files.
+// Exports functions as ONNX files.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace cornu::onnx {
 
 struct ExportedInput {
   std::string name;
-  Shape shape;  // kUnknown: open, of any size when the file is run
+  Shape shape;  // kUnknown: an open axis, of any size at inference time
   DType dtype = DType::Float32;
 };
 
 struct ExportedFunction {
-  std::string title;  // of the model, for errors
+  std::string title;  // name of the model, for errors
   std::vector<ExportedInput> inputs;
   struct Trace {
     TracedGraph traced;
@@ -29,13 +29,13 @@ struct ExportedFunction {
   std::function<Trace(const std::vector<TensorType>&)> trace;
 };
 
-// A ModelProto of this operator set (kFirstOpset to kLastOpset). A function with open axes is
-// traced for several sizes of them; what follows a size is computed from it when the file is run.
-// Axis 0 of all inputs is one axis, the batch; others are the same where the function needs them to
-// be.
-// Errors: Unimplemented, naming layer and op, for an op that ONNX doesn't have; FailedPrecondition
-// where what is computed follows an open axis in a way that can't be written; InvalidArgument for a
-// name that isn't UTF-8; those of encode_model; and what tracing throws.
+// Returns a ModelProto for this operator set (kFirstOpset to kLastOpset). A function with open axes
+// is traced for several sizes of them; values that depend on a size are computed from it at
+// inference time. Axis 0 of all inputs is the same axis, the batch; other axes are identified with
+// each other if the function requires it. Throws Unimplemented, naming layer and op, for an op that
+// ONNX doesn't have; FailedPrecondition when the computation depends on an open axis in a way that
+// can't be expressed; InvalidArgument for a name that isn't UTF-8; the errors of encode_model; and
+// errors from tracing.
 EncodedModel exported(const ExportedFunction& function, int64_t opset,
                       const TensorStorage& storage);
 

@@ -9,7 +9,7 @@
 namespace cornu::onnx {
 namespace {
 
-constexpr size_t kShared = 64;  // bytes: equal constants of so many or fewer are one
+constexpr size_t kShared = 64;  // equal constants of at most this many bytes are shared
 
 std::string key_of(const Tensor& value) {
   return fmt::format("{} {} ", value.dtype(), value.shape()) +
@@ -122,7 +122,7 @@ std::string FileWriter::size(const Size& size, const std::string& where) {
   return sizes_[size] = name;
 }
 
-// Of a size that is the product of a known one and another that can be written.
+// For a size that is the product of a known size and another that can be written.
 std::optional<std::pair<Size, Size>> FileWriter::factors_of(const Size& size) const {
   for (const auto& [factor, value] : known_) {
     Size other;

@@ -25,7 +25,7 @@ double first_element(const Tensor& x) {
   return value;
 }
 
-// Of a tensor whose elements are all equal: one of them, as a scalar.
+// If all elements of a tensor are equal, returns one of them as a scalar.
 std::optional<Tensor> filled_with(const Tensor& x) {
   if (x.num_elements() == 0) return std::nullopt;
   const size_t width = size_of(x.dtype());
@@ -38,7 +38,7 @@ std::optional<Tensor> filled_with(const Tensor& x) {
   return scalar;
 }
 
-// The numbers as a size, where that is what they are.
+// The numbers as a size, if they are integers.
 std::optional<Size> size_of_numbers(const std::array<double, kTraces>& numbers) {
   Size size;
   for (size_t i = 0; i < kTraces; ++i) {
@@ -102,7 +102,8 @@ std::string GraphWriter::write_constant(size_t index) {
   return of_open_axes(index);
 }
 
-// A constant that isn't the same for all sizes: a size, one over a size, or all of one value.
+// A constant that depends on sizes: a size, the reciprocal of a size, or a tensor with equal
+// elements.
 std::string GraphWriter::of_open_axes(size_t index) {
   NodeWriter writer(*this, index);
   const auto values = traces_.constant(index);
@@ -134,7 +135,7 @@ std::string GraphWriter::of_open_axes(size_t index) {
 
 void GraphWriter::write_node(size_t index) {
   const Node& node = traces_.node(index);
-  if (node.is("constant")) return;  // where it is read
+  if (node.is("constant")) return;  // written where it is read
   NodeWriter writer(*this, index);
   const Mapping* mapping = mapping_of(node.op->name);
   if (!mapping) writer.refuse("no operator of ONNX is known for it");
@@ -164,7 +165,7 @@ void GraphWriter::write_nodes() {
   for (size_t i = 0; i < traces_.first().nodes.size(); ++i) write_node(i);
 }
 
-// What isn't made by a node of this graph, or is an output already, is copied.
+// Copies a value that isn't computed by a node of this graph or is already an output.
 void GraphWriter::add_output(ValueId id, const std::string& wanted) {
   std::string name = name_of(id);
   const bool own = std::ranges::any_of(graph_.nodes, [&](const ProtoNode& node) {
@@ -264,7 +265,7 @@ void NodeWriter::give(const std::string& name, size_t output) {
   std::string given = name;
   std::vector<ProtoNode>& nodes = graph_.graph_.nodes;
   if (const std::string& wanted = graph_.wanted_[id]; !wanted.empty() && !nodes.empty()) {
-    // Of the node that was added last, where nothing has its output yet.
+    // The last node added, if its output hasn't been used yet.
     Names& outputs = nodes.back().outputs;
     const auto own = std::ranges::find(outputs, name);
     const bool known = std::ranges::find(graph_.names_, name) != graph_.names_.end();

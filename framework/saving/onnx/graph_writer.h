@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes graphs as ONNX's: what the mappings of ops (mappings.h) need.
+// Writes graphs in ONNX's form, for the op mappings (mappings.h).
 #pragma once
 
 #include <initializer_list>
@@ -19,11 +19,12 @@ namespace cornu::onnx {
 
 using Names = std::vector<std::string>;
 
-// A name as it is. InvalidArgument where no file can have it: readers expect UTF-8 without zeros.
+// Returns the name unchanged. Throws InvalidArgument for a name that can't be written: readers
+// expect UTF-8 without zeros.
 const std::string& writable(const std::string& name);
 
-// What all graphs of a file share: names, constants, and sizes that are known when it runs. These
-// are in the main graph, where loops' bodies and branches see them.
+// State shared by all graphs of a file: names, constants, and sizes computed at inference time. The
+// latter two are in the main graph, where loop bodies and branches can access them.
 class FileWriter {
  public:
   FileWriter(NamedConstants& constants, std::vector<OpenAxis> axes)
@@ -32,19 +33,20 @@ class FileWriter {
   ProtoGraph& graph() { return graph_; }
   NamedConstants& constants() { return constants_; }
 
-  // `wanted`, with a number behind it where that is taken.
+  // Returns `wanted`, with a number appended if it is taken.
   std::string unique(const std::string& wanted);
-  // An initializer, once for each tensor (small ones: for each value).
+  // Adds an initializer, once per tensor (small ones: once per value).
   std::string constant(const Tensor& value, const std::string& wanted = "constant");
   std::string integers(const std::vector<int64_t>& values);
-  // A vector of int64. `where` is for the error of a size that isn't known to follow an open axis.
+  // Returns an int64 vector. `where` is for the error when a size doesn't follow an open axis in a
+  // known way.
   std::string sizes(const Sizes& sizes, const std::string& where);
-  // An input or output of a graph.
+  // Declares an input or output of a graph.
   ProtoValue declared(const std::string& name, DType dtype, const Sizes& shape) const;
-  // A value of the main graph, whose axes tell sizes from now on.
+  // Registers a value of the main graph whose axes provide sizes from now on.
   void know(const std::string& name, const Sizes& shape);
 
-  // The sum of c times the product of open axes, and k.
+  // factor * (product of open axes) + offset.
   struct Formula {
     int64_t factor = 1;
     std::vector<size_t> axes = {};
@@ -72,7 +74,7 @@ class FileWriter {
 
 class NodeWriter;
 
-// One graph: the main one, a loop's body, a branch.
+// A single graph: the main graph, a loop body, or a branch.
 class GraphWriter {
  public:
   GraphWriter(FileWriter& file, const Traces& traces, ProtoGraph& graph);
@@ -81,16 +83,17 @@ class GraphWriter {
   const Traces& traces() const { return traces_; }
   ProtoGraph& graph() { return graph_; }
 
-  // The name of an input of this graph, or of what it reads from outside.
+  // Sets the name of an input of this graph, or of a value it reads from outside.
   void bind(ValueId id, std::string name) { names_[static_cast<size_t>(id)] = std::move(name); }
-  // Writes all nodes; then the outputs, under these names ("": any), each a node's own.
+  // Writes all nodes, then the outputs under these names ("": any), each produced by a separate
+  // node.
   void write(const Names& output_names);
-  void write_nodes();  // alone: what is written becomes a part of another graph
+  void write_nodes();  // only the nodes, as part of another graph
 
   const std::string& name_of(ValueId id);
-  // The constant that a value is, the same in all traces.
+  // Returns the constant if the value is one and is the same in all traces.
   std::optional<Tensor> constant(ValueId id) const;
-  // The node that makes a value, where nothing else reads it; null else.
+  // Returns the node that computes a value if it has no other reader; otherwise null.
   const Node* only_read_from(ValueId id) const;
   bool is_read(ValueId id) const { return uses_[static_cast<size_t>(id)] > 0; }
   ProtoNode& written_node(const std::string& output);
@@ -111,7 +114,7 @@ class GraphWriter {
   std::vector<int32_t> uses_;
 };
 
-// One node while it is written.
+// A single node being written.
 class NodeWriter {
  public:
   NodeWriter(GraphWriter& graph, size_t index)
@@ -132,7 +135,7 @@ class NodeWriter {
   DType out_dtype(size_t i = 0) const { return graph_.traces().dtype(node_.outputs[i]); }
   std::optional<Tensor> constant(size_t i) const { return graph_.constant(node_.inputs[i]); }
 
-  // Attributes; integer() and fixed() must be the same whatever the sizes of open axes are.
+  // Attributes; for integer() and fixed(), they must not depend on the sizes of open axes.
   bool flag(std::string_view name) const { return node_.attributes.get_bool(name); }
   Size size(std::string_view name) const { return graph_.traces().integer(index_, name); }
   int64_t integer(std::string_view name) const;
@@ -140,15 +143,15 @@ class NodeWriter {
   Sizes integers(std::string_view name) const { return graph_.traces().integers(index_, name); }
   Traces body(std::string_view name) const { return graph_.traces().graph(index_, name); }
 
-  // Adds a node; its only output, or all of them.
+  // Adds a node and returns its only output, or all of them.
   std::string add(const std::string& op, Names inputs, std::string attributes = {});
   Names add_many(const std::string& op, Names inputs, std::string attributes, size_t outputs);
   std::string cast(const std::string& value, DType from, DType to);
   std::string transpose(const std::string& value, const std::vector<int64_t>& order);
   std::string reversed(const std::string& value, const std::vector<int64_t>& axes);
-  // An input in another order of axes; of a constant, a constant.
+  // Returns an input with its axes permuted; for a constant, a constant.
   std::string transposed(size_t i, const std::vector<int64_t>& order);
-  // A scalar of the dtype of the first input.
+  // A scalar with the dtype of the first input.
   std::string scalar(double value) { return scalar(value, dtype()); }
   std::string scalar(double value, DType dtype);
   std::string integers_constant(const std::vector<int64_t>& values) {
@@ -156,10 +159,10 @@ class NodeWriter {
   }
   std::string sizes(const Sizes& sizes) { return file().sizes(sizes, where()); }
 
-  // Says what an output is.
+  // Sets the name of an output.
   void give(const std::string& name, size_t output = 0);
   void give_all(const Names& names);
-  // Unimplemented, naming layer and op: `why` is a sentence without its full stop.
+  // Throws Unimplemented, naming layer and op: `why` is a sentence without its period.
   [[noreturn]] void refuse(std::string_view why) const;
 
  private:

@@ -5,7 +5,7 @@
 namespace cornu::onnx {
 namespace {
 
-// ONNX takes indices of int32 and int64.
+// ONNX accepts int32 and int64 indices.
 std::string indices(NodeWriter& n, size_t i) {
   if (n.dtype(i) == DType::Int32 || n.dtype(i) == DType::Int64) return n.in(i);
   return n.cast(n.in(i), n.dtype(i), DType::Int64);
@@ -38,7 +38,7 @@ void write_put_along_axis_add(NodeWriter& n) {
                integer("axis", n.integer("axis")) + text("reduction", "add")));
 }
 
-// Indices outside give zeros: ONNX's OneHot counts negative ones from the last class.
+// Out-of-range indices yield zeros: ONNX's OneHot counts negative ones from the last class.
 void write_one_hot(NodeWriter& n) {
   const std::string index = n.add("Unsqueeze", {indices_of_int64(n, 0), n.integers_constant({-1})});
   const std::string classes =

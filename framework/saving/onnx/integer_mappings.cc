@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What depends on whether numbers are integers, and of which width.
+// Mappings that depend on whether numbers are integers, and on their width.
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -17,13 +17,13 @@ bool is_common(DType dtype) {
 
 std::string as_int64(NodeWriter& n, size_t i) { return n.cast(n.in(i), n.dtype(i), DType::Int64); }
 
-// int64 numbers that stand for unsigned ones, as numbers in the same order.
+// Maps int64 numbers that represent unsigned ones to numbers in the same order.
 std::string ordered(NodeWriter& n, const std::string& bits) {
   const double lowest = static_cast<double>(std::numeric_limits<int64_t>::min());
   return n.add("BitwiseXor", {bits, n.scalar(lowest, DType::Int64)});
 }
 
-// The inputs of a comparison that holds of them where it holds of those that are given.
+// Inputs for which a comparison has the same outcome as for the given ones.
 Names comparable(NodeWriter& n) {
   if (is_common(n.dtype()) || n.dtype() == DType::Bool) return n.all_in();
   Names inputs = {as_int64(n, 0), as_int64(n, 1)};
@@ -50,7 +50,7 @@ void write_select(NodeWriter& n) {
   n.give(n.cast(chosen, DType::Int64, dtype));
 }
 
-// Whether an operand is a constant whose numbers are all like this.
+// Whether an operand is a constant whose numbers all satisfy `like`.
 bool is_known(NodeWriter& n, size_t i, const std::function<bool(double)>& like) {
   const auto value = n.constant(i);
   bool known = value.has_value();
@@ -63,12 +63,12 @@ bool is_known(NodeWriter& n, size_t i, const std::function<bool(double)>& like) 
   return known;
 }
 
-// Of integers, in a common dtype: what is divided by 0 is 0, by which runtimes don't divide.
+// Integer division in a common dtype: dividing by 0 yields 0, which runtimes don't support.
 struct Division {
   DType dtype;
   std::string x;
-  std::string y;        // 1 where it is 0
-  std::string by_zero;  // where that is; "": nowhere
+  std::string y;        // with 1 in place of 0
+  std::string by_zero;  // where y is 0; "": nowhere
 };
 
 Division division(NodeWriter& n) {
@@ -89,8 +89,8 @@ std::string finished(NodeWriter& n, const Division& division, std::string result
   return n.cast(result, division.dtype, n.dtype());
 }
 
-// In int64. Half of a number is below 2^63, and its quotient, doubled, at most one too small.
-// Divisors from 2^63 on, which are negative there, give 0.
+// Computed in int64. Half of a number is below 2^63, and its quotient, doubled, is at most one too
+// small. Divisors from 2^63 on, which are negative in int64, yield 0.
 std::string unsigned_quotient(NodeWriter& n, const Division& division) {
   const auto number = [&n](double value) { return n.scalar(value, DType::Int64); };
   const std::string shifted = n.add("BitShift", {n.in(0), n.scalar(1)}, text("direction", "RIGHT"));
@@ -104,8 +104,8 @@ std::string unsigned_quotient(NodeWriter& n, const Division& division) {
   return n.add("Add", {twice, n.cast(more, DType::Bool, DType::Int64)});
 }
 
-// ONNX's Div of integers rounds towards 0: one too high where something is left over, which has the
-// divisor's sign, and the signs differ.
+// ONNX's integer Div truncates: the quotient is one too high if there is a remainder and the
+// operands' signs differ.
 std::string floor_quotient(NodeWriter& n) {
   if (is_floating(n.dtype())) return n.add("Floor", {n.add("Div", n.all_in())});
   const Division given = division(n);
@@ -133,8 +133,8 @@ void write_mod(NodeWriter& n) {
   n.give(finished(n, given, n.cast(rest, dtype, given.dtype)));
 }
 
-// Of signed integers, which ONNX doesn't shift, by a number that is known: in int64, where a
-// remainder has its divisor's sign.
+// Shifts signed integers, which ONNX doesn't support, by a known number: in int64, where a
+// remainder has the sign of the divisor.
 void write_signed_shift(NodeWriter& n, bool left) {
   const auto bits = static_cast<int>(8 * size_of(n.dtype()));
   double by = -1;
@@ -152,7 +152,7 @@ void write_signed_shift(NodeWriter& n, bool left) {
   const std::string x = as_int64(n, 0);
   const std::string factor = power(static_cast<int>(by));
   std::string result;
-  if (left) {  // what is beyond the bits is lost
+  if (left) {  // bits beyond the width are lost
     const std::string half = power(bits - 1);
     const std::string above = n.add("Add", {n.add("Mul", {x, factor}), half});
     result = n.add("Sub", {n.add("Mod", {above, power(bits)}), half});
@@ -162,7 +162,7 @@ void write_signed_shift(NodeWriter& n, bool left) {
   n.give(n.cast(result, DType::Int64, n.dtype()));
 }
 
-// Shifts by all bits and more give 0, which ONNX leaves open.
+// Shifts by the full width or more yield 0, which ONNX leaves undefined.
 void write_shift(NodeWriter& n, const char* direction) {
   if (is_signed(n.dtype())) return write_signed_shift(n, direction[0] == 'L');
   const std::string shifted = n.add("BitShift", n.all_in(), text("direction", direction));

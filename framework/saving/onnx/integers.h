@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic on integers of any width: runtimes have it for int32 and int64. Internal to
+// Integer arithmetic of any width, although runtimes support only int32 and int64. Internal to
 // saving/onnx.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace cornu::onnx {
 
-// An operator that gives numbers of its inputs' dtype. Of other integers than int32 and int64 it is
-// computed in int64, which wraps as they do when it is cast back.
+// Applies an operator whose result has the dtype of its inputs. Integers other than int32 and int64
+// are computed in int64 and wrap correctly when cast back.
 std::string in_common_dtype(NodeWriter& n, const char* op);
 
 }  // namespace cornu::onnx

@@ -18,7 +18,7 @@ namespace {
 
 const OpDef& constant_op() { return OpRegistry::global().at("constant"); }
 
-// Runs an op on the host, whatever is being traced or is the default device.
+// Runs an op on the host, regardless of tracing and the default device.
 std::vector<Tensor> computed(const OpDef& op, const std::vector<Tensor>& inputs,
                              const Attributes& attributes) {
   const TracerScope no_trace(nullptr);
@@ -27,14 +27,14 @@ std::vector<Tensor> computed(const OpDef& op, const std::vector<Tensor>& inputs,
   return apply(op, inputs, attributes);
 }
 
-// Whether it moves or converts the elements of a constant without changing what that stands for.
+// Whether the op moves or converts the elements of a constant without changing its meaning.
 bool keeps_name(const OpDef& op) {
   return op.name == "reshape" || op.name == "transpose" || op.name == "cast";
 }
 
 AttributeValue exported(const AttributeValue& value);
 
-// The graph in dtypes that are written.
+// Converts the graph to the dtypes used in files.
 Graph exported(Graph graph) {
   for (TensorType& type : graph.types) type.dtype = exported_dtype(type.dtype);
   for (Node& node : graph.nodes) {
@@ -62,7 +62,7 @@ AttributeValue exported(const AttributeValue& value) {
   return value;
 }
 
-// The graph again, node by node, with other nodes in place of some.
+// Rebuilds a graph node by node, replacing some of the nodes.
 class Lowerer {
  public:
   Lowerer(Graph graph, NamedConstants& constants)
@@ -149,7 +149,7 @@ class Lowerer {
     }
   }
 
-  // What a rule gives may have rules of its own, but not the same one.
+  // Results of a rule may have rules of their own, but not the same one.
   Graph lowered_again(Graph graph, Lowering rule) {
     for (const Node& node : graph.nodes) {
       CORNU_ASSERT(lowering_of(node.op->name) == rule, ==, false);
@@ -160,8 +160,8 @@ class Lowerer {
   Graph from_;
   Graph to_;
   NamedConstants& constants_;
-  std::vector<ValueId> now_;   // by value of from_: the one of to_
-  std::vector<Tensor> names_;  // by value of from_: the constant, where it has a name
+  std::vector<ValueId> now_;   // from_ value -> to_ value
+  std::vector<Tensor> names_;  // by from_ value: the constant, if it has a name
 };
 
 Graph improved(const Graph& graph, NamedConstants& constants) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings a traced graph into the form that is written: variables are constants, ops that ONNX has
-// in another layout or not at all are made of others, and the passes have cleaned up.
+// Converts a traced graph to the form that is written: variables become constants, ops that ONNX
+// lacks or has in another layout are decomposed, and the cleanup passes are run.
 #pragma once
 
 #include <map>
@@ -11,17 +11,17 @@
 
 namespace cornu::onnx {
 
-// The names that constants have in the file, by Tensor::id, and what keeps them alive: weights go
-// by their Keras paths, also where they were reshaped or transposed. The same for all traces of a
-// model, so that its weights are kept once.
+// Names of constants in the file, by Tensor::id, along with references that keep them alive.
+// Weights are named by their Keras paths, even if reshaped or transposed. Shared by all traces of a
+// model, so that its weights are stored once.
 class NamedConstants {
  public:
-  // A variable's value, read once, with its path as name.
+  // Returns a variable's value, which is read once and named by its path.
   Tensor of(const Variable& variable);
-  // None: "".
+  // "" if it has no name.
   const std::string& name_of(const Tensor& value) const;
-  // What `op`, of one output, makes of these on the host: named as the first of them that has a
-  // name, and computed once where all of them have.
+  // Computes the single output of `op` for these inputs on the host. The result takes the name of
+  // the first input that has one, and is cached if all inputs have names.
   Tensor derived(const OpDef& op, const std::vector<Tensor>& inputs, const Attributes& attributes);
 
  private:
@@ -38,25 +38,26 @@ class NamedConstants {
   std::map<std::string, Tensor> derived_;
 };
 
-// `graph` without states. Unimplemented, naming the variable, where running it would change one.
+// Returns `graph` without states. Throws Unimplemented, naming the variable, if running it would
+// change one.
 Graph lowered(const Graph& graph, NamedConstants& constants);
 
-// ---- ops that only exist here, of tensors whose channels come second ----
+// ---- internal ops on tensors whose second axis is the channels ----
 
-// Those of "conv", "max_pool" and "avg_pool", with their attributes; kernels are as they were.
+// Counterparts of "conv", "max_pool" and "avg_pool", with the same attributes and kernels.
 const OpDef& channels_second_conv();
 const OpDef& channels_second_max_pool();
 const OpDef& channels_second_avg_pool();
-// Of "conv_input_grad": the input and the kernel, "pads" and "output_padding" as ConvTranspose has
-// them, and "input_shape" (channels second).
+// Counterpart of "conv_input_grad". Takes the input and the kernel, with "pads" and
+// "output_padding" as for ConvTranspose, and "input_shape" (channels second).
 const OpDef& channels_second_conv_transpose();
 
-// ---- an op that only exists here: a recurrent layer over all steps, as ONNX has it ----
+// ---- an internal op: a recurrent layer over all steps, in ONNX's form ----
 
-// Of an input (time, batch, features), the kernels W and R, the bias B where it is "biased", and
-// the initial states where it "begins" with others than zeros, in ONNX's layout, and "units", the
-// "operator" (LSTM, GRU, RNN), its "activations" with blanks between, "reset_after" and "reverse":
-// Y, then the last states.
+// Inputs: the sequence (time, batch, features), the kernels W and R, the bias B if "biased", and
+// the initial states if it "begins" with nonzero ones, all in ONNX's layout. Attributes: "units",
+// the "operator" (LSTM, GRU, RNN), its space-separated "activations", "reset_after" and "reverse".
+// Outputs: Y, then the last states.
 const OpDef& recurrence_op();
 
 }  // namespace cornu::onnx

@@ -27,7 +27,7 @@ using Ints = std::vector<int64_t>;
 
 // ---- channels second ----
 
-// (batch, channels, spatial…) of (batch, spatial…, channels), and back.
+// Converts (batch, spatial…, channels) to (batch, channels, spatial…), and back.
 Ints to_second(int64_t rank) {
   Ints order = {0, rank - 1};
   for (int64_t axis = 1; axis + 1 < rank; ++axis) order.push_back(axis);
@@ -47,7 +47,7 @@ Shape moved(const Shape& shape, const Ints& order) {
   return result;
 }
 
-// What an op on tensors whose channels come last gives for one whose channels come second.
+// Infers types for channels-second tensors from the channels-last op.
 InferFunction infer_as(const char* op) {
   return [op](std::span<const TensorType> inputs, const Attributes& attributes) {
     std::vector<TensorType> types(inputs.begin(), inputs.end());
@@ -88,7 +88,7 @@ TensorList lower_avg_pool(const TensorList& in, const Attributes& attributes) {
   return between_transposes(channels_second_avg_pool(), in, attributes);
 }
 
-// ConvTranspose computes a size from the input's and what it pads; what is then missing comes after
+// ConvTranspose computes a size from the input's size and padding; anything missing is added after
 // the last position.
 TensorList lower_conv_input_grad(const TensorList& in, const Attributes& attributes) {
   const Shape of_output = attributes.get_shape("input_shape");
@@ -114,7 +114,7 @@ TensorList lower_conv_input_grad(const TensorList& in, const Attributes& attribu
 
 // ---- attention ----
 
-// The score of a pair that is masked out.
+// The score of a masked pair.
 double hidden_score(DType dtype) { return -0.7 * (dtype == DType::Float16 ? 65504 : 3.38e38); }
 
 // (batch, heads of the key, heads that share one, length, size)
@@ -155,13 +155,13 @@ TensorList lower_attention(const TensorList& in, const Attributes& attributes) {
 
 // ---- others ----
 
-// Its inputs begin with what it gives.
+// Its inputs start with its results.
 TensorList lower_custom_gradient(const TensorList& in, const Attributes& attributes) {
   return {in.begin(), in.begin() + attributes.get_int("outputs")};
 }
 
-// One turn a step: ONNX's LSTM would multiply by the kernel itself, which has been done here for
-// all steps at once.
+// One iteration per step: ONNX's LSTM would multiply by the kernel itself, which has already been
+// done here for all steps at once.
 TensorList lower_lstm(const TensorList& in, const Attributes& attributes) {
   const auto step = [&](const TensorList& states, const TensorList& x) {
     const Tensor z = x[0] + ops::matmul(states[0], in[3]);
@@ -175,7 +175,8 @@ TensorList lower_lstm(const TensorList& in, const Attributes& attributes) {
       .second;
 }
 
-// The cosines and sines by which `points` are multiplied to give their first `bins` frequencies.
+// The cosines and sines by which `points` values are multiplied to obtain the first `bins`
+// frequencies.
 std::pair<Tensor, Tensor> waves(int64_t points, int64_t bins, DType dtype) {
   checked_multiply(points, bins, "fft");
   std::vector<double> real, imaginary;

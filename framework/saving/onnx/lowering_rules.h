@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that are written as others. Internal to saving/onnx.
+// Ops that are decomposed into other ops. Internal to saving/onnx.
 #pragma once
 
 #include <string_view>
@@ -9,10 +9,11 @@
 
 namespace cornu::onnx {
 
-// The outputs of a node in other ops. Later outputs may be left out: they belong to gradients.
+// Computes a node's outputs with other ops. Trailing outputs may be omitted: they are for
+// gradients.
 using Lowering = std::vector<Tensor> (*)(const std::vector<Tensor>& inputs, const Attributes&);
 
-// Null where the op is written as it is.
+// Returns null if the op is written directly.
 Lowering lowering_of(std::string_view op);
 
 }  // namespace cornu::onnx

@@ -13,7 +13,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-// A matrix, or each of many, as the product reads it.
+// A matrix, or a batch of matrices, as the product reads it.
 std::string matrix(NodeWriter& n, size_t i, bool is_transposed) {
   if (!is_transposed) return n.in(i);
   Ints order(static_cast<size_t>(n.rank(i)));
@@ -23,7 +23,7 @@ std::string matrix(NodeWriter& n, size_t i, bool is_transposed) {
 }
 
 void write_matmul(NodeWriter& n) {
-  const bool is_int8 = n.dtype(0) == DType::Int8;  // to int32
+  const bool is_int8 = n.dtype(0) == DType::Int8;  // the result is int32
   n.give(n.add(is_int8 ? "MatMulInteger" : "MatMul",
                {matrix(n, 0, n.flag("transpose_a")), matrix(n, 1, n.flag("transpose_b"))}));
 }
@@ -36,8 +36,8 @@ void write_log_softmax(NodeWriter& n) {
   n.give(n.add("LogSoftmax", {n.in()}, integer("axis", n.integer("axis"))));
 }
 
-// Whether each axis is padded, whatever its size, so that a window begins at every stride-th
-// position.
+// Whether each axis is padded such that a window starts at every stride-th position, whatever its
+// size.
 bool pads_for_strides(NodeWriter& n, const Ints& window) {
   const Sizes padding = n.integers("padding");
   const Sizes shape = n.shape();
@@ -55,7 +55,7 @@ bool pads_for_strides(NodeWriter& n, const Ints& window) {
   return true;
 }
 
-// Low ones of all axes, then high ones; or that they follow from sizes, where there is a window.
+// The padding before, then after all axes; or, if there is a window, that it follows from sizes.
 std::string pads(NodeWriter& n, const Ints& window) {
   if (!all_fixed(n.integers("padding")) && pads_for_strides(n, window)) {
     return text("auto_pad", "SAME_UPPER");
@@ -67,7 +67,7 @@ std::string pads(NodeWriter& n, const Ints& window) {
   return integers("pads", sorted);
 }
 
-// (spatial…, in, out) as (out, in, spatial…)
+// Transposes (spatial…, in, out) to (out, in, spatial…).
 std::string kernel(NodeWriter& n) {
   const int64_t rank = n.rank(1);
   Ints order = {rank - 1, rank - 2};
@@ -75,8 +75,8 @@ std::string kernel(NodeWriter& n) {
   return n.transposed(1, order);
 }
 
-// The positions that a kernel covers; none where there is space between them, for which no runtime
-// finds out by itself how much to pad.
+// The extent of a kernel; empty for a dilated one, for which no runtime can determine the padding
+// itself.
 Ints window_of_kernel(NodeWriter& n) {
   const Ints shape = values_of(n.shape(1));
   const Ints dilation = n.fixed("dilation");
@@ -108,7 +108,7 @@ void write_pool(NodeWriter& n, const char* op) {
 void write_max_pool(NodeWriter& n) { write_pool(n, "MaxPool"); }
 void write_avg_pool(NodeWriter& n) { write_pool(n, "AveragePool"); }
 
-// Inputs that aren't there have no name: biases, the lengths of sequences.
+// Missing inputs have no name: biases, sequence lengths.
 void write_recurrence(NodeWriter& n) {
   const Attributes& given = n.node().attributes;
   const Names operands = n.all_in();

@@ -26,7 +26,7 @@ std::string attribute(std::string_view name, AttributeType type, std::string_vie
   return result;
 }
 
-// IR versions by operator set, as onnx's releases pair them.
+// IR versions by operator set, as paired in onnx's releases.
 int64_t ir_version(int64_t opset) {
   if (opset >= 23) return 11;
   if (opset >= 21) return 10;
@@ -64,7 +64,7 @@ std::string encode(const ProtoValue& value) {
   return message;
 }
 
-// A graph without its initializers.
+// Encodes a graph without its initializers.
 std::string encode_rest(const ProtoGraph& graph) {
   std::string message;
   for (const ProtoNode& node : graph.nodes) put_bytes(message, 1, encode(node));
@@ -74,7 +74,7 @@ std::string encode_rest(const ProtoGraph& graph) {
   return message;
 }
 
-// A TensorProto without its elements.
+// Encodes a TensorProto without its elements.
 std::string encode_head(const ProtoTensor& tensor) {
   std::string head;
   for (const int64_t size : tensor.value.shape()) put_int(head, 1, size);
@@ -90,7 +90,7 @@ void put_entry(std::string& message, std::string_view key, std::string_view valu
   put_bytes(message, 13, entry);  // TensorProto.external_data
 }
 
-// Lays initializers out in the file, or beside it.
+// Stores initializers in the file or in external data.
 class Initializers {
  public:
   explicit Initializers(const TensorStorage& storage) : storage_(storage) {}
@@ -102,7 +102,7 @@ class Initializers {
       put_beside(message, bytes);
       add_field(message, {});
     } else if (bytes.empty()) {
-      add_field(message, {});  // onnx's checker refuses raw_data of no bytes
+      add_field(message, {});  // onnx's checker rejects empty raw_data
     } else {
       wire::put_tag(message, 9, wire::Type::Bytes);  // TensorProto.raw_data
       wire::put_varint(message, bytes.size());
@@ -111,8 +111,8 @@ class Initializers {
     model_.tensors.push_back(tensor.value);
   }
 
-  uint64_t bytes() const { return bytes_; }  // of the fields that were added
-  // Pieces of the file hold the fields; `head` goes before them, `rest` behind.
+  uint64_t bytes() const { return bytes_; }  // of the fields added
+  // Pieces of the file contain the fields; `head` goes before and `rest` after them.
   EncodedModel finish(std::string head, std::string rest) && {
     model_.file.insert(model_.file.begin(), piece(std::move(head)));
     model_.file.push_back(piece(std::move(rest)));
@@ -125,14 +125,14 @@ class Initializers {
     return std::as_bytes(std::span(kept));
   }
 
-  // Short lists of integers may say shapes, which onnx infers others from: they stay.
+  // Short integer lists may be shapes, from which onnx infers others: they stay in the file.
   bool goes_beside(const Tensor& value) const {
     constexpr size_t kShapes = 1024;  // bytes
     if (value.dtype() == DType::Int64 && value.bytes() < kShapes) return false;
     return value.bytes() > 0 && static_cast<int64_t>(value.bytes()) >= storage_.threshold;
   }
 
-  // A field GraphProto.initializer: a message that ends with these bytes.
+  // Adds a GraphProto.initializer field: a message that ends with these bytes.
   void add_field(const std::string& message, std::span<const std::byte> bytes) {
     std::string field;
     wire::put_tag(field, 5, wire::Type::Bytes);
@@ -144,7 +144,7 @@ class Initializers {
   }
 
   void put_beside(std::string& message, std::span<const std::byte> bytes) {
-    // At a page's begin, as the format advises, so that readers can map it.
+    // Aligned to pages, as the format recommends, so that readers can map it.
     constexpr uint64_t kPage = 4096;
     if (const uint64_t over = offset_ % kPage; over != 0) {
       model_.data.push_back(piece(std::string(kPage - over, '\0')));
@@ -161,7 +161,7 @@ class Initializers {
   const TensorStorage& storage_;
   EncodedModel model_;
   uint64_t bytes_ = 0;
-  uint64_t offset_ = 0;  // where the external data ends
+  uint64_t offset_ = 0;  // end of the external data
 };
 
 bool is_external(const ProtoGraph& graph, const TensorStorage& storage) {

@@ -16,7 +16,7 @@
 
 namespace cornu::onnx {
 
-// The versions of the operator set that are written; operators mean the same in all of them.
+// The supported operator set versions; operators have the same meaning in all of them.
 inline constexpr int64_t kFirstOpset = 18;
 inline constexpr int64_t kLastOpset = 23;
 
@@ -25,10 +25,11 @@ inline constexpr int64_t kLastOpset = 23;
 inline DType exported_dtype(DType dtype) {
   return dtype == DType::BFloat16 ? DType::Float32 : dtype;
 }
-// TensorProto.DataType of it.
+// The corresponding TensorProto.DataType.
 int64_t data_type(DType dtype);
 
-// AttributeProtos of a node, to be joined: integer("axis", 1) + integers("pads", pads).
+// Encode AttributeProtos of a node, to be concatenated: integer("axis", 1) + integers("pads",
+// pads).
 std::string integer(std::string_view name, int64_t value);
 std::string number(std::string_view name, float value);
 std::string text(std::string_view name, std::string_view value);
@@ -38,12 +39,12 @@ std::string texts(std::string_view name, const std::vector<std::string>& values)
 struct ProtoNode {
   std::string op_type;
   std::string name;
-  std::vector<std::string> inputs;  // "": left out
+  std::vector<std::string> inputs;  // "": omitted
   std::vector<std::string> outputs;
   std::string attributes;
 };
 
-// A graph's input or output. A size is a number or the name of an open axis; "": nothing is said.
+// A graph's input or output. A size is a number or the name of an open axis; "": unspecified.
 struct ProtoValue {
   std::string name;
   DType dtype;
@@ -63,37 +64,38 @@ struct ProtoGraph {
   std::vector<ProtoValue> outputs;
 };
 
-// A node's attribute that is a graph: a loop's body, a branch. It has no initializers of its own.
+// Encodes a graph as a node's attribute: a loop body or a branch. It has no initializers of its
+// own.
 std::string subgraph(std::string_view name, const ProtoGraph& graph);
 
-// Where the bytes of initializers go: into the file, which protobuf bounds to 2 GiB, or beside it,
-// where readers find them by the name that the file says (TensorProto.external_data).
+// Where the bytes of initializers are stored: in the file, which protobuf limits to 2 GiB, or in a
+// separate file whose name is stored in the main file (TensorProto.external_data).
 struct TensorStorage {
-  std::string location = {};  // the name of the file of external data, in the same folder
-  // None: where the initializers take more than `whole` bytes in all.
+  std::string location = {};  // name of the external data file, in the same directory
+  // None: if the initializers exceed `whole` bytes in total.
   std::optional<bool> external = {};
-  int64_t threshold = 1024;           // bytes: smaller ones stay in the file
+  int64_t threshold = 1024;           // bytes; smaller tensors stay in the file
   uint64_t whole = 1'500'000'000;     // bytes
-  uint64_t limit = (1ULL << 31) - 1;  // bytes of the file itself
+  uint64_t limit = (1ULL << 31) - 1;  // maximum size of the file itself
 };
 
-// Two files as the pieces to write one after another. Tensors' bytes are where they are.
+// Two files, as pieces to be written one after another. Bytes of tensors aren't copied.
 struct EncodedModel {
   EncodedModel() = default;
-  EncodedModel(EncodedModel&&) = default;  // pieces stay where they are
+  EncodedModel(EncodedModel&&) = default;  // pieces stay valid
   EncodedModel& operator=(EncodedModel&&) = default;
 
   using Pieces = std::vector<std::span<const std::byte>>;
   Pieces file;  // a ModelProto
-  Pieces data;  // of initializers; empty: it isn't needed
+  Pieces data;  // of initializers; empty: not needed
 
-  // What the pieces are in.
+  // Storage of the pieces.
   std::deque<std::string> texts;
   std::vector<Tensor> tensors;
 };
 
-// ResourceExhausted, naming `title` and the sizes, for a file beyond `storage.limit`;
-// InvalidArgument for a location that isn't UTF-8.
+// Throws ResourceExhausted, naming `title` and the sizes, for a file larger than `storage.limit`,
+// and InvalidArgument for a location that isn't UTF-8.
 EncodedModel encode_model(const ProtoGraph& graph, int64_t opset, std::string_view title,
                           const TensorStorage& storage);
 

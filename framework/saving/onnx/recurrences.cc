@@ -21,9 +21,9 @@ using TensorList = std::vector<Tensor>;
 
 bool is_scan(const Node& node) { return node.is("scan"); }
 
-// ---- the last of all steps ----
+// ---- the last step ----
 
-// The slice of the step that ran last, of what a scan stacks.
+// Whether `slice` extracts the step that ran last from a stacked output of a scan.
 bool is_last_step(const Node& slice, const Shape& stacked, bool reverse) {
   const std::vector<int64_t>& begin = slice.attributes.get_ints("begin");
   const std::vector<int64_t>& size = slice.attributes.get_ints("size");
@@ -35,7 +35,8 @@ bool is_last_step(const Node& slice, const Shape& stacked, bool reverse) {
   return size[0] == 1 || (size[0] == kUnknown && !reverse);
 }
 
-// What is read of a stack's last step alone is what the loop carries, where it does.
+// Replaces reads of only the last step of a stacked output by the loop's carry, if it is the same
+// value.
 void read_carries(passes::Rewriter& graph, int index) {
   const Node& scan = graph.node(index);
   const auto carries = static_cast<size_t>(scan.attributes.get_int("carries"));
@@ -60,14 +61,14 @@ void read_carries(passes::Rewriter& graph, int index) {
   }
 }
 
-// ---- what a loop's input is ----
+// ---- the input of a loop ----
 
-// input * kernel + biases, after which leading axes were rearranged.
+// input * kernel + biases, with the leading axes rearranged afterwards.
 struct Projection {
   ValueId input = kNoValue;
   Tensor kernel = {};                   // (features, columns)
   TensorList biases = {};               // of `columns` elements each
-  std::vector<const Node*> moves = {};  // reshapes and transposes, the last one first
+  std::vector<const Node*> moves = {};  // reshapes and transposes, last one first
 };
 
 class Recurrences {
@@ -102,7 +103,7 @@ class Recurrences {
     return derived("transpose", {x}, {{"permutation", std::vector<int64_t>{1, 0}}});
   }
 
-  // The value of what is made of constants alone; undefined of anything else.
+  // The value of an expression of constants; undefined for anything else.
   Tensor constant(ValueId id) {
     const Node* node = graph_.producer(id);
     if (!node) return {};
@@ -137,7 +138,7 @@ class Recurrences {
     return shape.num_elements() == rows.back() ? constant(add.inputs[operand]) : Tensor();
   }
 
-  // Whether it leaves the last axis as it is.
+  // Whether the node preserves the last axis.
   bool keeps_rows(const Node& node) const {
     if (node.is("transpose")) {
       const std::vector<int64_t>& order = node.attributes.get_ints("permutation");
@@ -198,7 +199,7 @@ class Recurrences {
 
   // ---- the node ----
 
-  // A tensor's columns, in the order of ONNX's gates.
+  // Reorders a tensor's columns into the order of ONNX's gates.
   Tensor in_order(const Tensor& x, const Cell& cell) {
     if (std::ranges::is_sorted(cell.gates)) return x;
     const auto last = static_cast<size_t>(x.rank() - 1);
@@ -215,12 +216,12 @@ class Recurrences {
     return derived("concatenate", parts, {{"axis", static_cast<int64_t>(last)}});
   }
 
-  // (rows, gates * units) as (1, gates * units, rows).
+  // Converts (rows, gates * units) to (1, gates * units, rows).
   Tensor operand(const Tensor& kernel, const Cell& cell) {
     return reshaped(transposed(in_order(kernel, cell)), {1, kernel.dim(1), kernel.dim(0)});
   }
 
-  // What is added to the input's products, then what to the state's; undefined where nothing is.
+  // The biases of the input's products, then those of the state's; undefined if there are none.
   Tensor biases(const Cell& cell, TensorList of_input, const TensorList& weights) {
     if (of_input.empty() && !cell.biased) return {};
     const int64_t columns = weights[0].dim(1) * static_cast<int64_t>(cell.kernels);

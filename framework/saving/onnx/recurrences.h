@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops that ONNX has operators for. Internal to saving/onnx.
+// Converts loops for which ONNX has operators. Internal to saving/onnx.
 #pragma once
 
 #include <functional>
@@ -9,9 +9,10 @@
 
 namespace cornu::onnx {
 
-// `graph` with a node "recurrence" in place of each scan that is a cell's (cells.h), over inputs
-// that are products with a constant kernel, with constant weights. The scan of any other cell stays
-// one. `clean` is what has been done to the graph, whose constants are not in states any more.
+// Returns `graph` with each scan that is a cell's loop (cells.h) replaced by a "recurrence" node,
+// provided that its inputs are products with a constant kernel and its weights are constant. Other
+// scans are unchanged. `clean` is the conversion already applied to the graph, in which constants
+// are no longer in states.
 Graph with_recurrences(const Graph& graph, NamedConstants& constants,
                        const std::function<Graph(const Graph&)>& clean);
 

@@ -32,8 +32,8 @@ void write_cumsum(NodeWriter& n) {
                integer("exclusive", n.flag("exclusive")) + integer("reverse", n.flag("reverse"))));
 }
 
-// The largest (or smallest) elements of an axis, all of them or the first ones, in order; of equal
-// ones ONNX too takes the first first.
+// The largest (or smallest) elements along an axis, all of them or the first ones, in order; ties
+// are in the original order, in ONNX, too.
 void write_argsort(NodeWriter& n) {
   const int64_t axis = n.integer("axis");
   const Names sorted = n.add_many(

@@ -12,8 +12,8 @@ namespace {
 
 constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
 
-// Reshape's own words, where they are enough: 0 is the input's size at that place, -1 is what is
-// left.
+// Uses Reshape's special values if they suffice: 0 is the input's size at that position, -1 is
+// inferred.
 void write_reshape(NodeWriter& n) {
   const Sizes from = n.shape();
   const Sizes to = n.out_shape();
@@ -42,7 +42,7 @@ void write_broadcast_to(NodeWriter& n) {
   const Sizes from = n.shape();
   Sizes to = n.out_shape();
   const size_t added = to.size() - from.size();
-  for (size_t i = 0; i < from.size(); ++i) {  // Expand takes 1 for the size that is there
+  for (size_t i = 0; i < from.size(); ++i) {  // Expand keeps the existing size for 1
     if (from[i] == to[added + i]) to[added + i] = 1;
   }
   n.give(n.add("Expand", {n.in(), n.sizes(to)}));

@@ -13,7 +13,7 @@ std::string place_of(const Node& node) {
                             : fmt::format("layer '{}', op '{}'", node.scope, node.op->name);
 }
 
-// Whether one attribute differs in no more than what a file can say.
+// Whether two attributes differ only in ways that a file can express.
 bool comparable(const AttributeValue& a, const AttributeValue& b) {
   if (a.index() != b.index()) return false;
   if (const auto* list = std::get_if<std::vector<int64_t>>(&a)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function as traced for several sizes of its open axes, side by side: what differs between the
-// graphs tells how sizes follow those axes.
+// A function traced for several sizes of its open axes, side by side: the differences between the
+// graphs show how sizes depend on those axes.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace cornu::onnx {
 
-// Three: two tell how a size follows an axis, and the third one whether that holds.
+// Three: two determine how a size depends on an axis, and the third verifies it.
 inline constexpr size_t kTraces = 3;
 
 // A number in each of the traces.
@@ -23,28 +23,28 @@ struct Size {
   Size() = default;
   Size(int64_t number) { by_trace.fill(number); }  // NOLINT: implicit on purpose
   bool fixed() const { return by_trace[0] == by_trace[1] && by_trace[0] == by_trace[2]; }
-  int64_t value() const { return by_trace[0]; }  // where it is fixed
+  int64_t value() const { return by_trace[0]; }  // requires fixed()
   friend auto operator<=>(const Size&, const Size&) = default;
 };
 
 using Sizes = std::vector<Size>;
 
-// All of them fixed, as numbers; nothing else has these.
+// Whether all sizes are fixed; values_of requires this and returns them as numbers.
 bool all_fixed(const Sizes& sizes);
 std::vector<int64_t> values_of(const Sizes& sizes);
 
-// An axis whose size isn't known before the model runs.
+// An axis whose size isn't known until the model runs.
 struct OpenAxis {
   std::string name;  // in the file
-  size_t input = 0;  // the first that has it, and which axis that is there
+  size_t input = 0;  // the first input that has it, and the axis there
   int64_t axis = 0;
-  Size size = {};  // what it was traced for
+  Size size = {};  // the sizes it was traced for
 };
 
-// The graphs, which have the same nodes and values. They must outlive this.
+// The graphs, which have the same nodes and values. They must outlive this object.
 class Traces {
  public:
-  // FailedPrecondition, with what differs and what to do, unless they differ in sizes alone.
+  // Throws FailedPrecondition, with the difference and advice, unless they differ only in sizes.
   explicit Traces(std::array<const Graph*, kTraces> graphs);
 
   const Graph& first() const { return *graphs_[0]; }
@@ -55,14 +55,15 @@ class Traces {
   Size integer(size_t index, std::string_view name) const;
   Sizes integers(size_t index, std::string_view name) const;
   Traces graph(size_t index, std::string_view name) const;
-  // Of a node "constant": the value in each trace.
+  // For a "constant" node: the value in each trace.
   std::array<Tensor, kTraces> constant(size_t index) const;
 
  private:
   std::array<const Graph*, kTraces> graphs_;
 };
 
-// FailedPrecondition: `where` depends on the sizes of open axes in a way that no file can say.
+// Throws FailedPrecondition: `where` depends on the sizes of open axes in a way that a file can't
+// express.
 [[noreturn]] void refuse_open_axes(std::string_view where, std::string_view how);
 
 }  // namespace cornu::onnx

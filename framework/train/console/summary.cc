@@ -63,9 +63,9 @@ std::string joined(const std::vector<std::string>& parts) {
 
 // ---- layout ----
 
-constexpr double kWidest = 100'000;  // characters in a line
+constexpr double kWidest = 100'000;  // characters per line
 
-// The columns of a table: headers, and where each one ends, as a part of the width.
+// The columns of a table: headers, and where each ends as a fraction of the width.
 struct Layout {
   std::vector<TextColumn> columns;
   std::vector<double> ends;
@@ -164,7 +164,7 @@ SummaryCount count(const std::vector<Variable>& variables) {
 
 using NodesByLayer = std::map<const Layer*, std::vector<const KerasNode*>>;
 
-// Each layer's calls in a graph, in the order they were made.
+// Each layer's calls in a graph, in creation order.
 NodesByLayer nodes_by_layer(const FunctionalGraph& graph) {
   NodesByLayer result;
   for (const auto& node : graph.nodes()) result[node->layer().get()].push_back(node.get());
@@ -175,7 +175,7 @@ NodesByLayer nodes_by_layer(const FunctionalGraph& graph) {
   return result;
 }
 
-// Whether a graph is one layer after another, each called once on one input.
+// Whether a graph is a linear chain of layers, each called once on a single input.
 bool is_chain(const FunctionalGraph& graph) {
   if (graph.inputs().size() > 1) return false;
   std::set<const KerasNode*> read;
@@ -200,7 +200,7 @@ std::string output_shape(Layer& layer, const NodesByLayer& calls) {
   try {
     return shapes_text(layer.compute_output_types(inputs));
   } catch (const Error&) {
-    return "?";  // a layer that can't be called on shapes alone
+    return "?";  // a layer that can't be called on shapes only
   }
 }
 
@@ -228,7 +228,7 @@ std::vector<SummaryRow> make_rows(const Model& model, bool nested) {
   std::vector<SummaryRow> rows;
   for (const LayerHandle& handle : model.layers()) {
     Layer& layer = handle.get();
-    // As Keras does: an op is a row of the model's own table only.
+    // As in Keras, ops are shown only in the model's own table.
     if (nested && dynamic_cast<const GraphOp*>(&layer)) continue;
     SummaryRow row = make_row(layer, calls);
     if (nested) row.connected_to.clear();

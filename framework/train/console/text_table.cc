@@ -9,7 +9,7 @@
 
 namespace cornu {
 
-// One character for each of: left edge, line, column border, right edge.
+// The left edge, line, column border and right edge, one character each.
 struct TextTable::Border {
   std::string_view left, line, cross, right;
 };
@@ -41,7 +41,7 @@ std::string spaces(int64_t count) {
   return std::string(static_cast<size_t>(std::max<int64_t>(0, count)), ' ');
 }
 
-// Takes `excess` away from all widths, as evenly as it goes.
+// Subtracts `excess` from the widths, as evenly as possible.
 void reduce(std::vector<int64_t>& widths, int64_t excess) {
   int64_t left = static_cast<int64_t>(widths.size());
   for (int64_t& width : widths) {
@@ -63,7 +63,7 @@ std::string aligned(std::string_view text, Align align, int64_t width) {
 }  // namespace
 
 std::vector<std::string> wrap_cell(std::string_view text, int64_t width) {
-  // Where lines begin. A word takes the spaces after it along.
+  // Line starts. A word takes the spaces that follow it along.
   std::vector<size_t> starts = {0};
   int64_t used = 0;
   for (size_t start = 0, end = 0; start < text.size(); start = end) {

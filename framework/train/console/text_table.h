@@ -14,18 +14,18 @@ enum class Align { Left, Right, Center };
 struct TextColumn {
   std::string header;
   Align align = Align::Left;
-  int64_t width = 0;  // asked for, of the text alone
+  int64_t width = 0;  // requested width of the text alone
 };
 
-// A table `width` characters wide at most: where the columns with their padding and borders need
-// more, all of them give in evenly. Cells break at spaces; words that are too long end with "…".
-// Text is UTF-8; every character counts as one wide.
+// A table at most `width` characters wide: if the columns with their padding and borders need more,
+// all of them shrink evenly. Cells wrap at spaces; words that are too long are truncated with "…".
+// Text is UTF-8, and every character counts as one column wide.
 class TextTable {
  public:
   TextTable(std::vector<TextColumn> columns, int64_t width);
 
-  void add_row(std::vector<std::string> cells);  // one a column
-  std::string render() const;                    // ends with a line break
+  void add_row(std::vector<std::string> cells);  // one per column
+  std::string render() const;                    // ends with a newline
 
  private:
   struct Border;
@@ -34,11 +34,11 @@ class TextTable {
                     std::string_view divider, bool bottom) const;
 
   std::vector<TextColumn> columns_;
-  std::vector<int64_t> widths_;  // with padding
+  std::vector<int64_t> widths_;  // including padding
   std::vector<std::vector<std::string>> rows_;
 };
 
-// The lines of `text` for a cell `width` characters wide, without padding on their right.
+// Splits `text` into lines for a cell `width` characters wide, without trailing padding.
 std::vector<std::string> wrap_cell(std::string_view text, int64_t width);
 
 }  // namespace cornu

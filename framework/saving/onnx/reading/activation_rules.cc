@@ -78,7 +78,7 @@ void read_shrink(NodeReader& n) {
   n.give(ops::cast(both, x.dtype()));
 }
 
-// Before operator set 13, over all axes from the one that is given.
+// Before operator set 13, all axes from the given one on.
 Ints softmax_axes(NodeReader& n, int64_t rank) {
   const bool one = n.opset() >= 13;
   const int64_t first = n.axis(n.integer("axis", one ? -1 : 1), rank);
@@ -102,7 +102,7 @@ void read_log_softmax(NodeReader& n) {
   n.give(ops::subtract(x, ops::logsumexp(x, axes, true)));
 }
 
-// 1 at the first of the largest elements.
+// 1 at the first maximum, else 0.
 void read_hardmax(NodeReader& n) {
   const Tensor x = n.in();
   const Ints axes = softmax_axes(n, x.rank());
@@ -111,8 +111,8 @@ void read_hardmax(NodeReader& n) {
   n.give(ops::one_hot(first, x.dim(axes[0]), axes[0], x.dtype()));
 }
 
-// The slopes have the sizes of the input's last axes, or 1, along which they are the same; before
-// operator set 7 they were the channels'.
+// The slopes have the sizes of the input's last axes, or 1 where they are shared; before operator
+// set 7, they were per channel.
 void read_prelu(NodeReader& n) {
   const Tensor x = n.in();
   Tensor slope = n.constant(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sizes that stand for open axes while a file is read.
+// The sizes used for open axes while a file is read.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,27 @@
 
 namespace cornu::onnx::reading {
 
-// So many may a file have, beside the rows.
+// Maximum number of open axes in a file, not counting the rows.
 inline constexpr int64_t kMostOpenAxes = 256;
 
-// Which sizes: those that powers of two divide; or beside these, so many more for the first trace,
-// and twice and three times as many for the others; or, `last`, one less than multiples of 32,
+// Which sizes to choose: multiples of a power of two; or these plus `more` for the first trace, and
+// plus twice and three times `more` for the others; or, with `last`, one less than multiples of 32,
 // which all strides round up.
 struct ChoiceOfSizes {
   int64_t more = 0;
   bool last = false;
-  bool large = false;  // for long windows, and many strides
+  bool large = false;  // for long windows and many strides
 };
 
-// Of the open axis of this number; 0: of the rows. They grow from one trace to the next. Sizes of
-// different axes are no multiples of each other; those of pictures are larger, as
-// strides halve them more often, those of sequences small, as tables of positions have few rows.
+// Returns the sizes for the open axis with this number; 0 is the rows. They increase from one trace
+// to the next. Sizes of different axes aren't multiples of each other. Those of images are larger,
+// since strides halve them more often; those of sequences are small, since position tables have few
+// rows.
 Size chosen_size(ChoiceOfSizes choice, int64_t number, bool of_picture);
 
-// The name of the first layer that isn't the same in both models, which are given by their nodes
-// (layers by configurations, ops by attributes and constants, both by what they read); none where
-// all are.
+// Returns the name of the first layer that differs between two models, given by their nodes (layers
+// are compared by config, ops by attributes and constants, both by their inputs); nullopt if there
+// is none.
 std::optional<std::string> first_difference(const std::vector<std::shared_ptr<KerasNode>>& a,
                                             const std::vector<std::shared_ptr<KerasNode>>& b);
 

@@ -11,8 +11,8 @@ namespace cornu::onnx::reading {
 namespace {
 
 struct Filters {
-  Tensor kernel;  // (out, in / groups, spatial…); of a transposed one (in, out / groups, spatial…)
-  Tensor bias;  // undefined: none
+  Tensor kernel;  // (out, in / groups, spatial…); transposed: (in, out / groups, spatial…)
+  Tensor bias;    // undefined if none
   int64_t groups = 1;
 };
 
@@ -36,7 +36,7 @@ void require_strides_or_dilations(NodeReader& n, const Windows& w) {
   }
 }
 
-// The axes of a kernel in Keras's order: (spatial…, then these).
+// Reorders a kernel's axes to Keras's order: (spatial…, then these).
 Tensor spatial_first(const Tensor& kernel, const Ints& then) {
   Ints order(static_cast<size_t>(kernel.rank()) - then.size());
   std::iota(order.begin(), order.end(), static_cast<int64_t>(then.size()));
@@ -50,7 +50,7 @@ NamedWeights named(Tensor kernel, const Tensor& bias) {
   return weights;
 }
 
-// Each channel by itself; Keras's layer wants equal strides.
+// A separate filter per channel; Keras's layer requires equal strides.
 bool is_depthwise(const Filters& filters, const Windows& w, int64_t channels) {
   return filters.groups > 1 && filters.groups == channels && filters.kernel.dim(1) == 1 &&
          w.axes() <= 2 && filters.kernel.dim(0) % channels == 0 &&
@@ -92,7 +92,7 @@ void read_conv(NodeReader& n) {
 
 // ---- transposed ----
 
-// What is cut off what the whole kernels give, or added at the end.
+// What is cut off the full result of the kernels, or added at the end.
 struct Margins {
   Ints before, after, added;
 };
@@ -113,7 +113,7 @@ Margins margins_of(NodeReader& n, const Windows& w, const Tensor& x) {
       if (!wanted.empty() && size == kUnknown) {
         n.refuse("its output_shape is given, but the size of an axis isn't known");
       }
-      // Sizes beyond size * strides.
+      // Size in excess of size * strides.
       const int64_t over = Checked(w.extent(axis), "ConvTranspose") - w.strides[axis] + extra[axis];
       const int64_t total = wanted.empty()
                                 ? over
@@ -138,7 +138,7 @@ Tensor without_margins(NodeReader& n, const Tensor& x, const Margins& margins) {
     return x;
   }
   const size_t axes = margins.before.size();
-  if (axes == 1) {  // Cropping1D has channels last alone
+  if (axes == 1) {  // Cropping1D supports only channels last
     if (x.dim(2) == kUnknown && margins.after[0] > 0) {
       n.refuse("it cuts off the end of an axis of unknown size");
     }
@@ -162,7 +162,7 @@ void read_conv_transpose(NodeReader& n) {
   if (filters.groups != 1) n.refuse("it has groups, which no layer of Keras has");
   const Ints kernel = shape.slice(2).dims();
   const auto axes = static_cast<size_t>(x.rank()) - 2;
-  // Its pads are no windows' pads.
+  // Its padding isn't that of windows.
   Windows w;
   w.kernel = kernel;
   w.strides = n.integers("strides", Ints(axes, 1));
@@ -176,7 +176,7 @@ void read_conv_transpose(NodeReader& n) {
   Json config = windows_config(w, "valid");
   config.set("filters", shape[1]);
   config.set("use_bias", filters.bias.defined());
-  bool reaches = true;  // all that the kernels give is what Keras gives by itself
+  bool reaches = true;  // the full result is what Keras computes itself
   for (size_t axis = 0; axis < axes; ++axis) {
     reaches = reaches && w.extent(axis) >= w.strides[axis] && margins.added[axis] == 0;
   }

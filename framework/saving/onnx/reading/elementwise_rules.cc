@@ -15,7 +15,7 @@ void read_unary(NodeReader& n) {
   n.give(kUnary(n.in()));
 }
 
-// Before operator set 7 the second operand stood at an axis of the first.
+// Before operator set 7, the second operand was aligned at an axis of the first.
 Tensor second(NodeReader& n, int64_t rank) {
   const Tensor y = n.in(1);
   if (n.opset() >= 7 || !n.has("axis")) return y;
@@ -31,7 +31,7 @@ void read_binary(NodeReader& n) {
   n.give(kBinary(x, second(n, x.rank())));
 }
 
-// Of one operand or more.
+// For one or more operands.
 template <Binary kBinary>
 void read_folded(NodeReader& n) {
   const std::vector<Tensor> all = n.all_in();
@@ -53,7 +53,7 @@ void read_mod(NodeReader& n) {
   n.give(n.integer("fmod", 0) != 0 ? ops::fmod(x, y) : ops::mod(x, y));
 }
 
-// The dtype is the base's.
+// The result has the dtype of the base.
 void read_pow(NodeReader& n) {
   const Tensor x = n.in(0);
   n.give(ops::cast(ops::power(x, second(n, x.rank())), x.dtype()));

@@ -20,11 +20,11 @@ struct FileTensors::Parts {
   int64_t type = 0;
   std::vector<int64_t> dims;
   std::optional<std::string_view> raw;
-  // The elements by themselves: bits of floats, or numbers.
+  // Elements as separate fields: bits of floats, or integers.
   std::vector<uint64_t> numbers;
   std::map<std::string, std::string> external;
   bool is_external = false;
-  const char* at = nullptr;  // where the tensor begins
+  const char* at = nullptr;  // start of the tensor
 
   std::string label() const { return fmt::format("its tensor '{}'", printable(name)); }
 };
@@ -41,7 +41,7 @@ DType known_dtype(const std::string& path, const std::string& label, int64_t typ
   return *dtype;
 }
 
-// The bytes of one element that a message has as a number.
+// The bytes of an element that a message stores as a number.
 void put_element(DType dtype, uint64_t number, std::byte* to) {
   switch (size_of(dtype)) {
     case 1: {
@@ -74,7 +74,7 @@ Tensor of_numbers(const std::vector<uint64_t>& numbers, const Shape& shape, DTyp
   return tensor;
 }
 
-// Any byte but 0 is true.
+// Any nonzero byte is true.
 Tensor with_valid_bools(Tensor tensor) {
   if (tensor.dtype() != DType::Bool) return tensor;
   Tensor result = Tensor::empty(tensor.shape(), DType::Bool);
@@ -157,7 +157,7 @@ std::pair<std::string, Tensor> FileTensors::read(std::string_view message) {
   return {parts.name, of_numbers(parts.numbers, shape, dtype)};
 }
 
-// Where the bytes lie, if they are aligned as elements must be.
+// In place, if the bytes are aligned as required for elements.
 Tensor FileTensors::raw(const Parts& parts) {
   const DType dtype = *dtype_of_type(parts.type);
   const Shape shape(parts.dims);

@@ -13,16 +13,16 @@
 
 namespace cornu::onnx::reading {
 
-// Reads TensorProtos, each into no more memory than the bytes that the files have for it.
+// Reads TensorProtos. No tensor takes more memory than the bytes that the files have for it.
 class FileTensors {
  public:
-  // `memory` keeps the bytes of the file that are read from.
+  // `memory` keeps the bytes of the file alive.
   FileTensors(std::string path, std::shared_ptr<const void> memory)
       : path_(std::move(path)), memory_(std::move(memory)) {}
 
-  // A tensor and its name. Throws wire::Damage, and the errors of read_onnx_file.
+  // Returns a tensor and its name. Throws wire::Damage, and the errors of read_onnx_file.
   std::pair<std::string, Tensor> read(std::string_view message);
-  // Of the files beside the model's.
+  // Total size of the external files.
   uint64_t external_bytes() const { return external_bytes_; }
 
  private:
@@ -34,7 +34,7 @@ class FileTensors {
 
   std::string path_;
   std::shared_ptr<const void> memory_;
-  // What has been read of files beside it, and how many bytes these have, by name.
+  // Data already read from external files, and the sizes of these files by name.
   std::map<std::tuple<std::string, uint64_t, uint64_t>, std::shared_ptr<Buffer>> external_;
   std::map<std::string, uint64_t> sizes_;
   uint64_t external_bytes_ = 0;

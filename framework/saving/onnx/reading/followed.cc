@@ -13,7 +13,7 @@ namespace {
 using Operands = std::vector<const ReadValue*>;
 using Names = std::unordered_set<std::string_view>;
 
-// Elements are moved, or chosen by what is known.
+// Elements are moved, or selected by known values.
 const Names& moving() {
   static const Names names = {"Concat",   "ConstantOfShape", "Expand",   "Flatten", "Gather",
                               "Identity", "Reshape",         "Slice",    "Split",   "Squeeze",
@@ -26,7 +26,7 @@ const Names& adding() {
   return names;
 }
 
-// The outcome, or the result, depends on the sign of a difference.
+// The result depends on the sign of a difference.
 const Names& comparing() {
   static const Names names = {"Equal",       "Greater", "GreaterOrEqual", "Less", "Max",
                               "LessOrEqual", "Min"};
@@ -44,13 +44,13 @@ bool has_fixed_shape(const ReadValue& value) {
       value.known, [&](const Tensor& known) { return known.shape() == value.known[0].shape(); });
 }
 
-// Element by element: whether it is the same in all traces.
+// Elementwise: whether the value is the same in all traces.
 Tensor unchanged(const std::array<Tensor, kTraces>& values) {
   return ops::logical_and(ops::equal(values[1], values[0]), ops::equal(values[2], values[0]));
 }
 
-// Whether a - b has the same sign whatever the sizes are, element by element: it doesn't follow
-// them; or the one is a size, and the other a negative number.
+// Whether, for each element, a - b has the same sign for all sizes: it doesn't depend on them, or
+// one operand is a size and the other a negative number.
 bool is_settled(const ReadValue& a, const ReadValue& b) {
   if (!is_integer(a.known[0].dtype()) || !is_integer(b.known[0].dtype())) return false;
   std::array<Tensor, kTraces> difference;
@@ -74,7 +74,7 @@ bool is_divided(const ReadValue& a, const ReadValue& b) {
   return true;
 }
 
-// Floats of sizes serve as bounds of ranges, and nothing else is made of them here.
+// Floating-point sizes serve as bounds of ranges; other uses aren't followed.
 bool is_cast_followed(const FileNode& node, const ReadValue& value) {
   const auto to = std::ranges::find(node.attributes, "to", &FileAttribute::name);
   const std::optional<DType> dtype =
@@ -107,7 +107,7 @@ bool is_followed(const FileNode& node, const Operands& operands) {
     const DType dtype = operand->known[0].dtype();
     if (!is_whole(dtype) && op != "Cast") return false;
   }
-  // Elements of a table: what the table has further on isn't seen.
+  // For elements of a table, further elements of the table wouldn't be seen.
   if (op == "Gather" || op == "Slice") {
     return std::none_of(operands.begin() + 1, operands.end(), follows);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values may be computed for a few choices of the open axes' sizes, so that what is found
-// there holds for all sizes.
+// Decides which values may be computed for a few choices of the open axes' sizes such that the
+// result is valid for all sizes.
 #pragma once
 
 #include <vector>
@@ -10,15 +10,16 @@
 
 namespace cornu::onnx::reading {
 
-// Whether what a node makes of known operands, some of which follow sizes, may be computed so:
-// integers and truths of shapes that are fixed, which the node moves, adds and multiplies; what is
-// made of comparisons whose outcome is the same for all sizes; quotients without a rest, which must
-// prove right for sizes that leave one (chosen_sizes.h). All else (places along an open axis,
-// masks, remainders, rows of a table) is left to the model: operands become placeholders.
+// Whether a node with known operands, some of which depend on sizes, may be computed in this way.
+// This holds for integers and booleans of fixed shape that the node moves, adds or multiplies; for
+// comparisons whose outcome is the same for all sizes; and for quotients without a remainder, which
+// must prove correct for sizes that leave one (chosen_sizes.h). All other operations (positions
+// along an open axis, masks, remainders, rows of a table) are left to the model, with placeholders
+// as operands.
 bool is_followed(const FileNode& node, const std::vector<const ReadValue*>& operands);
 
-// Whether none of the elements that follow sizes can be negative, whatever these are: the value is
-// made by a node that is_followed of such.
+// Whether no element that depends on sizes can be negative, whatever the sizes: the node's result
+// is computed, as for is_followed, from such values.
 bool is_never_negative(const FileNode& node, const std::vector<const ReadValue*>& operands);
 
 }  // namespace cornu::onnx::reading

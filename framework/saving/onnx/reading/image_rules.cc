@@ -11,18 +11,18 @@
 namespace cornu::onnx::reading {
 namespace {
 
-// The way operator sets before 11 round: up where the result is smaller, else down.
+// Rounding before operator set 11: up if the result is smaller, otherwise down.
 constexpr const char* kOldNearest = "old";
 
 struct Resizing {
   std::string mode;         // nearest, linear, cubic
-  std::string coordinates;  // where a pixel of the result lies
-  std::string nearest;      // which way it is rounded
+  std::string coordinates;  // position of the result's pixels in the input
+  std::string nearest;      // rounding mode
   float cubic = -0.75f;
   bool excludes_outside = false;
 };
 
-// An axis of the input, and of the result; of scale 1, which stays, it may be open.
+// An axis of the input and of the result; an axis with scale 1, which is unchanged, may be open.
 struct Resized {
   bool stays() const { return scale == 1; }
 
@@ -40,7 +40,7 @@ float place(const Resizing& how, const Resized& axis, int64_t i) {
   if (how.coordinates == "tf_half_pixel_for_nn") return (at + 0.5f) / axis.scale;
   if (how.coordinates == "pytorch_half_pixel" && axis.to <= 1) return 0;
   if (how.coordinates != "half_pixel_symmetric") return (at + 0.5f) / axis.scale - 0.5f;
-  // Doubles, as onnxruntime has them.
+  // In double precision, as in onnxruntime.
   const double begin = from / 2 * (1 - to / (axis.scale * from));
   return static_cast<float>(begin + (at + 0.5) / axis.scale - 0.5);
 }
@@ -55,7 +55,7 @@ int64_t nearest_place(const Resizing& how, const Resized& axis, int64_t i) {
   return std::clamp<int64_t>(static_cast<int64_t>(rounded), 0, axis.from - 1);
 }
 
-// The weights of the pixels from floor(x) - before on.
+// The weights of the pixels starting at floor(x) - before.
 std::vector<float> taps(const Resizing& how, float part) {
   if (how.mode == "linear") return {1 - part, part};
   const float a = how.cubic;
@@ -64,7 +64,7 @@ std::vector<float> taps(const Resizing& how, float part) {
   return {far(1 + part), near(part), near(1 - part), far(2 - part)};
 }
 
-// What a row of the input is multiplied with: (from, to).
+// The matrix by which a row of the input is multiplied: (from, to).
 Tensor weights_of(const Resizing& how, const Resized& axis) {
   Tensor matrix = Tensor::empty({axis.from, axis.to}, DType::Float32);
   const std::span<float> values = matrix.mutable_data<float>();
@@ -102,8 +102,8 @@ Tensor resized(const Tensor& x, int64_t axis, const Resizing& how, const Resized
   return last ? y : ops::moveaxis(y, -1, axis);
 }
 
-// For each element along an axis of the result the two of the input that it lies between, and what
-// these are multiplied with.
+// For each element along an axis of the result, the two neighboring elements of the input and their
+// weights.
 struct Between {
   Tensor low, high;
   std::vector<float> of_low, of_high;
@@ -126,7 +126,7 @@ Between between(const Resizing& how, const Resized& axis) {
   return result;
 }
 
-// Each of the first with each of the second: (first, second).
+// All pairwise products: (first, second).
 Tensor products_of(const std::vector<float>& first, const std::vector<float>& second) {
   std::vector<float> result;
   for (const float a : first) {
@@ -135,8 +135,8 @@ Tensor products_of(const std::vector<float>& first, const std::vector<float>& se
   return ops::reshape(Tensor::from(result), {std::ssize(first), std::ssize(second)});
 }
 
-// Integers between which it is interpolated linearly are floats, added up in onnxruntime's order,
-// since the sum is cut off.
+// Interpolates integers linearly in floating point, adding in onnxruntime's order, since the sum is
+// truncated.
 Tensor interpolated(NodeReader& n, const Tensor& x, const Resizing& how,
                     const std::vector<Resized>& axes) {
   const size_t rank = axes.size();
@@ -164,7 +164,7 @@ Tensor interpolated(NodeReader& n, const Tensor& x, const Resizing& how,
 }
 
 Tensor resized(NodeReader& n, Tensor x, const Resizing& how, const std::vector<Resized>& axes) {
-  // As onnxruntime has it, also for scales that aren't 1.
+  // As in onnxruntime, also for scales other than 1.
   const auto same = [](const Resized& axis) { return axis.from == axis.to; };
   if (std::ranges::all_of(axes, same)) return x;
   if (is_integer(x.dtype()) && how.mode != "nearest") return interpolated(n, x, how, axes);
@@ -176,7 +176,7 @@ Tensor resized(NodeReader& n, Tensor x, const Resizing& how, const std::vector<R
   return x;
 }
 
-// Whether each pixel is repeated, for scales that are whole numbers.
+// Whether each pixel is repeated, for integer scales.
 bool repeats(const Resizing& how) {
   if (how.mode != "nearest") return false;
   if (how.coordinates == "asymmetric") {
@@ -186,7 +186,7 @@ bool repeats(const Resizing& how) {
          how.nearest.starts_with("round_prefer");
 }
 
-// keras.layers.UpSampling2D, or 3D, where it does the same; else undefined.
+// Uses keras.layers.UpSampling2D or 3D if equivalent; otherwise undefined.
 Tensor up_sampled(NodeReader& n, const Tensor& x, const Resizing& how,
                   const std::vector<double>& scales) {
   const auto rank = static_cast<int64_t>(scales.size());
@@ -231,7 +231,7 @@ Resizing resizing_of(NodeReader& n) {
   return how;
 }
 
-// Numbers for some axes as numbers for all of them.
+// Expands values for some axes to values for all axes.
 template <class T>
 std::vector<T> for_all_axes(NodeReader& n, const std::vector<T>& given, std::vector<T> all) {
   const auto rank = static_cast<int64_t>(all.size());

@@ -26,11 +26,11 @@ namespace cornu::onnx {
 namespace reading {
 namespace {
 
-constexpr size_t kMostResult = size_t{1} << 40;  // bytes: no model that anybody runs has more
+constexpr size_t kMostResult = size_t{1} << 40;  // in bytes: no real model exceeds this
 constexpr size_t kMostAxes = 32;
-constexpr uint64_t kMultiplicationsOfByte = 16;  // that take as long as to compute with it
+constexpr uint64_t kMultiplicationsOfByte = 16;  // as slow as computing with a byte
 
-// Throws an error of the same kind that begins with `place`.
+// Throws an error of the same type with `place` prepended.
 [[noreturn]] void rethrow_at(const std::string& place, const Error& error) {
   const std::string text = fmt::format("{}: {}", place, error.what());
   switch (error.code()) {
@@ -47,7 +47,7 @@ constexpr uint64_t kMultiplicationsOfByte = 16;  // that take as long as to comp
   }
 }
 
-// A name that Keras takes, for an input.
+// Converts to a name that Keras accepts for an input.
 std::string input_name(const std::string& name, const std::string& otherwise) {
   std::string result = is_utf8(name) ? name : printable(name);
   result.erase(0, result.find_first_not_of('/'));
@@ -55,17 +55,17 @@ std::string input_name(const std::string& name, const std::string& otherwise) {
   return result.empty() ? otherwise : result;
 }
 
-// For a layer, whose weights PyTorch, below Keras, keeps by names without dots.
+// Converts to a layer name; with Keras on PyTorch, names of weights can't contain dots.
 std::string layer_name(const std::string& name, const std::string& otherwise) {
   std::string result = input_name(name, otherwise);
   std::ranges::replace(result, '.', '_');
   return result;
 }
 
-// Names that differ.
+// A set of unique names.
 class LayerNames {
  public:
-  // False where it is taken.
+  // Returns false if the name is taken.
   bool take(const std::string& name) { return taken_.insert(name).second; }
   std::string unique(const std::string& name) {
     if (take(name)) return name;
@@ -84,7 +84,7 @@ class LayerNames {
 
 class Importer : public ModelReader {
  public:
-  // `like`: one that has read the file for other sizes; what it has followed is followed.
+  // `like`: an importer that has read the file for other sizes; the same nodes are followed.
   Importer(const OnnxFile& file, Device device, ChoiceOfSizes choice,
            const Importer* like = nullptr)
       : file_(file),
@@ -111,9 +111,9 @@ class Importer : public ModelReader {
     return graph;
   }
 
-  // Whether the model may depend on sizes that aren't known: of axes, or of rows where nodes ask.
+  // Whether the model may depend on unknown sizes: of axes, or of rows if nodes read them.
   bool has_open_sizes() const { return open_axes_ > 0 || follows_sizes_; }
-  // The nodes that it has made.
+  // The nodes created so far.
   const std::vector<std::shared_ptr<KerasNode>>& nodes() const { return nodes_; }
 
   // ---- ModelReader ----
@@ -214,7 +214,7 @@ class Importer : public ModelReader {
     return inputs;
   }
 
-  // Axes of one name are the same, and all first ones that have none.
+  // Axes with the same name are the same, as are all unnamed first axes.
   Sizes input_sizes(const FileValue& value) {
     Sizes result;
     for (const FileValue::Size& given : *value.sizes) {
@@ -241,7 +241,7 @@ class Importer : public ModelReader {
     return result;
   }
 
-  // What makes an output is called as it is, also where a node hands it on.
+  // The node that computes an output gets its name, even if other nodes pass the value on.
   void choose_output_names() {
     for (const FileValue& output : file_.outputs) {
       if (output_names_.contains(output.name)) continue;
@@ -281,8 +281,8 @@ class Importer : public ModelReader {
     return with_name(named[0].second);
   }
 
-  // A model's only output is known by the name of the layer that makes it: of one that is made by
-  // no node of its own, by that of an Identity.
+  // A model's only output is named after the layer that computes it; if no node does so, an
+  // Identity layer is added.
   Tensor with_name(const Tensor& output) {
     if (output_names_.empty()) return output;
     const std::string name = output_names_.begin()->second;
@@ -384,7 +384,7 @@ class Importer : public ModelReader {
     return result;
   }
 
-  // Bounds what is computed of constants.
+  // Limits computation with constants.
   template <class F>
   void computed(bool folds, const std::vector<const ReadValue*>& operands, F&& run) {
     if (!folds) return run();
@@ -422,7 +422,7 @@ class Importer : public ModelReader {
     }
   }
 
-  // Of an axis that isn't known there is at least one element.
+  // An axis of unknown size has at least one element.
   void check_size(const Tensor& value) const {
     std::vector<int64_t> dims(value.shape().begin(), value.shape().end());
     std::ranges::replace(dims, kUnknown, int64_t{1});
@@ -434,7 +434,7 @@ class Importer : public ModelReader {
 
   // ---- names ----
 
-  // Of the node that is read; its first layer's, or last op's.
+  // The name for the current node, i.e. for its first layer or last op.
   const std::string& node_name() {
     if (!name_of_node_.empty()) return name_of_node_;
     const FileNode& node = current_->giver();
@@ -449,7 +449,7 @@ class Importer : public ModelReader {
     return name_of_node_ = names_.unique(layer_name(given, to_snake_case(node.op)));
   }
 
-  // Ops that a rule has made get names from the node's.
+  // Names ops created by a rule after the node.
   void name_ops(const std::vector<ReadValue>& results) {
     std::vector<std::shared_ptr<KerasNode>> path;
     for (auto value = results.rbegin(); value != results.rend(); ++value) {
@@ -478,23 +478,23 @@ class Importer : public ModelReader {
   ChoiceOfSizes choice_;
   const Importer* like_;
   bool follows_sizes_ = false;
-  std::unordered_set<const FileNode*> followed_;  // of whose results there is one for each trace
+  std::unordered_set<const FileNode*> followed_;  // nodes with a result for each trace
   std::unordered_set<const void*> charged_;       // constants of ops
   uint64_t left_;                                 // bytes that may still be computed with
   std::unordered_map<std::string, ReadValue> values_;
   std::unordered_map<std::string, Reads> reads_;
   std::unordered_set<const FileNode*> skipped_;
   std::map<std::string, LayerHandle> made_;
-  std::unordered_map<const void*, std::pair<Tensor, Tensor>> before_rows_;  // which stay, for ids
+  std::unordered_map<const void*, std::pair<Tensor, Tensor>> before_rows_;  // keep ids valid
   OpenShapes shapes_;
   std::map<std::string, Size> open_;
   int64_t open_axes_ = 0;
   bool has_rows_ = false;
 
   LayerNames names_;
-  std::unordered_map<std::string, std::string> output_names_;  // by value, until they are given
-  std::unordered_set<const KerasNode*> known_;                 // whose ops have names
-  std::vector<std::shared_ptr<KerasNode>> nodes_;              // those, so that they stay
+  std::unordered_map<std::string, std::string> output_names_;  // by value, until used
+  std::unordered_set<const KerasNode*> known_;                 // nodes whose ops have names
+  std::vector<std::shared_ptr<KerasNode>> nodes_;              // the same nodes, kept alive
   NodeReader* current_ = nullptr;
   std::string name_of_node_;
   bool named_whole_ = false;
@@ -502,7 +502,7 @@ class Importer : public ModelReader {
 
 }  // namespace
 
-// Whether the file can be read for other sizes, by which the same must be made.
+// Whether the file can be read for other sizes; if so, the result must be the same.
 bool is_same_for(const OnnxFile& file, const Importer& made, ChoiceOfSizes choice) {
   WeightLimit weights(file.bytes);
   Importer other(file, made.device(), choice, &made);
@@ -521,7 +521,8 @@ bool is_same_for(const OnnxFile& file, const Importer& made, ChoiceOfSizes choic
   return true;
 }
 
-// By sizes of all rests; where it takes none that are odd, by the first that it takes.
+// Reads the file for other sizes as well: one less than a multiple of 32, and with the smallest
+// power of two added that it accepts (1, unless it rejects odd sizes).
 void check_other_sizes(const OnnxFile& file, const Importer& made) {
   const bool large = made.choice().large;
   is_same_for(file, made, {.last = true, .large = large});
@@ -534,7 +535,7 @@ void check_other_sizes(const OnnxFile& file, const Importer& made) {
       file.path);
 }
 
-// Others than the first ones.
+// Other than the first axes.
 bool has_open_axes(const OnnxFile& file) {
   return std::ranges::any_of(file.inputs, [](const FileValue& value) {
     return value.sizes && value.sizes->size() > 1 &&

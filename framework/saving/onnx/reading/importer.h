@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX files as functional models.
+// Reads ONNX files as functional models.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace cornu::onnx {
 
-// The operator sets that are read.
+// The supported operator sets.
 inline constexpr int64_t kFirstReadOpset = 6;
 inline constexpr int64_t kLastReadOpset = 23;
 
 struct ImportedGraph {
   Tensors inputs;
-  Tensors outputs;  // by name where there are several
+  Tensors outputs;  // named if there are several
 };
 
-// Makes layers and ops of the file's nodes; what has weights is a layer with these. Shapes and
-// dtypes of the inputs are the file's, names too, but for '/', which is '_' (of layers '.', too).
-// Errors, naming the file, and where it is of one the node: Unimplemented for operators, or forms
-// of them, that aren't read; DataLoss for a damaged file, with nodes that read what none before
-// them makes; ResourceExhausted for one that asks for much more memory than it has bytes; those of
-// layers and ops for operands that don't fit.
+// Creates layers and ops from the file's nodes; nodes with weights become layers. Shapes, dtypes
+// and names of the inputs are those of the file, except that '/' in names is replaced by '_' (in
+// layer names also '.'). Errors name the file and, if applicable, the node: Unimplemented for
+// unsupported operators or forms of them; DataLoss for a damaged file or nodes that read values not
+// computed before; ResourceExhausted for a file that would need much more memory than its size; and
+// the errors of layers and ops for incompatible operands.
 ImportedGraph read_onnx(const std::string& path);
 
 }  // namespace cornu::onnx

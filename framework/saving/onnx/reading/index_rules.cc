@@ -14,14 +14,14 @@ bool may_be_negative(const Tensor& indices) {
          (indices.num_elements() > 0 && ops::min(indices).item<int64_t>() < 0);
 }
 
-// Negative ones count from the end of an axis of this size.
+// Negative indices count from the end of an axis of this size.
 Tensor from_front(const Tensor& indices, int64_t size) {
   if (size == kUnknown || !may_be_negative(indices)) return indices;
   return ops::where(ops::less(indices, 0), ops::add(indices, ops::cast(size, indices.dtype())),
                     indices);
 }
 
-// Rows of a table by numbers that are computed: a layer that can be trained.
+// Looks up rows of a table at computed indices, in a trainable layer.
 void read_embedding(NodeReader& n, const Tensor& table) {
   const Json config = Json::object({{"input_dim", table.dim(0)}, {"output_dim", table.dim(1)}});
   n.give(n.layer("Embedding", config, n.in(1), {{"embeddings", table}}).single());
@@ -52,14 +52,15 @@ void read_gather_elements(NodeReader& n) {
   n.give(ops::take_along_axis(x, from_front(n.in(1), x.dim(axis)), axis));
 }
 
-// The last axis of the indices has one for each of x's first axes.
+// The last axis of the indices has an entry for each of x's leading axes.
 void require_places(const Tensor& x, const Tensor& indices) {
   check<InvalidArgument>(
       indices.rank() >= 1 && indices.shape().back() >= 1 && indices.shape().back() <= x.rank(),
       "expected indices (…, from 1 to {}), got {}.", x.rank(), indices.shape());
 }
 
-// Those that are known, counted from the front; joined with others' they would be other places.
+// For known indices, counted from the front; when axes are joined, invalid ones would refer to
+// other places.
 void require_inside(const Tensor& places, int64_t size, int64_t axis) {
   if (places.is_symbolic() || places.num_elements() == 0 || size == kUnknown) return;
   const auto least = ops::min(places).item<int64_t>(), most = ops::max(places).item<int64_t>();
@@ -68,7 +69,7 @@ void require_inside(const Tensor& places, int64_t size, int64_t axis) {
                          least < 0 ? least - size : most);
 }
 
-// The indices into the first axes become one, into these axes joined.
+// The indices for the leading axes are combined into a single index into the joined axes.
 void read_gather_nd(NodeReader& n) {
   const Tensor x = n.in(0);
   const Tensor indices = n.in(1);
@@ -91,7 +92,7 @@ void read_gather_nd(NodeReader& n) {
   n.give(ops::take(ops::reshape(x, rows), place, 0));
 }
 
-// `updates` written to, or joined with, the parts of x at these places.
+// Writes `updates` to x at these positions, or combines them with the existing elements.
 void give_scattered(NodeReader& n, const Tensor& x, const Tensor& indices, const Tensor& updates) {
   const std::string reduction = n.choice("reduction", {"none", "add", "mul", "max", "min"});
   Json config = Json::object();
@@ -99,7 +100,7 @@ void give_scattered(NodeReader& n, const Tensor& x, const Tensor& indices, const
   n.give(n.keras_op("core", "ScatterUpdate", std::move(config), {x, indices, updates}).single());
 }
 
-// Of an axis that may be open, as a vector of one number.
+// The size of an axis, which may be open, as a vector with one element.
 Tensor size_along(const Tensor& x, int64_t axis, DType dtype) {
   if (x.dim(axis) != kUnknown) return ops::cast(Tensor::from(Ints{x.dim(axis)}), dtype);
   return ops::sum(ops::ones_like(first_line(x, axis), dtype), 0, true);
@@ -120,7 +121,7 @@ void read_scatter_nd(NodeReader& n) {
   give_scattered(n, x, indices, n.in(2));
 }
 
-// Zeros, or what is there, with numbers added along an axis.
+// Adds numbers along an axis to zeros or existing elements.
 void read_scatter_elements(NodeReader& n) {
   const Tensor x = n.in(0), updates = n.in(2);
   const int64_t axis = n.axis(n.integer("axis", 0), x.rank());
@@ -128,7 +129,7 @@ void read_scatter_elements(NodeReader& n) {
     n.refuse("it writes to elements of a tensor with an axis of unknown size");
   }
   const Tensor given = from_front(n.in(1), x.dim(axis));
-  // The place in each axis, as ScatterND has it.
+  // The position in each axis, as for ScatterND.
   std::vector<Tensor> columns;
   for (int64_t other = 0; other < x.rank(); ++other) {
     const Tensor column =
@@ -144,7 +145,7 @@ void read_scatter_elements(NodeReader& n) {
   give_scattered(n, x, indices, ops::reshape(updates, {updates.num_elements()}));
 }
 
-// Indices that are negative count from the last class; those outside give `off` alone.
+// Negative indices count from the last class; others out of range yield only `off`.
 void read_one_hot(NodeReader& n) {
   const int64_t depth = n.whole_number(1, 0);
   const Tensor values = n.constant(2);

@@ -36,8 +36,8 @@ Sizes without_ones(Sizes sizes) {
   return sizes;
 }
 
-// Axes of 1 are left out and put in, which needs no sizes: a tensor of more axes puts them in
-// front.
+// Removes and inserts axes of size 1, which doesn't require sizes: adding a tensor with more axes
+// inserts them in front.
 Tensor with_ones(const Tensor& x, const Sizes& from, const Sizes& to) {
   Ints left_out, order;
   for (size_t axis = 0; axis < from.size(); ++axis) {
@@ -128,7 +128,7 @@ double NodeReader::number(size_t i, double otherwise) {
 
 int64_t NodeReader::whole_number(size_t i, int64_t otherwise) {
   if (!has(i)) return otherwise;
-  constexpr double kMost = 0x1p53;  // above, floats aren't all whole numbers
+  constexpr double kMost = 0x1p53;  // beyond this, not all integers are floats
   const double given = number(i, 0);
   check<InvalidArgument>(given == std::trunc(given) && std::abs(given) <= kMost,
                          "expected a whole number as input {}, got {}.", i, given);
@@ -137,7 +137,7 @@ int64_t NodeReader::whole_number(size_t i, int64_t otherwise) {
 
 Size NodeReader::size(size_t i) {
   check<InvalidArgument>(has(i), "expected at least {} inputs, got {}.", i + 1, count());
-  if (!is_known(i)) constant(i);  // refused
+  if (!is_known(i)) constant(i);  // throws
   check<InvalidArgument>(known(i).num_elements() == 1, "expected one number as input {}, got {}.",
                          i, known(i).shape());
   for (const Tensor& number : operands_[i]->known) {
@@ -151,7 +151,7 @@ Size NodeReader::size(size_t i) {
 
 Sizes NodeReader::sizes(size_t i) {
   check<InvalidArgument>(has(i), "expected at least {} inputs, got {}.", i + 1, count());
-  if (!is_known(i)) constant(i);  // refused
+  if (!is_known(i)) constant(i);  // throws
   const Sizes all = sizes_of(*operands_[i]);
   if (!folds()) return all;
   Sizes chosen;
@@ -256,7 +256,7 @@ Tensors NodeReader::layer(const std::string& class_name, Json config, const Tens
                           const NamedWeights& weights, const std::string& part) {
   const bool floats = is_floating(inputs[0].dtype()) || weights.empty();
   config.set("dtype", layer_dtype(floats ? inputs[0] : weights[0].second));
-  // Normalizations that begin alike needn't stay so in training.
+  // Normalizations that start out identical may diverge in training.
   const bool shared = !weights.empty() && !class_name.ends_with("Normalization");
   const std::string key = shared ? sharing_key(class_name, config) : "";
   const DeviceScope scope(folds() ? Device() : model_.device());
@@ -264,7 +264,7 @@ Tensors NodeReader::layer(const std::string& class_name, Json config, const Tens
   const bool made = !layer.built();
   const Tensors result = layer(inputs);
   if (!made) return result;
-  const std::vector<Variable> variables = layer.weights();  // with those of cells
+  const std::vector<Variable> variables = layer.weights();  // including those of cells
   for (const auto& [name, value] : weights) {
     const auto found = std::ranges::find(variables, name, &Variable::name);
     CORNU_ASSERT(found != variables.end(), ==, true);
@@ -319,7 +319,7 @@ const std::vector<OpenShapes::Axis>& NodeReader::open_axes() {
   return shapes.open_axes();
 }
 
-// Zeros, as many as an open axis has elements.
+// Zeros with the size of an open axis.
 Tensor NodeReader::line(const Size& size, DType dtype) {
   Tensor& made = model_.shapes().lines[size];
   if (!made.defined()) made = new_line(size);
@@ -383,7 +383,7 @@ Tensor NodeReader::zeros(const Sizes& shape, DType dtype) {
   return result;
 }
 
-// Numbers that are the same along its open axes; or one that is linear in a size.
+// Numbers that are constant along their open axes, or a single number that is linear in a size.
 Tensor NodeReader::as_placeholder(const ReadValue& value) {
   const Tensor& first = value.known[0];
   if (first.dtype() == DType::Bool) {

@@ -40,7 +40,7 @@ void read_batch_normalization(NodeReader& n) {
              .single());
 }
 
-// Each element of a vector of groups for all channels of its group.
+// Repeats each element of a per-group vector for all channels of the group.
 Tensor for_channels(const Tensor& values, int64_t channels) {
   if (values.num_elements() == 0 || values.dim(0) == channels) return values;
   return ops::repeat(values, channels / values.dim(0), 0);
@@ -89,7 +89,7 @@ void read_layer_normalization(NodeReader& n) {
     return n.give(n.has(2) ? ops::add(scaled, n.in(2)) : scaled);
   }
   const auto weight = [&](size_t i) {
-    const Tensor given = n.in(i);  // with axes of 1 before these, or fewer
+    const Tensor given = n.in(i);  // with leading axes of size 1, or fewer axes
     Shape shape = given.shape();
     while (shape.rank() > sizes.rank() && shape.front() == 1) shape = shape.slice(1);
     return ops::broadcast_to(ops::reshape(given, shape), sizes);
@@ -110,7 +110,7 @@ void read_rms_normalization(NodeReader& n) {
   n.give(ops::multiply(plain, n.in(1)));
 }
 
-// x / (bias + alpha / size * the sum of squares of the nearest channels) ^ beta.
+// x / (bias + alpha / size * (sum of squares of the nearest channels)) ^ beta.
 void read_lrn(NodeReader& n) {
   const Tensor x = n.in();
   const int64_t size = n.integer("size", 0);
@@ -133,7 +133,7 @@ void read_lrn(NodeReader& n) {
   n.give(ops::divide(x, ops::power(scale, beta)));
 }
 
-// x divided by its norm along an axis, or 0 where that is 0.
+// x divided by its norm along an axis; 0 if the norm is 0.
 void read_lp_normalization(NodeReader& n) {
   const Tensor x = n.in();
   const int64_t axis = n.axis(n.integer("axis", -1), x.rank());

@@ -13,7 +13,7 @@
 namespace cornu::onnx::reading {
 namespace {
 
-constexpr uint64_t kMostBytes = uint64_t{1} << 31;  // of a message
+constexpr uint64_t kMostBytes = uint64_t{1} << 31;  // maximum size of a message
 
 // The domain of ONNX's own operators has two names.
 bool is_onnx(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
@@ -92,7 +92,7 @@ class ModelParser {
           return false;
       }
     });
-    for (FileValue& input : inputs) {  // old files have weights among them
+    for (FileValue& input : inputs) {  // old files list weights among them
       if (!file_.initializers.contains(input.name)) file_.inputs.push_back(std::move(input));
     }
   }
@@ -196,7 +196,7 @@ class ModelParser {
     return result;
   }
 
-  // A type's message, down to that of a tensor.
+  // Reads a type's message, down to that of a tensor.
   void read_type(std::string_view message, FileValue& result) {
     each_field(message, [&](uint32_t field, Reader& reader, Type type) {
       if (field == 1) read_tensor_type(bytes(reader, type), result);
@@ -229,7 +229,7 @@ class ModelParser {
     });
   }
 
-  // Some have -1 for what isn't known.
+  // Some files use -1 for unknown sizes.
   FileValue::Size size(std::string_view message) {
     FileValue::Size result = std::string();
     each_field(message, [&](uint32_t field, Reader& reader, Type type) {
@@ -245,7 +245,7 @@ class ModelParser {
   }
 
   std::string_view text_;
-  uint64_t left_ = 0;  // bytes that elements of messages may still take
+  uint64_t left_ = 0;  // remaining bytes for elements stored in messages
   FileTensors tensors_;
   OnnxFile file_;
 };

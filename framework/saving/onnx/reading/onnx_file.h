@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ONNX file as it is: nodes, values and tensors, of which nothing but their form is known.
+// The raw contents of an ONNX file: nodes, values and tensors, checked only for their form.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace cornu::onnx::reading {
 
-// AttributeProto. What its kind hasn't is empty.
+// AttributeProto. Members not used by its kind are empty.
 struct FileAttribute {
   enum class Kind { None, Number, Integer, Text, Tensor, Numbers, Integers, Texts, Other };
 
@@ -35,43 +35,42 @@ struct FileNode {
   std::string op;
   std::string domain;
   std::string name;
-  std::vector<std::string> inputs;  // "": left out
+  std::vector<std::string> inputs;  // "": omitted
   std::vector<std::string> outputs;
   std::vector<FileAttribute> attributes;
-  std::string_view bytes;  // of the attributes, all that is said of them
+  std::string_view bytes;  // the encoded attributes
 };
 
-// ValueInfoProto of a tensor. A size is a number or the name of an open axis; "": nothing is said.
+// ValueInfoProto of a tensor. A size is a number or the name of an open axis; "": unspecified.
 struct FileValue {
   using Size = std::variant<int64_t, std::string>;
 
   std::string name;
-  int64_t data_type = 0;                   // 0: it is no tensor
-  std::optional<std::vector<Size>> sizes;  // none: not even their number is known
+  int64_t data_type = 0;                   // 0: not a tensor
+  std::optional<std::vector<Size>> sizes;  // nullopt: the rank is unknown
 };
 
 struct OnnxFile {
   std::string path;
   int64_t opset = 0;   // of ONNX's own operators
-  uint64_t bytes = 0;  // of it and of the files beside it that it has tensors in
+  uint64_t bytes = 0;  // including external files with tensors
   std::vector<FileNode> nodes;
   std::unordered_map<std::string, Tensor> initializers;
-  std::vector<FileValue> inputs;  // without those that are initializers
+  std::vector<FileValue> inputs;  // excluding initializers
   std::vector<FileValue> outputs;
-  std::shared_ptr<const void> memory;  // of the texts and tensors
+  std::shared_ptr<const void> memory;  // keeps texts and tensors alive
 };
 
-// How many bytes may be made of a file of so many, beside its tensors: of its nodes, and again of
-// the constants that these compute with, each as often as it is computed with.
+// The limit, in bytes, of what may be created from a file of this size in addition to its tensors:
+// for its nodes, and again for the constants they compute with, counted each time.
 constexpr uint64_t most_made_of(uint64_t bytes) { return (uint64_t{64} << 20) + 16 * bytes; }
 
-// The dtype that TensorProto.DataType `type` is; none for one that Cornu doesn't have.
+// The dtype for TensorProto.DataType `type`; nullopt if Cornu doesn't have it.
 std::optional<DType> dtype_of_type(int64_t type);
 
-// Reads a ModelProto. Tensors may be in files beside it, in the same folder.
-// Errors: those of FileReader; DataLoss for a file that is damaged, saying where; Unimplemented for
-// tensors of dtypes that Cornu doesn't have, and sparse ones; InvalidArgument for data in a file
-// elsewhere.
+// Reads a ModelProto. Tensors may be in other files in the same directory. Throws the errors of
+// FileReader; DataLoss, with the location, for a damaged file; Unimplemented for sparse tensors and
+// those of dtypes that Cornu doesn't have; InvalidArgument for data in a file elsewhere.
 OnnxFile read_onnx_file(const std::string& path);
 
 }  // namespace cornu::onnx::reading

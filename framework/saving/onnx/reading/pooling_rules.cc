@@ -17,8 +17,8 @@ Tensor pooled(NodeReader& n, const char* kind, const Tensor& x, const Windows& w
   return n.layer(class_of_axes(fmt::format("{}Pooling", kind), w.axes()), config, x).single();
 }
 
-// With ceil_mode, room at the end for a last window that isn't whole; false where there was none.
-// A window that would begin behind the input is left out.
+// With ceil_mode, adds padding at the end for a last, partial window; returns false if none was
+// needed. A window that would start beyond the input is omitted.
 bool add_last_windows(NodeReader& n, const Tensor& x, Windows& w) {
   if (n.integer("ceil_mode", 0) == 0 || w.same) return false;
   bool added = false;
@@ -65,7 +65,8 @@ void read_max_pool(NodeReader& n) {
   n.give(pooled(n, "Max", x, w));
 }
 
-// Which part of each window counts, along an axis: that in the input and its counting pads.
+// The fraction of each window that counts, along an axis: the input and the padding that is
+// counted.
 Tensor counted_along(int64_t size, const Windows& counting, const Windows& w, size_t axis) {
   const int64_t kernel = w.kernel[axis], stride = w.strides[axis];
   const int64_t room = size + w.before[axis] + w.after[axis] - kernel;
@@ -80,7 +81,7 @@ Tensor counted_along(int64_t size, const Windows& counting, const Windows& w, si
   return parts;
 }
 
-// Which part of each window counts: (1, 1, spatial…).
+// The fraction of each window that counts: (1, 1, spatial…).
 Tensor counted(const Tensor& x, const Windows& counting, const Windows& w) {
   Tensor parts = ops::ones(Shape(Ints(static_cast<size_t>(x.rank()), 1)));
   for (size_t axis = 0; axis < w.axes(); ++axis) {

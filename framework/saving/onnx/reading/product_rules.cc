@@ -16,7 +16,7 @@ Tensor dense(NodeReader& n, const Tensor& x, const Tensor& kernel, const Tensor&
   const Json config = Json::object({{"units", kernel.dim(1)}, {"use_bias", bias.defined()}});
   const Tensor before = n.model().before_rows(x);
   if (!before.defined()) return n.layer("Dense", config, x, weights).single();
-  // Behind it the axes are parted again: they are joined for others alone.
+  // Uses the tensor with separate axes; they are joined only for readers that need that.
   const Tensor y = n.layer("Dense", config, before, weights).single();
   const Tensor rows = ops::reshape(y, {kUnknown, kernel.dim(1)});
   n.model().set_before_rows(rows, y);
@@ -28,7 +28,7 @@ bool can_be_dense(NodeReader& n, const Tensor& x, const Tensor& kernel) {
          x.rank() >= 2 && is_floating(x.dtype()) && kernel.dtype() == x.dtype();
 }
 
-// Of constants it may take long.
+// Limits products of constants, which may be slow.
 Tensor multiplied(NodeReader& n, const Tensor& x, const Tensor& y) {
   if (n.folds() && x.rank() > 0 && y.rank() > 0) {
     const int64_t depth = std::max<int64_t>(x.shape().back(), 1);
@@ -44,7 +44,7 @@ void read_matmul(NodeReader& n) {
   n.give(dense(n, x, y, bias));
 }
 
-// Of int8, without zero points: a product of int8 is int32 here, too.
+// For int8 without zero points: products of int8 are int32 here, too.
 void read_matmul_integer(NodeReader& n) {
   const Tensor x = n.in(0), y = n.in(1);
   if (n.has(2) || n.has(3) || x.dtype() != DType::Int8 || y.dtype() != DType::Int8) {

@@ -94,7 +94,7 @@ Sizes OpenShapes::of(const Tensor& placeholder) {
   return result;
 }
 
-// Those of the nodes before it come first; chains of them may be long.
+// Computes the types of preceding nodes first; chains of them may be long.
 const std::array<OpenShapes::Types, kTraces>& OpenShapes::types_of(
     const std::shared_ptr<KerasNode>& last) {
   std::vector<std::shared_ptr<KerasNode>> path = {last};

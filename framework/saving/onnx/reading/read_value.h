@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a value of an ONNX graph is while a model is made of it.
+// Values of an ONNX graph while a model is created from it.
 #pragma once
 
 #include <array>
@@ -13,13 +13,13 @@
 
 namespace cornu::onnx::reading {
 
-// A placeholder of the model that is made; or a value that is known: the same whatever sizes the
-// inputs' open axes have, or for each of kTraces choices of these sizes one (what is computed of
-// shapes).
+// Either a placeholder of the model, or a known value. A known value is the same for all sizes of
+// the inputs' open axes, or there is one for each of kTraces choices of these sizes (values
+// computed from shapes).
 struct ReadValue {
   ReadValue() = default;
   explicit ReadValue(const Tensor& tensor);
-  // Known for each choice; all the same where they are equal.
+  // Known for each choice of sizes; stored once if all are equal.
   explicit ReadValue(std::array<Tensor, kTraces> values);
 
   bool is_known() const { return !placeholder.defined(); }
@@ -29,20 +29,20 @@ struct ReadValue {
 
   Tensor placeholder;
   std::array<Tensor, kTraces> known;
-  // None of its elements that follow sizes can be negative.
+  // No element that depends on sizes can be negative.
   bool never_negative = true;
 };
 
-// The same dtype, shape and bytes.
+// Same dtype, shape and bytes.
 bool is_same_value(const Tensor& a, const Tensor& b);
 
-// The integers of a known vector, or scalar, of an integer dtype.
+// Returns the integers in a known vector or scalar of an integer dtype.
 Sizes sizes_of(const ReadValue& value);
 
-// The shapes that placeholders have for each choice of sizes.
+// The shapes of placeholders for each choice of sizes.
 class OpenShapes {
  public:
-  // Of a model's input.
+  // Sets the shape of a model input.
   void set(const Tensor& input, const Sizes& shape);
   Sizes of(const Tensor& placeholder);
 
@@ -51,11 +51,11 @@ class OpenShapes {
     int64_t axis = 0;
     Size size;
   };
-  // Axes of unknown size, one for each size: those of inputs, and of what was noted.
+  // Axes of unknown size, one for each distinct size: those of inputs and of noted placeholders.
   const std::vector<Axis>& open_axes() const { return axes_; }
   void note(const Tensor& placeholder);
 
-  // What has been made of sizes: int64 zeros, as many as an axis has elements, and numbers.
+  // Tensors derived from sizes: int64 zeros along an axis of that size, and the size as a number.
   std::map<Size, Tensor> lines;
   std::map<Size, Tensor> numbers;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM, GRU and RNN as Keras's layers, one for each direction.
+// Reads LSTM, GRU and RNN as Keras layers, one per direction.
 #include <algorithm>
 
 #include "framework/core/strings.h"
@@ -13,11 +13,11 @@ namespace {
 struct Recurrence {
   const char* class_name;
   Ints gates;                            // ONNX's gates in Keras's order
-  std::vector<std::string> activations;  // ONNX's, where none are given
+  std::vector<std::string> activations;  // ONNX's defaults
   size_t states;
 };
 
-// The names of Keras's activations for those of one direction.
+// The names of Keras's activations for one direction.
 std::vector<std::string> activations_of(NodeReader& n, const Recurrence& kind, size_t direction) {
   const size_t count = kind.activations.size();
   const std::vector<std::string> given = n.texts("activations");
@@ -51,13 +51,13 @@ void refuse_variants(NodeReader& n) {
   if (!whole) n.refuse("its sequences have lengths of their own (sequence_lens)");
 }
 
-// One direction's part of weights or states, without that axis.
+// One direction's part of weights or states, without the direction axis.
 Tensor of_direction(const Tensor& x, int64_t direction, int64_t directions) {
   const Tensor part = directions == 1 ? x : ops::slice_axis(x, 0, direction, direction + 1);
   return ops::squeeze(part, 0);
 }
 
-// (gates * units, …) as Keras has it: (…, gates * units), in its order.
+// Converts (gates * units, …) to Keras's layout and gate order: (…, gates * units).
 Tensor gates_in_order(const Tensor& weights, const Recurrence& kind, int64_t units) {
   std::vector<Tensor> parts;
   for (const int64_t gate : kind.gates) {
@@ -91,7 +91,7 @@ NamedWeights weights_of_direction(NodeReader& n, const Recurrence& kind, int64_t
   return weights;
 }
 
-// Zeros count as none.
+// Zero states count as none.
 bool has_state(NodeReader& n, size_t place) {
   if (!n.has(place)) return false;
   if (!n.is_known(place)) return true;
@@ -116,7 +116,7 @@ Json recurrent_config(NodeReader& n, const Recurrence& kind, int64_t units, size
   return config;
 }
 
-// {y (batch, steps, units) or undefined, states (batch, units)…} of one direction.
+// {y (batch, steps, units) or undefined, states (batch, units)…} for one direction.
 std::vector<Tensor> one_direction(NodeReader& n, const Recurrence& kind, const Tensor& x,
                                   size_t direction, size_t directions, bool backwards) {
   const int64_t units = n.integer("hidden_size", n.constant(2).shape().back());
@@ -146,7 +146,7 @@ std::vector<Tensor> one_direction(NodeReader& n, const Recurrence& kind, const T
   return results;
 }
 
-// With an axis of 1 at a place.
+// Inserts an axis of size 1.
 Tensor with_axis(NodeReader& n, const Tensor& x, int64_t axis) {
   Sizes shape = is_placeholder(x) ? n.model().shapes().of(x) : Sizes();
   if (shape.empty()) return ops::expand_dims(x, axis);

@@ -12,7 +12,7 @@ struct ReducedAxes {
   bool keepdims = true;
 };
 
-// An input since operator set 18 (13 for ReduceSum), an attribute before.
+// An input since operator set 18 (13 for ReduceSum), previously an attribute.
 ReducedAxes reduced_axes(NodeReader& n) {
   ReducedAxes result;
   result.keepdims = n.integer("keepdims", 1) != 0;
@@ -20,7 +20,7 @@ ReducedAxes reduced_axes(NodeReader& n) {
   if (given && !given->empty()) {
     result.axes = *given;
   } else if (n.integer("noop_with_empty_axes", 0) != 0) {
-    result.axes = Ints();  // none, but elements are squared, say, all the same
+    result.axes = Ints();  // no axes; but e.g. squaring still applies
   }
   return result;
 }
@@ -43,7 +43,7 @@ Tensor norm_1(const Tensor& x, const Axes& axes, bool keepdims) {
 Tensor norm_2(const Tensor& x, const Axes& axes, bool keepdims) {
   return ops::sqrt(sum_of_squares(x, axes, keepdims));
 }
-// Of integers towards 0.
+// For integers, rounds toward zero.
 Tensor mean_of(const Tensor& x, const Axes& axes, bool keepdims) {
   if (!is_integer(x.dtype())) return ops::mean(x, axes, keepdims);
   const Tensor wide = x.dtype() == DType::UInt64 ? x : ops::cast(x, DType::Int64);
@@ -73,7 +73,7 @@ void read_cumsum(NodeReader& n) {
       {.exclusive = n.integer("exclusive", 0) != 0, .reverse = n.integer("reverse", 0) != 0}));
 }
 
-// Of equal elements the first ones come first.
+// Ties are in the original order.
 void read_top_k(NodeReader& n) {
   const Tensor x = n.in();
   const int64_t axis = n.axis(n.integer("axis", -1), x.rank());

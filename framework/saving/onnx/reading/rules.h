@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How ONNX's operators are read: one line an operator, by family.
+// Rules for reading ONNX's operators: one line per operator, grouped by family.
 #pragma once
 
 #include <span>
@@ -20,7 +20,7 @@ struct Rule {
 std::span<const Rule> activation_rules();
 std::span<const Rule> convolution_rules();
 std::span<const Rule> elementwise_rules();
-std::span<const Rule> image_rules();  // of pixels: resizing, blocks of them
+std::span<const Rule> image_rules();  // for pixels: resizing, blocks
 std::span<const Rule> index_rules();
 std::span<const Rule> normalization_rules();
 std::span<const Rule> pooling_rules();
@@ -29,10 +29,10 @@ std::span<const Rule> recurrent_rules();
 std::span<const Rule> reduction_rules();
 std::span<const Rule> shape_rules();
 
-// Of integers towards 0.
+// Divides x by y; integer division rounds toward zero.
 Tensor divided(const Tensor& x, const Tensor& y);
 
-// Null for an operator that isn't read.
+// Returns null for an unsupported operator.
 const Rule* rule_of(std::string_view op);
 std::vector<std::string> read_operators();
 

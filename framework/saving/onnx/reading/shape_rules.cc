@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gives the same elements under other sizes, or at other places; and sizes themselves.
+// Operators that reshape or rearrange elements, or return sizes.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -54,7 +54,7 @@ void read_size(NodeReader& n) {
   n.give_known(std::move(known));
 }
 
-// Of a shape that is an input, for each choice of sizes.
+// For a shape that is an input, for each choice of sizes.
 Shape known_shape(NodeReader& n, size_t i) {
   const Ints sizes = n.integers(i);
   for (const int64_t size : sizes) {
@@ -84,7 +84,7 @@ void read_constant_of_shape(NodeReader& n) {
   n.give(ops::broadcast_to(ops::reshape(value, Shape()), known_shape(n, 0)));
 }
 
-// As many places as an open axis has, from a number on.
+// Consecutive numbers, with as many elements as an open axis.
 Tensor open_range(NodeReader& n) {
   const Size start = n.size(0), limit = n.size(1);
   const DType dtype = n.known_dtype(0);
@@ -115,8 +115,8 @@ void read_range(NodeReader& n) {
 
 void read_identity(NodeReader& n) { n.give(n.in()); }
 
-// The shape with all axes from the last open one on joined into one, where `to` joins those before
-// it, too, as products with a matrix want it; else empty.
+// The shape with all axes from the last open one on joined into one, if `to` additionally joins
+// those before it, as is common for products with a matrix; otherwise empty.
 Sizes before_rows(const Sizes& from, const Sizes& to) {
   if (to.size() != 2 || !to[1].fixed()) return {};
   const auto last =
@@ -215,7 +215,7 @@ void read_unsqueeze(NodeReader& n) {
 
 void read_transpose(NodeReader& n) { n.give(ops::transpose(n.in(), n.integers("perm"))); }
 
-// Axes of 1 take the other's size.
+// Axes of size 1 take the other operand's size.
 void read_expand(NodeReader& n) {
   const Tensor x = n.in();
   Sizes to = n.sizes(1);
@@ -323,7 +323,7 @@ std::vector<Range> ranges_of(NodeReader& n, int64_t rank) {
   return ranges;
 }
 
-// From `begin` on, so many elements; or to the end, whatever the axis's size is.
+// `size` elements starting at `begin`, or all elements up to the end, whatever the size.
 struct Part {
   int64_t begin = 0;
   int64_t size = kUnknown;
@@ -343,8 +343,8 @@ Part clamped(const Range& range, int64_t size, size_t choice) {
   return {begin, distance <= 0 ? 0 : (distance - 1) / stride + 1};
 }
 
-// What is the same whatever size the axis has: a part at a fixed distance from its begin, or from
-// its end where `from_end`. None where it is neither.
+// The range in a form that is the same for all sizes: at a fixed distance from the start of the
+// axis, or from its end if `from_end`. nullopt if there is none.
 std::optional<Part> part_of_open(const Range& range, const Size& size, bool from_end) {
   Part part;
   bool same_begin = true, same_size = true, to_end = range.step == 1;
@@ -363,7 +363,7 @@ std::optional<Part> part_of_open(const Range& range, const Size& size, bool from
   return part;
 }
 
-// Whether it takes a whole axis from its end, whatever the size.
+// Whether the range is the whole axis in reverse, whatever the size.
 bool reverses(const Range& range, const Size& size) {
   bool all = range.step == -1;
   for (size_t k = 0; k < kTraces; ++k) {
@@ -382,8 +382,8 @@ bool is_negative_size(NodeReader& n, const Size& place) {
   });
 }
 
-// Whether a place lies in an axis of each of these sizes; or beyond its end, or begin, whatever the
-// size is. One that follows sizes mustn't be negative for some of them.
+// Whether a position is within the axis for each of these sizes; or, if not, beyond its end or
+// start for all sizes. A position that depends on sizes mustn't be negative for some of them.
 bool is_reached(NodeReader& n, const Size& place, const Size& size) {
   constexpr int64_t kEndless = std::numeric_limits<int32_t>::max();
   if (place.fixed() && (place.value() >= kEndless || place.value() <= -kEndless)) return true;
@@ -398,7 +398,7 @@ bool is_reached(NodeReader& n, const Size& place, const Size& size) {
   return inside || (beyond.fixed() && beyond.value() >= 0);
 }
 
-// Whether its begin is before its end, or behind it, whatever the sizes are.
+// Whether the start is before or after the end for all sizes.
 bool is_in_order(const Range& range, const Size& size) {
   if (range.step < 0) return true;
   const auto from_front = [&](const Size& place, size_t k) {
@@ -445,7 +445,7 @@ Tensor sliced(NodeReader& n, const Tensor& x, const Range& range, const Size& si
   return ops::slice(ops::flip(x, range.axis), begins, sizes, steps);
 }
 
-// As many elements as another axis has, which isn't known.
+// Takes as many elements as another axis of unknown size has.
 Tensor as_many(NodeReader& n, const Tensor& x, const Range& range, int64_t size) {
   const int64_t begin = clamped(range, size, 0).begin;
   Size count;
@@ -481,9 +481,9 @@ void read_slice(NodeReader& n) {
   n.give(x);
 }
 
-// ---- margins ----
+// ---- padding ----
 
-// The places in an axis that its padded form has, in one of the modes reflect, edge and wrap.
+// The source indices of an axis padded in one of the modes reflect, edge and wrap.
 Ints padded_places(const std::string& mode, int64_t size, int64_t before, int64_t after) {
   const int64_t least = mode == "reflect" ? 2 : 1;
   check<InvalidArgument>(size >= least || (before <= 0 && after <= 0),

@@ -16,7 +16,7 @@ void require_each(const Ints& values, size_t axes, int64_t least, const char* wh
                          axes, Shape(values));
 }
 
-// Pads of an axis in all, of Keras's "same"; kUnknown where they follow a size that isn't known.
+// Total padding of an axis for Keras's "same"; kUnknown if it depends on an unknown size.
 int64_t same_pads(const Windows& w, size_t axis, int64_t size) {
   if (w.strides[axis] == 1) return w.extent(axis) - 1;
   if (size == kUnknown) return kUnknown;
@@ -34,7 +34,7 @@ bool pads_as_same(const Windows& w, const Tensor& x) {
   return true;
 }
 
-// As many as strides need, the half that is larger at the begin or at the end.
+// As much padding as strides need, with the larger half at the start or at the end.
 void pad_for_strides(NodeReader& n, const Tensor& x, Windows& w, bool at_begin) {
   for (size_t axis = 0; axis < w.axes(); ++axis) {
     const int64_t pads = same_pads(w, axis, x.dim(static_cast<int64_t>(axis) + 2));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How windows go over spatial axes: what convolutions and pooling share.
+// Windows over spatial axes, shared by convolutions and pooling.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace cornu::onnx::reading {
 
 struct Windows {
   Ints kernel, strides, dilations;
-  Ints before, after;  // pads; empty where `same`
-  bool same = false;   // padded as Keras's "same", whatever the sizes are
+  Ints before, after;  // padding; empty if `same`
+  bool same = false;   // Keras's "same" padding, whatever the sizes
 
   size_t axes() const { return kernel.size(); }
   int64_t extent(size_t axis) const {
@@ -21,19 +21,19 @@ struct Windows {
   bool padded() const;
 };
 
-// Of a node over x (batch, channels, spatial…), whose attributes say all but a kernel that is not
-// empty here. Where pads are those of Keras's "same" for these sizes, they are said so, if they may
-// be.
+// Returns the windows of a node over x (batch, channels, spatial…) from its attributes; `kernel`,
+// if not empty, overrides the kernel's. Padding that equals Keras's "same" for these sizes is
+// represented as `same` if may_be_same.
 Windows windows_of(NodeReader& n, const Tensor& x, const Ints& kernel, bool may_be_same = true);
 
 std::string auto_pad_of(NodeReader& n);
-// "Conv", 2 axes: "Conv2D".
+// "Conv" with 2 axes: "Conv2D".
 std::string class_of_axes(const std::string& name, size_t axes, const char* ending = "");
 // The config of a layer with windows.
 Json windows_config(const Windows& windows, const char* padding);
-// x with zeros around.
+// Returns x padded with zeros.
 Tensor with_zeros(NodeReader& n, const Tensor& x, const Windows& windows);
-// The pads of all axes, those of batch and channels too.
+// The padding of all axes, including batch and channels.
 std::vector<std::pair<int64_t, int64_t>> widths_of(const Windows& windows);
 
 }  // namespace cornu::onnx::reading

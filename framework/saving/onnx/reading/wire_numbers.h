@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields of protocol buffers, of the types that they must have. All throw wire::Damage.
+// Reads protocol buffer fields of the expected types. All functions throw wire::Damage.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ inline std::string_view bytes(wire::Reader& reader, wire::Type type) {
   return reader.bytes();
 }
 
-// One of a repeated field, or several that are packed.
+// A single value of a repeated field, or several packed ones.
 inline std::vector<uint64_t> varints(wire::Reader& reader, wire::Type type) {
   if (type == wire::Type::Varint) return {reader.varint()};
   std::vector<uint64_t> result;
@@ -35,7 +35,7 @@ inline std::vector<uint64_t> varints(wire::Reader& reader, wire::Type type) {
   return result;
 }
 
-// The bits of T, which has 4 or 8 bytes.
+// Interprets fields as T, which has 4 or 8 bytes.
 template <class T, class To>
 void append_fixed(wire::Reader& reader, wire::Type type, std::vector<To>& to) {
   constexpr wire::Type kFixed = sizeof(T) == 4 ? wire::Type::Fixed32 : wire::Type::Fixed64;
@@ -47,8 +47,8 @@ void append_fixed(wire::Reader& reader, wire::Type type, std::vector<To>& to) {
   while (!packed.done()) to.push_back(static_cast<To>(packed.fixed<T>()));
 }
 
-// Calls read(field, reader, type) for each field of a message: it returns whether it has read the
-// field, else that is skipped.
+// Calls read(field, reader, type) for each field of a message. If it returns false, the field is
+// skipped.
 template <class F>
 void each_field(std::string_view message, F&& read) {
   wire::Reader reader(message);
