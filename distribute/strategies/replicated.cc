@@ -97,7 +97,7 @@ ReplicatedStrategy::Traced ReplicatedStrategy::traced(
                             "have together with distribute::get_replica_context().all_reduce.",
                             name_, step.options().name, step.options().name);
   if (current_tracer()) {
-    throw internal::NotTraceable(fmt::format(
+    throw internal::StartsOwnRuns(fmt::format(
         "Strategy '{}': '{}' was run on {} replicas while another function was traced. Call "
         "Strategy::run outside of functions that are compiled by themselves.",
         name_, step.options().name, num_replicas_in_sync()));

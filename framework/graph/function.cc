@@ -459,7 +459,7 @@ Tensors Function::run(const std::vector<Tensors>& arguments, std::optional<uint6
   std::shared_ptr<const CompiledFunction> function;
   try {
     function = compiled_for(arguments);
-  } catch (const internal::NotTraceable&) {
+  } catch (const internal::StartsOwnRuns&) {
     state.not_traceable = true;
     return state.call_body(arguments);
   }

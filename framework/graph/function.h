@@ -142,7 +142,7 @@ namespace internal {
 
 // Thrown during the trace of a function that can't be traced because it starts its own runs
 // (Strategy::run on several replicas); its body is then called each time instead.
-class NotTraceable : public FailedPrecondition {
+class StartsOwnRuns : public FailedPrecondition {
  public:
   using FailedPrecondition::FailedPrecondition;
 };

@@ -220,8 +220,8 @@ Profile profile_step(Model& model, const Tensors& x, const Tensors& y,
   check<FailedPrecondition>(
       std::ranges::all_of(steps, is_one_program),
       "{}: its {} runs as no compiled program that was measured: it may be called op by op "
-      "(run_eagerly), start runs of its own, or run on another device than a CPU. Compile it with "
-      "{{.run_eagerly = false}}, on a CPU.",
+      "(run_eagerly), start runs of its own, or run on a device that records none, as TPUs do. "
+      "Compile it with {{.run_eagerly = false}}, on a CPU or a GPU.",
       title_of(model), profile.step);
   add_instructions(profile, steps, model.name());
   return profile;
