@@ -15,7 +15,8 @@ struct Address {
   std::string host;
   int port = 0;
 
-  // "host:port", "[::1]:port". InvalidArgument otherwise; `where` begins the message.
+  // Parses "host:port" or "[::1]:port". Throws InvalidArgument for anything else; the message
+  // starts with `where`.
   static Address parse(std::string_view text, std::string_view where);
   std::string text() const;
   // Whether only this machine can reach the address: localhost, 127.0.0.0/8, ::1.

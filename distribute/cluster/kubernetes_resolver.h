@@ -20,7 +20,7 @@ struct KubernetesClusterResolverOptions {
   int64_t tf_server_port = 8470;  // port that every task listens on
   std::string rpc_layer = "grpc";
   std::optional<std::string> namespace_name = {};  // nullopt: the service account's
-  // This pod's name. None: the environment variable POD_NAME, else HOSTNAME.
+  // This pod's name. nullopt: the environment variable POD_NAME, else HOSTNAME.
   std::optional<std::string> pod_name = {};
   // nullopt: https://KUBERNETES_SERVICE_HOST:KUBERNETES_SERVICE_PORT, which are set in every pod.
   // With `kubectl proxy`: http://127.0.0.1:8001. The token is only sent over https and to loopback

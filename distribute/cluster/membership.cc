@@ -325,7 +325,7 @@ void Membership::say_that_it_waits(std::unique_lock<std::mutex>& lock) {
 
 void Membership::give_up(std::unique_lock<std::mutex>& lock) {
   const std::string unresolved = admitted_ ? "" : why_unresolved(lock);
-  if (offer_ || refused_) return;  // has succeeded meanwhile
+  if (offer_ || refused_) return;  // settled meanwhile
   const std::string names = missing_.empty() ? "the others" : cornu::join(missing_, ", ");
   const std::string whom =
       admitted_ ? names + " to come" : worker_name(0, coordinator()) + " to answer";
