@@ -144,8 +144,8 @@ class GpuDevice {
   // enqueued work. Nobody is notified; what was written since the last run known to be correct is
   // poisoned.
   void forget_refused(const std::string& why);
-  // Called without the lock when a run has been enqueued that will be `done`: waits while too many
-  // are under way, lest what the host prepares for them take ever more memory.
+  // Called without the lock when a run has been enqueued. `done`: its completion. Blocks while too
+  // many runs are in flight, to limit the memory for what the host prepares for them.
   void follow(std::shared_ptr<RuntimeEvent> done);
 
   // Waits for all enqueued work.

@@ -28,8 +28,8 @@ struct RunContext {
   CollectiveGroup* group = nullptr;  // null: a group of one
   bool nested = false;               // within a loop or a branch
   Origin origin = {};                // what the operands depend on
-  // Where it is measured: gets the time at which each instruction of the program has ended, with
-  // the copies at the end as the last one, if there are any; each is waited for.
+  // If not null, receives the end time of each of the program's instructions, followed by that of
+  // the copies at the end if there are any; the host waits for each of them.
   std::vector<std::chrono::steady_clock::time_point>* ends = nullptr;
 };
 

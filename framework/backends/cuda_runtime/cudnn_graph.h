@@ -131,8 +131,9 @@ class CudnnGraph {
   // Keeps a descriptor that an operation refers to.
   cudnnBackendDescriptor_t keep(CudnnDescriptor descriptor);
 
-  // The first plan that cuDNN suggests whose engine has none of the notes `without` and that needs
-  // no more workspace than this. Null when there is none; then `why` says what was tried.
+  // Returns the first plan suggested by cuDNN whose engine has none of the notes `without` and
+  // which needs no more than `most_workspace`. Returns null when there is none; `why` then says
+  // what was tried.
   std::unique_ptr<CudnnPlan> plan(const CudnnTarget& target, const CudnnNotes& without,
                                   size_t most_workspace, std::string& why);
 

@@ -17,8 +17,9 @@ struct IndexedUpdates {
   DType dtype = DType::Float32;  // of the updates
   DType index = DType::Int32;
   int64_t most_elements = 0;  // of the largest array
-  // The key of an index, its place on y's second axis, is made of a place on an axis of this length
-  // that it means, the number of its block, of so many, and its column: sort_key.cu.
+  // The key of index number i is its place on y's second axis:
+  // (i / block * axis + place) * columns + i % columns, where `place` is what the index denotes on
+  // an axis of length `axis`: sort_key.cu.
   int64_t axis = 0;
   int64_t block = 0;
   int64_t columns = 1;
