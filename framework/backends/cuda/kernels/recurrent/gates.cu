@@ -10,7 +10,8 @@ struct GateGradients {
   f32 gate[4];   // before activation
   f32 c_before;  // of the previous step
 };
-// Of activated gates, and of c and h with the gradients that reach them from outside of this step.
+// Computed from activated gates, c and h, and the gradients that reach them from outside of this
+// step.
 __device__ __forceinline__ GateGradients gradients_of(const f32 (&gate)[4], f32 c_before, f32 c,
                                                       f32 of_h, f32 of_c) {
   const f32 i = gate[0];

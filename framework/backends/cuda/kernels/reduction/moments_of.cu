@@ -18,7 +18,7 @@ __device__ __forceinline__ C pivot_of(C x) {
   return x - x == (C)0 ? x : (C)0;
 }
 
-// From sums of distances to a pivot, which is at `pivot` itself.
+// From sums of differences to a pivot, whose own value is `pivot`.
 template <class C>
 __device__ __forceinline__ Moments<C> of_sums(C count, C pivot, C sum, C square) {
   if (count == (C)0) return {(C)0, (C)0, (C)0};
