@@ -28,8 +28,9 @@ struct Child {
   int error = 0;  // errno if the program couldn't be run; there is no process then
 };
 
-// The process leads a group of its own, reads nothing, and is killed when this one ends. This one
-// must have one thread. Throws LaunchError when the system has no room for a process.
+// Starts a process that leads its own process group, has no input, and is killed when this process
+// ends. This process must be single-threaded. Throws LaunchError when the system can't create a
+// process.
 Child start_child(const ChildOptions& options);
 
 }  // namespace apps

@@ -29,7 +29,7 @@ constexpr double kLongestBackoff = 30;
 // A task that ran for this long before it failed restarts with its initial back-off.
 constexpr auto kRanWell = std::chrono::minutes(1);
 
-// What a task has left, and was killed, may take so long to end: to let go of its port, for one.
+// Time limit for killed processes left behind by a task to end, and e.g. release its port.
 constexpr auto kEndsAfterKill = std::chrono::seconds(10);
 constexpr auto kLooks = std::chrono::milliseconds(20);
 

@@ -27,8 +27,8 @@ struct Arguments {
 // Adds all commands; `arguments` receives their arguments, and must outlive the tool.
 void add_commands(CLI::App& tool, Arguments& arguments);
 
-// Parses a command line. Returns the exit code where that ends the program (help: 0; a wrong call:
-// 2, said in one line), else -1. What stands behind -- is arguments.launch.command.
+// Parses a command line. Returns the exit code if it ends the program (help: 0; wrong usage: 2,
+// with a one-line message), otherwise -1. What follows -- is arguments.launch.command.
 int parse(CLI::App& tool, Arguments& arguments, int argc, char** argv);
 
 // The command that was called.

@@ -152,7 +152,7 @@ Value with_row(Writer& to, const Value& x, const Value& row, const Value& index)
 Value reduce(Writer& to, std::string_view op, const Value& x, const Value& initial,
              std::span<const int64_t> axes);
 
-// "precision_config = […]" of products: as config::enable_tensor_float_32_execution allows.
+// "precision_config = […]" for products, subject to config::enable_tensor_float_32_execution.
 std::string precision_text(DType dtype);
 
 // Sums over the sum axes. The result has the batch axes, followed by the remaining axes of a and of

@@ -7,7 +7,8 @@
 
 namespace cornu::xla {
 
-// x as one batch, in float32 of 16-bit floats; and a result in an op's own type again.
+// x as a single batch, with 16-bit floats converted to float32; and a result converted back to an
+// op's own type.
 Value batch_of(Writer& to, const Value& x);
 Value out_of_batch(Writer& to, const Value& x, const TensorType& type);
 
@@ -28,7 +29,8 @@ Value diagonal(Writer& to, const Value& x);
 // Identity matrices of any type and count, possibly with more rows than columns or vice versa.
 Value eye_of(Writer& to, const TensorType& type);
 
-// A loop of `turns` over matrices: `body` gets the turn's number and makes their next values.
+// A loop of `turns` iterations over matrices: `body` gets the iteration number and computes their
+// next values.
 Values repeat(Writer& to, int64_t turns, const Values& initial,
               FunctionRef<Values(const Value& turn, std::span<const Value> values)> body);
 
