@@ -35,8 +35,8 @@ class TaskServer {
   TaskServer(const TaskServer&) = delete;
   TaskServer& operator=(const TaskServer&) = delete;
 
-  // From now on, accepts links of this generation, signed with `key`, and rejects those of other
-  // generations.
+  // From now on, accepts links of this generation, signed with `key`, and rejects those of earlier
+  // generations; links of later ones have to wait.
   void expect(int64_t generation, std::string key);
   // Waits for the link that another rank opens. Returns a closed descriptor when it doesn't arrive
   // in time.

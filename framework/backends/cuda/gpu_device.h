@@ -189,7 +189,7 @@ class GpuDevice {
   void free_staging(const Staging& staging);
   void give_up_staging();
   void look_at_companions();
-  // `cause`: the error of all of them; null: one that says that they depend on what was refused.
+  // `cause`: the error for all of them; null: one which says that they depend on a failed check.
   CheckedRuns take_refused(const std::string& why, const std::exception_ptr& cause);
   std::exception_ptr next_refused();
   void let_go();
