@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the MNIST programs share: their options, and where their digits come from.
+// Shared by the MNIST programs: their options, and the source of their digits.
 #pragma once
 
 #include <cornu/cornu.h>
@@ -45,7 +45,7 @@ inline void add_options(CLI::App& app, DigitsOptions& options) {
   add_run_options(app, options);
 }
 
-// MNIST, or drawn digits when it is nowhere to be found.
+// Loads MNIST, or drawn digits when it can't be found.
 inline auto load_digits(const DigitsOptions& options) {
   if (!options.synthetic) {
     try {
@@ -70,7 +70,7 @@ inline void compile(cornu::Model& model, const DigitsOptions& options, int64_t e
                  .metrics = {"accuracy"}});
 }
 
-// Trains `make_model()`'s model, or the one that --resume-from names, and evaluates it.
+// Trains the model returned by `make_model()`, or the one named by --resume-from, and evaluates it.
 inline int train_digits(int argc, char** argv, const std::string& about, DigitsOptions options,
                         const std::function<cornu::Model()>& make_model) {
   CLI::App app(about);

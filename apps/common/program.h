@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the programs that train share: options, strategies, how they end.
+// Shared by the programs that train: options, strategies, exit codes.
 #pragma once
 
 #include <cornu/cornu.h>
@@ -13,7 +13,7 @@
 
 namespace apps {
 
-// The options of a run, in a struct with their fields.
+// Adds the options of a run; `options` is a struct with the corresponding fields.
 template <class Options>
 void add_run_options(CLI::App& app, Options& options) {
   add_training_options(app, options);
@@ -37,7 +37,7 @@ inline cornu::Strategy make_strategy(const std::string& name, int replicas) {
   return cornu::get_strategy();
 }
 
-// Runs a program's body; what it throws is said, and becomes the exit code.
+// Runs a program's body; prints exceptions and converts them to an exit code.
 template <class F>
 int run_program(const F& body) {
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of programs that train, and what may stand for them; without the library.
+// Options of programs that train, and their validators; doesn't depend on the library.
 #pragma once
 
 #include <fmt/core.h>
@@ -14,7 +14,7 @@
 
 namespace apps {
 
-// A finite number above 0.
+// Checks for a finite number above 0.
 inline std::string check_positive(const std::string& text) {
   double number = 0;
   const bool is_number = CLI::detail::lexical_cast(text, number);
@@ -22,7 +22,7 @@ inline std::string check_positive(const std::string& text) {
   return "expected a number above 0, like 0.001, got " + text;
 }
 
-// A part of something that leaves some of it.
+// Checks for a fraction in [0, 1).
 inline std::string check_part(const std::string& text) {
   double number = 0;
   const bool is_number = CLI::detail::lexical_cast(text, number);
@@ -30,8 +30,8 @@ inline std::string check_part(const std::string& text) {
   return "expected a number from 0 to below 1, like 0.2, got " + text;
 }
 
-// Reads a whole number; what is wrong with it, if anything. CLI11 gives a bound of int64_t for what
-// lies beyond.
+// Parses a whole number; returns an error message, or "" on success. CLI11 returns a bound of
+// int64_t for numbers out of range.
 inline std::string read_whole(const std::string& text, int64_t& number) {
   if (!CLI::detail::lexical_cast(text, number))
     return "expected a whole number, got '" + text + "'";
@@ -44,7 +44,7 @@ inline std::string check_whole(const std::string& text) {
   return read_whole(text, number);
 }
 
-// A whole number from `least` on, or to `most`.
+// Checks for a whole number of at least `least`, and at most `most`.
 inline CLI::Validator at_least(int64_t least, int64_t most = INT64_MAX) {
   return CLI::Validator(
       [least, most](std::string& text) -> std::string {
@@ -59,7 +59,7 @@ inline CLI::Validator at_least(int64_t least, int64_t most = INT64_MAX) {
       "");
 }
 
-// Whether a file that ends in one of these can be written at `path`: known before the work is done.
+// Checks that a file with one of these endings can be written at `path`, before any work is done.
 inline std::string check_output(const std::string& path, const std::vector<std::string>& endings) {
   namespace fs = std::filesystem;
   std::error_code ignored;
@@ -82,12 +82,12 @@ inline std::string check_output(const std::string& path, const std::vector<std::
   return {};
 }
 
-// The same as a validator of an option.
+// check_output as a validator of an option.
 inline CLI::Validator output_file(const std::vector<std::string>& endings) {
   return CLI::Validator([endings](std::string& path) { return check_output(path, endings); }, "");
 }
 
-// How a run trains, in a struct with their fields.
+// Adds the options for training; `options` is a struct with the corresponding fields.
 template <class Options>
 void add_training_options(CLI::App& app, Options& options) {
   app.add_option("--epochs", options.epochs, "Passes over the training set")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cornu's command-line tool. It has one thread and none of the library, so that `launch` may fork;
-// what needs the library is done by a program of its own, in whose place it puts itself.
+// Cornu's command-line tool. It is single-threaded and doesn't link the library, so that `launch`
+// may fork; commands that need the library are executed by a separate program that replaces this
+// one.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -18,8 +19,8 @@
 
 namespace {
 
-// Files 0, 1 and 2 are open: nothing that is opened later can be taken for them. Who writes to a
-// standard output that wasn't open is told so.
+// Ensures that files 0, 1 and 2 are open, so that no file opened later is mistaken for them.
+// Writing to a standard output that wasn't open still fails.
 void open_standard_files() {
   int file = 0;
   do {
@@ -38,7 +39,8 @@ int print(const std::string& text) {
   return good ? 0 : 1;
 }
 
-// Goes on as the program of the commands about models, which lies where this one was installed.
+// Replaces this process by the program for the commands that work on models, which is installed
+// next to this one.
 int become_models_program(char** argv) {
   std::error_code error;
   const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe", error);

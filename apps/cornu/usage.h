@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a command is called, as the first line of its help.
+// A command's usage, as the first line of its help.
 #pragma once
 
 #include <CLI/CLI.hpp>

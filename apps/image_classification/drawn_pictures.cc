@@ -39,8 +39,8 @@ constexpr std::array<Kind, 4> kKinds = {{
      [](double x, double y) { return y > -0.7 && y + 1.9 * std::abs(x) < 1.2; }},
 }};
 
-// One shape on a grey ground, anywhere and turned any way, with some noise. Its color tells its
-// kind too, so that a few hundred pictures are enough.
+// One shape on a gray background, at a random position and angle, with some noise. Its color also
+// identifies its kind, so that a few hundred pictures are enough.
 cornu::Tensor draw(const Kind& kind, uint64_t seed) {
   cornu::PhiloxEngine random(seed);
   const auto between = [&](double low, double high) {
@@ -76,7 +76,7 @@ fs::path drawn_pictures(int64_t count) {
   const fs::path folder =
       fs::temp_directory_path() / fmt::format("cornu_drawn_pictures_{}_{}", getuid(), count);
   if (fs::is_directory(folder)) return folder;
-  // Made under another name, so that a folder of this name is whole.
+  // Created under another name, so that a folder with this name is always complete.
   const fs::path making = folder.string() + fmt::format("_{}", getpid());
   for (size_t kind = 0; kind < kKinds.size(); ++kind) {
     fs::create_directories(making / kKinds[kind].name);
@@ -88,7 +88,7 @@ fs::path drawn_pictures(int64_t count) {
   }
   std::error_code taken;
   fs::rename(making, folder, taken);
-  if (taken) fs::remove_all(making);  // another process was quicker
+  if (taken) fs::remove_all(making);  // another process was faster
   return folder;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures to learn from where there are no others.
+// Pictures to learn from when there are no others.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,9 @@
 
 namespace apps {
 
-// A folder of `count` drawn pictures a class (circles, crosses, squares, triangles), which is made
-// at the first call: what a run that goes on reads again. It lies where temporary files do.
+// A folder in the directory for temporary files with `count` drawn pictures per class (circles,
+// crosses, squares, triangles). Created by the first call, so that a resumed run reads the same
+// pictures.
 std::filesystem::path drawn_pictures(int64_t count);
 
 }  // namespace apps

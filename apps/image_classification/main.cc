@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transfer learning on a folder of pictures, one folder a class.
+// Transfer learning on a folder of pictures, with one subfolder per class.
 #include <cornu/cornu.h>
 #include <fmt/core.h>
 
@@ -110,7 +110,7 @@ data::Dataset prepared(const data::Dataset& train, const Options& options) {
       .prefetch(data::kAutotune);
 }
 
-// One of the two trainings, with a state of its own: `name` in --checkpoint-dir.
+// One of the two training phases, with its own state: `name` in --checkpoint-dir.
 void train(Model& model, const data::Dataset& dataset, const data::Dataset& validation,
            const Options& options, const std::string& name, int64_t epochs, double learning_rate) {
   const int64_t steps = dataset.cardinality().value_or(1);
@@ -182,7 +182,7 @@ void run(const Options& options) {
     network.base.save_weights(options.save_base);
     fmt::print("saved {}\n", options.save_base);
   }
-  // All is done: what is started next begins anew.
+  // All is done: the next run starts from scratch.
   for (const char* name : {"training", "fine_tuning"}) {
     if (!options.checkpoint_dir.empty()) fs::remove_all(fs::path(options.checkpoint_dir) / name);
   }

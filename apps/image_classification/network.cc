@@ -11,8 +11,8 @@ namespace {
 
 constexpr size_t kFineTuneFrom = 100;  // of the 154 layers
 
-// The same model, whose moving statistics follow what it learns within a few hundred steps instead
-// of a few thousand.
+// The same model, but its moving statistics adapt within a few hundred steps instead of a few
+// thousand.
 Model with_quick_statistics(const Model& model) {
   const std::string slow = "\"momentum\": 0.999";
   std::string json = model.to_json();
@@ -54,7 +54,7 @@ Network make_network(const NetworkOptions& options) {
     for (const LayerHandle& layer : augmentation()) x = layer(x);
   }
   x = applications::mobilenet_v2::preprocess_input(x);
-  // Trained statistics are kept, also while the base is fine-tuned.
+  // Trained statistics are kept, even while the base is fine-tuned.
   x = options.weights.empty() ? base(x) : base(x, {.training = false});
   x = layers::GlobalAveragePooling2D()(x);
   x = layers::Dropout({.rate = 0.2})(x);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dense network learns to read digits.
+// Trains a dense network to read digits.
 #include "apps/common/digits.h"
 
 using namespace cornu;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several processes train one network: on this machine with -n, on many machines where TF_CONFIG,
-// Slurm or MPI say who they are. A worker that is killed makes the others wait for it.
+// Several processes train one network: on this machine with -n, on many machines if TF_CONFIG,
+// Slurm or MPI define the cluster. When a worker is killed, the others wait for it.
 #include <cornu/cornu.h>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -83,7 +83,7 @@ void add_options(CLI::App& app, Options& options) {
       ->capture_default_str();
 }
 
-// Becomes `cornu launch`, which lies beside this program, with the same line but for -n.
+// Becomes `cornu launch`, which is next to this program, with the same command line except for -n.
 [[noreturn]] void launch(const Options& options, int argc, char** argv) {
   const fs::path self = fs::read_symlink("/proc/self/exe");
   const std::string launcher = (self.parent_path() / "cornu").string();
@@ -196,7 +196,7 @@ void train(const Options& options) {
     if (options.checkpoint_every) backup.save_freq = *options.checkpoint_every;
     callbacks.push_back(callbacks::BackupAndRestore(backup));
   }
-  if (options.evaluator) {  // the chief's alone are written
+  if (options.evaluator) {  // only the chief's are written
     callbacks::LambdaCallbackOptions after;
     after.on_epoch_end = [&](int64_t, const Logs&) {
       model.save_weights((fs::path(options.checkpoint_dir) / "model.weights.h5").string());
@@ -208,7 +208,7 @@ void train(const Options& options) {
                            .callbacks = callbacks,
                            .steps_per_epoch = options.steps_per_epoch});
   if (options.save.empty()) return;
-  model.save(options.save);  // the chief's alone is written
+  model.save(options.save);  // only the chief's is written
   if (strategy.is_chief()) fmt::print("saved {}\n", options.save);
 }
 

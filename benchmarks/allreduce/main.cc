@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sum over two replicas of one process, beside plain copies by the same two threads: each rank
-// has N bytes of float32, and gets the sums in other N bytes. A copy, of each rank's N bytes to
-// where its sums go, reads 2 N and writes 2 N bytes in all, which is the least that a sum over two
-// ranks can do; the sum reads and writes as much: each rank makes one half and writes it to both.
-// Prints "ready", then for every line it reads measures each N, and prints the microseconds of a
-// sum and of a copy of each. compare.py drives it.
+// Measures the sum over two replicas of one process, next to plain copies by the same two threads:
+// each rank has N bytes of float32, and receives the sums in another N bytes. A copy, of each
+// rank's N bytes to the destination of its sums, reads 2 N and writes 2 N bytes in total, which is
+// the minimum for a sum over two ranks; the sum reads and writes the same amount: each rank
+// computes one half and writes it to both. Prints "ready", then for every line read measures each
+// N, and prints the microseconds of a sum and of a copy for each. Driven by compare.py.
 //   bench_allreduce N...     N: bytes, a multiple of 4
 #include <fmt/core.h>
 
@@ -27,12 +27,12 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr int kRanks = 2;
-constexpr int64_t kBytesInAll = int64_t{256} << 20;  // of the calls that are timed together
+constexpr int64_t kBytesInAll = int64_t{256} << 20;  // total of the calls that are timed together
 
-// As many calls as are worth timing.
+// Number of calls to time.
 int64_t calls_of(int64_t bytes) { return std::clamp<int64_t>(kBytesInAll / bytes, 8, 4000); }
 
-// Two threads that do the same at the same time.
+// Two threads that do the same thing at the same time.
 class Ranks {
  public:
   explicit Ranks(int64_t largest) : group_(make_in_process_group(kRanks)) {
@@ -48,7 +48,7 @@ class Ranks {
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
 
-  // Microseconds of a sum of this many bytes, or of a copy.
+  // Microseconds for a sum of this many bytes, or for a copy.
   double measure(int64_t bytes, bool copies) {
     bytes_ = bytes;
     copies_ = copies;

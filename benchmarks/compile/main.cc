@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it takes to compile the training step of a model, which Keras's to_json() has written:
-// SGD, sparse cross-entropy of logits, float32. Prints, on one line: weights that are trained,
-// nodes of the graph as traced and behind all passes, seconds of tracing and of compiling, bytes of
-// memory for intermediate values, and how many bytes the process's memory grew by in the first two
-// steps (the resident set's peak over what it was before them). compare.py drives it.
+// Measures compiling the training step of a model written by Keras's to_json(): SGD, sparse
+// cross-entropy of logits, float32. Prints, on one line: number of trained weights, nodes of the
+// graph as traced and after all passes, seconds for tracing and for compiling, bytes of memory for
+// intermediate values, and by how many bytes the process's memory grew in the first two steps (the
+// peak of the resident set minus its size before them). Driven by compare.py.
 //   bench_compile MODEL.json BATCH_SIZE
 #include <cornu/cornu.h>
 #include <fmt/core.h>
@@ -25,7 +25,7 @@ std::string read_text(const std::string& path) {
   return text.str();
 }
 
-// Bytes, of a line of /proc/self/status.
+// Reads a line of /proc/self/status, in bytes.
 int64_t memory(const std::string& name) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -34,7 +34,7 @@ int64_t memory(const std::string& name) {
   return 0;
 }
 
-// From now on the peak is that of what follows.
+// Resets the peak.
 void forget_peak() { std::ofstream("/proc/self/clear_refs") << 5; }
 
 int run(const std::string& path, int64_t batch_size) {

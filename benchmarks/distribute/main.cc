@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker of the job that TF_CONFIG tells of. Prints "ready", then does what each line says, as
-// all workers are told the same, and prints one figure. benchmarks/workers.py and
-// benchmarks/scale.py drive it.
+// A worker of the job described by TF_CONFIG. Prints "ready", then executes each line, which must
+// be the same for all workers, and prints one figure. Driven by benchmarks/workers.py and
+// benchmarks/scale.py.
 //   bench_distribute shared_memory|tcp
-//   all_reduce BYTES CALLS: microseconds of a sum of so many bytes of float32, where they lie.
-//   step COMPUTE JITTER BYTES BUCKETS STEPS: microseconds of a training step that waits where
-//     others compute: COMPUTE microseconds, and an exponentially distributed time of JITTER in the
-//     mean. A third of it is the forward pass; in the rest, at equal distances, BUCKETS gradients
-//     of BYTES are ready and summed, the last one at its end.
+//   all_reduce BYTES CALLS: microseconds for an in-place sum of this many bytes of float32.
+//   step COMPUTE JITTER BYTES BUCKETS STEPS: microseconds for a training step that waits instead of
+//     computing: COMPUTE microseconds, plus an exponentially distributed time with a mean of
+//     JITTER. A third of it is the forward pass; in the rest, at equal intervals, BUCKETS gradients
+//     of BYTES become ready and are summed, the last one at its end.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ ClusterOptions cluster_options(bool share_memory) {
   check<FailedPrecondition>(task.has_value(), "bench_distribute: TF_CONFIG names no task.");
   ClusterOptions options;
   options.rank = static_cast<int>(id_in_cluster(spec, *task));
-  options.insecure = true;  // networks of this machine's own
+  options.insecure = true;  // a network private to this machine
   options.share_memory = share_memory;
   for (const Task& worker : workers(spec)) options.addresses.push_back(spec.task_address(worker));
   return options;
@@ -91,8 +91,8 @@ class Worker {
     check<InvalidArgument>(!words.fail(), "expected numbers behind the command, got '{}'.", line);
   }
 
-  // The values of `buckets` sums, in which ones were summed once. They lie where a step's gradients
-  // do.
+  // The values of `buckets` sums, after ones were summed once. They are stored where a step's
+  // gradients are.
   void prepare(int64_t bytes, int64_t buckets) {
     const auto count = static_cast<size_t>(bytes / 4);
     const auto all = count * static_cast<size_t>(buckets);
@@ -151,7 +151,7 @@ class Worker {
 
   int rank_;
   int size_;
-  std::unique_ptr<Cluster> cluster_;  // none of a single worker
+  std::unique_ptr<Cluster> cluster_;  // null for a single worker
   std::unique_ptr<CollectiveGroup> end_;
   std::vector<float> own_;
   std::vector<std::span<float>> values_;

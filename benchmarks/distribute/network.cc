@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A network between namespaces of this machine whose links have a rate and a delay: TUN devices
-// cornu0, cornu1, …, which benchmarks/scale.py moves to the workers' namespaces and gives the
-// addresses 10.77.0.1, 10.77.0.2, …. What a worker sends leaves one packet after the other at the
-// rate, and arrives the delay later; small packets, acknowledgements most of them, don't wait
-// behind large ones, as fair queues have it. Needs root.
+// cornu0, cornu1, …, which benchmarks/scale.py moves to the workers' namespaces with the addresses
+// 10.77.0.1, 10.77.0.2, …. A worker's packets leave one after another at the rate, and arrive after
+// the delay; small packets, mostly acknowledgments, don't wait behind large ones, as with fair
+// queues. Requires root.
 //   bench_network DEVICES
-// Prints "ready"; each line "BYTES_PER_SECOND MICROSECONDS" sets rate and delay (0 0 at first: no
-// limit, no delay) and is answered by the number of packets that were forwarded so far.
+// Prints "ready"; each line "BYTES_PER_SECOND MICROSECONDS" sets rate and delay (initially 0 0: no
+// limit, no delay) and is answered by the number of packets forwarded so far.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/if.h>
@@ -37,7 +37,7 @@ using std::chrono::nanoseconds;
 
 namespace {
 
-// What a link may send at once after it was idle for as long, since this program wakes up late.
+// How much a link may send at once after being idle for this long, as this program wakes up late.
 constexpr nanoseconds kBurst = std::chrono::microseconds(100);
 constexpr ssize_t kSmall = 256;  // bytes
 
@@ -59,7 +59,7 @@ class Network {
     for (int i = 0; i < size; ++i) links_.push_back({.device = open_device(i)});
   }
 
-  // Until standard input ends.
+  // Runs until the end of standard input.
   void run() {
     while (true) {
       const auto now = Clock::now();
@@ -86,7 +86,7 @@ class Network {
     Clock::time_point due;
     std::vector<char> bytes;
   };
-  using Packets = std::deque<Packet>;  // in the order in which they arrive
+  using Packets = std::deque<Packet>;  // in order of arrival
   struct Link {
     FileDescriptor device;
     Clock::time_point free_at = {};  // when all large packets have left
@@ -130,7 +130,7 @@ class Network {
     }
   }
 
-  // To the device of an IPv4 packet's destination; what is for others is dropped.
+  // Forwards to the device of an IPv4 packet's destination; drops packets for others.
   void forward(const std::vector<char>& packet) {
     constexpr size_t kLastOfDestination = 19;
     if (packet.size() <= kLastOfDestination || packet[0] >> 4 != 4) return;

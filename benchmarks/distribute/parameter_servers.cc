@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A task of a job with parameter servers, by TF_CONFIG. The chief prints "ready", and for each line
-// that it is sent the milliseconds of a step, of STEPS that workers run at their own pace.
-// benchmarks/workers.py drives it.
+// A task of a job with parameter servers, configured by TF_CONFIG. The chief prints "ready" and,
+// for each line read, the milliseconds per step over STEPS steps that workers run at their own
+// pace. Driven by benchmarks/workers.py.
 //   bench_parameter_servers mlp|embedding STEPS
 #include <cornu/cornu.h>
 #include <fmt/core.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model of dense layers, of so many megabytes, saved as FOLDER/model.keras and loaded from there,
-// beside files of as many bytes that are written and read as they are. Prints "ready", then for
-// every line it reads, in milliseconds, in turns:
+// A model of dense layers of a given size in megabytes, saved as FOLDER/model.keras and loaded from
+// there, next to raw files of the same size that are written and read directly. Prints "ready",
+// then for every line read, in milliseconds, alternately:
 //   - a file written and fsynced, the model saved,
 //   - the file read, the model loaded, both in the page cache; then neither in it,
-// and the growth of the resident set's peak while the model is saved, then loaded, over the bytes
-// of its weights. compare.py drives it.
+// and the growth of the resident set's peak while the model is saved, then loaded, relative to the
+// size of its weights. Driven by compare.py.
 //   bench_files FOLDER MEGABYTES
 #include <cornu/cornu.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ double milliseconds(const std::function<void()>& work) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-// Kibibytes, as /proc/self/status has them.
+// In kibibytes, as in /proc/self/status.
 double memory(const std::string& what) {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {
@@ -53,10 +53,10 @@ void give_back_memory() {
   malloc_trim(0);
 }
 
-// Bytes by which the resident set grows at most.
+// Maximum growth of the resident set in bytes.
 double growth(const std::function<void()>& work) {
   give_back_memory();
-  std::ofstream("/proc/self/clear_refs") << "5";  // the peak begins anew
+  std::ofstream("/proc/self/clear_refs") << "5";  // resets the peak
   const double before = memory("VmRSS");
   work();
   return (memory("VmHWM") - before) * 1024;
@@ -95,7 +95,7 @@ class Files {
 
  private:
   double load_time() {
-    give_back_memory();  // both begin without memory
+    give_back_memory();  // both start without memory
     const double time = milliseconds([&] { loaded_.emplace(load_model(model_path_)); });
     loaded_.reset();
     return time;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single CPU kernels of matrix products, convolutions, pooling, shape and random ops, on the shapes
-// of the training steps that benchmarks/steps times.
+// Individual CPU kernels for matrix products, convolutions, pooling, shape and random ops, with the
+// shapes of the training steps timed by benchmarks/steps.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -31,7 +31,7 @@ Tensor random_tensor(const Shape& shape, DType dtype = DType::Float32, uint64_t 
   return tensor;
 }
 
-// What a kernel is timed on.
+// The input that a kernel is timed on.
 struct Case {
   std::string op;
   std::string shape;  // for the benchmark's name
@@ -129,7 +129,7 @@ void add_conv(const Conv& c) {
   add_op("conv_filter_grad", {random_tensor(x), random_tensor(y)}, filter);
 }
 
-// The first layers of the MNIST network in one kernel.
+// The first layers of the MNIST network, fused into one kernel.
 void add_conv_pool(int64_t batch, int64_t size, int64_t channels) {
   const int64_t pooled = (size - 2) / 2;
   const Shape y = {batch, pooled, pooled, channels};

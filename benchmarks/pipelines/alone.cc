@@ -25,7 +25,7 @@ double microseconds(const std::function<void()>& f) {
       .count();
 }
 
-// About a fifth of a millisecond.
+// Takes about a fifth of a millisecond.
 Tensor costly(const Tensor& x) {
   double sum = static_cast<double>(x.item<int64_t>());
   for (int i = 0; i < 20'000; ++i) sum = std::sin(sum) + 1;
@@ -50,7 +50,7 @@ void map_scaling() {
   fmt::print("\n");
 }
 
-// The convolutional network of apps/cnn, with an epoch's data for it in two forms.
+// The convolutional network of apps/cnn, with the data of an epoch in two forms.
 class Cnn {
  public:
   Cnn()
@@ -84,7 +84,7 @@ class Cnn {
     round();  // compiles
   }
 
-  // Microseconds a step, of both.
+  // Microseconds per step for both.
   std::pair<double, double> round() {
     const double arrays =
         microseconds([&] { model_.fit(images_, labels_, {.batch_size = kBatch, .verbose = 0}); });

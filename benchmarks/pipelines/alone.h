@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measurements of pipelines without peers.
+// Pipeline measurements without a peer to compare with.
 #pragma once
 
 #include <functional>
@@ -7,18 +7,19 @@
 
 namespace cornu::benchmarks {
 
-// A function that takes one round of a work and prints a line; empty for a name that is none:
-//   map_scaling: a costly function on the host, microseconds an element with 1, 2 and 4 calls and
-//     with AUTOTUNE, and the time of 1 call over each of the others
-//   cnn_step: an epoch of the MNIST CNN, microseconds a step: fit with arrays; with shuffle, map on
-//     several threads, batch and prefetch; and the second over the first
+// Returns a function that runs one round of a workload and prints a line; empty for an unknown
+// name:
+//   map_scaling: a costly function on the host, microseconds per element with 1, 2 and 4 calls and
+//     with AUTOTUNE, and the ratio of the time with 1 call to each of the others
+//   cnn_step: an epoch of the MNIST CNN, microseconds per step: fit with arrays; with shuffle, map
+//     on several threads, batch and prefetch; and the ratio of the second to the first
 std::function<void()> alone(const std::string& work);
 
-// The same of works on files, which it makes in `folder`:
-//   shuffle_memory: bytes an element of a shuffle of 20,000,000 rows in memory (no files)
+// The same for workloads on files, which are created in `folder`:
+//   shuffle_memory: bytes per element of shuffling 20,000,000 rows in memory (no files)
 //   folder: 100,000 pictures, shuffled: seconds to the first batch; to read nine tenths of a pass,
-//     to restore that position, and the second of these over the first
-//   records: the same three of 100,000 records that are shuffled by 1,000, and by 10,000
+//     to restore that position, and the ratio of the last to the one before
+//   records: the same three for 100,000 records shuffled with a buffer of 1,000, and of 10,000
 std::function<void()> limit(const std::string& work, const std::string& folder);
 
 }  // namespace cornu::benchmarks

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What large datasets cost before and beside their elements.
+// Costs of large datasets, before and in addition to their elements.
 #include <cornu/cornu.h>
 #include <fmt/core.h>
 
@@ -25,7 +25,7 @@ double seconds(const std::function<void()>& f) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The most memory that the process has had since the last call, in bytes.
+// Peak memory of the process since the last call, in bytes.
 double peak_memory() {
   double kilobytes = 0;
   std::ifstream status("/proc/self/status");
@@ -36,7 +36,7 @@ double peak_memory() {
   return kilobytes * 1024;
 }
 
-// Bytes an element that a shuffle of all rows in memory takes, and those of the row numbers.
+// Bytes per element of shuffling all rows in memory, and those of the row numbers.
 void shuffle_memory() {
   constexpr int64_t kRows = 20'000'000;
   const auto batches =
@@ -77,8 +77,8 @@ void make_records(const std::filesystem::path& path) {
   writer.close();
 }
 
-// Seconds to read nine tenths of a pass, to restore the position there, and the second over the
-// first.
+// Seconds to read nine tenths of a pass, to restore the position there, and the ratio of the second
+// to the first.
 void print_restoring(const Dataset& batches, int64_t number) {
   auto first = batches.iterator();
   Element element;

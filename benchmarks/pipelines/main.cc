@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Input pipelines: an epoch of one for each line that is read, after "ready"; prints its wall time
-// and the CPU time of all threads, in microseconds an element.
-//   bench_pipelines make FOLDER    writes the files that pipelines, and the peers' ones, read
+// Input pipelines: prints "ready", then runs one epoch for each line read, and prints its wall time
+// and the CPU time of all threads, in microseconds per element.
+//   bench_pipelines make FOLDER    writes the files read by the pipelines and their peers
 //   bench_pipelines WORK FOLDER
 //   bench_pipelines map_scaling|cnn_step    see alone.h; reads no files
 #include <cornu/cornu.h>
@@ -28,7 +28,7 @@ constexpr int64_t kRows = 60'000;
 constexpr int64_t kPictures = 800;
 constexpr int64_t kRecords = 20'000;
 constexpr int64_t kColumns = 20;
-constexpr int64_t kWords = 1000;  // that are known; as many aren't
+constexpr int64_t kWords = 1000;  // known words; there are as many unknown ones
 constexpr int64_t kParts = 8;     // files of lines
 constexpr int64_t kPartLines = 10'000;
 
@@ -41,7 +41,7 @@ double cpu_microseconds() {
   return of(usage.ru_utime) + of(usage.ru_stime);
 }
 
-// Smooth colors, which compress as photographs do.
+// Smooth colors, which compress like photographs.
 void draw_pictures(const Folder& folder) {
   for (int64_t i = 0; i < kPictures; ++i) {
     PhiloxEngine engine(static_cast<uint64_t>(i));
@@ -101,7 +101,7 @@ void make_files(const Folder& folder) {
   }
 }
 
-// As many images and labels as MNIST has, in memory.
+// As many images and labels as in MNIST, in memory.
 Dataset rows(DType dtype) {
   Tensor images = Tensor::empty({kRows, 28, 28}, DType::UInt8);
   PhiloxEngine engine(1);
@@ -117,7 +117,7 @@ Dataset pictures(const Folder& folder, int64_t dct_scale) {
       {.image_size = {160, 160}, .shuffle = false, .verbose = false, .dct_scale = dct_scale});
 }
 
-// Numbers of words, and 0 behind the last one of a line.
+// Word numbers, padded with 0 at the end of a line.
 Dataset tokens(const Folder& path) {
   std::vector<std::string> words;
   std::vector<int64_t> numbers;
@@ -135,8 +135,8 @@ Dataset tokens(const Folder& path) {
       .prefetch(2);
 }
 
-// Lines of all files: a line of each of four in turn, or of one file after another through a
-// shuffle's buffer.
+// Lines of all files: either interleaved from four files at a time, or file by file through a
+// shuffle buffer.
 Dataset lines(const std::string& work, const Folder& folder) {
   const Dataset paths = Dataset::list_files((folder / "*.txt").string(), {.shuffle = false});
   if (work == "shuffle") return data::TextLineDataset(paths).shuffle(10'000).batch(64).prefetch(2);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs to keep a training's state: the tutorial's CNN, epochs of STEPS steps without and
-// with BackupAndRestore every 100 steps, in turns; and what it costs to go on from a state.
-// Prints "ready", then for every line it reads
-//   - the wall and the CPU time (of all threads) of a step without, then with states, milliseconds,
-//   - the time from fit's call to the end of the first step, milliseconds, of a new model without a
-//     state, and of one that goes on from a state.
-// compare.py drives it.
+// Measures the cost of saving the state of a training: the tutorial's CNN, with epochs of STEPS
+// steps alternately without and with BackupAndRestore every 100 steps; and the cost of resuming
+// from a state. Prints "ready", then for every line read
+//   - the wall and the CPU time (of all threads) per step without, then with states, milliseconds,
+//   - the time from fit's call to the end of the first step, milliseconds, for a new model without
+//   a
+//     state, and for one that resumes from a state.
+// Driven by compare.py.
 //   bench_runstate FOLDER BATCH_SIZE STEPS
 #include <cornu/cornu.h>
 #include <fmt/core.h>
@@ -29,7 +30,7 @@ double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-// Of this process so far.
+// CPU time used by this process so far.
 double cpu_milliseconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -55,7 +56,7 @@ class Trainings {
     epoch(true);
   }
 
-  // Wall and CPU milliseconds a step.
+  // Wall and CPU milliseconds per step.
   std::array<double, 2> epoch(bool keeps_states) {
     FitOptions options = plain();
     if (keeps_states) options.callbacks = Callbacks(backup("epochs"));
@@ -66,7 +67,7 @@ class Trainings {
     return {milliseconds_since(start) / steps, (cpu_milliseconds() - cpu) / steps};
   }
 
-  // Milliseconds from fit's call to the end of a new model's first step.
+  // Milliseconds from fit's call to the end of the first step of a new model.
   double first_step(bool has_state) {
     std::filesystem::remove_all(folder_ + "/stopped");
     if (has_state) stop_behind(kEvery + 1);
@@ -101,7 +102,7 @@ class Trainings {
     return model;
   }
 
-  // A new model's fit, which ends behind so many steps.
+  // fit of a new model, stopped after this many steps.
   double stop_behind(int64_t steps) {
     Sequential model = new_model();
     FitOptions options = plain();

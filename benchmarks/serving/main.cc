@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several client threads ask one model for predictions of single examples. Prints "ready", then for
-// every line it reads serves a round and prints requests a second, and the median and 99th
-// percentile of their latency in microseconds. compare.py drives it beside the peer.
+// Several client threads request predictions of single examples from one model. Prints "ready",
+// then for every line read runs one round and prints requests per second, and the median and 99th
+// percentile of their latency in microseconds. Driven by compare.py, which also runs the peer.
 //   bench_serving WORK CLIENTS REQUESTS
-//     WORK: mlp, cnn, mobilenet or resnet (224x224); REQUESTS: of each client in a round
+//     WORK: mlp, cnn, mobilenet or resnet (224x224); REQUESTS: per client in a round
 #include <cornu/cornu.h>
 #include <fmt/core.h>
 

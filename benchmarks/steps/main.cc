@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// One of the measured trainings, run on demand: prints "ready", then for every line it reads trains
-// one epoch and prints its milliseconds a step. compare.py drives it beside the peers.
+// One of the measured trainings, run on demand: prints "ready", then for every line read trains one
+// epoch and prints the milliseconds per step. Driven by compare.py, which also runs the peers.
 //   bench_steps WORK BATCH_SIZE STEPS [REPLICAS|workers|GPU:0] [side=PIXELS] [tf32]
-//     WORK: one of kWorks; with "_bf16" behind it in mixed_bfloat16
+//     WORK: one of kWorks; with the suffix "_bf16" in mixed_bfloat16
 // With REPLICAS on that many logical CPUs under MirroredStrategy; with "workers" as one of the
-// workers that TF_CONFIG tells of. BATCH_SIZE is that of all of them together.
-// On a GPU the batches, a few that take turns, are in its memory beforehand. The program says what
-// device it is, and behind each time the bytes of its memory that were in use at most. Where there
-// is no GPU it says why, and returns 77.
+// workers described by TF_CONFIG. BATCH_SIZE is the total for all of them.
+// On a GPU, a few batches, used in turn, are in its memory beforehand. The program prints what
+// device it is and, after each time, the peak memory in use on it in bytes. Without a GPU, it
+// prints the reason and returns 77.
 // side: of the images of MobileNetV2, ResNet50, DenseNet121 and EfficientNetB0.
 #include <cornu/cornu.h>
 #include <fmt/core.h>
@@ -39,13 +39,13 @@ struct Work {
   Model model;
   Shape example;
   Optimizer optimizer;
-  int64_t ids = 0;          // inputs are of so many different ids; 0: they are numbers
-  bool tells_next = false;  // an id of each, in place of one of ten classes
+  int64_t ids = 0;          // number of different ids in the inputs; 0: they are numbers
+  bool tells_next = false;  // predicts an id for each, instead of one of ten classes
 };
 
 struct Options {
   std::string where = {};  // "": the CPU
-  int64_t side = 0;        // 0: the work's own
+  int64_t side = 0;        // 0: the workload's own
   bool tf32 = false;
   bool on_gpu() const { return where.starts_with("GPU"); }
 };
@@ -157,7 +157,7 @@ Examples make_examples(const Work& work, int64_t rows) {
                           : random::randint({rows}, 0, 10, {.seed = 2})};
 }
 
-// What trains one epoch.
+// Returns a function that trains one epoch.
 std::function<void()> make_epoch(const Work& work, int64_t batch_size, int64_t steps,
                                  const Options& options) {
   if (!options.on_gpu()) {
@@ -180,7 +180,7 @@ std::function<void()> make_epoch(const Work& work, int64_t batch_size, int64_t s
   };
 }
 
-// Says what the GPU is.
+// Prints what the GPU is.
 void show_device(const std::string& name) {
   const int index = Device::parse(name).index;
   for (const auto& gpu : config::list_physical_devices(DeviceType::Gpu)) {
@@ -191,7 +191,7 @@ void show_device(const std::string& name) {
   }
 }
 
-// Why nothing can be measured on a GPU here; empty where it can.
+// Why nothing can be measured on a GPU here; empty if it can.
 std::string no_gpu() {
   if (!config::list_physical_devices(DeviceType::Gpu).empty()) return {};
   const std::string why = config::why_unavailable(DeviceType::Gpu);
@@ -220,12 +220,12 @@ int run(std::string name, int64_t batch_size, int64_t steps, const Options& opti
   epoch();
   if (options.on_gpu()) {
     show_device(options.where);
-    epoch();  // what was recorded in the first one runs
+    epoch();  // runs what was recorded in the first one
   }
   std::cout << "ready" << std::endl;
   for (std::string line; std::getline(std::cin, line);) {
     const auto start = std::chrono::steady_clock::now();
-    epoch();  // reads the loss at its end, behind all that the device was given
+    epoch();  // reads the loss at its end, after everything submitted to the device
     const std::chrono::duration<double, std::milli> taken =
         std::chrono::steady_clock::now() - start;
     std::cout << taken.count() / static_cast<double>(steps);

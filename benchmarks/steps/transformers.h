@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The measured networks of attention.
+// The measured transformer networks.
 #pragma once
 
 #include <cornu/cornu.h>
@@ -8,11 +8,11 @@ namespace cornu::benchmarks {
 
 inline constexpr int64_t kVocabulary = 65;  // characters
 
-// Blocks of an encoder on (length, 512): 8 heads of 64, feed-forward 2048, normalized after each
-// part (Vaswani et al. 2017), and ten classes from the mean.
+// Encoder blocks on (length, 512): 8 heads of 64, feed-forward 2048, post-normalization (Vaswani et
+// al. 2017), and ten classes from the mean.
 Model encoder(int blocks, int64_t length);
-// A decoder of characters: 6 blocks of 6 heads of 64, feed-forward 1536, normalized before each
-// part (Radford et al. 2019), on sequences of 256.
+// A character-level decoder: 6 blocks of 6 heads of 64, feed-forward 1536, pre-normalization
+// (Radford et al. 2019), on sequences of 256.
 Model gpt();
 
 }  // namespace cornu::benchmarks

@@ -26,7 +26,7 @@ namespace {
 
 using Infos = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-// `why`: what stands in the way of the addresses, "" where they are there.
+// `why` is set to the reason why the host can't be resolved, or to "" on success.
 Infos resolve(const Address& address, std::string& why) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -55,13 +55,13 @@ int port_of(int socket) {
   return -1;
 }
 
-// The one that a launcher has bound for this task.
+// The socket that a launcher has bound for this task.
 FileDescriptor inherited(int port) {
   const char* text = std::getenv("CORNU_LISTEN_FD");
   int number = -1;
   if (!text || std::from_chars(text, text + std::strlen(text), number).ec != std::errc()) return {};
   if (number < 0 || port_of(number) != port) return {};
-  // A copy: the next one that listens here needs it, too.
+  // A duplicate: the next listener here needs the original, too.
   return FileDescriptor(::fcntl(number, F_DUPFD_CLOEXEC, 3));
 }
 
@@ -134,7 +134,7 @@ std::string Address::text() const {
 }
 
 bool is_loopback_host(const std::string& host) {
-  in_addr number{};  // not a name that begins as one of 127.0.0.0/8
+  in_addr number{};  // a host name may begin like one in 127.0.0.0/8
   const bool is_number = ::inet_pton(AF_INET, host.c_str(), &number) == 1;
   return host == "localhost" || host == "::1" || (is_number && ntohl(number.s_addr) >> 24 == 127);
 }
@@ -161,7 +161,8 @@ FileDescriptor listen_on(const Address& address) {
 
 namespace {
 
-// The addresses; none when the name hasn't one in time, as that of a machine that comes back.
+// Returns the addresses, or none when the name can't be resolved in time, e.g. while a machine is
+// coming back.
 Infos resolve_in_time(const Address& address, const Patience& patience) {
   while (true) {
     std::string why;
@@ -204,8 +205,8 @@ void set_options(int socket) {
   const int one = 1;
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
   ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
-  const int idle = 4;      // seconds without anything, before the other end is asked
-  const int interval = 2;  // seconds between questions
+  const int idle = 4;      // seconds of silence before the peer is probed
+  const int interval = 2;  // seconds between probes
   const int count = 3;
   ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
   ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses of tasks, and TCP connections between them.
+// Task addresses and TCP connections between tasks.
 #pragma once
 
 #include <chrono>
@@ -15,39 +15,42 @@ struct Address {
   std::string host;
   int port = 0;
 
-  // "host:port", "[::1]:port". InvalidArgument otherwise; `where` begins the message.
+  // Parses "host:port" or "[::1]:port". Throws InvalidArgument for anything else; the message
+  // starts with `where`.
   static Address parse(std::string_view text, std::string_view where);
   std::string text() const;
-  // Whether it is this machine alone that reaches it: localhost, 127.0.0.0/8, ::1.
+  // Whether only this machine can reach the address: localhost, 127.0.0.0/8, ::1.
   bool is_loopback() const;
 };
 
-// What is_loopback() says of a host.
+// Like Address::is_loopback(), for a host name.
 bool is_loopback_host(const std::string& host);
 
-// A socket that listens there: on loopback for such an address, otherwise on all of the machine's.
-// Where CORNU_LISTEN_FD names a socket that is bound to this port, as `cornu launch` makes one,
-// that one. FailedPrecondition when the port is taken, NotFound for a host without an address.
+// Returns a listening socket: bound to loopback when the address is a loopback address, otherwise
+// to all interfaces. If CORNU_LISTEN_FD names a socket already bound to this port, as `cornu
+// launch` provides, uses that socket. Throws FailedPrecondition when the port is taken and NotFound
+// when the host can't be resolved.
 FileDescriptor listen_on(const Address& address);
 
-// How long to wait for another task: until then, and while it is worth waiting.
+// How long to wait for another task: until the deadline, and only while `lasts` returns true.
 struct Patience {
   static constexpr std::chrono::milliseconds kAsks{100};
   std::chrono::steady_clock::time_point until;
   std::function<bool()> lasts = [] { return true; };
 };
 
-// Why its host has no address, and which one that is; "" where it has one. May take seconds.
+// Returns why the host can't be resolved, including its name, or "" if it can be. May take seconds.
 std::string why_unresolved(const Address& address);
 
-// A connection, or none when nobody answers in time; a host without an address is asked for again,
-// and a warning in the end.
+// Connects to the address. Returns a closed descriptor when nobody answers in time. An unresolvable
+// host is looked up again until then, and finally logged as a warning.
 FileDescriptor connect_to(const Address& address, const Patience& patience);
 
-// A connection whose other end is gone, or out of reach, ends within seconds. No delays.
+// Sets the options that break a connection within seconds once its peer is gone or unreachable, and
+// disables delays (TCP_NODELAY).
 void set_options(int socket);
 
-// Who is at the other end, as text.
+// Returns the address of the peer as text.
 std::string peer_of(int socket);
 
 }  // namespace cornu::distribute

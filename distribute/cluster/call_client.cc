@@ -20,7 +20,7 @@ std::string trailing(const grpc::ClientContext& context, const char* key) {
   return found == all.end() ? "" : std::string(found->second.data(), found->second.size());
 }
 
-// A call that is under way. It lives until gRPC is done with it.
+// A call in flight. It lives until gRPC is done with it.
 struct PendingCall {
   grpc::ClientContext context;
   grpc::ByteBuffer request;
@@ -55,11 +55,11 @@ struct CallClient::Impl {
     uint64_t number = 0;
   };
 
-  // The session and the number of the next call; makes one where there is none. Callbacks take
-  // `mutex`, and never wait.
+  // Returns the session and the number of the next call; makes a session if there is none.
+  // Callbacks take `mutex` and never wait.
   Session next() {
     if (const auto known = known_session()) return *known;
-    const std::lock_guard greeting(greeting_mutex);  // one says hello for all
+    const std::lock_guard greeting(greeting_mutex);  // only one thread says hello
     if (const auto known = known_session()) return *known;
     Session fresh = hello();
     fresh.number = 1;
@@ -97,7 +97,7 @@ struct CallClient::Impl {
     if (session.name == name) session = {};
   }
 
-  // The task has begun anew, and knows no session of its last life.
+  // The task was restarted and doesn't know the sessions of its previous life.
   CallMessage finish(const grpc::Status& status, const grpc::ByteBuffer& bytes,
                      const std::string& name) {
     if (status.ok()) return answer_of(bytes);
@@ -110,7 +110,7 @@ struct CallClient::Impl {
   std::shared_ptr<grpc::Channel> channel;
   Stub stub;
   std::mutex greeting_mutex;
-  std::mutex mutex;  // of the session
+  std::mutex mutex;  // guards the session
   Session session;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tasks ask each other for, and answer.
+// Requests and responses of calls between tasks.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -11,17 +11,18 @@
 
 namespace cornu::distribute {
 
-// A JSON object, and tensors of numbers.
+// A JSON object plus numeric tensors.
 struct CallMessage {
   Json json = Json::object();
   std::vector<Tensor> tensors = {};
 };
 
-// As bytes: the length of the head (4 bytes, little-endian), the head, a JSON array of the object
-// and the tensors' dtypes and shapes, then their elements, one tensor behind the other. Tensors of
-// 64 KiB and more are referred to, not copied.
+// Serializes the message: the length of the header (4 bytes, little-endian), the header (a JSON
+// array of the object and the tensors' dtypes and shapes), then the elements of the tensors one
+// after another. Tensors of 64 KiB and more are referenced, not copied.
 grpc::ByteBuffer to_bytes(const CallMessage& message);
-// DataLoss, saying what was expected, for bytes that are none. Memory is bounded by the bytes.
+// Throws DataLoss, stating what was expected, for malformed bytes. Memory use is bounded by the
+// size of the input.
 CallMessage parse_call(const grpc::ByteBuffer& bytes);
 
 }  // namespace cornu::distribute

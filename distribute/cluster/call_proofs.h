@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How callers show that they know a job's token.
+// How callers prove that they know a job's token.
 #pragma once
 
 #include <fmt/core.h>
@@ -13,8 +13,8 @@ namespace cornu::distribute {
 inline constexpr char kCallPath[] = "/cornu.Tasks/";
 inline constexpr char kHello[] = "/cornu.Tasks/hello";
 
-// Metadata of calls. A hello has the caller's nonce, and is answered with the session: the two
-// nonces and the server's signature of them, which proves that it made the second one.
+// Metadata keys of calls. A hello carries the caller's nonce and is answered with the session (the
+// two nonces and the server's signature of them, which proves that the server made the second one).
 inline constexpr char kNonce[] = "cornu-nonce";
 inline constexpr char kSession[] = "cornu-session";
 inline constexpr char kNumber[] = "cornu-number";
@@ -26,7 +26,7 @@ inline std::string server_proof(const std::string& token, const std::string& ses
 inline std::string session_key(const std::string& token, const std::string& session) {
   return signature(token, "calls key " + session);
 }
-// Of one call; each number is used once.
+// Proof for one call; each number is used only once.
 inline std::string call_proof(const std::string& key, const std::string& number,
                               const std::string& path) {
   return signature(key, fmt::format("{} {}", number, path));

@@ -25,9 +25,9 @@ namespace cornu::distribute {
 namespace {
 
 constexpr size_t kMostThreads = 1024;
-constexpr int kIdleConnection = 600'000;  // ms: callers connect anew
+constexpr int kIdleConnection = 600'000;  // ms; callers reconnect
 
-// Runs what it is given, each on a thread of its own at once: threads that are idle are used again.
+// Runs each task immediately on a thread of its own; idle threads are reused.
 class CallThreads {
  public:
   ~CallThreads() {
@@ -38,8 +38,8 @@ class CallThreads {
     changed_.notify_all();
     for (std::thread& thread : threads_) thread.join();
   }
-  // Beyond so many threads, or where there can't be another one, it waits for one of them. False:
-  // there is none.
+  // At the thread limit, or when no thread can be created, the task waits for one to become idle.
+  // Returns false when there are no threads at all.
   bool run(std::function<void()> task) {
     const std::lock_guard lock(mutex_);
     if (idle_ <= tasks_.size() && threads_.size() < kMostThreads) {
@@ -78,8 +78,8 @@ class CallThreads {
   bool stops_ = false;
 };
 
-// Who may call: makes sessions, and looks at proofs. Nothing is kept of callers that haven't shown
-// one.
+// Access control: makes sessions and verifies proofs. Keeps no state for callers that haven't
+// presented a valid proof.
 class Doorkeeper {
  public:
   explicit Doorkeeper(std::string token) : token_(std::move(token)) {}
@@ -108,7 +108,7 @@ class Doorkeeper {
   }
 
  private:
-  struct Used {  // numbers, from 1 on
+  struct Used {  // call numbers, starting at 1
     uint64_t all_up_to = 0;
     std::set<uint64_t> beyond;
   };
@@ -135,8 +135,8 @@ struct CallServer::Impl : grpc::CallbackGenericService {
         wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     silence_grpc();
     grpc::ServerBuilder builder;
-    builder.SetMaxReceiveMessageSize(-1);  // of callers that have shown their proof
-    // What comes takes no more memory than it has bytes.
+    builder.SetMaxReceiveMessageSize(-1);  // only callers with a valid proof get this far
+    // Without compression, a message takes no more memory than the bytes received.
     for (const auto algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
       builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
     }
@@ -167,7 +167,7 @@ struct CallServer::Impl : grpc::CallbackGenericService {
       if (waits[0].revents != 0) return;
       FileDescriptor socket(
           ::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      if (!socket.is_open()) {  // the process has no descriptor for it, most likely
+      if (!socket.is_open()) {  // most likely the process has no descriptors left
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
         continue;
       }
@@ -186,7 +186,7 @@ struct CallServer::Impl : grpc::CallbackGenericService {
   FileDescriptor listener;
   FileDescriptor wake;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
-  CallThreads threads;  // ends after the server, which no longer calls it then
+  CallThreads threads;  // destroyed after the server, which no longer calls it then
   std::unique_ptr<grpc::Server> server;
   std::thread accepting;
 };
@@ -200,7 +200,7 @@ class Refusal : public grpc::ServerGenericBidiReactor {
   void OnDone() override { delete this; }
 };
 
-// Answers a hello, whose answer is in its metadata.
+// Answers a hello; the answer is in its metadata.
 class Welcome : public grpc::ServerGenericBidiReactor {
  public:
   Welcome() { StartWriteAndFinish(&empty_, grpc::WriteOptions(), grpc::Status::OK); }
@@ -210,7 +210,7 @@ class Welcome : public grpc::ServerGenericBidiReactor {
   grpc::ByteBuffer empty_ = to_bytes({});
 };
 
-// One call: reads the message, has it handled, writes the answer.
+// One call: reads the message, runs the handler, writes the response.
 class Call : public grpc::ServerGenericBidiReactor {
  public:
   Call(CallServer::Handler handler, CallThreads& threads, std::string method)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls between tasks, over gRPC: a message there, and one back, as often as one likes and several
-// at once. Both ends know the job's token, and show that they do; with an identity, over TLS.
+// Calls between tasks, over gRPC: one request message and one response, any number of times and
+// concurrently. Both ends prove that they know the job's token; with an identity, calls use TLS.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace cornu::distribute {
 
-// A task that can't be reached, or has gone in the midst of a call.
+// Thrown when a task can't be reached or disappears during a call.
 class TaskLost : public Unavailable {
  public:
   TaskLost(std::string address, const std::string& why)
@@ -27,23 +27,23 @@ class TaskLost : public Unavailable {
   std::string address_;
 };
 
-// What tasks show each other.
+// Credentials that tasks present to each other.
 struct CallCredentials {
   std::string token;                                      // job_token(); may be empty
   std::shared_ptr<const TlsIdentity> identity = nullptr;  // null: no TLS
 };
 
-// Answers calls, each on a thread of its own; threads are used again. A caller shows with each call
-// that it knows the token, before anything of its message is read: HMACs with a key that is made of
-// the token and random numbers of both sides, over numbers that are used once.
+// Answers calls, each on a thread of its own; idle threads are reused. With every call the caller
+// proves that it knows the token before any of its message is read: by an HMAC, keyed with the
+// token and random numbers from both sides, over a number that is used only once.
 class CallServer {
  public:
-  // What it throws the caller gets as an error of that kind.
+  // Exceptions thrown by the handler reach the caller as errors of the same kind.
   using Handler = std::function<CallMessage(const std::string& method, CallMessage request)>;
 
-  // Listens there. FailedPrecondition when the port is taken.
+  // Listens on `address`. Throws FailedPrecondition when the port is taken.
   CallServer(const Address& address, Handler handler, CallCredentials credentials);
-  ~CallServer();  // ends calls that are under way for their callers, and waits for their handlers
+  ~CallServer();  // ends pending calls for their callers, and waits for their handlers
   CallServer(const CallServer&) = delete;
   CallServer& operator=(const CallServer&) = delete;
 
@@ -53,7 +53,7 @@ class CallServer {
   std::unique_ptr<Impl> impl_;
 };
 
-// Calls one task. Thread-safe. It connects by itself, anew after the task was lost.
+// Calls one task. Thread-safe. Connects on demand, and reconnects after the task was lost.
 class CallClient {
  public:
   CallClient(std::string address, CallCredentials credentials);
@@ -62,11 +62,11 @@ class CallClient {
   CallClient& operator=(const CallClient&) = delete;
 
   const std::string& address() const;
-  // Waits for the answer, as long as the task lives: one that stands still is lost after 20 s.
-  // TaskLost; the task's error, as it was thrown there; FailedPrecondition where it doesn't know
-  // the token.
+  // Blocks until the response arrives or the task is lost; an unresponsive task counts as lost
+  // after 20 s. Throws TaskLost; the error that was thrown in the task; or FailedPrecondition when
+  // the task doesn't know the token.
   CallMessage call(const std::string& method, const CallMessage& request);
-  // The same without waiting; the client must outlive it.
+  // Like call(), but non-blocking; the client must outlive the future.
   std::future<CallMessage> start(const std::string& method, const CallMessage& request);
 
  private:

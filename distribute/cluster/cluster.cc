@@ -16,7 +16,8 @@
 namespace cornu::distribute {
 namespace {
 
-// What others need not know (a worker alone can do without).
+// Rejects sessions on workers that don't coordinate. The other workers needn't know why; a lone
+// worker doesn't need any.
 Session::Listener refuse_sessions(const std::shared_ptr<Session>& session) {
   session->close("this task coordinates nothing: sessions are held with worker 0");
   return {.on_message = [](const Json&) {}, .on_end = [](const std::string&) {}};
@@ -120,7 +121,7 @@ std::shared_ptr<WorkerCollectives> Cluster::form(std::optional<int> lost) {
     server_->expect(offer.generation, offer.key);
     const std::vector<std::shared_ptr<Inbox>> inboxes = open_inboxes(offer);
     const std::optional<bool> shares = membership_->start(offer.generation, !inboxes.empty());
-    if (!shares) continue;  // somebody was lost meanwhile
+    if (!shares) continue;  // a worker was lost meanwhile
     if (!*shares && !inboxes.empty()) {
       say_that_sockets_serve("a worker can't share memory with the others, or doesn't want to.");
     }
@@ -149,7 +150,7 @@ std::shared_ptr<WorkerCollectives> Cluster::form(std::optional<int> lost) {
   }
 }
 
-// All workers may be there, but one of them out of another one's reach.
+// All workers may be present, but one of them unreachable from another.
 void Cluster::require_time(std::chrono::steady_clock::time_point began, int lost) const {
   const auto waited = std::chrono::steady_clock::now() - began;
   if (!options_.join_timeout || waited < *options_.join_timeout) return;
@@ -180,7 +181,8 @@ void Cluster::say_that_sockets_serve(const std::string& why) {
       worker_name(rank(), options_.addresses[static_cast<size_t>(rank())]), why));
 }
 
-// By rank, where this worker has connections; empty where not all of them are in reach, or wanted.
+// By rank, for the peers of this worker; empty if not all of them are reachable or shared memory
+// isn't wanted.
 std::vector<std::shared_ptr<Inbox>> Cluster::open_inboxes(const GroupOffer& offer) const {
   if (!options_.share_memory || !inbox_) return {};
   std::vector<std::shared_ptr<Inbox>> inboxes(offer.inboxes.size());
@@ -193,7 +195,8 @@ std::vector<std::shared_ptr<Inbox>> Cluster::open_inboxes(const GroupOffer& offe
   return inboxes;
 }
 
-// The lower rank connects. None where the other one is gone, or makes none in time.
+// The lower rank connects. Returns a closed descriptor when the peer is gone or doesn't connect in
+// time.
 FileDescriptor Cluster::link(int peer, const GroupOffer& offer, const Patience& patience) {
   FileDescriptor socket;
   if (peer < rank()) {
@@ -220,8 +223,8 @@ FileDescriptor Cluster::link(int peer, const GroupOffer& offer, const Patience& 
   }
 }
 
-// None where a worker was lost meanwhile: `lost`, where this one missed it. All workers make their
-// connections in the order of ranks, so that none waits for one that waits for it.
+// Returns null when a worker was lost meanwhile; `lost` is set if this worker noticed it. All
+// workers connect in the order of ranks, so that no two wait for each other.
 std::unique_ptr<Transport> Cluster::sockets(const GroupOffer& offer, const GroupMembers& members,
                                             std::optional<int>& lost) {
   const Patience patience{std::chrono::steady_clock::now() + options_.lost_after,

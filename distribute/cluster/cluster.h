@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker among the workers of a job: from its address to a group that it reduces with.
+// A worker's membership in a job: from its address to a group that it can reduce with.
 #pragma once
 
 #include <atomic>
@@ -25,40 +25,42 @@ namespace cornu::distribute {
 struct ClusterOptions {
   int rank = 0;
   std::vector<std::string> addresses;  // host:port of the workers, by rank; at least two
-  int replicas = 1;                    // of each worker
-  Json facts = Json::object();         // what all workers must have alike, by name
+  int replicas = 1;                    // per worker
+  Json facts = Json::object();         // what must be the same for all workers, by name
   Communication communication = ring_communication();
   CollectivesOptions collectives = {};
-  // How long a collective may wait for a worker that lives.
+  // How long a collective may wait for a worker that is alive.
   std::chrono::milliseconds timeout = kCollectiveTimeout;
-  // Without a sign of life for so long a worker is lost.
+  // A worker that sends no heartbeat for this long is considered lost.
   std::chrono::milliseconds lost_after = std::chrono::seconds(10);
   // See MembershipOptions.
   std::function<bool()> job_is_over = [] { return false; };
   // Whether tasks on other machines are trusted without a job token.
   bool insecure = false;
-  // What this task shows the others; null: they speak without TLS.
+  // This task's TLS identity; null: communicate without TLS.
   std::shared_ptr<const TlsIdentity> identity = nullptr;
-  // Whether workers of one machine exchange tensors by memory that they share; by TCP otherwise, as
-  // between machines. All workers share it, or none does: also where one of them can't have any.
+  // Whether workers on the same machine exchange tensors through shared memory instead of TCP,
+  // which is always used between machines. All workers use shared memory or none does, so one
+  // worker that can't have any disables it for all.
   bool share_memory = true;
-  // The workers' addresses asked for anew, when the first one doesn't answer: empty, or as many.
+  // Looks up the workers' addresses again when worker 0 doesn't answer. Must return either none or
+  // as many addresses as there are workers.
   std::function<std::vector<std::string>()> renew = {};
   std::chrono::milliseconds renew_after = std::chrono::seconds(5);
-  // How long form() waits for all workers; none: as long as it takes.
+  // How long form() waits for all workers; nullopt: forever.
   std::optional<std::chrono::milliseconds> join_timeout = {};
 };
 
-// Listens on its address; the first worker coordinates. Groups are formed of all workers, one after
-// the other: when one has ended with PeerLost, form() waits for the worker that was lost, and the
-// next one begins.
+// Listens on the worker's address; the first worker is the coordinator. Groups of all workers are
+// formed one after another: when a group has ended with PeerLost, form() waits for the lost worker
+// to come back and starts the next group.
 class Cluster {
  public:
-  // InvalidArgument for addresses that are none; FailedPrecondition when the port is taken, or when
-  // there are other machines, no token, no identity, and not `insecure`.
+  // Throws InvalidArgument for invalid addresses, and FailedPrecondition when the port is taken, or
+  // when there are other machines but neither a token nor an identity and `insecure` is false.
   explicit Cluster(ClusterOptions options);
-  // Leaves it, where leave() hasn't; where an exception ends this worker's program, tells the
-  // others so instead.
+  // Leaves the cluster unless leave() has done so; when an exception is terminating this worker's
+  // program, notifies the other workers of that instead.
   ~Cluster();
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
@@ -67,19 +69,21 @@ class Cluster {
   int size() const { return static_cast<int>(options_.addresses.size()); }
   bool is_over_tls() const { return options_.identity != nullptr; }
 
-  // Waits for all workers, and for a connection with each that this one needs. `lost`: whom the
-  // last group has lost. Errors as Membership::join.
+  // Waits for all workers, and for a connection to each worker that this one communicates with.
+  // `lost`: the worker that the last group lost. Throws the same errors as Membership::join.
   std::shared_ptr<WorkerCollectives> form(std::optional<int> lost = {});
-  // This worker's program needs the others no more: waits until all have said so. None then, else
-  // what has ended the group before: not all have come to the end of their programs. Nothing but
-  // the destructor may be called afterwards. `note_end`: see Membership::leave.
+  // Announces that this worker's program no longer needs the others, and waits until all workers
+  // have said so. Returns null then; otherwise, when some workers haven't reached the end of their
+  // programs, what ended the group early. Only the destructor may be called afterwards. `note_end`:
+  // see Membership::leave.
   std::exception_ptr leave(const std::function<void()>& note_end = [] {});
-  // This worker's program has failed: the others' groups end, too.
+  // Announces that this worker's program has failed, which ends the other workers' groups too.
   void stop(const std::string& why);
-  // This worker's step has failed before it called anything: those that need it for theirs get the
-  // same error, behind this worker's name and `before`, unless their own fails there as well.
+  // Announces that this worker's step failed before it issued any call. Workers whose step depends
+  // on it get the same error, prefixed with this worker's name and `before`, unless their own step
+  // fails there as well.
   void tell_of_failure(const std::exception& error, const std::string& before);
-  // The step that PeerLost names.
+  // Sets the step that PeerLost names.
   void set_step(int64_t step);
 
  private:
@@ -96,13 +100,13 @@ class Cluster {
   ClusterOptions options_;
   const std::string token_;
   std::shared_ptr<std::atomic<int64_t>> step_ = std::make_shared<std::atomic<int64_t>>(0);
-  std::shared_ptr<Coordinator> coordinator_;  // the first worker's
+  std::shared_ptr<Coordinator> coordinator_;  // on the first worker only
   std::unique_ptr<TaskServer> server_;
   std::unique_ptr<Membership> membership_;
-  std::shared_ptr<Inbox> inbox_;  // null where there is no memory to share
+  std::shared_ptr<Inbox> inbox_;  // null when there is no shared memory
   bool has_said_sockets_ = false;
-  std::vector<std::unique_ptr<TlsLink>> tls_links_;    // of the group, where it has connections
-  std::shared_ptr<const std::atomic<int64_t>> calls_;  // of the group
+  std::vector<std::unique_ptr<TlsLink>> tls_links_;    // of the current group, if it uses sockets
+  std::shared_ptr<const std::atomic<int64_t>> calls_;  // of the current group
   std::weak_ptr<WorkerCollectives> group_;
   std::mutex mutex_;
   std::condition_variable stopped_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a process knows its cluster (tf.distribute.cluster_resolver). One kind of resolver a file:
-// tf_config_resolver, slurm_resolver, kubernetes_resolver, mpi_resolver, environment_resolver,
-// simple_resolver, union_resolver.
+// How a process learns about its cluster (tf.distribute.cluster_resolver). Each kind of resolver
+// has its own file: tf_config_resolver, slurm_resolver, kubernetes_resolver, mpi_resolver,
+// environment_resolver, simple_resolver, union_resolver.
 #pragma once
 
 #include <cstdint>
@@ -17,36 +17,37 @@
 
 namespace cornu::distribute {
 
-// What a resolver implements; any thread may call it. Cornu's own read all that they know when they
-// are made, whose errors say what was expected: to look anew, make another one.
+// Interface that resolvers implement; methods may be called from any thread. Cornu's own resolvers
+// read everything in their constructors, whose errors state what was expected. To look again,
+// construct another resolver.
 class ClusterResolverImpl {
  public:
   virtual ~ClusterResolverImpl() = default;
 
   virtual std::string name() const = 0;  // "TFConfigClusterResolver"
-  // Empty: no cluster, this process trains alone.
+  // Empty when there is no cluster and this process trains alone.
   virtual ClusterSpec cluster_spec() const = 0;
-  // The cluster asked for anew, where addresses change while a job runs; none where they don't, or
-  // nobody can tell at the moment.
+  // Looks up the cluster again, for clusters whose addresses change while a job runs. Returns
+  // nullopt if they don't change or can't be determined at the moment.
   virtual std::optional<ClusterSpec> renewed_cluster_spec() const { return {}; }
   virtual bool addresses_change() const { return false; }
-  // What this process is; none where nothing says so.
+  // This process's task type and index; nullopt when unknown.
   virtual std::optional<std::string> task_type() const = 0;
   virtual std::optional<int64_t> task_id() const = 0;
   virtual std::string environment() const { return ""; }  // "google", "cloud" or ""
   virtual std::string rpc_layer() const { return ""; }    // "grpc" or ""
-  // This process's accelerators by type: {"GPU": 2}.
+  // This process's accelerators by type, e.g. {"GPU": 2}.
   virtual std::map<std::string, int64_t> num_accelerators() const;
-  // The address of a task, or where the cluster is asked when `task` is none, behind "rpc_layer://"
-  // unless that is "". Without a cluster: "".
+  // The address of `task`, or of the cluster's master when `task` is nullopt, prefixed with
+  // "rpc_layer://" unless the RPC layer is "". Returns "" without a cluster.
   virtual std::string master(const std::optional<Task>& task,
                              const std::optional<std::string>& rpc_layer) const;
 };
 
-// A cheap handle on a resolver. A user's own: derive from ClusterResolverImpl.
+// A cheap handle to a resolver. To write your own, derive from ClusterResolverImpl.
 class ClusterResolver : public Handle<ClusterResolverImpl> {
  public:
-  ClusterResolver() = default;  // none
+  ClusterResolver() = default;  // empty handle
   explicit ClusterResolver(std::shared_ptr<ClusterResolverImpl> impl) : Handle(std::move(impl)) {}
 
   std::string name() const { return resolver().name(); }
@@ -64,16 +65,16 @@ class ClusterResolver : public Handle<ClusterResolverImpl> {
                      const std::optional<std::string>& rpc_layer = {}) const {
     return resolver().master(task, rpc_layer);
   }
-  // Type and index of this process; none where either isn't known.
+  // Type and index of this process; nullopt when either is unknown.
   std::optional<Task> task() const;
 
  private:
   ClusterResolverImpl& resolver() const { return required("ClusterResolver", "a resolver"); }
 };
 
-// The resolver that this process's environment calls for: TF_CONFIG where it is set and not empty,
-// else Slurm's, MPI's or torchrun's where their variables say that there are several tasks; none
-// otherwise. Errors as those of the resolver.
+// Returns the resolver that matches this process's environment: TF_CONFIG if it is set and not
+// empty, otherwise Slurm's, MPI's or torchrun's if their variables describe several tasks; nullopt
+// otherwise. Throws the resolver's errors.
 std::optional<ClusterResolver> resolve_default(const ReadVariable& read = process_variable);
 
 }  // namespace cornu::distribute

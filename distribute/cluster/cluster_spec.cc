@@ -22,7 +22,7 @@ std::span<const std::string> task_types() {
 
 bool is_index(int64_t index) { return index >= 0 && index < kMostTasks; }
 
-// A task's index as a member's name.
+// Parses a task index used as a member name.
 std::optional<int64_t> index_of(std::string_view text) {
   int64_t index = 0;
   const char* end = text.data() + text.size();

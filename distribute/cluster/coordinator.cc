@@ -22,7 +22,7 @@ struct Coordinator::Guest {
   Time heard;
   Time came;
   std::string nonces;       // both, once it has said hello
-  int rank = -1;            // once it has joined
+  int rank = -1;            // set once it has joined
   bool has_proved = false;  // that it knows the token
   bool is_refused = false;
 };
@@ -87,14 +87,14 @@ void Coordinator::on_hello(Guest& guest, const Json& message) {
 
 void Coordinator::on_join(const std::shared_ptr<Guest>& guest, const Json& message) {
   const int64_t rank = message.at("rank").as_int();
-  // What a group is formed with later, when all have joined.
+  // Checks what forming a group later, when all have joined, depends on.
   const int64_t generation = message.at("generation").as_int();
   check<DataLoss>(generation >= 0 && generation < kMostGenerations,
                   "Cluster: expected a generation, got {}.", generation);
   message.at("facts").as_object();
   message.at("inbox");
-  // Whoever comes when all have left may belong to what begins next at this address. It tries
-  // again.
+  // A worker that arrives after all have left may belong to whatever starts next at this address.
+  // It tries again.
   if (phase_ == Phase::Over) {
     guest->is_refused = true;
     return guest->session->close("all workers of the job that was there have left it");
@@ -107,7 +107,7 @@ void Coordinator::on_join(const std::shared_ptr<Guest>& guest, const Json& messa
   admit(guest, message);
 }
 
-// Makes who joins for the first time a member; whether it may be one.
+// Makes a worker that joins for the first time a member. Returns whether it was accepted.
 bool Coordinator::let_in(const std::shared_ptr<Guest>& guest, const Json& message) {
   check<DataLoss>(!guest->nonces.empty() &&
                       same_signature(message.at("proof").as_string(),
@@ -140,8 +140,8 @@ bool Coordinator::let_in(const std::shared_ptr<Guest>& guest, const Json& messag
 
 void Coordinator::admit(const std::shared_ptr<Guest>& guest, const Json& message) {
   if (phase_ != Phase::Gathering) {
-    // It knows of a loss that hasn't been noticed here. Worker 0 is where this is: who misses it is
-    // the one that is cut off.
+    // The worker knows of a loss that hasn't been noticed here. Worker 0 is this process: a worker
+    // that misses it is itself the one that is cut off.
     const Json* lost = message.find("lost");
     const auto size = static_cast<int64_t>(members_.size());
     const bool names_one = lost && lost->is_int() && lost->as_int() > 0 && lost->as_int() < size;
@@ -160,7 +160,7 @@ void Coordinator::admit(const std::shared_ptr<Guest>& guest, const Json& message
   form_if_complete();
 }
 
-// What a worker says of its program must be what the others say.
+// What a worker states about its program must match what the others state.
 std::string Coordinator::difference(const Json& join) const {
   for (size_t other = 0; other < members_.size(); ++other) {
     const Json& before = members_[other].join;
@@ -228,7 +228,7 @@ void Coordinator::on_stopped(const Guest& guest, const Json& message) {
   on_heard(guest.rank);
 }
 
-// Or is lost.
+// Also called when the rank is lost.
 void Coordinator::on_heard(int rank) {
   unheard_.erase(rank);
   if (!stopped_ || !unheard_.empty()) return;
@@ -236,7 +236,7 @@ void Coordinator::on_heard(int rank) {
   if (guest) guest->session->send(heard_message());
 }
 
-// Of the last group: who leaves an earlier one has been told already that it has ended.
+// Refers to the last group: a worker leaving an earlier one already knows that it has ended.
 void Coordinator::on_leave(const Guest& guest, const Json& message) {
   const int64_t calls = message.at("calls").as_int();
   if (phase_ != Phase::Running || message.at("generation").as_int() != generation_) return;
@@ -253,13 +253,13 @@ void Coordinator::on_leave(const Guest& guest, const Json& message) {
               guest.rank);
 }
 
-// Or is lost, and notes nothing any more.
+// Also called when the rank is lost and can't record anything any more.
 void Coordinator::on_noted(int rank) {
   if (phase_ != Phase::Over || unnoted_.erase(rank) == 0 || !unnoted_.empty()) return;
   send_to_all(Json::object({{"kind", "over"}}));
 }
 
-// The group goes on: the same may have failed everywhere.
+// The group continues: the same step may have failed everywhere.
 void Coordinator::on_failed(const Guest& guest, const Json& message) {
   Json told = Json::object({{"kind", "failed"},
                             {"name", name_of(guest.rank)},
@@ -281,7 +281,7 @@ void Coordinator::on_end(const std::shared_ptr<Guest>& guest, const std::string&
   lose(*guest, why);
 }
 
-// Nothing for one that has never joined, or is lost already.
+// No-op for a guest that never joined or is already lost.
 void Coordinator::lose(Guest& guest, const std::string& why) {
   const int rank = std::exchange(guest.rank, -1);
   if (rank < 0) return;
@@ -296,7 +296,7 @@ void Coordinator::lose(Guest& guest, const std::string& why) {
   if (was_in_group) end_group(lost_message(rank, name_of(rank), why), rank);
 }
 
-// All but one are told; who is left must join anew.
+// Notifies all but one; the remaining workers must join again.
 void Coordinator::end_group(const Json& message, int but) {
   phase_ = Phase::Gathering;
   for (Member& member : members_) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the first worker does for all: it knows who is there, and forms their groups.
+// The first worker's service to all workers: tracks who is present and forms their groups.
 #pragma once
 
 #include <chrono>
@@ -20,15 +20,16 @@ namespace cornu::distribute {
 struct CoordinatorOptions {
   std::vector<std::string> addresses;  // of the workers, by rank
   std::string token;
-  // Without a word for so long a worker is lost.
+  // A worker that sends nothing for this long is considered lost.
   std::chrono::milliseconds lost_after = std::chrono::seconds(10);
   std::shared_ptr<Refusals> refusals = std::make_shared<Refusals>();
 };
 
-// Workers hold a session each (docs/cluster/protocol.md says which messages). When all of them have
-// joined, with the same facts of their programs, they are told of each other; when all are ready,
-// they start as a group with a number of its own, larger than all before. When one is lost the
-// others are told so, and the next group waits until all have joined anew. Thread-safe.
+// Each worker holds one session (the messages are described in docs/cluster/protocol.md). When all
+// workers have joined, with identical facts about their programs, they are told about each other;
+// when all are ready, they start as a group, whose generation number is larger than that of any
+// group before. When a worker is lost, the others are notified, and the next group waits until all
+// have joined again. Thread-safe.
 class Coordinator : public std::enable_shared_from_this<Coordinator> {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -36,9 +37,9 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   explicit Coordinator(CoordinatorOptions options);
 
   Session::Listener accept(const std::shared_ptr<Session>& session);
-  // To be called about twice a second: sends signs of life, and finds those who give none.
+  // Sends heartbeats and detects silent workers. Call it about twice a second.
   void tick(Time now);
-  // Where all workers have left: waits until all have heard so, which ends their sessions.
+  // If all workers have left: waits until all of them know, which ends their sessions.
   void see_off(std::chrono::milliseconds at_most);
 
  private:
@@ -46,7 +47,7 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   enum class Phase { Gathering, Forming, Running, Over };
   struct Member {
     std::shared_ptr<Guest> guest;
-    Json join;  // its last one; null when it has to join (again)
+    Json join;  // its last join message; null when it has to join (again)
     bool ready = false;
     bool shares_memory = false;
     bool left = false;
@@ -76,15 +77,15 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   std::string name_of(int rank) const;
 
   const CoordinatorOptions options_;
-  std::mutex mutex_;  // guards all that follows
+  std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;
   Phase phase_ = Phase::Gathering;
   int64_t generation_ = 0;
-  std::vector<std::string> addresses_;  // as workers have joined from them
+  std::vector<std::string> addresses_;  // the workers' current addresses, as given when they joined
   std::vector<Member> members_;         // by rank
-  std::optional<int> stopped_;  // a rank that is to know when all have heard that it has stopped
-  std::set<int> unheard_;       // who hasn't
-  std::set<int> unnoted_;       // who hasn't noted yet that all have left
+  std::optional<int> stopped_;          // rank to notify once all others know that it has stopped
+  std::set<int> unheard_;               // ranks that don't know yet
+  std::set<int> unnoted_;               // ranks that haven't yet recorded that all have left
   std::vector<std::weak_ptr<Guest>> guests_;
   Time told_who_is_missing_;
 };

@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::string_view kMagic = "CORNULNK ";
 constexpr std::string_view kHttp2 = "PRI * HTTP/2.0";
-constexpr std::string_view kTls = "\x16\x03";  // a record of a handshake, of any version since 1996
+constexpr std::string_view kTls = "\x16\x03";  // a handshake record, of any version since 1996
 
 std::string unsigned_preface(const DataLink& link) {
   return fmt::format("{}{:020} {:010} {:010}", kMagic, link.generation, link.from, link.to);
 }
 
-// From the beginning of `text`, which loses it and the space behind it.
+// Removes the number and the space after it from the beginning of `text`.
 template <class Number>
 bool take_number(std::string_view& text, size_t digits, Number& number) {
   const char* end = text.data() + digits;

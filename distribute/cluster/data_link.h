@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How connections between tasks begin.
+// How connections between tasks open.
 #pragma once
 
 #include <compare>
@@ -11,22 +11,23 @@
 
 namespace cornu::distribute {
 
-// Between whom a connection for collectives is, and in which group.
+// The endpoints and the group of a connection used for collectives.
 struct DataLink {
-  int64_t generation = 0;  // from 1 on
+  int64_t generation = 0;  // starts at 1
   int from = 0;            // the rank that connects
   int to = 0;
   auto operator<=>(const DataLink&) const = default;
 };
 
-// What begins a link's connection: "CORNULNK generation from to signature\n", with numbers of
-// twenty and ten digits; the signature is the text's before it, by its group's key.
+// The first bytes of a link's connection: "CORNULNK generation from to signature\n", with numbers
+// of twenty and ten digits. The signature covers the preceding text and uses the group's key.
 inline constexpr size_t kPreface = 8 + 1 + 20 + 1 + 10 + 1 + 10 + 1 + 64 + 1;
 std::string link_preface(const DataLink& link, const std::string& key);
-// Of kPreface bytes; its signature must still be compared. None where they are no preface.
+// Parses kPreface bytes; the caller must still verify the signature. Returns nullopt for anything
+// but a preface.
 std::optional<DataLink> parse_preface(std::string_view bytes);
 
-// What a connection that begins with these bytes is.
+// The kind of connection that these first bytes indicate.
 enum class Opening { Unclear, Http2, Tls, Link, Foreign };
 Opening opening_of(std::string_view bytes);
 

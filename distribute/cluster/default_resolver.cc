@@ -17,7 +17,7 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-// None unless all of these are set, and tell of several tasks.
+// Returns nullopt unless all of these are set and describe several tasks.
 std::optional<Place> place_of(const ReadVariable& read, const char* rank, const char* size,
                               std::initializer_list<const char*> others) {
   for (const char* name : others) {
@@ -46,8 +46,8 @@ std::optional<ClusterResolver> resolve_default(const ReadVariable& read) {
                               {"SLURM_STEP_NODELIST", "SLURM_STEP_TASKS_PER_NODE"});
   const auto mpi = mpi_place(read);
   const auto torchrun = place_of(read, "RANK", "WORLD_SIZE", {"MASTER_ADDR", "MASTER_PORT"});
-  // Slurm knows all addresses. But mpirun and torchrun run within its tasks, too, which have other
-  // numbers than the processes that these start.
+  // Slurm knows all addresses. But mpirun and torchrun also run inside its tasks, whose numbers
+  // differ from those of the processes that they start.
   const bool nested = (mpi && mpi != slurm) || (torchrun && torchrun != slurm);
   if (slurm && !nested) return SlurmClusterResolver({.read = read});
   if (mpi && (!torchrun || torchrun == mpi)) return MPIClusterResolver({.read = read});

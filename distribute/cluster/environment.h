@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The environment variables that tell a process of its cluster.
+// The environment variables that tell a process about its cluster.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace cornu::distribute {
 
-// A variable's value by its name; none where it isn't set.
+// Returns a variable's value by name; nullopt when it isn't set.
 using ReadVariable = std::function<std::optional<std::string>(const std::string& name)>;
 
-// Of this process.
+// Reads a variable of this process.
 std::optional<std::string> process_variable(const std::string& name);
 
-// A number from `least` to `most`; none where the variable isn't set. InvalidArgument, beginning
-// with `where`, where it is something else.
+// Reads a number from `least` to `most`; nullopt when the variable isn't set. Throws
+// InvalidArgument, with a message starting with `where`, for any other value.
 std::optional<int64_t> read_number(const ReadVariable& read, const std::string& name,
                                    const std::string& where, int64_t least = 0,
                                    int64_t most = INT32_MAX);
-// FailedPrecondition where it isn't set.
+// Throws FailedPrecondition when the variable isn't set.
 int64_t require_number(const ReadVariable& read, const std::string& name, const std::string& where,
                        int64_t least = 0, int64_t most = INT32_MAX);
 std::string require_text(const ReadVariable& read, const std::string& name,

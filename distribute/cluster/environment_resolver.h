@@ -12,18 +12,18 @@ struct EnvironmentClusterResolverOptions {
   ReadVariable read = process_variable;
 };
 
-// The processes that torchrun, or a launcher which sets the same environment variables, has
-// started: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT; LOCAL_RANK and LOCAL_WORLD_SIZE where
-// they are known. Rank r is worker r.
+// Resolves the processes started by torchrun, or by a launcher that sets the same environment
+// variables: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT; LOCAL_RANK and LOCAL_WORLD_SIZE if set.
+// Rank r is worker r.
 //
-// On one machine (LOCAL_WORLD_SIZE is WORLD_SIZE; or, where it isn't set, MASTER_ADDR is a loopback
-// address) rank r listens on MASTER_PORT + r. These variables tell the first machine's address
-// alone: on several ones CORNU_HOSTS has to name them, "ada,bob" or, for each rank,
-// "ada:2222,bob:2222". Where torchrun's own store has MASTER_PORT (TORCHELASTIC_USE_AGENT_STORE),
-// ports begin behind it.
+// On one machine (LOCAL_WORLD_SIZE equals WORLD_SIZE or, if it isn't set, MASTER_ADDR is a loopback
+// address), rank r listens on MASTER_PORT + r. These variables only contain the first machine's
+// address, so on several machines CORNU_HOSTS must name them: "ada,bob" or, one entry per rank,
+// "ada:2222,bob:2222". If torchrun's own store occupies MASTER_PORT (TORCHELASTIC_USE_AGENT_STORE),
+// ports start right after it.
 //
-// FailedPrecondition where a variable is missing, CORNU_HOSTS too; InvalidArgument where one can't
-// be read, or they don't fit together.
+// Throws FailedPrecondition when a variable (including CORNU_HOSTS) is missing, and InvalidArgument
+// when one can't be parsed or they are inconsistent.
 class EnvironmentClusterResolver : public ClusterResolver {
  public:
   explicit EnvironmentClusterResolver(const EnvironmentClusterResolverOptions& options = {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What most resolvers are: all that they know is known when they are made.
+// Base of most resolvers: everything is known at construction.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ struct FixedCluster {
   std::optional<int64_t> task_id = {};
   std::string environment = {};
   std::string rpc_layer = {};
-  std::optional<std::map<std::string, int64_t>> num_accelerators = {};  // none: this process's
+  std::optional<std::map<std::string, int64_t>> num_accelerators =
+      {};  // nullopt: this process's own
 };
 
 class FixedResolver : public ClusterResolverImpl {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr char kMethod[] = "/cornu.Cluster/Session";
 
-// What both ends do. It lives until gRPC is done with it, and as long as others hold it.
+// Common part of both ends. It lives until gRPC is done with it and as long as others hold it.
 template <class Reactor>
 class Stream : public Reactor,
                public Session,
@@ -63,14 +63,14 @@ class Stream : public Reactor,
   }
 
  protected:
-  // Begins to read; it holds itself from now on.
+  // Starts reading; the stream holds itself from now on.
   void begin(Session::Listener listener) {
     listener_ = std::move(listener);
     self_ = this->shared_from_this();
     this->StartRead(&read_);
   }
 
-  // Nothing is called any more.
+  // Called last: no callback follows.
   void end(const std::string& otherwise) {
     std::string why;
     {
@@ -84,7 +84,7 @@ class Stream : public Reactor,
   }
 
   virtual void finish() = 0;         // with mutex_ held
-  virtual void reading_ended() = 0;  // called once, and no read comes after it
+  virtual void reading_ended() = 0;  // called once; no read follows
 
   std::mutex mutex_;
   bool ends_ = false;
@@ -95,7 +95,7 @@ class Stream : public Reactor,
   Session::Listener listener_;
   std::shared_ptr<void> self_;
   grpc::ByteBuffer read_;
-  std::deque<grpc::ByteBuffer> queue_;  // the first one is being written
+  std::deque<grpc::ByteBuffer> queue_;  // the front is being written
 };
 
 class ClientStream : public Stream<grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>> {
@@ -105,7 +105,7 @@ class ClientStream : public Stream<grpc::ClientBidiReactor<grpc::ByteBuffer, grp
 
   void start(Session::Listener listener) {
     stub_.PrepareBidiStreamingCall(&context_, kMethod, {}, this);
-    AddHold();  // without it, gRPC may be done with the call while another thread begins to write
+    AddHold();  // without it, gRPC may finish the call while another thread starts a write
     begin(std::move(listener));
     StartCall();
   }
@@ -117,7 +117,7 @@ class ClientStream : public Stream<grpc::ClientBidiReactor<grpc::ByteBuffer, grp
 
  private:
   void finish() override { context_.TryCancel(); }
-  // The server's reason is about to come.
+  // The server's reason is about to arrive.
   void reading_ended() override {
     {
       const std::lock_guard lock(mutex_);
@@ -145,7 +145,7 @@ class ServerStream : public Stream<grpc::ServerGenericBidiReactor> {
  private:
   void reading_ended() override { close("the connection has ended"); }
   void finish() override {
-    // Trailing metadata holds a few kilobytes.
+    // Trailing metadata is limited to a few kilobytes.
     Finish(grpc::Status(grpc::StatusCode::ABORTED, why_.substr(0, 1000)));
   }
 
@@ -200,7 +200,7 @@ SessionServer::SessionServer(Accept accept, Refuse refuse,
   silence_grpc();
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(kLargestToCoordinator);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 1);  // of a connection
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 1);  // per connection
   builder.RegisterCallbackGenericService(&impl_->service);
   impl_->acceptor = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,

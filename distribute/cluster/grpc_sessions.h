@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions over gRPC: streams of the method /cornu.Cluster/Session, each message JSON text.
+// Sessions over gRPC: streams of the method /cornu.Cluster/Session, whose messages are JSON text.
 #pragma once
 
 #include <functional>
@@ -12,19 +12,19 @@
 
 namespace cornu::distribute {
 
-// A stream to a task's server, over TLS where there is an identity. Where there is none (yet), the
-// session ends with the reason.
+// Opens a stream to a task's server, over TLS if there is an identity. If there is no server (yet),
+// the session ends with the reason.
 std::shared_ptr<Session> connect_session(const std::string& address,
                                          const std::shared_ptr<const TlsIdentity>& identity,
                                          Session::Listener listener);
 
-// Takes sessions over connections that others have accepted.
+// Serves sessions over connections accepted elsewhere.
 class SessionServer {
  public:
-  // What it does with a new session, before the first message comes.
+  // Called with each new session before its first message arrives.
   using Accept = std::function<Session::Listener(const std::shared_ptr<Session>& session)>;
 
-  // Told of calls that are none of a session.
+  // Called for calls that don't belong to a session.
   using Refuse = std::function<void(const std::string& peer, const std::string& why)>;
 
   SessionServer(Accept accept, Refuse refuse, const std::shared_ptr<const TlsIdentity>& identity);
@@ -32,7 +32,7 @@ class SessionServer {
   SessionServer(const SessionServer&) = delete;
   SessionServer& operator=(const SessionServer&) = delete;
 
-  // A connection of which nothing has been read.
+  // Adds a connection from which nothing has been read yet.
   void add(FileDescriptor connection);
 
  private:

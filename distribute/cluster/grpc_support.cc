@@ -15,14 +15,14 @@
 namespace cornu::distribute {
 namespace {
 
-constexpr int kSignOfLife = 10'000;  // ms between signs of life, and until one is missed
-// What gRPC calls the least backoff is how long a connection may take: a task that stands still
-// while one is made has as much time as one that has a connection.
+constexpr int kSignOfLife = 10'000;  // ms between heartbeats, and until one counts as missed
+// gRPC's minimum backoff limits how long connecting may take: a task that hangs while a connection
+// is being made gets as much time as one that is connected.
 constexpr int kConnecting = 2 * kSignOfLife;
 
-// A channel that goes with its stream would go on a thread of gRPC's, and the last one takes these
-// threads along, which can't wait for themselves. Those that nobody uses any more go here, with the
-// next one that is made; the newest stays.
+// A channel destroyed together with its stream would be destroyed on one of gRPC's threads, and
+// destroying the last channel joins these threads, which can't join themselves. Unused channels are
+// therefore destroyed here, when the next one is made; the newest stays.
 void keep_channel(const std::shared_ptr<grpc::Channel>& channel) {
   static std::mutex mutex;
   static auto* const channels = new std::vector<std::shared_ptr<grpc::Channel>>;
@@ -35,7 +35,7 @@ void keep_channel(const std::shared_ptr<grpc::Channel>& channel) {
   channels->erase(first, channels->end());
 }
 
-// Certificates are verified; names in them aren't looked at.
+// Certificates are verified; the names in them are ignored.
 std::shared_ptr<grpc::experimental::StaticDataCertificateProvider> certificates_of(
     const TlsIdentity& identity) {
   return std::make_shared<grpc::experimental::StaticDataCertificateProvider>(
@@ -84,14 +84,14 @@ grpc::ChannelArguments channel_arguments() {
   silence_grpc();
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // each tries by itself, at once
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // each connects by itself, immediately
   return arguments;
 }
 
 grpc::ChannelArguments call_arguments() {
   grpc::ChannelArguments arguments = channel_arguments();
   arguments.SetMaxReceiveMessageSize(-1);
-  arguments.SetInt(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1);  // none but identity
+  arguments.SetInt(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1);  // identity only
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kSignOfLife);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kSignOfLife);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How this library uses gRPC: channels, credentials, bytes.
+// This library's use of gRPC: channels, credentials, bytes.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -11,16 +11,18 @@
 
 namespace cornu::distribute {
 
-// gRPC would write a line for each stranger who speaks it badly. What matters comes as a status.
+// Silences gRPC's logging, which would write a line for every stranger that speaks the protocol
+// badly. What matters is reported as a status.
 void silence_grpc();
 
-// Without proxies; each channel has connections of its own.
+// Arguments for channels without proxies, each with its own connections.
 grpc::ChannelArguments channel_arguments();
 
-// Of calls: who stands still is lost after 20 s, whether it is connected or is being connected to.
+// Arguments for calls: an unresponsive peer is considered lost after 20 s, whether connected or
+// being connected to.
 grpc::ChannelArguments call_arguments();
 
-// A channel to a task, over TLS where there is an identity. It may be dropped on any thread.
+// Opens a channel to a task, over TLS if there is an identity. It may be destroyed on any thread.
 std::shared_ptr<grpc::Channel> open_channel(const std::string& address,
                                             const std::shared_ptr<const TlsIdentity>& identity,
                                             const grpc::ChannelArguments& arguments);

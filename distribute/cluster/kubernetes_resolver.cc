@@ -25,7 +25,7 @@ struct Pod {
   std::string ip;
 };
 
-// With runs of digits compared as numbers.
+// Compares names, with runs of digits compared as numbers.
 bool is_before(std::string_view a, std::string_view b) {
   const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
   const auto take_number = [&](std::string_view& text) {
@@ -63,7 +63,7 @@ std::string percent_encoded(std::string_view text) {
   return encoded;
 }
 
-// A file of the service account without the space around it; "" where there is none.
+// Reads a file of the service account, without surrounding whitespace; "" if there is none.
 std::string account_file(const KubernetesClusterResolverOptions& options, const char* name) {
   const std::filesystem::path path = options.service_account / name;
   std::error_code ignored;
@@ -127,7 +127,7 @@ class ApiServer {
   }
 
   static std::vector<Pod> read_pods(const Json& list) {
-    // Servers leave out what isn't there, or say null.
+    // Servers omit missing members or set them to null.
     const auto found = [](const Json& object, const char* key) {
       const Json* value = object.find(key);
       return value && !value->is_null() ? value : nullptr;
@@ -187,7 +187,7 @@ FixedCluster kubernetes_cluster(const KubernetesClusterResolverOptions& options)
   return known;
 }
 
-// A pod that is started again has another address.
+// A restarted pod has a different address.
 class KubernetesResolver : public FixedResolver {
  public:
   explicit KubernetesResolver(KubernetesClusterResolverOptions options)

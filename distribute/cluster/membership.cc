@@ -17,12 +17,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kHeartbeat(500);
-constexpr std::chrono::milliseconds kAttempts(100);  // to reach the coordinator
-constexpr std::chrono::seconds kHear(2);             // that a worker has stopped
+constexpr std::chrono::milliseconds kAttempts(100);  // between attempts to reach the coordinator
+constexpr std::chrono::seconds kHear(2);  // time for the others to hear that a worker has stopped
 
-// What others are told of an error: a message has to be short enough to be sent.
+// Shortens an error text for the other workers: a message has a size limit.
 std::string shortened(std::string text) {
-  constexpr size_t kMost = size_t{32} << 10;  // bytes, and three of a character
+  constexpr size_t kMost = size_t{32} << 10;  // bytes, plus up to three to complete a character
   size_t end = std::min(text.size(), kMost);
   while (end < text.size() && (text[end] & 0xC0) == 0x80) ++end;
   text.resize(end);
@@ -58,7 +58,7 @@ Membership::~Membership() {
   if (session) session->close("the task ends");
 }
 
-// ---- the thread that gives signs of life ----
+// ---- the heartbeat thread ----
 
 void Membership::watch() {
   std::unique_lock lock(mutex_);
@@ -88,7 +88,7 @@ void Membership::watch() {
   }
 }
 
-// ---- what comes ----
+// ---- incoming messages ----
 
 void Membership::on_message(uint64_t session, const Json& message) {
   const std::lock_guard lock(mutex_);
@@ -123,7 +123,7 @@ void Membership::on_message(uint64_t session, const Json& message) {
   } else if (kind == "refused") {
     refused_ = std::make_exception_ptr(FailedPrecondition(
         fmt::format("Cluster: worker 0 ({}) turns this task away: {}", coordinator(), why())));
-  } else if (kind == "busy") {  // the task before it may have died without a word
+  } else if (kind == "busy") {  // the task before it may have died silently
     const auto now = Clock::now();
     if (!busy_since_) busy_since_ = now;
     if (now - *busy_since_ > 2 * options_.lost_after) {
@@ -241,7 +241,7 @@ void Membership::end_group(std::exception_ptr why) {
   changed_.notify_all();
 }
 
-// ---- what the program asks for ----
+// ---- called by the program ----
 
 void Membership::connect(std::unique_lock<std::mutex>& lock) {
   const uint64_t number = ++sessions_;
@@ -251,7 +251,7 @@ void Membership::connect(std::unique_lock<std::mutex>& lock) {
   const std::string nonce = nonce_;
   const std::string address = coordinator();
   lock.unlock();
-  // What a session says comes from threads of its own, maybe after this object is gone.
+  // Session callbacks run on the session's own threads, possibly after this object is gone.
   const auto pass = [gate = gate_](const auto& what) {
     const std::lock_guard inside(gate->mutex);
     if (gate->open) what(*gate->open);
@@ -267,7 +267,7 @@ void Membership::connect(std::unique_lock<std::mutex>& lock) {
                     }});
   lock.lock();
   if (number != sessions_ || number == ended_session_) return;
-  session_ = session;  // before anything can be answered
+  session_ = session;  // set before anything can be answered
   session_->send(Json::object({{"kind", "hello"}, {"protocol", kProtocol}, {"nonce", nonce}}));
 }
 
@@ -275,7 +275,7 @@ std::string Membership::own_name() const {
   return worker_name(options_.rank, options_.addresses[static_cast<size_t>(options_.rank)]);
 }
 
-// A worker that was started again may be at another address.
+// A restarted worker may have a different address.
 void Membership::renew_addresses(std::unique_lock<std::mutex>& lock) {
   if (!options_.renew) return;
   lock.unlock();
@@ -286,7 +286,7 @@ void Membership::renew_addresses(std::unique_lock<std::mutex>& lock) {
 
 std::string Membership::why_not_connected() const {
   if (why_ended_.empty()) return "";
-  // What an end says that meets the other kind of speech.
+  // Errors typical of a TLS end talking to a plain one.
   const bool may_be_tls = std::ranges::any_of(
       std::initializer_list<const char*>{"reset", "andshake", "losed", "SSL"},
       [&](const char* word) { return why_ended_.find(word) != std::string::npos; });
@@ -297,7 +297,7 @@ std::string Membership::why_not_connected() const {
   return "; the last attempt: " + why_ended_ + hint;
 }
 
-// Of worker 0, as this task knows it.
+// For worker 0, at its address as this task knows it.
 std::string Membership::why_unresolved(std::unique_lock<std::mutex>& lock) const {
   if (!options_.why_unresolved) return "";
   const std::string address = coordinator();
@@ -307,7 +307,7 @@ std::string Membership::why_unresolved(std::unique_lock<std::mutex>& lock) const
   return why;
 }
 
-// A name without an address may be that of a machine that is about to be started, or be wrong.
+// An unresolvable name may belong to a machine that is about to start, or may be wrong.
 void Membership::say_that_it_waits(std::unique_lock<std::mutex>& lock) {
   const std::string unresolved = why_unresolved(lock);
   const std::string name = worker_name(0, coordinator());
@@ -325,7 +325,7 @@ void Membership::say_that_it_waits(std::unique_lock<std::mutex>& lock) {
 
 void Membership::give_up(std::unique_lock<std::mutex>& lock) {
   const std::string unresolved = admitted_ ? "" : why_unresolved(lock);
-  if (offer_ || refused_) return;  // by now
+  if (offer_ || refused_) return;  // settled meanwhile
   const std::string names = missing_.empty() ? "the others" : cornu::join(missing_, ", ");
   const std::string whom =
       admitted_ ? names + " to come" : worker_name(0, coordinator()) + " to answer";
@@ -349,7 +349,7 @@ void Membership::withdraw(std::exception_ptr why) {
   offer_.reset();
   admitted_ = false;
   busy_since_.reset();
-  ++sessions_;  // nothing more is heard of the last one
+  ++sessions_;  // ignore messages of the last session
   const auto session = std::exchange(session_, nullptr);
   lock.unlock();
   if (session) session->close("it has waited for too long");
@@ -364,7 +364,7 @@ GroupOffer Membership::join(const Json& inbox, std::optional<int> lost, Clock::t
                         {"generation", generation_},
                         {"facts", options_.facts},
                         {"inbox", inbox}});
-  // Where addresses change, the others may know an old one.
+  // If addresses change, the others may know an outdated one.
   if (options_.renew) {
     join_.set("address", options_.addresses[static_cast<size_t>(options_.rank)]);
   }
@@ -457,7 +457,7 @@ void Membership::stop(const std::string& why) {
   changed_.wait_for(lock, kHear, [&] { return all_heard_ || !session_; });
 }
 
-// Who goes on must find what all have noted: nobody may note it later.
+// Workers continue only after all have recorded the end, so that none records it later.
 std::exception_ptr Membership::leave(int64_t calls, const std::function<void()>& note_end) {
   std::unique_lock lock(mutex_);
   tell_ = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker's side of its session with the coordinator.
+// A worker's end of its session with the coordinator.
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,8 @@
 
 namespace cornu::distribute {
 
-// All workers have left at the ends of their programs, as is known from outside of the job: one
-// that was started again has nothing to do.
+// Thrown when it is known from outside the job that all workers have left at the end of their
+// programs: a restarted worker has nothing left to do.
 class JobOver : public FailedPrecondition {
  public:
   using FailedPrecondition::FailedPrecondition;
@@ -31,35 +31,35 @@ struct MembershipOptions {
   int rank = 0;
   std::vector<std::string> addresses;  // of the workers, by rank
   std::string token;
-  Json facts = Json::object();  // what all workers must have alike, by name
+  Json facts = Json::object();  // what must be the same for all workers, by name
   std::chrono::milliseconds lost_after = std::chrono::seconds(10);
-  bool over_tls = false;  // for messages
-  // Whether all workers have left a group at the end of their programs. Asked in a process's first
-  // join only.
+  bool over_tls = false;  // used in error messages
+  // Whether all workers have left a group at the end of their programs. Only called in a process's
+  // first join.
   std::function<bool()> job_is_over = [] { return false; };
-  // Makes a session with worker 0, which is at this address.
+  // Opens a session with worker 0, which is at this address.
   std::function<std::shared_ptr<Session>(const std::string& address, Session::Listener)> connect;
   // See ClusterOptions.
   std::function<std::vector<std::string>()> renew = {};
   std::chrono::milliseconds renew_after = std::chrono::seconds(5);
   std::optional<std::chrono::milliseconds> join_timeout = {};
-  // How often a worker that waits for worker 0 says so.
+  // How often a worker that waits for worker 0 logs that it is waiting.
   std::chrono::milliseconds say_after = std::chrono::seconds(5);
-  // As of an Address.
+  // Same as the function for an Address.
   std::function<std::string(const std::string& address)> why_unresolved = {};
 };
 
-// What a group's members are told when it forms.
+// What a group's members are told when the group forms.
 struct GroupOffer {
   int64_t generation = 0;
   std::string key;                     // of its connections
   std::vector<Json> inboxes;           // by rank
-  std::vector<std::string> addresses;  // of the workers, as they know them
+  std::vector<std::string> addresses;  // of the workers, as currently known
 };
 
-// Keeps a session with the coordinator, gives signs of life on a thread of its own, and says when
-// the group has ended. A process that stood still for longer than lost_after finds itself fenced:
-// the others have gone on without it, and it can't come back. Thread-safe.
+// Keeps a session with the coordinator, sends heartbeats on its own thread, and reports when the
+// group has ended. A process that was suspended for longer than lost_after is fenced: the others
+// have continued without it, and it can't come back. Thread-safe.
 class Membership {
  public:
   explicit Membership(MembershipOptions options);
@@ -67,52 +67,55 @@ class Membership {
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
 
-  // Joins, and waits for all the others, as long as it takes or the join_timeout says; says every
-  // few seconds for whom. `lost`: the rank that this worker has missed, where that ended its last
-  // group. Errors: FailedPrecondition where the coordinator turns it away, or workers' facts
-  // differ; JobOver; Aborted when it is fenced; DeadlineExceeded, after which it may join anew.
-  // `since`: when the wait has begun that the join_timeout ends.
+  // Joins, and waits for all other workers, indefinitely or until the join_timeout; logs every few
+  // seconds which ones it is waiting for. `lost`: the rank whose loss, as seen by this worker,
+  // ended its last group. Throws FailedPrecondition when the coordinator rejects it or the workers'
+  // facts differ; JobOver; Aborted when it is fenced; DeadlineExceeded, after which it may join
+  // again. `since`: when the wait limited by join_timeout began.
   GroupOffer join(const Json& inbox, std::optional<int> lost,
                   std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now());
-  // This worker waits no longer, and says why its group, if any, has ended. Ends the session: the
-  // others form no group with it, unless it joins anew.
+  // Stops waiting and records why this worker's group, if any, has ended. Ends the session: the
+  // others form no group with this worker unless it joins again.
   void withdraw(std::exception_ptr why);
-  // Says that this worker is ready, and waits for the start. Whether all share memory; none when
-  // the group has ended already.
+  // Announces that this worker is ready, and waits for the start. Returns whether all workers share
+  // memory; nullopt when the group has ended already.
   std::optional<bool> start(int64_t generation, bool shares_memory);
 
-  // Whether this group has begun, and not ended.
+  // Whether this group has started and not yet ended.
   bool is_in_group(int64_t generation);
 
-  // What ends the group: PeerLost, or Aborted where another worker's program has failed; at once,
-  // or `after` so many calls of the group: a worker that has left it takes part in those and no
-  // more (FailedPrecondition), and one whose step failed before it called anything has no part in
-  // the next one (the error of that). `failure`: of the latter, which one after as many calls, from
-  // 1 on; where this worker's fails as well, the group goes on.
+  // What ends the group, either immediately or `after` that many calls of the group: PeerLost, or
+  // Aborted when another worker's program has failed. A worker that has left takes part in `after`
+  // calls and no more (FailedPrecondition). A worker whose step failed before it issued any call
+  // doesn't take part in the next call (the error of that step); `failure` is then the number of
+  // that failure among those after the same number of calls, starting at 1, and the group continues
+  // if this worker's step fails as well.
   struct Ending {
     std::exception_ptr why = {};
     std::optional<int64_t> after = {};
     int64_t failure = 0;
   };
-  // What to do with that, before this worker leaves the group. Called at once if it has happened,
-  // else from another thread; nothing is, once it has been called with another function.
+  // Handles an Ending, before this worker leaves the group. Called immediately if the ending has
+  // already happened, otherwise from another thread; never called again once another function is
+  // set.
   using Tell = std::function<void(Ending ending)>;
   void on_group_end(Tell tell);
-  // This worker's step has failed before it called anything, after so many calls (see Ending): the
-  // others get the same error, behind this worker's name and `before`.
+  // Announces that this worker's step failed before it issued any call, after that many calls (see
+  // Ending). The others get the same error, prefixed with this worker's name and `before`.
   void tell_of_failure(const std::exception& error, const std::string& before, int64_t after,
                        int64_t failure);
-  // This worker's program has failed: the others are told so. Waits, not for long, until they have
-  // heard it: the process may end at once, and they would take it for one that was lost.
+  // Announces that this worker's program has failed. Waits briefly until the others have heard of
+  // it: the process may exit right away, and they would otherwise consider it lost.
   void stop(const std::string& why);
-  // This worker's program needs the others no more, after so many calls of its group. Waits until
-  // all have said so: none then, and where this worker has stopped; else why the group has ended
-  // before (PeerLost, Aborted, or what withdraw() was given). `note_end` is called where there is
-  // none. All that live have come back from theirs when this returns, unless this worker has
-  // stopped, or worker 0 has died meanwhile.
+  // Announces that this worker's program no longer needs the others after that many calls of its
+  // group, and waits until all workers have said so. Returns null then, and also when this worker
+  // has stopped; otherwise returns why the group ended early (PeerLost, Aborted, or the argument of
+  // withdraw()). `note_end` is called when null is returned. By the time leave() returns, the
+  // `note_end` of every live worker has returned, unless this worker has stopped or worker 0 has
+  // died meanwhile.
   std::exception_ptr leave(int64_t calls, const std::function<void()>& note_end);
 
-  // The step that PeerLost names.
+  // Sets the step that PeerLost names.
   void set_step(int64_t step) { step_ = step; }
 
  private:
@@ -134,7 +137,7 @@ class Membership {
   const std::string& coordinator() const { return addresses_.front(); }
   std::string own_name() const;
 
-  // Lets what comes from sessions in, as long as this object is there.
+  // Lets session callbacks through while this object is alive.
   struct Gate {
     explicit Gate(Membership* membership) : open(membership) {}
     std::mutex mutex;
@@ -144,30 +147,31 @@ class Membership {
   const MembershipOptions options_;
   const std::shared_ptr<Gate> gate_;
   std::atomic<int64_t> step_ = 0;
-  std::mutex mutex_;  // guards all that follows
+  std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;
-  std::vector<std::string> addresses_;  // as this worker knows them by now
+  std::vector<std::string> addresses_;  // as currently known
   std::shared_ptr<Session> session_;
-  uint64_t sessions_ = 0;  // their numbers
+  uint64_t sessions_ = 0;  // number of the latest session
   uint64_t ended_session_ = 0;
-  std::string why_ended_;  // the last session
+  std::string why_ended_;  // why the last session ended
   std::string nonce_;
-  bool admitted_ = false;  // the coordinator knows the token, and this worker has shown it
-  std::vector<std::string> missing_;  // whom worker 0 waits for, too
-  Json join_;  // what it joins with, while it waits for the others; else null
+  bool admitted_ =
+      false;  // the coordinator knows the token, and this worker has proved that it does
+  std::vector<std::string> missing_;  // workers that worker 0 is also waiting for
+  Json join_;                         // its join message while it waits for the others; else null
   std::optional<GroupOffer> offer_;
   int64_t generation_ = 0;
   std::optional<bool> started_;
   bool in_group_ = false;
-  std::exception_ptr ended_;     // why the last group did
-  bool has_stopped_ = false;     // it was this worker's program
-  bool all_heard_ = false;       // that it has
-  std::exception_ptr refused_;   // for good
-  std::vector<Ending> endings_;  // that are to come, of the group
+  std::exception_ptr ended_;     // why the last group ended
+  bool has_stopped_ = false;     // this worker's program has failed
+  bool all_heard_ = false;       // all others know that this worker has stopped
+  std::exception_ptr refused_;   // rejected for good
+  std::vector<Ending> endings_;  // pending endings of the group
   Tell tell_;
   bool leaves_ = false;
   bool bye_ = false;   // all have left
-  bool over_ = false;  // and noted it
+  bool over_ = false;  // all have left and recorded it
   bool stops_ = false;
   std::chrono::steady_clock::time_point heard_;
   std::chrono::steady_clock::time_point next_attempt_;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kMpi = "MPIClusterResolver";
 
-// The names of one implementation's variables.
+// The variable names of one MPI implementation.
 struct MpiVariables {
   const char* rank;
   const char* size;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What implementations of MPI tell a process through its environment.
+// Reads the environment variables set by MPI implementations.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace cornu::distribute {
 
-// None where no implementation's rank and size are both set. InvalidArgument where they can't be
-// read.
+// Returns nullopt unless one implementation's rank and size are both set. Throws InvalidArgument
+// when they can't be parsed.
 std::optional<RankedProcess> read_mpi_process(const ReadVariable& read);
 
 }  // namespace cornu::distribute

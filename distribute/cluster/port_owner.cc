@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Names of sockets that listen on the port, as links of processes have them.
+// Names of the sockets that listen on the port, in the form used by the links in /proc/PID/fd.
 std::set<std::string> sockets_at(int port, const fs::path& table) {
   constexpr const char* kListens = "0A";
   const std::string ending = fmt::format(":{:04X}", port);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who listens on a port of this machine.
+// Finds the process that listens on a port of this machine.
 #pragma once
 
 #include <filesystem>
@@ -7,8 +7,8 @@
 
 namespace cornu::distribute {
 
-// "process 123 (./program --option)"; "" where the system doesn't tell: another user's process is
-// seen by the superuser alone. `proc` is the folder of processes.
+// Returns "process 123 (./program --option)", or "" when the system doesn't tell: only the
+// superuser can see other users' processes. `proc` is the process directory.
 std::string port_owner(int port, const std::filesystem::path& proc = "/proc");
 
 }  // namespace cornu::distribute

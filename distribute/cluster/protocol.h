@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both sides of a session say alike.
+// Definitions shared by both ends of a session.
 #pragma once
 
 #include <fmt/core.h>
@@ -21,7 +21,7 @@ inline Json lost_message(int rank, const std::string& name, const std::string& w
   return Json::object({{"kind", "lost"}, {"rank", int64_t{rank}}, {"name", name}, {"why", why}});
 }
 
-// Of a worker: it knows that another one has stopped. To that one: all know.
+// From a worker: it knows that another worker has stopped. To the stopped worker: all others know.
 inline Json heard_message() { return Json::object({{"kind", "heard"}}); }
 
 }  // namespace cornu::distribute

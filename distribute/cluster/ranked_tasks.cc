@@ -56,7 +56,7 @@ std::vector<HostEntry> parse_hosts(std::string_view text, const std::string& whe
 
 bool is_this_machine(const std::string& host) { return host == "[::1]" || is_loopback_host(host); }
 
-// How many ranks in a row an entry stands for.
+// Number of consecutive ranks that one entry represents.
 int64_t ranks_per_entry(const RankedProcess& process, size_t entries, const std::string& where) {
   const auto count = static_cast<int64_t>(entries);
   if (count == process.size) return 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters of launchers that number their processes, and leave it to these where they listen.
+// Clusters whose launchers number the processes but leave their listening addresses open.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +11,30 @@
 
 namespace cornu::distribute {
 
-// A process's place, as its launcher tells it.
+// A process's place, as reported by its launcher.
 struct RankedProcess {
   std::string launcher;  // "mpirun"
   int64_t rank = 0;
   int64_t size = 1;
-  // On its machine; none where the launcher doesn't say.
+  // Rank and size on its machine; nullopt when the launcher doesn't provide them.
   std::optional<int64_t> local_rank = {};
   std::optional<int64_t> local_size = {};
 };
 
-// "host:port". InvalidArgument, beginning with `where`, for a port over 65535.
+// Returns "host:port". Throws InvalidArgument, with a message starting with `where`, for a port
+// above 65535.
 std::string address_on(const std::string& host, int64_t port, const std::string& where);
 
-// Where the first task of a machine listens: `given`, else the environment variable
-// CORNU_PORT_BASE, else 8888.
+// Port of the first task on a machine: `given`, else the environment variable CORNU_PORT_BASE, else
+// 8888.
 int64_t port_base(const std::optional<int64_t>& given, const ReadVariable& read,
                   const std::string& where);
 
-// Worker r is rank r. On one machine they listen at `master`, on the ports `port`, port + 1, …
-// Otherwise CORNU_HOSTS has to say where: "host[:port]" for each rank, or for each machine, whose
-// ranks then follow each other; where no port is given, the tasks of a host have `port`, port + 1,
-// … FailedPrecondition, beginning with `where`, when it isn't set; InvalidArgument when its entries
-// are too many or too few.
+// Worker r is rank r. On one machine, the workers listen at `master` on the ports `port`, port + 1,
+// … Otherwise CORNU_HOSTS must list them: "host[:port]" for each rank, or for each machine, which
+// holds consecutive ranks. Without a port in CORNU_HOSTS, the tasks of a host use `port`, port + 1,
+// … Throws FailedPrecondition, with a message starting with `where`, when CORNU_HOSTS isn't set,
+// and InvalidArgument when it has too many or too few entries.
 ClusterSpec ranked_cluster(const RankedProcess& process, const std::string& master, int64_t port,
                            const ReadVariable& read, const std::string& where);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warnings of those who are turned away, few enough to be read.
+// Rate-limited warnings about rejected peers.
 #pragma once
 
 #include <chrono>
@@ -9,8 +9,8 @@
 
 namespace cornu::distribute {
 
-// Each of the first refusals of a while is a warning of its own; those behind them are counted, and
-// said in one when the while is over. Thread-safe.
+// The first refusals in a time window are each logged as a warning; further ones are counted and
+// summarized in one warning at the end of the window. Thread-safe.
 class Refusals {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -24,17 +24,17 @@ class Refusals {
 
   void add(const std::string& peer, const std::string& why,
            Time now = std::chrono::steady_clock::now());
-  // To be called now and then.
+  // Call this from time to time.
   void tick(Time now = std::chrono::steady_clock::now());
 
  private:
-  void say_how_many();  // with mutex_ held, or at the end
+  void say_how_many();  // with mutex_ held, or in the destructor
 
-  std::mutex mutex_;  // guards all that follows
-  Time began_;        // the while
+  std::mutex mutex_;  // guards all members below
+  Time began_;        // start of the current window
   int warnings_ = 0;
   int64_t unsaid_ = 0;
-  std::string last_;  // of them
+  std::string last_;  // the last unreported one
 };
 
 }  // namespace cornu::distribute

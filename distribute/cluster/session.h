@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between two tasks of a cluster.
+// Message streams between two tasks of a cluster.
 #pragma once
 
 #include <cstddef>
@@ -12,29 +12,30 @@
 namespace cornu::distribute {
 
 inline constexpr size_t kLargestMessage = size_t{4} << 20;  // bytes
-// Of workers, which may be strangers yet.
+// For messages from workers, which may still be strangers.
 inline constexpr size_t kLargestToCoordinator = size_t{256} << 10;
 
-// One end of a stream of messages, both ways, each an object with a "kind". Thread-safe; nothing
-// waits.
+// One end of a bidirectional stream of messages, each an object with a "kind". Thread-safe and
+// non-blocking.
 class Session {
  public:
-  // What it does with messages that come, one at a time, on threads of its own, and once with the
-  // reason why no more will. After on_end nothing of the listener is used.
+  // on_message is called for incoming messages, one at a time, on the session's own threads; on_end
+  // is called once, with the reason why no more messages will come. The listener isn't used after
+  // on_end.
   struct Listener {
     std::function<void(const Json& message)> on_message;
     std::function<void(const std::string& why)> on_end;
   };
 
   virtual ~Session() = default;
-  // Ignored when the session has ended.
+  // No-op when the session has ended.
   virtual void send(const Json& message) = 0;
-  // Ends it, when what was sent has left.
+  // Ends the session once everything sent so far has gone out.
   virtual void close(const std::string& why) = 0;
-  virtual std::string peer() const = 0;  // its address, for messages
+  virtual std::string peer() const = 0;  // the peer's address, for error messages
 };
 
-// The message in these bytes. DataLoss where they are none.
+// Parses a message. Throws DataLoss for malformed bytes.
 Json parse_message(std::string_view bytes);
 
 }  // namespace cornu::distribute

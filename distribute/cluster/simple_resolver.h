@@ -11,7 +11,7 @@
 namespace cornu::distribute {
 
 struct SimpleClusterResolverOptions {
-  std::string master = "";  // what master() gives when it isn't asked for a task
+  std::string master = "";  // what master() returns when no task is given
   std::optional<std::string> task_type = {};
   std::optional<int64_t> task_id = {};
   std::string environment = "";
@@ -19,8 +19,8 @@ struct SimpleClusterResolverOptions {
   std::string rpc_layer = "";
 };
 
-// A cluster that the program names itself (tf.distribute.cluster_resolver.SimpleClusterResolver).
-// Errors of check_cluster and check_task (cluster_spec.h).
+// A cluster given by the program itself (tf.distribute.cluster_resolver.SimpleClusterResolver).
+// Throws the errors of check_cluster and check_task (cluster_spec.h).
 //
 //   distribute::SimpleClusterResolver resolver({{"worker", {"ada:2222", "bob:2222"}}},
 //                                              {.task_type = "worker", .task_id = 0});

@@ -31,7 +31,7 @@ std::optional<int64_t> read_digits(std::string_view digits) {
   return is_number ? std::optional(number) : std::nullopt;
 }
 
-// "001-003,7" as 001, 002, 003, 7; nothing when it can't be read.
+// Expands "001-003,7" to 001, 002, 003, 7; empty when it can't be parsed.
 std::vector<std::string> expand_ranges(std::string_view text) {
   std::vector<std::string> numbers;
   while (true) {
@@ -52,7 +52,7 @@ std::vector<std::string> expand_ranges(std::string_view text) {
   }
 }
 
-// One entry of a list, without commas outside of brackets: "rack[1-2]n[01-16]".
+// Expands one entry of a list, without commas outside of brackets: "rack[1-2]n[01-16]".
 std::vector<std::string> expand_entry(std::string_view entry, const std::string& list) {
   std::vector<std::string> nodes = {""};
   while (!entry.empty()) {
@@ -77,10 +77,10 @@ std::vector<std::string> expand_entry(std::string_view entry, const std::string&
   return nodes;
 }
 
-// How many tasks in a row Slurm gives to a node before it goes on to the next one.
+// Number of consecutive tasks that Slurm places on a node before it moves to the next one.
 int64_t tasks_in_a_row(const ReadVariable& read) {
   const std::string distribution = read("SLURM_DISTRIBUTION").value_or("block");
-  // What follows is about sockets and cores of one node.
+  // The rest is about sockets and cores within one node.
   const std::string nodes = distribution.substr(0, distribution.find_first_of(":,"));
   if (nodes == "cyclic") return 1;
   if (nodes.starts_with("plane")) {
@@ -98,7 +98,7 @@ int64_t tasks_in_a_row(const ReadVariable& read) {
   return INT64_MAX;
 }
 
-// "host:port" of each rank.
+// Returns "host:port" for each rank.
 std::vector<std::string> addresses_of_step(const ReadVariable& read, int64_t count, int64_t port) {
   const std::vector<std::string> nodes =
       expand_node_list(require_text(read, "SLURM_STEP_NODELIST", kSlurm));

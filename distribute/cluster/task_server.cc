@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kMostUndecided = 256;
 constexpr std::chrono::seconds kTimeToDecide(10);
 
-// The number behind the last colon; -1 where there is none.
+// Parses the number after the last colon; -1 if there is none.
 int port_in(std::string_view address) {
   const std::string_view digits = address.substr(address.rfind(':') + 1);
   int port = -1;
@@ -30,8 +30,8 @@ int port_in(std::string_view address) {
 
 }  // namespace
 
-// How many sessions come from each port. (gRPC writes addresses in other ways; that two machines
-// come from the same port is rare, and then one of them is watched less closely.)
+// Counts sessions by peer port. (gRPC formats addresses differently. Two machines rarely use the
+// same port; if they do, one of them is watched less closely.)
 struct TaskServer::Sessions {
   std::mutex mutex;
   std::map<int, int> by_port;
@@ -89,7 +89,7 @@ TaskServer::~TaskServer() {
 
 void TaskServer::wake() {
   const uint64_t one = 1;
-  static_cast<void>(!::write(wake_.get(), &one, sizeof one));  // full: it is awake
+  static_cast<void>(!::write(wake_.get(), &one, sizeof one));  // if it is full, the thread is awake
 }
 
 void TaskServer::expect(int64_t generation, std::string key) {
@@ -97,7 +97,7 @@ void TaskServer::expect(int64_t generation, std::string key) {
   generation_ = generation;
   key_ = std::move(key);
   links_.clear();
-  wake();  // one that came early may be decided on now
+  wake();  // an early connection may be decidable now
 }
 
 FileDescriptor TaskServer::take(const DataLink& link, const Patience& patience) {
@@ -119,8 +119,10 @@ void TaskServer::serve() {
     std::vector<pollfd> waits = {{wake_.get(), POLLIN, 0}};
     const bool listens = std::chrono::steady_clock::now() >= deaf_until_;
     if (listens && !is_full()) waits.push_back({listener_.get(), POLLIN, 0});
-    for (const Guest& guest : guests_) waits.push_back({guest.socket.get(), 0, 0});  // their ends
-    // Undecided ones are looked at now and then: a partial preface would make poll return at once.
+    for (const Guest& guest : guests_)
+      waits.push_back({guest.socket.get(), 0, 0});  // detects disconnects
+    // Undecided connections are polled periodically: a partial preface would make poll return
+    // immediately.
     const int time = !undecided_.empty() || !listens ? 10 : guests_.empty() ? -1 : 500;
     ::poll(waits.data(), waits.size(), time);
     {
@@ -152,7 +154,7 @@ void TaskServer::look(Time now) {
   std::erase_if(guests_, [&](Guest& guest) { return has_gone(guest, now); });
 }
 
-// A connection without a session is one that came, or was left behind: it has to end soon.
+// A connection without a session is either new or a leftover; it has to end soon.
 bool TaskServer::has_gone(Guest& guest, Time now) {
   const bool has_session = sessions_->has(guest.port);
   guest.met = guest.met || has_session;
@@ -163,7 +165,7 @@ bool TaskServer::has_gone(Guest& guest, Time now) {
     strangers_ += has_session ? 0 : 1;
     return false;
   }
-  ::shutdown(guest.socket.get(), SHUT_RDWR);  // gRPC ends it, too
+  ::shutdown(guest.socket.get(), SHUT_RDWR);  // makes gRPC end it, too
   if (!guest.met) refusals_->add(guest.peer, "it has begun as a session does, and holds none");
   return true;
 }
@@ -171,7 +173,7 @@ bool TaskServer::has_gone(Guest& guest, Time now) {
 void TaskServer::accept_one(Time now) {
   if (is_full()) return;
   FileDescriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!socket.is_open()) {  // none waits, or the process has no descriptor for it
+  if (!socket.is_open()) {  // none is waiting, or the process is out of descriptors
     if (errno != EAGAIN && errno != EINTR) deaf_until_ = now + std::chrono::milliseconds(100);
     return;
   }
@@ -211,7 +213,7 @@ TaskServer::Verdict TaskServer::decide(FileDescriptor& socket, std::string& why)
 
 TaskServer::Verdict TaskServer::admit_guest(FileDescriptor& socket) {
   FileDescriptor watched(::fcntl(socket.get(), F_DUPFD_CLOEXEC, 3));
-  if (!watched.is_open()) return Verdict::Wait;  // until there are descriptors again
+  if (!watched.is_open()) return Verdict::Wait;  // until descriptors are available again
   const std::string peer = peer_of(socket.get());
   guests_.push_back({.socket = std::move(watched),
                      .peer = peer,
@@ -225,7 +227,7 @@ TaskServer::Verdict TaskServer::decide_link(FileDescriptor& socket, std::string_
   const std::optional<DataLink> link = parse_preface(preface);
   if (!link) return Verdict::Refused;
   const std::lock_guard lock(mutex_);
-  if (link->generation > generation_) return Verdict::Wait;  // this task will hear of it, too
+  if (link->generation > generation_) return Verdict::Wait;  // this task will learn of it, too
   if (link->generation < generation_ || links_.contains(*link) ||
       !same_signature(preface, link_preface(*link, key_))) {
     return Verdict::Refused;

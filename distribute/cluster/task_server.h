@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one port of a task: sessions over gRPC, and the connections that collectives use.
+// The single port of a task: gRPC sessions and the connections used by collectives.
 #pragma once
 
 #include <chrono>
@@ -20,13 +20,13 @@
 
 namespace cornu::distribute {
 
-// Accepts connections on a thread of its own, and looks at how each begins: HTTP/2 is a session's;
-// a DataLink, signed with its group's key, is kept until its group takes it. Everything else is
-// closed, and told to `refusals`. At most 256 connections may be undecided or without a session,
-// each for ten seconds; who comes then waits.
+// Accepts connections on its own thread and examines how each one opens: HTTP/2 is a session; a
+// DataLink, signed with its group's key, is kept until its group takes it. Everything else is
+// closed and reported to `refusals`. At most 256 connections may be undecided or without a session,
+// each for ten seconds; later ones have to wait.
 class TaskServer {
  public:
-  // `identity`: sessions come over TLS, and none otherwise; null: none does. FailedPrecondition
+  // With an `identity`, sessions must use TLS; with null, they must not. Throws FailedPrecondition
   // when the port is taken.
   TaskServer(const Address& address, SessionServer::Accept accept,
              std::shared_ptr<Refusals> refusals = std::make_shared<Refusals>(),
@@ -35,9 +35,11 @@ class TaskServer {
   TaskServer(const TaskServer&) = delete;
   TaskServer& operator=(const TaskServer&) = delete;
 
-  // Links of this generation are signed with `key`; those of others are turned away from now on.
+  // From now on, accepts links of this generation, signed with `key`, and rejects those of earlier
+  // generations; links of later ones have to wait.
   void expect(int64_t generation, std::string key);
-  // The link that another rank has made, waiting for it; none when it doesn't come in time.
+  // Waits for the link that another rank opens. Returns a closed descriptor when it doesn't arrive
+  // in time.
   FileDescriptor take(const DataLink& link, const Patience& patience);
 
  private:
@@ -46,13 +48,13 @@ class TaskServer {
     FileDescriptor socket;
     Time until;
   };
-  // A connection that gRPC has, by another descriptor of it.
+  // A connection owned by gRPC, watched through a duplicate descriptor.
   struct Guest {
     FileDescriptor socket;
     std::string peer;
     int port = 0;      // of the peer
     bool met = false;  // it has held a session
-    Time until;        // without one
+    Time until;        // deadline while it has no session
   };
   struct Sessions;
   enum class Verdict { Wait, Taken, Refused };
@@ -70,16 +72,16 @@ class TaskServer {
   void wake();
 
   const std::shared_ptr<Refusals> refusals_;
-  const std::shared_ptr<Sessions> sessions_;  // by their connections
+  const std::shared_ptr<Sessions> sessions_;  // by connection
   const bool over_tls_;
   FileDescriptor listener_;
   FileDescriptor wake_;
   SessionServer session_server_;
-  std::vector<Undecided> undecided_;  // the thread's own, as are the next ones
+  std::vector<Undecided> undecided_;  // used by the thread only, like the members up to mutex_
   std::vector<Guest> guests_;
   size_t strangers_ = 0;  // guests without a session
   Time deaf_until_;
-  std::mutex mutex_;  // guards all that follows
+  std::mutex mutex_;  // guards all members below
   std::condition_variable arrived_;
   bool stops_ = false;
   int64_t generation_ = 0;

@@ -26,7 +26,7 @@ Json parse_tf_config(const std::string& text) {
   return config;
 }
 
-// A member that is a text; none where it is missing or null.
+// Reads a string member; nullopt when it is missing or null.
 std::optional<std::string> text_of(const Json& object, const char* name) {
   const Json* value = object.find(name);
   if (!value || value->is_null()) return std::nullopt;
@@ -35,7 +35,7 @@ std::optional<std::string> text_of(const Json& object, const char* name) {
   return value->as_string();
 }
 
-// Python's int(): a number, or its text.
+// Like Python's int(): a number, or a string containing one.
 int64_t index_of_task(const Json& value) {
   if (value.is_int()) return value.as_int();
   try {

@@ -10,7 +10,7 @@
 namespace cornu::distribute {
 
 struct TFConfigClusterResolverOptions {
-  // None: what TF_CONFIG says.
+  // nullopt: the value in TF_CONFIG.
   std::optional<std::string> task_type = {};
   std::optional<int64_t> task_id = {};
   std::optional<std::string> rpc_layer = {};
@@ -23,11 +23,11 @@ struct TFConfigClusterResolverOptions {
 //
 //   {"cluster": {"worker": ["ada:2222", "bob:2222"]}, "task": {"type": "worker", "index": 0}}
 //
-// as `cornu launch` and Kubeflow's TFJob set it, where "rpc_layer", "environment" and
-// "session_master" may stand, too; what else stands there is ignored. Unset or empty: no cluster.
+// as set by `cornu launch` and Kubeflow's TFJob. It may also contain "rpc_layer", "environment" and
+// "session_master"; other members are ignored. Unset or empty: no cluster.
 //
-// InvalidArgument when it isn't such an object; errors of check_cluster and check_task
-// (cluster_spec.h).
+// Throws InvalidArgument when the value isn't such an object, and the errors of check_cluster and
+// check_task (cluster_spec.h).
 class TFConfigClusterResolver : public ClusterResolver {
  public:
   explicit TFConfigClusterResolver(const TFConfigClusterResolverOptions& options = {});

@@ -25,7 +25,7 @@ struct Freed {
 template <class T>
 using Held = std::unique_ptr<T, Freed>;
 
-// OpenSSL's oldest complaint of this thread.
+// The oldest error in this thread's OpenSSL queue.
 std::string complaint() {
   const unsigned long code = ERR_get_error();
   const char* reason = code == 0 ? nullptr : ERR_reason_error_string(code);
@@ -82,10 +82,10 @@ TlsIdentity::TlsIdentity(const ReadVariable& read)
   check<InvalidArgument>(certificate && SSL_CTX_use_certificate(context, certificate.get()) == 1,
                          "CORNU_TLS_CERT: '{}' has no certificate: {}.", path_, complaint());
   while (X509* link = PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr)) {
-    SSL_CTX_add_extra_chain_cert(context, link);  // keeps it
+    SSL_CTX_add_extra_chain_cert(context, link);  // takes ownership
   }
-  ERR_clear_error();  // the end of the file
-  // Without a passphrase, which nobody could be asked for.
+  ERR_clear_error();  // the expected end-of-file error
+  // Without a passphrase, as there is nobody to ask for one.
   const Held<EVP_PKEY> key(
       PEM_read_bio_PrivateKey(reader(key_).get(), nullptr, nullptr, const_cast<char*>("")));
   check<InvalidArgument>(key != nullptr, "CORNU_TLS_KEY: '{}' has no private key: {}.",
@@ -109,7 +109,7 @@ TlsIdentity::TlsIdentity(const ReadVariable& read)
   check_certificate();
 }
 
-// What the other tasks would say of it.
+// Verifies the certificate as the other tasks would.
 void TlsIdentity::check_certificate() const {
   const Held<X509_STORE_CTX> verification(X509_STORE_CTX_new());
   STACK_OF(X509)* chain = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mutual TLS: how tasks know each other by certificates, and keep what they exchange private.
+// Mutual TLS: tasks authenticate each other by certificates and encrypt their traffic.
 #pragma once
 
 #include <memory>
@@ -13,14 +13,14 @@ using SSL_CTX = struct ssl_ctx_st;
 
 namespace cornu::distribute {
 
-// A task's certificate and key, and the authority that has signed those of all tasks. Whoever has a
-// certificate of that authority is a task of the job: names in certificates aren't compared with
-// addresses. Thread-safe.
+// A task's certificate and key, and the authority that has signed the certificates of all tasks.
+// Anyone with a certificate from that authority is a task of the job: names in certificates aren't
+// compared with addresses. Thread-safe.
 class TlsIdentity {
  public:
-  // Of the files (PEM) that CORNU_TLS_CERT, CORNU_TLS_KEY and CORNU_TLS_CA name; none where none of
-  // them is set. InvalidArgument where one is missing or can't be read, the key isn't the
-  // certificate's, or the authority hasn't signed it, or its time is over.
+  // Reads the PEM files named by CORNU_TLS_CERT, CORNU_TLS_KEY and CORNU_TLS_CA; returns null when
+  // none of them is set. Throws InvalidArgument when one is missing or can't be read, when the key
+  // doesn't match the certificate, when the authority hasn't signed it, or when it has expired.
   static std::shared_ptr<const TlsIdentity> of_environment(
       const ReadVariable& read = process_variable);
 
@@ -42,19 +42,19 @@ class TlsIdentity {
 
 enum class TlsRole { Connects, Accepts };
 
-// A connection over TLS that others use as one without: what they write into plain() is encrypted
-// and sent by a thread of its own, which ends with it, or when either side closes.
+// A TLS connection that is used like a plain one: what is written to the plain end is encrypted and
+// sent by a thread of its own, which ends with this object or when either side closes.
 class TlsLink {
  public:
-  // Makes the handshake on a connection that the other end treats likewise, in the other role.
-  // Unavailable, with the reason, where it fails or takes too long.
+  // Performs the handshake; the other end must do the same in the other role. Throws Unavailable,
+  // with the reason, when it fails or takes too long.
   TlsLink(FileDescriptor socket, TlsRole role, const TlsIdentity& identity,
           const Patience& patience);
   ~TlsLink();
   TlsLink(const TlsLink&) = delete;
   TlsLink& operator=(const TlsLink&) = delete;
 
-  // The end without encryption; called once.
+  // Returns the unencrypted end; call it only once.
   FileDescriptor take_plain();
 
  private:

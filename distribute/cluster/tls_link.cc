@@ -28,7 +28,7 @@ constexpr size_t kAtOnce = size_t{64} << 10;  // bytes
 
 void set_nonblocking(int file) { ::fcntl(file, F_SETFL, ::fcntl(file, F_GETFL) | O_NONBLOCK); }
 
-// Bytes on their way: those of [first, last).
+// Bytes in transit: those in [first, last).
 struct Pending {
   std::array<char, kAtOnce> bytes;
   size_t first = 0;
@@ -104,7 +104,7 @@ class TlsLink::Relay {
     }
   }
 
-  // For what the last call of OpenSSL waits; 0 where it failed.
+  // Poll event that the last OpenSSL call is waiting for; 0 when it failed.
   short awaited(int result) {
     const int error = SSL_get_error(ssl_.get(), result);
     return error == SSL_ERROR_WANT_READ ? POLLIN : error == SSL_ERROR_WANT_WRITE ? POLLOUT : 0;
@@ -134,7 +134,7 @@ class TlsLink::Relay {
       std::array<pollfd, 3> waits = {pollfd{wake_.get(), POLLIN, 0},
                                      pollfd{socket_.get(), socket_events_, 0},
                                      pollfd{inner_.get(), inner_events_, 0}};
-      // An end without an event to wait for would make poll return at once.
+      // A closed end without events to wait for would make poll return immediately.
       if (socket_events_ == 0) waits[1].fd = -1;
       if (inner_events_ == 0) waits[2].fd = -1;
       ::poll(waits.data(), waits.size(), -1);
@@ -144,7 +144,7 @@ class TlsLink::Relay {
 
   bool is_over() const { return failed_ || (in_.ended && in_.empty() && end_is_said_); }
 
-  // From the plain end into TLS; whether anything has moved.
+  // Moves bytes from the plain end into TLS; returns whether any moved.
   bool send() {
     bool moved = false;
     if (out_.empty() && !out_.ended) {
@@ -172,7 +172,7 @@ class TlsLink::Relay {
     return moved;
   }
 
-  // That no more comes.
+  // Announces that no more bytes will come.
   void say_end() {
     ERR_clear_error();
     const int done = SSL_shutdown(ssl_.get());
@@ -180,7 +180,7 @@ class TlsLink::Relay {
     if (!end_is_said_) wait_or_fail(done);
   }
 
-  // From TLS to the plain end.
+  // Moves bytes from TLS to the plain end; returns whether any moved.
   bool receive() {
     bool moved = false;
     if (in_.empty() && !in_.ended) {
@@ -206,7 +206,7 @@ class TlsLink::Relay {
       if (errno == EAGAIN || errno == EINTR) {
         inner_events_ |= POLLOUT;
       } else {
-        failed_ = true;  // nobody is there who could read it
+        failed_ = true;  // nobody can read it any more
       }
     }
     return moved;

@@ -11,16 +11,17 @@
 namespace cornu::distribute {
 
 struct UnionResolverOptions {
-  // None: the first resolver's.
+  // nullopt: the first resolver's.
   std::optional<std::string> task_type = {};
   std::optional<int64_t> task_id = {};
   std::optional<std::string> rpc_layer = {};
 };
 
-// The clusters of several resolvers as one (tf.distribute.cluster_resolver.UnionResolver). Lists of
-// one job's tasks follow each other; where one of them lacks indices, all keep their indices, which
-// must differ: InvalidArgument otherwise, and without a resolver. What a cluster can't say (the
-// environment, accelerators, the master) is the first resolver's.
+// Merges the clusters of several resolvers (tf.distribute.cluster_resolver.UnionResolver). Task
+// lists of the same job are concatenated; if one of them has missing indices, all keep their
+// indices, which must then be distinct. Throws InvalidArgument otherwise, and when there are no
+// resolvers. Everything outside the cluster itself (environment, accelerators, master) is taken
+// from the first resolver.
 class UnionResolver : public ClusterResolver {
  public:
   explicit UnionResolver(const std::vector<ClusterResolver>& resolvers,

@@ -12,7 +12,7 @@
 
 namespace cornu::distribute {
 
-// Where every rank's segments are.
+// The location of every rank's segments in the ranks' memory.
 class RingCollectives::Directory {
  public:
   Directory(Transport& transport, std::span<const Segment> segments, size_t element)
@@ -33,8 +33,8 @@ class RingCollectives::Directory {
     std::memcpy(to, &entry, sizeof entry);
   }
 
-  // Reads all ranks' entries, which lie `stride` bytes apart. False where one rank's segments lie
-  // elsewhere.
+  // Reads all ranks' entries, at a stride of `stride` bytes. Returns false when a rank's segments
+  // are outside of its memory.
   bool read(std::span<const std::byte> all, size_t stride) {
     const auto size = static_cast<size_t>(transport_.size());
     places_.resize(size * segments_.size());
@@ -48,10 +48,10 @@ class RingCollectives::Directory {
     }
     return true;
   }
-  // Of all ranks' memory.
+  // Handles of all ranks' memory.
   const std::vector<SharedBlock::Handle>& handles() const { return handles_; }
 
-  // Whether this rank can read it.
+  // Opens the memory of all ranks; returns whether this rank can read it.
   bool open() {
     memory_.clear();
     for (size_t rank = 0; rank < handles_.size(); ++rank) {
@@ -77,7 +77,7 @@ class RingCollectives::Directory {
     return memory_[rank].data() + place(rank, segment).out;
   }
 
-  // visit(segment, begin, end): the bytes of each segment that lie in a chunk.
+  // Calls visit(segment, begin, end) for the bytes of each segment that belong to a chunk.
   template <class Visit>
   void each_part(const Chunks& chunks, size_t chunk, Visit visit) const {
     size_t before = 0;
@@ -141,7 +141,7 @@ class RingCollectives::Directory {
   std::vector<Place> places_;                       // by rank, then segment
 };
 
-// Whether all ranks can read each other's memory; a warning where not.
+// Returns whether all ranks can read each other's memory; logs a warning if not.
 bool RingCollectives::can_all_read(const CollectiveCall& what, Directory& directory) {
   const bool can = directory.open();
   own_.resize(sizeof(Header) + padded(1));
@@ -192,7 +192,7 @@ bool RingCollectives::reduce_directly(const CollectiveCall& what, const Chunks& 
                   directory.out(other, segment) + begin, end - begin);
     });
   }
-  synchronize(what);  // until all have read what is this rank's
+  synchronize(what);  // wait until all have read this rank's memory
   return true;
 }
 

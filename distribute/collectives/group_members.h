@@ -14,25 +14,25 @@
 
 namespace cornu::distribute {
 
-// Who belongs to a group, and what its transports need besides their connections.
+// The members of a group, and what its transports need besides their connections.
 struct GroupMembers {
   int rank = 0;
   std::vector<std::string> addresses;  // by rank, for messages
   std::chrono::milliseconds timeout = kCollectiveTimeout;
-  // The step that is being run, for PeerLost.
+  // The current step, for PeerLost.
   std::shared_ptr<std::atomic<int64_t>> step = std::make_shared<std::atomic<int64_t>>(0);
 
   int size() const { return static_cast<int>(addresses.size()); }
-  // PeerLost for a rank whose connection has ended.
+  // Returns PeerLost for a rank whose connection has ended.
   std::exception_ptr lost(int peer) const;
-  // DeadlineExceeded for a wait for these ranks.
+  // Returns DeadlineExceeded for a wait on these ranks.
   std::exception_ptr waited_too_long(int to, int from) const;
 };
 
 // The error that ends a group. Thread-safe.
 class GroupEnd {
  public:
-  // Whether it was the first.
+  // Returns whether this was the first error.
   bool set(std::exception_ptr why);
   bool is_set() const { return is_set_; }
   void rethrow_if_set() const;

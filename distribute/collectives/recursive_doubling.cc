@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-reduce in log2(ranks) steps: in step k, ranks whose numbers differ in bit k exchange all that
-// they have summed. Ranks from the largest power of two on give theirs to a rank below it first,
-// and get the result from there.
+// All-reduce in log2(ranks) steps: in step k, ranks whose numbers differ in bit k exchange their
+// partial sums. Ranks beyond the largest power of two first send theirs to a rank below it, and
+// receive the result from there.
 #include <array>
 #include <bit>
 #include <cstring>
@@ -12,8 +12,8 @@
 
 namespace cornu::distribute {
 
-// 16-bit numbers are summed in float32. The sum of the lower ranks is the first operand: all ranks
-// get the same bits.
+// 16-bit numbers are summed in float32. The sum of the lower ranks is the first operand, so that
+// all ranks get the same bits.
 void RingCollectives::reduce_by_doubling(const CollectiveCall& what, const SegmentBytes& bytes,
                                          int64_t divisor) {
   const DType dtype = *what.dtype;
@@ -40,7 +40,8 @@ void RingCollectives::reduce_by_doubling(const CollectiveCall& what, const Segme
                                            from < rank ? sum.data() : theirs.data()};
     reduce_elements(sum.data(), in, 0, what.count(), summed, op);
   };
-  const int folded = rank < half ? rank + half : rank - half;  // the rank that is folded with this
+  const int folded =
+      rank < half ? rank + half : rank - half;  // the rank that this one is folded with
   if (rank >= half) {
     exchange(folded, sum, folded, {});
   } else if (folded < transport_.size()) {

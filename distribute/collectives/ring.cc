@@ -14,12 +14,13 @@
 namespace cornu::distribute {
 namespace {
 
-// Where gathering everything from everybody takes less time than two rounds of the ring: bytes that
-// a rank receives. (Two processes over shared memory break even at about 64 KiB.)
+// Number of bytes received by a rank up to which gathering everything from everybody is faster than
+// two rounds of the ring. (Two processes over shared memory break even at about 64 KiB.)
 constexpr size_t kSmall = size_t{64} << 10;
-// What two ranks send each other while a message without content travels: for recursive doubling.
+// Bytes that two ranks can send in the latency of an empty message; used to choose recursive
+// doubling.
 constexpr size_t kLatency = size_t{32} << 10;
-constexpr size_t kPiece = size_t{32} << 10;  // bytes that are sent or reduced before the other is
+constexpr size_t kPiece = size_t{32} << 10;  // bytes sent or reduced before switching to the other
 
 uint64_t hash_of_counts(const CollectiveCall& what) {
   Fnv<uint64_t> hash;
@@ -29,7 +30,7 @@ uint64_t hash_of_counts(const CollectiveCall& what) {
 
 }  // namespace
 
-// What another rank calls: of its memory only counts are known.
+// Another rank's call; only the counts of its segments are known.
 std::string RingCollectives::Header::text() const {
   const bool is_known = kind >= 0 && kind <= static_cast<int>(CollectiveCall::Kind::Barrier) &&
                         op >= 0 && op <= static_cast<int>(ReduceOp::Max);
@@ -122,7 +123,8 @@ std::span<const std::byte> RingCollectives::gather_small(const CollectiveCall& w
     const size_t more = std::min(have, size - have);
     const auto to = static_cast<int>((rank + have) % size);
     const auto from = static_cast<int>((rank + size - have) % size);
-    // A rank that calls something else sends blocks of another size: its first header says so.
+    // A rank that makes a different call sends blocks of another size: its first header reveals
+    // that.
     const std::span in = std::span(gathered_).subspan(have * block, more * block);
     const std::span out = std::span<const std::byte>(gathered_).first(more * block);
     exchange(to, out.first(sizeof(Header)), from, in.first(sizeof(Header)));
@@ -140,7 +142,7 @@ std::span<const std::byte> RingCollectives::gather_small(const CollectiveCall& w
   return by_rank_;
 }
 
-// One way round the ring, which `step` counts: size - 1 steps of sums, as many of results.
+// One pass around the ring, counted by `step`: size - 1 steps of sums, then as many of results.
 class RingCollectives::Round {
  public:
   Round(Transport& transport, const Chunks& chunks)
@@ -170,8 +172,8 @@ class RingCollectives::Round {
   };
 
   int ranks() const { return transport_.size(); }
-  // What is sent in a step; what is received is the chunk before it. In the second half every rank
-  // begins with the chunk that it has reduced.
+  // The chunk sent in a step; the one received is the chunk before it. In the second half every
+  // rank starts with the chunk that it has reduced.
   size_t chunk(int step, int behind) const {
     const int place = step < ranks() - 1 ? -1 - step : ranks() - 1 - step;
     return static_cast<size_t>((transport_.rank() + place - behind + 3 * ranks()) % ranks());
@@ -184,7 +186,7 @@ class RingCollectives::Round {
   }
   bool passes_on_all() const { return sent_.step == first_ || came_.step >= sent_.step; }
 
-  // Bytes that may be sent now: what is passed on must have come.
+  // Bytes that may be sent now: what is passed on must have arrived.
   size_t ready() const {
     const size_t there = passes_on_all()                ? size_of_chunk(chunk(sent_.step, 0))
                          : came_.step == sent_.step - 1 ? came_.done
@@ -251,7 +253,7 @@ void RingCollectives::go_round(const Chunks& chunks) {
   realign(round.sent(), round.came());
 }
 
-// Fills streams up, so that elements of the next call lie as their type wants it.
+// Pads the streams, so that the elements of the next call are aligned for their type.
 void RingCollectives::realign(size_t sent, size_t came) {
   std::array<std::byte, 64> nothing{};
   std::array<std::byte, 64> ignored;
@@ -261,7 +263,7 @@ void RingCollectives::realign(size_t sent, size_t came) {
 
 namespace {
 
-// As even as whole elements allow.
+// Splits as evenly as whole elements allow.
 std::vector<size_t> even_chunks(int64_t count, size_t element, int size) {
   std::vector<size_t> bounds;
   for (int64_t i = 0; i <= size; ++i) {
@@ -275,8 +277,8 @@ std::vector<size_t> even_chunks(int64_t count, size_t element, int size) {
 
 namespace {
 
-// Whether recursive doubling takes less time than the ring, where a message takes a time for itself
-// and one for each byte: log2(ranks) messages of all bytes, or 2 (ranks - 1) of a rank's share.
+// Whether recursive doubling is faster than the ring, if a message costs a fixed time plus a time
+// per byte: log2(ranks) messages of all bytes, or 2 (ranks - 1) messages of a rank's share.
 bool is_quicker_by_doubling(size_t bytes, int ranks) {
   const auto n = static_cast<double>(ranks);
   const int steps = std::bit_width(static_cast<unsigned>(ranks)) - 1;
@@ -347,7 +349,7 @@ void RingCollectives::all_reduce(const CollectiveCall& what, std::span<const Seg
   }
   if (!is_half(dtype) || options_.narrow_sums) return go_round(chunks);
 
-  // Sums travel as float32, results as they are.
+  // Sums are sent as float32, results in their own type.
   const auto count = static_cast<size_t>(what.count());
   wide_.resize(count);
   bytes.each_input([&](size_t at, const std::byte* in, size_t n) {
@@ -416,7 +418,7 @@ void RingCollectives::all_gather(const CollectiveCall& what, const void* in, voi
             .reduces = false});
 }
 
-// Along the ring, from the root on; what has come of it is passed on at once.
+// Along the ring, starting at the root; what has arrived is passed on immediately.
 void RingCollectives::broadcast(const CollectiveCall& what, void* data, size_t bytes, int root) {
   compare_with_neighbours(what);
   const bool receives = transport_.rank() != root;

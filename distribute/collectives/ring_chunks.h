@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of RingCollectives share.
+// Definitions shared by the implementation files of RingCollectives.
 #pragma once
 
 #include <cstddef>
@@ -28,19 +28,19 @@ struct RingCollectives::Header {
   std::string text() const;
 };
 
-// What is reduced or gathered: one chunk a rank.
+// The data to reduce or gather: one chunk per rank.
 struct RingCollectives::Chunks {
   SegmentBytes bytes;
-  std::vector<size_t> bounds;  // of chunks, in bytes; size() + 1 of them
-  std::optional<DType> dtype;  // none: nothing is reduced
+  std::vector<size_t> bounds;  // of the chunks, in bytes; size() + 1 of them
+  std::optional<DType> dtype;  // nullopt: nothing is reduced
   ReduceOp op = ReduceOp::Sum;
   int64_t divisor = 1;
-  bool reduces = true;  // each chunk at the rank of its number
+  bool reduces = true;  // each chunk at the rank with its number
   bool gathers = true;  // all chunks everywhere
 };
 
-// Elements of `in`, one a rank, reduced into `out` (Sum, Min or Max) and divided by `divisor`.
-// 16-bit floating-point numbers are rounded once, at the end.
+// Reduces elements of `in`, one array per rank, into `out` (Sum, Min or Max) and divides them by
+// `divisor`. 16-bit floating-point numbers are rounded once, at the end.
 void reduce_and_divide(void* out, std::span<const void* const> in, int64_t count, DType dtype,
                        ReduceOp op, int64_t divisor);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Segments as one sequence of bytes.
+// Segments viewed as one sequence of bytes.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace cornu::distribute {
 
-// The elements of segments one after the other. The segments' memory is the caller's.
+// The elements of all segments in a row. The segments' memory belongs to the caller.
 class SegmentBytes {
  public:
   SegmentBytes(std::span<const Segment> segments, size_t element_size)
@@ -29,10 +29,10 @@ class SegmentBytes {
     std::byte* out;
     size_t size;
   };
-  // What lies in one piece from byte `at` on, at most `most` bytes. at < total().
+  // The contiguous piece starting at byte `at`, at most `most` bytes long. Requires at < total().
   Piece piece(size_t at, size_t most) const;
 
-  // visit(at, memory, bytes) for each segment's `in`.
+  // Calls visit(at, memory, bytes) for each segment's `in`.
   template <class Visit>
   void each_input(Visit visit) const {
     for (size_t at = 0; at < total_;) {
@@ -41,7 +41,7 @@ class SegmentBytes {
       at += next.size;
     }
   }
-  // The same for `out`, of bytes [begin, end).
+  // The same for `out`, restricted to bytes [begin, end).
   template <class Visit>
   void each_output(size_t begin, size_t end, Visit visit) const {
     for (size_t at = begin; at < end;) {
@@ -60,7 +60,7 @@ class SegmentBytes {
 
  private:
   std::vector<Segment> segments_;
-  std::vector<size_t> ends_;  // of segments
+  std::vector<size_t> ends_;  // end offset of each segment
   size_t total_ = 0;
 };
 

@@ -17,7 +17,7 @@
 namespace cornu::distribute {
 namespace {
 
-constexpr size_t kPage = 4096;  // before the block's bytes: the tag
+constexpr size_t kPage = 4096;  // precedes the block's bytes and holds the tag
 
 std::string line_of(const char* path) {
   std::ifstream file(path);
@@ -26,8 +26,8 @@ std::string line_of(const char* path) {
   return line;
 }
 
-// A file of this size: beyond the limit of the process (ulimit -f), which memory has too, it would
-// be ended by SIGXFSZ.
+// Whether a file of this size is allowed: exceeding the process's limit (ulimit -f), which also
+// applies to memory files, would end the process with SIGXFSZ.
 bool is_within_limit(size_t bytes) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur) return true;
@@ -61,7 +61,7 @@ SharedBlock::~SharedBlock() {
 
 std::span<std::byte> SharedBlock::bytes() const { return {mapped_ + kPage, mapped_bytes_ - kPage}; }
 
-// It can't be made smaller afterwards, which would end whoever reads it.
+// The block can't be shrunk afterwards, which would crash its readers.
 std::shared_ptr<SharedBlock> SharedBlock::create(size_t bytes) {
   const size_t all = kPage + (bytes + kPage - 1) / kPage * kPage;
   FileDescriptor memory(::memfd_create("cornu", MFD_CLOEXEC | MFD_ALLOW_SEALING));

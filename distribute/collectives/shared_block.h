@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that processes of one machine share.
+// Memory shared between the processes of a machine.
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@
 
 namespace cornu::distribute {
 
-// Memory without a name in any folder, which is gone with the last process that has it.
+// Memory without a name in the file system, freed with the last process that has it open.
 class SharedBlock {
  public:
-  // What other processes find it by. The tag is random: a process that has the number of one that
-  // has ended isn't taken for it.
+  // Identifies the block to other processes. The random tag ensures that a process which reuses the
+  // ID of an ended one isn't mistaken for it.
   struct Handle {
     int64_t process = 0;
     int64_t descriptor = -1;
@@ -26,15 +26,16 @@ class SharedBlock {
     bool operator==(const Handle&) const = default;
   };
 
-  // ResourceExhausted where there is no memory. It begins with zeros.
+  // Creates a zero-initialized block. Throws ResourceExhausted when there is no memory.
   static std::shared_ptr<SharedBlock> create(size_t bytes);
-  // Null where it can't be reached: it has gone (errno is ENOENT), or is another user's.
+  // Returns null when the block can't be opened: it is gone (errno is ENOENT), or belongs to
+  // another user.
   static std::shared_ptr<SharedBlock> open(const Handle& handle);
   ~SharedBlock();
   SharedBlock(const SharedBlock&) = delete;
   SharedBlock& operator=(const SharedBlock&) = delete;
 
-  std::span<std::byte> bytes() const;  // aligned to a page's size
+  std::span<std::byte> bytes() const;  // page-aligned
   const Handle& handle() const { return handle_; }
 
  private:
@@ -47,7 +48,7 @@ class SharedBlock {
   size_t mapped_bytes_ = 0;
 };
 
-// Where processes see each other's blocks: those with the same text.
+// Identifies a process namespace: processes with the same text can open each other's blocks.
 std::string process_space();
 
 }  // namespace cornu::distribute

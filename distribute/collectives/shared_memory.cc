@@ -27,7 +27,7 @@ struct alignas(64) Inbox::Bell {
     rings.fetch_add(1);
     if (sleeping.load() != 0) call(FUTEX_WAKE, INT32_MAX, nullptr);
   }
-  // Until it is rung after `seen`, for a while at most.
+  // Sleeps until the bell is rung after `seen`, or until the timeout.
   void sleep(uint32_t seen, std::chrono::milliseconds most) {
     const timespec time = {most.count() / 1000, most.count() % 1000 * 1'000'000};
     call(FUTEX_WAIT, seen, &time);
@@ -40,20 +40,20 @@ struct alignas(64) Inbox::Bell {
   }
 };
 
-// Counts of bytes that were written and read; the sender moves `head`, the receiver `tail`.
+// Counters of bytes written and read; the sender advances `head`, the receiver `tail`.
 struct Inbox::Ring {
   alignas(64) std::atomic<uint64_t> head = 0;
   alignas(64) std::atomic<uint64_t> tail = 0;
-  uint64_t place = 0;  // of its data; 0: there is none
+  uint64_t place = 0;  // offset of its data; 0: there is none
 };
 
 namespace {
 
-constexpr size_t kRing = size_t{512} << 10;  // bytes; stays in a core's own cache
+constexpr size_t kRing = size_t{512} << 10;  // bytes; fits into a core's private cache
 constexpr uint64_t kMostRanks = 1 << 16;
 static_assert(kRing % Transport::kMostWanted == 0);
 
-// The first bytes.
+// The start of the block.
 struct Head {
   uint64_t ranks;
 };
@@ -101,7 +101,7 @@ std::shared_ptr<Inbox> Inbox::open(const Json& description) {
         ranks <= kMostRanks && kRingsPlace + ranks * sizeof(Ring) <= block->bytes().size();
     return fits ? std::shared_ptr<Inbox>(new Inbox(std::move(block))) : nullptr;
   } catch (const Error&) {
-    return nullptr;  // no description of an inbox
+    return nullptr;  // not a description of an inbox
   }
 }
 
@@ -123,8 +123,8 @@ std::byte* Inbox::data(int sender) const { return block_->bytes().data() + ring(
 
 namespace {
 
-// Looks for some time longer than sleeping and being woken take, and lets others have the core
-// meanwhile: they may be those that it waits for.
+// Polls for somewhat longer than going to sleep and waking up takes, and yields the core meanwhile:
+// it may be needed by those it waits for.
 template <class Ready>
 bool comes_soon(Ready ready) {
   constexpr std::chrono::microseconds kLongest(200);
@@ -182,7 +182,7 @@ class SharedMemoryTransport : public Transport {
     const size_t at = end.in->tail.load(std::memory_order_relaxed) % kRing;
     const size_t before_wrap = std::min(there, kRing - at);
     if (before_wrap >= wanted) return {end.in_data + at, before_wrap};
-    // An element that lies on both sides of the end.
+    // An element that wraps around the end.
     std::memcpy(joined_.data(), end.in_data + at, before_wrap);
     std::memcpy(joined_.data() + before_wrap, end.in_data, wanted - before_wrap);
     return std::span(joined_).first(wanted);
@@ -205,7 +205,8 @@ class SharedMemoryTransport : public Transport {
   }
 
   void wait(int to, int from) override {
-    constexpr std::chrono::milliseconds kLook(1000);  // a bell is never missed: for the deadline
+    constexpr std::chrono::milliseconds kLook(
+        1000);  // rings are never missed: this is for the deadline
     const auto deadline = std::chrono::steady_clock::now() + members_.timeout;
     const auto ready = [&] {
       return end_.is_set() || (to != kNobody && space(to) > 0) ||
@@ -259,7 +260,7 @@ class SharedMemoryTransport : public Transport {
     if (!known || known->handle() != handle) {
       errno = 0;
       known = SharedBlock::open(handle);
-      // It keeps its memory until all have used it: it is its process that has gone.
+      // A process keeps its memory until all have used it, so it is the process that is gone.
       if (!known && handle.descriptor >= 0 && errno == ENOENT) end_.raise(members_.lost(rank));
     }
     return known ? known->bytes() : std::span<std::byte>();
@@ -275,7 +276,7 @@ class SharedMemoryTransport : public Transport {
 
   const Inbox& own() const { return *inboxes_[static_cast<size_t>(rank())]; }
 
-  // Bytes of a ring that are in use; its other end may be damaged, but is never followed elsewhere.
+  // Bytes of a ring that are in use. Clamped: a corrupt counter mustn't lead outside the ring.
   static size_t in_use(const Inbox::Ring& ring) {
     const uint64_t used =
         ring.head.load(std::memory_order_acquire) - ring.tail.load(std::memory_order_acquire);
@@ -288,7 +289,7 @@ class SharedMemoryTransport : public Transport {
   std::vector<std::shared_ptr<Inbox>> inboxes_;  // by rank
   std::vector<End> ends_;
   std::shared_ptr<SharedBlock> memory_;
-  size_t most_memory_ = SIZE_MAX;                        // more wasn't to be had
+  size_t most_memory_ = SIZE_MAX;                        // larger requests have failed
   std::vector<std::shared_ptr<SharedBlock>> memory_of_;  // by rank
   alignas(64) std::array<std::byte, kMostWanted> joined_;
   GroupEnd end_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams of bytes between the processes of one machine, in memory that they share.
+// Byte streams between the processes of a machine, in shared memory.
 #pragma once
 
 #include <array>
@@ -17,18 +17,18 @@
 
 namespace cornu::distribute {
 
-// What a rank receives from its peers: a ring of bytes for each of them, and a bell that says that
-// something has changed.
+// What a rank receives from its peers: a ring buffer for each of them, and a bell that signals
+// changes.
 class Inbox {
  public:
-  // For a group of `size`, with rings for these senders. ResourceExhausted where there is no
-  // memory.
+  // Creates the inbox for a group of `size` ranks, with ring buffers for these senders. Throws
+  // ResourceExhausted when there is no memory.
   static std::shared_ptr<Inbox> create(int size, const std::vector<int>& senders);
-  // The one that another process of this machine has described. None where it can't be reached: on
-  // another machine, in another container, of another user.
+  // Opens an inbox described by another process on this machine. Returns null when it can't be
+  // reached: it is on another machine, in another container, or belongs to another user.
   static std::shared_ptr<Inbox> open(const Json& description);
 
-  // What open() needs, for processes that this one trusts.
+  // What open() needs; only give it to trusted processes.
   Json description() const;
 
   struct Bell;
@@ -43,7 +43,7 @@ class Inbox {
   std::shared_ptr<SharedBlock> block_;
 };
 
-// Inboxes by rank; none where two ranks exchange nothing.
+// Inboxes by rank; null for ranks that this one exchanges nothing with.
 std::unique_ptr<Transport> make_shared_memory_transport(
     GroupMembers members, std::vector<std::shared_ptr<Inbox>> inboxes);
 

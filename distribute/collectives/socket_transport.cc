@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kBuffer = size_t{256} << 10;
 static_assert(kBuffer >= Transport::kMostWanted);
 
-// What has come from a rank and wasn't consumed lies at [begin, end).
+// Bytes [begin, end) have arrived from the rank and aren't consumed.
 struct Peer {
   FileDescriptor socket;
   std::vector<std::byte> buffer;
@@ -54,7 +54,7 @@ class SocketTransport : public Transport {
     Peer& own = peer(from);
     if (own.end - own.begin < wanted) {
       end_.rethrow_if_set();
-      if (own.begin > 0) {  // elements stay aligned: they begin where the buffer does
+      if (own.begin > 0) {  // keep elements aligned: they start where the buffer does
         std::memmove(own.buffer.data(), own.buffer.data() + own.begin, own.end - own.begin);
         own.end -= own.begin;
         own.begin = 0;
@@ -103,7 +103,8 @@ class SocketTransport : public Transport {
   void abort(std::exception_ptr why) override {
     end_.set(std::move(why));
     const uint64_t one = 1;
-    static_cast<void>(!::write(wake_.get(), &one, sizeof one));  // full: it is awake
+    static_cast<void>(
+        !::write(wake_.get(), &one, sizeof one));  // if it is full, the thread is awake
   }
 
  private:

@@ -11,7 +11,8 @@
 
 namespace cornu::distribute {
 
-// By rank: a connected stream socket, or none where two ranks exchange nothing.
+// Takes a connected stream socket for each rank, or a closed one for ranks that this one exchanges
+// nothing with.
 std::unique_ptr<Transport> make_socket_transport(GroupMembers members,
                                                  std::vector<FileDescriptor> sockets);
 

@@ -14,7 +14,7 @@ namespace cornu::distribute {
 
 using Kind = CollectiveCall::Kind;
 
-// A replica's end.
+// One replica's end.
 class WorkerCollectives::End : public CollectiveGroup {
  public:
   End(std::shared_ptr<WorkerCollectives> group, int replica)
@@ -91,7 +91,7 @@ std::vector<std::unique_ptr<CollectiveGroup>> WorkerCollectives::ends(
   return ends;
 }
 
-// ---- who works when ----
+// ---- scheduling ----
 
 bool WorkerCollectives::can_work() const {
   return !failed_ && !working_ && !rounds_.empty() && rounds_.front().started == replicas_;
@@ -149,7 +149,7 @@ void WorkerCollectives::work() {
   }
 }
 
-// Whether it can be made; otherwise the group has failed.
+// Returns whether the call can be made; otherwise the group has failed.
 bool WorkerCollectives::begin_call() {
   if (!failed_ && last_ && *begun_ >= *last_) fail(why_last_, ProcessGroup::Ending::Completing);
   if (const std::exception_ptr why = why_not_next()) fail(why, ProcessGroup::Ending::Completing);
@@ -162,7 +162,7 @@ bool WorkerCollectives::begin_call() {
 
 void WorkerCollectives::work_on_next(std::unique_lock<std::mutex>& lock) {
   if (!begin_call()) return;
-  const Round& round = rounds_.front();  // stays where it is while others are put behind it
+  const Round& round = rounds_.front();  // stays valid while others are appended
   lock.unlock();
   std::exception_ptr failed;
   try {
@@ -182,7 +182,7 @@ void WorkerCollectives::work_on_next(std::unique_lock<std::mutex>& lock) {
   if (in_background_ && can_work()) for_work_.notify_one();
 }
 
-// The first error counts.
+// The first error wins.
 void WorkerCollectives::fail(std::exception_ptr why, ProcessGroup::Ending end) {
   if (!failed_) {
     failed_ = std::move(why);
@@ -207,7 +207,7 @@ void WorkerCollectives::end_step() {
   for_others_.notify_all();
 }
 
-// The first replica's is where the sums of all of them come together.
+// Only the first replica has memory: it is where the sums of all replicas are combined.
 std::byte* WorkerCollectives::memory(int replica, size_t bytes) {
   if (replica != 0) return nullptr;
   const std::lock_guard lock(mutex_);
@@ -216,7 +216,7 @@ std::byte* WorkerCollectives::memory(int replica, size_t bytes) {
   return transport_->memory(bytes);
 }
 
-// When it returns, nobody uses the memory of calls any more.
+// When it returns, the memory of calls is no longer in use.
 void WorkerCollectives::abort(std::exception_ptr why) {
   std::unique_lock lock(mutex_);
   const std::exception_ptr before = why_not_next();
@@ -237,7 +237,7 @@ bool WorkerCollectives::is_own(const Failure& failure) const {
   return own != own_failures_.end() && own->second >= failure.number;
 }
 
-// The error of another worker that can't take part in the next call; null where all can.
+// The error of another worker that can't take part in the next call; null if all can.
 std::exception_ptr WorkerCollectives::why_not_next() const {
   const auto found =
       std::ranges::find_if_not(failures_, [&](const auto& one) { return is_own(one.first); });
@@ -276,12 +276,12 @@ std::optional<PeerLost> WorkerCollectives::lost_peer() {
     if (failed_) rethrow_copy(failed_);
   } catch (const PeerLost& lost) {
     return lost;
-  } catch (const std::exception&) {  // it has ended otherwise
+  } catch (const std::exception&) {  // it has ended for another reason
   }
   return {};
 }
 
-// ---- what they do ----
+// ---- execution ----
 
 void WorkerCollectives::execute(const Round& round) {
   require_agreement(round);
@@ -407,8 +407,8 @@ std::vector<std::byte> WorkerCollectives::exchange_bytes(std::span<const std::by
   return all;
 }
 
-// In one go where they are about as long as each other, which the longest decides; else one after
-// the other.
+// In a single exchange if the texts have similar lengths, as its size is determined by the longest
+// one; otherwise one after another.
 std::vector<std::string> WorkerCollectives::exchange_texts(const std::string& own) {
   constexpr size_t kFew = size_t{64} << 10;
   const auto size = static_cast<uint64_t>(own.size());

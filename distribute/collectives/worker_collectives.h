@@ -25,12 +25,12 @@
 
 namespace cornu::distribute {
 
-// Replicas of a process first meet in its memory; one of them stands for all among the processes.
-// Replica i of worker w has rank w · replicas + i. What is started is done by a thread of its own,
-// or by the one that waits for it where that comes first.
+// The replicas of a process are first combined in its memory; one of them then represents all of
+// them among the processes. Replica i of worker w has rank w · replicas + i. A started collective
+// is executed by a background thread, or by the thread that waits for it if that comes first.
 class WorkerCollectives : public ProcessGroup {
  public:
-  // At least two workers, with equally many replicas each.
+  // Requires at least two workers, with the same number of replicas each.
   WorkerCollectives(std::unique_ptr<Transport> transport, int replicas,
                     const Communication& communication = ring_communication(),
                     const CollectivesOptions& options = {});
@@ -44,40 +44,41 @@ class WorkerCollectives : public ProcessGroup {
   int workers() const { return transport_->size(); }
   int replicas() const { return replicas_; }
 
-  // By local replica; each is for one thread at a time. They share this object.
+  // By local replica; each end may be used by one thread at a time. The ends share this object.
   static std::vector<std::unique_ptr<CollectiveGroup>> ends(
       const std::shared_ptr<WorkerCollectives>& group);
 
-  // Between steps: what each worker gives, by worker. `what` is compared as collectives are, and so
-  // is how many calls of their own have failed (note_failure): who goes on behind one that the
-  // others make doesn't meet them in another.
+  // Exchanges a text with every worker, between steps; returns the texts by worker. `what` is
+  // compared like collectives are, and so is the number of the workers' own failed calls
+  // (note_failure): a worker that continues after a call which the others have yet to make mustn't
+  // meet them in a different one.
   std::vector<std::string> exchange(std::string_view what, const std::string& own) override;
-  // The same for few bytes of one size, in one go.
+  // The same for a few bytes of a fixed size, in a single exchange.
   std::vector<std::byte> exchange_bytes(std::span<const std::byte> own);
 
   void on_end(Told told) override;
-  // As Transport::abort.
+  // Same as Transport::abort.
   void abort(std::exception_ptr why) override;
-  // Another worker takes part in so many calls of this group and no more: those that need it fail,
-  // now and later, while what it has done its part of is completed.
+  // Another worker takes part in this many calls of this group and no more: later calls fail, while
+  // those that it has done its part of are completed.
   void end_after(int64_t calls, std::exception_ptr why);
-  // A step that has failed before it called anything: after so many calls of the group, and which
-  // one of those that failed there, from 1 on.
+  // A step that failed before it issued any call: the number of the group's calls before it, and
+  // its number among the failures after the same call, starting at 1.
   struct Failure {
     int64_t after = 0;
     int64_t number = 1;
   };
-  // One of this worker's.
+  // Records a failure of this worker.
   Failure note_failure();
-  // How many of those there were.
+  // The number of this worker's recorded failures.
   uint32_t own_failures();
-  // One of another worker's, by `why`: the next call fails, unless this worker's step has failed or
-  // fails there, too, or all have gone on since.
+  // Reports a failure of another worker, with error `why`: the next call fails, unless this
+  // worker's step has failed or fails at the same point, or all have continued since.
   void end_by_failure(const Failure& theirs, std::exception_ptr why);
-  // How many calls between processes have begun; it may outlive the group.
+  // The number of calls between processes that have begun; may outlive the group.
   std::shared_ptr<const std::atomic<int64_t>> calls() const { return begun_; }
   bool has_ended();
-  // None where it hasn't ended so.
+  // nullopt when the group hasn't ended with PeerLost.
   std::optional<PeerLost> lost_peer();
 
  private:
@@ -88,7 +89,7 @@ class WorkerCollectives : public ProcessGroup {
   };
   enum class Wake { Yes, No };
 
-  // A call that this worker's replicas don't take part in.
+  // A call in which this worker's replicas don't take part.
   template <class Call>
   void call_between_steps(const Call& call);
   std::vector<std::string> exchange_texts(const std::string& own);
@@ -98,7 +99,8 @@ class WorkerCollectives : public ProcessGroup {
   std::byte* memory(int replica, size_t bytes);
 
   void work();
-  // Whether the next call can be made now: all replicas have started it, and nobody works.
+  // Whether the next call can be executed now: all replicas have started it, and no thread is
+  // working.
   bool can_work() const;
   void work_on_next(std::unique_lock<std::mutex>& lock);
   bool begin_call();
@@ -113,26 +115,27 @@ class WorkerCollectives : public ProcessGroup {
   void fail(std::exception_ptr why, ProcessGroup::Ending end);
 
   std::unique_ptr<Transport> transport_;
-  // Between processes that share memory a collective is work for the cores that compute: it is done
-  // where it is awaited.
+  // Between processes that share memory, executing a collective takes the cores that compute, so it
+  // is done by the thread that awaits it.
   const bool in_background_;
-  const std::unique_ptr<Collectives> collectives_;  // for whoever has set working_
+  const std::unique_ptr<Collectives> collectives_;  // used by the thread that has set working_
   const int replicas_;
-  std::mutex mutex_;  // guards all that follows
+  std::mutex mutex_;  // guards all members below
   std::condition_variable for_work_;
   std::condition_variable for_others_;
-  std::deque<Round> rounds_;      // from ticket done_ on
-  std::vector<int64_t> started_;  // by replica: the ticket it takes next
+  std::deque<Round> rounds_;      // starting at ticket done_
+  std::vector<int64_t> started_;  // by replica: its next ticket
   int64_t done_ = 0;
   bool working_ = false;
   const std::shared_ptr<std::atomic<int64_t>> begun_ = std::make_shared<std::atomic<int64_t>>(0);
-  std::optional<int64_t> last_;  // how many calls others take part in
+  std::optional<int64_t> last_;  // how many calls the other workers take part in
   std::exception_ptr why_last_;
-  std::map<int64_t, int64_t> own_failures_;                       // how many after so many calls
-  std::vector<std::pair<Failure, std::exception_ptr>> failures_;  // of others
+  std::map<int64_t, int64_t>
+      own_failures_;  // number of failures by the number of calls before them
+  std::vector<std::pair<Failure, std::exception_ptr>> failures_;  // of other workers
   int ended_ = 0;  // replicas that are done with this step
   std::exception_ptr failed_;
-  ProcessGroup::Ending how_ = ProcessGroup::Ending::Gone;  // it has failed
+  ProcessGroup::Ending how_ = ProcessGroup::Ending::Gone;  // how it has failed
   Told told_;                                              // may be null
   bool stops_ = false;
   std::thread thread_;

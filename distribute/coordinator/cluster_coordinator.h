@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that workers run at their own pace (tf.distribute.coordinator).
+// Asynchronous scheduling of steps on workers (tf.distribute.coordinator).
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,12 @@ struct ScheduledStep;
 struct WorkerDataset;
 class StepScheduler;
 
-// What a scheduled step gives, when a worker has run it (tf.distribute.coordinator.RemoteValue). A
-// cheap handle; it keeps the strategy.
+// The future result of a scheduled step (tf.distribute.coordinator.RemoteValue). A cheap handle; it
+// keeps the strategy alive.
 class RemoteValue {
  public:
-  // Waits for it. The step's error; Aborted where it wasn't run since another one had failed.
+  // Blocks until the result is available. Throws the step's error, or Aborted when the step wasn't
+  // run because another one had failed.
   Tensors fetch() const;
 
  private:
@@ -35,9 +36,9 @@ class RemoteValue {
   std::shared_ptr<ScheduledStep> step_;
 };
 
-// A dataset that every worker goes over by itself (tf.distribute.DistributedValues of datasets).
-// A step that is scheduled with it gets the next batch of the worker that runs it: its tensors are
-// the step's arguments. A worker that was started again begins anew. A cheap handle.
+// A dataset that every worker iterates over by itself (tf.distribute.DistributedValues of
+// datasets). A step scheduled with it gets the next batch of the worker that runs it, whose tensors
+// are the step's arguments. A restarted worker starts from the beginning. A cheap handle.
 class PerWorkerDataset {
  private:
   friend class ClusterCoordinator;
@@ -47,18 +48,19 @@ class PerWorkerDataset {
   std::shared_ptr<const WorkerDataset> dataset_;
 };
 
-// Schedules steps on the workers of a ParameterServerStrategy. Steps are traced here, the first
-// time within schedule(), and compiled by workers; each runs on one worker, and several at once.
-// A cheap handle; thread-safe.
+// Schedules steps on the workers of a ParameterServerStrategy. Steps are traced in this process, on
+// their first schedule(), and compiled by the workers; each step runs on one worker, and several
+// run concurrently. A cheap handle; thread-safe.
 class ClusterCoordinator {
  public:
-  // InvalidArgument for another strategy.
+  // Throws InvalidArgument for any other strategy.
   explicit ClusterCoordinator(Strategy strategy);
 
   const Strategy& strategy() const { return strategy_; }
 
-  // Queues a step, and returns; waits where very many are queued. The first error of an earlier
-  // step is thrown here, or by join, once; the steps that waited then aren't run.
+  // Queues a step and returns; blocks while very many are queued. The first error of an earlier
+  // step is thrown once, by this function or by join; the steps that were queued at that time
+  // aren't run.
   RemoteValue schedule(const Function& step, const PerWorkerDataset& dataset) const;
   RemoteValue schedule(const Function& step, std::vector<Tensors> arguments) const;
   template <class... Args>
@@ -66,16 +68,17 @@ class ClusterCoordinator {
       schedule(const Function& step, const Args&... arguments)
   const { return schedule(step, std::vector<Tensors>{Tensors(arguments)...}); }
 
-  // Waits until all steps have been run. Throws as schedule does.
+  // Blocks until all steps have been run. Throws like schedule.
   void join() const;
-  // Whether they have, as join without waiting.
+  // Non-blocking join: whether all steps have been run.
   bool done() const;
   Tensors fetch(const RemoteValue& value) const { return value.fetch(); }
   std::vector<Tensors> fetch(const std::vector<RemoteValue>& values) const;
 
-  // A dataset for each worker, that `make` makes here of an InputContext, or of nothing: it is sent
-  // to the worker (FailedPrecondition where it can't be: data/serialization.h). It gives batches,
-  // as fit takes them. Its first batch is made here, too, to see of what kind it is.
+  // Creates a dataset for each worker. `make` is called in this process, with an InputContext or
+  // without arguments, and its result is sent to the worker (throws FailedPrecondition if it can't
+  // be: data/serialization.h). The dataset yields batches like those for fit. Its first batch is
+  // also computed here, to determine the structure of its batches.
   template <class F>
   requires(std::is_invocable_v<F, const InputContext&> || std::is_invocable_v<F>) PerWorkerDataset
       create_per_worker_dataset(const F& make)
@@ -89,7 +92,7 @@ class ClusterCoordinator {
       }
     });
   }
-  // The same one for each worker.
+  // Sends the same dataset to each worker.
   PerWorkerDataset create_per_worker_dataset(const std::shared_ptr<BatchSource>& dataset) const {
     return per_worker_dataset([&](const InputContext&) { return dataset; });
   }
@@ -99,7 +102,7 @@ class ClusterCoordinator {
       const std::function<std::shared_ptr<BatchSource>(const InputContext&)>& make) const;
 
   Strategy strategy_;
-  StepScheduler* scheduler_;  // the strategy's
+  StepScheduler* scheduler_;  // owned by the strategy
 };
 
 }  // namespace cornu::distribute

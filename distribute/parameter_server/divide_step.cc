@@ -13,17 +13,18 @@
 namespace cornu::distribute {
 namespace {
 
-// A value of the step, or rows of it.
+// A value of the step, or some of its rows.
 struct Part {
   ValueId value = kNoValue;
   std::optional<Rows> rows = {};
-  // Computed with what the worker has read, rather than with what servers have by now.
+  // Computed from what the worker has read rather than from the servers' current values.
   bool as_read = false;
   auto operator<=>(const Part&) const = default;
 };
 
-// Marks what makes a variable's next value of its last one so that it may be applied to any value:
-// a sum, a moving average, a multiple. Their other operands must not depend on the variable.
+// Marks the nodes that compute a variable's next value from its previous one in a way that can be
+// applied to any value: a sum, a moving average, a multiple. Their other operands must not depend
+// on the variable.
 class Accumulations {
  public:
   explicit Accumulations(Graph& step) : step_(step), producers_(step.producers()) {}
@@ -57,7 +58,8 @@ class Accumulations {
     return marks;
   }
 
-  // Whether a sum's operand is the variable, or a multiple of it, and the other one isn't of it.
+  // Whether one operand of a sum is the variable or a multiple of it, and the other doesn't depend
+  // on it.
   bool makes(Node& sum, size_t operand, ValueId before) {
     const ValueId own = sum.inputs[operand];
     if (depends_on(sum.inputs[1 - operand], before)) return false;
@@ -94,7 +96,7 @@ class Accumulations {
   const std::vector<int32_t> producers_;
 };
 
-// What the divided parts share: the step, who makes its values, and what the worker sends.
+// What the divided parts share: the step, the producers of its values, and what the worker sends.
 class Division {
  public:
   Division(const Graph& step, const PlacementOf& placement_of)
@@ -107,7 +109,7 @@ class Division {
 
   const Graph& step() const { return step_; }
   const Placement& placement(size_t state) const { return placements_[state]; }
-  // The state whose value at the beginning this is.
+  // The state whose initial value this is.
   std::optional<size_t> state_of(ValueId value) const {
     const int32_t state = states_[static_cast<size_t>(value)];
     return state < 0 ? std::nullopt : std::optional(static_cast<size_t>(state));
@@ -117,7 +119,7 @@ class Division {
     return node < 0 ? nullptr : &step_.nodes[static_cast<size_t>(node)];
   }
 
-  // A state that the step updates and that a value is made of by updating nodes.
+  // A state updated by the step from which a value is computed by updating nodes.
   std::optional<size_t> updated_before(ValueId value) const {
     std::set<ValueId> seen;
     return updated_before(value, seen);
@@ -136,7 +138,8 @@ class Division {
     return std::nullopt;
   }
 
-  // Bytes that travel for a value: its own, or of what cheap ops make it of.
+  // Bytes to transfer for a value: its own size, or that of the operands from which cheap ops
+  // compute it.
   size_t cost(ValueId value) {
     const auto [found, added] = costs_.emplace(value, step_.type(value).bytes());
     if (!added || !is_cheap(producer(value))) return found->second;
@@ -144,12 +147,12 @@ class Division {
     for (const ValueId operand : producer(value)->inputs) operands += cost(operand);
     return costs_[value] = std::min(costs_[value], operands);
   }
-  // Whether a server is to make it of less than itself.
+  // Whether a server should compute the value from smaller operands.
   bool is_made_of_less(ValueId value) {
     return is_cheap(producer(value)) && cost(value) < step_.type(value).bytes();
   }
 
-  // The number among the worker's outputs of what is sent.
+  // The index of the sent part among the worker's outputs.
   size_t send(const Part& part) {
     const auto [found, added] =
         numbers_.emplace(std::pair(part.value, part.rows), step_.outputs.size() + sent_.size());
@@ -174,7 +177,7 @@ class Division {
   std::map<ValueId, size_t> costs_;
 };
 
-// Rows of operands that have as many as the result; what is broadcast stays whole.
+// Rows of operands that have as many rows as the result; broadcast operands stay whole.
 std::optional<Rows> rows_of_operand(const Graph& step, const Node& node, ValueId operand,
                                     const std::optional<Rows>& rows) {
   if (!rows) return std::nullopt;
@@ -200,7 +203,7 @@ class ServerPart {
  public:
   ServerPart(Division& division, size_t server) : division_(division) { update_.server = server; }
 
-  // Makes this server assign its part of a state.
+  // Makes this server assign its shard of a state.
   void assign(size_t state, size_t shard) {
     const Placement& placement = division_.placement(state);
     const auto rows = is_divided(placement) ? std::optional(placement[shard].rows) : std::nullopt;
@@ -211,7 +214,7 @@ class ServerPart {
   ServerUpdate take() { return std::move(update_); }
 
  private:
-  // The shard of a state that is kept here and is this part of it.
+  // The shard of a state that is kept on this server and covers exactly these rows.
   std::optional<size_t> kept_shard(size_t state, const std::optional<Rows>& rows) const {
     const Placement& placement = division_.placement(state);
     if (!is_divided(placement)) {
@@ -224,7 +227,7 @@ class ServerPart {
     return std::nullopt;
   }
 
-  // The number of the state of this server's graph.
+  // The index of the state in this server's graph.
   size_t kept(size_t state, size_t shard) {
     const auto [found, added] =
         states_.emplace(std::pair(state, shard), update_.graph.states.size());
@@ -245,7 +248,7 @@ class ServerPart {
     return node.op->traits.elementwise && node.outputs.size() == 1;
   }
 
-  // Whether a part is computed by updating nodes of what this server keeps.
+  // Whether a part is computed by updating nodes from what this server keeps.
   bool depends_on_kept(const Part& part) {
     if (part.as_read) return false;
     if (const auto known = depends_.find(part); known != depends_.end()) return known->second;
@@ -296,7 +299,7 @@ class ServerPart {
     return values_.at(part);
   }
 
-  // Notes a variable that is updated elsewhere, and by which this server chooses.
+  // Records a variable that is updated elsewhere and determines what this server selects.
   void require_known_condition(const Node& node, const Part& part) {
     if (part.as_read || !node.is("select") || depends_on_kept({node.inputs[0]})) return;
     if (const auto state = division_.updated_before(node.inputs[0])) {
@@ -320,7 +323,7 @@ class ServerPart {
   std::map<Part, ValueId> values_;
 };
 
-// The step without states, whose outputs are followed by what is sent.
+// The step without states; its outputs are followed by what is sent.
 void make_worker(const Division& division, DividedStep& divided) {
   Graph graph = division.step();
   const size_t own = graph.inputs.size();

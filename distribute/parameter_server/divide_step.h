@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A traced step, divided among the worker that runs it and the servers that keep its variables.
+// Divides a traced step between the worker that runs it and the servers that keep its variables.
 #pragma once
 
 #include <string>
@@ -10,52 +10,52 @@
 
 namespace cornu::distribute {
 
-// Of a variable, or of one of its shards.
+// A variable, or one of its shards.
 struct ShardOf {
   Variable variable;
   size_t shard = 0;
 };
 
-// What one server does at the end of a step: an optimizer's update, and what assigns variables.
+// One server's part at the end of a step: an optimizer's update, and assignments to variables.
 struct ServerUpdate {
   size_t server = 0;
-  Graph graph;                  // its inputs are what the worker sends, its states shards
+  Graph graph;                  // its inputs are sent by the worker, its states are shards
   std::vector<ShardOf> states;  // by state
-  std::vector<size_t> sent;     // by input: which of the worker's outputs it is
-  // A variable that the step updates on another server, by whose value, as the worker has read it,
-  // this part chooses what it does; "": none.
+  std::vector<size_t> sent;     // by input: index into the worker's outputs
+  // A variable, updated by the step on another server, whose value as read by the worker selects
+  // what this part does; "": none.
   std::string chooses_by = {};
 };
 
-// Rows of a variable that a step takes: all that it reads of it.
+// Rows of a variable that a step gathers: they are all that it reads of the variable.
 struct RowsTaken {
   Variable variable;
-  size_t indices = 0;  // which of the outputs of `ahead`
+  size_t indices = 0;  // index into the outputs of `ahead`
 };
 
 struct DividedStep {
-  // The worker's part has no states. Inputs: those of the step, then the values of `read`, then
-  // what was `taken`. Outputs: those of the step, then what servers are sent.
+  // The worker's part, which has no states. Inputs: those of the step, then the values of `read`,
+  // then the rows of `taken`. Outputs: those of the step, then what is sent to the servers.
   Graph worker;
   std::vector<Variable> read;
   std::vector<RowsTaken> taken;
-  // Which rows these are, of the step's inputs; run before it. Without outputs where none are
-  // taken.
+  // Computes the indices of these rows from the step's inputs; run before the step. Has no outputs
+  // when no rows are taken.
   Graph ahead;
-  size_t results = 0;  // outputs that are the step's
+  size_t results = 0;  // number of outputs that belong to the step
   std::vector<ServerUpdate> updates;
 };
 
-// Nodes that update variables (Node::updates), and sums, multiples and moving averages that are
-// assigned to a variable of its own value, are left to the server where they depend on what it
-// keeps, so that updates of several workers build on each other; the rest of the step is computed
-// by the worker, with the values that it has read at its beginning. Of variables that several
-// servers keep, each updates its rows where the update is elementwise; of other updates (by norms,
-// say) the worker computes the part that isn't, with the values that it has read.
+// Nodes that update variables (Node::updates), and sums, multiples and moving averages assigned to
+// a variable from its own value, are left to the server if they depend on what it keeps, so that
+// updates of several workers build on each other. The worker computes the rest of the step, using
+// the values it read at its beginning. If a variable is kept by several servers, each one updates
+// its rows if the update is elementwise; for other updates (e.g. by norms), the worker computes the
+// non-elementwise part, using the values it has read.
 //
-// What travels is little where a step uses little: of a variable of which it only takes rows
-// (Embedding) those rows are read, and what is larger than what it is made of by cheap ops (the
-// gradient of those rows) is made by the server.
+// Little data is transferred if a step uses little: of a variable whose rows are only gathered
+// (Embedding), only those rows are read; and a value larger than the operands from which cheap ops
+// compute it (the gradient of those rows) is computed by the server.
 DividedStep divide_step(const Graph& traced, const PlacementOf& placement_of);
 
 }  // namespace cornu::distribute

@@ -15,7 +15,7 @@
 namespace cornu::distribute {
 namespace {
 
-// Those that are gone, or serve another job, needn't be told.
+// Tasks that are gone or serve another job needn't be notified.
 void tell(const std::string& address, const JobTasks& tasks, const std::string& method) {
   try {
     CallClient(address, tasks.credentials)
@@ -24,7 +24,7 @@ void tell(const std::string& address, const JobTasks& tasks, const std::string& 
   }
 }
 
-// All at once: one that stands still lets the others wait for as long as calls take to say so.
+// Concurrently: a hanging task mustn't keep the others waiting until its call times out.
 void tell_all(const std::map<std::string, JobTasks>& by_address, const std::string& method) {
   std::vector<std::thread> threads;
   for (const auto& [address, tasks] : by_address) {
@@ -33,16 +33,16 @@ void tell_all(const std::map<std::string, JobTasks>& by_address, const std::stri
     };
     try {
       threads.emplace_back(told);
-    } catch (const std::system_error&) {  // no more threads
+    } catch (const std::system_error&) {  // out of threads
       told();
     }
   }
   for (std::thread& thread : threads) thread.join();
 }
 
-// Never destroyed: they are told at the process's end.
+// Never destroyed: the tasks are notified at process exit.
 struct Ends {
-  const pid_t process = ::getpid();  // a fork's exit isn't this program's
+  const pid_t process = ::getpid();  // a forked child's exit isn't this program's
   std::mutex mutex;
   std::map<std::string, JobTasks> by_address;
 

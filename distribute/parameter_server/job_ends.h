@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a coordinator tells the tasks of its jobs that they are over.
+// How a coordinator notifies the tasks of its jobs that a job has ended.
 #pragma once
 
 #include <string>
@@ -16,11 +16,12 @@ struct JobTasks {
   CallCredentials credentials;
 };
 
-// Lets the tasks give back what they keep for the job; they wait for the next one then.
+// Makes the tasks release what they keep for the job; they then wait for the next one.
 void leave_job(const JobTasks& tasks);
 
-// When this program ends with code 0, Server::join returns in these tasks. One that fails leaves
-// them waiting: it may be started again. Of several jobs of one task the last one counts.
+// When this program exits with code 0, makes Server::join return in these tasks. A failed program
+// leaves them waiting, as it may be started again. If a task has had several jobs, the last one
+// counts.
 void end_job_at_exit(const JobTasks& tasks);
 
 }  // namespace cornu::distribute

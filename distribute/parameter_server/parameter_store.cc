@@ -60,7 +60,7 @@ void ParameterStore::create(const CallMessage& request) {
   }
 }
 
-// All of one moment: between two updates.
+// All values are from the same moment, between two updates.
 CallMessage ParameterStore::read(const CallMessage& request) {
   const std::vector<std::string> keys = request.json.at("keys").as_strings();
   const std::vector<int64_t> known = request.json.at("versions").as_ints();
@@ -157,7 +157,7 @@ void ParameterStore::update(const CallMessage& request) {
 }
 
 void ParameterStore::drop(const CallMessage& request) {
-  std::vector<std::shared_ptr<Update>> updates;  // they go without the lock
+  std::vector<std::shared_ptr<Update>> updates;  // destroyed after the lock is released
   const std::lock_guard lock(mutex_);
   if (const Json* keys = request.json.find("keys")) {
     for (const std::string& key : keys->as_strings()) shards_.erase(key);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a parameter server keeps and does for one job.
+// The state of a parameter server for one job.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@
 
 namespace cornu::distribute {
 
-// Shards of variables, by the names that the coordinator gives them, and the graphs that update
-// them. Updates come one after the other; what is read meanwhile is the value before or after one.
-// Thread-safe.
+// Shards of variables, by the keys that the coordinator assigns, and the graphs that update them.
+// Updates are executed one after another; a concurrent read returns the value before or after an
+// update. Thread-safe.
 class ParameterStore {
  public:
-  // The calls that a server answers; NotFound for other methods, shards and updates.
+  // The calls that a server answers; throws NotFound for other methods, shards and updates.
   //   create {"keys": […]}, values
   //   read   {"keys": […], "versions": […]} → {"versions": […]} and the values that are newer
-  //   rows   {"key"}, numbers of rows (int64) → these rows
+  //   rows   {"key"}, row numbers (int64) → these rows
   //   write  {"keys": […]}, values
   //   define {"update": n, "graph": text, "keys": [… by state]}, constants
-  //   drop   {"keys": […]} or {"updates": […]}: shards, or updates, that nobody asks for any more
+  //   drop   {"keys": […]} or {"updates": […]}: shards or updates that are no longer needed
   //   update {"update": n}, the graph's inputs
   CallMessage handle(const std::string& method, const CallMessage& request);
 
@@ -47,9 +47,9 @@ class ParameterStore {
   Variable shard(const std::string& key);
 
   SerialThread computing_;
-  // Rows are copied while no update runs: one would copy the whole table before it writes to it.
+  // Rows aren't copied during an update: the update would have to copy the whole table first.
   std::mutex updating_;
-  std::mutex mutex_;  // guards all that follows
+  std::mutex mutex_;  // guards all members below
   std::map<std::string, Variable> shards_;
   std::map<int64_t, std::shared_ptr<Update>> updates_;
 };

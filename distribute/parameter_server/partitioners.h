@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How variables are divided among parameter servers (tf.distribute.experimental.partitioners).
+// How variables are sharded across parameter servers (tf.distribute.experimental.partitioners).
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace cornu::distribute {
 
-// Into how many parts along the first axis a variable is divided, at least 1; more than it has rows
-// count as that many. A program's own is any function.
+// Returns the number of shards of a variable along its first axis, at least 1; the number of rows
+// is the maximum. Any function can be used.
 using Partitioner = std::function<int64_t(const Shape& shape, DType dtype)>;
 
 namespace partitioners {
@@ -19,22 +19,23 @@ namespace partitioners {
 struct FixedShardsPartitionerOptions {
   int64_t num_shards = 1;
 };
-// As many as that. InvalidArgument below 1.
+// Always `num_shards`. Throws InvalidArgument when it is below 1.
 Partitioner FixedShardsPartitioner(const FixedShardsPartitionerOptions& options);
 
 struct MinSizePartitionerOptions {
   int64_t min_shard_bytes = 256 << 10;
   int64_t max_shards = 1;
 };
-// As many as have so many bytes each, at most max_shards. InvalidArgument for numbers below 1.
+// The largest number of shards of at least `min_shard_bytes` each, up to max_shards. Throws
+// InvalidArgument for options below 1.
 Partitioner MinSizePartitioner(const MinSizePartitionerOptions& options = {});
 
 struct MaxSizePartitionerOptions {
   int64_t max_shard_bytes = 1;
   int64_t max_shards = 0;  // 0: any
 };
-// As few as have at most so many bytes each, at most max_shards. InvalidArgument where
-// max_shard_bytes is below 1, or max_shards below 0.
+// The smallest number of shards of at most `max_shard_bytes` each, up to max_shards. Throws
+// InvalidArgument when max_shard_bytes is below 1 or max_shards below 0.
 Partitioner MaxSizePartitioner(const MaxSizePartitionerOptions& options);
 
 }  // namespace partitioners

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parameter servers keep a variable.
+// The placement of a variable on parameter servers.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Shard {
   Rows rows = {};
 };
 
-// In order of their rows. One shard: it is kept whole, and the rows say nothing.
+// Ordered by rows. With a single shard, the variable is kept whole and the rows are meaningless.
 using Placement = std::vector<Shard>;
 using PlacementOf = std::function<Placement(const Variable&)>;
 

@@ -9,14 +9,14 @@
 namespace cornu::distribute {
 namespace {
 
-constexpr size_t kMostRead = size_t{1} << 30;  // bytes of an answer; messages have up to 4 GiB
+constexpr size_t kMostRead = size_t{1} << 30;  // bytes of a response; messages are limited to 4 GiB
 
 Tensor rows_of(const Tensor& value, const Placement& placement, size_t shard) {
   if (!is_divided(placement)) return value;
   return value.rows(placement[shard].rows.begin, placement[shard].rows.end);
 }
 
-// What each server is told of a variable.
+// The message for each server about a variable.
 std::vector<ServerCall> calls_of(const Variable& variable, const Placement& placement,
                                  const Tensor& value) {
   std::vector<ServerCall> calls;
@@ -30,7 +30,7 @@ std::vector<ServerCall> calls_of(const Variable& variable, const Placement& plac
 
 }  // namespace
 
-// Rows as even as they can be: the first shards have one more where they differ.
+// Splits rows as evenly as possible: the first shards have one more row if they differ.
 Placement RemoteVariables::divided(const Variable& variable) {
   const Shape& shape = variable.shape();
   if (const Variable* beside = PlacedWith::current(); beside && beside->shape() == shape) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables that parameter servers keep, as the coordinator's process reads and writes them.
+// Variables kept by parameter servers, as the coordinator's process reads and writes them.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,20 @@ namespace cornu::distribute {
 // Thread-safe.
 class RemoteVariables : public std::enable_shared_from_this<RemoteVariables> {
  public:
-  // No partitioner: variables are kept whole.
+  // Without a partitioner, variables are kept whole.
   RemoteVariables(std::shared_ptr<ServerLinks> servers, Partitioner partitioner)
       : servers_(std::move(servers)), partitioner_(std::move(partitioner)) {}
 
-  // Gives a new variable's shards to the servers in turn, in place of those of variables that are
-  // gone; what is returned says when this one is. InvalidArgument for a partitioner that says less
-  // than 1.
+  // Assigns a new variable's shards to the servers in turn, replacing those of destroyed variables.
+  // Destroying the returned home reports that the variable is gone. Throws InvalidArgument when the
+  // partitioner returns less than 1.
   std::shared_ptr<VariableHome> add(const Variable& variable, const Tensor& value);
-  // FailedPrecondition for a variable that isn't one of these.
+  // Throws FailedPrecondition for a variable that wasn't added here.
   Placement placement(const Variable& variable) const;
   std::vector<ShardPlace> places(const Variable& variable) const;
 
-  // All their shards, by one call for each server where they aren't very large; of several servers
-  // they may be of different moments.
+  // Reads all shards, in one call per server unless they are very large. Shards on different
+  // servers may be from different moments.
   std::vector<VariableHome::Value> read(std::span<const Variable* const> variables);
   void write(const Variable& variable, const Tensor& value);
 
@@ -46,15 +46,16 @@ class RemoteVariables : public std::enable_shared_from_this<RemoteVariables> {
 
   const std::shared_ptr<ServerLinks> servers_;
   const Partitioner partitioner_;
-  mutable std::mutex mutex_;  // guards all that follows
-  size_t next_ = 0;           // the server that gets the next shard
+  mutable std::mutex mutex_;  // guards all members below
+  size_t next_ = 0;           // server of the next shard
   std::map<uint64_t, Placement> placements_;
-  std::map<uint64_t, Placement> forgotten_;  // which servers keep yet
+  std::map<uint64_t, Placement> forgotten_;  // still kept by the servers
   std::mutex reading_;
   ShardCache cache_{*servers_};
 };
 
-// One variable's. It goes with the variable, wherever that is: servers drop its shards later.
+// The home of one variable. Destroyed with the variable, on whatever thread; the servers drop its
+// shards later.
 class RemoteHome : public VariableHome {
  public:
   RemoteHome(std::shared_ptr<RemoteVariables> all, uint64_t number)

@@ -10,7 +10,7 @@
 namespace cornu::distribute {
 namespace {
 
-// Nodes that a value is computed by, if all of them may run twice and read none of `states`.
+// The nodes from which a value is computed, if all of them may run twice and none reads `states`.
 std::optional<std::vector<char>> nodes_before(const Graph& graph, ValueId value,
                                               const std::vector<char>& is_state) {
   const std::vector<int32_t> producers = graph.producers();
@@ -29,7 +29,8 @@ std::optional<std::vector<char>> nodes_before(const Graph& graph, ValueId value,
   return needed;
 }
 
-// Takes rows ahead, of the variables of which the worker's part takes nothing but rows.
+// Moves taking rows ahead of the step, for variables of which the worker's part uses nothing but
+// rows.
 class RowsAhead {
  public:
   RowsAhead(DividedStep& divided, size_t own_inputs)
@@ -75,7 +76,8 @@ class RowsAhead {
   }
 
  private:
-  // The nodes that take rows of a variable, if they are all that reads it, and it is larger.
+  // The nodes that take rows of a variable, if nothing else reads it and the rows are smaller than
+  // it.
   std::vector<size_t> takes_of(ValueId value, const std::vector<char>& is_state) const {
     if (std::ranges::find(graph_.outputs, value) != graph_.outputs.end()) return {};
     std::vector<size_t> takes;

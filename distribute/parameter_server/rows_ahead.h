@@ -5,8 +5,8 @@
 
 namespace cornu::distribute {
 
-// Of variables that a worker's part reads whole, though it only takes rows of them, makes those
-// rows inputs of it (DividedStep::taken). `own_inputs`: how many inputs the step has.
+// For variables that a worker's part reads whole although it only takes rows of them, turns those
+// rows into inputs of it (DividedStep::taken). `own_inputs`: number of the step's inputs.
 void take_rows_ahead(DividedStep& divided, size_t own_inputs);
 
 }  // namespace cornu::distribute

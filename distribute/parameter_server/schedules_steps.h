@@ -5,7 +5,7 @@ namespace cornu::distribute {
 
 class StepScheduler;
 
-// A strategy whose steps a ClusterCoordinator may schedule.
+// A strategy whose steps can be scheduled by a ClusterCoordinator.
 class SchedulesSteps {
  public:
   virtual ~SchedulesSteps() = default;

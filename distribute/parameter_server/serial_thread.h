@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread that computes what others ask for.
+// A single thread that computes on behalf of others.
 #pragma once
 
 #include <condition_variable>
@@ -10,8 +10,8 @@
 
 namespace cornu::distribute {
 
-// Runs functions one after the other, in the order in which they come, on one thread: whatever
-// thread asks, compute threads are those of this one.
+// Runs functions one after another, in order of arrival, on one thread: whatever thread calls
+// run(), the compute threads are those of this one.
 class SerialThread {
  public:
   SerialThread() : thread_([this] { work(); }) {}
@@ -26,7 +26,7 @@ class SerialThread {
   SerialThread(const SerialThread&) = delete;
   SerialThread& operator=(const SerialThread&) = delete;
 
-  // Waits for it; throws what it throws.
+  // Blocks until `f` has run; throws what it throws.
   template <class F>
   void run(const F& f) {
     std::packaged_task<void()> task(f);

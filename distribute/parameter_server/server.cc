@@ -51,7 +51,7 @@ struct Server::Impl {
             },
             credentials) {}
 
-  // What a task has of one job. Neither: the job's strategy has gone.
+  // A task's state for one job. If both are null, the job's strategy is gone.
   struct Job {
     std::string name;
     std::unique_ptr<ParameterStore> store;
@@ -84,7 +84,7 @@ struct Server::Impl {
     return job;
   }
 
-  // Of the job that it serves; or where it has begun anew, and serves none yet, of its tasks.
+  // Ends the current job; a restarted server that serves no job yet compares the tasks instead.
   CallMessage end(const std::string& name, const std::vector<std::string>& of_tasks) {
     const std::lock_guard lock(mutex);
     if (job ? job->name == name : of_tasks == tasks()) {
@@ -129,8 +129,8 @@ struct Server::Impl {
     const std::lock_guard lock(mutex);
     check<FailedPrecondition>(!before.contains(name),
                               "The {} serves another coordinator by now. A job has one.", who());
-    // A parameter server goes on with what it keeps. A worker begins anew: the coordinator has
-    // forgotten what it told it.
+    // A parameter server continues with what it keeps. A worker starts from scratch: the
+    // coordinator has forgotten what it sent.
     if (type == "ps" && job && job->name == name) return {};
     if (job && job->name != name) before.insert(job->name);
     job.swap(fresh);
@@ -139,12 +139,12 @@ struct Server::Impl {
 
   const OwnTask own;
   const CallCredentials credentials;
-  std::mutex mutex;  // guards the next four
+  std::mutex mutex;  // guards the next four members
   std::condition_variable changed;
   std::shared_ptr<Job> job;
-  std::set<std::string> before;  // jobs that another one has taken over from
+  std::set<std::string> before;  // jobs that another one has replaced
   bool ended = false;
-  CallServer calls;  // ends first
+  CallServer calls;  // destroyed first
 };
 
 Server::Server(const ServerOptions& options) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process of a worker or parameter server that a coordinator uses (tf.distribute.Server).
+// The process of a worker or parameter server used by a coordinator (tf.distribute.Server).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace cornu::distribute {
 
 struct ServerOptions {
-  // Who the tasks are, and which one this process is. None: what the environment says (TF_CONFIG).
+  // The tasks, and which one this process is. nullopt: as given by the environment (TF_CONFIG).
   std::optional<ClusterResolver> cluster = {};
   std::string job_name = {};  // "": the resolver's
   std::optional<int64_t> task_index = {};
@@ -21,8 +21,8 @@ struct ServerOptions {
   bool insecure = false;
 };
 
-// Serves the coordinator of a job (ParameterServerStrategy) from the moment it is made, on threads
-// of its own: as "worker", it runs steps; as "ps", it keeps variables and updates them.
+// Serves the coordinator of a job (ParameterServerStrategy), on its own threads, from construction
+// on: as a "worker", it runs steps; as a "ps", it keeps variables and updates them.
 //
 //   distribute::TFConfigClusterResolver cluster;
 //   if (cluster.task_type() == "worker" || cluster.task_type() == "ps") {
@@ -30,21 +30,21 @@ struct ServerOptions {
 //     return 0;
 //   }
 //
-// A strategy that begins takes over: variables, steps and datasets of the one before, of this
-// program or one that was started again, are gone, and the one before isn't served any more.
-// Classes and functions that a program registers have to be registered before.
+// A new strategy takes over: variables, steps and datasets of the previous one, whether of this
+// program or of a restarted one, are gone, and the previous strategy is no longer served. Classes
+// and functions that a program registers must be registered before the server is constructed.
 class Server {
  public:
-  // InvalidArgument for a task that is no worker and no ps, or isn't in the cluster;
-  // FailedPrecondition when its port is taken, or when there are other machines, no token, no
-  // certificates, and not `insecure`.
+  // Throws InvalidArgument for a task that is neither worker nor ps, or isn't in the cluster;
+  // FailedPrecondition when its port is taken, or when there are other machines but neither a token
+  // nor certificates and `insecure` is false.
   explicit Server(const ServerOptions& options = {});
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Returns when the coordinator's program has ended with code 0. One that failed or was killed is
-  // expected back.
+  // Returns when the coordinator's program has exited with code 0. A program that failed or was
+  // killed is expected to come back.
   void join();
   std::string target() const;  // "grpc://host:port"
 

@@ -32,7 +32,7 @@ std::vector<CallMessage> ServerLinks::call(const std::string& method,
   }
   std::vector<CallMessage> answers;
   std::exception_ptr first;
-  for (size_t i = 0; i < pending.size(); ++i) {  // all of them end before this does
+  for (size_t i = 0; i < pending.size(); ++i) {  // all of them must finish before returning
     try {
       answers.push_back(pending[i].get());
     } catch (const TaskLost& lost) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job's parameter servers, as its coordinator and its workers reach them.
+// Connections of the coordinator and the workers of a job to its parameter servers.
 #pragma once
 
 #include <map>
@@ -15,22 +15,23 @@
 
 namespace cornu::distribute {
 
-// A shard of a variable on a server, by its key there.
+// The location of a variable's shard: a server, and the key on that server.
 struct ShardPlace {
   size_t server = 0;
   std::string key;
 };
 
-// `variable`: its number.
+// `variable`: the variable's number.
 std::string shard_key(uint64_t variable, size_t shard);
 
-// A call of one server.
+// A call to one server.
 struct ServerCall {
   size_t server = 0;
   CallMessage message;
 };
 
-// Calls of the servers of one job. Thread-safe. Errors say which server, and what its loss means.
+// Calls the servers of one job. Thread-safe. Error messages name the server, and state what its
+// loss means.
 class ServerLinks {
  public:
   ServerLinks(const std::vector<std::string>& addresses, std::string job,
@@ -38,10 +39,10 @@ class ServerLinks {
 
   size_t count() const { return servers_.size(); }
   const std::string& job() const { return job_; }
-  // The same method of several servers, at once; the answers in this order.
+  // Calls the same method on several servers concurrently; responses are in the order of `calls`.
   std::vector<CallMessage> call(const std::string& method, std::vector<ServerCall> calls);
   void call(const std::string& method, size_t server, CallMessage message);
-  // Makes a server serve this job. TaskLost: it can't be reached yet.
+  // Makes a server serve this job. Throws TaskLost when it can't be reached yet.
   void begin(size_t server);
 
  private:
@@ -49,8 +50,7 @@ class ServerLinks {
   std::string job_;
 };
 
-// Values of shards, with their versions; those that are unchanged aren't fetched anew. Used by one
-// thread at a time.
+// Values of shards with their versions; unchanged values aren't fetched again. Not thread-safe.
 class ShardCache {
  public:
   explicit ShardCache(ServerLinks& servers) : servers_(servers) {}
@@ -59,10 +59,11 @@ class ShardCache {
     Tensor value;
     int64_t version = -1;
   };
-  // Of these shards now, in this order; of one server all of one moment.
+  // The current values of these shards, in this order; those of one server are from the same
+  // moment.
   std::vector<Value> read(const std::vector<ShardPlace>& shards);
   void forget(const std::vector<std::string>& keys);
-  // All but these.
+  // Forgets all but these.
   void keep(const std::set<std::string>& keys);
 
  private:
@@ -70,10 +71,10 @@ class ShardCache {
   std::map<std::string, Value> known_;
 };
 
-// One array of the rows of all. DataLoss where they aren't these.
+// Concatenates rows into one array. Throws DataLoss when they don't match `shape`.
 Tensor joined_rows(const std::vector<Tensor>& parts, const Shape& shape);
 
-// InvalidArgument, beginning with `who`, unless tensors have these types.
+// Throws InvalidArgument, with a message starting with `who`, unless the tensors have these types.
 void require_types(const char* who, std::span<const TensorType> types,
                    std::span<const Tensor> tensors);
 

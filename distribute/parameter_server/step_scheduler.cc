@@ -16,11 +16,11 @@
 namespace cornu::distribute {
 namespace {
 
-constexpr size_t kMostWaiting = 1024;  // steps, for each worker
+constexpr size_t kMostWaiting = 1024;  // queued steps per worker
 constexpr std::chrono::milliseconds kRetry(200);
-constexpr int kSayAfter = 25;  // tries
+constexpr int kSayAfter = 25;  // attempts between log messages
 
-// Arguments like those that a worker has, of zeros.
+// Zero-filled arguments with the structure of those that a worker has.
 std::vector<Tensors> arguments_like(const Json& needs) {
   std::vector<Tensors> arguments;
   for (const Json& argument : needs.as_array()) {
@@ -42,24 +42,24 @@ std::vector<Tensors> arguments_like(const Json& needs) {
 
 }  // namespace
 
-// A step for one signature: what workers are told of it. Servers know their part.
+// A step for one signature: what workers are told about it. Servers know their part.
 struct DefinedStep {
   std::string signature;
-  Tensors structure;  // of the results, around undefined tensors
+  Tensors structure;  // of the results, with undefined tensors
   bool has_key = false;
   CallMessage message;
-  std::map<size_t, std::vector<int64_t>> updates;  // of each server
-  mutable std::atomic<bool> is_gone = false;       // nobody can ask for it any more
+  std::map<size_t, std::vector<int64_t>> updates;  // by server
+  mutable std::atomic<bool> is_gone = false;       // nobody can use it any more
 };
 
-// A function whose steps tasks know.
+// A function whose steps are known to the tasks.
 struct KnownFunction {
-  int64_t number = 0;  // no other one has it, nor has had
+  int64_t number = 0;  // never reused
   std::vector<std::weak_ptr<const CompiledFunction>> compiled;
   std::map<std::string, std::shared_ptr<const DefinedStep>> steps;  // by signature
 
-  // The program hasn't it any more (nor what it was compiled to), nor has a step that waits or
-  // runs.
+  // Whether the function is gone: neither the program (including what it was compiled to) nor a
+  // queued or running step refers to it.
   static bool is_gone(const std::shared_ptr<KnownFunction>& known) {
     return known.use_count() == 1 &&
            std::ranges::all_of(known->compiled, [](const auto& one) { return one.expired(); });
@@ -87,7 +87,7 @@ class StepScheduler::Worker {
   }
   std::thread::id thread() const { return thread_.get_id(); }
 
-  // TaskLost, and what the step throws.
+  // Throws TaskLost, and what the step throws.
   Tensors run(const ScheduledStep& step) {
     const Tensor key = Tensor::from<uint32_t>(
         {static_cast<uint32_t>(step.key), static_cast<uint32_t>(step.key >> 32)});
@@ -105,7 +105,8 @@ class StepScheduler::Worker {
     return defined->structure.with(std::move(answer.tensors));
   }
 
-  // Makes the worker serve this job, anew if it was lost. Why it doesn't; "" where it does.
+  // Makes the worker serve this job, again if it was lost. Returns why it doesn't, or "" if it
+  // does.
   std::string connect() {
     defined_.clear();
     datasets_.clear();
@@ -139,7 +140,7 @@ class StepScheduler::Worker {
     return call("run", request);
   }
 
-  // Makes the worker know a step.
+  // Ensures that the worker knows a step.
   void require(const std::shared_ptr<const DefinedStep>& defined) {
     if (defined_.contains(defined->signature)) return;
     forget_gone();
@@ -157,7 +158,7 @@ class StepScheduler::Worker {
     datasets_.emplace(dataset.number, dataset.weak_from_this());
   }
 
-  // Before the worker is told of something new.
+  // Called before the worker is told anything new.
   void forget_gone() {
     std::vector<std::string> signatures;
     std::vector<int64_t> datasets;
@@ -176,7 +177,7 @@ class StepScheduler::Worker {
   StepScheduler& scheduler_;
   const size_t index_;
   CallClient client_;
-  // What it knows: the thread's own, as is the next one.
+  // What the worker knows; used by the thread only, like the next member.
   std::map<std::string, std::shared_ptr<const DefinedStep>> defined_;
   std::map<int64_t, std::weak_ptr<const WorkerDataset>> datasets_;
   std::thread thread_;
@@ -187,7 +188,7 @@ StepScheduler::StepScheduler(Options options) : options_(std::move(options)) {
     for (size_t i = 0; i < options_.workers.size(); ++i) {
       workers_.push_back(std::make_unique<Worker>(*this, i));
     }
-  } catch (...) {  // no more threads: those that there are wait for work
+  } catch (...) {  // out of threads: the existing ones wait for work
     stop();
     throw;
   }
@@ -241,7 +242,7 @@ StepScheduler::Known StepScheduler::defined(const Function& function,
   return {known, found->second};
 }
 
-// What programs have no more makes room for what is new, on servers; workers are told likewise.
+// Drops on the servers what programs no longer use, to make room; workers are notified separately.
 void StepScheduler::drop_gone() {
   std::map<size_t, std::vector<int64_t>> updates;
   std::erase_if(functions_, [&](const auto& known) {
@@ -261,7 +262,7 @@ void StepScheduler::drop_gone() {
   if (!calls.empty()) options_.links->call("drop", std::move(calls));
 }
 
-// Servers get their parts, and the worker's is made ready.
+// Sends the servers their parts, and prepares the worker's.
 std::shared_ptr<const DefinedStep> StepScheduler::define(KnownFunction& known,
                                                          const Function& function,
                                                          const std::vector<Tensors>& arguments,
@@ -319,7 +320,7 @@ std::shared_ptr<const DefinedStep> StepScheduler::define(KnownFunction& known,
   return defined;
 }
 
-// Where a variable's shards are.
+// Describes where a variable's shards are.
 Json StepScheduler::described(const Variable& variable) const {
   Json::Array shards;
   for (const ShardPlace& place : options_.variables->places(variable)) {
@@ -328,7 +329,7 @@ Json StepScheduler::described(const Variable& variable) const {
   return Json::object({{"shape", variable.shape()}, {"shards", shards}});
 }
 
-// Tells servers their parts; what workers are to know of these.
+// Sends the servers their parts; returns what workers need to know about them.
 Json StepScheduler::define_updates(const DividedStep& divided, DefinedStep& defined) {
   Json::Array updates;
   for (const ServerUpdate& update : divided.updates) {
@@ -445,8 +446,9 @@ void StepScheduler::work(Worker& worker) {
   }
 }
 
-// Waits for it, with the lock let go. False: not yet. Where servers are gone, too, or serve another
-// coordinator, there is nothing to wait for.
+// Keeps trying to connect, with the lock released. Returns false when the scheduler stops. If the
+// servers are gone, too, or serve another coordinator, there is nothing to wait for, and queued
+// steps fail.
 bool StepScheduler::connect(Worker& worker, std::unique_lock<std::mutex>& lock) {
   for (int tries = 1; !stops_; ++tries) {
     lock.unlock();
@@ -464,7 +466,7 @@ bool StepScheduler::connect(Worker& worker, std::unique_lock<std::mutex>& lock) 
   return false;
 }
 
-// An error ends what waits, too.
+// An error also aborts the queued steps.
 void StepScheduler::finish(ScheduledStep& step, Tensors result, std::exception_ptr error) {
   step.done = true;
   step.result = std::move(result);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives steps to workers, from the coordinator's process.
+// Assigns steps to workers, in the coordinator's process.
 #pragma once
 
 #include <condition_variable>
@@ -22,43 +22,43 @@
 
 namespace cornu::distribute {
 
-// A source that each worker goes over by itself.
+// A source that each worker iterates over by itself.
 struct WorkerDataset : std::enable_shared_from_this<WorkerDataset> {
   int64_t number = 0;
   std::vector<std::shared_ptr<BatchSource>> by_worker;
-  std::vector<Tensors> sample;  // arguments of the kind that its batches are
+  std::vector<Tensors> sample;  // arguments with the structure of its batches
 };
 
 struct DefinedStep;
 struct KnownFunction;
 
-// A step that was scheduled, and what it has given.
+// A scheduled step and its result.
 struct ScheduledStep {
   Function function;
-  std::vector<Tensors> arguments;                          // of a dataset, none
-  std::shared_ptr<const WorkerDataset> dataset = nullptr;  // null: the arguments
+  std::vector<Tensors> arguments;                          // empty with a dataset
+  std::shared_ptr<const WorkerDataset> dataset = nullptr;  // null: use `arguments`
 
-  // Whose it is: an error ends those that wait of the same owner. 0: the program's coordinator,
-  // whose errors are thrown by the next call as well.
+  // The owner of the step: an error aborts the owner's queued steps. 0 is the program's
+  // coordinator, whose errors are also thrown by its next call.
   uint64_t owner = 0;
-  // The scheduler's.
+  // Set by the scheduler.
   std::shared_ptr<const KnownFunction> known = nullptr;
   std::shared_ptr<const DefinedStep> defined =
       nullptr;       // for its arguments, or the dataset's sample
-  uint64_t key = 0;  // of random numbers
+  uint64_t key = 0;  // for random numbers
   uint64_t generation = 0;
 
-  // The last three are guarded by the scheduler, which tells when they change.
+  // The members below are guarded by the scheduler, which notifies waiters of changes.
   bool done = false;
   Tensors result = {};
   std::exception_ptr error = nullptr;
 
-  // Lets go of what it has been run with.
+  // Releases the inputs of the step.
   void release();
 };
 
-// One thread for each worker takes steps from one queue. A step whose worker is lost goes to
-// another one: it may have updated variables before. Thread-safe.
+// One thread per worker takes steps from a common queue. If a worker is lost, its step goes to
+// another one, although it may already have updated variables. Thread-safe.
 class StepScheduler {
  public:
   struct Options {
@@ -67,29 +67,29 @@ class StepScheduler {
     CallCredentials credentials;
     std::shared_ptr<ServerLinks> links;
     std::shared_ptr<RemoteVariables> variables;
-    // In whose scope steps are traced.
+    // The strategy in whose scope steps are traced.
     std::function<std::shared_ptr<StrategyImpl>()> strategy;
   };
   explicit StepScheduler(Options options);
-  ~StepScheduler();  // what waits isn't run any more
+  ~StepScheduler();  // queued steps aren't run any more
   StepScheduler(const StepScheduler&) = delete;
   StepScheduler& operator=(const StepScheduler&) = delete;
 
   size_t worker_count() const { return options_.workers.size(); }
 
-  // Traces the step where that is new: on this thread, so that what it makes comes in the program's
-  // order. Waits while many steps do. Throws an earlier step's error.
+  // Traces the step if it is new, on this thread, so that the variables it creates are in the
+  // program's order. Blocks while many steps are queued. Throws an earlier step's error.
   std::shared_ptr<ScheduledStep> schedule(ScheduledStep step);
-  // Waits for all of them. Throws the first error.
+  // Blocks until all steps have been run. Throws the first error.
   void join();
-  bool done();  // likewise, without waiting: whether all have ended
-  // Waits for one. Its error.
+  bool done();  // non-blocking join: whether all steps have been run
+  // Blocks until the step has been run. Throws its error.
   Tensors result(ScheduledStep& step);
   bool is_done(const ScheduledStep& step);
-  int64_t new_number();  // of a dataset, or a function
+  int64_t new_number();  // for a dataset or a function
   uint64_t new_owner();
-  // Lets its threads end, when they have run what they have begun; what waits isn't run any more.
-  // Not from one of these threads (is_own_thread).
+  // Ends the threads once they have finished their current steps; queued steps aren't run any more.
+  // Mustn't be called from one of these threads (is_own_thread).
   void stop();
   bool is_own_thread() const;
 
@@ -112,20 +112,21 @@ class StepScheduler {
   std::exception_ptr error_of_servers() const;         // null: all of them serve this job
   void fail_waiting(const std::exception_ptr& error);  // with the lock held
   void finish(ScheduledStep& step, Tensors result, std::exception_ptr error);
-  // With the lock held; of one owner, or all.
+  // With the lock held; for one owner, or all.
   void abort_waiting(std::optional<uint64_t> owner, const char* why);
   void throw_error();
 
   const Options options_;
-  std::mutex defining_;  // guards the next two
+  std::mutex defining_;  // guards the next two members
   std::map<uint64_t, std::shared_ptr<KnownFunction>> functions_;
   int64_t updates_ = 0;
-  std::mutex mutex_;  // guards all that follows
+  std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;
   std::deque<std::shared_ptr<ScheduledStep>> waiting_;
   size_t running_ = 0;
-  std::exception_ptr error_;  // nobody has been told of
-  uint64_t generation_ = 0;   // errors that have been thrown: those of steps before don't count
+  std::exception_ptr error_;  // not yet reported
+  uint64_t generation_ = 0;  // number of errors thrown so far; errors of steps scheduled before the
+                             // last one are ignored
   bool stops_ = false;
   int64_t numbers_ = 0;
   uint64_t owners_ = 0;

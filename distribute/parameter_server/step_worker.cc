@@ -53,7 +53,7 @@ std::vector<TensorType> input_types(const Graph& graph) {
   return types;
 }
 
-// What it gives, on the host.
+// Runs it and returns the outputs on the host.
 std::vector<Tensor> run_on(const Device& device, Executable& executable,
                            std::span<const TensorType> types, std::vector<Tensor> inputs) {
   require_types("Worker", types, inputs);
@@ -71,7 +71,7 @@ std::vector<Tensor> run_on(const Device& device, Executable& executable,
 
 }  // namespace
 
-// The worker's part of a step, and whom it hears and tells.
+// The worker's part of a step, and its communication with the servers.
 struct StepWorker::Step {
   struct Read {
     std::vector<ShardPlace> shards;
@@ -83,7 +83,7 @@ struct StepWorker::Step {
     std::vector<int64_t> sent;  // outputs
   };
   std::unique_ptr<Executable> executable;
-  std::vector<TensorType> inputs;     // its
+  std::vector<TensorType> inputs;     // of the executable
   std::unique_ptr<Executable> ahead;  // null: it takes no rows
   std::vector<TensorType> ahead_inputs;
   Device device;
@@ -103,7 +103,7 @@ StepWorker::StepWorker(const std::vector<std::string>& servers, const std::strin
                        const CallCredentials& credentials)
     : servers_(servers, job, credentials) {}
 
-// On one thread: what a job does is one thing after the other.
+// Everything runs on one thread: the calls of a job are processed one after another.
 CallMessage StepWorker::handle(const std::string& method, const CallMessage& request) {
   CallMessage answer;
   computing_.run([&] {
@@ -166,7 +166,7 @@ void StepWorker::define(const CallMessage& request) {
   steps_.insert_or_assign(json.at("signature").as_string(), std::move(step));
 }
 
-// What a coordinator says is looked at once, here, so that runs needn't.
+// Validates the coordinator's message once, here, so that runs needn't.
 void StepWorker::require_consistent(const Step& step, const Graph& graph, const Graph& ahead,
                                     size_t servers) {
   const auto require = [](bool holds, const char* what) {

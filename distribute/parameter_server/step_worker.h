@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a worker does for a coordinator: it runs the workers' parts of steps.
+// A worker's service to a coordinator: runs the workers' parts of steps.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,21 @@
 
 namespace cornu::distribute {
 
-// What a step is known by: the number that the coordinator gives the function, and each argument's
+// Identifies a step: the number that the coordinator assigned to the function, and each argument's
 // names, dtypes and shapes.
 std::string step_signature(int64_t function, const std::vector<Tensors>& arguments);
-// The arguments of a step that is given a batch: its parts, without those that are empty.
+// The arguments of a step called with a batch: the batch's non-empty parts.
 std::vector<Tensors> arguments_of(const Batch& batch);
 
-// Steps and datasets of one job, on one worker. Thread-safe; steps are run one after the other.
+// Steps and datasets of one job, on one worker. Thread-safe; steps are run one after another.
 class StepWorker {
  public:
   // `servers`: their addresses.
   StepWorker(const std::vector<std::string>& servers, const std::string& job,
              const CallCredentials& credentials);
 
-  // The calls that a worker answers; NotFound for other methods.
-  //   dataset {"dataset": n}, the bytes of a source: batches come from its beginning
+  // The calls that a worker answers; throws NotFound for other methods.
+  //   dataset {"dataset": n}, the bytes of a source: batches start from its beginning
   //   define  {"signature", "graph": text, "has_key", "values", "sums", "results",
   //            "read": [{"shape", "shards": [[server, key], …]}, …],
   //            "taken": [{"shape", "dtype", "shards", "ends", "indices"}, …], "ahead": text,
@@ -42,8 +42,8 @@ class StepWorker {
   //   run     {"function": n, "dataset": n, "held": bool}, a key → the same, or
   //           {"needs": [[[name, dtype, shape], …], …]}: the step isn't defined for these
   //           arguments, which are held
-  //   forget  {"signatures", "datasets"}: nobody asks for these any more
-  // OutOfRange where a dataset has ended.
+  //   forget  {"signatures", "datasets"}: no longer needed
+  // Throws OutOfRange when a dataset has ended.
   CallMessage handle(const std::string& method, const CallMessage& request);
 
  private:
@@ -67,7 +67,7 @@ class StepWorker {
   std::vector<Tensor> read(const Step& step);
   void send(const Step& step, const std::vector<Tensor>& outputs);
 
-  // All of the computing thread's.
+  // Everything below is used by the computing thread only.
   ServerLinks servers_;
   ShardCache shards_{servers_};
   std::map<std::string, std::shared_ptr<const Step>> steps_;

@@ -12,7 +12,7 @@
 namespace cornu::distribute {
 namespace {
 
-// From the front, and checked.
+// Converts to non-negative row numbers and checks them.
 std::vector<int64_t> row_numbers(const Tensor& indices, const Shape& shape) {
   std::vector<int64_t> rows(static_cast<size_t>(indices.num_elements()));
   dispatch_dtype(indices.dtype(), [&]<class T>(T) {
@@ -30,7 +30,7 @@ std::vector<int64_t> row_numbers(const Tensor& indices, const Shape& shape) {
   return rows;
 }
 
-// The rows of one shard that a request wants, and where they go in its result.
+// The rows of one shard that a request needs, and their places in its result.
 struct Share {
   size_t request = 0;
   std::vector<int64_t> places;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of large variables, asked for by their numbers.
+// Fetches rows of large variables by their numbers.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,16 @@
 
 namespace cornu::distribute {
 
-// A variable that servers keep.
+// A variable kept by servers.
 struct RowSource {
   std::vector<ShardPlace> shards;
-  std::vector<int64_t> ends;  // by shard: the row behind its last one
+  std::vector<int64_t> ends;  // by shard: end of its rows (exclusive)
   Shape shape;
   DType dtype = DType::Float32;
 };
 
-// What ops::take(x, indices, 0) gives of each, all at once. OutOfRange as that.
+// The result of ops::take(x, indices, 0) for each request, fetched concurrently. Throws OutOfRange
+// like take.
 struct RowRequest {
   const RowSource* source = nullptr;
   Tensor indices;  // integers, on the host

@@ -20,7 +20,7 @@ class CentralStorage : public ReplicatedStrategy {
   using ReplicatedStrategy::ReplicatedStrategy;
 
  protected:
-  // Replicas with memory of their own have copies to read, which each run brings up to date.
+  // Replicas with their own memory have copies to read, which each run updates.
   std::vector<std::vector<Variable>> divide(const std::vector<Variable>& variables) const override {
     const std::vector<Device> devices = this->devices();
     if (!devices.front().shares_memory_with(devices.back())) {
@@ -41,9 +41,9 @@ class CentralStorage : public ReplicatedStrategy {
     return result;
   }
 
-  // The first replica runs the step as it is. The others write nothing but what each replica has of
-  // its own (metrics): what they would compute for the rest alone, the optimizer's update above
-  // all, is left out.
+  // The first replica runs the step as it is. The others only write what each replica has of its
+  // own (metrics); whatever they would compute for other variables only, above all the optimizer's
+  // update, is left out.
   Executable& code(const Compiled& function, size_t replica) override {
     if (replica == 0) return *function->executable;
     const std::lock_guard lock(reading_mutex_);

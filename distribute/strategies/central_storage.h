@@ -9,15 +9,17 @@
 namespace cornu::distribute {
 
 struct CentralStorageStrategyOptions {
-  // Where steps are computed, of one type. None: all GPUs of the machine, or its CPU.
+  // Devices that compute the steps, all of one type. Empty: all GPUs of the machine, or its CPU.
   std::vector<std::string> compute_devices = {};
-  // Where variables lie: on the first of these. None: there.
+  // Device that holds the variables: must share memory with the first compute device, which is the
+  // default.
   std::string parameter_device = {};
 };
 
-// Synchronous training with one copy of the variables (tf.distribute.CentralStorageStrategy):
-// replicas read them as they were before the step, gradients are added up, and one replica updates.
-// Takes less memory than MirroredStrategy where optimizers keep much, and gives the same numbers.
+// Synchronous training with a single copy of the variables (tf.distribute.CentralStorageStrategy):
+// replicas read the values from before the step, gradients are summed, and one replica applies the
+// update. Takes less memory than MirroredStrategy if the optimizer has much state, and computes the
+// same numbers.
 class CentralStorageStrategy : public Strategy {
  public:
   explicit CentralStorageStrategy(const CentralStorageStrategyOptions& options = {});

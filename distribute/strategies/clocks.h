@@ -8,8 +8,9 @@
 
 namespace cornu::distribute {
 
-// Warns of workers whose clocks are some seconds off worker 0's. `exchange` gives what each worker
-// says, by worker; all have just met, so that they read their clocks at about the same time.
+// Warns about workers whose clocks differ from worker 0's by several seconds. `exchange` returns
+// what each worker says, by worker; all workers have just synchronized, so that they read their
+// clocks at about the same time.
 void compare_clocks(
     const std::string& strategy,
     const std::function<std::vector<std::string>(std::string_view what, const std::string& own)>&

@@ -21,7 +21,7 @@ CrossDeviceOps::CrossDeviceOps()
 std::vector<std::unique_ptr<CollectiveGroup>> CrossDeviceOps::make_group(
     std::span<const Device> devices) const {
   auto group = make_(static_cast<int>(devices.size()));
-  // What a user's function gave is looked at by the strategy.
+  // The result of a user's function is checked by the strategy.
   if (library_ == Library::Never || group.empty()) return group;
   const CollectiveGroup* const first = group.front().get();
   group = backend_for(devices.front()).connect(devices, std::move(group));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How replicas of one process exchange tensors (tf.distribute.CrossDeviceOps).
+// How the replicas of one process exchange tensors (tf.distribute.CrossDeviceOps).
 #pragma once
 
 #include <functional>
@@ -14,24 +14,24 @@
 
 namespace cornu::distribute {
 
-// A way to make the ends of a group, one a replica. A user's kind is made of a function.
+// Makes the ends of a group, one per replica. Users define their own kind by passing a function.
 class CrossDeviceOps {
  public:
   using MakeGroup = std::function<std::vector<std::unique_ptr<CollectiveGroup>>(int replicas)>;
 
-  // NCCL among GPUs of the machine, where there is one for each replica, and on the GPU itself
-  // where they share one. Else the in-process group: every replica reduces its share of the
-  // elements and takes the others' from them.
+  // NCCL between the GPUs of the machine if each replica has one of its own, and on the GPU itself
+  // if the replicas share one. Otherwise the in-process group: every replica reduces its share of
+  // the elements and copies the other shares from the other replicas.
   CrossDeviceOps();
-  // InvalidArgument without a function.
+  // Throws InvalidArgument without a function.
   CrossDeviceOps(std::string name, MakeGroup make)
       : CrossDeviceOps(std::move(name), std::move(make), Library::Never) {}
   const std::string& name() const { return name_; }
-  // Of so many replicas of this process, which reduce in its memory.
+  // Makes a group for this many replicas of this process, which reduce in its memory.
   std::vector<std::unique_ptr<CollectiveGroup>> make_group(int replicas) const {
     return make_(replicas);
   }
-  // Of replicas on these devices.
+  // Makes a group for replicas on these devices.
   std::vector<std::unique_ptr<CollectiveGroup>> make_group(std::span<const Device> devices) const;
 
  protected:
@@ -50,21 +50,21 @@ class CrossDeviceOps {
   Library library_;
 };
 
-// One replica reduces everything, and the others take the result from it. The same bits as the
-// others give; slower for large tensors.
+// One replica reduces everything, and the others copy the result. Produces the same bits as the
+// other kinds; slower for large tensors.
 class ReductionToOneDevice : public CrossDeviceOps {
  public:
   ReductionToOneDevice();
 };
 
-// Among devices of one kind in one process it is the in-process group.
+// Equivalent to the in-process group, as all devices are of one kind and in one process.
 class HierarchicalCopyAllReduce : public CrossDeviceOps {
  public:
   HierarchicalCopyAllReduce();
 };
 
-// NVIDIA's library; where replicas share one GPU they reduce on it. Without it, on CPUs, and where
-// some of several GPUs are shared, a warning and the in-process group.
+// NVIDIA's library; replicas that share a single GPU reduce on it. Without the library, on CPUs, or
+// if some of several GPUs are shared, logs a warning and uses the in-process group.
 class NcclAllReduce : public CrossDeviceOps {
  public:
   NcclAllReduce();

@@ -44,7 +44,7 @@ void remove_obsolete_states() {
         if (std::filesystem::is_directory(folder, gone)) RunStateFolder::clear_unused(folder);
       }
       for (const std::string& folder : obsolete.folders) std::filesystem::remove(folder, gone);
-    } catch (const Error&) {  // what has started the program may have written something else
+    } catch (const Error&) {  // the launcher may have written something else
     }
   }
 }

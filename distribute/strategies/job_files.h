@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files by which workers tell what has started them how far their job is.
+// Files by which workers report the progress of their job to whatever launched them.
 #pragma once
 
 #include "framework/core/json.h"
 
 namespace cornu::distribute {
 
-// Where what started the program wants to know that it has begun to compute with others
+// Reports that the program has begun to compute with others, if the launcher asks for it
 // (CORNU_BEGUN_FILE).
 void tell_that_job_begins();
 
-// Where it wants to know that all workers have come to the end of theirs (CORNU_ENDED_FILE).
-// `obsolete`: what is removed then, JobEnd::to_json().
+// Reports that all workers have reached the end of their programs, if the launcher asks for it
+// (CORNU_ENDED_FILE). `obsolete`: what is to be removed then, from JobEnd::to_json().
 void tell_that_job_is_over(const Json& obsolete);
-// Whether a worker has said so: the file has something in it.
+// Whether a worker has reported the end: the file isn't empty.
 bool job_is_over();
-// What was to be removed then, in place of a worker that was killed before it could do so.
+// Removes what was to be removed at the end, on behalf of a worker that was killed before it could
+// do so.
 void remove_obsolete_states();
-// A program may have one strategy after the other: then the end of the last one wasn't that of all.
+// Retracts a reported end. A program may have several strategies in sequence: the end of the last
+// one wasn't the end of the job.
 void take_back_end();
 
 }  // namespace cornu::distribute

@@ -31,7 +31,7 @@ std::string bytes_of(const std::vector<Variable>& variables) {
   return bytes;
 }
 
-// Those whose values were others.
+// Returns the variables whose values differed.
 std::vector<Variable> assign_bytes(const std::vector<Variable>& variables, const std::string& bytes,
                                    const KnownValues::Member& member, int64_t source) {
   std::vector<Variable> changed;
@@ -100,7 +100,7 @@ void KnownValues::take(const Functions& functions, const Member& member, bool wa
   const auto values = member.exchange("values of variables", gives ? bytes_of(shared) : "");
   const std::vector<Variable> changed =
       assign_bytes(shared, values[static_cast<size_t>(source)], member, source);
-  // Who has begun anew takes the values of those that have not.
+  // A restarted worker takes the values of those that weren't restarted: no warning.
   const bool is_alike = had == (first != by_worker.end());
   if (warns && is_alike && !changed.empty()) warn(member, source, changed);
   for (const auto& function : functions) {

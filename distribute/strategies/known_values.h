@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables that have the same values on all workers.
+// Tracks which variables have the same values on all workers.
 #pragma once
 
 #include <cstdint>
@@ -16,41 +16,42 @@
 
 namespace cornu::distribute {
 
-// Those that a step has used are the same from then on, since all workers write alike to them in
-// their steps. What one of them writes to them besides is told by how often it has been done. Not
-// meant are variables of which every replica has its own part.
+// Variables used by a step stay identical from then on, since all workers write the same values to
+// them in their steps. Other writes by a worker are detected by counting them. Variables of which
+// every replica has a part of its own are ignored.
 class KnownValues {
  public:
-  // A step's, as replicas run it.
+  // A step's functions, by replica.
   using Functions = std::vector<std::shared_ptr<const CompiledFunction>>;
-  // What a worker says of a step's variables, before it runs it.
+  // What a worker reports about a step's variables before it runs the step.
   struct Account {
-    bool has_new = false;  // some that this group hasn't used before
-    uint64_t writes = 0;   // since they were the same; to new ones, since they were made
+    bool has_new = false;  // some haven't been used by this group before
+    uint64_t writes = 0;   // since they were identical; for new ones, since they were created
   };
   Account account_of(const Functions& functions) const;
-  // Whether workers that say so must take() the variables' values; whether some may be lost by that
-  // which a program has set.
+  // Given the workers' reports: whether they must take() the variables' values, and whether doing
+  // so may overwrite values set by a program.
   static bool may_differ(const std::vector<Account>& by_worker);
   static bool may_lose(const std::vector<Account>& by_worker);
 
-  // A worker's part of a group.
+  // One worker's membership in a group.
   struct Member {
     std::string strategy;
     int64_t worker = 0;
-    // CollectiveGroup's, by worker.
+    // ProcessGroup's exchange: texts by worker.
     std::function<std::vector<std::string>(std::string_view what, const std::string& own)> exchange;
   };
-  // All take the values of the first worker that has had them in an earlier group, if there is one,
-  // else of worker 0. `warns`: where a worker has had others. FailedPrecondition where the
-  // variables are other ones.
+  // All workers take the values of the first worker that had them in an earlier group, or of worker
+  // 0 if there is none. `warns`: logs a warning on a worker whose values differed. Throws
+  // FailedPrecondition when the workers' variables don't match.
   void take(const Functions& functions, const Member& member, bool warns);
-  // Nothing is known to be the same any more.
+  // Forgets which variables are identical.
   void begin_group();
 
  private:
-  std::unordered_map<uint64_t, uint64_t> versions_;  // with which they were the same, by number
-  std::unordered_set<uint64_t> earlier_;             // those of earlier groups
+  std::unordered_map<uint64_t, uint64_t>
+      versions_;  // version at which a variable was identical, by its number
+  std::unordered_set<uint64_t> earlier_;  // variables of earlier groups
 };
 
 }  // namespace cornu::distribute

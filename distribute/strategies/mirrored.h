@@ -21,14 +21,15 @@ class DeviceNames : public std::vector<std::string> {
 };
 
 struct MirroredStrategyOptions {
-  // Of one type. None: all GPUs of the machine, or its CPU.
+  // All of one type. Empty: all GPUs of the machine, or its CPU.
   DeviceNames devices = {};
   CrossDeviceOps cross_device_ops = {};
 };
 
 // Synchronous training on several devices of one machine (tf.distribute.MirroredStrategy): every
-// replica has a copy of all variables and its part of each batch; gradients, losses and metrics are
-// those of the whole batch. Logical devices "CPU:0", "CPU:1", … each have a share of the cores.
+// replica has a copy of all variables and processes its part of each batch; gradients, losses and
+// metrics are those of the whole batch. Logical devices "CPU:0", "CPU:1", … each get a share of the
+// cores.
 //
 //   distribute::MirroredStrategy strategy({.devices = {"CPU:0", "CPU:1"}});  // or {"CPU:0", …}
 //   auto scope = strategy.scope();
@@ -38,7 +39,7 @@ class MirroredStrategy : public Strategy {
  public:
   explicit MirroredStrategy(const MirroredStrategyOptions& options = {});
 
-  // A list of names alone: two or more in braces (one makes options), or a vector.
+  // For a plain list of names: two or more in braces (a single one makes options), or a vector.
   class DeviceList {
    public:
     template <std::convertible_to<std::string>... Names>

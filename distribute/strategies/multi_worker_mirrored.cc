@@ -37,16 +37,16 @@ namespace {
 constexpr const char* kName = kMultiWorkerMirrored;
 constexpr size_t kBytesPerPackOfWorker = size_t{128} << 10;
 
-// What a worker says when a step begins.
+// What a worker announces at the beginning of a step.
 struct StepNotice {
-  uint64_t key = 0;  // of random numbers; worker 0's counts
+  uint64_t key = 0;  // for random numbers; worker 0's counts
   int64_t examples = 0;
   uint64_t calls = 0;  // a hash of the step's name and collectives
   uint32_t bits = 0;
-  uint32_t has_new = 0;   // as KnownValues::Account has it
-  uint32_t order = 0;     // which of the steps before it is (RunOrder)
-  uint32_t failures = 0;  // calls of this worker's own
-  uint64_t writes = 0;    // as KnownValues::Account has it
+  uint32_t has_new = 0;   // as in KnownValues::Account
+  uint32_t order = 0;     // how recently it was run (RunOrder)
+  uint32_t failures = 0;  // failed calls of this worker's own
+  uint64_t writes = 0;    // as in KnownValues::Account
 
   bool is_same_step(const StepNotice& other) const {
     return calls == other.calls && order == other.order && failures == other.failures;
@@ -54,10 +54,10 @@ struct StepNotice {
 };
 
 std::atomic<int> strategies_made = 0;
-// Of those, how many all workers have come to the end of.
+// How many of them all workers have reached the end of.
 std::atomic<int> strategies_ended = 0;
 
-// Without calling destructors.
+// Exits without calling destructors.
 [[noreturn]] void end_process(int code) {
   std::fflush(nullptr);
   std::cout.flush();
@@ -94,7 +94,7 @@ class MultiWorkerMirrored : public MirroredReplicas,
   bool is_chief() const override { return cluster_.rank() == 0; }
   size_t bytes_per_pack() const override {
     if (bytes_per_pack_ > 0) return bytes_per_pack_;
-    // What goes round a large ring must be worth the time of its hops (docs/benchmarks.md).
+    // In a large ring, a pack must be worth the latency of its hops (docs/benchmarks.md).
     return std::max(MirroredReplicas::bytes_per_pack(),
                     kBytesPerPackOfWorker * static_cast<size_t>(num_workers()));
   }
@@ -130,7 +130,7 @@ class MultiWorkerMirrored : public MirroredReplicas,
   std::optional<PeerLost> lost_worker() override {
     return group_ ? group_->lost_peer() : std::nullopt;
   }
-  // As `cornu launch` says.
+  // Set by `cornu launch`.
   bool restarts_workers() const override { return std::getenv("CORNU_RESTARTS") != nullptr; }
   void fail(const std::string& why) override {
     told_ = true;
@@ -143,8 +143,8 @@ class MultiWorkerMirrored : public MirroredReplicas,
     clean_ups_.push_back(std::move(clean_up));
   }
   void pass_on() override { caller_.reset(); }
-  // The process ends by exit(0), or at the end of main, while something still holds this: a model
-  // that nobody deletes, say.
+  // Called when the process ends by exit(0), or at the end of main, while something still holds
+  // this strategy, e.g. a leaked model.
   void leave_at_exit();
   void clean_up_now() override {
     for (const auto& clean_up : std::exchange(clean_ups_, {})) clean_up();
@@ -194,12 +194,13 @@ class MultiWorkerMirrored : public MirroredReplicas,
                    const std::vector<KnownValues::Account>& by_worker);
   void require_same_steps(const CompiledFunction& function, uint32_t order);
 
-  // Where two threads make calls, what they have got may be others' already: all workers end.
+  // If two threads make calls, their results may already belong to the wrong calls: all workers
+  // end.
   OneCaller::Call begin_call() {
     return guarded([&] { return OneCaller::Call(caller_); });
   }
 
-  // What fails here ends the others' steps, too, unless it came from them.
+  // An error here also ends the other workers' steps, unless it came from them.
   template <class F>
   auto guarded(F f) -> decltype(f()) {
     try {
@@ -218,27 +219,27 @@ class MultiWorkerMirrored : public MirroredReplicas,
     }
   }
 
-  const pid_t process_ = ::getpid();  // a fork's exit isn't this worker's
+  const pid_t process_ = ::getpid();  // a forked child's exit isn't this worker's
   Cluster cluster_;
   bool has_left_ = false;
   std::vector<std::function<void()>> clean_ups_;
   const int exceptions_ = std::uncaught_exceptions();
   std::atomic<bool> told_ = false;  // the program knows that the group has ended
   const size_t bytes_per_pack_;     // 0: the default
-  bool all_on_cpus_ = false;        // all workers' replicas
+  bool all_on_cpus_ = false;        // the replicas of all workers
   const std::optional<DType> compression_;
   const CommunicationImplementation implementation_;
   const std::chrono::milliseconds timeout_;
   std::shared_ptr<WorkerCollectives> group_;
-  std::shared_ptr<GroupConnection> connection_;  // null: through the hosts' memory
+  std::shared_ptr<GroupConnection> connection_;  // null: through host memory
   OneCaller caller_{kName};
-  std::recursive_mutex steps_;  // agree() may come from any thread
+  std::recursive_mutex steps_;  // agree() may be called from any thread
   static thread_local bool in_step_;
   int64_t step_ = 0;
   uint32_t wished_ = 0;
   uint32_t agreed_ = 0;
   CollectiveHashes hashes_{GatheredSizes::Alike};
-  RunOrder run_order_;  // of this group
+  RunOrder run_order_;  // for this group
   KnownValues known_values_;
 };
 
@@ -246,7 +247,7 @@ thread_local bool MultiWorkerMirrored::in_step_ = false;
 
 namespace {
 
-// Strategies of this process. Never destroyed: they may be left at its end.
+// Strategies of this process. Never destroyed: they may be left at process exit.
 struct Living {
   std::mutex mutex;
   std::vector<MultiWorkerMirrored*> all;
@@ -262,7 +263,7 @@ struct Living {
 };
 
 void leave_all_at_exit(int code, void*) {
-  if (code != 0) return;  // the others see it lost
+  if (code != 0) return;  // the others notice that it is lost
   Living& living = Living::get();
   const std::lock_guard lock(living.mutex);
   for (MultiWorkerMirrored* strategy : living.all) strategy->leave_at_exit();
@@ -281,8 +282,8 @@ void MultiWorkerMirrored::begin() {
   static_cast<void>(registered);
 }
 
-// Why not all have come to the end of their programs; empty where they have, or where the program
-// knows why not.
+// Returns why not all workers have reached the end of their programs; empty if they have, or if the
+// program knows the reason.
 std::string MultiWorkerMirrored::leave() {
   try {
     has_left_ = true;
@@ -299,15 +300,15 @@ std::string MultiWorkerMirrored::leave() {
       clean_up_now();
     }
     JobEnd::get().forget();
-    connection_.reset();  // nobody needs this worker's devices any more
+    connection_.reset();  // this worker's devices are no longer needed
     return "";
   } catch (const std::exception& error) {
     return error.what();
   }
 }
 
-// A worker that dies when others have come to the end of their programs needs them again: to
-// restore the last state, and to do what was left. So they must be started again, too.
+// A worker that dies when others have reached the end of their programs needs them again: to
+// restore the last state, and to do the remaining work. So they must be restarted, too.
 MultiWorkerMirrored::~MultiWorkerMirrored() {
   {
     Living& living = Living::get();
@@ -322,8 +323,8 @@ MultiWorkerMirrored::~MultiWorkerMirrored() {
   end_process(kUnfinishedExitCode);
 }
 
-// Within a call, or a step of any thread, the others still need this worker. (The logger may be
-// gone already.)
+// During a call, or a step on any thread, the others still need this worker. (The logger may have
+// been destroyed already.)
 void MultiWorkerMirrored::leave_at_exit() {
   if (::getpid() != process_ || has_left_) return;
   const std::unique_lock lock(steps_, std::try_to_lock);
@@ -340,7 +341,8 @@ void MultiWorkerMirrored::leave_at_exit() {
   end_process(kUnfinishedExitCode);
 }
 
-// Whatever isn't seeded draws what worker 0 draws: shuffles and initial values must be the same.
+// Anything that isn't seeded uses worker 0's random numbers: shuffles and initial values must be
+// identical.
 void MultiWorkerMirrored::form(std::optional<int> lost) {
   leave_group();
   const bool was_there = lost.has_value();  // in a group before
@@ -376,15 +378,15 @@ void MultiWorkerMirrored::form(std::optional<int> lost) {
   }
 }
 
-// What the others need of this worker's devices is done then.
+// Afterwards, everything that others need of this worker's devices is done.
 void MultiWorkerMirrored::settle_devices() {
   try {
     if (connection_) connection_->settle();
-  } catch (const std::exception&) {  // what has ended the group, which is known
+  } catch (const std::exception&) {  // the reason why the group ended, which is known
   }
 }
 
-// The next one has nothing of it.
+// Leaves nothing of the group to the next one.
 void MultiWorkerMirrored::leave_group() {
   settle_devices();
   connection_.reset();
@@ -487,7 +489,7 @@ void MultiWorkerMirrored::take_values(const std::vector<Compiled>& functions,
 Tensor MultiWorkerMirrored::reduce(ReduceOp op, const std::vector<Tensor>& by_replica,
                                    const std::string& call) {
   const bool is_mean = op == ReduceOp::Mean;
-  Tensor local;  // of a mean, the sum
+  Tensor local;  // for a mean, the sum
   try {
     if (!by_replica.empty()) {
       local = MirroredReplicas::reduce(is_mean ? ReduceOp::Sum : op, by_replica, call).host();
@@ -500,7 +502,7 @@ Tensor MultiWorkerMirrored::reduce(ReduceOp op, const std::vector<Tensor>& by_re
   return is_mean ? result / num_replicas_in_sync() : result;
 }
 
-// The evaluator's.
+// The evaluator's strategy.
 class Evaluating : public MirroredReplicas {
  public:
   using MirroredReplicas::MirroredReplicas;
@@ -514,8 +516,8 @@ class Evaluating : public MirroredReplicas {
   }
 };
 
-// Of those that take no part in the workers' training, null: for chief and workers, and where there
-// is no cluster.
+// The strategy of tasks that take no part in the workers' training; null for chief and workers, and
+// without a cluster.
 std::shared_ptr<StrategyImpl> strategy_of_others(const std::optional<Task>& task,
                                                  const std::vector<Device>& devices) {
   if (!task || task->type == "chief" || task->type == "worker") return nullptr;
@@ -579,7 +581,7 @@ std::shared_ptr<StrategyImpl> make(const MultiWorkerMirroredStrategyOptions& opt
                          .communication = std::move(implementation),
                          .collectives = {.narrow_sums = communication.compression.has_value()},
                          .timeout = timeout,
-                         // Only a process's first strategy can be one that comes too late.
+                         // Only a process's first strategy can be one that starts too late.
                          .job_is_over = strategies_made == 0 ? job_is_over : [] { return false; },
                          .insecure = options.insecure || is_insecure(),
                          .identity = TlsIdentity::of_environment(),

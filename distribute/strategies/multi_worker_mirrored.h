@@ -14,23 +14,23 @@
 
 namespace cornu::distribute {
 
-// Who moves tensors between the replicas of all workers
+// How tensors are moved between the replicas of all workers
 // (tf.distribute.experimental.CommunicationImplementation).
 class CommunicationImplementation {
  public:
-  // Nccl where all replicas of all workers have GPUs of their own and CORNU_TLS_CERT isn't given;
-  // Ring elsewhere.
+  // Nccl if every replica of every worker has a GPU of its own and CORNU_TLS_CERT isn't set;
+  // otherwise Ring.
   static const CommunicationImplementation Auto;
-  // Processes that exchange bytes over shared memory on one machine, over TCP otherwise: round a
-  // ring where there are many bytes, in fewer steps where there are few.
-  // Tensors of GPUs, and of one worker's replicas, travel through the hosts' memory, too.
+  // Processes exchange bytes through shared memory on one machine and over TCP otherwise: around a
+  // ring for large tensors, in fewer steps for small ones. Tensors on GPUs, and those of one
+  // worker's replicas, also go through host memory.
   static const CommunicationImplementation Ring;
-  // NVIDIA's library, between GPUs (all-reduces within loops and branches go by Ring); it encrypts
-  // nothing, and sums numbers of 16 bits as such. Without it, on CPUs, and where replicas share a
-  // GPU, a warning, and Ring.
+  // NVIDIA's library, between GPUs (all-reduces within loops and branches use Ring). It doesn't
+  // encrypt, and sums 16-bit numbers in 16 bits. Without the library, on CPUs, or if replicas share
+  // a GPU, logs a warning and uses Ring.
   static const CommunicationImplementation Nccl;
 
-  // One that the program has registered: register_communication.
+  // An implementation registered by the program with register_communication.
   explicit CommunicationImplementation(std::string name) : name_(std::move(name)) {}
   const std::string& name() const { return name_; }
   bool operator==(const CommunicationImplementation&) const = default;
@@ -45,44 +45,45 @@ inline const CommunicationImplementation CommunicationImplementation::Nccl("NCCL
 // tf.distribute.experimental.CommunicationOptions.
 struct CommunicationOptions {
   CommunicationImplementation implementation = CommunicationImplementation::Auto;
-  // How many bytes of gradients travel together; 0: it is chosen (4 MiB, or 128 KiB a
-  // worker where that is more).
+  // Number of bytes of gradients that are sent together; 0: chosen automatically (4 MiB, or 128 KiB
+  // per worker if that is more).
   int64_t bytes_per_pack = 0;
-  // BFloat16 or Float16: what gradients of float32 are rounded to before they are summed over the
-  // replicas, so that half the bytes travel. Sums of gradients of these types, then, are rounded at
-  // each worker, too; without compression they travel as float32 (not by NCCL). None: no gradient
-  // is rounded.
+  // BFloat16 or Float16: the type that float32 gradients are rounded to before they are summed over
+  // the replicas, which halves the bytes sent. Sums of gradients of these types are then also
+  // rounded at each worker; without compression they are sent as float32 (except by NCCL). nullopt:
+  // gradients aren't rounded.
   std::optional<DType> compression = {};
-  // How long a worker may keep the others waiting in one exchange, in seconds, while it gives signs
-  // of life: callbacks on the chief alone (on_train_end, too) take less. By NCCL, a GPU waits so
-  // long in one reduction. None: ten minutes.
+  // How long, in seconds, a worker may keep the others waiting in one exchange while it sends
+  // heartbeats; callbacks that run on the chief only (including on_train_end) must take less. With
+  // NCCL, a GPU waits this long in one reduction. nullopt: ten minutes.
   std::optional<double> timeout_seconds = {};
 };
 
 struct MultiWorkerMirroredStrategyOptions {
-  // Who the workers are, and which one this process is. None: what the environment says (TF_CONFIG,
+  // The workers, and which one this process is. nullopt: as given by the environment (TF_CONFIG,
   // Slurm, MPI, torchrun), or a single worker.
   std::optional<ClusterResolver> cluster_resolver = {};
   CommunicationOptions communication_options = {};
-  // This process's replicas, as MirroredStrategy has them. All workers must have equally many.
+  // This process's replicas, as for MirroredStrategy. All workers must have the same number.
   std::vector<std::string> devices = {};
   // Whether tasks on other machines are trusted without CORNU_JOB_TOKEN or CORNU_TLS_CERT;
   // CORNU_INSECURE=1 does the same.
   bool insecure = false;
-  // How long this worker waits for the others, in seconds: when the strategy is made, and each time
-  // that one was lost. Then DeadlineExceeded, which says for whom. None: as many whole seconds as
-  // CORNU_JOIN_TIMEOUT says, or as long as it takes.
+  // How long, in seconds, this worker waits for the others: when the strategy is constructed, and
+  // each time one was lost. After that, throws DeadlineExceeded, naming the missing workers.
+  // nullopt: the whole number of seconds in CORNU_JOIN_TIMEOUT if set, otherwise forever.
   std::optional<double> join_timeout_seconds = {};
 };
 
-// What a worker's program ends with whose own part is done, when another worker was lost before it
-// had come to the end of its program, or has failed.
+// Exit code of a worker's program that has completed its own part when another worker was lost
+// before the end of its program, or has failed.
 inline constexpr int kUnfinishedExitCode = 75;  // EX_TEMPFAIL of sysexits.h
 
-// Synchronous training by many processes, on one machine or many
+// Synchronous training by many processes, on one or more machines
 // (tf.distribute.MultiWorkerMirroredStrategy). Every worker runs the same program; each has a copy
-// of all variables and its part of each batch. Gradients, losses and metrics are those of the whole
-// batch. Making the strategy waits until all workers have made theirs, and says for whom.
+// of all variables and processes its part of each batch. Gradients, losses and metrics are those of
+// the whole batch. The constructor blocks until all workers have constructed their strategy, and
+// logs which ones are missing.
 //
 //   distribute::MultiWorkerMirroredStrategy strategy;
 //   auto scope = strategy.scope();
@@ -90,21 +91,22 @@ inline constexpr int kUnfinishedExitCode = 75;  // EX_TEMPFAIL of sysexits.h
 //   model.fit(dataset, {.epochs = 3, .callbacks = {callbacks::ModelCheckpoint({.filepath =
 //   "m"})}});
 //
-// When a worker dies, the others' calls throw PeerLost. fit, where a callback keeps its state
-// (ModelCheckpoint, BackupAndRestore), waits for it to be started again instead, and goes on with
-// it from the last state, or begins anew where none has been written yet; so does evaluate, from
-// its beginning (docs/clusters.md says when). A program that has come to its end (where the
-// strategy's last handle goes; or by exit(0), outside of a call, where something still holds it)
-// waits there for those of all workers; when one of them is lost before, or has failed, the process
-// ends with kUnfinishedExitCode, without calling destructors: started again, all of them go on from
-// the last state, and do what was left. One that is started again when all have come to their ends
-// (CORNU_ENDED_FILE, docs/clusters.md) ends with code 0 at once, and a warning. Where the others
-// are at a later strategy of their programs by then, all throw FailedPrecondition. What isn't
-// distributed (predict) every worker computes by itself.
+// When a worker dies, the others' calls throw PeerLost. If a callback saves its state
+// (ModelCheckpoint, BackupAndRestore), fit instead waits for the worker to be restarted and
+// continues with it from the last saved state, or from the beginning if none has been written yet;
+// evaluate also waits and starts over (docs/clusters.md describes when). A program that has reached
+// its end (when the strategy's last handle is destroyed; or at exit(0), outside of a call, while
+// something still holds it) waits there for the programs of all workers. If a worker is lost before
+// that or has failed, the process exits with kUnfinishedExitCode, without calling destructors: once
+// restarted, all of them continue from the last saved state and do the remaining work. A worker
+// restarted after all have reached their ends (CORNU_ENDED_FILE, docs/clusters.md) logs a warning
+// and exits with code 0 immediately. If the others have reached a later strategy of their programs
+// by then, all throw FailedPrecondition. What isn't distributed (predict) is computed by every
+// worker by itself.
 //
-// FailedPrecondition in tasks that are no chief and no worker, but the evaluator's, whose strategy
-// evaluates alone and doesn't train; and while the process has another one of several workers: one
-// may follow the other.
+// Throws FailedPrecondition in tasks other than chief and worker, except the evaluator, whose
+// strategy evaluates alone and doesn't train. Also throws it while the process has another
+// multi-worker strategy: they must be used one after the other.
 class MultiWorkerMirroredStrategy : public Strategy {
  public:
   explicit MultiWorkerMirroredStrategy(const MultiWorkerMirroredStrategyOptions& options = {});

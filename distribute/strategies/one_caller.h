@@ -8,15 +8,15 @@
 
 namespace cornu::distribute {
 
-// Keeps the calls that a worker makes with others to one thread: those of several threads would
-// come in another order on each worker. A thread may follow another one; that one comes back when
-// the threads that followed it have ended. Thread-safe.
+// Restricts the calls that a worker makes with others to one thread: calls from several threads
+// would be in a different order on each worker. A thread may take over from another one; the
+// earlier one may call again once the threads that followed it have ended. Thread-safe.
 class OneCaller {
  public:
   explicit OneCaller(std::string strategy) : strategy_(std::move(strategy)) {}
 
-  // A call of this thread, until it goes. Those of one thread nest. FailedPrecondition where
-  // another thread's turn it is.
+  // A call by this thread, for the lifetime of the object. Calls of one thread nest. Throws
+  // FailedPrecondition when it is another thread's turn.
   class Call {
    public:
     explicit Call(OneCaller& caller) : caller_(caller) { caller_.begin(); }
@@ -37,8 +37,8 @@ class OneCaller {
   void end();
 
   const std::string strategy_;
-  std::mutex mutex_;  // guards all that follows
-  int open_ = 0;      // calls, each within the one before
+  std::mutex mutex_;  // guards all members below
+  int open_ = 0;      // number of nested calls
   Thread current_;
   std::vector<Thread> earlier_;
 };

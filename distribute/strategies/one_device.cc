@@ -8,7 +8,7 @@ namespace {
 
 Device checked_device(const std::string& text) {
   const Device device = Device::parse(text);
-  backend_for(device);  // throws where there is none
+  backend_for(device);  // throws if there is none
   return device;
 }
 

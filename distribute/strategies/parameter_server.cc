@@ -37,7 +37,8 @@ class ParameterServers : public StrategyImpl, public SchedulesSteps {
     leave_job(tasks());
   }
 
-  // Waits for the servers, then lets the workers begin. `own`: a handle for as long as steps run.
+  // Waits for the servers, then lets the workers begin. `own`: the strategy that steps are traced
+  // in.
   void begin(const std::weak_ptr<StrategyImpl>& own) {
     for (size_t i = 0; i < servers_.size(); ++i) await_server(i);
     end_job_at_exit(tasks());
@@ -57,7 +58,7 @@ class ParameterServers : public StrategyImpl, public SchedulesSteps {
     return variables_->add(variable, value);
   }
 
-  // Within a step that a worker runs, the step is part of it.
+  // Within a step run by a worker, `step` becomes part of that step.
   std::vector<Tensors> run(const Function& step,
                            const std::vector<std::vector<Tensors>>& arguments) override {
     CORNU_ASSERT(arguments.size(), ==, size_t{1});
@@ -71,7 +72,7 @@ class ParameterServers : public StrategyImpl, public SchedulesSteps {
     return results;
   }
 
-  // Two steps for each worker are under way at most.
+  // At most two steps per worker are in flight.
   std::vector<Tensors> begin_step(const Function& step,
                                   const std::vector<std::vector<Tensors>>& arguments) override {
     if (current_replica()) return run(step, arguments);
@@ -83,7 +84,7 @@ class ParameterServers : public StrategyImpl, public SchedulesSteps {
     }
     return own.latest;
   }
-  // All of them end, also where one has failed.
+  // Waits for all steps, even if one has failed.
   std::vector<Tensors> finish_steps() override {
     StepsAhead& own = steps_ahead();
     std::exception_ptr first;
@@ -100,7 +101,7 @@ class ParameterServers : public StrategyImpl, public SchedulesSteps {
   void end_steps() override {
     try {
       finish_steps();
-    } catch (const std::exception&) {  // what ends the run says more
+    } catch (const std::exception&) {  // the error that ends the run is more informative
     }
     const std::lock_guard lock(mutex_);
     ahead_.erase(std::this_thread::get_id());
@@ -116,7 +117,7 @@ class ParameterServers : public StrategyImpl, public SchedulesSteps {
   StepScheduler& scheduler() override { return *scheduler_; }
 
  private:
-  // Of one thread's fit.
+  // The steps of one thread's fit.
   struct StepsAhead {
     uint64_t owner = 0;
     std::deque<std::shared_ptr<ScheduledStep>> begun;
@@ -207,8 +208,8 @@ std::shared_ptr<StrategyImpl> make(const ParameterServerStrategyOptions& options
   auto made = std::make_shared<ParameterServers>(
       std::move(workers), std::move(servers), std::move(credentials), options.variable_partitioner);
   made->begin(std::weak_ptr<StrategyImpl>(made));
-  // Threads of the scheduler hold `made` while they trace. Its threads end before it does: with the
-  // program's last handle, wherever that goes.
+  // The scheduler's threads hold `made` while they trace. They are stopped before it is destroyed:
+  // when the program's last handle goes, on whatever thread.
   return {made.get(), [made](StrategyImpl*) mutable {
             if (!made->scheduler().is_own_thread()) {
               made->scheduler().stop();

@@ -27,7 +27,7 @@ int64_t examples_of(const std::vector<Tensors>& arguments) {
 
 }  // namespace
 
-// A group for the length of a run.
+// A group for the duration of a run.
 class ReplicatedStrategy::GroupLease {
  public:
   explicit GroupLease(ReplicatedStrategy& strategy)
@@ -73,7 +73,7 @@ ReplicatedStrategy::ReplicatedStrategy(std::string name, std::vector<Device> dev
                                        CrossDeviceOps ops)
     : name_(std::move(name)), devices_(std::move(devices)), ops_(std::move(ops)) {}
 
-// Who the replicas of this process are, by the examples that each of them is given.
+// Describes the replicas of this process, by the number of examples that each is given.
 std::vector<Replica> ReplicatedStrategy::replicas_of(
     const std::vector<std::vector<Tensors>>& arguments) const {
   std::vector<Replica> replicas;
@@ -106,8 +106,8 @@ ReplicatedStrategy::Traced ReplicatedStrategy::traced(
     std::vector<Replica> replicas = replicas_of(arguments);
     std::exception_ptr failed;
     std::vector<Compiled> functions = compiled_for(step, arguments, replicas, failed);
-    // What is gathered may be of other sizes on each replica, and what is gathered later may follow
-    // from that.
+    // Gathered tensors may have different sizes on each replica, and later gathers may depend on
+    // those.
     while (learn_gathered(functions, replicas)) {
       functions = compiled_for(step, arguments, replicas, failed);
     }
@@ -142,7 +142,7 @@ std::vector<Tensors> ReplicatedStrategy::run_together(
   const auto is = [&](bool CompiledFunction::*what) {
     return std::ranges::any_of(functions, [&](const Compiled& one) { return (*one).*what; });
   };
-  // Random numbers are those of the example's place in the batch: one key serves all.
+  // Random numbers depend on an example's position in the batch: all replicas share one key.
   std::optional<uint64_t> key;
   if (is(&CompiledFunction::has_key)) key = next_key();
   const bool communicates = is(&CompiledFunction::communicates);
@@ -178,7 +178,7 @@ std::vector<Tensors> ReplicatedStrategy::run_together(
   return results;
 }
 
-// Most often all have one function. What is gathered has been compared, and may be of several
+// Usually all have the same function. Gathers have been compared before, and may have different
 // sizes.
 void ReplicatedStrategy::require_same_calls(const std::vector<Compiled>& functions) {
   const Compiled& first = functions.front();
@@ -195,7 +195,7 @@ void ReplicatedStrategy::require_same_calls(const std::vector<Compiled>& functio
   }
 }
 
-// Over the replicas of this process.
+// Sums over the replicas of this process.
 void ReplicatedStrategy::add_sums(std::vector<Replica>& replicas,
                                   const std::vector<Compiled>& functions) const {
   std::vector<double> sums(functions.front()->replica_sums.size());
@@ -214,10 +214,10 @@ void ReplicatedStrategy::add_sums(std::vector<Replica>& replicas,
 
 namespace {
 
-// What a step gathers from all replicas, by its number in the trace.
+// What a step gathers from all replicas, by number in the trace.
 using Gathers = std::map<int64_t, Replica::Gather>;
 
-// `failed`: a trace that failed has noted those before.
+// `failed`: if its trace failed, the gathers before the failure are recorded there.
 Gathers gathers_of(const CompiledFunction* function, const Replica& failed) {
   Gathers gathers;
   if (function) {
@@ -235,7 +235,7 @@ Gathers gathers_of(const CompiledFunction* function, const Replica& failed) {
   return gathers;
 }
 
-// Whether values of these shapes can stand one after the other along the axis.
+// Whether values of these shapes can be concatenated along the axis.
 bool fit_along(int64_t axis, const Shape& a, const Shape& b) {
   if (a.rank() != b.rank()) return false;
   for (int64_t i = 0; i < a.rank(); ++i) {
@@ -257,7 +257,7 @@ std::vector<ReplicatedStrategy::Compiled> ReplicatedStrategy::compiled_for(
     const ReplicaScope scope(&replicas[i]);
     try {
       functions[i] = step.compiled_for(arguments[i]);
-    } catch (const Error&) {  // of sizes that aren't known yet, maybe
+    } catch (const Error&) {  // maybe due to sizes that aren't known yet
       if (replicas[i].gathers.empty()) throw;
       if (!failed) failed = std::current_exception();
       continue;
@@ -267,8 +267,8 @@ std::vector<ReplicatedStrategy::Compiled> ReplicatedStrategy::compiled_for(
   return functions;
 }
 
-// Replicas whose parts of a batch differ in size run graphs of their own. Whether what they gather
-// has other sizes than these graphs were traced for: then `replicas` know them.
+// Replicas whose parts of a batch differ in size run separate graphs. Returns whether what they
+// gather has other sizes than these graphs were traced for, and records the sizes in `replicas`.
 bool ReplicatedStrategy::learn_gathered(const std::vector<Compiled>& functions,
                                         std::vector<Replica>& replicas) const {
   const bool have_failed = std::ranges::any_of(functions, [](const Compiled& one) { return !one; });
@@ -277,7 +277,7 @@ bool ReplicatedStrategy::learn_gathered(const std::vector<Compiled>& functions,
   std::vector<Gathers> by_replica;
   for (size_t i = 0; i < functions.size(); ++i) {
     by_replica.push_back(gathers_of(functions[i].get(), replicas[i]));
-    // The run says where calls differ.
+    // The run reports where calls differ.
     if (!have_failed && by_replica[i].size() != by_replica[0].size()) return false;
   }
   const bool may_differ = static_cast<int64_t>(functions.size()) == num_replicas_in_sync();
@@ -299,7 +299,7 @@ bool ReplicatedStrategy::learn_gathered(const std::vector<Compiled>& functions,
                              first.own, other.own, i);
       all.push_back(other.own[first.axis]);
     }
-    if (all.size() < by_replica.size()) break;  // known of some replicas only
+    if (all.size() < by_replica.size()) break;  // known for some replicas only
     sizes.resize(static_cast<size_t>(number) + 1);
     const bool alike = std::ranges::all_of(all, [&](int64_t size) { return size == all[0]; });
     if (!alike) sizes.back() = std::move(all);
@@ -320,7 +320,7 @@ void ReplicatedStrategy::require_untaped(const CompiledFunction& function,
                             name_);
 }
 
-// A function's variables, as runs of this thread use them.
+// A function's variables, as bound in this thread.
 std::vector<Variable> ReplicatedStrategy::own_variables(const CompiledFunction& function) const {
   for (const Variable& variable : function.variables) {
     check<FailedPrecondition>(
@@ -334,7 +334,7 @@ std::vector<Variable> ReplicatedStrategy::own_variables(const CompiledFunction& 
   return VariableBindings::apply(function.variables);
 }
 
-// What each replica binds to its function. Most often all have the same one.
+// The variables that each replica binds to its function. Usually all have the same one.
 std::vector<std::vector<Variable>> ReplicatedStrategy::variables_of(
     const std::vector<Compiled>& functions) const {
   std::vector<std::vector<Variable>> result(functions.size());
@@ -407,7 +407,7 @@ std::vector<Device> parse_devices(const std::string& strategy,
     check<InvalidArgument>(first.type == device.type,
                            "{}: expected devices of one type, got {} and {}.", strategy, first,
                            device);
-    backend_for(device);  // throws where there is none
+    backend_for(device);  // throws if there is none
     devices.push_back(device);
   }
   return devices;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What strategies of several replicas in one process share.
+// Common base of strategies with several replicas in one process.
 #pragma once
 
 #include <exception>
@@ -17,8 +17,8 @@
 
 namespace cornu::distribute {
 
-// Runs each step on all devices at once, every replica on its part of the batch. Steps are compiled
-// for each device, once for each number of examples; CPUs share their code.
+// Runs each step on all devices concurrently, every replica on its part of the batch. Steps are
+// compiled for each device, once per number of examples; CPUs share their code.
 class ReplicatedStrategy : public StrategyImpl {
  public:
   ReplicatedStrategy(std::string name, std::vector<Device> devices, CrossDeviceOps ops);
@@ -28,11 +28,11 @@ class ReplicatedStrategy : public StrategyImpl {
   std::vector<Device> devices() const override { return devices_; }
   std::vector<Tensors> run(const Function& step,
                            const std::vector<std::vector<Tensors>>& arguments) override;
-  // Batches come whole: split() divides them.
+  // Batches arrive whole: split() divides them.
   std::shared_ptr<BatchSource> distribute(std::shared_ptr<BatchSource> source) override {
     return source;
   }
-  // As even as they can be: the first parts have one example more where they differ.
+  // As evenly as possible: the first parts have one more example if they differ.
   std::vector<Batch> split(const Batch& batch) override;
   Tensor reduce(ReduceOp op, const std::vector<Tensor>& by_replica,
                 const std::string& call) override;
@@ -42,32 +42,32 @@ class ReplicatedStrategy : public StrategyImpl {
   // What each replica has of these variables.
   virtual std::vector<std::vector<Variable>> divide(
       const std::vector<Variable>& variables) const = 0;
-  // What a replica runs of a function. Called in the scope of its device.
+  // The code that a replica runs for a function. Called in the scope of its device.
   virtual Executable& code(const Compiled& function, size_t) { return *function->executable; }
 
   using Group = std::vector<std::unique_ptr<CollectiveGroup>>;
-  // A group of these replicas, for the length of a run. One that has failed isn't given back.
+  // A group of these replicas, for the duration of a run. A group that has failed isn't given back.
   virtual Group take_group();
   virtual void give_back(Group group);
-  // The number of this process's first replica among all.
+  // The index of this process's first replica among all replicas.
   virtual int64_t first_replica() const { return 0; }
-  // Called before a step that communicates: completes who its replicas are, their sums, and the key
-  // of its random numbers, by what those of other processes are.
+  // Called before a step that communicates: completes the replicas, their sums, and the step's
+  // random key with those of other processes.
   virtual void meet(const Function& step, std::vector<Replica>& replicas,
                     std::optional<uint64_t>& key, const std::vector<Compiled>& functions) {
     static_cast<void>(step), static_cast<void>(replicas);
     static_cast<void>(key), static_cast<void>(functions);
   }
-  // Around a step that communicates.
+  // Wraps the execution of a step that communicates.
   virtual void run_step(const std::function<void()>& step) { step(); }
 
-  // What replicas run for these arguments, traced where it has to be.
+  // What replicas run for these arguments; traced if necessary.
   struct Traced {
     std::vector<Replica> replicas;
     std::vector<Compiled> functions;
   };
   Traced traced(const Function& step, const std::vector<std::vector<Tensors>>& arguments);
-  // Called where that fails, with the error.
+  // Called with the error when tracing fails.
   virtual void on_untraced(const Function& step, const std::exception& error) {
     static_cast<void>(step), static_cast<void>(error);
   }
@@ -75,7 +75,7 @@ class ReplicatedStrategy : public StrategyImpl {
  private:
   class GroupLease;
 
-  // Where a replica's code is compiled for.
+  // The device that a replica's code is compiled for.
   const Device& home_device(size_t replica) const {
     return devices_[devices_[replica].type == DeviceType::Cpu ? 0 : replica];
   }
@@ -98,7 +98,7 @@ class ReplicatedStrategy : public StrategyImpl {
   std::string name_;
   std::vector<Device> devices_;
   CrossDeviceOps ops_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   std::vector<Group> idle_groups_;
   CollectiveHashes calls_{GatheredSizes::Any};
 };
@@ -115,8 +115,8 @@ class MirroredReplicas : public ReplicatedStrategy {
   }
 };
 
-// The devices of these names; none: all GPUs, or the CPU. InvalidArgument when one comes twice, or
-// they are of several types; Unimplemented when this build has no backend for one.
+// Parses device names; empty: all GPUs, or the CPU. Throws InvalidArgument when a device is given
+// twice or they are of different types, and Unimplemented when this build has no backend for one.
 std::vector<Device> parse_devices(const std::string& strategy,
                                   const std::vector<std::string>& names);
 

@@ -64,7 +64,7 @@ uint32_t RunOrder::run(uint64_t function) {
   const auto order = is_new ? kNew : static_cast<uint32_t>(found - recent_.begin());
   if (is_new && recent_.size() < kMostRecent) {
     recent_.insert(recent_.begin(), function);
-  } else {  // the place of the one that is forgotten, or its own
+  } else {  // overwrite the place of the forgotten one, or its own
     const auto last = is_new ? recent_.end() : found + 1;
     std::shift_right(recent_.begin(), last, 1);
     recent_.front() = function;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step does with all replicas, for workers to compare.
+// The collectives of a step, for comparison between workers.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace cornu::distribute {
 
-// Calls visit(graph, node) for the nodes of a graph, and those of branches and loops in it.
+// Calls visit(graph, node) for the nodes of a graph and of the branches and loops in it.
 template <class Visit>
 void each_node(const Graph& graph, const Visit& visit) {
   for (const Node& node : graph.nodes) {
@@ -26,15 +26,15 @@ void each_node(const Graph& graph, const Visit& visit) {
   }
 }
 
-// Whether what is gathered may have other sizes along its axis elsewhere, which texts leave out.
+// Whether gathered tensors may have other sizes along their axis elsewhere; texts then omit these.
 enum class GatheredSizes { Alike, Any };
 
-// A graph's collectives in their order, those of branches and loops too: kinds, dtypes and shapes,
+// A graph's collectives in order, including those of branches and loops: kinds, dtypes and shapes,
 // as text.
 std::vector<std::string> collectives_in(const Graph& graph,
                                         GatheredSizes sizes = GatheredSizes::Alike);
 
-// Hashes of these and of the function's name, made once for each function that lives.
+// Hashes of collectives_in() and the function's name, computed once for each live function.
 class CollectiveHashes {
  public:
   explicit CollectiveHashes(GatheredSizes sizes) : sizes_(sizes) {}
@@ -45,21 +45,21 @@ class CollectiveHashes {
   std::map<std::weak_ptr<const CompiledFunction>, uint64_t, std::owner_less<>> known_;
 };
 
-// Says which of the functions that were run before one is, so that those who run functions of one
-// name can tell whether they run them in one order.
+// Tells how recently a function was run, so that those who run functions of the same name can tell
+// whether they run them in the same order.
 class RunOrder {
  public:
   static constexpr uint32_t kNew = ~uint32_t{0};
-  // How many others have been run since this function was run last; kNew where it hasn't been, or
-  // so many have that it is forgotten. It is the one that was run last from now on.
+  // Returns how many other functions have been run since this one was run last; kNew if it hasn't
+  // been run, or was so long ago that it is forgotten. Makes it the most recent one.
   uint32_t run(uint64_t function);
   void clear() { recent_.clear(); }
 
  private:
-  std::vector<uint64_t> recent_;  // their numbers, the last one first
+  std::vector<uint64_t> recent_;  // their numbers, most recent first
 };
 
-// A step of a worker, and what it calls.
+// A worker's step and the calls it makes.
 struct StepOfWorker {
   std::string name;
   uint32_t order = RunOrder::kNew;
@@ -69,13 +69,13 @@ struct StepOfWorker {
   static StepOfWorker from_json(const Json& json);
 };
 
-// RanksDiffer where a worker's step isn't worker 0's: another one, or with other calls.
+// Throws RanksDiffer when a worker's step isn't worker 0's: it is another one, or makes other
+// calls.
 void require_same_steps(const std::string& strategy, const StepOfWorker& expected,
                         const StepOfWorker& step, int64_t worker);
 
-// RanksDiffer where the calls of a step aren't those that are expected: which one is the first, and
-// what it is there and here. `who`: "worker"; `number`: whose calls these are, in place of number
-// 0's.
+// Throws RanksDiffer when the calls of a step aren't the expected ones, naming the first difference
+// on both sides. `who`: "worker"; `number`: whose calls these are, as opposed to those of number 0.
 void require_same_calls(const std::string& strategy, const std::string& step,
                         const std::vector<std::string>& expected,
                         const std::vector<std::string>& calls, const char* who, int64_t number);

@@ -16,7 +16,7 @@ std::shared_ptr<ClusterResolverImpl> resolve_tpus(const TPUClusterResolverOption
                        "TPUClusterResolver: expected \"\" or \"local\", the TPUs of this machine, "
                        "got '{}'. Run the program on the machine that has them.",
                        tpu);
-  backend_for({DeviceType::Tpu, 0});  // throws where there are none
+  backend_for({DeviceType::Tpu, 0});  // throws if there are none
   const auto count = static_cast<int64_t>(config::list_logical_devices(DeviceType::Tpu).size());
   FixedCluster known{.name = "TPUClusterResolver"};
   known.num_accelerators = std::map<std::string, int64_t>{{"TPU", count}};

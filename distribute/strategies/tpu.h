@@ -10,22 +10,23 @@
 namespace cornu::distribute {
 
 struct TPUClusterResolverOptions {
-  // None, "" or "local": the TPUs of this machine.
+  // nullopt, "" or "local": the TPUs of this machine.
   std::optional<std::string> tpu = {};
 };
 
 // The TPUs that a program trains on (tf.distribute.cluster_resolver.TPUClusterResolver). Unlike in
-// TensorFlow these are always this machine's own: Unimplemented for a name or an address. A
-// resolver knows of no cluster; num_accelerators() says how many TPUs there are, which the PJRT
-// plugin tells (docs/tpu.md). FailedPrecondition, with what was looked for, where there are none.
+// TensorFlow, these are always this machine's own: throws Unimplemented for a name or an address.
+// The resolver has no cluster; num_accelerators() returns the number of TPUs reported by the PJRT
+// plugin (docs/tpu.md). Throws FailedPrecondition, stating what was looked for, when there are
+// none.
 class TPUClusterResolver : public ClusterResolver {
  public:
   explicit TPUClusterResolver(const TPUClusterResolverOptions& options = {});
 };
 
-// Synchronous training on all TPUs of the machine (tf.distribute.TPUStrategy): as MirroredStrategy,
-// on these devices. Where all replicas have as many examples a step is one program, whose
-// reductions the TPUs do among themselves.
+// Synchronous training on all TPUs of the machine (tf.distribute.TPUStrategy): like
+// MirroredStrategy, on these devices. If all replicas have the same number of examples, a step is a
+// single program, whose reductions the TPUs perform among themselves.
 //
 //   distribute::TPUStrategy strategy;
 //   auto scope = strategy.scope();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What MultiWorkerMirroredStrategy makes of its options.
+// Interprets the options of MultiWorkerMirroredStrategy.
 #pragma once
 
 #include <chrono>
@@ -15,24 +15,25 @@ namespace cornu::distribute {
 
 inline constexpr char kMultiWorkerMirrored[] = "MultiWorkerMirroredStrategy";
 
-// InvalidArgument for those that can't be.
+// Throws InvalidArgument for invalid options.
 void require_valid(const CommunicationOptions& options);
 std::chrono::milliseconds timeout_of(const CommunicationOptions& options);
-// None: as long as it takes. InvalidArgument for one that can't be, in the options or the
+// nullopt: no limit. Throws InvalidArgument for an invalid timeout in the options or the
 // environment.
 std::optional<std::chrono::milliseconds> join_timeout_of(
     const MultiWorkerMirroredStrategyOptions& options);
-// InvalidArgument for a name that nothing was registered by.
+// Throws InvalidArgument for a name that isn't registered.
 Communication implementation_of(const CommunicationOptions& options);
-// Whether all of these types of devices, as workers have said them, are this one.
+// Whether all device types, as reported by the workers, are this one.
 bool all_have(const std::vector<std::string>& types, DeviceType type);
-// For several workers: whether their GPUs, where all have some, are to be connected by their own
+// For several workers: whether their GPUs, if all have some, should be connected by their own
 // library, which doesn't encrypt.
 bool prefers_devices(const CommunicationImplementation& asked, bool over_tls);
-// Where NCCL was asked for, a warning of what it can't do here.
+// If NCCL was requested, warns about what it can't do here.
 void warn_of_nccl(const CommunicationImplementation& asked, bool have_gpus, bool are_connected,
                   bool over_tls);
-// What all workers must have alike. `place`: which of the program's strategies this is, from 1 on.
+// What must be the same for all workers. `place`: number of this strategy within the program,
+// starting at 1.
 Json facts_of(const CommunicationOptions& options, int replicas, int place);
 
 }  // namespace cornu::distribute

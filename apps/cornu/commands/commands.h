@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands about models. Each throws what went wrong: cornu::Error, or WrongCall.
+// The commands that work on models. Each one throws cornu::Error or WrongCall on failure.
 #pragma once
 
 #include <cornu/cornu.h>
@@ -11,7 +11,7 @@
 
 namespace apps {
 
-// Arguments that don't go together, which the command line alone can't tell.
+// Arguments that are inconsistent in a way that the command line alone can't detect.
 struct WrongCall : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -25,12 +25,12 @@ void plot(const PlotArguments& arguments);
 void profile(const ProfileArguments& arguments);
 void show_devices(const DevicesArguments& arguments);
 
-// The model in a file of any format that is read.
+// Opens a model file of any readable format.
 cornu::Model open_model(const std::string& path, bool compile = true);
-// The same; WrongCall where the file has none of the weights that the model has.
+// Like open_model(); throws WrongCall when the file lacks all of the model's weights.
 cornu::Model open_trained_model(const std::string& path);
 
-// WrongCall where both paths are one file: a result would take the place of what it was made of.
+// Throws WrongCall when both paths are the same file: a result would overwrite its own input.
 void require_other_file(const std::string& output, const std::string& input);
 
 }  // namespace apps

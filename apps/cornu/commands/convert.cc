@@ -82,7 +82,7 @@ void convert(const ConvertArguments& arguments) {
   if (!arguments.weights.empty()) require_other_file(arguments.output, arguments.weights);
   cornu::Model model = open_model(arguments.input, arguments.compile);
   if (!arguments.weights.empty()) {
-    // Its variables take the state that the file may have.
+    // Create the optimizer's variables, as the file may contain its state.
     if (model.built() && model.compiled()) model.optimizer().build(model.trainable_variables());
     model.load_weights(arguments.weights);
   }

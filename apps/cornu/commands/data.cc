@@ -29,7 +29,7 @@ bool is_picture(const fs::path& path) {
   return kEndings.contains(cornu::lower_case(path.extension().string()));
 }
 
-// All pictures in a folder and below, by name.
+// All pictures in a folder and its subfolders, sorted by name.
 std::vector<fs::path> pictures_in(const fs::path& folder) {
   std::vector<fs::path> result;
   std::error_code error;
@@ -46,7 +46,7 @@ std::vector<fs::path> pictures_in(const fs::path& folder) {
   return result;
 }
 
-// What pictures become for an input (batch, height, width, channels).
+// How pictures are converted for an input (batch, height, width, channels).
 cornu::data::LoadImageOptions picture_options(const Shape& shape, const std::string& file,
                                               const PictureArguments& pictures) {
   const int64_t channels = shape.rank() == 4 ? shape.back() : 0;
@@ -73,7 +73,7 @@ Tensor preprocessed(const Tensor& pictures, const std::string& how) {
   return pictures;
 }
 
-// "data.npz:x_train" in two parts; none where no array is named.
+// Splits "data.npz:x_train" in two; nullopt if no array is named.
 std::optional<std::pair<std::string, std::string>> named_array(const std::string& file) {
   constexpr std::string_view kMark = ".npz:";
   const size_t at = file.rfind(kMark);
@@ -81,7 +81,7 @@ std::optional<std::pair<std::string, std::string>> named_array(const std::string
   return std::pair(file.substr(0, at + kMark.size() - 1), file.substr(at + kMark.size()));
 }
 
-// The array of an archive that is meant: the only one, or the first of these names that is there.
+// Selects an array of an archive: the only one, or the first of these names that exists.
 Tensor only_array(const std::string& path, const std::vector<std::string>& names) {
   const cornu::data::NpzReader archive(path);
   const std::vector<std::string>& known = archive.names();
@@ -93,7 +93,7 @@ Tensor only_array(const std::string& path, const std::vector<std::string>& names
                                 cornu::join(known, ", "), path, known.empty() ? "x" : known[0]);
 }
 
-// An array file's value; none for other files.
+// Reads an array file; nullopt for other files.
 std::optional<Tensor> read_array(const std::string& file, const std::vector<std::string>& names) {
   if (const auto named = named_array(file)) {
     return cornu::data::NpzReader(named->first).read(named->second);
@@ -104,7 +104,7 @@ std::optional<Tensor> read_array(const std::string& file, const std::vector<std:
   return std::nullopt;
 }
 
-// "left=a.npy" in two parts, where `left` is one of the names; else the file alone.
+// Splits "left=a.npy" in two if `left` is one of the names; otherwise returns only the file.
 std::pair<std::string, std::string> named_file(const std::string& argument,
                                                const std::vector<std::string>& known) {
   const size_t at = argument.find('=');
@@ -118,7 +118,7 @@ std::pair<std::string, std::string> named_file(const std::string& argument,
   return {"", argument};
 }
 
-// One archive for all inputs (or outputs) of a model that has several.
+// Reads a single archive with all inputs (or outputs) of a model that has several.
 std::optional<Tensors> from_archive(const std::vector<std::string>& files,
                                     const std::vector<std::string>& names) {
   if (files.size() != 1 || names.size() < 2 || !files[0].ends_with(".npz")) return std::nullopt;
@@ -180,7 +180,7 @@ Inputs::Inputs(const Model& model, const std::vector<std::string>& files,
   check_sizes();
 }
 
-// Row i of each belongs to example i.
+// Row i of each column belongs to example i.
 void Inputs::check_sizes() const {
   for (size_t i = 1; i < columns_.size(); ++i) {
     check<InvalidArgument>(size_of(columns_[i]) == size(),
@@ -305,7 +305,7 @@ std::vector<std::string> output_names(const Model& model, size_t count) {
   const cornu::FunctionalGraph* graph = graph_of(model);
   std::vector<std::string> names = graph ? graph->output_names() : std::vector<std::string>();
   if (names.size() == count) {
-    // A layer may be called several times, and give several outputs.
+    // A layer may be called several times, and have several outputs.
     std::set<std::string> taken;
     for (std::string& name : names) {
       const std::string stem = name;

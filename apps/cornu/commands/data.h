@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model is given by the command line: arrays and pictures.
+// The data given to a model on the command line: arrays and pictures.
 #pragma once
 
 #include <cornu/cornu.h>
@@ -12,30 +12,31 @@
 
 namespace apps {
 
-// The inputs that files hold, one or several for each example.
+// The inputs stored in files, one or several for each example.
 class Inputs {
  public:
-  // NotFound, DataLoss, … as the readers' errors; InvalidArgument where it isn't clear what to
-  // take. Pictures are read when they are asked for.
+  // Throws the readers' errors (NotFound, DataLoss, …), and InvalidArgument when it is ambiguous
+  // what to read. Pictures are read lazily.
   Inputs(const cornu::Model& model, const std::vector<std::string>& files,
          const PictureArguments& pictures);
 
-  int64_t size() const;  // examples
-  // What is read: arrays' files, and pictures or their folders.
+  int64_t size() const;  // number of examples
+  // The files that are read: arrays' files, and pictures or their folders.
   const std::vector<std::string>& files() const { return files_; }
-  // Examples [begin, end), as the model takes them.
+  // Examples [begin, end), as the model expects them.
   cornu::Tensors rows(int64_t begin, int64_t end) const;
   cornu::Tensors all() const { return rows(0, size()); }
-  // The pictures' files, where the examples are pictures; else none.
+  // The pictures' files if the examples are pictures; otherwise empty.
   std::vector<std::string> names() const;
-  // The number of each picture's class, by the folders they lie in. InvalidArgument for others.
+  // The class number of each picture, from the folder that it is in. Throws InvalidArgument for
+  // other inputs.
   cornu::Tensor classes() const;
 
  private:
   struct Column {
-    std::string input = {};  // "": by its place
+    std::string input = {};  // "": determined by its position
     cornu::Tensor values = {};
-    std::vector<std::filesystem::path> pictures = {};  // in place of values
+    std::vector<std::filesystem::path> pictures = {};  // instead of values
     std::filesystem::path folder = {};                 // of the pictures
     cornu::data::LoadImageOptions options = {};
   };
@@ -49,11 +50,11 @@ class Inputs {
   std::vector<std::string> files_;
 };
 
-// Arrays for a model's outputs.
+// Reads arrays for a model's outputs.
 cornu::Tensors read_targets(const cornu::Model& model, const std::vector<std::string>& files);
 
-// The names of a model's outputs; those of the first ones as "output", "output_2", … where it has
-// none.
+// The names of a model's outputs; "output", "output_2", … for the first `count` ones if it has no
+// names.
 std::vector<std::string> output_names(const cornu::Model& model, size_t count);
 
 }  // namespace apps

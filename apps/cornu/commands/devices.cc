@@ -34,7 +34,7 @@ std::string onednn_version() {
   return fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
 }
 
-// What is known of each device of a type.
+// Describes each device of a type.
 Json described(cornu::DeviceType type) {
   Json all = Json::array();
   for (const auto& device : cornu::config::list_physical_devices(type)) {
@@ -66,7 +66,7 @@ Json facts() {
                       {"HDF5", hdf5_version()}})}});
 }
 
-// A line for each device of a type, "GPU" or "TPU", or one that says why there is none.
+// One line per device of a type, "GPU" or "TPU", or a line with the reason why there is none.
 std::string lines_of(std::string_view type, const Json& devices, const std::string& why) {
   std::string lines;
   for (const Json& device : devices.as_array()) {

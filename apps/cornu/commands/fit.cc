@@ -12,7 +12,7 @@ namespace {
 
 using cornu::check;
 
-// With a constant learning rate; its state is kept where it has had one, too.
+// Sets a constant learning rate; the optimizer keeps its state if its rate was already constant.
 void set_learning_rate(cornu::CompileOptions& options, double rate, bool& replaced) {
   cornu::Json serialized = cornu::serialize(options.optimizer);
   cornu::Json config = serialized.at("config");
@@ -26,7 +26,7 @@ void set_learning_rate(cornu::CompileOptions& options, double rate, bool& replac
   replaced = true;
 }
 
-// As the file says, and the command line in its place.
+// Compiles as saved in the file, with overrides from the command line.
 void compile(cornu::Model& model, const FitArguments& arguments) {
   const bool is_compiled = model.compiled();
   check<cornu::FailedPrecondition>(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the command-line tool that has the library: `cornu` puts it in its place.
+// The part of the command-line tool that links the library; `cornu` replaces itself with it.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -13,7 +13,7 @@
 
 namespace {
 
-// In one line.
+// Prints the message in one line.
 int fail(const std::string& command, std::string text, int code) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   fmt::print(stderr, "cornu {}: {}\n", command, text);

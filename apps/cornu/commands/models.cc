@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said about a model: its layers, figures, pictures and times.
+// Output about a model: its layers, figures, pictures and times.
 #include <fmt/core.h>
 
 #include "apps/cornu/commands/commands.h"
@@ -18,7 +18,7 @@ cornu::Json json_of(const cornu::Logs& logs) {
   return result;
 }
 
-// Random numbers, or zeros for integers, of a model's input shapes.
+// Random numbers, or zeros for integers, in a model's input shapes.
 cornu::Tensors made_up_inputs(const cornu::Model& model, int64_t batch_size) {
   const cornu::FunctionalGraph* graph = model.body() ? model.body()->graph() : nullptr;
   check<cornu::InvalidArgument>(

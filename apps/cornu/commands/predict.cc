@@ -20,9 +20,9 @@ using cornu::InvalidArgument;
 using cornu::Tensor;
 using cornu::Tensors;
 
-constexpr size_t kMostNames = size_t{16} << 20;  // bytes of a file of classes' names
+constexpr size_t kMostNames = size_t{16} << 20;  // maximum size of a file of class names
 
-// Examples pass in parts, so that pictures needn't all be in memory.
+// Pictures are processed in parts, so that they needn't all be in memory.
 Tensors predictions_of(cornu::Model& model, const Inputs& inputs, int64_t batch_size) {
   const bool in_parts = !inputs.names().empty();
   const int64_t part = in_parts ? batch_size : std::max<int64_t>(inputs.size(), 1);
@@ -53,13 +53,13 @@ std::string csv_field(const std::string& text) {
   return result + "\"";
 }
 
-// What holds all values of a dtype.
+// A type that can represent all values of a dtype.
 cornu::DType csv_dtype(cornu::DType dtype) {
   if (dtype == cornu::DType::Float64 || dtype == cornu::DType::UInt64) return dtype;
   return cornu::is_floating(dtype) ? cornu::DType::Float32 : cornu::DType::Int64;
 }
 
-// The values of an output, row by row: as short as they read back equal.
+// The values of an output, row by row, in the shortest form that reads back equal.
 class CsvColumns {
  public:
   CsvColumns(const std::string& name, const Tensor& output) : name_(csv_field(name)) {
@@ -166,7 +166,7 @@ std::vector<Scores> named_scores(const Tensor& output, const std::vector<std::st
     const auto scores = all.subspan(row * names.size(), names.size());
     std::vector<size_t> order(names.size());
     std::iota(order.begin(), order.end(), size_t{0});
-    // What is no number comes last.
+    // NaN comes last.
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
       return scores[a] > scores[b] || (std::isnan(scores[b]) && !std::isnan(scores[a]));
     });
@@ -217,7 +217,7 @@ void predict(const PredictArguments& arguments) {
                          "The model has {} outputs ({}), and '{}' can hold one array. Write an "
                          "archive (.npz).",
                          outputs.size(), cornu::join(names, ", "), arguments.output);
-  // A model may make several rows of a picture, which have no names.
+  // A model may produce several rows per picture, which have no names.
   std::vector<std::string> files = inputs.names();
   const Tensor& first = outputs[0];
   if (first.rank() == 0 || first.dim(0) != static_cast<int64_t>(files.size())) files.clear();

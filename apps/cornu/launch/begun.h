@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How workers tell the launcher that they begin to compute together.
+// How workers notify the launcher that they begin to compute together.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace apps {
 
-// A pipe that other processes write into, by its name.
+// A named pipe that other processes write to.
 class BegunFile {
  public:
   // Throws LaunchError.
   BegunFile();
-  // That they open, as long as this process is there.
+  // The path to open, valid as long as this process is alive.
   std::string name() const;
-  // Can be read when somebody has written.
+  // Becomes readable when somebody has written.
   int file() const { return read_.get(); }
   // Whether somebody has written since the last call.
   bool take();

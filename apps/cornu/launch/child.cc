@@ -42,15 +42,15 @@ void set_affinity(const std::vector<int>& cpus) {
   const size_t bytes = CPU_ALLOC_SIZE(most);
   CPU_ZERO_S(bytes, set);
   for (const int cpu : cpus) CPU_SET_S(static_cast<size_t>(cpu), bytes, set);
-  sched_setaffinity(0, bytes, set);  // a core that went offline since: it runs on others
+  sched_setaffinity(0, bytes, set);  // if a core went offline since, it runs on others
   CPU_FREE(set);
 }
 
-// In the new process. Returns when the program can't be run, with errno.
+// Runs in the new process. Returns when the program can't be run, with errno set.
 void become(const ChildOptions& options, pid_t launcher, int output, int errors) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != launcher) _exit(128 + SIGKILL);  // which ended before that
+  if (getppid() != launcher) _exit(128 + SIGKILL);  // the launcher ended before that
   set_affinity(options.cpus);
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 ||
@@ -81,7 +81,8 @@ Child start_child(const ChildOptions& options) {
     [[maybe_unused]] const ssize_t count = ::write(failure.write.get(), &error, sizeof error);
     _exit(127);
   }
-  setpgid(child.pid, child.pid);  // both do: it is in its group before it is signalled
+  setpgid(child.pid,
+          child.pid);  // both processes do this: the group must exist before it is signaled
   for (Pipe* pipe : {&output, &errors, &failure}) pipe->write = cornu::FileDescriptor();
   if (::read(failure.read.get(), &child.error, sizeof child.error) > 0) {
     waitpid(child.pid, nullptr, 0);

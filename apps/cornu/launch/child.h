@@ -18,18 +18,19 @@ struct ChildOptions {
   std::vector<std::string> environment;  // "NAME=value"
   std::vector<int> cpus;
   int listens = -1;      // a socket that it inherits; negative: none
-  sigset_t signal_mask;  // that it has
+  sigset_t signal_mask;  // of the new process
 };
 
 struct Child {
   pid_t pid = -1;
-  cornu::FileDescriptor output;  // reading ends, which don't block
+  cornu::FileDescriptor output;  // non-blocking read ends
   cornu::FileDescriptor errors;
-  int error = 0;  // errno where the program couldn't be run; there is no process then
+  int error = 0;  // errno if the program couldn't be run; there is no process then
 };
 
-// The process leads a group of its own, reads nothing, and is killed when this one ends. This one
-// must have one thread. Throws LaunchError when the system has no room for a process.
+// Starts a process that leads its own process group, has no input, and is killed when this process
+// ends. This process must be single-threaded. Throws LaunchError when the system can't create a
+// process.
 Child start_child(const ChildOptions& options);
 
 }  // namespace apps

@@ -17,9 +17,9 @@ int topology_number(int cpu, const char* what) {
   return file >> number ? number : 0;
 }
 
-// Those that this process may run on, by socket and core.
+// The CPUs that this process may run on, by socket and core.
 std::vector<int> own_cpus() {
-  // More than the kernel knows of, as it refuses smaller sets.
+  // The set must cover all CPUs known to the kernel, which rejects smaller ones.
   for (int most = CPU_SETSIZE; most <= 1 << 20; most *= 4) {
     cpu_set_t* set = CPU_ALLOC(static_cast<size_t>(most));
     const size_t bytes = CPU_ALLOC_SIZE(static_cast<size_t>(most));

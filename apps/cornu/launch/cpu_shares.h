@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which cores each task has.
+// Assignment of cores to tasks.
 #pragma once
 
 #include <sched.h>
@@ -9,18 +9,18 @@
 namespace apps {
 
 struct CpuShare {
-  std::vector<int> cpus;  // that the task may run on
-  int threads = 1;        // that it should compute with
-  bool overlaps = false;  // with another task's share: waiting threads must not spin
+  std::vector<int> cpus;  // the CPUs that the task may run on
+  int threads = 1;        // number of threads that it should compute with
+  bool overlaps = false;  // with another task's share: waiting threads mustn't spin
 };
 
-// Divides the CPUs of this process among `tasks` as evenly as possible: neighbours (hyperthreads of
-// a core, cores of a socket) go together. A container's quota counts. With more tasks than CPUs,
-// all have all of them, and the system's scheduler divides: nobody knows better which ones wait.
+// Divides the CPUs of this process among `tasks` as evenly as possible, keeping neighbors
+// (hyperthreads of a core, cores of a socket) together. Respects a container's quota. With more
+// tasks than CPUs, all tasks share all CPUs and are left to the system's scheduler, which knows
+// best which of them are waiting.
 std::vector<CpuShare> share_cpus(int tasks);
 
-// The same for given CPUs, in the order in which they are neighbours, of which processes may use
-// `usable` at a time.
+// The same for given CPUs, ordered by proximity, of which processes may use `usable` at a time.
 std::vector<CpuShare> share_cpus(const std::vector<int>& cpus, int usable, int tasks);
 
 }  // namespace apps

@@ -9,7 +9,7 @@
 
 namespace apps {
 
-// What a job can't be started for; the text says what to do.
+// Thrown when a job can't be started; the text says what to do.
 struct LaunchError : std::runtime_error {
   explicit LaunchError(const std::string& text, int exit_code = 1)
       : std::runtime_error(text), code(exit_code) {}

@@ -16,7 +16,7 @@
 namespace apps {
 namespace {
 
-// Reads groups to kill, and, negative, those that have ended, until nobody can write any more.
+// Reads groups to kill and, as negative numbers, those that have ended, until all writers are gone.
 void guard_groups(int pipe) {
   std::set<pid_t> groups;
   pid_t group = 0;
@@ -46,7 +46,7 @@ Guard::Guard() {
   setsid();  // a terminal's signals aren't meant for it
   prctl(PR_SET_NAME, "cornu-guard");
   pipe_ = cornu::FileDescriptor();
-  // Who reads the launcher's output shall see its end.
+  // Readers of the launcher's output must see its end.
   for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(file);
   guard_groups(read.get());
   _exit(0);
@@ -61,7 +61,7 @@ void Guard::watch(pid_t group) { tell(group); }
 void Guard::forget(pid_t group) { tell(-group); }
 
 void Guard::tell(pid_t group) {
-  // Without a guard the job goes on.
+  // Without a guard, the job continues.
   [[maybe_unused]] const ssize_t count = ::write(pipe_.get(), &group, sizeof group);
 }
 

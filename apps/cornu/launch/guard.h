@@ -8,11 +8,11 @@
 
 namespace apps {
 
-// Tasks themselves die with the launcher (PR_SET_PDEATHSIG); what they have started doesn't, so a
-// small process of its own waits for the launcher's end, then kills the groups that are left.
+// Tasks die with the launcher (PR_SET_PDEATHSIG), but the processes they have started don't. A
+// small separate process therefore waits for the launcher's end, then kills the remaining groups.
 class Guard {
  public:
-  // Forks: to be made before there are threads. Throws LaunchError.
+  // Forks: must be constructed before there are threads. Throws LaunchError.
   Guard();
   ~Guard();
   Guard(const Guard&) = delete;

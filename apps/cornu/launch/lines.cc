@@ -10,7 +10,7 @@
 namespace apps {
 namespace {
 
-constexpr size_t kLongestLine = 1 << 16;  // longer ones are cut
+constexpr size_t kLongestLine = 1 << 16;  // longer ones are split
 constexpr int kColors[] = {36, 33, 32, 35, 34, 31};
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A task's output, line by line behind its name.
+// Prefixes each line of a task's output with its name.
 #pragma once
 
 #include <string>
@@ -9,20 +9,20 @@
 
 namespace apps {
 
-// Reads one pipe and writes to a sink, which must be there as long as it.
+// Reads one pipe and writes to a sink, which must outlive this object.
 class Lines {
  public:
   Lines() = default;
-  // `number` gives the prefix its colour, where `to` is a terminal and NO_COLOR isn't set.
+  // `number` determines the prefix's color, if `to` is a terminal and NO_COLOR isn't set.
   Lines(const std::string& name, int number, Sink& to);
 
-  // From now on what comes through this pipe, whose reading end never blocks.
+  // Starts reading from this pipe, whose read end must be non-blocking.
   void read_from(cornu::FileDescriptor pipe) { pipe_ = std::move(pipe); }
-  // Negative: nothing is to be read, at its end, or as long as the sink is full.
+  // Negative when there is nothing to read: at the end, or while the sink is full.
   int file() const { return to_ && to_->is_full() ? -1 : pipe_.get(); }
-  // Writes the whole lines of what has come. False when nobody reads `to` any more.
+  // Writes the complete lines received so far. Returns false when `to` has no reader any more.
   bool forward();
-  // The task has ended: writes all that is left, and closes the pipe. False as above.
+  // The task has ended: writes the rest and closes the pipe. Returns false as above.
   bool finish();
 
  private:
@@ -31,7 +31,7 @@ class Lines {
   std::string prefix_;
   Sink* to_ = nullptr;
   cornu::FileDescriptor pipe_;
-  std::string text_;  // of a line that hasn't come to its end
+  std::string text_;  // of an incomplete line
 };
 
 }  // namespace apps

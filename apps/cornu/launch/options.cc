@@ -34,7 +34,7 @@ Examples:
   cornu launch -n 4 --max-restarts 1 --elastic 2 -- ./program
   cornu launch --hosts ada,bob -- ./program      what to run on each of two machines)";
 
-// The bounds aren't written into the help.
+// A range validator whose bounds aren't shown in the help.
 template <class T>
 CLI::Validator within(T least, T most) {
   CLI::Validator range = CLI::Range(least, most);

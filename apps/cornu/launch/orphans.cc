@@ -13,12 +13,12 @@
 namespace apps {
 namespace {
 
-// Whether the process is a child of this one, in its session, and hasn't ended.
+// Whether the process is a child of this one, in the same session, and hasn't ended.
 bool is_left(const std::filesystem::path& process) {
   std::ifstream file(process / "stat");
   std::string text;
   std::getline(file, text, '\0');
-  const size_t name_end = text.rfind(')');  // a program's name may have any character
+  const size_t name_end = text.rfind(')');  // a program's name may contain any character
   char state = 0;
   int parent = 0;
   int group = 0;

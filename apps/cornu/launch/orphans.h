@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that tasks have started and left.
+// Processes that tasks have started and left behind.
 #pragma once
 
 #include <sys/types.h>
@@ -8,12 +8,12 @@
 
 namespace apps {
 
-// From now on processes whose parents have ended are children of this one, if it or its children
-// have started them.
+// From now on, processes started by this one or its descendants become children of this process
+// when their parents end.
 void adopt_orphans();
 
-// This process's children of its own session that live. (One that has made a session of its own has
-// left whoever started it: a server that other jobs use, say.)
+// This process's living children in its own session. (A process with its own session has detached
+// from whoever started it, e.g. a server used by other jobs.)
 std::vector<pid_t> children_in_session();
 
 }  // namespace apps

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tasks of a job, and what each is told.
+// The tasks of a job, and their configuration.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace apps {
 struct PlannedTask {
   std::string type;  // "worker"
   int index = 0;
-  std::string address = "";  // "" of evaluators, which nobody asks for anything
+  std::string address = "";  // "" for evaluators, which nobody connects to
 
   std::string name() const { return type + " " + std::to_string(index); }
 };
@@ -23,7 +23,7 @@ std::vector<PlannedTask> plan_tasks(const LaunchOptions& options);
 // The value of TF_CONFIG for one of the tasks.
 std::string tf_config(const std::vector<PlannedTask>& tasks, const PlannedTask& task);
 
-// What to run on each host, as lines for a shell. Throws LaunchError.
+// The commands to run on each host, as shell lines. Throws LaunchError.
 std::string commands_for_hosts(const LaunchOptions& options);
 
 }  // namespace apps

@@ -13,7 +13,7 @@
 namespace apps {
 namespace {
 
-// Port 0: any that is free. Not open, with errno set, where it can't be had.
+// Port 0: any free port. Returns a closed descriptor, with errno set, on failure.
 cornu::FileDescriptor socket_of(int port) {
   cornu::FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int one = 1;

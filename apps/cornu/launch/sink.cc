@@ -14,7 +14,8 @@
 namespace apps {
 namespace {
 
-// Not by a flag of `file`: all that have it open would get that, too.
+// Reopens the file rather than setting a flag on `file`, which would affect everyone who has it
+// open.
 cornu::FileDescriptor opened_anew(int file) {
   struct stat status {};
   const bool may_wait = fstat(file, &status) == 0 && (S_ISFIFO(status.st_mode) || isatty(file));
@@ -23,8 +24,8 @@ cornu::FileDescriptor opened_anew(int file) {
   return cornu::FileDescriptor(::open(name.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
-// Of files without such a way: sockets, for example. A piece that is small doesn't wait where there
-// is room at all.
+// For files that can't be reopened, such as sockets. Writing a small piece doesn't block if there
+// is any room at all.
 ssize_t write_where_room_is(int file, std::string_view text) {
   pollfd room{file, POLLOUT, 0};
   if (::poll(&room, 1, 0) == 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where tasks' output goes.
+// The destination of the tasks' output.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace apps {
 
-// Standard output or standard error, which may have a reader that doesn't read: what can't be
-// written is kept until it can.
+// Standard output or standard error. If its reader doesn't keep up, what can't be written is kept
+// until it can.
 class Sink {
  public:
   explicit Sink(int file);
 
-  // Writes the text, or as much as can be written at once. False when nobody reads the file any
-  // more; the text is lost then.
+  // Writes the text without blocking, keeping the rest. Returns false when the file has no reader
+  // any more; the text is then lost.
   bool write(std::string_view text);
-  // Writes what was kept, as the file can be written to. False as above.
+  // Writes the kept text as far as possible. Returns false as above.
   bool flush();
-  // Whether something is kept.
+  // Whether there is kept text.
   bool is_full() const { return !kept_.empty(); }
 
   int file() const { return own_.is_open() ? own_.get() : file_; }
@@ -28,7 +28,8 @@ class Sink {
 
  private:
   int file_;
-  cornu::FileDescriptor own_;  // the same, opened anew so that no write waits; closed: it can't be
+  cornu::FileDescriptor
+      own_;  // the same file, reopened as non-blocking; closed if that isn't possible
   std::string kept_;
 };
 

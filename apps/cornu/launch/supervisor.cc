@@ -26,14 +26,15 @@ namespace apps {
 namespace {
 
 constexpr double kLongestBackoff = 30;
-// A task that ran for so long before it failed begins anew with its first back-off.
+// A task that ran for this long before it failed restarts with its initial back-off.
 constexpr auto kRanWell = std::chrono::minutes(1);
 
-// What a task has left, and was killed, may take so long to end: to let go of its port, for one.
+// Time limit for killed processes left behind by a task to end, and e.g. release its port.
 constexpr auto kEndsAfterKill = std::chrono::seconds(10);
 constexpr auto kLooks = std::chrono::milliseconds(20);
 
-// Of a worker that has ended well while others compute with it (EX_TEMPFAIL of sysexits.h).
+// Exit code of a worker that has ended successfully while others compute with it (EX_TEMPFAIL of
+// sysexits.h).
 constexpr int kLeftEarly = 75;
 
 std::string random_token() {
@@ -69,7 +70,7 @@ std::string how_it_ended(int code) {
 }  // namespace
 
 Signals::Signals() {
-  std::signal(SIGCHLD, SIG_DFL);  // where it is ignored, nobody learns how a task has ended
+  std::signal(SIGCHLD, SIG_DFL);  // if it is ignored, exit codes of tasks are lost
   sigset_t ours;
   sigemptyset(&ours);
   for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
@@ -104,10 +105,10 @@ Supervisor::Supervisor(const LaunchOptions& options)
   }
 }
 
-// Of a task that others compute with.
+// Whether others compute with the task.
 bool Supervisor::computes(const Run& run) { return run.task.type != "evaluator"; }
 
-// Of one that takes every step together with the others; a parameter server serves them.
+// Whether the task takes every step together with the others; a parameter server only serves them.
 bool Supervisor::is_worker(const Run& run) { return computes(run) && run.task.type != "ps"; }
 
 Supervisor::Run Supervisor::run_of(const PlannedTask& task, int number, CpuShare share) {
@@ -120,7 +121,7 @@ Supervisor::Run Supervisor::run_of(const PlannedTask& task, int number, CpuShare
   return run;
 }
 
-// An evaluator that is there already stays.
+// An existing evaluator is kept.
 void Supervisor::add_runs() {
   std::vector<Run> evaluators = std::move(runs_);
   std::erase_if(evaluators, computes);
@@ -176,7 +177,7 @@ std::vector<std::string> Supervisor::environment_of(const Run& run, int listens)
   return environment;
 }
 
-// Where a process of the task's last life still listens there, and may be about to end.
+// Whether a process from the task's last life still listens on its port; it may be about to end.
 bool Supervisor::waits_for_port(Run& run) {
   const Clock::time_point now = Clock::now();
   const bool waits = run.restarts > 0 && !run.task.address.empty() && !run.port.is_free() &&
@@ -206,7 +207,7 @@ void Supervisor::start(Run& run) {
                              .signal_mask = signals_.mask_before()});
   if (child.error != 0) {
     say(fmt::format("'{}' can't be run: {}", options_.command.front(), std::strerror(child.error)));
-    run.code = child.error == ENOENT ? 127 : 126;  // as shells have it
+    run.code = child.error == ENOENT ? 127 : 126;  // as in shells
     run.is_over = true;
     return fail(run);
   }
@@ -228,7 +229,7 @@ std::optional<Supervisor::Clock::time_point> Supervisor::next_deadline() const {
 void Supervisor::wait_for_events() {
   std::vector<pollfd> files = {{signals_.file(), POLLIN, 0}, {begun_.file(), POLLIN, 0}};
   const size_t first = files.size();
-  std::vector<std::function<bool()>> handlers;  // of the files from there on
+  std::vector<std::function<bool()>> handlers;  // of the files starting there
   for (Sink* sink : {&output_, &errors_}) {
     if (!sink->is_full()) continue;
     files.push_back({sink->file(), POLLOUT, 0});
@@ -293,7 +294,7 @@ void Supervisor::find_ended() {
     const auto run = std::find_if(runs_.begin(), runs_.end(), [&](const Run& candidate) {
       return candidate.process == process;
     });
-    // What the task has started and left ends with it: while nobody has waited for the task, no
+    // Processes that the task has started and left end with it: until the task is waited for, no
     // other group can have its number.
     if (run != runs_.end()) kill(-process, SIGKILL);
     waitpid(process, nullptr, 0);
@@ -306,14 +307,15 @@ void Supervisor::find_ended() {
   }
 }
 
-// When all tasks have ended: what they have started in other groups, as shells with job control do.
+// When all tasks have ended: ends what they have started in other groups, as shells with job
+// control do.
 void Supervisor::end_orphans() {
   for (const auto until = Clock::now() + kEndsAfterKill; Clock::now() < until;) {
     find_ended();
     std::vector<pid_t> left = children_in_session();
     std::erase_if(left, [&](pid_t process) { return strangers_.contains(process); });
     if (left.empty()) return;
-    for (const pid_t process : left) kill(process, SIGKILL);  // whose children are left then
+    for (const pid_t process : left) kill(process, SIGKILL);  // their children become orphans then
     ::poll(nullptr, 0, kLooks.count());
   }
 }
@@ -345,14 +347,14 @@ void Supervisor::on_end(Run& run, int code) {
   if (!shrinks_ && deciding_are_over()) stop();
 }
 
-// Where workers begin, what one of them has missed by then wasn't the end.
+// If workers begin to compute, what one of them has missed by then wasn't the end.
 void Supervisor::look_for_begun() {
   if (!begun_.take()) return;
   has_begun_ = true;
   if (is_empty(ended_)) late_code_.reset();
 }
 
-// Those that have ended well before the others have begun, which wait for them.
+// Finds workers that have ended successfully before the others have begun, which wait for them.
 void Supervisor::find_left_early() {
   look_for_begun();
   for (Run& run : runs_) {
@@ -368,7 +370,7 @@ bool Supervisor::left_early(const Run& run) const {
          has_begun_ && is_empty(ended_);
 }
 
-// A worker is one of several that do the same; a chief or a parameter server has no other.
+// A worker is one of several equivalent ones; a chief or a parameter server can't be replaced.
 bool Supervisor::may_shrink(const Run& run) const {
   return options_.elastic > 0 && options_.workers > options_.elastic && run.task.type == "worker" &&
          !stops_ && signals_seen_ == 0 && is_empty(ended_);
@@ -387,14 +389,14 @@ void Supervisor::shrink(Run& run) {
   kills_ = Clock::now() + seconds(options_.grace);
 }
 
-// When all that compute have ended.
+// Called when all tasks that compute have ended.
 void Supervisor::begin_anew() {
   const bool has_ended = std::all_of(
       runs_.begin(), runs_.end(), [](const Run& run) { return !computes(run) || run.process < 0; });
   if (!has_ended) return;
   const int code = *std::exchange(shrinks_, std::nullopt);
   kills_.reset();
-  if (signals_seen_ > 0 || stops_ || !is_empty(ended_)) {  // there is nothing to go on with
+  if (signals_seen_ > 0 || stops_ || !is_empty(ended_)) {  // there is nothing to continue with
     if (!code_) code_ = code;
     if (signals_seen_ == 0) stop();
     return;
@@ -420,9 +422,9 @@ void Supervisor::restart_later(Run& run) {
   run.backoff = std::min(2 * run.backoff, kLongestBackoff);
 }
 
-// A worker that is started again after the ends of all has nothing left to do with them, and ends
-// well; but what its program did then, alone, isn't done. (With kLeftEarly it says that another one
-// has failed, whose code counts.)
+// A worker that is restarted after all have reached their ends has nothing left to do with them,
+// and ends successfully; but what its program was doing then by itself isn't done. (With kLeftEarly
+// it reports that another one has failed, whose code counts.)
 void Supervisor::keep_late_code(const Run& run) {
   if (late_code_ || !is_worker(run) || is_empty(ended_) || run.code == kLeftEarly) return;
   late_code_ = run.code;
@@ -433,9 +435,9 @@ void Supervisor::keep_late_code(const Run& run) {
 }
 
 void Supervisor::fail(const Run& run) {
-  if (run.task.type == "evaluator") return;  // training goes on without it
+  if (run.task.type == "evaluator") return;  // training continues without it
   if (!code_) code_ = run.code;
-  if (signals_seen_ == 0) stop();  // otherwise all know already
+  if (signals_seen_ == 0) stop();  // otherwise all have been told already
 }
 
 void Supervisor::cancel_restarts() {
@@ -477,8 +479,8 @@ void Supervisor::say(const std::string& text) {
   static_cast<void>(errors_.write(fmt::format("cornu: {}\n", text)));
 }
 
-// All tasks have ended, but what they have said may have a reader that is slow, or stands still: a
-// signal ends the wait for it.
+// All tasks have ended, but the reader of their output may be slow or hang: a signal ends the wait
+// for it.
 void Supervisor::write_what_is_kept() {
   kills_.reset();
   const int seen = signals_seen_;
@@ -488,7 +490,7 @@ void Supervisor::write_what_is_kept() {
 }
 
 void Supervisor::forwarded(bool well) {
-  // Nobody reads the output any more: a program without a launcher would get SIGPIPE.
+  // The output has no reader any more: a program without a launcher would get SIGPIPE.
   if (!well && signals_seen_ == 0 && !stops_) {
     if (!code_) code_ = 128 + SIGPIPE;
     stop();

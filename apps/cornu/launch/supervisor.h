@@ -20,15 +20,15 @@
 
 namespace apps {
 
-// The signals that this process gets, to be waited for as a file. Those that it ignores, as what
-// started it says (nohup, a script's background jobs), never come.
+// The signals sent to this process, as a file to wait for. Signals that were ignored at its start
+// (nohup, a script's background jobs) never arrive.
 class Signals {
  public:
-  // Blocks them, until the process ends.
+  // Blocks the signals until the process ends.
   Signals();
   int file() const { return file_.get(); }
   const sigset_t& mask_before() const { return before_; }
-  // One that has come; 0: none.
+  // The next signal that has arrived; 0: none.
   int next();
 
  private:
@@ -36,11 +36,11 @@ class Signals {
   cornu::FileDescriptor file_;
 };
 
-// To be used by a process that has one thread, once.
+// Must be used at most once, by a single-threaded process.
 class Supervisor {
  public:
   explicit Supervisor(const LaunchOptions& options);
-  // The job's exit code. Throws LaunchError.
+  // Runs the job and returns its exit code. Throws LaunchError.
   int run();
 
  private:
@@ -51,13 +51,13 @@ class Supervisor {
     CpuShare share;
     Lines output;
     Lines errors;
-    pid_t process = -1;                            // negative: doesn't run
-    std::optional<Clock::time_point> starts = {};  // again
-    std::optional<Clock::time_point> waits = {};   // for its port, until then
+    pid_t process = -1;                            // negative: not running
+    std::optional<Clock::time_point> starts = {};  // time of the restart
+    std::optional<Clock::time_point> waits = {};   // deadline for its port to become free
     Clock::time_point started = {};
     int restarts = 0;
     double backoff = 0;  // seconds before the next restart
-    int code = 0;        // that it ended with last
+    int code = 0;        // its last exit code
     bool is_over = false;
   };
 
@@ -78,13 +78,13 @@ class Supervisor {
   void restart_later(Run& run);
   void keep_late_code(const Run& run);
   void fail(const Run& run);
-  // Whether this worker has left others that compute with it.
+  // Whether this worker has left while others still compute with it.
   bool left_early(const Run& run) const;
-  // --elastic: all that compute are ended, and begin anew as one worker fewer.
+  // --elastic: ends all tasks that compute, and restarts them with one worker fewer.
   bool may_shrink(const Run& run) const;
   void shrink(Run& run);
   void begin_anew();
-  // Asks all that run to end, and starts none again.
+  // Asks all running tasks to end, and starts none again.
   void stop();
   void signal_all(int signal);
   void cancel_restarts();
@@ -96,24 +96,26 @@ class Supervisor {
   void say(const std::string& text);
   void write_what_is_kept();
 
-  LaunchOptions options_;  // as many workers as there are now
+  LaunchOptions options_;  // with the current number of workers
   Signals signals_;
   Guard guard_;
-  std::unordered_set<pid_t> strangers_;  // children that this process had before it was a launcher
+  std::unordered_set<pid_t>
+      strangers_;  // children of this process from before it became a launcher
   Sink output_;
   Sink errors_;
   std::vector<Run> runs_;
   std::vector<PlannedTask> tasks_;
   BegunFile begun_;
   bool has_begun_ = false;       // workers compute together, or wait for each other to do so
-  cornu::FileDescriptor ended_;  // what workers write into when all have come to their ends
+  cornu::FileDescriptor ended_;  // written by workers when all have reached their ends
   std::string token_;            // of the job; "": the environment has one
   int signals_seen_ = 0;
   bool stops_ = false;
-  std::optional<int> shrinks_ = {};  // the code of the worker that is left out
+  std::optional<int> shrinks_ = {};  // the exit code of the worker that is left out
   std::optional<Clock::time_point> kills_ = {};
-  std::optional<int> code_ = {};       // of the first task that failed for good
-  std::optional<int> late_code_ = {};  // of the first worker that failed after the ends of all
+  std::optional<int> code_ = {};  // of the first task that failed permanently
+  std::optional<int> late_code_ =
+      {};  // of the first worker that failed after all had reached their ends
 };
 
 }  // namespace apps

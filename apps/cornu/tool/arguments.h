@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands about models are told.
+// The arguments of the commands that work on models.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace apps {
 
-// How pictures become a model's input.
+// How pictures are converted to a model's input.
 struct PictureArguments {
   std::string interpolation = "nearest";
   std::string preprocess = "none";
@@ -28,8 +28,8 @@ struct PredictArguments {
   std::string output;  // empty: CSV to standard output
   int64_t batch_size = 32;
   PictureArguments pictures;
-  int64_t top = 0;      // 0: no classes are named
-  std::string classes;  // a file of names; empty: ImageNet's
+  int64_t top = 0;      // 0: classes aren't named
+  std::string classes;  // a file of class names; empty: ImageNet's
 };
 
 struct EvaluateArguments {
@@ -53,7 +53,7 @@ struct FitArguments {
   int64_t batch_size = 32;
   bool shuffle = true;
   PictureArguments pictures;
-  // "": as the file has it.
+  // "": as saved in the file.
   std::string optimizer;
   std::string loss;
   std::vector<std::string> metrics;

@@ -23,7 +23,7 @@ constexpr const char* kCompletion = R"(Examples:
   cornu completion zsh > "${fpath[1]}/_cornu"
   cornu completion fish > ~/.config/fish/completions/cornu.fish)";
 
-// One line: what is wrong, and who says more.
+// One line: what is wrong, and where to find help.
 std::string failure(const CLI::App* tool, const CLI::Error& error) {
   std::string name = "cornu";
   for (const CLI::App* command : tool->get_subcommands()) name += " " + command->get_name();
@@ -59,7 +59,7 @@ void add_commands(CLI::App& tool, Arguments& arguments) {
 int parse(CLI::App& tool, Arguments& arguments, int argc, char** argv) {
   char** const end = argv + argc;
   const std::string_view name = argc > 1 ? argv[1] : "-";
-  // What stands behind -- of launch is another program's; of other commands, files.
+  // For launch, what follows -- is another program's command line; for other commands, files.
   char** const divider = name == "launch" ? std::find(argv, end, std::string_view("--")) : end;
   if (divider != end) arguments.launch.command.assign(divider + 1, end);
   const auto has_name = [&](const CLI::App* command) { return command->get_name() == name; };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tool's commands and their options: one table, for help, parsing, completion and the manual.
+// The tool's commands and their options: a single table for help, parsing, completion and the
+// manual.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -20,17 +21,17 @@ struct Arguments {
   PlotArguments plot;
   ProfileArguments profile;
   DevicesArguments devices;
-  std::string shell;  // of completion
+  std::string shell;  // for completion
 };
 
-// Adds all commands; `arguments` gets what they are told, and must outlive the tool.
+// Adds all commands; `arguments` receives their arguments, and must outlive the tool.
 void add_commands(CLI::App& tool, Arguments& arguments);
 
-// Parses a command line. Returns the exit code where that ends the program (help: 0; a wrong call:
-// 2, said in one line), else -1. What stands behind -- is arguments.launch.command.
+// Parses a command line. Returns the exit code if it ends the program (help: 0; wrong usage: 2,
+// with a one-line message), otherwise -1. What follows -- is arguments.launch.command.
 int parse(CLI::App& tool, Arguments& arguments, int argc, char** argv);
 
-// The one command that was called.
+// The command that was called.
 const CLI::App& called_command(const CLI::App& tool);
 
 }  // namespace apps

@@ -10,7 +10,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// In single quotes, for any of the three shells; fish has no other way to write a quote within.
+// Puts text in single quotes, for any of the three shells; fish has no other way to write a quote
+// inside.
 std::string quoted(const std::string& text, const char* quote = "'\\''") {
   std::string result = "'";
   for (const char c : text) {
@@ -87,7 +88,7 @@ complete -F _cornu cornu
 
 // ---- zsh ----
 
-// Within a specification of _arguments.
+// Escapes text in a specification of _arguments.
 std::string zsh_escaped(const std::string& text) {
   std::string result;
   for (const char c : text) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts about the tool, made of the table of its commands: they say what it does, always.
+// Documents generated from the table of commands, so that they are always up to date.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,8 +7,7 @@
 
 namespace apps {
 
-// A script for "bash", "zsh" or "fish" that completes the tool's words: commands, options, what an
-// option takes, files.
+// A script for "bash", "zsh" or "fish" that completes commands, options, option values and files.
 std::string completion_script(const CLI::App& tool, const std::string& shell);
 
 // cornu(1), as troff.

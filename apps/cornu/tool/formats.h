@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formats of models' files, by how their names end: what `cornu convert` reads and writes.
+// The formats of model files, by file name ending: what `cornu convert` reads and writes.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@ enum class Format { Keras, Weights, Hdf5, Json, Onnx };
 struct FormatRow {
   Format format;
   std::string_view ending;
-  bool reads;  // all are written
+  bool reads;  // all formats can be written
   std::string_view about;
 };
 
-// A further format is a row here, a value of Format, and a case in each of the two functions of
+// To add a format, add a row here, a value of Format, and a case in each of the two functions in
 // commands/convert.cc.
 inline constexpr FormatRow kFormats[] = {
     {Format::Keras, ".keras", true,
@@ -30,7 +30,7 @@ inline constexpr FormatRow kFormats[] = {
     {Format::Onnx, ".onnx", true, "what predicts, with its weights, of and for other programs"},
 };
 
-// Null for a path that ends otherwise.
+// Returns null for any other ending.
 inline const FormatRow* format_of(std::string_view path) {
   const FormatRow* found = nullptr;
   for (const FormatRow& row : kFormats) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The manual page (man-pages(7) says how these are laid out).
+// The manual page (laid out according to man-pages(7)).
 #include <fmt/format.h>
 
 #include <sstream>
@@ -10,7 +10,7 @@
 namespace apps {
 namespace {
 
-// A character of UTF-8 that begins at `at`, as troff names it; `at` moves to its last byte.
+// The UTF-8 character at `at` in troff's notation; `at` moves to its last byte.
 std::string unicode(const std::string& text, size_t& at) {
   const auto first = static_cast<unsigned char>(text[at]);
   const int more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : 1;
@@ -21,7 +21,7 @@ std::string unicode(const std::string& text, size_t& at) {
   return fmt::format("\\[u{:04X}]", code);
 }
 
-// Text as troff shows it literally.
+// Escapes text so that troff shows it literally.
 std::string troff(const std::string& text) {
   std::string result;
   bool starts_line = true;
@@ -56,7 +56,7 @@ std::string option_entry(const OptionRow& row) {
   return fmt::format(".TP\n{}\n{}\n", names, troff(row.about + initial));
 }
 
-// What stands behind a command's options: paragraphs; what is indented stays as it is.
+// The text after a command's options: paragraphs; indented lines are kept as they are.
 std::string more(const std::string& text) {
   std::string result;
   bool literal = false;

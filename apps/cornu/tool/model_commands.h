@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands about models, as the command line has them.
+// The command-line definitions of the commands that work on models.
 #pragma once
 
 #include <CLI/CLI.hpp>

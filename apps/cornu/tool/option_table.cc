@@ -4,7 +4,7 @@
 namespace apps {
 namespace {
 
-// The members of "TEXT:{a,b}", as CLI11 describes what IsMember allows.
+// The members of "TEXT:{a,b}", which is how CLI11 describes IsMember.
 std::vector<std::string> choices_of(const std::string& type) {
   const size_t begin = type.find('{');
   if (begin == std::string::npos || type.back() != '}') return {};

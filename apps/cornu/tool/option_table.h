@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command's options as texts about them need them.
+// A command's options, in the form needed by generated documents.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,13 +9,13 @@
 namespace apps {
 
 struct OptionRow {
-  std::vector<std::string> names;  // "--workers", "-n"; of a positional one its name alone
+  std::vector<std::string> names;  // "--workers", "-n"; just the name of a positional argument
   bool positional = false;
   bool takes_value = false;
-  std::string value;                 // "N", "FILE"; empty where there are choices
-  std::vector<std::string> choices;  // what may stand for the value, where that is a list
+  std::string value;                 // "N", "FILE"; empty if there are choices
+  std::vector<std::string> choices;  // the possible values, if it has a fixed set
   std::string about;
-  std::string initial;  // what holds where it isn't given; empty: nothing to be said
+  std::string initial;  // the default; empty: none to be mentioned
 
   bool takes_file() const { return value == "FILE"; }
   bool takes_folder() const { return value == "DIR"; }

@@ -2,7 +2,7 @@
 // The measured trainings in PyTorch's C++ front end; same protocol as steps/main.cc, same networks
 // and epochs as peers/torch_steps.py.
 //   libtorch_steps WORK BATCH_SIZE STEPS [channels_last] [optim]
-// optim: the front end's own optimizers, in place of the fused kernels that Python's call.
+// optim: the front end's own optimizers instead of the fused kernels called from Python.
 #include <torch/torch.h>
 
 #include <chrono>
@@ -27,7 +27,7 @@ class Optimizer {
   virtual void step() = 0;
 };
 
-// The kernels that Python's optimizers call with fused=True: one pass over all parameters.
+// The kernels used by Python's optimizers with fused=True: a single pass over all parameters.
 class FusedOptimizer : public Optimizer {
  public:
   FusedOptimizer(std::vector<torch::Tensor> parameters, bool adam)
@@ -93,7 +93,7 @@ nn::Conv2d plain_conv(int64_t inputs, int64_t outputs, int64_t padding) {
   return nn::Conv2d(nn::Conv2dOptions(inputs, outputs, 3).padding(padding));
 }
 
-// What a convolution is like, besides its channels.
+// Options of a convolution besides its channels.
 struct Conv {
   int64_t kernel = 1;
   int64_t stride = 1;
@@ -101,7 +101,7 @@ struct Conv {
   bool active = true;
 };
 
-// Convolution, normalization and activation: of MobileNetV2, or of ResNet50.
+// Convolution, normalization and activation, as in MobileNetV2 or ResNet50.
 struct Style {
   bool bias;
   double epsilon;
@@ -128,7 +128,7 @@ void append(nn::Sequential& to, const Style& style, int64_t inputs, int64_t outp
   }
 }
 
-// x, or a shortcut from it, plus what the body makes of it.
+// x, or a shortcut from it, plus the output of the body.
 struct ResidualImpl : nn::Module {
   ResidualImpl(nn::Sequential body, nn::Sequential shortcut, bool active)
       : body_(register_module("body", body)), active_(active) {
@@ -214,7 +214,7 @@ nn::Sequential cifar() {
                         nn::ReLU(), nn::Dropout(0.5), nn::Linear(512, 10));
 }
 
-// What a recurrent layer gives at the last step.
+// The output of a recurrent layer at the last step.
 template <class Layer>
 struct LastOutputImpl : nn::Module {
   explicit LastOutputImpl(Layer layer) : layer_(register_module("layer", layer)) {}
@@ -267,12 +267,12 @@ Work make_work(const std::string& name) {
 }
 
 struct Data {
-  torch::Tensor x;  // rows as they lie in memory
+  torch::Tensor x;  // row-major, as in memory
   torch::Tensor y;
   bool channels_last;
 };
 
-// What fit does and no more: shuffles, keeps the mean loss and the accuracy, reads them once.
+// The same work as fit: shuffles, accumulates the mean loss and the accuracy, reads them once.
 void train_epoch(Work& work, const Data& data, int64_t batch_size) {
   const int64_t rows = data.x.size(0);
   const torch::Tensor order = torch::randperm(rows);

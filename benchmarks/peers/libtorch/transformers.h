@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The measured networks of attention, as steps/transformers.cc has them.
+// The measured transformer networks, the same as in steps/transformers.cc.
 #pragma once
 
 #include <torch/torch.h>
@@ -10,7 +10,7 @@ namespace transformers {
 
 constexpr int64_t kVocabulary = 65;
 
-// The front end's own block, which takes (time, batch, features), and the mean over time.
+// The front end's own block, which takes (time, batch, features), followed by the mean over time.
 struct BlockImpl : torch::nn::Module {
   BlockImpl()
       : block_(register_module(

@@ -36,7 +36,7 @@ class Reduction {
  private:
   using ByType = std::map<DType, std::vector<Segment>>;
 
-  // Null: through the host's memory.
+  // Null: reduce through host memory.
   static ConnectedGroup* connection_for(const RunContext& context) {
     auto* connected = dynamic_cast<ConnectedGroup*>(context.group);
     if (connected && context.nested && connected->connection().spans_processes()) return nullptr;
@@ -54,7 +54,7 @@ class Reduction {
     }
   }
 
-  // Waits for what was enqueued before.
+  // Blocks until previously enqueued work is done.
   void reduce_on_host(std::span<void* const> in, std::span<void* const> out,
                       RunContext& context) const {
     GpuDevice& device = context.device;
@@ -75,12 +75,12 @@ class Reduction {
     for (size_t i = 0; i < types_.size(); ++i) {
       runtime.copy_to_gpu(device.stream(), out[i], host + places_[i], types_[i].bytes());
     }
-    // Page-locked memory is read when the copies run: the next reduction must not write to it
-    // before.
+    // The copies read page-locked memory when they run: the next reduction mustn't write to it
+    // before that.
     runtime.synchronize(device.stream());
   }
 
-  // A group of one has the results.
+  // A group of one already has the results.
   void copy(std::span<void* const> in, std::span<void* const> out, RunContext& context) const {
     GpuDevice& device = context.device;
     for (size_t i = 0; i < types_.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives of replicas: between GPUs where their group connects them, else through the host's
+// Collectives of replicas: between GPUs if their group connects them, otherwise through host
 // memory.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace cornu::cuda {
 
-// Null for ops that aren't collectives.
+// Returns null for ops that aren't collectives.
 std::unique_ptr<Instruction> make_collective(const KernelSpec& spec);
 
 }  // namespace cornu::cuda

@@ -39,8 +39,8 @@ void Connection::end_step(int rank) {
   for (Rank& one : ranks_) one = {.last = one.last, .settled = one.last};
 }
 
-// Results of earlier steps are in use already: stopping those would leave rubbish that nobody knows
-// of. All ranks have enqueued them, so that they end.
+// Results of earlier steps are already in use, so stopping these steps would leave undetected
+// garbage. All ranks have enqueued them, so they will complete.
 void Connection::abort() {
   for (size_t i = 0; i < ranks_.size(); ++i) {
     std::shared_ptr<RuntimeEvent> settled;

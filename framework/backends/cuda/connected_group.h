@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A replica's end of a group that also reduces in the memory of GPUs.
+// A replica's end of a group that also reduces in GPU memory.
 #pragma once
 
 #include <memory>
@@ -12,9 +12,9 @@
 
 namespace cornu::cuda {
 
-// What the ends of a group share. Whoever enqueues for GPUs waits for no other rank, and what has
-// been enqueued can't be taken back: the ranks' calls are compared here, lest GPUs wait for ever,
-// or write where they mustn't.
+// State shared by the ends of a group. Enqueueing work for a GPU doesn't wait for other ranks, and
+// enqueued work can't be canceled. The ranks' calls are therefore compared here, so that GPUs
+// neither wait forever nor write where they mustn't.
 class Connection {
  public:
   using Links = std::vector<std::unique_ptr<DeviceCollectives>>;  // by rank, of this process
@@ -28,20 +28,21 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Enqueues a rank's call on its stream. RanksDiffer where others call something else in its
-  // place, or nothing; Aborted.
+  // Enqueues a rank's call on its stream. Throws RanksDiffer when other ranks make a different call
+  // or none, and Aborted.
   virtual void all_reduce(int rank, RuntimeStream* stream, std::span<const Segment> segments,
                           DType dtype, ReduceOp op);
-  // Throws what went wrong.
+  // Throws the group's error, if any.
   virtual void check_state(int rank) { links_[index_of(rank)]->check_state(); }
-  // RanksDiffer where others have called more.
+  // Throws RanksDiffer when other ranks have made more calls.
   void end_step(int rank);
-  // Lets go all GPUs that wait for others in this step. Earlier ones are completed before.
+  // Releases all GPUs that wait for others in this step. Earlier steps are completed first.
   virtual void abort();
-  // Whether some of the ranks are other processes'.
+  // Whether some of the ranks belong to other processes.
   bool spans_processes() const { return links_.size() < static_cast<size_t>(links_[0]->size()); }
-  // Called with the device's lock held when a run with calls has been enqueued that will be `done`,
-  // where they span processes: what tells whether it was stopped.
+  // For groups that span processes: called with the device's lock held when a run with calls has
+  // been enqueued. `done`: its completion. Returns an object that tells whether the run was
+  // stopped.
   virtual std::shared_ptr<const StoppedRun> follow(std::shared_ptr<RuntimeEvent> done) {
     static_cast<void>(done);
     return nullptr;
@@ -53,10 +54,10 @@ class Connection {
 
  private:
   struct Rank {
-    size_t calls = 0;  // of this step
+    size_t calls = 0;  // in this step
     bool ended = false;
-    std::shared_ptr<RuntimeEvent> last;     // when its GPU is done with its last call
-    std::shared_ptr<RuntimeEvent> settled;  // with those of the steps that all ranks have ended
+    std::shared_ptr<RuntimeEvent> last;     // its GPU has completed its last call
+    std::shared_ptr<RuntimeEvent> settled;  // the same for the last step that all ranks have ended
   };
 
   size_t index_of(int rank) const { return static_cast<size_t>(rank - first_); }
@@ -64,23 +65,23 @@ class Connection {
 
   Runtime& runtime_;
   Links links_;
-  int first_;         // rank of this process
-  std::mutex mutex_;  // guards all that follows
+  int first_;         // of this process
+  std::mutex mutex_;  // guards all members below
   std::vector<Rank> ranks_;
   struct Made {
     int rank;
     CollectiveCall call;
   };
-  std::vector<Made> calls_;  // of this step, as the first rank made them
+  std::vector<Made> calls_;  // of this step, as made by the first rank to get there
 };
 
 class ConnectedGroup : public CollectiveGroup {
  public:
-  // What lies on the host goes through `group`.
+  // Tensors in host memory go through `group`.
   ConnectedGroup(std::unique_ptr<CollectiveGroup> group, std::shared_ptr<Connection> connection)
       : group_(std::move(group)), connection_(std::move(connection)) {}
 
-  // Of what lies on this replica's GPU.
+  // For tensors in this replica's GPU memory.
   void all_reduce(RuntimeStream* stream, std::span<const Segment> segments, DType dtype,
                   ReduceOp op) {
     connection_->all_reduce(rank(), stream, segments, dtype, op);

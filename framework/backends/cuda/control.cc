@@ -11,8 +11,8 @@ namespace {
 
 constexpr size_t kBodyAlignment = 256;
 
-// A number that lies on the GPU, when all that was enqueued before is done. Where another replica
-// has failed it may be rubbish: a loop by it might never end.
+// Reads a number from the GPU once all previously enqueued work is done. If another replica has
+// failed, it may be garbage: a loop controlled by it might never end.
 template <class T>
 T value_at(const void* place, RunContext& context) {
   T value = {};
@@ -24,7 +24,7 @@ T value_at(const void* place, RunContext& context) {
   return value;
 }
 
-// For programs within an instruction.
+// The context for programs within an instruction.
 RunContext within(const RunContext& context) {
   RunContext inner = context;
   inner.nested = true;
@@ -82,8 +82,8 @@ class Cond : public Instruction {
   std::unique_ptr<Program> else_;
 };
 
-// Kernels read 16 bytes at once: slices of arrays that don't lie so are copied to a place of their
-// own, and results from there.
+// Kernels read 16 bytes at once: misaligned slices of arrays are copied to aligned scratch memory,
+// and results are copied back from there.
 class AlignedSlices {
  public:
   explicit AlignedSlices(const Graph& body) {
@@ -93,7 +93,7 @@ class AlignedSlices {
 
   size_t scratch_bytes() const { return bytes_; }
 
-  // Replaces places that aren't aligned; copies what is read.
+  // Replaces misaligned addresses, copying the inputs.
   void open(std::vector<void*>& inputs, std::vector<void*>& outputs, std::byte* scratch,
             GpuDevice& device) {
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -107,7 +107,7 @@ class AlignedSlices {
       if (is_odd(outputs[i])) outputs[i] = scratch + outputs_[i].at;
     }
   }
-  // Copies results to where they are wanted.
+  // Copies results to their original addresses.
   void close(const std::vector<void*>& outputs, GpuDevice& device) const {
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (outputs[i] == wanted_[i] || outputs_[i].bytes == 0) continue;
@@ -123,7 +123,7 @@ class AlignedSlices {
 
   static bool is_odd(const void* place) { return reinterpret_cast<uintptr_t>(place) % 16 != 0; }
 
-  // Arrays whose slices all lie well need no place.
+  // Arrays whose slices are all aligned need no scratch memory.
   Slice add(size_t bytes) {
     const Slice slice{bytes_, bytes};
     if (bytes % 16 != 0) {
@@ -135,7 +135,7 @@ class AlignedSlices {
   std::vector<Slice> inputs_;
   std::vector<Slice> outputs_;
   size_t bytes_ = 0;
-  std::vector<void*> wanted_;  // of the iteration that is being enqueued
+  std::vector<void*> wanted_;  // for the iteration being enqueued
 };
 
 // A program whose operands may be slices.
@@ -253,7 +253,7 @@ class While : public Instruction {
         carries_(static_cast<size_t>(spec.attributes.get_int("carries"))),
         maximum_(spec.attributes.get_int("maximum")) {}
 
-  // Scratch: what the condition gives, buffers for carries, then a program's workspace.
+  // Scratch: the condition's result, buffers for carries, then a program's workspace.
   void enqueue(const OpMemory& memory, RunContext& context) override {
     std::byte* const scratch = memory.scratch + kBodyAlignment;
     RunContext inner = within(context);
@@ -306,8 +306,8 @@ class While : public Instruction {
   int64_t maximum_;  // -1: unbounded
 };
 
-// Its program is given all rows at once, and tables in their new memory, which most often is the
-// old.
+// Its program gets all rows at once, and the tables in their new memory, which usually is the same
+// as the old.
 class UpdateRows : public Instruction {
  public:
   UpdateRows(const KernelSpec& spec, GpuDevice& device)
@@ -342,7 +342,7 @@ class UpdateRows : public Instruction {
   void collect(std::vector<LoweredOp*>& ops) override { program_->collect(ops); }
 
  private:
-  static constexpr size_t kFirstTable = 2;  // behind numbers and values
+  static constexpr size_t kFirstTable = 2;  // after row numbers and values
 
   std::unique_ptr<Program> program_;
   std::vector<size_t> table_bytes_;

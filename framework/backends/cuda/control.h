@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions that run programs: cond, scan, while.
+// Instructions that contain programs: cond, scan, while.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ namespace cornu::cuda {
 
 bool is_control(const OpDef& op);
 
-// Null for other ops.
+// Returns null for other ops.
 std::unique_ptr<Instruction> make_control(const KernelSpec& spec, GpuDevice& device);
 
 }  // namespace cornu::cuda

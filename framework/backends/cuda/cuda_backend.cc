@@ -19,20 +19,21 @@
 namespace cornu::cuda {
 namespace {
 
-constexpr size_t kCachedOps = 1024;  // eager ops kept per device
+constexpr size_t kCachedOps = 1024;  // eager ops cached per device
 
 const std::shared_ptr<const std::vector<Variable>>& no_variables() {
   static const auto* none = new auto(std::make_shared<const std::vector<Variable>>());
   return *none;
 }
 
-// What eager ops depend on beside their operands.
+// Settings that eager ops depend on in addition to their operands.
 int execution_settings() {
   return (config::tensor_float_32_execution_enabled() ? 1 : 0) +
          (config::op_determinism_enabled() ? 2 : 0);
 }
 
-// Its kernels depend on dtypes and ranks alone, so that other shapes find them compiled.
+// Its kernels only depend on dtypes and ranks, so that compiled kernels are reused for other
+// shapes.
 std::unique_ptr<PreparedProgram> prepare_op(const KernelSpec& spec, GpuDevice& device) {
   return std::make_unique<PreparedProgram>(expand_dropout(single_op_graph(spec)), device, false);
 }
@@ -192,7 +193,7 @@ class CudaBackend : public Backend {
 
  private:
   struct Place {
-    int gpu;  // the physical one
+    int gpu;  // the physical index
     size_t limit;
   };
   struct Opened {
@@ -202,8 +203,8 @@ class CudaBackend : public Backend {
     OpCache<PreparedProgram> ops{kCachedOps};  // used with the device's lock held
   };
 
-  // A library connects GPUs, each as one member of a group: parts of one card do without it. Empty
-  // where there is no library, and for several cards of which some are divided.
+  // A library connects physical GPUs, each as one member of a group; parts of a single card don't
+  // need it. Empty if there is no library, and for several cards of which some are divided.
   Connection::Links links_between(std::span<const Device> devices) {
     std::vector<int> gpus;
     for (const Device& device : devices) gpus.push_back(at(device.index).device.gpu());
@@ -225,7 +226,7 @@ class CudaBackend : public Backend {
     }
   }
 
-  // Opened when it is used first.
+  // Opened on first use.
   Opened& at(int index) {
     const std::lock_guard lock(mutex_);
     check<InvalidArgument>(index >= 0 && index < static_cast<int>(places_.size()),
@@ -239,7 +240,7 @@ class CudaBackend : public Backend {
   }
 
   Runtime& runtime_;
-  mutable std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;  // guards all members below
   std::vector<Place> places_;
   std::unordered_map<int, std::unique_ptr<Opened>> opened_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend of GPUs.
+// The GPU backend.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,10 @@
 
 namespace cornu::cuda {
 
-// That of the GPUs that `runtime` knows; both are never destroyed.
+// The backend of the GPUs that `runtime` provides; neither is ever destroyed.
 Backend& cuda_backend(Runtime& runtime);
 
-// The device called GPU:`index`, of the backend that was made.
+// The device called GPU:`index`, of the backend created above.
 GpuDevice& gpu_device(int index);
 
 }  // namespace cornu::cuda

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communication between GPUs: what a communicator of a strategy is made of where tensors lie on
-// them.
+// Communication between GPUs: the basis of a strategy's collectives when tensors are in GPU memory.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +15,19 @@ namespace cornu::cuda {
 class RuntimeStream;
 class RuntimeEvent;
 
-// Another rank can't be reached: its process is gone, perhaps, which whoever watches over processes
-// will know.
+// Another rank can't be reached. Perhaps its process is gone, which whoever monitors the processes
+// will find out.
 class RankUnreachable : public Internal {
  public:
   using Internal::Internal;
 };
 
 // One rank's handle to a group of GPUs. Every rank makes the same calls in the same order, each on
-// a thread of its own, with the same counts and types. Calls enqueue, on a stream of the rank's
-// GPU; NCCL's may be captured, and wait for no other rank's thread. Mean: the sum divided, on the
-// GPU. Sums have an order that the counts and the machine's topology fix; all ranks get the same
-// bits. NCCL rounds sums of 16-bit numbers at each step. Throws Aborted after abort(), Internal for
-// faults, with the library's own words, RankUnreachable among them.
+// its own thread, with the same counts and types. Calls are enqueued on a stream of the rank's GPU;
+// NCCL's calls can be captured, and don't wait for other ranks' threads. Mean: the sum is divided
+// on the GPU. The order of summation depends only on the counts and the machine's topology; all
+// ranks get the same bits. NCCL rounds sums of 16-bit numbers at each step. Throws Aborted after
+// abort(), and Internal for faults, including RankUnreachable, with the library's message.
 class DeviceCollectives {
  public:
   virtual ~DeviceCollectives() = default;
@@ -36,29 +35,30 @@ class DeviceCollectives {
   virtual int size() const = 0;
   virtual int gpu() const = 0;
 
-  // Many small segments cost little more than a large one.
+  // Many small segments cost little more than one large segment.
   virtual void all_reduce(RuntimeStream* stream, std::span<const Segment> segments, DType dtype,
                           ReduceOp op) = 0;
-  // `in` has size() parts of `count_per_rank` elements; the rank's part comes to `out`, which may
-  // lie at that part's place in `in`.
+  // `in` has size() parts of `count_per_rank` elements; the rank's part is written to `out`, which
+  // may alias that part of `in`.
   virtual void reduce_scatter(RuntimeStream* stream, const void* in, void* out,
                               int64_t count_per_rank, DType dtype, ReduceOp op) = 0;
-  // `in` may lie at the rank's place in `out`.
+  // `in` may alias the rank's part of `out`.
   virtual void all_gather(RuntimeStream* stream, const void* in, void* out,
                           size_t bytes_per_rank) = 0;
   virtual void broadcast(RuntimeStream* stream, void* data, size_t bytes, int root) = 0;
 
-  // Throws what went wrong since, on whatever rank this one could see it. Nothing, while another
-  // thread makes a call.
+  // Throws errors that have occurred since, on any rank as far as this one can see. No-op while
+  // another thread makes a call.
   virtual void check_state() = 0;
-  // Waits for the event, and looks after the group meanwhile: when something goes wrong, work that
-  // waits for other ranks would never end, and is aborted. Throws then.
+  // Waits for the event while monitoring the group: after an error, work that waits for other ranks
+  // would never end, so it is aborted and the error is thrown.
   virtual void synchronize(const RuntimeEvent& event) = 0;
-  // This rank calls nothing more, and its GPU is done with what it has called; others may still
-  // wait for what it has sent, which comes to them before this handle is gone. Returns at once.
+  // Announces that this rank makes no more calls and its GPU has completed all of them; others may
+  // still wait for what it has sent, which reaches them before this handle is destroyed.
+  // Non-blocking.
   virtual void leave() {}
-  // From any thread: ends what the GPU does for the group. Results are undefined then, and the
-  // group is of no more use.
+  // Ends the GPU's work for the group; may be called from any thread. Results are undefined
+  // afterwards, and the group is unusable.
   virtual void abort() = 0;
 };
 

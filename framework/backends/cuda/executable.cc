@@ -24,7 +24,7 @@ size_t in_arena(size_t bytes) {
   return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
 }
 
-// CORNU_CUDA_GRAPHS=0 launches every kernel anew, for debuggers and profilers.
+// CORNU_CUDA_GRAPHS=0 launches every kernel individually, for debuggers and profilers.
 bool captures_graphs() {
   static const bool wanted = [] {
     const char* text = std::getenv("CORNU_CUDA_GRAPHS");
@@ -33,7 +33,7 @@ bool captures_graphs() {
   return wanted;
 }
 
-// Places for arrays of these sizes, one behind the other from `at` on, which is moved.
+// Offsets for arrays of these sizes, one after another, starting at `at`, which is advanced.
 std::vector<size_t> places_for(const std::vector<size_t>& bytes, size_t& at) {
   std::vector<size_t> places;
   for (const size_t size : bytes) {
@@ -81,7 +81,7 @@ void PreparedProgram::enqueue_directly(const Arguments& arguments, RunContext& c
                    context);
 }
 
-// False when there is no captured graph and none can be made.
+// Returns false when there is no captured graph and none can be made.
 bool PreparedProgram::replay(const Arguments& arguments, const Tensors& tensors) {
   std::byte* const arena = device_.arena(staged_bytes_);
   RuntimeGraph* const graph = captured_for(arena, arguments.states);
@@ -94,8 +94,8 @@ bool PreparedProgram::replay(const Arguments& arguments, const Tensors& tensors)
   return true;
 }
 
-// Neighbours on both sides, with the room that they have to multiples of kArenaAlignment, are
-// copied together: parts of one block, since CUDA copies nothing that is of two allocations.
+// Arrays that are adjacent on both sides, including their padding to multiples of kArenaAlignment,
+// are copied together. They must be parts of one block, since CUDA can't copy across allocations.
 void PreparedProgram::copy_arrays(std::span<void* const> to, std::span<void* const> from,
                                   const std::vector<size_t>& bytes,
                                   std::span<const Tensor> tensors) {
@@ -138,7 +138,7 @@ RuntimeGraph* PreparedProgram::captured_for(std::byte* arena, std::span<void* co
   const std::vector<void*> outputs = addresses(arena, output_places_);
   Runtime& runtime = device_.runtime();
   RunContext context{device_};
-  // What fails here has run nothing: launched directly, it works, or says what is wrong with it.
+  // If this fails, nothing has been run: a direct launch either works or reports what is wrong.
   std::string why;
   std::shared_ptr<RuntimeGraph> graph;
   try {
@@ -202,11 +202,11 @@ std::shared_ptr<const ProgramFacts> CudaExecutable::facts(GpuDevice& device) {
 
 namespace {
 
-// A replica's part of a run.
+// One replica's part of a run.
 class GpuLaunch {
  public:
-  // `number`: that of the run, which all replicas share. `writes`: whether it writes variables;
-  // `written`: those that any replica writes.
+  // `number`: the number of the run, shared by all replicas. `writes`: whether this replica writes
+  // variables; `written`: the variables written by any replica.
   GpuLaunch(Launch& launch, const LaunchRun& run, size_t index, uint64_t number, bool writes,
             std::shared_ptr<const std::vector<Variable>> written)
       : launch_(launch),
@@ -218,8 +218,8 @@ class GpuLaunch {
         writes_(writes),
         written_(std::move(written)) {}
 
-  // `recorded`: null where nobody measures. Returns when what kernels may refuse is known; null
-  // where they refuse nothing.
+  // `recorded`: null unless the run is being measured. Returns the event after which failed checks
+  // are known; null if the kernels make no checks.
   std::shared_ptr<RuntimeEvent> operator()(bool& touched, ProgramRun* recorded) {
     touched = false;
     PreparedProgram& prepared = executable_.prepared_for(device_);
@@ -229,7 +229,7 @@ class GpuLaunch {
     Origin origin = origin_of_operands();
     require_right(origin);
     std::vector<void*> inputs;
-    std::vector<Tensor> aligned;  // until they are enqueued: then the stream's order keeps them
+    std::vector<Tensor> aligned;  // kept until enqueued; then the stream's order protects them
     for (const Tensor& input : launch_.inputs) {
       aligned.push_back(device_.aligned(input));
       inputs.push_back(address_of(aligned.back()));
@@ -251,9 +251,9 @@ class GpuLaunch {
                         .ends = recorded ? &recorded->ends : nullptr});
       const bool may_refuse = !prepared.checks()->empty();
       Connection* const others = connection_with_processes(prepared.program());
-      // What is written behind a run that has refused something depends on it, perhaps.
+      // Variables written after a run with a failed check may depend on it.
       if (may_refuse || others || (writes_ && device_.is_expecting())) {
-        // Nobody else tells the caller what a function without variables has refused.
+        // Nobody else tells the caller about failed checks of a function without variables.
         checked =
             device_.expect(number_, prepared.checks(), written_, may_refuse && written_->empty());
       }
@@ -275,7 +275,7 @@ class GpuLaunch {
     recorded.begin = ProgramRun::Clock::now();
   }
 
-  // By which a run needs other processes; null: it needs none.
+  // The connection through which a run depends on other processes; null: it doesn't.
   Connection* connection_with_processes(const Program& program) const {
     const auto* connected = dynamic_cast<ConnectedGroup*>(launch_.group);
     const bool needs = connected && program.communicates();
@@ -290,7 +290,8 @@ class GpuLaunch {
     return origin;
   }
 
-  // That of the operands where nothing is refused unseen, and no replica gives this one anything.
+  // The last run of the operands, if no failed check can go unnoticed and no replica sends anything
+  // to this one.
   uint64_t last_run() const {
     if (!written_->empty() || (launch_.group && launch_.group->size() > 1)) return number_;
     uint64_t last = last_run_of(launch_.inputs);
@@ -300,7 +301,7 @@ class GpuLaunch {
     return last;
   }
 
-  // Each is there when the run is done, and is what it should be unless the origin was stopped.
+  // Each result is available when the run is done, and correct unless the origin was stopped.
   void mark_results(const std::shared_ptr<RuntimeEvent>& done, const Origin& origin) const {
     const auto mark = [&, last = last_run()](const Tensor& result) {
       buffer_of(result).set_ready(done);
@@ -330,7 +331,7 @@ class GpuLaunch {
   std::shared_ptr<const std::vector<Variable>> written_;
 };
 
-// Who reads the results of one of these GPUs is told what the others have refused.
+// Readers of results on one of these GPUs are told about failed checks on the others.
 void accompany(std::span<const Launch> launches,
                std::span<const std::shared_ptr<RuntimeEvent>> checked) {
   for (size_t i = 0; i < launches.size(); ++i) {
@@ -343,19 +344,19 @@ void accompany(std::span<const Launch> launches,
   }
 }
 
-// A GPU whose group was aborted has gone on with rubbish.
+// A GPU whose group was aborted has continued with garbage.
 void forget_refused(std::span<const Launch> launches, const std::string& why) {
   for (const Launch& launch : launches) {
     try {
       gpu_device(launch.device.index).forget_refused(why);
-    } catch (const Error& error) {  // it has failed: the first error says more
+    } catch (const Error& error) {  // the GPU has failed: the first error is more informative
       logging::warn(error.what());
     }
   }
 }
 
-// What runs before these have refused is told before anybody has the variables: those that have
-// been given other values since are right.
+// Failed checks of earlier runs are reported before the variables are used: those that have been
+// assigned other values since are correct.
 void tell_refused(std::span<const Launch> launches) {
   std::exception_ptr refused;
   for (const Launch& launch : launches) {
@@ -372,7 +373,7 @@ void tell_refused(std::span<const Launch> launches) {
   std::rethrow_exception(refused);
 }
 
-// Variables have the run's number before any replica's GPU may have found what poisons all of them.
+// Sets the run's number on the variables before any replica's GPU can report what poisons them all.
 void number_written(std::span<const Launch> launches, const LaunchRun& run, uint64_t number) {
   for (size_t i = 0; i < launches.size(); ++i) {
     const auto& executable = static_cast<const CudaExecutable&>(*launches[i].executable);
@@ -415,7 +416,7 @@ void run_launches(std::span<Launch> launches) {
       try {
         checked[index] = GpuLaunch(launch, run, index, number, writes[index] != 0, written)(
             touched, recorded.empty() ? nullptr : &recorded[index]);
-      } catch (const Error&) {  // perhaps of rubbish that it got since another replica has failed
+      } catch (const Error&) {  // perhaps due to garbage received after another replica failed
         auto* connected = dynamic_cast<ConnectedGroup*>(launch.group);
         if (connected) connected->check_state();
         throw;

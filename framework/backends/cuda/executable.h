@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA backend's executable: a program for each GPU that it was run on.
+// The CUDA backend's executable: one program for each GPU that it has been run on.
 #pragma once
 
 #include <map>
@@ -14,9 +14,9 @@
 
 namespace cornu::cuda {
 
-// What runs on one GPU. A program whose instructions are launches alone is captured at its second
-// run, and replayed by one launch from then on: between fixed places in memory, to which inputs are
-// copied before and from which outputs are copied after.
+// Code for one GPU. A program that consists only of launches is captured on its second run, and
+// replayed by a single launch from then on. The captured graph uses fixed addresses: inputs are
+// copied there before, and outputs copied from there afterwards.
 class PreparedProgram {
  public:
   PreparedProgram(const Graph& graph, GpuDevice& device, bool optimized);
@@ -26,18 +26,18 @@ class PreparedProgram {
     std::span<void* const> states;
     std::span<void* const> outputs;
   };
-  // The tensors whose places the arguments are.
+  // The tensors that the arguments' addresses belong to.
   struct Tensors {
     std::span<const Tensor> inputs;
     std::span<const Tensor> outputs;
   };
   // Enqueues a run; the caller holds the device's lock.
   void enqueue(const Arguments& arguments, const Tensors& tensors, RunContext context);
-  // The same for what is never captured.
+  // Like enqueue(), for programs that are never captured.
   void enqueue_directly(const Arguments& arguments, RunContext& context);
 
-  // Takes the memory that the next run will have: what can't be had is told before anything is
-  // written. The caller holds the device's lock.
+  // Allocates the memory for the next run, so that running out of memory is reported before
+  // anything is written. The caller holds the device's lock.
   void reserve() { device_.arena(has_run_ ? staged_bytes_ : program_.workspace_bytes()); }
 
   const Program& program() const { return program_; }
@@ -50,13 +50,13 @@ class PreparedProgram {
     std::shared_ptr<RuntimeGraph> graph;
   };
   static constexpr size_t kMostCaptured = 2;
-  // A graph is made again when states move. So often without as many replays in between, it isn't
-  // worth it.
+  // A graph is captured again when states move. This many captures without enough replays in
+  // between, and capturing is given up.
   static constexpr int kMostCaptures = 16;
   static constexpr int kWorthCaptures = 64;
 
   bool replay(const Arguments& arguments, const Tensors& tensors);
-  // `tensors`: those that lie on one of the two sides.
+  // `tensors`: those that belong to one of the two sides.
   void copy_arrays(std::span<void* const> to, std::span<void* const> from,
                    const std::vector<size_t>& bytes, std::span<const Tensor> tensors);
   RuntimeGraph* captured_for(std::byte* arena, std::span<void* const> states);
@@ -70,15 +70,15 @@ class PreparedProgram {
   std::vector<size_t> output_places_;
   size_t staged_bytes_ = 0;
   bool has_run_ = false;
-  int captures_ = 0;  // since one was worth it
+  int captures_ = 0;  // since the last one that paid off
   int replays_ = 0;   // since the last capture
   bool cannot_be_captured_ = false;
-  std::vector<Captured> captured_;  // the one used last comes first
+  std::vector<Captured> captured_;  // most recently used first
 };
 
 class CudaExecutable : public Executable {
  public:
-  // Prepared for `device` at once: throws for ops without a kernel.
+  // Prepares the program for `device` immediately: throws for ops without a kernel.
   CudaExecutable(Graph graph, const ExecutableOptions& options, GpuDevice& device);
 
   std::string describe() const override { return graph_.to_string(); }
@@ -88,7 +88,7 @@ class CudaExecutable : public Executable {
   const Graph& graph() const { return graph_; }
   bool writes(size_t state) const { return graph_.states.at(state).out != graph_.states[state].in; }
   PreparedProgram& prepared_for(GpuDevice& device);
-  // What its program on the device consists of; made when it is first asked for.
+  // Facts about its program on the device; computed on first use.
   std::shared_ptr<const ProgramFacts> facts(GpuDevice& device);
 
  private:
@@ -103,7 +103,7 @@ class CudaExecutable : public Executable {
   std::shared_ptr<const ProgramFacts> facts_;
 };
 
-// Backend::run.
+// Implements Backend::run.
 void run_launches(std::span<Launch> launches);
 
 }  // namespace cornu::cuda

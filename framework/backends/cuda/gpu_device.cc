@@ -13,20 +13,20 @@
 namespace cornu::cuda {
 namespace {
 
-// From here on, what an upload costs more than a copy in the order of the kernels is made up for.
+// From this size on, the overhead of an upload over a copy in kernel order pays off.
 constexpr size_t kLargeUpload = size_t{64} << 10;
 constexpr size_t kStatusBytes = 2 * sizeof(int64_t);
 constexpr size_t kKeptUploads = 4;    // free blocks of one size
-constexpr size_t kWaitedUploads = 2;  // so many are in use: the oldest is waited for
+constexpr size_t kWaitedUploads = 2;  // with this many in use, wait for the oldest
 constexpr size_t kKeptStaging = 16;   // page-locked blocks
-constexpr size_t kWaitedStaging = 4;  // as above, of those that fit
-constexpr size_t kMostRuns = 16;      // under way
-constexpr size_t kReports = 256;      // runs whose status is still to be looked at
-constexpr size_t kCompanions = 256;   // older ones are looked at by their GPU's next run
+constexpr size_t kWaitedStaging = 4;  // with this many fitting ones in use, wait for the oldest
+constexpr size_t kMostRuns = 16;      // in flight
+constexpr size_t kReports = 256;      // runs whose status hasn't been checked yet
+constexpr size_t kCompanions = 256;   // older ones are checked by their GPU's next run
 
-constexpr size_t kPlaceAlignment = 16;  // that kernels and libraries need
+constexpr size_t kPlaceAlignment = 16;  // required by kernels and libraries
 
-// Parts of a block begin at multiples of this.
+// Parts of a block start at multiples of 256 bytes.
 size_t part_bytes(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 std::exception_ptr why_stopped(const GpuDevice::CheckedRun& run) {
@@ -186,17 +186,17 @@ void GpuDevice::copy_through(Staging& staging, const Tensor& from, const Upload&
   runtime_.wait(stream_, *staging.free_after);
 }
 
-// After an error: the copy may be under way, to memory that is about to be given back, too.
+// After an error: the copy may be in flight, possibly to memory that is about to be released.
 void GpuDevice::drop_staging(const Staging& staging) noexcept {
   try {
     const std::lock_guard uploading(upload_mutex_);
     runtime_.synchronize(upload_stream_);
     runtime_.free_pinned(staging.block);
-  } catch (const Error&) {  // the GPU has failed: nobody gets the memory
+  } catch (const Error&) {  // the GPU has failed: the memory is leaked
   }
 }
 
-// One that is free, or the oldest of several, when its copy has ended.
+// Takes a free block; or, if there are several, waits for the oldest until its copy has ended.
 GpuDevice::Staging GpuDevice::take_staging(size_t bytes) {
   Staging oldest;
   {
@@ -246,7 +246,7 @@ void GpuDevice::free_staging(const Staging& staging) {
   runtime_.free_pinned(staging.block);
 }
 
-// Of many sizes only some are kept: the oldest that is free goes.
+// Only some blocks are kept, as there may be many sizes: the oldest one is freed.
 void GpuDevice::give_staging(Staging staging) {
   Staging freed;
   {
@@ -259,7 +259,7 @@ void GpuDevice::give_staging(Staging staging) {
   free_staging(freed);
 }
 
-// One whose last use is over, or the oldest of several: a copy waits for it, on the GPU.
+// Takes a block whose last use is over, or the oldest of several: a copy waits for it on the GPU.
 GpuDevice::Upload GpuDevice::take_upload(size_t bytes) {
   {
     const std::lock_guard listing(list_mutex_);
@@ -284,7 +284,7 @@ void GpuDevice::give_upload(std::byte* block, size_t bytes) noexcept {
   try {
     place.free_after = record();
   } catch (const Error&) {
-    return;  // the GPU has failed, or CUDA is gone since the program ends: nobody gets the memory
+    return;  // the GPU has failed, or CUDA is gone at program exit: the memory is leaked
   }
   {
     const std::lock_guard listing(list_mutex_);
@@ -293,7 +293,7 @@ void GpuDevice::give_upload(std::byte* block, size_t bytes) noexcept {
       return;
     }
   }
-  memory_.give(block, bytes);  // its uses were in the order of the stream, as all memory's are
+  memory_.give(block, bytes);  // like all memory, it was used in the order of the stream
 }
 
 void GpuDevice::give_kept_uploads() {
@@ -319,7 +319,7 @@ Tensor GpuDevice::copy_from(GpuDevice& other, const Tensor& tensor) {
                   tensor.bytes());
     copied = runtime_.record(stream_);
   }
-  // Until then the other one keeps the memory as it is, whoever gets it.
+  // Until then the other GPU keeps the memory unchanged, whoever owns it.
   const auto locked = other.lock();
   runtime_.wait(other.stream(), *copied);
   return copy;
@@ -370,7 +370,8 @@ std::shared_ptr<GpuDevice::CheckedRun> GpuDevice::expect(
     runtime_.synchronize(*expected_.front()->done);
     if (const std::exception_ptr refused = next_refused(); refused && !untold_) untold_ = refused;
   }
-  next_reported_ = next_reported_ % (kReports - 1) + 1;  // the first one is forget_refused's
+  next_reported_ =
+      next_reported_ % (kReports - 1) + 1;  // the first one is reserved for forget_refused
   auto run = std::make_shared<CheckedRun>();
   run->number = number;
   run->checks = std::move(checks);
@@ -379,7 +380,7 @@ std::shared_ptr<GpuDevice::CheckedRun> GpuDevice::expect(
   run->reported = reported_ + 2 * next_reported_;
   run->reported[0] = 0;
   runtime_.copy_to_host(stream_, run->reported, status_, kStatusBytes);
-  // Later runs have nothing to do with it: its results are known to be refused.
+  // The failed check doesn't affect later runs: this run's results are known to be invalid.
   if (awaited) runtime_.fill(stream_, status_, 0, kStatusBytes);
   run->done = runtime_.record(stream_);
   expected_.push_back(run);
@@ -411,15 +412,16 @@ void GpuDevice::look_at_status() {
   if (refused) rethrow_copy(refused);
 }
 
-// Without the lock: the last handles of variables may be a run's, whose memory may be other GPUs'.
+// Not destroyed under the lock: a run may hold the last handles of variables, whose memory may
+// belong to other GPUs.
 void GpuDevice::let_go() {
   CheckedRuns runs;
   const auto locked = lock();
   runs.swap(finished_);
 }
 
-// Looks at runs that are done, up to the first that has refused something and that nobody waits
-// for. What runs behind that may have refused isn't known.
+// Checks completed runs, up to the first one with a failed check that nobody waits for. Whether
+// later runs have failed checks is unknown.
 std::exception_ptr GpuDevice::next_refused() {
   while (!expected_.empty() && runtime_.is_done(*expected_.front()->done)) {
     const std::shared_ptr<CheckedRun> run = expected_.front();
@@ -466,7 +468,7 @@ void GpuDevice::accompany(std::shared_ptr<RuntimeEvent> own, GpuDevice& other,
   if (companions_.size() > kCompanions) companions_.pop_front();
 }
 
-// Those of runs of this GPU that are done.
+// Only those of completed runs of this GPU.
 void GpuDevice::look_at_companions() {
   std::vector<Companion> due;
   {
@@ -494,13 +496,14 @@ void GpuDevice::follow(std::shared_ptr<RuntimeEvent> done) {
   runtime_.synchronize(*oldest);
 }
 
-// What may depend on what kernels have refused, since all that is known to be right.
+// Takes everything that may depend on failed checks: the runs since the last one known to be
+// correct.
 GpuDevice::CheckedRuns GpuDevice::take_refused(const std::string& why,
                                                const std::exception_ptr& cause) {
   runtime_.fill(stream_, status_, 0, kStatusBytes);
   CheckedRuns runs = std::exchange(expected_, {});
   finished_.insert(finished_.end(), runs.begin(), runs.end());
-  // Threads may have enqueued them in another order than that of their numbers.
+  // Threads may have enqueued the runs in a different order than their numbers.
   uint64_t first = std::numeric_limits<uint64_t>::max();
   for (const auto& run : runs) first = std::min(first, run->number);
   const auto depends = [&](const Tensor& value) { return buffer_of(value).last_run() >= first; };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A logical GPU: its memory, its stream, and what is still to be known of the work on it.
+// A logical GPU: its memory, its stream, and the work whose outcome isn't known yet.
 #pragma once
 
 #include <atomic>
@@ -22,17 +22,17 @@
 
 namespace cornu::cuda {
 
-// What a program's kernels may refuse, by the number that they report.
+// The checks made by a program's kernels, by the number that a failed check reports.
 using Checks = std::map<int64_t, std::function<void(int64_t value)>>;
 
-// Held while something is enqueued on several GPUs that makes them wait for each other, a run with
-// collectives or a copy: each does what it was given in its order, and orders that differ would
-// make them wait for ever.
+// Held while enqueueing work on several GPUs that makes them wait for each other, i.e. a run with
+// collectives or a copy. Each GPU executes its work in order, and inconsistent orders would
+// deadlock.
 std::mutex& order_of_gpus();
 
 class GpuDevice;
 
-// Memory of a GpuDevice, which is never destroyed.
+// Memory of a GpuDevice (devices are never destroyed).
 class GpuBuffer : public Buffer {
  public:
   enum class Kind { Computed, Uploaded };
@@ -40,12 +40,13 @@ class GpuBuffer : public Buffer {
   ~GpuBuffer() override;
 
   GpuDevice& owner() const { return owner_; }
-  // Its value is there when this has happened, and doesn't change before it is written again.
+  // The value is available once this event has happened, and doesn't change before the next write.
   void set_ready(std::shared_ptr<RuntimeEvent> ready) { ready_ = std::move(ready); }
-  // What its value depends on.
+  // The run that its value depends on.
   const Origin& origin() const { return origin_; }
   void set_origin(Origin origin) { origin_ = std::move(origin); }
-  // The last run that it depends on of those that may have been refused something unseen; 0: none.
+  // The last run that it depends on among those whose failed checks may not have been noticed; 0:
+  // none.
   uint64_t last_run() const { return last_run_; }
   void set_last_run(uint64_t number) { last_run_ = number; }
 
@@ -61,99 +62,100 @@ class GpuBuffer : public Buffer {
   std::atomic<uint64_t> last_run_ = 0;
 };
 
-// Of a tensor that lies on a GPU.
+// The buffer of a tensor in GPU memory.
 GpuBuffer& buffer_of(const Tensor& tensor);
-// The last run that any of these depends on, which lie on GPUs.
+// The last run that any of these tensors in GPU memory depends on.
 uint64_t last_run_of(std::span<const Tensor> tensors);
-// What these tensors, which lie on GPUs, depend on.
+// The origin of these tensors in GPU memory.
 Origin origin_of(std::span<const Tensor> tensors);
 
-// All kernels run on one stream, in the order in which they were enqueued, whichever thread did it.
-// The host goes on meanwhile; what it reads, it waits for. Arrays from the host travel on a second
-// stream, through page-locked memory, while kernels run.
+// All kernels run on one stream, in the order in which they were enqueued by any thread. The host
+// continues meanwhile, and only waits for what it reads. Arrays from the host are copied on a
+// second stream, through page-locked memory, while kernels run.
 //
-// Kernels that refuse a value (a label, an index) note it, and the first thing that waits for them
-// throws: a read of any array of the device, or its next run. Variables that were written since
-// then are poisoned, unless they have been given values since that depend on none of these runs.
+// Kernels that reject a value (a label, an index) report it, and the first operation that waits for
+// them throws: a read of any array of the device, or its next run. Variables written since then are
+// poisoned, unless they have been assigned values since that don't depend on any of these runs.
 class GpuDevice {
  public:
-  // `limit`: of memory, in bytes; 0: none.
+  // `limit`: maximum memory in bytes; 0: unlimited.
   GpuDevice(Runtime& runtime, int gpu, const Device& device, size_t limit);
 
   Runtime& runtime() const { return runtime_; }
-  int gpu() const { return gpu_; }  // the physical one
+  int gpu() const { return gpu_; }  // the physical index
   const Device& device() const { return device_; }
   MemoryPool& memory() { return memory_; }
 
-  // Held while anything is enqueued on the stream.
+  // Hold this lock while enqueueing anything on the stream.
   [[nodiscard]] std::unique_lock<std::recursive_mutex> lock() { return std::unique_lock(mutex_); }
   RuntimeStream* stream() const { return stream_; }
 
-  // Uninitialized; `what` it is for is named where there is no memory left.
+  // Uninitialized memory; `what` it is for is named when there is no memory left.
   std::shared_ptr<GpuBuffer> allocate(size_t bytes, std::string_view what);
   Tensor empty(const TensorType& type, std::string_view what);
-  // The same of several: small ones are parts of one block.
+  // Several uninitialized tensors: small ones share one block.
   std::vector<Tensor> empty(std::span<const TensorType> types, std::string_view what);
-  // Copies of host memory: small ones travel together.
+  // Copies tensors from host memory: small ones in a single transfer.
   void upload(std::span<Tensor*> tensors);
-  // A copy of host memory. Large ones overlap with kernels that were enqueued before.
+  // Copies a tensor from host memory. Large copies overlap with previously enqueued kernels.
   Tensor upload(const Tensor& tensor);
-  // A copy of an array of another GPU.
+  // Copies an array from another GPU.
   Tensor copy_from(GpuDevice& other, const Tensor& tensor);
-  // Copies to the host what `from` holds when `ready` has happened (null: when everything that is
-  // enqueued is done). Throws what kernels have refused until then.
+  // Copies to the host what `from` holds once `ready` has happened (null: once all enqueued work is
+  // done). Throws the failed checks of kernels up to then.
   void read(std::byte* to, const std::byte* from, size_t bytes, const RuntimeEvent* ready);
-  // A copy of a part of an array.
+  // Copies a part of an array.
   std::shared_ptr<GpuBuffer> clone(const GpuBuffer& array, const std::byte* from, size_t bytes);
-  // The tensor, or a copy where it doesn't lie as kernels read: rows of another one may begin at
-  // any byte.
+  // Returns the tensor, or a copy if it isn't aligned as kernels require: rows of another tensor
+  // may start at any byte.
   Tensor aligned(const Tensor& tensor);
 
-  // Where kernels report: a number and a value.
+  // Where kernels report failed checks: a number and a value.
   void* status() const { return status_; }
-  // A run in which kernels may refuse something, which may be stopped, or which comes behind such a
-  // one.
+  // A run whose kernels may fail a check, which may be stopped, or which follows such a run.
   struct CheckedRun {
     uint64_t number = 0;
     std::shared_ptr<RuntimeEvent> done;
     std::shared_ptr<const Checks> checks;
-    std::shared_ptr<const std::vector<Variable>> variables;  // that any replica writes in it
+    std::shared_ptr<const std::vector<Variable>> variables;  // written by any replica in this run
     bool awaited = false;
-    Origin origin;                // what its results depend on
+    Origin origin;                // the run that its results depend on
     int64_t* reported = nullptr;  // number and value, page-locked
     std::exception_ptr refused;   // guarded by the lock
   };
-  // For what replicas do together; later ones have larger numbers.
+  // Returns the number of a run, shared by its replicas; later runs have larger numbers.
   static uint64_t next_run_number();
   // Called with the lock held when such a run has been enqueued. `awaited`: the caller will call
-  // settle, and nobody else is told.
+  // settle, and nobody else is notified.
   std::shared_ptr<CheckedRun> expect(uint64_t number, std::shared_ptr<const Checks> checks,
                                      std::shared_ptr<const std::vector<Variable>> variables,
                                      bool awaited);
-  // Whether what such runs have done is still to be looked at. Called with the lock held.
+  // Whether the outcome of such runs is still to be checked. Called with the lock held.
   bool is_expecting() const { return !expected_.empty(); }
-  // Waits for the run, and throws what it has refused.
+  // Waits for the run, and throws its failed check.
   void settle(const CheckedRun& run);
-  // Throws what has been refused by runs that are done and that nobody waits for.
+  // Throws failed checks of completed runs that nobody waits for.
   void look_at_status();
-  // A replica on another GPU has had a run together with one on this: what that has refused is told
-  // to who reads this one's results, too.
+  // Called when this GPU and another one were replicas of the same run: readers of this one's
+  // results are also told about the other one's failed checks.
   void accompany(std::shared_ptr<RuntimeEvent> own, GpuDevice& other,
                  std::shared_ptr<RuntimeEvent> others);
-  // After a run that has failed, and may have left rubbish that kernels refused: waits for all that
-  // is enqueued. Nobody is told; what was written since what is known to be right is poisoned.
+  // Called after a failed run, which may have left garbage that kernels rejected: waits for all
+  // enqueued work. Nobody is notified; what was written since the last run known to be correct is
+  // poisoned.
   void forget_refused(const std::string& why);
-  // Called without the lock when a run has been enqueued that will be `done`: waits while too many
-  // are under way, lest what the host prepares for them take ever more memory.
+  // Called without the lock when a run has been enqueued. `done`: its completion. Blocks while too
+  // many runs are in flight, to limit the memory for what the host prepares for them.
   void follow(std::shared_ptr<RuntimeEvent> done);
 
-  // Waits for all that has been enqueued.
+  // Waits for all enqueued work.
   void drain();
 
-  // Memory that no other thread uses, for intermediate values of what is enqueued with the lock
-  // held. Its address changes when more is asked for than before.
+  // Memory for the intermediate values of work enqueued with the lock held; not used by other
+  // threads. Its address changes when more is requested than before.
   std::byte* arena(size_t bytes);
-  // Page-locked memory for what the host exchanges with the GPU during a run, likewise.
+  // Like arena(): page-locked memory through which the host exchanges data with the GPU during a
+  // run.
   std::byte* exchange(size_t bytes);
 
  private:
@@ -165,7 +167,7 @@ class GpuDevice {
     GpuDevice* device = nullptr;
     std::shared_ptr<RuntimeEvent> done;
   };
-  struct Upload {  // memory that arrays from the host were copied to, and when its last use ends
+  struct Upload {  // destination of host arrays, and the end of its last use
     std::byte* block = nullptr;
     std::shared_ptr<RuntimeEvent> free_after;
   };
@@ -187,7 +189,7 @@ class GpuDevice {
   void free_staging(const Staging& staging);
   void give_up_staging();
   void look_at_companions();
-  // `cause`: the error of all of them; null: one that says that they depend on what was refused.
+  // `cause`: the error for all of them; null: one which says that they depend on a failed check.
   CheckedRuns take_refused(const std::string& why, const std::exception_ptr& cause);
   std::exception_ptr next_refused();
   void let_go();
@@ -198,23 +200,23 @@ class GpuDevice {
   MemoryPool memory_;
   std::recursive_mutex mutex_;
   RuntimeStream* stream_;
-  std::mutex upload_mutex_;  // guards the stream for uploads; never held when another one is taken
+  std::mutex upload_mutex_;  // guards the upload stream; never held while taking another lock
   RuntimeStream* upload_stream_;
-  std::mutex list_mutex_;  // guards the two lists below, likewise
+  std::mutex list_mutex_;  // guards the two lists below, in the same way
   std::multimap<size_t, Upload> uploads_;
   std::vector<Staging> staging_;
-  std::mutex read_mutex_;  // guards the stream for reads
+  std::mutex read_mutex_;  // guards the read stream
   RuntimeStream* read_stream_;
   void* status_ = nullptr;
-  int64_t* reported_ = nullptr;  // copies of it for runs that take turns, page-locked
+  int64_t* reported_ = nullptr;  // copies of it for runs, used in turn; page-locked
   size_t next_reported_ = 0;
-  CheckedRuns expected_;         // the oldest first
-  CheckedRuns finished_;         // looked at; see let_go
-  std::exception_ptr untold_;    // found by who waited for another run
-  std::mutex companions_mutex_;  // guards the list below, likewise
+  CheckedRuns expected_;         // oldest first
+  CheckedRuns finished_;         // checked; see let_go
+  std::exception_ptr untold_;    // found while waiting for another run
+  std::mutex companions_mutex_;  // guards the list below, in the same way
   std::deque<Companion> companions_;
-  std::mutex runs_mutex_;                           // guards the list below, likewise
-  std::deque<std::shared_ptr<RuntimeEvent>> runs_;  // under way, the oldest first
+  std::mutex runs_mutex_;                           // guards the list below, in the same way
+  std::deque<std::shared_ptr<RuntimeEvent>> runs_;  // in flight, oldest first
   std::byte* arena_ = nullptr;
   size_t arena_bytes_ = 0;
   std::byte* exchange_ = nullptr;

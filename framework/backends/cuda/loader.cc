@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kLibrary = "libcornu_cuda.so";
 
-// The folder of the file that this code was loaded from.
+// The folder of the file that contains this code.
 fs::path own_folder() {
   Dl_info info = {};
   if (dladdr(reinterpret_cast<void*>(&find_runtime), &info) == 0 || info.dli_fname == nullptr) {
@@ -36,7 +36,7 @@ std::vector<fs::path> places() {
   for (const char* folder : {CORNU_CUDA_LIBRARY_FOLDERS})
     found.push_back(fs::path(folder) / kLibrary);
 #endif
-  found.emplace_back(kLibrary);  // where the system looks
+  found.emplace_back(kLibrary);  // the system's search path
   return found;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the library that runs things on GPUs.
+// Finds the library that runs code on GPUs.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace cornu::cuda {
 
-// Null where there is no GPU that could be used: `why` then says what was looked for and what to
-// do.
+// A null `runtime` means that there is no usable GPU: `why` then says what was looked for and what
+// to do.
 struct FoundRuntime {
   Runtime* runtime = nullptr;
   std::string why;
 };
 
-// That of libcornu_cuda.so, which is loaded when this is first called: the file that
-// $CORNU_CUDA_LIBRARY names, else the one beside the program or the library that this code is part
-// of, else where this build or its installation has put it.
+// Returns the runtime of libcornu_cuda.so, loading the library on the first call: the file named by
+// $CORNU_CUDA_LIBRARY, else the one next to the program or library that contains this code, else
+// the location where this build or its installation has put it.
 const FoundRuntime& find_runtime();
 
 }  // namespace cornu::cuda

@@ -9,7 +9,7 @@
 namespace cornu::cuda {
 namespace {
 
-// More than any op has.
+// Larger than the number of checks of any op.
 constexpr int64_t kMostChecks = 16;
 
 int64_t next_checks() {
@@ -31,7 +31,7 @@ void* address_of(const Slot& slot, const OpMemory& memory) {
   return memory.status;
 }
 
-// The 8 bytes that a kernel gets.
+// The 8-byte word passed to a kernel.
 uint64_t word_of(const Argument& argument, const OpMemory& memory) {
   if (const auto* slot = std::get_if<Slot>(&argument)) {
     return std::bit_cast<uint64_t>(address_of(*slot, memory));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An op that was lowered for a GPU, with its kernels loaded.
+// An op lowered for a GPU, with its kernels loaded.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace cornu::cuda {
 
-// Where the operands of an op lie, in the GPU's memory.
+// Addresses of an op's operands in GPU memory.
 struct OpMemory {
   std::span<void* const> in;
   std::span<void* const> out;
@@ -20,26 +20,26 @@ struct OpMemory {
 
 class LoweredOp {
  public:
-  // Unimplemented when there is no kernel for it. Kernels aren't loaded yet.
+  // Throws Unimplemented when there is no kernel for the op. Doesn't load the kernels yet.
   LoweredOp(const KernelSpec& spec, GpuDevice& device, bool specialize);
 
-  // Loads the kernels of several ops at once, since they are compiled side by side.
+  // Loads the kernels of several ops, which are compiled in parallel.
   static void load(std::span<LoweredOp* const> ops, GpuDevice& device);
 
   size_t scratch_bytes() const { return scratch_bytes_; }
   const Aliases& aliases() const { return aliases_; }
-  // What its kernels may refuse; numbers are the process's own.
+  // The checks that its kernels make; check numbers are unique in the process.
   const Checks& checks() const { return checks_; }
 
-  // A line for each step: "kernel add_0f3a… <<<128, 256>>>".
+  // One line per step: "kernel add_0f3a… <<<128, 256>>>".
   std::string describe() const;
 
-  // Enqueues it; the caller holds the device's lock. Safe to be called by several threads.
+  // Enqueues the op; the caller holds the device's lock. Thread-safe.
   void run(GpuDevice& device, const OpMemory& memory) const;
 
  private:
   std::vector<Step> steps_;
-  std::vector<RuntimeFunction*> functions_;  // by step; null of those that aren't kernels
+  std::vector<RuntimeFunction*> functions_;  // by step; null for steps that aren't kernels
   size_t scratch_bytes_ = 0;
   Aliases aliases_;
   Checks checks_;

@@ -11,7 +11,7 @@ namespace cornu::cuda {
 namespace {
 
 constexpr size_t kUnit = 256;
-constexpr size_t kHeldUnit = size_t{2} << 20;  // in which CUDA takes memory of a GPU
+constexpr size_t kHeldUnit = size_t{2} << 20;  // granularity of CUDA's allocations
 
 size_t held_bytes(size_t bytes) { return (bytes + kHeldUnit - 1) / kHeldUnit * kHeldUnit; }
 
@@ -32,7 +32,7 @@ MemoryPool::MemoryPool(Runtime& runtime, int gpu, std::string name, size_t limit
       drain_(std::move(drain)),
       give_kept_(std::move(give_kept)) {}
 
-// Eight sizes to a power of two: at most an eighth of a block is wasted.
+// Eight sizes per power of two: at most an eighth of a block is wasted.
 size_t MemoryPool::block_bytes(size_t bytes) {
   const size_t step = std::max(kUnit, std::bit_floor(std::max(bytes, kUnit)) / 8);
   return std::max(bytes + step - 1, step) / step * step;
@@ -100,8 +100,9 @@ std::byte* MemoryPool::allocate(size_t bytes) {
   return block;
 }
 
-// Those that are free now, and still are when work has ended; parts of slabs stay, since they are
-// small. No lock is held while work ends: whoever enqueues it may want memory.
+// Returns blocks to the GPU that are free now and still are once enqueued work has ended; parts of
+// slabs stay, since they are small. No lock is held meanwhile: threads that enqueue the work may
+// need memory.
 void MemoryPool::release_free() {
   const uint64_t known = [&] {
     const std::lock_guard lock(mutex_);

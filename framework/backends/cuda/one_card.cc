@@ -21,18 +21,18 @@ namespace {
 
 using Kind = CollectiveCall::Kind;
 
-constexpr size_t kMostSetWords = 500;  // of the 4096 bytes that parameters may have
+constexpr size_t kMostSetWords = 500;  // of the 4096 bytes available for parameters
 constexpr uint32_t kReduceBlock = 256;
-constexpr int64_t kBlocksEach = 8;  // at most so many for each multiprocessor: they take turns
+constexpr int64_t kBlocksEach = 8;  // maximum per multiprocessor: threads loop
 
-// Arrays that are reduced together: an input of each rank, and where the result goes.
+// Arrays that are reduced together: one input per rank, and the destinations of the result.
 struct ArraySet {
   int64_t count;
   std::vector<const void*> in;
   std::vector<void*> out;
 };
 
-// Kernels that reduce arrays of one card.
+// Kernels that reduce arrays on one card.
 class ArrayReducer {
  public:
   ArrayReducer(Runtime& runtime, int gpu)
@@ -40,7 +40,7 @@ class ArrayReducer {
         gpu_(gpu),
         most_blocks_(kBlocksEach * runtime.facts(gpu).multiprocessors) {}
 
-  // Sets have equally many inputs and outputs.
+  // All sets must have the same number of inputs and outputs.
   void enqueue(RuntimeStream* stream, std::vector<ArraySet> sets, DType dtype, ReduceOp op) {
     std::erase_if(sets, [](const ArraySet& set) { return set.count == 0; });
     if (sets.empty()) return;
@@ -67,7 +67,7 @@ class ArrayReducer {
     const size_t ins = sets.front().in.size();
     const size_t outs = sets.front().out.size();
     const int width = width_of(sets, dtype);
-    // Few kernels, for numbers of sets that are powers of two.
+    // Round up to powers of two, to limit the number of kernels.
     const size_t room = std::min(most, std::bit_ceil(sets.size()));
     std::vector<uint64_t> words;
     int64_t longest = 0;
@@ -85,7 +85,7 @@ class ArrayReducer {
         {kReduceBlock}, 0, words);
   }
 
-  // 16 bytes, where all arrays lie so.
+  // 16 bytes if all arrays are aligned to it.
   static int width_of(std::span<const ArraySet> sets, DType dtype) {
     const auto is_odd = [](const void* place) {
       return reinterpret_cast<uintptr_t>(place) % 16 != 0;
@@ -120,13 +120,13 @@ class ArrayReducer {
   std::map<Kernel, RuntimeFunction*> functions_;
 };
 
-// What the ranks of a group share: where their threads meet.
+// State shared by the ranks of a group, where their threads meet.
 class CardMeeting {
  public:
   CardMeeting(Runtime& runtime, int gpu, int size, std::chrono::milliseconds timeout)
       : runtime_(runtime), size_(size), timeout_(timeout), reducer_(runtime, gpu) {}
 
-  // Returns when the call is enqueued, and `stream` goes on behind it.
+  // Returns when the call is enqueued and `stream` waits for its completion.
   void call(int rank, RuntimeStream* stream, CollectiveCall call) {
     std::shared_ptr<RuntimeEvent> ready = runtime_.record(stream);
     std::unique_lock lock(mutex_);
@@ -157,7 +157,7 @@ class CardMeeting {
  private:
   struct Rank {
     CollectiveCall call;
-    std::shared_ptr<RuntimeEvent> ready;  // null: it hasn't come
+    std::shared_ptr<RuntimeEvent> ready;  // null: it hasn't arrived
   };
   struct Round {
     explicit Round(size_t size) : ranks(size) {}
@@ -166,7 +166,7 @@ class CardMeeting {
     std::shared_ptr<RuntimeEvent> done;
   };
 
-  // The others wait meanwhile, or come when they are told.
+  // The other ranks wait meanwhile, or arrive once they are notified.
   void finish(int rank, RuntimeStream* stream, Round& round) {
     try {
       for (size_t other = 0; other < round.ranks.size(); ++other) {
@@ -279,10 +279,10 @@ class CardMeeting {
   Runtime& runtime_;
   int size_;
   std::chrono::milliseconds timeout_;
-  std::mutex mutex_;  // guards all that follows
+  std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;
   ArrayReducer reducer_;
-  std::shared_ptr<Round> round_;  // that ranks come to
+  std::shared_ptr<Round> round_;  // currently being joined by ranks
   std::optional<std::string> stopped_;
 };
 
@@ -318,7 +318,7 @@ class OneCardCollectives : public DeviceCollectives {
   }
 
   void check_state() override { meeting_->check_state(); }
-  // What is enqueued waits for nobody.
+  // Enqueued work doesn't wait for other ranks.
   void synchronize(const RuntimeEvent& event) override { runtime_.synchronize(event); }
   void abort() override { meeting_->abort(); }
 

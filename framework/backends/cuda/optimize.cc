@@ -11,8 +11,8 @@
 namespace cornu::cuda {
 namespace {
 
-// All rows at once. A smaller table is read and written in less time than it takes to launch what
-// looks for rows.
+// All rows at once. Reading and writing a smaller table takes less time than launching the kernels
+// that look for rows.
 const passes::RowUpdateChoices kRowUpdates = {.least_bytes = int64_t{1} << 20,
                                               .block_bytes = std::numeric_limits<int64_t>::max()};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every kernel begins with. A simulator on the host compiles the same text, with definitions
-// of its own for what CUDA has built in.
+// The beginning of every kernel. A simulator on the host compiles the same text, with its own
+// definitions of CUDA's built-ins.
 typedef signed char i8;
 typedef unsigned char u8;
 typedef short i16;
@@ -40,7 +40,7 @@ __device__ __forceinline__ u16 f32_to_f16(f32 value) {
 }
 #endif
 
-// Rounds to nearest even, and keeps NaN.
+// Rounds to nearest even, and preserves NaN.
 __device__ __forceinline__ u16 f32_to_bf16(f32 value) {
 #if !defined(CORNU_SIMULATED) && __CUDA_ARCH__ >= 900
   u16 bits;
@@ -53,7 +53,7 @@ __device__ __forceinline__ u16 f32_to_bf16(f32 value) {
 #endif
 }
 
-// The type in which values of a storage type are computed with.
+// The type used to compute with values of a storage type.
 template <class T>
 struct Computed {
   typedef T type;
@@ -108,18 +108,19 @@ __device__ __forceinline__ T narrow(typename Computed<T>::type value) {
 #define CORNU_INFINITY bits_to_f32(0x7f800000u)
 #define CORNU_NAN bits_to_f32(0x7fc00000u)
 
-// The number of this thread in the grid's x axis, and how many there are.
+// This thread's index along the grid's x axis, and the number of threads.
 __device__ __forceinline__ i64 thread_number() {
   return (i64)blockIdx.x * blockDim.x + threadIdx.x;
 }
 __device__ __forceinline__ i64 thread_count() { return (i64)gridDim.x * blockDim.x; }
 
-// Notes that an op refuses `value`, unless something has been noted before. status: code, value.
+// Reports that an op rejects `value`, unless something has already been reported. status: code,
+// value.
 __device__ __forceinline__ void report(i64* status, i64 code, i64 value) {
   if (atomicCAS((u64*)status, 0ull, (u64)code) == 0ull) status[1] = value;
 }
 
-// The same draws as PhiloxEngine of framework/core/random.h: four words for a key and a counter.
+// The same numbers as PhiloxEngine in framework/core/random.h: four words for a key and a counter.
 struct PhiloxWords {
   u32 word[4];
 };

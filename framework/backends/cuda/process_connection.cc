@@ -31,7 +31,7 @@ ProcessConnection::ProcessConnection(Runtime& runtime, Links links, std::vector<
       devices_(std::move(devices)),
       watch_(std::make_unique<RunWatch>(runtime, pointers_to(this->links()), processes, timeout)) {}
 
-// Nothing is left to be told of a run that is stopped now.
+// A run that is stopped at this point has nobody left to notify.
 ProcessConnection::~ProcessConnection() {
   if (!watch_->let_go()) {
     for (const auto& link : links()) link->leave();
@@ -39,13 +39,14 @@ ProcessConnection::~ProcessConnection() {
   forget(watch_->why_ended());
 }
 
-// What was stopped is told to nobody any more but by variables, which are poisoned.
+// The only trace of stopped runs from here on are their variables, which are poisoned.
 void ProcessConnection::forget(const std::exception_ptr& why) {
   const std::string text = text_of(why);
   for (GpuDevice* device : devices_) {
     try {
       device->forget_refused(text);
-    } catch (const std::exception& failed) {  // a GPU has failed: the first error says more
+    } catch (
+        const std::exception& failed) {  // a GPU has failed: the first error is more informative
       logging::warn(failed.what());
     }
   }
@@ -60,7 +61,7 @@ std::vector<std::unique_ptr<CollectiveGroup>> ProcessConnection::over(
   return connected;
 }
 
-// What the library tells of a process that is gone, the group tells better.
+// If a process is gone, the group's error is better than the library's.
 template <class Call>
 void ProcessConnection::with_cause(const Call& call) {
   try {
@@ -84,7 +85,7 @@ void ProcessConnection::check_state(int rank) {
   with_cause([&] { Connection::check_state(rank); });
 }
 
-// The watch sees to it that this comes to an end.
+// The watch ensures that this terminates.
 void ProcessConnection::settle() {
   std::exception_ptr failed;
   for (GpuDevice* device : devices_) {
@@ -101,14 +102,14 @@ void ProcessConnection::settle() {
 
 namespace {
 
-// How processes agree on what connects their GPUs, in steps that all of them take together,
-// whatever fails in one of them.
+// How processes agree on the connection of their GPUs, in steps that all of them take together even
+// when one of them fails.
 class Negotiation {
  public:
   Negotiation(Runtime& runtime, std::vector<int> gpus, ProcessGroup& processes)
       : runtime_(runtime), gpus_(std::move(gpus)), processes_(processes) {}
 
-  // Empty where they don't: why_not() says why.
+  // Returns no links when they don't agree: why_not() has the reason.
   Connection::Links operator()(std::chrono::milliseconds connecting) {
     if (!have_gpus_of_their_own()) return {};
     const std::vector<std::byte> id = agreed_id();
@@ -124,7 +125,7 @@ class Negotiation {
   const std::string& why_not() const { return why_not_; }
 
  private:
-  // What `make` gives, or in `failed` why there is none.
+  // Returns the result of `make`, or sets `failed` to the reason why there is none.
   template <class Make>
   static auto attempt(const Make& make, std::string& failed) -> decltype(make()) {
     try {
@@ -152,7 +153,7 @@ class Negotiation {
     return why_not_.empty();
   }
 
-  // `seen`: the GPUs of processes before.
+  // `seen`: the GPUs of preceding processes.
   static std::string why_not_with(const Json& facts, const Json& first, size_t process,
                                   std::set<std::string>& seen) {
     if (const std::string& failed = facts.at("failed").as_string(); !failed.empty()) {
@@ -209,7 +210,7 @@ class Negotiation {
     return runtime_.make_collectives(gpus_, first, size, id, look);
   }
 
-  // Tells the group's end to who waits for other processes.
+  // Reports the group's end to those that wait for other processes.
   class EndNotice {
    public:
     void set(const std::exception_ptr& why) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPUs of several processes that communicate by their library.
+// GPUs of several processes that communicate through their library.
 #pragma once
 
 #include <chrono>
@@ -14,18 +14,18 @@
 
 namespace cornu::cuda {
 
-// Ends with the group of the processes: a GPU that waits for one whose process is gone is let go.
-// What was under way then isn't known to be right. Who reads what depends on it gets the error that
-// has ended the group; variables that it writes are poisoned, which tells of that error.
+// Ends with the processes' group: a GPU that waits for one whose process is gone is released. The
+// work in flight at that time isn't known to be correct. Readers of anything that depends on it get
+// the error that ended the group; variables written by it are poisoned with that error.
 //
-// Before each step the processes have compared the collective calls that it has outside of loops
-// and branches. How often those within are made depends on values: they go through the hosts'
-// memory, where calls are compared one by one.
+// Before each step, the processes have compared its collective calls outside of loops and branches.
+// How often the calls within these are made depends on values, so they go through host memory,
+// where calls are compared one by one.
 class ProcessConnection : public Connection,
                           public GroupConnection,
                           public std::enable_shared_from_this<ProcessConnection> {
  public:
-  // `links`: of these devices, in their order.
+  // `links`: those of these devices, in the same order.
   ProcessConnection(Runtime& runtime, Links links, std::vector<GpuDevice*> devices,
                     const std::shared_ptr<ProcessGroup>& processes,
                     std::chrono::milliseconds timeout);
@@ -38,7 +38,7 @@ class ProcessConnection : public Connection,
   void all_reduce(int rank, RuntimeStream* stream, std::span<const Segment> segments, DType dtype,
                   ReduceOp op) override;
   void check_state(int rank) override;
-  // The end of the processes' group, which tells why, is all that is needed.
+  // No-op: the end of the processes' group is sufficient, and carries the reason.
   void abort() override {}
   std::shared_ptr<const StoppedRun> follow(std::shared_ptr<RuntimeEvent> done) override {
     return watch_->follow(std::move(done));
@@ -53,9 +53,10 @@ class ProcessConnection : public Connection,
   std::unique_ptr<RunWatch> watch_;
 };
 
-// Connects replicas on these devices with those of the other processes. Null, in all of them alike,
-// where they can't be, or aren't in time, and a warning that says why. `connecting`: how long the
-// library may take for it: where it can't, it seldom says so. Throws what ends the group.
+// Connects replicas on these devices with those of the other processes. Returns null, in all
+// processes alike, and logs a warning with the reason when they can't be connected, or not in time.
+// `connecting`: time limit for the library, which seldom reports that it can't connect. Throws the
+// error that ends the group.
 inline constexpr std::chrono::seconds kMostConnecting{60};
 std::shared_ptr<GroupConnection> connect_processes(
     Runtime& runtime, std::vector<GpuDevice*> devices,

@@ -10,9 +10,9 @@
 namespace cornu::cuda {
 namespace {
 
-constexpr size_t kProgramAlignment = 256;  // of arrays and scratch memory: libraries ask for it
+constexpr size_t kProgramAlignment = 256;  // for arrays and scratch memory: required by libraries
 
-// An op with kernels of its own.
+// An op with its own kernels.
 class KernelInstruction : public Instruction {
  public:
   KernelInstruction(const KernelSpec& spec, GpuDevice& device, bool specialize)
@@ -106,7 +106,7 @@ std::string Program::describe() const {
 size_t Program::copied_bytes() const { return passes::copied_bytes(copies_); }
 
 void Program::enqueue(const Bindings& bindings, RunContext& context) {
-  // Those of programs within this one aren't measured.
+  // Programs nested in this one aren't measured.
   auto* const ends = std::exchange(context.ends, nullptr);
   const auto ended = [&] {
     if (!ends) return;

@@ -22,14 +22,14 @@ namespace cornu::cuda {
 Graph optimize(Graph graph, passes::Dump& dump);
 Graph optimize(Graph graph, const std::string& name);
 
-// What instructions of one run share.
+// State shared by the instructions of one run.
 struct RunContext {
   GpuDevice& device;
   CollectiveGroup* group = nullptr;  // null: a group of one
   bool nested = false;               // within a loop or a branch
   Origin origin = {};                // what the operands depend on
-  // Where it is measured: gets the time at which each instruction of the program has ended, with
-  // the copies at the end as the last one, if there are any; each is waited for.
+  // If not null, receives the end time of each of the program's instructions, followed by that of
+  // the copies at the end if there are any; the host waits for each of them.
   std::vector<std::chrono::steady_clock::time_point>* ends = nullptr;
 };
 
@@ -38,21 +38,21 @@ class Instruction {
  public:
   virtual ~Instruction() = default;
   virtual void enqueue(const OpMemory& memory, RunContext& context) = 0;
-  // What it enqueues, a line each.
+  // Describes what it enqueues, one line each.
   virtual std::string describe() const = 0;
   virtual size_t scratch_bytes() const { return 0; }
   virtual Aliases aliases() const { return {}; }
-  // How many nodes of a captured graph it is, about. kNever: what it does depends on values.
+  // Approximate number of nodes in a captured graph. kNever: its work depends on values.
   virtual int64_t replayed_nodes() const { return 1; }
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-  // Whether it waits for other replicas, where there are some.
+  // Whether it waits for other replicas, if there are any.
   virtual bool communicates() const { return false; }
-  // Those of its own whose kernels are to be loaded.
+  // Adds its ops whose kernels have to be loaded.
   virtual void collect(std::vector<LoweredOp*>&) {}
   virtual void collect_checks(Checks&) const {}
 };
 
-// Whether there is one for the op.
+// Whether the op is implemented by an instruction.
 bool is_instruction(const KernelSpec& spec, Runtime& runtime);
 
 // Runs of one program are enqueued one at a time, with the device's lock held. The caller provides
@@ -72,11 +72,11 @@ class Program {
   };
   void enqueue(const Bindings& bindings, RunContext& context);
 
-  // What a run enqueues, a line each.
+  // Describes what a run enqueues, one line each.
   std::string describe() const;
   size_t workspace_bytes() const { return workspace_bytes_; }
   size_t copied_bytes() const;  // after the last instruction
-  // Whether all that it does is launches, not too many: then a GPU can replay it.
+  // Whether it consists only of launches, and not too many: then a GPU can replay it.
   bool is_replayable(const CollectiveGroup* group) const {
     const bool alone = group == nullptr || group->size() == 1;
     return replayed_nodes_ <= kMostReplayed && (alone || !communicates_);
@@ -85,12 +85,12 @@ class Program {
   bool communicates() const { return communicates_; }
   const Checks& checks() const { return checks_; }
 
-  // Compiles and loads its kernels, with those of programs within it: before it is run.
+  // Compiles and loads its kernels, including those of nested programs. Called before it is run.
   void load();
   void collect(std::vector<LoweredOp*>& ops);
 
  private:
-  // Making a graph of so many nodes takes some 0.1 s.
+  // Making a graph of this many nodes takes about 0.1 s.
   static constexpr int64_t kMostReplayed = 50'000;
 
   struct Placed {

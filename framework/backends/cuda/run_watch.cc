@@ -23,8 +23,9 @@ bool is_done(Runtime& runtime, const RuntimeEvent& event) {
 
 }  // namespace
 
-// Marks before GPUs are let go: what isn't done by then may never have been. What comes behind, on
-// other GPUs perhaps, is marked with it, so that who depends on both can go by the last one.
+// Marks runs before their GPUs are released: a run that isn't done by then may never have been.
+// Later runs, perhaps on other GPUs, are marked with it, so that anything that depends on both can
+// go by the last one.
 void RunWatch::State::end(const std::exception_ptr& reason, ProcessGroup::Ending ending) {
   const std::lock_guard lock(mutex);
   if (!why) why = reason;
@@ -83,7 +84,8 @@ bool RunWatch::let_go() {
 
 std::shared_ptr<const StoppedRun> RunWatch::follow(std::shared_ptr<RuntimeEvent> done) {
   const std::lock_guard lock(state_->mutex);
-  auto outcome = std::make_shared<StoppedRun>();  // here, so that numbers are in this order
+  auto outcome =
+      std::make_shared<StoppedRun>();  // created under the lock, so that numbers are in this order
   if (state_->lets_go) {
     outcome->stop(state_->why);
     return outcome;
@@ -123,7 +125,7 @@ void RunWatch::work() {
     if (!bad && seen && Clock::now() - seen_at > patience_) bad = seen;
     if (bad) {
       if (const auto processes = processes_.lock()) processes->abort(bad);
-      state_->end(bad, ProcessGroup::Ending::Gone);  // where the group has ended before
+      state_->end(bad, ProcessGroup::Ending::Gone);  // in case the group had already ended
     }
     lock.lock();
   }
@@ -132,7 +134,7 @@ void RunWatch::work() {
   for (DeviceCollectives* link : links_) link->abort();
 }
 
-// What the library has to say of one of the links; null: nothing.
+// An error that the library reports for one of the links; null: none.
 std::exception_ptr RunWatch::fault() const {
   try {
     for (DeviceCollectives* link : links_) link->check_state();
@@ -142,7 +144,7 @@ std::exception_ptr RunWatch::fault() const {
   }
 }
 
-// Called with the state's lock held, of what isn't done.
+// Called with the state's lock held, for incomplete calls.
 std::exception_ptr RunWatch::overdue() {
   for (auto& [rank, calls] : state_->calls) {
     if (calls.empty() || !is_done(state_->runtime, *calls.front().reached)) continue;

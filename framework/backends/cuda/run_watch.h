@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who sees to it that no GPU waits for ever for one of another process, and knows whose results are
-// right then.
+// Ensures that no GPU waits forever for one of another process, and tracks whose results are
+// correct.
 #pragma once
 
 #include <chrono>
@@ -20,38 +20,41 @@
 
 namespace cornu::cuda {
 
-// A thread that looks after the runs of a process's GPUs with those of other ones, several times a
-// second. It lets go those that wait for processes that are gone, as the group says, and ends the
-// group when the library reports a fault, or a GPU is in one call of the group for longer than
-// `timeout`: what it computes between calls may take as long as it likes. A run that isn't done
-// when its GPUs are let go is stopped: its results aren't known to be right.
+// A thread that monitors the runs of a process's GPUs with those of other processes, several times
+// a second. It releases GPUs that wait for processes that are gone, as reported by the group. It
+// ends the group when the library reports a fault, or when a GPU is in one call of the group for
+// longer than `timeout`; computation between calls may take any time. A run that isn't complete
+// when its GPUs are released is stopped: its results aren't known to be correct.
 class RunWatch {
  public:
-  // A process that is gone shows in the library before it does in the group: by then, it does
-  // there.
+  // The library notices a lost process earlier than the group does; after this time, the group has
+  // noticed it, too.
   static constexpr std::chrono::seconds kPatience{15};
 
-  // `links` live as long as this. `patience`: how long a fault of the library's is looked at.
+  // `links` must outlive this object. `patience`: how long to wait, after a fault in the library,
+  // for the group's report.
   RunWatch(Runtime& runtime, std::vector<DeviceCollectives*> links,
            const std::shared_ptr<ProcessGroup>& processes, std::chrono::milliseconds timeout,
            std::chrono::milliseconds patience = kPatience);
-  // Lets go what is under way.
+  // Releases what is in flight.
   ~RunWatch();
   RunWatch(const RunWatch&) = delete;
   RunWatch& operator=(const RunWatch&) = delete;
 
-  // From now on, of a run that will be `done`. Runs of one GPU come in their order; all that come
-  // behind one that was stopped are.
+  // Starts watching a run. `done`: its completion. Runs of one GPU must be passed in order; all
+  // runs that follow a stopped run are stopped as well.
   std::shared_ptr<const StoppedRun> follow(std::shared_ptr<RuntimeEvent> done);
-  // From now on, of a rank's call that its GPU is in from `reached` to `done`.
+  // Starts watching a rank's call, during which its GPU is between `reached` and `done`.
   void follow_call(int rank, std::shared_ptr<RuntimeEvent> reached,
                    std::shared_ptr<RuntimeEvent> done);
-  // Stops what is under way, now or when it comes; links are let go when this returns. But false,
-  // and links are left as they are, where nothing is under way and the group hasn't ended.
+  // Stops what is in flight, now or in the future; links have been released when this returns true.
+  // Returns false, leaving the links as they are, when nothing is in flight and the group hasn't
+  // ended.
   bool let_go();
   // The error that has ended the group; null: it hasn't ended.
   std::exception_ptr why_ended();
-  // The same, which comes soon: throws what was seen of another process where it doesn't.
+  // Throws the error that ends the group, which is expected soon, or else `seen`, what was observed
+  // of another process.
   [[noreturn]] void throw_cause(const std::exception_ptr& seen);
 
  private:
@@ -63,9 +66,9 @@ class RunWatch {
   struct Call {
     std::shared_ptr<RuntimeEvent> reached;
     std::shared_ptr<RuntimeEvent> done;
-    std::optional<Clock::time_point> since = {};  // when it was seen to be reached
+    std::optional<Clock::time_point> since = {};  // when it was first seen to be reached
   };
-  // What the group's end reaches, which may come when the watch is gone.
+  // State used by the group's end callback, which may come after the watch is destroyed.
   struct State {
     explicit State(Runtime& of) : runtime(of) {}
 
@@ -74,13 +77,13 @@ class RunWatch {
     bool is_idle() const;
 
     Runtime& runtime;
-    std::mutex mutex;  // guards all that follows
+    std::mutex mutex;  // guards all members below
     std::condition_variable changed;
-    std::exception_ptr why;                 // the group has ended; null: it hasn't
-    bool spares_links = false;              // nothing is under way that others could hold up
+    std::exception_ptr why;                 // why the group has ended; null: it hasn't
+    bool spares_links = false;              // nothing in flight could be held up by others
     bool lets_go = false;                   // runs are to be stopped
-    std::deque<Run> runs;                   // that may be under way, the oldest first
-    std::map<int, std::deque<Call>> calls;  // likewise, by rank
+    std::deque<Run> runs;                   // possibly in flight, oldest first
+    std::map<int, std::deque<Call>> calls;  // possibly in flight, by rank
   };
 
   void work();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a run that needs other processes was stopped before it was done.
+// Records whether a run that depends on other processes was stopped before it completed.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace cornu::cuda {
 
-// Thread-safe; stop() is called once at most.
+// Thread-safe; stop() is called at most once.
 class StoppedRun {
  public:
   StoppedRun() : number_(++made()) {}
@@ -22,10 +22,10 @@ class StoppedRun {
     why_ = std::move(why);
     is_stopped_ = true;
   }
-  // Null where it wasn't stopped.
+  // Returns null when the run wasn't stopped.
   std::exception_ptr why() const { return is_stopped_ ? why_ : nullptr; }
-  // Of two runs the later one has the larger number. Where that one wasn't stopped, the other one
-  // wasn't either, unless their groups differ, of which the first has come to its end then.
+  // The later of two runs has the larger number. If it wasn't stopped, neither was the earlier one,
+  // unless the runs' groups differ, in which case the earlier group has reached its end.
   uint64_t number() const { return number_; }
 
  private:
@@ -39,8 +39,8 @@ class StoppedRun {
   std::atomic<bool> is_stopped_ = false;
 };
 
-// What a value depends on: one of these runs that was stopped, or the last one. Null: on none that
-// can be stopped.
+// What a value depends on: a stopped run, if there is one among its runs, otherwise the last of
+// them. Null: no run that can be stopped.
 using Origin = std::shared_ptr<const StoppedRun>;
 
 inline void add_origin(Origin& origin, const Origin& other) {
@@ -48,7 +48,7 @@ inline void add_origin(Origin& origin, const Origin& other) {
   if (!origin || other->why() || other->number() > origin->number()) origin = other;
 }
 
-// Throws where the value isn't known to be right.
+// Throws when the value isn't known to be correct.
 inline void require_right(const Origin& origin) {
   if (const std::exception_ptr why = origin ? origin->why() : nullptr) rethrow_copy(why);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuDNN knows attention as a pattern of small operations, which must have exactly this form:
-// tensors of rank 4 (batch, heads, rows, columns), numbers in between of type float, except what
-// goes into a matrix product.
+// cuDNN recognizes attention as a pattern of small operations, which must have exactly this form:
+// tensors of rank 4 (batch, heads, rows, columns), and intermediate values of type float, except
+// the inputs of matrix products.
 #include "framework/backends/cuda_runtime/attention.h"
 
 #include <limits>
@@ -12,14 +12,14 @@ namespace cornu::cuda {
 namespace {
 
 constexpr size_t kMostWorkspace = size_t{1} << 31;
-// The deterministic gradient keeps its scores in the workspace. Of more than that, the batch is
-// worked through in parts.
+// The deterministic gradient keeps its scores in the workspace. Beyond this size, the batch is
+// processed in parts.
 constexpr size_t kScoresOfPart = size_t{1} << 29;
-// Gradients before read beyond keys whose number is no multiple of 128, in replayed graphs: release
-// notes of cudnn-frontend 1.16.
+// In earlier versions, gradients read out of bounds in replayed graphs if the number of keys isn't
+// a multiple of 128: release notes of cudnn-frontend 1.16.
 constexpr size_t kSoundVersion = 91501;
 
-// Numbers of what isn't an operand.
+// IDs of tensors that aren't operands.
 enum : int64_t { kScaleId = 101, kMaskedId, kOneId, kRowSumsId, kQueryGradientId };
 
 class AttentionGraph {
@@ -64,7 +64,7 @@ class AttentionGraph {
 
   static Dims row_major(const Dims& dims) { return strides_of(dims, {0, 1, 2, 3}); }
 
-  // Arrays lie as (batch, length, heads, size).
+  // Arrays are stored as (batch, length, heads, size).
   Tensor operand(int64_t id, int64_t heads, int64_t length) {
     const Dims dims = {spec_.batch, heads, length, spec_.size};
     return graph_.array(id, type_, dims, strides_of(dims, {0, 2, 1, 3}));
@@ -128,7 +128,7 @@ class AttentionGraph {
                   operand(4, spec_.heads, spec_.queries));
   }
 
-  // For each row, the sum of dy * output. It is an array in memory, since the pattern has it so.
+  // The sum of dy * output for each row. An array in memory, as the pattern requires.
   Tensor row_sums(Tensor dy) {
     const Dims dims = {spec_.batch, spec_.heads, spec_.queries, spec_.size};
     const Tensor products = graph_.between(CUDNN_DATA_FLOAT, dims, strides_of(dims, {0, 2, 1, 3}));
@@ -140,7 +140,7 @@ class AttentionGraph {
     return result;
   }
 
-  // `result`, for keys or values, is the product of the scores, transposed, and `rows`; summed over
+  // `result`, for keys or values, is the product of the transposed scores and `rows`, summed over
   // the heads that share it.
   void add_key_gradient(Tensor scores, Tensor rows, int64_t result_id) {
     const Dims dims = {spec_.batch, spec_.heads, spec_.keys, spec_.queries};
@@ -178,7 +178,7 @@ class AttentionGraph {
       graph_.matmul(dscores, keys, result);
       return;
     }
-    // Blocks of keys add to an array in memory, as they come.
+    // Blocks of keys accumulate into an array in memory, in any order.
     const Dims all = {spec_.batch, spec_.heads, spec_.queries, spec_.size};
     const Tensor parts = graph_.array(kQueryGradientId, CUDNN_DATA_FLOAT, all, row_major(all));
     graph_.matmul(dscores, keys, parts);
@@ -221,7 +221,7 @@ std::vector<Operand> operands_of(const AttentionSpec& spec) {
   return operands;
 }
 
-// Into how many parts of equal size the batch is divided. All arrays of a part are aligned.
+// Number of equal parts that the batch is divided into. All arrays of a part are aligned.
 int64_t parts_of(const AttentionSpec& spec) {
   if (!spec.gradient || !spec.deterministic) return 1;
   const auto scores = static_cast<size_t>(spec.heads * spec.queries * spec.keys) * 2;
@@ -236,7 +236,7 @@ int64_t parts_of(const AttentionSpec& spec) {
   return aligned ? spec.batch : 1;
 }
 
-// What cuDNN 9 is known to support; plans for other things fail, or worse.
+// Restricts specs to what cuDNN 9 is known to support; other plans fail, or worse.
 const char* refusal(const CudnnTarget& target, const AttentionSpec& spec) {
   if (cudnnGetVersion() < kSoundVersion) return "cuDNN before 9.15.1 has faults in attention";
   if (spec.dtype != DType::Float16 && spec.dtype != DType::BFloat16) return "not a 16-bit type";

@@ -38,7 +38,7 @@ void check_nvrtc(nvrtcResult result, const char* doing) {
                   nvrtcGetErrorString(result));
 }
 
-// Of all parts, and of where each ends.
+// Hash of all parts, including their boundaries.
 Word128 hash_of(std::span<const std::string_view> parts) {
   Fnv<Word128> hash;
   for (const std::string_view part : parts) hash.add(part).add(uint64_t{part.size()});
@@ -53,7 +53,8 @@ std::pair<int, int> nvrtc_version() {
   return {major, minor};
 }
 
-// What to compile for: "sm_90", or "compute_120" where the machine code must be made by the driver.
+// The target architecture: "sm_90", or "compute_120" if the driver has to generate the machine
+// code.
 std::string architecture_for(int major, int minor) {
   load_compiler();
   int count = 0;
@@ -97,7 +98,7 @@ uint64_t checksum_of(const std::vector<char>& image) {
   return low_word(hash_of({&bytes, 1}));
 }
 
-// Nothing when there is no such file, or a damaged one.
+// Returns nullopt when the file doesn't exist or is damaged.
 std::optional<std::vector<char>> read_image(const fs::path& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return std::nullopt;
@@ -116,8 +117,8 @@ std::optional<std::vector<char>> read_image(const fs::path& path) {
   return image;
 }
 
-// Other processes see the whole file or none. A folder that can't be written to is no error: the
-// next process will compile, too.
+// Other processes see either the complete file or none. A read-only folder isn't an error: the next
+// process will compile again.
 void write_image(const fs::path& path, const std::vector<char>& image) {
   static std::atomic<uint64_t> number = 0;
   std::error_code error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA source becomes machine code, with NVRTC alone: needs neither a GPU nor a driver.
+// Compiles CUDA source to machine code, with NVRTC only: needs neither a GPU nor a driver.
 #pragma once
 
 #include <span>
@@ -10,17 +10,17 @@
 
 namespace cornu::cuda {
 
-// The machine code of a kernel for GPUs of this compute capability, on top of prelude.cu; or PTX,
-// which ends in a zero byte, for GPUs that NVRTC doesn't know yet. It is kept on disk: in the
-// folder $CORNU_CUDA_CACHE (nowhere when that is empty), else in $XDG_CACHE_HOME/cornu/cuda or
-// ~/.cache/cornu/cuda. Internal, with the compiler's messages, for text that isn't CUDA.
+// Returns the machine code of a kernel for GPUs of this compute capability, on top of prelude.cu;
+// or zero-terminated PTX for GPUs that NVRTC doesn't know yet. The result is cached on disk: in the
+// folder $CORNU_CUDA_CACHE (not at all when that is empty), else in $XDG_CACHE_HOME/cornu/cuda or
+// ~/.cache/cornu/cuda. Throws Internal, with the compiler's messages, for invalid CUDA.
 std::vector<char> compile_to_cubin(const KernelCode& code, int major, int minor);
 
-// The same for each, on several threads.
+// Compiles several kernels in parallel.
 std::vector<std::vector<char>> compile_all(std::span<const KernelCode* const> codes, int major,
                                            int minor);
 
-// How many times NVRTC has been called: what came from the disk doesn't count.
+// Number of NVRTC calls: cache hits don't count.
 size_t compiled_count();
 
 // "NVRTC 13.0"

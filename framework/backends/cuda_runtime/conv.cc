@@ -12,8 +12,8 @@ using Direction = ConvSpec::Direction;
 
 constexpr size_t kMostWorkspace = size_t{1} << 30;
 
-// (batch, spatial..., channels) as cuDNN counts axes: (batch, channels, spatial...). A single
-// spatial axis gets a height of 1 before it.
+// (batch, spatial..., channels) in cuDNN's axis order: (batch, channels, spatial...). A single
+// spatial axis is preceded by a height of 1.
 Dims channels_second(const std::vector<int64_t>& shape) {
   Dims dims = {shape.front(), shape.back()};
   if (shape.size() == 3) dims.push_back(1);
@@ -21,7 +21,7 @@ Dims channels_second(const std::vector<int64_t>& shape) {
   return dims;
 }
 
-// Of an array whose channels lie last.
+// Strides of a channels-last array.
 Dims channels_last_strides(const Dims& dims) {
   Dims strides(dims.size());
   int64_t stride = dims[1];
@@ -92,7 +92,7 @@ class ConvGraph {
     conv_ = graph_.keep(std::move(conv));
   }
 
-  // What is added to the convolution, one after the other; the last writes y.
+  // The operations added to the convolution, in sequence; the last one writes y.
   void add_forward() {
     const Dims dims = channels_second(spec_.y);
     const Dims strides = channels_last_strides(dims);

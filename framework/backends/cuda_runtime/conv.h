@@ -8,7 +8,8 @@
 
 namespace cornu::cuda {
 
-// Null, and why, where cuDNN has none that is as deterministic and as precise as the spec asks for.
+// Returns null, and the reason in `why`, when cuDNN has no kernel as deterministic and as precise
+// as the spec requires.
 std::shared_ptr<CudnnKernel> make_conv(const CudnnTarget& target, const ConvSpec& spec,
                                        std::string& why);
 

@@ -65,7 +65,7 @@ Engine engine_of(const CudnnDescriptor& config) {
   return engine;
 }
 
-// What cuDNN suggests for a graph, best first.
+// Configurations suggested by cuDNN for a graph, best first.
 std::vector<CudnnDescriptor> configs_of(const CudnnDescriptor& graph, const CudnnTarget& target,
                                         cudnnBackendHeurMode_t mode) {
   CudnnDescriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
@@ -237,7 +237,7 @@ void CudnnGraph::pointwise(cudnnPointwiseMode_t mode, Tensor x, Tensor b, Tensor
   CudnnDescriptor what(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   what.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
   what.set(CUDNN_ATTR_POINTWISE_MATH_PREC, compute);
-  if (mode == CUDNN_POINTWISE_RELU_FWD) {  // else NaN may become 0
+  if (mode == CUDNN_POINTWISE_RELU_FWD) {  // otherwise NaN may become 0
     constexpr cudnnNanPropagation_t kKept = CUDNN_PROPAGATE_NAN;
     what.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, 1, &kKept);
   }

@@ -17,7 +17,7 @@
 
 namespace cornu::cuda {
 
-// Throws LibraryError, with what cuDNN says.
+// Throws LibraryError with cuDNN's message.
 [[noreturn]] void raise_cudnn(cudnnStatus_t status, std::string_view doing);
 
 inline void check_cudnn(cudnnStatus_t status, std::string_view doing) {
@@ -26,15 +26,15 @@ inline void check_cudnn(cudnnStatus_t status, std::string_view doing) {
   }
 }
 
-// The GPU that plans are made for: the one of a handle, or one that is described by a DEVICEPROP
-// descriptor and need not be there.
+// The GPU that plans are made for: that of a handle, or one described by a DEVICEPROP descriptor,
+// which needn't be present.
 struct CudnnTarget {
   cudnnHandle_t handle = nullptr;
   cudnnBackendDescriptor_t properties = nullptr;
   int major = 0;  // compute capability
 };
 
-// One of cuDNN's descriptors.
+// A cuDNN descriptor.
 class CudnnDescriptor {
  public:
   explicit CudnnDescriptor(cudnnBackendDescriptorType_t type);
@@ -63,7 +63,7 @@ class CudnnDescriptor {
   }
   void finalize();
 
-  // How many values came.
+  // Returns the number of values.
   int64_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
               void* values) const;
 
@@ -76,12 +76,12 @@ class CudnnDescriptor {
 
 using Dims = std::vector<int64_t>;
 
-// Row-major strides of an array whose axes lie in memory in the order `order`.
+// Row-major strides of an array whose axes are stored in the order `order`.
 Dims strides_of(const Dims& dims, std::initializer_list<size_t> order);
 
 cudnnDataType_t cudnn_type(DType dtype);
 
-// A way to run a graph. What it needs of the graph it keeps.
+// A way to run a graph. Keeps what it needs of the graph.
 class CudnnPlan {
  public:
   CudnnPlan(const CudnnTarget& target, CudnnDescriptor config);
@@ -107,32 +107,33 @@ class CudnnGraph {
   // Owned by the graph.
   using Tensor = cudnnBackendDescriptor_t;
 
-  // An array in memory, which the plan gets by this number.
+  // An array in memory, passed to the plan under this ID.
   Tensor array(int64_t id, cudnnDataType_t type, const Dims& dims, const Dims& strides);
-  // A value that is given on the host: run() gets its address.
+  // A value on the host: run() gets its address.
   Tensor scalar(int64_t id, const Dims& dims);
-  // What one operation gives to the next.
+  // A virtual tensor: passed from one operation to the next.
   Tensor between(cudnnDataType_t type, const Dims& dims, const Dims& strides);
 
   // y = mode(x, [b], [t]), with numbers of type `compute`.
   void pointwise(cudnnPointwiseMode_t mode, Tensor x, Tensor b, Tensor y,
                  cudnnDataType_t compute = CUDNN_DATA_FLOAT, Tensor t = nullptr);
-  // y: this index along `axis` of each element of x.
+  // y: the index along `axis` of each element of x.
   void index(int64_t axis, Tensor x, Tensor y);
-  // Over the axes that have size 1 in y.
+  // Reduces over the axes that have size 1 in y.
   void reduce(cudnnReduceTensorOp_t operation, Tensor x, Tensor y);
   void matmul(Tensor a, Tensor b, Tensor c);
   void reshape(Tensor x, Tensor y);
-  // An operation of whatever type: sets its attributes.
+  // Adds an operation of any type; `fill` sets its attributes.
   void add(cudnnBackendDescriptorType_t type, const std::function<void(CudnnDescriptor&)>& fill);
-  // The same for attributes that are all tensors and descriptors; null ones are left out.
+  // The same if all attributes are tensors or descriptors; null ones are skipped.
   void add(cudnnBackendDescriptorType_t type,
            std::initializer_list<std::pair<cudnnBackendAttributeName_t, Tensor>> operands);
-  // A descriptor that an operation refers to.
+  // Keeps a descriptor that an operation refers to.
   cudnnBackendDescriptor_t keep(CudnnDescriptor descriptor);
 
-  // The first plan that cuDNN suggests whose engine has none of the notes `without` and that needs
-  // no more workspace than this. Null when there is none; then `why` says what was tried.
+  // Returns the first plan suggested by cuDNN whose engine has none of the notes `without` and
+  // which needs no more than `most_workspace`. Returns null when there is none; `why` then says
+  // what was tried.
   std::unique_ptr<CudnnPlan> plan(const CudnnTarget& target, const CudnnNotes& without,
                                   size_t most_workspace, std::string& why);
 

@@ -7,7 +7,7 @@ namespace cornu::cuda {
 namespace {
 
 constexpr int kMinCapability = 80;
-constexpr int kFreeSharedBytes = 48 * 1024;  // what a block may have without more ado
+constexpr int kFreeSharedBytes = 48 * 1024;  // shared memory of a block that needn't be requested
 
 int attribute_of(CUdevice device, CUdevice_attribute attribute) {
   int value = 0;
@@ -31,14 +31,14 @@ GpuFacts facts_of(CUdevice device) {
   return facts;
 }
 
-// Those whose contexts exist; they may read each other's memory.
+// GPUs whose contexts exist; they can access each other's memory.
 std::mutex open_mutex;
 std::vector<std::pair<CUdevice, CUcontext>>& open_contexts() {
   static auto& contexts = *new std::vector<std::pair<CUdevice, CUcontext>>;
   return contexts;
 }
 
-// Where GPUs can't reach each other, copies between them go through the host.
+// If GPUs have no peer access, copies between them go through the host.
 void enable_peer(CUdevice device, CUcontext context, CUdevice peer, CUcontext peer_context) {
   int can = 0;
   if (cuDeviceCanAccessPeer(&can, device, peer) != CUDA_SUCCESS || !can) return;
@@ -193,13 +193,13 @@ RuntimeFunction::RuntimeFunction(Gpu& gpu, const std::string& name, const std::v
   CUmodule module = nullptr;
   check_cuda(cuModuleLoadData(&module, image.data()), doing);
   check_cuda(cuModuleGetFunction(&handle_, module, name.c_str()), doing);
-  // Now, because a stream that is captured can't wait for code to be loaded.
+  // Load it now: a stream being captured can't wait for code to be loaded.
   check_cuda(cuFuncLoad(handle_), doing);
   while (true) {
     size_t offset = 0;
     size_t size = 0;
     const CUresult result = cuFuncGetParamInfo(handle_, places_.size(), &offset, &size);
-    if (result == CUDA_ERROR_INVALID_VALUE) break;  // there are no more
+    if (result == CUDA_ERROR_INVALID_VALUE) break;  // no more parameters
     check_cuda(result, doing);
     cornu::check<Internal>(size % 8 == 0 && offset == words_ * 8,
                            "Parameter {} of kernel {} has {} bytes at {}, expected words of 8.",

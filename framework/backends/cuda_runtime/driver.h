@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA driver: its errors as text, GPUs with their contexts, and what belongs to streams.
+// The CUDA driver: errors as text, GPUs with their contexts, and stream-related objects.
 #pragma once
 
 #include <array>
@@ -18,8 +18,8 @@
 
 namespace cornu::cuda {
 
-// What a library said no to. Where a kernel is looked for, that means that it has none; where one
-// runs, it is a fault.
+// A library's refusal. When looking for a kernel, it means that there is none; when running one, it
+// is a fault.
 class LibraryError : public std::exception {
  public:
   explicit LibraryError(std::string text, bool out_of_memory = false)
@@ -37,14 +37,14 @@ std::string describe(CUresult result);
 
 [[noreturn]] void raise_cuda(CUresult result, std::string_view doing, std::string_view where = {});
 
-// ResourceExhausted when memory is short, else Internal. `doing`: "copying to the GPU".
+// Throws ResourceExhausted when out of memory, otherwise Internal. `doing`: "copying to the GPU".
 inline void check_cuda(CUresult result, std::string_view doing) {
   if (result != CUDA_SUCCESS) [[unlikely]] {
     raise_cuda(result, doing);
   }
 }
 
-// A GPU that can be used, with its primary context, which other libraries of the process share.
+// A usable GPU with its primary context, which is shared with other libraries of the process.
 class Gpu {
  public:
   Gpu(int number, CUdevice device);
@@ -52,14 +52,14 @@ class Gpu {
   int number() const { return number_; }
   const GpuFacts& facts() const { return facts_; }
 
-  // Makes its context that of this thread. The context is created when this is called first.
+  // Makes its context current on this thread. The context is created by the first call.
   void use();
   bool is_open() const { return context_.load(std::memory_order_acquire) != nullptr; }
 
-  // Shared memory that a block may have, when its function asks for it.
+  // Maximum shared memory of a block, if its function requests it.
   int most_shared_bytes() const;
 
-  // Events that nobody records at present.
+  // A pool of events that aren't in use.
   CUevent take_event();
   void give_event(CUevent event);
 
@@ -75,8 +75,8 @@ class Gpu {
   std::vector<CUevent> events_;
 };
 
-// Devices of compute capability 8.0 or more. Throws FailedPrecondition, for users, when there is no
-// driver, one that is too old, or no such device.
+// Finds devices of compute capability 8.0 or higher. Throws FailedPrecondition, with a message for
+// users, when there is no driver, the driver is too old, or there is no such device.
 std::vector<std::unique_ptr<Gpu>> find_gpus();
 
 class RuntimeStream {
@@ -86,9 +86,10 @@ class RuntimeStream {
   Gpu& gpu() const { return gpu_; }
   CUstream handle() const { return handle_; }
 
-  // Notes what is launched next, for errors, which CUDA tells of some launches later.
+  // Records the name of the next launch for error messages, as CUDA reports errors some launches
+  // later.
   void note(std::string_view name);
-  // The GPU and what was launched last, for errors.
+  // The GPU and its last launches, for error messages.
   std::string place() const;
 
   void check(CUresult result, std::string_view doing) {
@@ -100,9 +101,9 @@ class RuntimeStream {
   // Held while a graph is captured.
   std::unique_lock<std::mutex> capturing;
   bool is_capturing() const { return capturing.owns_lock(); }
-  // Something went wrong since the capture began.
+  // Whether an error has occurred since the capture began.
   bool broken = false;
-  // What libraries keep for a stream: a cuDNN handle.
+  // What libraries keep per stream: a cuDNN handle.
   std::shared_ptr<void> library;
 
  private:
@@ -110,7 +111,7 @@ class RuntimeStream {
 
   Gpu& gpu_;
   CUstream handle_ = nullptr;
-  mutable std::mutex names_mutex_;  // other threads ask events for what the stream did
+  mutable std::mutex names_mutex_;  // other threads query what the stream did through events
   std::array<std::string, 6> names_;
   size_t launches_ = 0;
 };
@@ -133,7 +134,7 @@ class RuntimeEvent {
 
 class RuntimeFunction {
  public:
-  // Of a module's image: machine code, or PTX.
+  // `image`: the module's machine code or PTX.
   RuntimeFunction(Gpu& gpu, const std::string& name, const std::vector<char>& image);
 
   const std::string& name() const { return name_; }
@@ -148,13 +149,13 @@ class RuntimeFunction {
   std::string name_;
   CUfunction handle_ = nullptr;
   std::vector<size_t> places_;              // of its parameters, in words
-  size_t words_ = 0;                        // of all
-  std::atomic<uint32_t> shared_bytes_ = 0;  // of dynamic shared memory that a launch may ask for
+  size_t words_ = 0;                        // of all parameters
+  std::atomic<uint32_t> shared_bytes_ = 0;  // dynamic shared memory that a launch may request
 };
 
 class RuntimeGraph {
  public:
-  // Takes a graph that was captured.
+  // Takes ownership of a captured graph.
   RuntimeGraph(Gpu& gpu, CUgraph graph);
   RuntimeGraph(const RuntimeGraph&) = delete;
   RuntimeGraph& operator=(const RuntimeGraph&) = delete;

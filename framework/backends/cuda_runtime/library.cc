@@ -12,7 +12,7 @@ constexpr size_t round_up(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 CUdeviceptr address(const void* memory) { return reinterpret_cast<CUdeviceptr>(memory); }
 
-// Aligned copies of operands, in memory that is had and given back in the order of the stream.
+// Aligned copies of operands, in memory that is allocated and freed in stream order.
 class Copies {
  public:
   explicit Copies(RuntimeStream& stream) : stream_(stream) {}

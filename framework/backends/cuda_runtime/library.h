@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of libraries have in common.
+// Common parts of library kernels.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@
 
 namespace cornu::cuda {
 
-inline constexpr size_t kOperandAlignment = 16;  // what kernels are chosen for, in bytes
+inline constexpr size_t kOperandAlignment =
+    16;  // the alignment in bytes that kernels are chosen for
 
 struct Operand {
   size_t bytes = 0;
@@ -30,7 +31,7 @@ class LibraryKernelBase : public LibraryKernel {
   std::string describe() const override { return label_; }
   const std::string& label() const { return label_; }
 
-  // Operands that lie at odd addresses, such as slices of an array of float16, are copied.
+  // Misaligned operands, such as slices of a float16 array, are copied.
   void run(RuntimeStream& stream, std::span<void* const> operands, void* workspace);
 
  protected:
@@ -41,21 +42,21 @@ class LibraryKernelBase : public LibraryKernel {
   std::vector<Operand> operands_;
 };
 
-// A plan over the operands of a spec, numbered from 1 on in their order.
+// A plan over the operands of a spec, numbered in order, starting at 1.
 class CudnnKernel : public LibraryKernelBase {
  public:
-  // An array of `bytes` that the plan keeps in the workspace, under this number.
+  // An array of `bytes` bytes that the plan keeps in the workspace, under this ID.
   struct Extra {
     int64_t id = 0;
     size_t bytes = 0;
   };
-  // A number that it takes from the host.
+  // A number passed from the host.
   struct Scalar {
     int64_t id = 0;
     float value = 0;
   };
 
-  // `parts`: the plan is of so large a part of the batch, and is run for one part after the other.
+  // `parts`: the plan covers 1 / parts of the batch, and is run for one part after another.
   CudnnKernel(const std::string& name, std::unique_ptr<CudnnPlan> plan,
               const std::vector<Operand>& operands, std::vector<Extra> extras = {},
               std::vector<Scalar> scalars = {}, size_t parts = 1);
@@ -75,7 +76,7 @@ class CudnnKernel : public LibraryKernelBase {
   size_t extra_bytes_ = 0;
 };
 
-// The stream's own handle of cuDNN, made on first use: not while a graph is captured.
+// The stream's own cuDNN handle, created on first use: not during graph capture.
 cudnnHandle_t cudnn_handle(RuntimeStream& stream);
 
 size_t element_bytes(DType dtype);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuBLASLt's matrices are column-major. A row-major (m, n) matrix is a column-major (n, m) one, so
-// that out = op(a) op(b) is asked for as out' = op(b)' op(a)': operands change places, and what
-// cuBLASLt calls A is `b`.
+// out = op(a) op(b) is requested as out' = op(b)' op(a)': operands are swapped, and `b` becomes
+// cuBLASLt's A.
 #include "framework/backends/cuda_runtime/matmul.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace cornu::cuda {
 namespace {
 
 constexpr uint64_t kMostWorkspace = 32u << 20;
-// Of one call: a grid's z axis takes no more blocks than 65535. A multiple of kOperandAlignment, so
-// that the operands of every call are aligned as those of the first one.
+// Per call: a grid's z axis is limited to 65535 blocks. A multiple of kOperandAlignment, so that
+// the operands of every call have the alignment of the first call's.
 constexpr int64_t kMostBatch = 65520;
 static_assert(kMostBatch % static_cast<int64_t>(kOperandAlignment) == 0);
 
@@ -51,7 +51,7 @@ std::optional<Types> types_of(const MatmulSpec& spec) {
 using Description = cublasLtMatmulDescOpaque_t;
 using Layout = cublasLtMatrixLayoutOpaque_t;
 
-// What is done, but for the operands' layouts.
+// The operation, except for the operands' layouts.
 Description describe_product(const MatmulSpec& spec, const Types& types, const void* bias) {
   Description product;
   check_blas(cublasLtMatmulDescInit_internal(&product, sizeof(product), types.compute, types.scale),
@@ -93,7 +93,7 @@ class Preference {
     check_blas(cublasLtMatmulPreferenceInit_internal(&preference_, sizeof(preference_)),
                "choosing an algorithm");
     set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostWorkspace);
-    // Parts of a sum come together in a fixed order, and in float.
+    // Partial sums are combined in a fixed order, in float.
     set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
         static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
     for (const auto name :
@@ -135,7 +135,7 @@ Part make_part(cublasLtHandle_t handle, const MatmulSpec& spec, const Types& typ
             .b = layout(spec.k, spec.n, spec.transpose_b, spec.b_stride),
             .out = layout(spec.m, spec.n, false, spec.m * spec.n),
             .algorithm = {}};
-  // The bias isn't known yet: an address of the alignment that it will have.
+  // The bias isn't known yet: use an address with the alignment that it will have.
   Description product =
       describe_product(spec, types, reinterpret_cast<const void*>(kOperandAlignment));
   Preference preference;
@@ -228,7 +228,7 @@ class MatmulKernel : public LibraryKernelBase {
   size_t workspace_bytes_ = 0;
 };
 
-// One product instead of a batch, where all matrices are multiplied by the same one.
+// A single product instead of a batch, if all matrices are multiplied by the same one.
 MatmulSpec without_batch(MatmulSpec spec) {
   if (spec.batch > 1 && spec.b_stride == 0 && !spec.transpose_a &&
       spec.a_stride == spec.m * spec.k) {

@@ -11,7 +11,7 @@ namespace cornu::cuda {
 // "CUBLAS_STATUS_NOT_SUPPORTED: …"
 std::string describe(cublasStatus_t status);
 
-// Null, and why, where cuBLASLt has none that is deterministic.
+// Returns null, and the reason in `why`, when cuBLASLt has no deterministic kernel.
 std::shared_ptr<LibraryKernelBase> make_matmul(cublasLtHandle_t handle, const MatmulSpec& spec,
                                                std::string& why);
 

@@ -31,7 +31,7 @@ constexpr LoadedFunction kFunctions[] = {CORNU_NCCL_FUNCTIONS(CORNU_LOADED)};
 
 void load_nccl() {
   static const bool loaded = [] {
-    // Switches would add in an order of their own: results must not depend on whether there are
+    // Switches would use their own order of summation: results mustn't depend on whether there are
     // any.
     setenv("NCCL_NVLS_ENABLE", "0", 0);
     load_library("libnccl.so.2", "NCCL", kFunctions);
@@ -94,7 +94,7 @@ ncclRedOp_t operation_of(ReduceOp op, DType dtype) {
   return ncclMax;
 }
 
-// Who waits for other ranks while a call is made: their process's threads, which all come, or other
+// The ranks that a call waits for: threads of the same process, which all arrive, or other
 // processes, which may be gone.
 enum class Others { Threads, Processes };
 
@@ -106,7 +106,7 @@ class NcclCollectives : public DeviceCollectives {
   NcclCollectives& operator=(const NcclCollectives&) = delete;
   ~NcclCollectives() override {
     if (communicator_ == nullptr || aborted_) return;
-    // Others may be gone: destroying would wait for them.
+    // Destroying would wait for the other ranks, which may be gone.
     const bool is_quiet = others_ == Others::Threads ? !failed_ : left_ && is_flushed();
     if (is_quiet) {
       ncclCommDestroy(communicator_);
@@ -115,17 +115,17 @@ class NcclCollectives : public DeviceCollectives {
     }
   }
 
-  // All ranks of the process at once: within a group.
+  // Must be called for all ranks of the process together, within a group.
   void join(const ncclUniqueId& id) {
     gpu_.use();
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.collnetEnable = 0;  // as in load_nccl
-    // Otherwise nothing could end a call that waits for a process that is gone.
+    // Otherwise a call that waits for a lost process couldn't be ended.
     if (others_ == Others::Processes) config.blocking = 0;
     const ncclResult_t result = ncclCommInitRankConfig(&communicator_, size_, id, rank_, &config);
     if (is_error(result)) require(result, "connecting GPUs");
   }
-  // Until the call is made that is in progress.
+  // Waits until the call in progress has been made.
   void await_others(const char* doing, const std::function<void()>& look) {
     using Clock = std::chrono::steady_clock;
     const auto began = Clock::now();
@@ -185,7 +185,7 @@ class NcclCollectives : public DeviceCollectives {
     });
   }
 
-  // Aborting drops what lies with the threads that serve the network.
+  // Aborting drops data still held by the threads that serve the network.
   void leave() override {
     const std::lock_guard lock(mutex_);
     if (communicator_ == nullptr || aborted_ || failed_ || others_ == Others::Threads) return;
@@ -203,7 +203,7 @@ class NcclCollectives : public DeviceCollectives {
     event.gpu().use();
     while (true) {
       const CUresult result = cuEventQuery(event.handle());
-      if (result == CUDA_SUCCESS) {  // perhaps since it was let go
+      if (result == CUDA_SUCCESS) {  // perhaps because it was released
         check<Aborted>(!aborted_, kStopped);
         return;
       }
@@ -218,7 +218,7 @@ class NcclCollectives : public DeviceCollectives {
     }
   }
 
-  // A thread that enqueues holds the lock, and may itself wait for a rank that is gone, which only
+  // A thread that enqueues holds the lock, and may itself be waiting for a lost rank, which only
   // aborting ends.
   void abort() override {
     if (aborted_.exchange(true)) return;
@@ -230,7 +230,7 @@ class NcclCollectives : public DeviceCollectives {
   static bool is_error(ncclResult_t result) {
     return result != ncclSuccess && result != ncclInProgress;
   }
-  // Whether all that has been sent has come to others, soon.
+  // Whether everything sent has reached the other ranks, within a short time.
   bool is_flushed() {
     using Clock = std::chrono::steady_clock;
     constexpr std::chrono::seconds kMost{2};
@@ -242,7 +242,7 @@ class NcclCollectives : public DeviceCollectives {
     }
     return state == ncclSuccess;
   }
-  // Most waits are short.
+  // Yields first, since most waits are short.
   static void pause(std::chrono::steady_clock::duration waited) {
     if (waited < std::chrono::milliseconds(2)) {
       std::this_thread::yield();
@@ -280,7 +280,7 @@ class NcclCollectives : public DeviceCollectives {
       return;
     }
     failed_ = true;
-    // Whoever aborts frees what knows more.
+    // After an abort, the communicator with the details is freed.
     check<Aborted>(!aborted_, kStopped);
     const std::string text =
         fmt::format("NCCL failed when {} on GPU {} (rank {} of {}): {}", doing, gpu_.number(),

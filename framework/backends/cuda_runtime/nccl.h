@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communication between GPUs by NCCL, which is loaded when it is first asked for.
+// Communication between GPUs by NCCL, which is loaded on first use.
 #pragma once
 
 #include <cstddef>
@@ -14,20 +14,20 @@
 
 namespace cornu::cuda {
 
-// A rank for each GPU of this process.
+// Makes one rank for each GPU of this process.
 std::vector<std::unique_ptr<DeviceCollectives>> make_nccl(std::span<Gpu* const> gpus);
 
-// The same among several processes': these have the ranks from `first` on, of `size`. Waits for the
-// others, and calls `look` meanwhile, which throws to give up.
+// Like above, for a group of several processes: these GPUs have the ranks starting at `first`, out
+// of `size`. Waits for the other processes, and calls `look` meanwhile, which throws to give up.
 std::vector<std::unique_ptr<DeviceCollectives>> make_nccl(std::span<Gpu* const> gpus, int first,
                                                           int size, std::span<const std::byte> id,
                                                           const std::function<void()>& look);
 
 std::vector<std::byte> make_nccl_id();
 
-// "NCCL 2.28.9". FailedPrecondition where it can't be loaded.
+// "NCCL 2.28.9". Throws FailedPrecondition when it can't be loaded.
 std::string nccl_version();
-// The same, or "no NCCL".
+// Like nccl_version(), but returns "no NCCL" instead of throwing.
 std::string nccl_version_text();
 
 }  // namespace cornu::cuda

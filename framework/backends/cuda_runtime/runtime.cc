@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runtime with the CUDA toolkit: what the library exports.
+// Runtime implemented with the CUDA toolkit: exported by the library.
 #include "framework/backends/cuda/runtime.h"
 
 #include <fmt/ranges.h>
@@ -42,13 +42,13 @@ std::string key_of(const AttentionSpec& s) {
                      s.bias_batch, s.bias_heads, s.deterministic);
 }
 
-// With CORNU_CUDA_LOG, why a library has no kernel is told on stderr.
+// With CORNU_CUDA_LOG, prints to stderr why a library has no kernel.
 void tell(const std::string& key, const std::string& why) {
   static const bool wanted = std::getenv("CORNU_CUDA_LOG") != nullptr;
   if (wanted) fmt::print(stderr, "no kernel for {}: {}\n", key, why);
 }
 
-// What is made once for a GPU.
+// State created once per GPU.
 class GpuState {
  public:
   explicit GpuState(std::unique_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
@@ -63,7 +63,7 @@ class GpuState {
     return functions;
   }
 
-  // Libraries may want memory to choose a kernel. Where there is none, the next one asks again.
+  // Libraries may need memory to choose a kernel. If there is none, the next call tries again.
   template <class Spec>
   std::shared_ptr<LibraryKernel> prepare(const Spec& spec) {
     const std::string key = key_of(spec);
@@ -84,7 +84,7 @@ class GpuState {
     return kernel;
   }
 
-  // Held while a graph is captured: cuBLASLt chooses nothing meanwhile, on other streams either.
+  // Held during graph capture: cuBLASLt mustn't choose kernels meanwhile, even on other streams.
   std::mutex& libraries_mutex() { return libraries_mutex_; }
   bool uses_cudnn() {
     const std::lock_guard lock(libraries_mutex_);
@@ -278,20 +278,20 @@ class CudaRuntime : public Runtime {
 
   void begin_capture(RuntimeStream* stream) override {
     stream->gpu().use();
-    // Now, since it waits for the GPU.
+    // Done now, as it waits for the GPU.
     if (state(stream->gpu().number()).uses_cudnn()) {
       guarded(*stream, [&] { cudnn_handle(*stream); });
     }
     stream->broken = false;
     std::unique_lock none_chosen(state(stream->gpu().number()).libraries_mutex());
-    // Relaxed: memory may be taken meanwhile, and other streams' events be asked.
+    // Relaxed: memory may be allocated meanwhile, and other streams' events queried.
     stream->check(cuStreamBeginCapture(stream->handle(), CU_STREAM_CAPTURE_MODE_RELAXED),
                   "beginning to capture a graph");
     stream->capturing = std::move(none_chosen);
   }
   std::shared_ptr<RuntimeGraph> end_capture(RuntimeStream* stream) override {
     const std::unique_lock none_chosen =
-        std::move(stream->capturing);  // until here, whatever fails
+        std::move(stream->capturing);  // held until here, whatever fails
     stream->gpu().use();
     CUgraph graph = nullptr;
     const CUresult result = cuStreamEndCapture(stream->handle(), &graph);
@@ -331,13 +331,13 @@ class CudaRuntime : public Runtime {
     for (const int gpu : gpus) own.push_back(&gpu_at(gpu));
     return own;
   }
-  // One whose context is there, if any is: each takes memory of its GPU.
+  // A GPU whose context exists, if there is one: each context takes GPU memory.
   Gpu& gpu_in_use() const {
     const auto used =
         std::ranges::find_if(gpus_, [](const auto& one) { return one->gpu().is_open(); });
     return used == gpus_.end() ? gpu_at(0) : (*used)->gpu();
   }
-  // Errors of libraries become Cornu's.
+  // Converts library errors to Cornu's.
   template <class Run>
   static void guarded(RuntimeStream& stream, const Run& run) {
     try {
@@ -346,7 +346,7 @@ class CudaRuntime : public Runtime {
       stream.broken = true;
       check<ResourceExhausted>(!error.is_out_of_memory(), "{}{}. Use smaller batches.",
                                error.what(), stream.place());
-      // An earlier fault shows only now, perhaps.
+      // The error may be due to an earlier fault.
       const CUresult state = stream.is_capturing() ? CUDA_SUCCESS : cuStreamQuery(stream.handle());
       const bool sound = state == CUDA_SUCCESS || state == CUDA_ERROR_NOT_READY;
       raise<Internal>("{}{}{}", error.what(), stream.place(),
@@ -379,7 +379,7 @@ void CudaRuntime::run(RuntimeStream* stream, LibraryKernel& kernel, std::span<vo
   guarded(*stream, [&] { own.run(*stream, operands, workspace); });
 }
 
-// Lives until the process ends: CUDA itself may be gone before static objects are.
+// Never destroyed: CUDA itself may be gone before static objects are.
 CudaRuntime* the_runtime() {
   static auto* runtime = new CudaRuntime;
   return runtime;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver and the toolkit's libraries, loaded when they are needed: this library itself can be
-// loaded where some of them are missing, and says which. Their functions have here, within our
-// namespace, the names that the headers give them.
+// The driver and the toolkit's libraries, loaded on demand: this library itself can be loaded when
+// some of them are missing, and reports which ones. Their functions have the same names in our
+// namespace as in the headers.
 #pragma once
 
 #include <cublasLt.h>
@@ -14,20 +14,20 @@
 
 namespace cornu::cuda {
 
-// Of the driver, as cuDriverGetVersion gives it.
+// As returned by cuDriverGetVersion.
 inline constexpr int kMinDriver = 13000;
 std::string version_text(int version);  // "13.0"
 
-// A function by its name in a library's file, and the pointer that gets its address.
+// A function's name in a library, and the pointer that receives its address.
 struct LoadedFunction {
   const char* name;
   void* pointer;
 };
-// The library's name is `what`: "cuDNN 9".
+// `what` is the library's name: "cuDNN 9".
 void load_library(const char* file, const char* what, std::span<const LoadedFunction> functions);
 
-// Each loads a library, once. FailedPrecondition where there is none, naming it and what to
-// install.
+// Each of these loads a library once. Throws FailedPrecondition when it isn't found, naming it and
+// what to install.
 void load_driver();    // NVIDIA's, libcuda
 void load_compiler();  // NVRTC
 void load_blas();      // cuBLASLt

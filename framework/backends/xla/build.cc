@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops by what they compute.
+// Implements the ops of writer.h.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 
 std::string hlo(std::string_view op) { return "stablehlo." + std::string(op); }
 
-// A float as MLIR reads it.
+// A float in MLIR's syntax.
 std::string float_text(double number, DType dtype) {
   if (std::isfinite(number)) return fmt::format("{:#}", number);
   const int sign = std::signbit(number) ? 1 : 0;
@@ -43,7 +43,7 @@ std::vector<int64_t> all_axes(int64_t rank, int64_t first = 0) {
   return axes;
 }
 
-// The bounds of a type of integers.
+// The bounds of an integer type.
 std::pair<int64_t, uint64_t> bounds(DType dtype) {
   const auto bits = static_cast<int>(8 * size_of(dtype));
   if (is_signed(dtype)) {
@@ -141,7 +141,7 @@ Value cast(Writer& to, const Value& x, DType dtype) {
   if (x.dtype() == dtype) return x;
   if (dtype == DType::Bool) return compare(to, "NE", x, like(to, 0, x));
   if (!is_floating(x.dtype()) || !is_integer(dtype)) return convert(to, x, dtype);
-  // Out of range of integers: the nearest one; NaN: 0.
+  // Out of range of the integer type: the nearest one; NaN: 0.
   const Value wide = is_half(x.dtype()) ? convert(to, x, DType::Float32) : x;
   const TensorType type{dtype, x.shape()};
   const auto [low, high] = bounds(dtype);

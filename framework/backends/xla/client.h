@@ -20,8 +20,8 @@ namespace cornu::xla {
 
 class Client;
 
-// An immutable array in a device's memory, of one type; it may still be under way. Destroyed with
-// its last owner.
+// An immutable array of one type in a device's memory; it may still be computed or transferred.
+// Freed with its last owner.
 class DeviceArray {
  public:
   DeviceArray(Client& client, pjrt::Buffer* buffer, TensorType type, int device)
@@ -43,8 +43,8 @@ class DeviceArray {
 };
 using ArrayPtr = std::shared_ptr<DeviceArray>;
 
-// The memory of a tensor on such a device. Its address stands for it, and can't be read. A clone
-// shares the array, or has a part of it for itself.
+// The memory of a tensor on such a device. Its address only identifies it, and can't be
+// dereferenced. A clone shares the array, or has its own copy of a part of it.
 class ArrayBuffer : public Buffer {
  public:
   explicit ArrayBuffer(ArrayPtr array);
@@ -73,9 +73,9 @@ class LoadedProgram {
 
   const std::vector<int>& devices() const { return devices_; }
 
-  // Starts it on all its devices; `arguments` and the results by device. Of inputs that the program
-  // may overwrite, those in `kept` are left alone. Results may be under way when it returns;
-  // `awaited`: they aren't. Thread-safe.
+  // Starts the program on all its devices; `arguments` and results are by device. Inputs in `kept`
+  // aren't overwritten even if the program could do so. Results may still be pending when it
+  // returns, unless `awaited` is set. Thread-safe.
   std::vector<std::vector<ArrayPtr>> run(std::span<const std::vector<ArrayPtr>> arguments,
                                          std::span<const int64_t> kept, bool awaited) const;
 
@@ -86,27 +86,29 @@ class LoadedProgram {
   std::vector<TensorType> outputs_;
 };
 
-// Thread-safe; never destroyed, since tensors in static objects may outlive any order.
+// Thread-safe; never destroyed, since tensors in static objects may be destroyed in any order.
 class Client {
  public:
-  // Of the plugin's devices that this process may use. Options are those of $CORNU_PJRT_OPTIONS,
-  // "name=value,name=value": numbers, true and false, else text. InvalidArgument for others.
+  // Uses those of the plugin's devices that this process may use. Options come from
+  // $CORNU_PJRT_OPTIONS, "name=value,name=value": numbers, true and false, or else text. Throws
+  // InvalidArgument for malformed options.
   explicit Client(std::unique_ptr<Plugin> plugin);
 
   const Plugin& plugin() const { return *plugin_; }
   int device_count() const { return static_cast<int>(devices_.size()); }
   std::map<std::string, std::string> details(int device) const;
-  // Bytes that a device holds, and the most it held. Unimplemented where the plugin doesn't tell.
+  // Bytes in use on a device, and their peak. Throws Unimplemented when the plugin doesn't report
+  // them.
   std::pair<size_t, size_t> memory_usage(int device) const;
 
-  // A copy of host memory, which may change when this returns.
+  // Copies host memory, which may be changed after this returns.
   ArrayPtr upload(const std::byte* from, const TensorType& type, int device);
-  // All bytes of an array, row-major; waits for it.
+  // Reads all bytes of an array, row-major; blocks until it is available.
   void read(const DeviceArray& array, std::span<std::byte> to) const;
   ArrayPtr copy(const DeviceArray& array, int device);
 
-  // Compiles StableHLO text for one replica on each of `devices`, unless it is among the last ones
-  // that were. `outputs`: the types of what its function returns.
+  // Compiles StableHLO text for one replica on each of `devices`, unless it is among the most
+  // recently used programs. `outputs`: the types of its function's results.
   std::shared_ptr<LoadedProgram> compile(const std::string& text, const std::vector<int>& devices,
                                          const std::vector<TensorType>& outputs);
 
@@ -127,16 +129,16 @@ class Client {
   std::string platform_;
   std::string platform_version_;
   std::mutex mutex_;            // guards the list below
-  std::list<Compiled> recent_;  // the last one used first
+  std::list<Compiled> recent_;  // most recently used first
 };
 
-// A CompileOptionsProto: one replica on each device, by the numbers that the plugin gives them.
+// A CompileOptionsProto: one replica on each device, identified by the plugin's IDs.
 std::string compile_options(std::span<const int64_t> device_ids);
 
-// "cpu_device_count=4,name=text" as options. They point into the text.
+// Parses options such as "cpu_device_count=4,name=text". The results point into the text.
 std::vector<pjrt::NamedValue> client_options(std::string_view text);
 
-// A tensor of an array.
+// Wraps an array in a tensor.
 Tensor tensor_of(const ArrayPtr& array);
 
 }  // namespace cornu::xla

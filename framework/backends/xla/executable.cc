@@ -13,7 +13,7 @@
 namespace cornu::xla {
 namespace {
 
-// A part of an array under another shape: `begin` elements from its start.
+// A part of an array in another shape, starting `begin` elements from its start.
 ArrayPtr part_of(const ArrayPtr& array, int64_t begin, const TensorType& type, Client& client) {
   Writer to;
   const Value whole = to.parameter(array->type());
@@ -25,7 +25,7 @@ ArrayPtr part_of(const ArrayPtr& array, int64_t begin, const TensorType& type, C
   return program->run(arguments, {}, false).front().front();
 }
 
-// One run: arrays of its launches' variables, and what they become.
+// One run: the arrays of its launches' variables, before and after.
 class Run {
  public:
   Run(std::span<Launch> launches, Client& client)
@@ -62,7 +62,7 @@ class Run {
     });
   }
 
-  // Whether all replicas are here, each on a device of its own, and do the same.
+  // Whether all replicas are in this process, each on its own device, and run the same program.
   bool are_one_program() {
     const auto replicas = static_cast<int>(launches_.size());
     std::set<int> devices;
@@ -79,7 +79,7 @@ class Run {
     return true;
   }
 
-  // Arrays of a launch's inputs and variables, and which of those must be left as they are.
+  // The arrays of a launch's inputs and variables, and which of those mustn't be overwritten.
   std::vector<ArrayPtr> arguments(size_t index, std::vector<int64_t>& kept) {
     const Launch& launch = launches_[index];
     std::vector<ArrayPtr> arrays;
@@ -87,7 +87,7 @@ class Run {
     for (size_t i = 0; i < launch.variables.size(); ++i) {
       const Tensor& value = run_.current(index, i);
       ArrayPtr array = array_of(value, client_);
-      // Held by the variable's buffer, and here.
+      // Owned by the variable's buffer and by this function.
       const bool only_ours = value.is_unique() && array.use_count() == 2;
       if (code(launch).writes(i) && !only_ours) kept.push_back(static_cast<int64_t>(arrays.size()));
       arrays.push_back(std::move(array));
@@ -95,7 +95,7 @@ class Run {
     return arrays;
   }
 
-  // A program that refuses something gives its variables the values that they had.
+  // A program with a failed check leaves its variables unchanged.
   void run_alone(size_t index, bool& touched) {
     touched = false;
     std::vector<int64_t> kept;
@@ -111,7 +111,7 @@ class Run {
     std::rethrow_exception(refused);
   }
 
-  // Here others have gone on with what one refuses.
+  // Here, other replicas have continued with what one of them rejects.
   void run_together(bool& touched) {
     touched = false;
     std::vector<int64_t> kept;
@@ -132,7 +132,7 @@ class Run {
     for (size_t i = 0; i < launches_.size(); ++i) finish(i);
   }
 
-  // Nothing is overwritten; variables are replaced when all replicas have done well.
+  // Nothing is overwritten; variables are replaced once all replicas have succeeded.
   void run_segments() {
     run_([&](size_t index, bool& touched) {
       touched = false;
@@ -161,7 +161,7 @@ class Run {
   std::span<Launch> launches_;
   Client& client_;
   LaunchRun run_;
-  size_t replicas_ = 1;                         // of one program
+  size_t replicas_ = 1;                         // in one program
   std::vector<std::vector<ArrayPtr>> results_;  // by launch
 };
 

@@ -59,7 +59,7 @@ Values lower_graph(const Graph& graph, std::span<const Value> inputs, Writer& to
 
 namespace {
 
-// States keep their values where something was refused.
+// States keep their values when a check has failed.
 void keep_refused(const Graph& graph, const Values& parameters, const std::vector<size_t>& written,
                   Values& results, Writer& to) {
   const Value number = slice_axis(to, to.status(), 0, 0, 1);

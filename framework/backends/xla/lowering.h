@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an op of a graph becomes StableHLO, and the table of what makes it.
+// How ops of a graph are lowered to StableHLO, and the table of lowerings.
 #pragma once
 
 #include <functional>
@@ -15,13 +15,14 @@
 
 namespace cornu::xla {
 
-// Writes an op and returns its results; none, when it doesn't support the spec.
+// Writes an op and returns its results; empty when it doesn't support the spec.
 using Lower = std::function<Values(const KernelSpec& spec, std::span<const Value> in, Writer& to)>;
 
 class LoweringTable {
  public:
   void add(std::string_view op, Lower lower) { entries_.emplace(op, std::move(lower)); }
-  // Unimplemented, naming op and dtypes, when there is no entry or it doesn't support the spec.
+  // Throws Unimplemented, naming op and dtypes, when there is no entry or it doesn't support the
+  // spec.
   Values lower(const KernelSpec& spec, std::span<const Value> in, Writer& to) const;
   bool supports(const KernelSpec& spec) const;
 
@@ -32,19 +33,19 @@ class LoweringTable {
 // The table of this build: filled on first use by the register_* functions below.
 const LoweringTable& lowering_table();
 
-// Writes all nodes of a graph whose inputs and states have these values; returns its outputs', then
-// those that states which it writes have at its end. Its own outputs are `outputs`.
+// Writes all nodes of a graph, given the values of its inputs and states; returns its outputs,
+// followed by the final values of the states that it writes. The graph's own outputs are `outputs`.
 Values lower_graph(const Graph& graph, std::span<const Value> inputs, Writer& to);
 
-// Joins, by this op, what the replicas that run a program have; for more than one.
+// Reduces values across the replicas that run a program, by this op; requires more than one.
 Value reduce_replicas(Writer& to, std::string_view op, const Value& x);
 
-// A module whose function "main" makes `results` of `parameters`, by what was written. Attributes
-// of parameters: by their number.
+// A module whose function "main" computes `results` from `parameters` by what has been written.
+// Attributes of parameters are by parameter number.
 std::string module_text(const Writer& to, const Values& parameters, const Values& results,
                         const std::vector<std::string>& attributes = {});
 
-// A whole program: a module with the function "main" of a graph's inputs and states.
+// A complete program: a module with a "main" function that takes a graph's inputs and states.
 struct ProgramText {
   std::string text;
   std::vector<TensorType> outputs;  // the graph's, then the written states', then a status
@@ -52,11 +53,12 @@ struct ProgramText {
   std::vector<Refusal> refusals;    // empty: there is no status
   bool communicates = false;
 };
-// `replicas`: those whose collectives are one; of one alone, the states keep their values where
-// something is refused. Unimplemented for an op that has no lowering.
+// `replicas`: the number of replicas whose collectives are part of the program. With a single
+// replica, states keep their values when a check fails. Throws Unimplemented for an op without a
+// lowering.
 ProgramText lower_program(const Graph& graph, int replicas);
 
-// One for each file of lower/.
+// One per file of lower/.
 void register_elementwise(LoweringTable& table);
 void register_matmul(LoweringTable& table);
 void register_conv(LoweringTable& table);

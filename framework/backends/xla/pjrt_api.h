@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Cornu uses of the PJRT C API: the layout of its structs, and where its functions are in the
-// table that a plugin gives (https://openxla.org/xla/pjrt; version 0.x, of which minor versions
+// The parts of the PJRT C API used by Cornu: the layout of its structs, and the positions of its
+// functions in a plugin's table (https://openxla.org/xla/pjrt; version 0.x, whose minor versions
 // only append).
 #pragma once
 
@@ -11,7 +11,7 @@ namespace cornu::xla::pjrt {
 
 inline constexpr int kMajorVersion = 0;
 
-// Objects of the plugin's.
+// Objects owned by the plugin.
 struct Error;
 struct Event;
 struct Client;
@@ -21,7 +21,7 @@ struct Memory;
 struct LoadedExecutable;
 struct Buffer;
 
-// What every struct begins with.
+// The beginning of every struct.
 struct Head {
   size_t struct_size = 0;
   void* extensions = nullptr;
@@ -35,7 +35,7 @@ struct Version {
 
 using Function = Error* (*)(void* arguments);
 
-// As many functions as are used; the plugin's own table may go on.
+// Only the functions that are used; the plugin's own table may be longer.
 struct Api {
   static constexpr size_t kFunctions = 71;
   Head head;
@@ -45,7 +45,7 @@ struct Api {
 using GetApi = const Api* (*)();
 inline constexpr const char* kGetApi = "GetPjrtApi";
 
-// ---- arguments of functions: kFunction is the place in the table ----
+// ---- arguments of functions: kFunction is the position in the table ----
 
 struct ErrorDestroy {
   static constexpr size_t kFunction = 0;
@@ -92,7 +92,7 @@ struct NamedValue {
     int64_t int64_value = 0;
     bool bool_value;
   };
-  size_t value_size = 1;  // of strings and lists: their length
+  size_t value_size = 1;  // the length of strings and lists
 };
 struct ClientCreate {
   static constexpr size_t kFunction = 10;
@@ -222,7 +222,7 @@ struct ExecutableExecute {
   size_t device_count = 0;
   size_t argument_count = 0;
   Buffer** const* outputs = nullptr;  // by device; filled in
-  Event** done = nullptr;             // by device; filled in where given
+  Event** done = nullptr;             // by device; filled in unless null
   Device* device = nullptr;
 };
 

@@ -11,7 +11,7 @@
 
 namespace cornu::xla {
 
-// A struct of the API, empty.
+// An empty struct of the API.
 template <class T>
 T sized() {
   T value{};
@@ -19,29 +19,29 @@ T sized() {
   return value;
 }
 
-// A library that was loaded; never unloaded, since its threads live on.
+// A loaded library; never unloaded, since its threads live on.
 class Plugin {
  public:
-  // The file's table of functions. FailedPrecondition, naming the file, when it can't be loaded, is
-  // no plugin, or has an API that is too old or of another major version.
+  // Loads the file's table of functions. Throws FailedPrecondition, naming the file, when it can't
+  // be loaded, isn't a plugin, or has an API that is too old or of another major version.
   explicit Plugin(const std::string& file);
 
   const std::string& file() const { return file_; }
   std::string version() const;  // of its API: "0.81"
 
-  // Calls the function of these arguments. An error is thrown as Cornu's of the same code, with
-  // `what` was done before its message.
+  // Calls the function for these arguments. Throws an error as Cornu's error with the same code;
+  // `what` was being done prefixes its message.
   template <class Arguments>
   void call(Arguments& arguments, const char* what) const {
     if (pjrt::Error* error = function(Arguments::kFunction)(&arguments)) fail(error, what);
   }
-  // The same of functions that can't fail.
+  // Like call(), for functions that can't fail.
   template <class Arguments>
   void finish(Arguments& arguments) const noexcept {
     function(Arguments::kFunction)(&arguments);
   }
 
-  // Waits for these events, of which some may be null, and destroys them; then throws the first
+  // Waits for these events, some of which may be null, and destroys them; then throws the first
   // error among them.
   void await(std::span<pjrt::Event* const> events, const char* what) const;
 
@@ -53,9 +53,9 @@ class Plugin {
   const pjrt::Api* api_ = nullptr;
 };
 
-// The plugin that this process uses: the file that $PJRT_PLUGIN_LIBRARY_PATH names, else the one
-// that $TPU_LIBRARY_PATH names, else libtpu.so, where the system finds it. Null where there is none
-// to be used: `why` then says what was looked for and what to do.
+// Finds the plugin for this process: the file named by $PJRT_PLUGIN_LIBRARY_PATH, else the one
+// named by $TPU_LIBRARY_PATH, else libtpu.so on the system's search path. Returns null when there
+// is no usable plugin: `why` then says what was looked for and what to do.
 std::unique_ptr<Plugin> find_plugin(std::string& why);
 
 }  // namespace cornu::xla

@@ -11,7 +11,7 @@
 namespace cornu::xla {
 namespace {
 
-// The nodes [begin, end) as a graph of its own; constants among the earlier ones are made again.
+// The nodes [begin, end) as a separate graph; constants among the earlier nodes are duplicated.
 Graph part_of_graph(const Graph& graph, size_t begin, size_t end,
                     const std::vector<int32_t>& producers) {
   Graph part;
@@ -56,7 +56,7 @@ std::exception_ptr take_refused(const ProgramText& program, std::vector<ArrayPtr
 
 Segments::Segments(const Graph& graph, Client& client) : graph_(graph), client_(client) {
   const std::vector<int32_t> producers = graph_.producers();
-  // Where each value is needed last: by a segment, or by the collective behind it.
+  // The last use of each value: by a segment, or by the collective after it.
   std::vector<size_t> needed(graph_.types.size(), 0);
   const auto need = [&](ValueId id, size_t segment) {
     size_t& last = needed[static_cast<size_t>(id)];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph with collectives, cut at these: programs that run one after the other, between which
-// replicas reduce through the host's memory and whatever group they have. For replicas whose
-// programs differ, or that share a device, and for those of several processes.
+// A graph with collectives, split at these into programs that run one after another; in between,
+// replicas reduce through host memory with whatever group they have. For replicas whose programs
+// differ or that share a device, and for those of several processes.
 #pragma once
 
 #include <map>
@@ -15,14 +15,14 @@
 
 namespace cornu::xla {
 
-// Thread-safe; replicas run it at once, each on a thread of its own.
+// Thread-safe; replicas run it concurrently, each on its own thread.
 class Segments {
  public:
-  // Unimplemented when a loop communicates.
+  // Throws Unimplemented when a loop communicates.
   Segments(const Graph& graph, Client& client);
 
-  // Of the graph's inputs and states; returns its outputs and the states that it writes. Throws
-  // what is refused.
+  // Takes the graph's inputs and states; returns its outputs and the states that it writes. Throws
+  // failed checks.
   std::vector<ArrayPtr> run(const std::vector<ArrayPtr>& arguments, int device,
                             CollectiveGroup& group);
 
@@ -31,8 +31,8 @@ class Segments {
     std::vector<ValueId> in;
     std::vector<ValueId> out;
     ProgramText program;
-    const Node* collective = nullptr;  // after it; null: the last
-    // Where that is a condition: its branches, of which the host chooses.
+    const Node* collective = nullptr;  // that follows it; null: it is the last segment
+    // If the collective is a condition: its branches, one of which the host chooses.
     std::unique_ptr<Segments> then = {};
     std::unique_ptr<Segments> otherwise = {};
     std::map<int, std::shared_ptr<LoadedProgram>> loaded = {};  // by device
@@ -50,8 +50,8 @@ class Segments {
   std::vector<ValueId> results_;
 };
 
-// What a program refused, by the status that is its last result, which is taken away; null:
-// nothing.
+// Removes a program's last result, its status, and returns the failed check that it reports; null
+// if there is none.
 std::exception_ptr take_refused(const ProgramText& program, std::vector<ArrayPtr>& results);
 
 }  // namespace cornu::xla

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes StableHLO text: ops in their generic form (https://openxla.org/stablehlo/spec), values of
-// static shapes.
+// Writes StableHLO text: ops in their generic form (https://openxla.org/stablehlo/spec), with
+// values of static shapes.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@
 
 namespace cornu::xla {
 
-// A value of the program that is being written.
+// A value of the program being written.
 struct Value {
   std::string name;  // "%3", "%5#1"
   TensorType type;
-  bool complex = false;  // of two parts of `type`
+  bool complex = false;  // with two parts of type `type`
 
   const Shape& shape() const { return type.shape; }
   DType dtype() const { return type.dtype; }
@@ -33,23 +33,23 @@ using Values = std::vector<Value>;
 std::string type_text(const TensorType& type, bool complex = false);
 // "array<i64: 1, 2>"
 std::string array_text(std::span<const int64_t> numbers);
-// "dense<[[1, 2], [3, 4]]> : tensor<2x2xi64>", of rows of two.
+// "dense<[[1, 2], [3, 4]]> : tensor<2x2xi64>", with rows of two.
 std::string pairs_text(std::span<const int64_t> numbers);
 
-// What a kernel refuses: `fail` is given the value that it found and that value's place.
+// Throws the error of a failed check, given the rejected value and its position.
 using Refusal = std::function<void(int64_t value, int64_t place)>;
 
 // The text of one function, op by op.
 class Writer {
  public:
-  // Any op with one result. Attributes: what stands between the braces.
+  // Writes any op with one result. Attributes: the text between the braces.
   Value op(std::string_view name, std::span<const Value> operands, const TensorType& type,
            std::string_view attributes = {}, std::string_view regions = {});
   Value op(std::string_view name, std::initializer_list<Value> operands, const TensorType& type,
            std::string_view attributes = {}, std::string_view regions = {}) {
     return op(name, std::span(operands.begin(), operands.size()), type, attributes, regions);
   }
-  // With several.
+  // Writes an op with several results.
   Values ops(std::string_view name, std::span<const Value> operands,
              std::span<const TensorType> types, std::string_view attributes = {},
              std::string_view regions = {});
@@ -57,20 +57,21 @@ class Writer {
   Value complex_op(std::string_view name, std::initializer_list<Value> operands,
                    const TensorType& type, bool complex, std::string_view attributes = {});
 
-  // A region, for `regions` above: what `body` makes of its arguments.
+  // A region for `regions` above: computes what `body` returns for its arguments.
   std::string region(std::span<const TensorType> arguments,
                      FunctionRef<Values(std::span<const Value>)> body);
-  // That of a reduction: two scalars become one by this op.
+  // The region of a reduction: combines two scalars by this op.
   std::string reducer(std::string_view op, DType dtype);
 
-  // Numbers the refusals of values. `bad`: a bool for each element of `values`, integers of its
-  // shape. The first bad one of the whole program is what it reports.
+  // Adds a check. `bad`: a bool for each element of `values`, which are integers of the same shape.
+  // The first bad value of the whole program is reported.
   void refuse(const Value& bad, const Value& values, Refusal fail);
 
-  // {number of the refusal or -1, value, place}, int64; undefined until something may be refused.
+  // {number of the failed check or -1, value, position}, int64; undefined until a check has been
+  // added.
   const Value& status() const { return status_; }
   bool has_status() const { return !status_.name.empty(); }
-  // Regions hand it on as one of their values.
+  // Sets the status, which regions return as one of their values.
   void set_status(Value status) { status_ = std::move(status); }
   Value no_status();
   const std::vector<Refusal>& refusals() const { return refusals_; }
@@ -79,7 +80,7 @@ class Writer {
   Value parameter(const TensorType& type) { return {next_name(), type}; }
   const std::string& text() const { return text_; }
 
-  // How many replicas run it.
+  // The number of replicas that run it.
   int replicas = 1;
 
  private:
@@ -93,11 +94,11 @@ class Writer {
   std::vector<Refusal> refusals_;
 };
 
-// ---- ops, by what they compute; operands of one shape unless it says otherwise ----
+// ---- ops, by what they compute; operands have the same shape unless stated otherwise ----
 
 Value unary(Writer& to, std::string_view op, const Value& x);
 Value binary(Writer& to, std::string_view op, const Value& a, const Value& b);
-// "LT", "LE", "GT", "GE", "EQ", "NE"; of floats and integers.
+// "LT", "LE", "GT", "GE", "EQ", "NE"; for floats and integers.
 Value compare(Writer& to, std::string_view direction, const Value& a, const Value& b);
 Value select(Writer& to, const Value& condition, const Value& a, const Value& b);
 
@@ -114,15 +115,16 @@ inline Value divide(Writer& to, const Value& a, const Value& b) {
 inline Value both(Writer& to, const Value& a, const Value& b) { return binary(to, "and", a, b); }
 inline Value either(Writer& to, const Value& a, const Value& b) { return binary(to, "or", a, b); }
 
-// The number everywhere; those of integers are exact in 64 bits.
+// The same number everywhere; integers are exact in 64 bits.
 Value splat(Writer& to, double number, const TensorType& type);
 Value splat_int(Writer& to, int64_t number, const TensorType& type);
 inline Value like(Writer& to, double number, const Value& x) { return splat(to, number, x.type); }
-// The lowest (or, with `highest`, the highest) value of the type: infinities of floats.
+// The lowest (or, with `highest`, the highest) value of the type: infinities for floats.
 Value extreme(Writer& to, bool highest, const TensorType& type);
 Value constant(Writer& to, const Tensor& value);
 
-// StableHLO's own conversion, and Cornu's: floats become the nearest integer there is, NaN 0.
+// StableHLO's own conversion, and Cornu's: floats become the nearest representable integer, NaN
+// becomes 0.
 Value convert(Writer& to, const Value& x, DType dtype);
 Value cast(Writer& to, const Value& x, DType dtype);
 Value bitcast(Writer& to, const Value& x, const TensorType& type);
@@ -132,7 +134,7 @@ Value reshape(Writer& to, const Value& x, const Shape& shape);
 Value transpose(Writer& to, const Value& x, std::span<const int64_t> permutation);
 // Axis i of x is axis axes[i] of the result.
 Value broadcast_in(Writer& to, const Value& x, const Shape& shape, std::span<const int64_t> axes);
-// By NumPy's rules.
+// Broadcasts by NumPy's rules.
 Value spread(Writer& to, const Value& x, const Shape& shape);
 Value slice(Writer& to, const Value& x, std::span<const int64_t> begin,
             std::span<const int64_t> end, std::span<const int64_t> strides);
@@ -142,19 +144,19 @@ Value pad(Writer& to, const Value& x, const Value& value, std::span<const int64_
           std::span<const int64_t> high, std::span<const int64_t> interior);
 Value concatenate(Writer& to, std::span<const Value> xs, int64_t axis);
 Value reverse(Writer& to, const Value& x, std::span<const int64_t> axes);
-// Slice `index` (an integer scalar) of axis 0, without that axis; and the same put there.
+// Slice `index` (an integer scalar) of axis 0, without that axis; and x with that slice replaced.
 Value row(Writer& to, const Value& x, const Value& index);
 Value with_row(Writer& to, const Value& x, const Value& row, const Value& index);
 
-// By an op such as "add", from `initial` (a scalar); without the axes.
+// Reduces by an op such as "add", starting from `initial` (a scalar); removes the axes.
 Value reduce(Writer& to, std::string_view op, const Value& x, const Value& initial,
              std::span<const int64_t> axes);
 
-// "precision_config = […]" of products: as config::enable_tensor_float_32_execution allows.
+// "precision_config = […]" for products, subject to config::enable_tensor_float_32_execution.
 std::string precision_text(DType dtype);
 
-// Sums over the other axes given. The result has the batch axes,
-// then what is left of a, then of b.
+// Sums over the sum axes. The result has the batch axes, followed by the remaining axes of a and of
+// b.
 struct DotAxes {
   std::vector<int64_t> batch_a, batch_b, sum_a, sum_b;
 };

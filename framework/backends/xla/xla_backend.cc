@@ -10,7 +10,7 @@
 namespace cornu::xla {
 namespace {
 
-constexpr size_t kCachedOps = 1024;  // eager ops that are kept
+constexpr size_t kCachedOps = 1024;  // cached eager ops
 
 class XlaBackend : public Backend {
  public:
@@ -32,7 +32,7 @@ class XlaBackend : public Backend {
                               const Attributes& attributes,
                               std::span<const TensorType> output_types,
                               const Device& device) override {
-    // The same array under a handle of its own: tapes go by identity.
+    // The same array under a new handle: tapes distinguish tensors by identity.
     if (op.name == "identity" || op.name == "stop_gradient") {
       return {inputs[0].with_shape(output_types[0].shape)};
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend of devices that a PJRT plugin serves.
+// The backend of devices served by a PJRT plugin.
 #pragma once
 
 #include "framework/backends/xla/client.h"
@@ -7,7 +7,7 @@
 
 namespace cornu::xla {
 
-// That of the client's devices, TPU:0 and up; both are never destroyed.
+// The backend of the client's devices, TPU:0 and up; neither is ever destroyed.
 Backend& xla_backend(Client& client);
 
 }  // namespace cornu::xla

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention that drops probabilities holds all of them: products with tensor cores and passes over
-// memory take less time than kernels that make each score by itself.
+// Attention with dropout stores all probabilities: products on tensor cores and passes over memory
+// are faster than kernels that recompute each score.
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -26,12 +26,12 @@ Tensor number(double value, DType dtype) {
   });
 }
 
-// The nodes in place of an attention or of its gradient. Heads that share a key are further rows of
-// its matrices: queries and outputs are (batch, keys, shared * T, ·), keys and values (batch, keys,
-// S, ·), and scores (batch, heads, T, S).
+// The nodes that replace an attention or its gradient. Heads that share a key become further rows
+// of its matrices: queries and outputs are (batch, keys, shared * T, ·), keys and values (batch,
+// keys, S, ·), and scores (batch, heads, T, S).
 class PlainNodes {
  public:
-  // `others`: the index of the first operand that not all have.
+  // `others`: the index of the first operand that not all of them have.
   PlainNodes(passes::Rewriter& graph, int place, const Node& node, size_t others)
       : graph_(graph),
         place_(place),
@@ -57,7 +57,7 @@ class PlainNodes {
     return of_heads(sums);
   }
 
-  // The largest scores of rows, and the sums of exponentials of scores less those.
+  // The row maxima of scores, and the sums of exponentials relative to them.
   ValueId statistics(DType dtype) {
     const ValueId scores = cast(scores_, dtype);
     const Attributes along = {{"axes", Ints{3}}, {"keepdims", true}};
@@ -67,7 +67,7 @@ class PlainNodes {
     return add("concatenate", {largest, sums}, {{"axis", int64_t{3}}});
   }
 
-  // Of query, key, value and, where it is wanted, bias.
+  // Of query, key, value and, if required, bias.
   std::vector<ValueId> gradients() {
     const ValueId dy = of_rows(inputs_[5]);
     const ValueId of_weights = dropped(as_scores(product(dy, values_, false, true)));
@@ -128,7 +128,7 @@ class PlainNodes {
     return reshaped(x, {query_[0], key_[2], shared() * query_[1], key_[1]});
   }
 
-  // Which scores count, where some don't.
+  // Determines which scores are visible, if some are hidden.
   void see() {
     if (attributes_.get_bool("mask")) {
       seen_ = inputs_[others_ + (attributes_.get_bool("bias") ? 1 : 0)];

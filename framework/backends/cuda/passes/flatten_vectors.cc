@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is computed for each channel has shapes such as (1, 1, 1, C) and (C): of one shape, it is
-// computed by one kernel.
+// Per-channel values have shapes such as (1, 1, 1, C) and (C): in a common shape, one kernel
+// computes them.
 #include <algorithm>
 
 #include "framework/backends/cuda/passes/passes.h"
@@ -35,7 +35,7 @@ class VectorFlattening {
   }
 
  private:
-  // As a vector, or as one number.
+  // As a vector, or as a single number.
   ValueId flat(int place, ValueId id) {
     const Shape& shape = graph_.shape(id);
     const int64_t count = shape.num_elements();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch normalization sums its input, then the squares of what it has less their mean: both are
-// made while the input is read once.
+// A batch normalization sums its input, then the squares of its deviations from the mean: both are
+// computed in a single pass over the input.
 #include "framework/backends/cuda/passes/passes.h"
 #include "framework/graph/passes/elementwise_groups.h"
 #include "framework/graph/passes/rewriter.h"
@@ -26,7 +26,7 @@ class MomentsFusion {
  public:
   explicit MomentsFusion(passes::Rewriter& graph) : graph_(graph) {}
 
-  // `index`: the sum of squares.
+  // `index`: the node of the sum of squares.
   bool fuse(int index) {
     const Node squares = graph_.node(index);
     if (!squares.is("reduce_sum")) return false;
@@ -36,7 +36,7 @@ class MomentsFusion {
     const ValueId x = centered->inputs[0];
     const Node* mean = graph_.producer(centered->inputs[1], "divide");
     const Node* sum = mean ? graph_.producer(mean->inputs[0], "reduce_sum") : nullptr;
-    // A sum that others read is to be as exact as any.
+    // A sum that others also read must be as exact as any.
     if (!sum || graph_.uses(mean->inputs[0]) != 1) return false;
     if (sum->inputs[0] != x || graph_.shape(centered->outputs[0]) != graph_.shape(x) ||
         !is_of_columns(x, squares) || !is_of_columns(x, *sum)) {
@@ -64,8 +64,8 @@ class MomentsFusion {
     return columns && *columns > 1;
   }
 
-  // 16-bit floats are read as they are, unless what computes them is fused with other readers,
-  // which then have them unrounded.
+  // 16-bit floats are read directly, unless their producer is fused with other readers, which then
+  // use the unrounded values.
   ValueId read_of(ValueId x) const {
     const Node* cast = graph_.producer(x, "cast");
     const bool widens = cast && is_half(graph_.type(cast->inputs[0]).dtype);
@@ -86,7 +86,7 @@ class MomentsFusion {
 }  // namespace
 
 Graph fuse_moments(const Graph& graph) {
-  moments_op();  // known from here on, whether the graph has one or not
+  moments_op();  // registers the op even if the graph has none
   passes::Rewriter rewriter(graph);
   MomentsFusion moments(rewriter);
   rewriter.apply([&](int index) { return moments.fuse(index); });

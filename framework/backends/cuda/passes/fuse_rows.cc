@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups grow from reductions of rows: first by what these are made of, then by what is made of
-// them. A value that is read outside of its group is stored, unless its readers, which are going to
-// be fused as well, can compute it of what they would have to read anyway.
+// Groups grow from reductions of rows: first by the producers of their inputs, then by the readers
+// of their results. A value that is read outside of its group is stored, unless its readers, which
+// will be fused as well, can recompute it from what they have to read anyway.
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -17,7 +17,7 @@
 namespace cornu::cuda {
 namespace {
 
-constexpr size_t kMostRowsRepeated = 24;  // values that one is computed of again
+constexpr size_t kMostRowsRepeated = 24;  // limit on the values from which one is recomputed
 constexpr size_t kUnbounded = std::numeric_limits<size_t>::max();
 
 const OpDef& rows_op() {
@@ -28,7 +28,7 @@ const OpDef& rows_op() {
   return op;
 }
 
-// Groups of nodes over the rows of one array each.
+// Groups of nodes, each over the rows of one array.
 class RowGroups {
  public:
   explicit RowGroups(const Graph& graph)
@@ -51,7 +51,7 @@ class RowGroups {
   }
 
   const passes::BoundedGroups& groups() const { return groups_; }
-  // Of a group; none where nothing is reduced.
+  // The domain of a group; nullopt if nothing is reduced.
   const std::optional<RowDomain>& domain(int group) const { return domains_[index(group)]; }
   bool is_full(ValueId id, int group) const {
     return domain(group) && graph_.type(id).shape == domain(group)->shape;
@@ -69,7 +69,7 @@ class RowGroups {
            graph_.type(at(node).outputs[0]).shape.num_elements() > 0;
   }
 
-  // Values of rows that were reduced, and what is made of such.
+  // Whether the node depends on reduced values of rows.
   bool is_made_of_reductions(int node) const {
     if (!is_elementwise(node) && !is_reshape(node)) return false;
     return std::ranges::any_of(at(node).inputs, [&](ValueId id) {
@@ -104,7 +104,7 @@ class RowGroups {
     });
   }
 
-  // Of an operand that broadcasts over the array.
+  // Whether the operand broadcasts over the array.
   bool spans(ValueId id, const RowDomain& domain) const {
     const Shape& shape = graph_.type(id).shape;
     const RowKind form = domain.kind(shape);
@@ -112,8 +112,8 @@ class RowGroups {
     return form != RowKind::Other;
   }
 
-  // Whether no row of either reads another row's values: where there are as many rows as columns,
-  // what one node has for each row another may read as one for each column.
+  // Whether no row in either group reads another row's values: if there are as many rows as
+  // columns, one node's value per row could be read by another node as one per column.
   bool are_apart(int a, int b) const {
     return std::ranges::all_of(std::vector<int>{a, b}, [&](int group) {
       return std::ranges::all_of(groups_.members(group), [&](int node) {
@@ -200,7 +200,7 @@ class RowFuser {
     return members;
   }
 
-  // ---- what is stored ----
+  // ---- choice of stored values ----
 
   void choose(int group) {
     for (const int node : sorted_members(group)) {
@@ -221,8 +221,8 @@ class RowFuser {
            });
   }
 
-  // Whether all that read the value outside can be fused, and compute it of as few bytes as it has.
-  // Sums over columns read much of that anyway.
+  // Whether all outside readers of the value can be fused, and recompute it from no more bytes than
+  // it has. Sums over columns read much of that anyway.
   bool may_repeat(int group, ValueId id) const {
     if (leaves_[at(id)]) return false;
     bool only_sums = true;
@@ -238,8 +238,8 @@ class RowFuser {
     return bytes_to_repeat(group, id, seen) <= (only_sums ? 2 : 1) * bytes(id);
   }
 
-  // What readers outside move to compute a value, or rather to have it stored. `seen` are values
-  // that are counted already.
+  // Bytes that outside readers transfer to recompute a value, or for having its operands stored.
+  // `seen` are values that are already counted.
   size_t bytes_to_repeat(int group, ValueId id, std::set<ValueId>& seen) const {
     if (!passes::is_cheap(producer(id)) || seen.size() >= kMostRowsRepeated) return kUnbounded;
     size_t sum = 0;
@@ -255,13 +255,13 @@ class RowFuser {
   }
   size_t bytes(ValueId id) const { return graph_.type(id).bytes(); }
 
-  // Whether the value isn't in memory before the group's are.
+  // Whether the value isn't in memory before the group's results are.
   bool is_computed(int group, ValueId id) const {
     return repeated_[at(id)] || (group_of(id) == group && !stored_[at(id)]);
   }
 
-  // The value's nodes stay outside; what they read of the group's rows, and what takes more bytes
-  // to compute than to store, is stored.
+  // The value's nodes are repeated outside; stored are its operands among the group's rows, and
+  // those that take more bytes to recompute than to store.
   void repeat(int group, ValueId id) {
     repeated_[at(id)] = true;
     for (const ValueId in : producer(id).inputs) {
@@ -277,8 +277,8 @@ class RowFuser {
 
   // ---- bodies ----
 
-  // The nodes that a group's kernel computes: what its stored values are made of, with what other
-  // groups leave to their readers.
+  // The nodes that a group's kernel computes: those its stored values depend on, including the ones
+  // that other groups leave to their readers.
   std::set<int> made_by(int group) const {
     std::set<int> made;
     std::vector<ValueId> open;
@@ -295,7 +295,7 @@ class RowFuser {
     return made;
   }
 
-  // It reduces rows, and that isn't the only use of what it reads.
+  // Whether it reduces rows, and that isn't the only use of what it reads.
   bool is_worthwhile(int group, const std::set<int>& made) const {
     const auto reductions = std::ranges::count_if(made, [&](int node) {
       return reduced_rows(graph_, graph_.nodes[static_cast<size_t>(node)]).has_value();
@@ -310,10 +310,10 @@ class RowFuser {
   const Graph& graph_;
   std::vector<int32_t> producers_;
   RowGroups rows_;
-  std::vector<int> fused_;      // groups
-  std::vector<bool> leaves_;    // by value: it leaves the graph
-  std::vector<bool> stored_;    // by value: its group writes it
-  std::vector<bool> repeated_;  // by value: computed by whatever reads it
+  std::vector<int> fused_;      // the fused groups
+  std::vector<bool> leaves_;    // by value: it is an output of the graph
+  std::vector<bool> stored_;    // by value: its group stores it
+  std::vector<bool> repeated_;  // by value: recomputed by every reader
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace cornu::cuda {
 namespace {
 
 std::vector<TensorType> infer_group(std::span<const TensorType>, const Attributes& attributes) {
-  // Passes run after inference; texts of such graphs aren't read.
+  // Passes run after inference, and the texts of such graphs aren't parsed.
   raise<Unimplemented>("fused_group of {} members: its types are those of its members.",
                        attributes.get_int("members"));
 }
@@ -42,7 +42,7 @@ std::vector<bool> first_ones(const Graph& graph) {
   return result;
 }
 
-// Nodes whose results leave the graph and are read by none of it.
+// Nodes whose results are graph outputs that no node reads.
 std::vector<bool> last_ones(const Graph& graph) {
   std::vector<bool> is_read(graph.types.size(), false);
   for (const Node& node : graph.nodes) {
@@ -56,7 +56,7 @@ std::vector<bool> last_ones(const Graph& graph) {
   return result;
 }
 
-// What a node computes, as a "fused" one has it.
+// The computation of a node as the body of a "fused" node.
 std::shared_ptr<const Graph> body_of(const Graph& graph, const Node& node) {
   if (node.is("fused")) return std::make_shared<const Graph>(node.attributes.get_graph("body"));
   Graph body;
@@ -83,10 +83,10 @@ Node group_of(const Graph& graph, const std::vector<size_t>& members) {
   return group;
 }
 
-// Groups of those nodes that compute alike; `moved` are its members.
+// Groups of those nodes that perform the same computation; `moved` marks their members.
 std::vector<Node> groups_of(const Graph& graph, const std::vector<bool>& chosen,
                             std::vector<bool>& moved) {
-  std::map<std::string, std::vector<size_t>> alike;  // by what they compute
+  std::map<std::string, std::vector<size_t>> alike;  // by computation
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
     if (!chosen[i] || moved[i] || !(node.is("fused") || node.is("cast"))) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of heads that may share keys, and its gradients. Scores are (batch, heads, T, S), in
-// float32 of 16-bit floats.
+// Attention with heads that may share keys, and its gradients. Scores are (batch, heads, T, S),
+// with 16-bit floats computed in float32.
 #include <algorithm>
 
 #include "framework/backends/xla/lowering.h"
@@ -11,7 +11,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-constexpr double kHidden = -1e30;  // a score that is left out
+constexpr double kHidden = -1e30;  // the score of hidden elements
 
 // Sizes and operands of the forward pass.
 class Heads {
@@ -53,18 +53,18 @@ class Heads {
     return select(to_, seen_, scaled, like(to_, kHidden, scaled));
   }
 
-  // Of (batch, T, heads, …): heads by the keys that they share.
+  // From (batch, T, heads, …): groups heads by the keys that they share.
   Value apart(const Value& x) const {
     return reshape(to_, x, {batch_, x.shape()[1], keys_, shared_, x.shape()[3]});
   }
-  // (batch, keys, T, shared, S) as scores are.
+  // From (batch, keys, T, shared, S) to the shape of scores.
   Value of_scores(const Value& x) const {
     return reshape(to_, transpose(to_, x, Ints{0, 1, 3, 2, 4}), scores_shape());
   }
   Value scores_apart(const Value& x) const {
     return reshape(to_, x, {batch_, keys_, shared_, rows_, columns_});
   }
-  // A number for each row of scores, for all of them.
+  // Broadcasts one number per row of scores.
   Value along_rows(const Value& x) const {
     return broadcast_in(to_, x, scores_shape(), Ints{0, 1, 2});
   }
@@ -78,14 +78,14 @@ class Heads {
     return reshape(to_, transpose(to_, sums, Ints{0, 3, 1, 2, 4}),
                    {batch_, rows_, keys_ * shared_, x.shape()[3]});
   }
-  // Sums over the rows of all heads that share a key, of x apart.
+  // Sums over the rows of all heads that share a key; x is grouped.
   Value over_rows(const Value& weights, const Value& x) const {
     const Value sums = dot(to_, scores_apart(weights), convert(to_, x, sum_),
                            {{0, 1}, {0, 2}, {2, 3}, {3, 1}}, sum_);
     return transpose(to_, sums, Ints{0, 2, 1, 3});
   }
   Value scaled(const Value& x) const { return multiply(to_, x, like(to_, scale_, x)); }
-  // What dropout makes of probabilities or their gradients.
+  // Applies dropout to probabilities or their gradients.
   Value dropped(const Value& x) const {
     if (dropout_ == 0) return x;
     const Value scaled = multiply(to_, x, like(to_, kept_scale(dropout_), x));
@@ -109,12 +109,12 @@ class Heads {
   Value bias_;
 
  public:
-  Value query;  // apart
+  Value query;  // grouped by key
   Value key;
   Value value;
 };
 
-// What a batch of no examples gives.
+// The results for an empty batch.
 Values zeros_of(const KernelSpec& spec, Writer& to) {
   Values results;
   for (const TensorType& type : spec.outputs) results.push_back(splat(to, 0, type));
@@ -146,7 +146,7 @@ Value sum_to(const Value& x, const Shape& shape, Writer& to) {
   return reshape(to, reduce(to, "add", x, splat(to, 0, {x.dtype(), {}}), axes), shape);
 }
 
-// In: query, key, value, output, statistics, dy, [bias], [mask], [what dropout keeps].
+// In: query, key, value, output, statistics, dy, [bias], [mask], [dropout's mask].
 Values lower_attention_grad(const KernelSpec& spec, std::span<const Value> in, Writer& to) {
   if (in[3].shape().num_elements() == 0) return zeros_of(spec, to);
   if (in[1].shape().num_elements() == 0) return {};

@@ -25,7 +25,7 @@ std::string all_replicas(int replicas) {
   return fmt::format("dense<[[{}]]> : tensor<1x{}xi64>", fmt::join(numbers, ", "), replicas);
 }
 
-// 16-bit floats are summed up in float32.
+// 16-bit floats are summed in float32.
 Values lower_all_reduce(const KernelSpec& spec, std::span<const Value> in, Writer& to) {
   if (to.replicas == 1) return {in.begin(), in.end()};
   const ReduceOp op = reduce_op_of(spec);

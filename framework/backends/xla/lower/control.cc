@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions and loops. What may be refused within them is carried as one more value.
+// Conditions and loops. The status of checks within them is carried as one more value.
 #include <algorithm>
 
 #include "framework/backends/xla/lowering.h"
@@ -13,8 +13,8 @@ bool communicates(const Graph& graph) {
                              [](const Node& node) { return node.traits().collective; });
 }
 
-// Whether a graph may refuse something: values, or, where several replicas run it, that these go
-// different ways to what communicates.
+// Whether a graph may fail checks: of values or, if several replicas run it, because the replicas'
+// values lead to different communication.
 bool refuses(const Graph& graph, const Writer& to) {
   return std::ranges::any_of(graph.nodes, [&](const Node& node) {
     const OpTraits traits = node.traits();
@@ -23,7 +23,7 @@ bool refuses(const Graph& graph, const Writer& to) {
   });
 }
 
-// On how many replicas a predicate holds.
+// The number of replicas on which a predicate holds.
 Value count_holding(const Value& predicate, Writer& to) {
   return reduce_replicas(to, "add", convert(to, predicate, DType::Int32));
 }
@@ -33,8 +33,9 @@ Value holds_anywhere(const Value& predicate, Writer& to) {
   return compare(to, "GT", count, like(to, 0, count));
 }
 
-// What decides over collectives: if it differs, replicas would wait for each other for ever. So all
-// go the way where it holds, and that is refused.
+// For predicates that decide about collectives: if they differed, replicas would wait for each
+// other forever. So all replicas behave as if it holds, and the difference is reported as a failed
+// check.
 Value agreed(const std::string& op, const Value& predicate, Writer& to) {
   const Value count = count_holding(predicate, to);
   const Value some = compare(to, "GT", count, like(to, 0, count));
@@ -49,7 +50,7 @@ Value agreed(const std::string& op, const Value& predicate, Writer& to) {
   return some;
 }
 
-// The status is there, if it will be carried.
+// Ensures that the status exists if it will be carried.
 void require_status(bool carried, Writer& to) {
   if (carried && !to.has_status()) to.set_status(to.no_status());
 }
@@ -86,20 +87,20 @@ Values lower_cond(const KernelSpec& spec, std::span<const Value> in, Writer& to)
   return results;
 }
 
-// A loop over a body's graph: carries, xs (of which a turn gets a slice each), captures.
+// A loop over a body's graph: carries, xs (each iteration gets a slice of each), captures.
 struct Loop {
   const Graph& body;
   Values carries;
   Values xs;
   Values captures;
-  int64_t slots;  // of the stacks
-  bool agrees;    // replicas do, on each turn
+  int64_t slots;  // number of slices in the stacks
+  bool agrees;    // whether replicas must agree on each iteration
   bool checks;
 
   size_t stacks() const { return body.outputs.size() - carries.size(); }
 };
 
-// What a loop carries: the turn's number, carries, stacks, xs, captures and perhaps a status.
+// What a loop carries: the iteration number, carries, stacks, xs, captures and perhaps a status.
 class LoopValues {
  public:
   LoopValues(const Loop& loop, std::span<const Value> values) : values_(values) {
@@ -140,7 +141,7 @@ Values initial_values(const Loop& loop, Writer& to) {
   return values;
 }
 
-// One turn, with the slices at `place`.
+// One iteration, with the slices at `place`.
 Values next_values(const Loop& loop, const LoopValues& now, const Value& place, Writer& to) {
   Values inputs(now.carries().begin(), now.carries().end());
   for (const Value& x : now.xs()) inputs.push_back(row(to, x, place));
@@ -157,7 +158,8 @@ Values next_values(const Loop& loop, const LoopValues& now, const Value& place, 
   return next;
 }
 
-// Runs turns while `goes_on`, each with the slices at `place`; returns what the loop carries.
+// Iterates while `goes_on` holds, each time with the slices at `place`; returns what the loop
+// carries.
 Values write_loop(const std::string& who, const Loop& loop,
                   FunctionRef<Value(const LoopValues&)> goes_on,
                   FunctionRef<Value(const LoopValues&)> place, Writer& to) {
@@ -227,7 +229,7 @@ Values lower_while(const KernelSpec& spec, std::span<const Value> in, Writer& to
   const Graph& condition = spec.attributes.get_graph("condition");
   const auto carries = static_cast<size_t>(spec.attributes.get_int("carries"));
   const int64_t maximum = spec.attributes.get_int("maximum");
-  // What a condition refuses isn't carried.
+  // Failed checks in a condition can't be carried.
   if (refuses(condition, to)) return {};
   const bool agrees = to.replicas > 1 && communicates(body);
   const Loop loop{body,

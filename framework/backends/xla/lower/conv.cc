@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and their gradients, each as one convolution.
+// Convolutions and their gradients, each as a single convolution.
 #include "framework/backends/xla/lowering.h"
 
 namespace cornu::xla {
@@ -20,7 +20,7 @@ struct ConvSizes {
         groups(attributes.get_int("groups")) {}
 
   size_t axes() const { return in.size(); }
-  // Positions from the first to the last one that a window reads, and that windows begin at.
+  // The extent of a window, and the extent of the positions at which windows start.
   int64_t window(size_t i) const { return (taps[i] - 1) * dilation[i] + 1; }
   int64_t spread_out(size_t i) const { return (out[i] - 1) * strides[i] + 1; }
 
@@ -46,7 +46,7 @@ struct Convolution {
   int64_t batch_groups = 1;
 };
 
-// "[b, 0, 1, f]", of "b…f".
+// "[b, 0, 1, f]", for "b…f".
 std::string axes_text(std::string_view ends, size_t spatial) {
   std::string numbers;
   for (size_t i = 0; i < spatial; ++i) numbers += fmt::format("{}{}", i == 0 ? "" : ", ", i);
@@ -60,7 +60,7 @@ std::string axes_text(std::string_view ends, size_t spatial) {
   return text + "]";
 }
 
-// 16-bit floats are summed up in float32.
+// 16-bit floats are summed in float32.
 Value write_conv(const Convolution& conv, const Value& lhs, const Value& rhs,
                  const TensorType& type, Writer& to) {
   const size_t axes = conv.strides.size();
@@ -96,7 +96,7 @@ Values lower_conv(const KernelSpec& spec, std::span<const Value> in, Writer& to)
   return {write_conv(conv, in[0], in[1], type, to)};
 }
 
-// The filter with its channels and filters exchanged, in each group.
+// The filter with its channels and filters swapped within each group.
 Value exchanged(const Value& filter, int64_t groups, Writer& to) {
   const Shape taps = filter.shape().slice(0, -2);
   const int64_t rank = taps.rank();
@@ -130,7 +130,8 @@ Values lower_conv_input_grad(const KernelSpec& spec, std::span<const Value> in, 
   return {write_conv(conv, in[0], exchanged(in[1], sizes.groups, to), type, to)};
 }
 
-// Channels of x are convolved as examples, with dy for a filter; examples are summed as channels.
+// The channels of x are convolved as examples, with dy as the filter; examples are summed as
+// channels.
 Values lower_conv_filter_grad(const KernelSpec& spec, std::span<const Value> in, Writer& to) {
   const TensorType& type = spec.outputs[0];
   if (type.dtype == DType::Bool) return {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws by rejection, as the CPU's kernels do them: element i takes as many words as it needs from
-// Philox's stream i + 1. All elements go through one loop, which ends when the last one has its
-// number.
+// Random numbers by rejection, as in the CPU's kernels: element i takes as many words as it needs
+// from Philox's stream i + 1. All elements go through a common loop, which ends when the last one
+// has its number.
 #include <limits>
 #include <numbers>
 
@@ -10,7 +10,7 @@
 namespace cornu::xla {
 namespace {
 
-// Numbers in (0, 1) by their places in the elements' streams: two words each.
+// Numbers in (0, 1) by position in the elements' streams: two words each.
 class Units {
  public:
   Units(Writer& to, const Value& key, const Value& stream, int64_t count)
@@ -39,8 +39,9 @@ class Units {
 Value log_of(Writer& to, const Value& x) { return unary(to, "log", x); }
 Value not_of_bits(Writer& to, const Value& x) { return unary(to, "not", x); }
 
-// Repeats `draw` until all are done. What it carries begins with the elements that are done, their
-// results and their places; more follows that it doesn't change. Those that are done stay.
+// Repeats `draw` until all elements are done. The loop carries which elements are done, their
+// results and their positions, followed by values that it doesn't change. Finished elements are
+// left unchanged.
 Values until_done(Writer& to, const Values& initial,
                   FunctionRef<Values(std::span<const Value> values)> draw) {
   const auto goes_on = [&](std::span<const Value> v) {
@@ -58,7 +59,7 @@ Values until_done(Writer& to, const Values& initial,
   return while_loop(to, initial, goes_on, turn);
 }
 
-// What a draw needs of its op: operands as vectors of float64, and streams.
+// The inputs of an op's draws: operands as vectors of float64, and streams.
 struct Draw {
   Draw(const KernelSpec& spec, std::span<const Value> in, size_t parameters, Writer& to)
       : count(spec.outputs[0].shape.num_elements()) {
@@ -121,7 +122,7 @@ Values lower_gamma(const KernelSpec& spec, std::span<const Value> in, Writer& to
   const Value small = both(to, valid, compare(to, "LT", alpha, one));
   const Value start = splat_int(to, 0, draw.stream.type);
   const Value first = Units(to, in[0], draw.stream, draw.count).at(start);
-  // Scales a draw for alpha + 1. A logarithm doesn't underflow for small ones.
+  // Scales a number for alpha + 1. The logarithm doesn't underflow for small values.
   const Value safe = select(to, small, alpha, one);
   const Value scale = logarithm ? divide(to, log_of(to, first), safe)
                                 : binary(to, "power", first, divide(to, one, safe));
@@ -134,7 +135,7 @@ Values lower_gamma(const KernelSpec& spec, std::span<const Value> in, Writer& to
   return {reshape(to, convert(to, result, type.dtype), type.shape)};
 }
 
-// log(k!) less its approximation by Stirling's formula.
+// log(k!) minus Stirling's approximation.
 Value stirling_error(Writer& to, const Value& k) {
   constexpr double kSmall[] = {0.0810614667953272, 0.0413406959554092, 0.0276779256849983,
                                0.0207906721037650, 0.0166446911898211, 0.0138761288230707,
@@ -152,7 +153,7 @@ Value stirling_error(Writer& to, const Value& k) {
   return result;
 }
 
-// By the gaps between successes, which are geometric; for few expected successes.
+// By the geometrically distributed gaps between successes; for few expected successes.
 Value binomial_by_gaps(Writer& to, const Value& key, const Draw& draw, const Value& idle,
                        const Value& n, const Value& p) {
   const Value scale = unary(to, "log_plus_one", unary(to, "negate", p));

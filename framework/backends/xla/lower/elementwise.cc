@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise ops: operands are broadcast, then one or a few of StableHLO's.
+// Elementwise ops: operands are broadcast, then one or a few StableHLO ops are applied.
 #include <cmath>
 #include <numbers>
 
@@ -15,7 +15,7 @@ Value not_of(Writer& to, const Value& x) { return unary(to, "not", x); }
 Value is_zero(Writer& to, const Value& x) { return compare(to, "EQ", x, like(to, 0, x)); }
 Value is_negative(Writer& to, const Value& x) { return compare(to, "LT", x, like(to, 0, x)); }
 
-// ---- of one operand ----
+// ---- one operand ----
 
 Value lower_abs(Writer& to, const Value& x) {
   return is_floating(x.dtype()) || is_signed(x.dtype()) ? unary(to, "abs", x) : x;
@@ -31,7 +31,7 @@ Value lower_tan(Writer& to, const Value& x) {
 }
 
 Value lower_relu(Writer& to, const Value& x) {
-  return select(to, is_negative(to, x), like(to, 0, x), x);  // hands NaN on
+  return select(to, is_negative(to, x), like(to, 0, x), x);  // propagates NaN
 }
 
 Value lower_is_inf(Writer& to, const Value& x) {
@@ -42,7 +42,7 @@ Value lower_is_finite(Writer& to, const Value& x) {
   return to.op("stablehlo.is_finite", {x}, {DType::Bool, x.shape()});
 }
 
-// A function of 16-bit floats is that of their float32.
+// Functions of 16-bit floats are computed in float32.
 Value chlo(Writer& to, std::string_view op, const Value& x) {
   const Value wide = is_half(x.dtype()) ? convert(to, x, DType::Float32) : x;
   return convert(to, to.op(op, {wide}, wide.type), x.dtype());
@@ -91,14 +91,14 @@ const UnaryEntry kUnary[] = {
     {"logical_not", not_of},
 };
 
-// ---- of two ----
+// ---- two operands ----
 
-// What the result of an integer division by 0 is.
+// The result of an integer division by 0.
 Value zero_where_zero(Writer& to, const Value& divisor, const Value& result) {
   return select(to, is_zero(to, divisor), like(to, 0, result), result);
 }
 
-// The divisor, but 1 where it is 0 and where it is -1 (the lowest number has no opposite).
+// The divisor, or 1 if it is 0 or -1 (the lowest number can't be negated).
 Value safe_divisor(Writer& to, const Value& b) {
   Value odd = is_zero(to, b);
   if (is_signed(b.dtype())) odd = either(to, odd, compare(to, "EQ", b, like(to, -1, b)));
@@ -127,7 +127,7 @@ Value int_floor_divide(Writer& to, const Value& a, const Value& b) {
   return zero_where_zero(to, b, select(to, by_minus_one, unary(to, "negate", a), floored));
 }
 
-// Python's: exact, with the sign of b.
+// Python's modulo: exact, with the sign of b.
 Value float_mod(Writer& to, const Value& a, const Value& b) {
   const Value rest = binary(to, "remainder", a, b);
   const Value other_sign = compare(to, "NE", is_negative(to, rest), is_negative(to, b));
@@ -147,7 +147,7 @@ Value float_floor_divide(Writer& to, const Value& a, const Value& b) {
   return select(to, exact, result, plain);
 }
 
-// In float32 of 16-bit floats, since it is several operations.
+// 16-bit floats are computed in float32, since there are several operations.
 Value in_float32(Writer& to, BinaryLower lower, const Value& a, const Value& b) {
   if (!is_half(a.dtype())) return lower(to, a, b);
   const Value result = lower(to, convert(to, a, DType::Float32), convert(to, b, DType::Float32));
@@ -162,7 +162,8 @@ Value lower_floor_divide(Writer& to, const Value& a, const Value& b) {
                                 : int_floor_divide(to, a, b);
 }
 
-// By squaring, for each bit of the exponent. A negative one gives the reciprocal, rounded to zero.
+// By squaring, for each bit of the exponent. A negative exponent yields the reciprocal, rounded
+// toward zero.
 Value int_power(Writer& to, const Value& a, const Value& b) {
   const auto bits = static_cast<int>(8 * size_of(a.dtype()));
   const Value one = like(to, 1, a);
@@ -188,7 +189,7 @@ Value lower_power(Writer& to, const Value& a, const Value& b) {
   return is_floating(a.dtype()) ? binary(to, "power", a, b) : int_power(to, a, b);
 }
 
-// Shifts by more than the bits there are, and negative ones, move all of them out.
+// Shifts by at least the number of bits, and by negative numbers, shift all of them out.
 Value shift(Writer& to, const char* op, const Value& a, const Value& b, const Value& out) {
   const auto bits = static_cast<int64_t>(8 * size_of(a.dtype()));
   const Value inside = both(to, compare(to, "GE", b, like(to, 0, b)),

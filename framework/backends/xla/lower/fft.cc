@@ -5,7 +5,7 @@
 namespace cornu::xla {
 namespace {
 
-// 16-bit floats go through float32.
+// 16-bit floats are converted to float32.
 Value wide_part(Writer& to, const Value& x) {
   return is_half(x.dtype()) ? convert(to, x, DType::Float32) : x;
 }
@@ -22,7 +22,7 @@ Values parts_of(Writer& to, const Value& x, DType dtype) {
           convert(to, to.complex_op("stablehlo.imag", {x}, x.type, false), dtype)};
 }
 
-// Not divided by the length, which StableHLO's inverse is.
+// Not divided by the length, unlike StableHLO's inverse.
 Values lower_fft(const KernelSpec& spec, std::span<const Value> in, Writer& to) {
   const DType dtype = in[0].dtype();
   if (in[0].shape().num_elements() == 0) return {in[0], in[1]};

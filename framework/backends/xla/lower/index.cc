@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading and adding by index, and numbers made of indices.
+// Reading and adding by index, and numbers computed from indices.
 #include <limits>
 
 #include "framework/backends/xla/lowering.h"
@@ -8,7 +8,7 @@
 namespace cornu::xla {
 namespace {
 
-// Notes indices outside of [-size, size), and counts negative ones from the end. int64.
+// Checks that indices are in [-size, size), and counts negative ones from the end. int64.
 Value checked_indices(const KernelSpec& spec, const Value& indices, const Shape& shape,
                       int64_t axis, Writer& to) {
   const int64_t size = shape[axis];
@@ -16,7 +16,7 @@ Value checked_indices(const KernelSpec& spec, const Value& indices, const Shape&
   Value bad = compare(to, "GE", wide, splat_int(to, size, wide.type));
   if (is_signed(indices.dtype())) {
     bad = either(to, bad, compare(to, "LT", wide, splat_int(to, -size, wide.type)));
-  } else {  // the largest of uint64 are negative there
+  } else {  // the largest uint64 values become negative
     bad = either(to, bad, compare(to, "LT", wide, like(to, 0, wide)));
   }
   const std::string op = indexing_name(spec);
@@ -30,7 +30,7 @@ Value checked_indices(const KernelSpec& spec, const Value& indices, const Shape&
   return select(to, compare(to, "LT", wide, like(to, 0, wide)), from_end, wide);
 }
 
-// The axes of a result that are `x`'s, where those of indices stand in the place of `axis`.
+// The axes of a result that come from `x`, where those of indices replace `axis`.
 std::vector<int64_t> window_axes(int64_t rank, int64_t axis, int64_t index_rank) {
   std::vector<int64_t> axes;
   for (int64_t i = 0; i < rank; ++i) {
@@ -54,7 +54,7 @@ Value take(const Value& x, const Value& indices, int64_t axis, Writer& to) {
                   indices.rank(), array_text(sizes.dims())));
 }
 
-// `initial`, with updates joined to it in their order, by a region that joins two.
+// `initial`, with updates joined to it in order, by a region that joins two values.
 Value scatter(const std::string& joins, const Value& initial, const Value& indices,
               const Value& updates, int64_t axis, Writer& to) {
   return to.op(
@@ -67,7 +67,7 @@ Value scatter(const std::string& joins, const Value& initial, const Value& indic
       joins);
 }
 
-// The larger or smaller one; NaN if either is, which plugins don't agree on for maximum here.
+// The larger or smaller value; NaN if either is, on which plugins disagree for maximum.
 std::string extreme_reducer(bool largest, DType dtype, Writer& to) {
   const TensorType scalar{dtype, {}};
   const TensorType two[] = {scalar, scalar};
@@ -89,7 +89,7 @@ Value scatter_sum(const TensorType& type, const Value& indices, const Value& upd
       type.dtype);
 }
 
-// Places in the flattened array, of indices along one axis.
+// Positions in the flattened array for indices along one axis.
 Value flat_places(const Value& indices, const Shape& shape, int64_t axis, Writer& to) {
   Value places = splat_int(to, 0, indices.type);
   int64_t stride = 1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Factorizations and solutions of matrices in the last two axes, in float32 of 16-bit floats.
+// Factorizations and solutions of matrices in the last two axes, with 16-bit floats computed in
+// float32.
 #include "framework/backends/xla/lower/matrices.h"
 #include "framework/core/error.h"
 
@@ -10,14 +11,14 @@ Value wide_matrix(Writer& to, const Value& x) {
   return is_half(x.dtype()) ? convert(to, x, DType::Float32) : x;
 }
 
-// Which elements are on the diagonal, or below it too.
+// A mask of the diagonal, or also of the elements below it.
 Value triangle(Writer& to, const Shape& shape, std::string_view direction) {
   const TensorType places{DType::Int32, shape};
   return compare(to, direction, iota(to, places, shape.rank() - 1),
                  iota(to, places, shape.rank() - 2));
 }
 
-// Refuses the matrices of which one element of `bad` is true, by their number.
+// Reports the number of a matrix that has an element of `bad` which is true.
 void refuse_matrices(Writer& to, const Value& bad, Refusal fail) {
   const int64_t rank = bad.rank();
   const int64_t axes[] = {rank - 2, rank - 1};
@@ -68,7 +69,7 @@ Values lower_triangular_solve(const KernelSpec& spec, std::span<const Value> in,
   return {convert(to, x, type.dtype)};
 }
 
-// The first of the largest elements of (count, size), by its number.
+// The first of the largest elements of (count, size), by number.
 Value largest_place(Writer& to, const Value& x, const Value& numbers) {
   const std::vector<int64_t> axes = {1};
   const Value most = reduce(to, "maximum", x, extreme(to, false, {x.dtype(), {}}), axes);
@@ -79,7 +80,7 @@ Value largest_place(Writer& to, const Value& x, const Value& numbers) {
                 splat_int(to, x.shape()[1] - 1, {DType::Int64, {}}), axes);
 }
 
-// By columns, each with the row of its largest element that is left: x[rows] = L U.
+// Column by column, each with the row of its largest remaining element as the pivot: x[rows] = L U.
 Values lower_lu(const KernelSpec& spec, std::span<const Value> in, Writer& to) {
   const TensorType& type = spec.outputs[0];
   if (type.shape.num_elements() == 0) return {in[0], splat(to, 0, spec.outputs[1])};
@@ -97,7 +98,7 @@ Values lower_lu(const KernelSpec& spec, std::span<const Value> in, Writer& to) {
         const Value left =
             select(to, compare(to, "GE", numbers, here), column, like(to, -1, column));
         const Value pivot = broadcast_in(to, largest_place(to, left, numbers), lines.shape, batch);
-        // Rows are exchanged by the places that they come from.
+        // Rows are swapped by permuting their positions of origin.
         const Value is_turn = compare(to, "EQ", numbers, here);
         const Value is_pivot = compare(to, "EQ", numbers, pivot);
         const auto exchanged_numbers = [&](const Value& w) {

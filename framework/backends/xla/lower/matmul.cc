@@ -5,7 +5,7 @@
 namespace cornu::xla {
 namespace {
 
-// Axes of batches of matrices, and the one that is summed over.
+// The batch axes of matrices, and the axis to sum over.
 Values lower_matmul(const KernelSpec& spec, std::span<const Value> in, Writer& to) {
   const TensorType& type = spec.outputs[0];
   if (type.dtype == DType::Bool) return {};
@@ -15,7 +15,7 @@ Values lower_matmul(const KernelSpec& spec, std::span<const Value> in, Writer& t
   const auto with_batch = [&](const Value& x) {
     return spread(to, x, batch.concat(x.shape().slice(-2, x.rank())));
   };
-  // Rows of all batches by one matrix: one product.
+  // Rows of all batches times a single matrix: one product.
   const bool shared = in[1].rank() == 2 && !transpose_a;
   const Value a = shared ? in[0] : with_batch(in[0]);
   const Value b = shared ? in[1] : with_batch(in[1]);
@@ -26,7 +26,7 @@ Values lower_matmul(const KernelSpec& spec, std::span<const Value> in, Writer& t
   }
   axes.sum_a = {a.rank() - (transpose_a ? 2 : 1)};
   axes.sum_b = {b.rank() - (transpose_b ? 1 : 2)};
-  // 16-bit floats are summed up in float32.
+  // 16-bit floats are summed in float32.
   const DType sum = is_half(type.dtype) ? DType::Float32 : type.dtype;
   return {convert(to, dot(to, a, b, axes, sum), type.dtype)};
 }

@@ -10,7 +10,7 @@ using Ints = std::vector<int64_t>;
 
 Value zero_of(Writer& to, const Value& x) { return splat(to, 0, {x.dtype(), {}}); }
 
-// What is at a number along an axis, by a mask: infinities elsewhere don't matter.
+// Selects the value at a number along an axis by a mask: infinities elsewhere don't matter.
 Value picked(Writer& to, const Value& x, const Value& numbers, const Value& index, int64_t axis) {
   const Value here = compare(to, "EQ", numbers, spread(to, index, numbers.shape()));
   return reduce(to, "add", select(to, here, x, like(to, 0, x)), zero_of(to, x), Ints{axis});
@@ -78,7 +78,7 @@ Values repeat(Writer& to, int64_t turns, const Values& initial,
   return {results.begin() + 1, results.end()};
 }
 
-// Each turn reflects a column onto its first element, of the rows that are left.
+// Each iteration reflects a column onto its first element, for the remaining rows.
 std::pair<Value, Value> householder(Writer& to, const Value& x) {
   const int64_t count = x.shape()[0];
   const int64_t rows = x.shape()[1];

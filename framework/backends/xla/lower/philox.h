@@ -10,7 +10,7 @@ namespace cornu::xla {
 
 using Words = std::array<Value, 4>;
 
-// The key's two words, as vectors of `count`.
+// The key's two words, as vectors of length `count`.
 struct Key {
   Key(Writer& to, const Value& key, int64_t count)
       : low(part(to, key, 0, count)), high(part(to, key, 1, count)) {}
@@ -24,7 +24,7 @@ struct Key {
 // philox(key, counter, stream) for vectors of 64-bit counters and streams.
 Words philox(Writer& to, const Key& key, const Value& counter, const Value& stream);
 
-// In [0, 1) with 53 bits, of two words.
+// Numbers in [0, 1) with 53 bits, from two words.
 Value unit_double(Writer& to, const Value& high, const Value& low);
 
 void register_distributions(LoweringTable& table);

@@ -9,7 +9,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-// x (batch, in..., channels), y (batch, out..., channels); windows of all axes.
+// x (batch, in..., channels), y (batch, out..., channels); windows along all axes.
 struct Windows {
   Windows(const Shape& x_shape, const Shape& y_shape, const Attributes& attributes)
       : x(x_shape), y(y_shape), window({1}), strides({1}), padding({0, 0}) {
@@ -25,7 +25,7 @@ struct Windows {
     for (size_t i = 1; i + 1 < window.size(); ++i) cut(i);
   }
 
-  // A single window that sees all of an axis is no larger than it.
+  // A single window that covers the whole axis is cut down to it.
   void cut(size_t i) {
     const auto axis = static_cast<int64_t>(i);
     if (y[axis] != 1 || window[i] - padding[2 * i] < x[axis]) return;
@@ -61,7 +61,7 @@ Values lower_max_pool_grad(const KernelSpec& spec, std::span<const Value> in, Wr
   const TensorType& type = spec.outputs[0];
   if (type.dtype == DType::Bool) return {};
   const Windows windows(in[0].shape(), in[1].shape(), spec.attributes);
-  // Sums of 16-bit floats are float32's.
+  // Sums of 16-bit floats are computed in float32.
   const bool half = is_half(type.dtype);
   const Value x = half ? convert(to, in[0], DType::Float32) : in[0];
   const Value dy = half ? convert(to, in[2], DType::Float32) : in[2];
@@ -75,7 +75,8 @@ Values lower_max_pool_grad(const KernelSpec& spec, std::span<const Value> in, Wr
   return {convert(to, dx, type.dtype)};
 }
 
-// g there: the largest elements are found with their places and what g has at these.
+// g at these elements: the largest elements are found together with their positions and g's values
+// there.
 Values lower_max_pool_select(const KernelSpec& spec, std::span<const Value> in, Writer& to) {
   const TensorType& type = spec.outputs[0];
   const DType dtype = in[0].dtype();
@@ -102,7 +103,7 @@ Values lower_max_pool_select(const KernelSpec& spec, std::span<const Value> in, 
   return {to.ops("stablehlo.reduce_window", operands, results, windows.text(), better)[2]};
 }
 
-// How many elements of x each window has, as y's type: a product of numbers along its axes.
+// The number of elements of x in each window, in y's type: a product of numbers along its axes.
 Value window_sizes(const Windows& windows, const TensorType& type, Writer& to) {
   Value sizes = splat(to, 1, type);
   for (int64_t axis = 1; axis + 1 < windows.x.rank(); ++axis) {
@@ -134,7 +135,7 @@ Values lower_avg_pool(const KernelSpec& spec, std::span<const Value> in, Writer&
   return {convert(to, divide(to, sum, window_sizes(windows, sum.type, to)), type.dtype)};
 }
 
-// Each element gets a share of all windows that it is in.
+// Each element gets a share of all windows that contain it.
 Values lower_avg_pool_grad(const KernelSpec& spec, std::span<const Value> in, Writer& to) {
   const TensorType& type = spec.outputs[0];
   if (!is_floating(type.dtype)) return {};

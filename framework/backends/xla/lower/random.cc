@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers: the same bits as on the CPU, from words of Philox (core/random.h) that depend on
-// the key and an element's number alone.
+// Random numbers: the same bits as on the CPU, from words of Philox (core/random.h) that depend
+// only on the key and an element's number.
 #include "framework/backends/xla/lower/philox.h"
 
 namespace cornu::xla {
 namespace {
 
-// Words of a key's sequence for whole groups of four numbers, [groups, words of a group], that
-// begin with the group of number `first` (int64).
+// Words of a key's sequence for whole groups of four numbers, [groups, words per group], starting
+// with the group of number `first` (int64).
 Value group_words(Writer& to, const Value& key, const Value& first, int64_t groups,
                   int64_t blocks) {
   const int64_t count = groups * blocks;
@@ -27,7 +27,7 @@ Value word_at(Writer& to, const Value& words, int64_t i) {
   return reshape(to, slice_axis(to, words, 1, i, i + 1), {words.shape()[0]});
 }
 
-// ---- the normal distribution: the operations of the CPU's kernel, in its order ----
+// ---- the normal distribution: the operations of the CPU's kernel, in the same order ----
 
 // The sum of coefficients[k] x^k.
 template <size_t kTerms>
@@ -69,7 +69,7 @@ Value natural_logarithm(Writer& to, const Value& x) {
   return add(to, multiply(to, e, like(to, 0.69314718055994530942, e)), multiply(to, s, sum));
 }
 
-// Two normal numbers from u in (0, 1] and v in [0, 1) (Box and Muller 1958).
+// Two normally distributed numbers from u in (0, 1] and v in [0, 1) (Box and Muller 1958).
 std::pair<Value, Value> box_muller(Writer& to, const Value& u, const Value& v) {
   static const auto kSine =
       coefficients_of<9>([](int k) { return signed_inverse_factorial(k, 2 * k + 1); });
@@ -182,8 +182,8 @@ Value high_product(Writer& to, const Value& a, const Value& b) {
   return add(to, add(to, multiply(to, shifted(a), shifted(b)), shifted(middle)), shifted(other));
 }
 
-// Fisher and Yates's shuffle: for i = count - 1 down to 1, swaps i and below(i + 1), of which a
-// draw that would be biased is rejected (core/random.h). Iterations are draws.
+// The Fisher-Yates shuffle: for i = count - 1 down to 1, swaps i and below(i + 1), rejecting draws
+// that would be biased (core/random.h). Each iteration is one draw.
 Values lower_permutation(const KernelSpec& spec, std::span<const Value> in, Writer& to) {
   const int64_t count = spec.attributes.get_int("count");
   const TensorType& type = spec.outputs[0];
@@ -211,7 +211,7 @@ Values lower_permutation(const KernelSpec& spec, std::span<const Value> in, Writ
     const Value low = multiply(to, bits, bound);
     const Value least = binary(to, "remainder", unary(to, "negate", bound), bound);
     const Value accepted = compare(to, "GE", low, least);
-    // Where it is rejected, an element is swapped with itself.
+    // After a rejected draw, an element is swapped with itself.
     const Value drawn = convert(to, high_product(to, bits, bound), DType::Int64);
     const Value target = select(to, accepted, drawn, v[1]);
     const Value at_place = row(to, v[0], v[1]);

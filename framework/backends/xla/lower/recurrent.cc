@@ -18,7 +18,7 @@ Value product(Writer& to, const Value& a, const Value& b, bool transpose_b) {
   return dot(to, a, b, {{}, {}, {1}, {transpose_b ? 1 : 0}}, a.dtype());
 }
 
-// The step that is the turn's, of a loop whose turns go on or back.
+// The step of an iteration, in a loop that runs forward or backward.
 Value step_of(Writer& to, const Value& turn, int64_t steps, bool back) {
   return back ? subtract(to, splat_int(to, steps - 1, turn.type), turn) : turn;
 }
@@ -60,7 +60,7 @@ Values lower_lstm(const KernelSpec& spec, std::span<const Value> in, Writer& to)
   return {results[3], results[4], results[5]};
 }
 
-// The gradient of a step's sums, and of the cell's state before it.
+// The gradient of a step's sums, and of the previous cell state.
 std::pair<Value, Value> step_gradient(Writer& to, const Gates& gates, const Value& c,
                                       const Value& before, const Value& dh, const Value& dc_after) {
   const auto of_sigmoid = [&](const Value& y) {
@@ -79,7 +79,7 @@ std::pair<Value, Value> step_gradient(Writer& to, const Gates& gates, const Valu
   return {concatenate(to, parts, 1), multiply(to, dc, f)};
 }
 
-// In: gates, c of all steps, c before, recurrent_kernel, the gradients of h and c of all steps.
+// In: gates, c of all steps, initial c, recurrent_kernel, the gradients of h and c of all steps.
 Values lower_lstm_grad(const KernelSpec& spec, std::span<const Value> in, Writer& to) {
   const int64_t steps = in[0].shape()[0];
   const bool reverse = spec.attributes.get_bool("reverse");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions, and what goes along an axis in its order.
+// Reductions, and ordered operations along an axis.
 #include "framework/backends/xla/lowering.h"
 
 namespace cornu::xla {
 namespace {
 
-// Reduces, then gives it the op's shape (keepdims). 16-bit floats are summed up in float32.
+// Reduces, then reshapes to the op's shape (keepdims). 16-bit floats are summed in float32.
 Lower reduction(std::string op, double initial) {
   return [op = std::move(op), initial](const KernelSpec& spec, std::span<const Value> in,
                                        Writer& to) -> Values {
@@ -29,7 +29,7 @@ Lower extreme_reduction(bool largest) {
   };
 }
 
-// The first of the largest; NaN is the largest, and the smallest.
+// The first of the largest elements; NaN is both the largest and the smallest.
 Lower arg_extreme(bool largest) {
   return [largest](const KernelSpec& spec, std::span<const Value> in, Writer& to) -> Values {
     const int64_t axes[] = {spec.attributes.get_int("axis")};
@@ -69,7 +69,7 @@ Values lower_cumsum(const KernelSpec& spec, std::span<const Value> in, Writer& t
       "stablehlo.reduce_window", {x, splat(to, 0, scalar)}, x.type,
       fmt::format("window_dimensions = {}, padding = {}", array_text(window), pairs_text(padding)),
       to.reducer("add", x.dtype()));
-  if (spec.attributes.get_bool("exclusive")) {  // moved by one
+  if (spec.attributes.get_bool("exclusive")) {  // shifted by one
     std::vector<int64_t> before(window.size(), 0);
     std::vector<int64_t> after(window.size(), 0);
     const std::vector<int64_t> none(window.size(), 0);
@@ -81,7 +81,7 @@ Values lower_cumsum(const KernelSpec& spec, std::span<const Value> in, Writer& t
   return {convert(to, sum, dtype)};
 }
 
-// Sorts numbers of places with their keys; NaN is the largest.
+// Sorts positions by their keys; NaN is the largest.
 Values lower_argsort(const KernelSpec& spec, std::span<const Value> in, Writer& to) {
   const int64_t axis = spec.attributes.get_int("axis");
   const bool descending = spec.attributes.get_bool("descending");

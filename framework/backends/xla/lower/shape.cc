@@ -57,7 +57,7 @@ Values lower_constant(const KernelSpec& spec, std::span<const Value>, Writer& to
   return {constant(to, spec.attributes.get_tensor("value"))};
 }
 
-// Between sizes, StableHLO has an axis of its own for the parts.
+// Between types of different sizes, StableHLO has a separate axis for the parts.
 Values lower_bitcast(const KernelSpec& spec, std::span<const Value> in, Writer& to) {
   const TensorType& type = spec.outputs[0];
   const auto from = static_cast<int64_t>(size_of(in[0].dtype()));
@@ -71,7 +71,7 @@ Values lower_bitcast(const KernelSpec& spec, std::span<const Value> in, Writer& 
   return {bitcast(to, parts, type)};
 }
 
-// What it stands for is done when gradients are made.
+// The gradient that it represents has been applied when gradients were computed.
 Values lower_custom_gradient(const KernelSpec& spec, std::span<const Value> in, Writer&) {
   return {in.begin(), in.begin() + static_cast<int64_t>(spec.outputs.size())};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax and the cross-entropies of logits, in float32 of 16-bit floats.
+// Softmax and the cross-entropies of logits, with 16-bit floats computed in float32.
 #include <limits>
 
 #include "framework/backends/xla/lowering.h"
@@ -8,7 +8,7 @@
 namespace cornu::xla {
 namespace {
 
-// A value for each row along an axis, for all elements of the row.
+// Broadcasts one value per row along an axis to all elements of the row.
 Value along_rows(Writer& to, const Value& rows, const Shape& shape, int64_t axis) {
   std::vector<int64_t> kept;
   for (int64_t i = 0; i < shape.rank(); ++i) {
@@ -38,9 +38,9 @@ struct Softmax {
   Value log_of_sums(Writer& to) const { return unary(to, "log", sums); }
 
   int64_t axis;
-  Value shifted;  // less the row's largest
+  Value shifted;  // minus the row's maximum
   Value powers;
-  Value sums;  // of rows
+  Value sums;  // per row
 };
 
 Values lower_softmax(const KernelSpec& spec, std::span<const Value> in, Writer& to) {
@@ -59,7 +59,7 @@ Values lower_cross_entropy(const KernelSpec&, std::span<const Value> in, Writer&
   const Softmax softmax(to, in[0], in[0].rank() - 1);
   const Value targets = convert(to, in[1], softmax.shifted.dtype());
   const Value zero = like(to, 0, targets);
-  // A target of 0 counts nothing, also where a logit is -infinity.
+  // A target of 0 contributes nothing, even if a logit is -infinity.
   const Value weighted =
       select(to, compare(to, "EQ", targets, zero), zero, multiply(to, targets, softmax.shifted));
   const Value whole = multiply(to, row_sum(to, targets, softmax.axis), softmax.log_of_sums(to));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eigenvalues and singular values by Jacobi's rotations. A turn rotates disjoint pairs: row i of
-// the upper half with row i of the lower one. Between turns rows go round as in a tournament (Brent
-// and Luk 1985), so that a sweep of n - 1 turns pairs each with each.
+// Eigenvalues and singular values by Jacobi rotations. An iteration rotates disjoint pairs: row i
+// of the upper half with row i of the lower one. Between iterations rows move as in a round-robin
+// tournament (Brent and Luk 1985), so that a sweep of n - 1 iterations pairs every two rows.
 #include <algorithm>
 
 #include "framework/backends/xla/lower/matrices.h"
@@ -24,7 +24,7 @@ Value joined(Writer& to, const Value& a, const Value& b, int64_t axis) {
   return concatenate(to, parts, axis);
 }
 
-// The next round: the first stays, the others go round through both halves.
+// The next round: the first row stays, the others rotate through both halves.
 Value next_round(Writer& to, const Value& x, int64_t axis) {
   const auto [upper, lower] = halves(to, x, axis);
   const int64_t half = upper.shape()[axis];
@@ -39,7 +39,7 @@ Value next_round(Writer& to, const Value& x, int64_t axis) {
   return concatenate(to, parts, axis);
 }
 
-// Cosines and sines of the rotations that make [[a, g], [g, b]] diagonal.
+// Cosines and sines of the rotations that diagonalize [[a, g], [g, b]].
 std::pair<Value, Value> rotations(Writer& to, const Value& a, const Value& b, const Value& g) {
   const Value one = like(to, 1, a);
   const Value zero = like(to, 0, a);
@@ -67,7 +67,7 @@ Value rotated(Writer& to, const Value& x, const Value& cosine, const Value& sine
   return joined(to, first, second, axis);
 }
 
-// The matrix with one more row and column, zero but for `corner` (count) on the diagonal.
+// The matrix with one more row and column, zero except for `corner` (count) on the diagonal.
 Value bordered(Writer& to, const Value& x, const Value& corner) {
   const Ints none = {0, 0, 0};
   const Ints high = {0, 1, 1};
@@ -79,7 +79,7 @@ Value bordered(Writer& to, const Value& x, const Value& corner) {
   return select(to, is_corner, broadcast_in(to, corner, wider.shape(), Ints{0}), wider);
 }
 
-// The columns of `x` (and of `y`) by the order of `keys` (count, columns).
+// The columns of `x` (and of `y`), sorted by `keys` (count, columns).
 struct Sorted {
   Value keys;
   Value x;
@@ -99,7 +99,7 @@ Sorted sorted_columns(Writer& to, const Value& keys, const Value& x, bool descen
   return {reshape(to, first, keys.shape()), sorted[1]};
 }
 
-// The lower triangle on both sides.
+// Mirrors the lower triangle to the upper one.
 Value mirrored(Writer& to, const Value& x) {
   const Value above = compare(to, "LT", row_numbers(to, x), column_numbers(to, x));
   return select(to, above, transpose(to, x, Ints{0, 2, 1}), x);
@@ -133,8 +133,8 @@ Values lower_eigh(const KernelSpec& spec, std::span<const Value> in, Writer& to)
   return {out_of_batch(to, values, spec.outputs[0]), out_of_batch(to, vectors, spec.outputs[1])};
 }
 
-// Singular values of (count, rows >= columns) in descending order, with the matrix and the unit
-// matrix whose columns were rotated alike.
+// Singular values of (count, rows >= columns) in descending order, with the matrix and the identity
+// matrix whose columns were rotated in the same way.
 struct Rotated {
   Value values;
   Value products;
@@ -164,7 +164,7 @@ Rotated one_sided(Writer& to, const Value& x) {
                 next_round(to, rotated(to, m[1], c, s, 2), 2)};
       });
   const Value norms = unary(to, "sqrt", sum_columns(to, multiply(to, done[0], done[0])));
-  // The column that was added has a norm of 0, and no part of any vector: it goes last.
+  // The added column has a norm of 0 and isn't part of any vector: it goes last.
   const Value lengths = sum_columns(to, multiply(to, done[1], done[1]));
   const Value real = compare(to, "GT", lengths, like(to, 0.5, lengths));
   const Value keys = select(to, real, norms, like(to, -1, norms));

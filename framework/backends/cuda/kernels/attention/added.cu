@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the library adds to scaled scores: out (batch, heads, rows, stride), a warp for each row. It
-// is the bias, or less than any score where the mask hides one. Rows that have no other scores
-// get nothing added, and seen (batch, heads, rows) is false there: with a query of zeros they
+// What the library adds to scaled scores: out (batch, heads, rows, stride), one warp per row. It is
+// the bias, or a value below any score if the mask hides the element. Rows with only hidden scores
+// get nothing added, and seen (batch, heads, rows) is false for them: with a query of zeros they
 // average all values.
 #define LOWEST (IS_F16 ? -65504.0f : -0.7f * 3.402823466e38f)
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// attention and attention_grad: through cuDNN where it has them, else by kernels that never store
-// the scores: README.md.
+// attention and attention_grad: through cuDNN if it supports them, otherwise by kernels that never
+// store the scores: README.md.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -15,12 +15,12 @@ namespace cornu::cuda {
 namespace {
 
 constexpr uint32_t kAttentionBlock = 256;    // threads, 16 x 16
-constexpr int64_t kAttentionRows = 64;       // of a block's tile
-constexpr int64_t kAttentionFewRows = 16;    // of a smaller one
-constexpr int64_t kAttentionFewBlocks = 48;  // which leave most of a GPU idle
-constexpr int64_t kLanes = 8;                // the library's sizes of heads are multiples of it
+constexpr int64_t kAttentionRows = 64;       // rows of a block's tile
+constexpr int64_t kAttentionFewRows = 16;    // rows of a smaller tile
+constexpr int64_t kAttentionFewBlocks = 48;  // fewer blocks leave most of a GPU idle
+constexpr int64_t kLanes = 8;  // the library requires head sizes that are multiples of this
 
-// Strides of a bias or mask of rank 4: 0 along axes that are broadcast.
+// Strides of a bias or mask of rank 4: 0 along broadcast axes.
 std::array<int64_t, 4> score_strides(const Shape& shape) {
   std::array<int64_t, 4> strides = {};
   int64_t step = 1;
@@ -110,10 +110,10 @@ class AttentionLowering {
 
  private:
   int64_t rows() const { return query_[0] * query_[1] * query_[2]; }
-  int64_t query_heads() const { return query_[0] * query_[2]; }  // of the batch
+  int64_t query_heads() const { return query_[0] * query_[2]; }  // in the whole batch
   size_t row_bytes() const { return static_cast<size_t>(rows()) * sizeof(float); }
 
-  // What the library adds to scores, and what it multiplies.
+  // What is added to the library's scores, and the operands that it multiplies.
   struct Added {
     Slot scores;
     Slot seen;  // whether a row has scores that aren't hidden
@@ -122,7 +122,7 @@ class AttentionLowering {
     Slot value;
   };
   bool adds() const { return bias_ || mask_; }
-  // Along the batch and heads: 1 where neither bias nor mask has more.
+  // Size along the batch or head axis: 1 unless bias or mask has more.
   int64_t added_length(int64_t axis) const {
     return std::max(bias_ ? bias_shape_[axis] : 1, mask_ ? mask_shape_[axis] : 1);
   }
@@ -155,7 +155,7 @@ class AttentionLowering {
     return added;
   }
 
-  // Whether the mask hides the same keys of all queries: then those are none of the library's.
+  // Whether the mask hides the same keys from all queries: the library then gets zeros for these.
   bool hides_keys() const {
     return mask_ && mask_shape_[2] == 1 && mask_shape_[3] == key_[1] &&
            (mask_shape_[1] == 1 || key_[2] == query_[2]);
@@ -188,27 +188,28 @@ class AttentionLowering {
         {from, to, seen, count, query_[1], query_[2], query_[3] / kLanes, of_batch, of_head});
   }
 
-  // Null where no library has it, as values of another size than keys.
+  // Null when no library supports it, e.g. values of another size than keys.
   std::shared_ptr<LibraryKernel> library(bool gradient) const {
     constexpr size_t kMostAdded = size_t{1} << 31;  // bytes
     if (!is_half(dtype_) || width_ != query_[3]) return nullptr;
-    // No float16 is less than all that a bias may have.
+    // float16 has no value below every possible bias.
     if (dtype_ == DType::Float16 && bias_ && mask_) return nullptr;
     if (adds() && static_cast<size_t>(added_rows() * bias_stride()) > kMostAdded / 2) {
       return nullptr;
     }
-    return to_.prepare(AttentionSpec{.gradient = gradient,
-                                     .dtype = dtype_,
-                                     .batch = query_[0],
-                                     .heads = query_[2],
-                                     .key_heads = key_[2],
-                                     .queries = query_[1],
-                                     .keys = key_[1],
-                                     .size = query_[3],
-                                     .scale = scale_,
-                                     .causal = causal_ && !mask_,  // else hidden by what is added
-                                     .bias_batch = adds() ? added_length(0) : 0,
-                                     .bias_heads = adds() ? added_length(1) : 0});
+    return to_.prepare(
+        AttentionSpec{.gradient = gradient,
+                      .dtype = dtype_,
+                      .batch = query_[0],
+                      .heads = query_[2],
+                      .key_heads = key_[2],
+                      .queries = query_[1],
+                      .keys = key_[1],
+                      .size = query_[3],
+                      .scale = scale_,
+                      .causal = causal_ && !mask_,  // otherwise hidden by the additive bias
+                      .bias_batch = adds() ? added_length(0) : 0,
+                      .bias_heads = adds() ? added_length(1) : 0});
   }
 
   void convert_statistics(bool from_library, Slot logarithms, Slot statistics, Slot seen) {
@@ -230,13 +231,13 @@ class AttentionLowering {
     return define("T", type_name(dtype_)) + define("C", compute_name(dtype_));
   }
 
-  // Columns of a product that a thread sums up at most; more are those of further blocks.
+  // Maximum number of columns of a product that a thread sums up; further ones need further blocks.
   int64_t most_columns() const { return dtype_ == DType::Float64 ? 8 : 16; }
   static int64_t thread_columns(int64_t length, int64_t most) {
     return std::min<int64_t>(
         most, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>((length + 15) / 16))));
   }
-  // Rows of queries or keys that make a block's tile.
+  // Rows of queries or keys in a block's tile.
   static int64_t own_rows(int64_t rows, int64_t heads) {
     const bool few = rows <= kAttentionFewRows ||
                      heads * ((rows + kAttentionRows - 1) / kAttentionRows) <= kAttentionFewBlocks;
@@ -249,7 +250,7 @@ class AttentionLowering {
     return blocks_for(heads * ((rows + tile - 1) / tile) * parts, 1);
   }
 
-  // 0 columns: that gradient isn't wanted.
+  // 0 columns: the gradient isn't needed.
   void gradient(const std::string& name, bool own_queries, int64_t columns, int64_t value_columns,
                 Slot of_own) {
     const std::string definitions =
@@ -304,7 +305,7 @@ class AttentionLowering {
   bool causal_;
   bool bias_;
   bool mask_;
-  Slot bias_slot_ = in(0);  // unread where there is none
+  Slot bias_slot_ = in(0);  // unread if there is none
   Slot mask_slot_ = in(0);
   Shape bias_shape_;
   Shape mask_shape_;
@@ -317,7 +318,7 @@ void clear_attention(const KernelSpec& spec, Lowering& to) {
   for (size_t i = 0; i < spec.outputs.size(); ++i) to.fill(out(i), 0, spec.outputs[i].bytes());
 }
 
-// Such attention is other nodes when kernels are chosen (expand_dropout).
+// Attention with dropout has been replaced by other nodes when kernels are chosen (expand_dropout).
 bool drops(const KernelSpec& spec) { return attention_dropout(spec.attributes) > 0; }
 
 bool lower_attention(const KernelSpec& spec, Lowering& to) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of attention's bias, after differentiate.cu: a block for each of its tiles, which
-// adds up the gradients of all scores that its elements were added to, in ascending order.
+// The gradient of attention's bias, after differentiate.cu: one block per tile of it, which adds up
+// the gradients of all scores that its elements were added to, in ascending order.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(GRADIENT_PARAMETERS, T* __restrict__ of_bias, i64 bias_batch, i64 bias_heads,
            PROBLEM_PARAMETERS) {

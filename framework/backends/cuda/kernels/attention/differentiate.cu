@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probabilities of a tile, made again from scores and what the forward pass kept of each row, and
-// the gradients of its scores; after tiles.cu.
+// Recomputes the probabilities of a tile from scores and the row statistics saved by the forward
+// pass, and the gradients of its scores; after tiles.cu.
 
 struct Gradients {
   const T* query;
@@ -8,7 +8,7 @@ struct Gradients {
   const T* value;
   const T* dy;
   const C* statistics;
-  const C* means;  // of each row: the sum of dy * output, (batch, heads, rows)
+  const C* means;  // per row: the sum of dy * output, (batch, heads, rows)
 };
 #define GRADIENT_PARAMETERS                                                            \
   const T* __restrict__ query, const T* __restrict__ key, const T* __restrict__ value, \
@@ -16,8 +16,8 @@ struct Gradients {
 #define GRADIENTS \
   { query, key, value, dy, statistics, means }
 
-// `scores` becomes the probabilities, and `slopes` the gradients times `factor`, of the tile whose
-// own rows begin at `first` and whose others at `begin`.
+// Turns `scores` into probabilities, and `slopes` into gradients times `factor`, for the tile whose
+// own rows start at `first` and whose other rows start at `begin`.
 template <bool OwnsQueries>
 __device__ __forceinline__ void differentiate(const Problem& p, const Gradients& g, C* memory,
                                               i64 batch, i64 head, i64 first, i64 begin, C factor,

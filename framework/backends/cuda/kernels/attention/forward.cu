@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention, forward, after tiles.cu: a block for a tile of queries of one head, which meets the
-// keys tile by tile. Each row keeps its largest score so far and the sum of exponentials of scores
-// less that; where a tile has a larger one, what the row has is scaled down.
+// Attention, forward, after tiles.cu: one block per tile of queries of one head, which iterates
+// over the keys tile by tile. Each row keeps its maximum score so far and the sum of exponentials
+// relative to it; when a tile has a larger score, the row's intermediate results are scaled down.
 
 // Over the 16 threads that share rows.
 __device__ __forceinline__ C largest_of_row(C x) {
@@ -16,13 +16,13 @@ __device__ __forceinline__ C sum_of_row(C x) {
   return x;
 }
 
-// Scores become exponentials; `factor` is what the row has so far is to be multiplied with.
+// Scores become exponentials; `factor` is what the row's previous results must be multiplied by.
 __device__ __forceinline__ void add_row(C (&scores)[PER], C& largest, C& sum, C& factor) {
   C most = largest;
 #pragma unroll
   for (int j = 0; j < PER; ++j) most = scores[j] > most ? scores[j] : most;
   most = largest_of_row(most);
-  // Scores of -infinity alone have no exponentials yet: what is to come decides.
+  // With only scores of -infinity so far there are no exponentials yet: later tiles decide.
   const C shift = most == (C)-CORNU_INFINITY ? (C)0 : most;
   factor = most > largest ? exponential(largest - shift) : (C)1;
   largest = most;
@@ -45,7 +45,8 @@ extern "C" __global__ void __launch_bounds__(256)
   const i64 parts = (width + 16 * COLUMNS - 1) / (16 * COLUMNS);
   for (i64 item = blockIdx.x; item < batch * heads * tiles * parts; item += gridDim.x) {
     const i64 begin = item % parts * 16 * COLUMNS;
-    const i64 first = (tiles - 1 - item / parts % tiles) * OWN;  // long rows of causal ones first
+    const i64 first =
+        (tiles - 1 - item / parts % tiles) * OWN;  // with causal masking, long rows first
     const i64 head = item / parts / tiles % heads;
     const i64 b = item / parts / tiles / heads;
     const i64 key_head = head / (heads / keys);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention's gradient, after differentiate.cu: a block for a tile of queries (OWN_QUERIES) or of
-// keys, which meets all tiles of the other kind, in ascending order. OF_SCORES: `of_own` is the
-// gradient of what the tile is of; OF_VALUES: `of_value` that of the values at its keys. Together
-// they need all columns at once; COLUMNS and VALUE_COLUMNS are those of a thread.
+// Attention's gradient, after differentiate.cu: one block per tile of queries (OWN_QUERIES) or
+// keys, which iterates over all tiles of the other kind in ascending order. OF_SCORES: computes
+// `of_own`, the gradient of the tile's queries or keys; OF_VALUES: computes `of_value`, that of the
+// values at its keys. Both together require all columns at once; COLUMNS and VALUE_COLUMNS are per
+// thread.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(GRADIENT_PARAMETERS, T* __restrict__ of_own, T* __restrict__ of_value,
            PROBLEM_PARAMETERS) {

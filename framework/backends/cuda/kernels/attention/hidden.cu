@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// y (batch, rows, heads, size): keys or values x, with zeros in rows that a mask of keys hides.
-// KEEPS_AVERAGED: but not where a query sees none, which averages all of them. `seen`: of a batch's
-// and head's first query; where that one sees a key, all do.
+// y (batch, rows, heads, size): keys or values x, with zeros in rows hidden by a mask of keys.
+// KEEPS_AVERAGED: except if a query sees no keys, since it then averages all of them. `seen`: for
+// the first query of each batch element and head; if that one sees a key, all do.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const Vector* __restrict__ x, Vector* __restrict__ y, const boolean* __restrict__ mask,
            const boolean* __restrict__ seen, i64 count, i64 rows, i64 heads, i64 vectors,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For attention's gradient: the sum of dy * output of each row, by a warp each.
+// For attention's gradient: the sum of dy * output of each row, one warp per row.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const T* __restrict__ y, const T* __restrict__ dy, C* __restrict__ means, i64 batch,
            i64 rows, i64 heads, i64 width) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// y (batch, rows, heads, size): x, with zeros in rows that aren't seen. x may be y.
+// y (batch, rows, heads, size): x, with zeros in rows that see no keys. y may alias x.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const Vector* x, Vector* y, const boolean* __restrict__ seen, i64 count, i64 rows,
            i64 heads, i64 vectors, i64 seen_b, i64 seen_h) {

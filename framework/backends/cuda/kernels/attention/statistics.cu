@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statistics of attention's rows between the library's form, logarithms of the sums of
-// exponentials, and the op's: the largest score, and the sum of exponentials of scores less that. A
-// logarithm is the latter with a sum of 1. FROM_LIBRARY or to it. Rows without scores that the mask
-// leaves (seen) are those of hidden ones there, and of `columns` zeros here.
+// Converts statistics of attention's rows between the library's form, logarithms of the sums of
+// exponentials, and the op's: the maximum score, and the sum of exponentials relative to it. A
+// logarithm corresponds to a maximum with a sum of 1. FROM_LIBRARY: the direction. Rows in which
+// the mask leaves no scores (seen) have the statistics of hidden scores in the op's form, and of
+// `columns` zeros in the library's.
 #define HIDDEN (-0.7f * 3.402823466e38f)
 
 extern "C" __global__ void __launch_bounds__(256)

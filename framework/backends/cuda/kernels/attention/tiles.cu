@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attention's kernels share: products of tiles by a block of 16 x 16 threads, and scores. A
-// block owns a tile of OWN rows (queries or keys) and meets tiles of OTHER rows (of the other
-// kind); thread (ty, tx) has rows RUN ty ... of the own tile and PER tx ... of the other one.
+// Shared by attention's kernels: products of tiles by a block of 16 x 16 threads, and scores. A
+// block owns a tile of OWN rows (queries or keys) and iterates over tiles of OTHER rows (of the
+// other kind); thread (ty, tx) has rows RUN ty ... of the own tile and PER tx ... of the other one.
 //
-// Defined before: T, C, OWN, OTHER, DEPTH; MOST_COLUMNS, of a thread in any sum; BIASED, MASKED,
+// Must be defined: T, C, OWN, OTHER, DEPTH; MOST_COLUMNS, per thread in any sum; BIASED, MASKED,
 // CAUSAL (true or false).
 
 enum {
   RUN = OWN / 16,
   PER = OTHER / 16,
-  CHUNK = 16,  // rows of the other tile that lie in shared memory as factors at once
+  CHUNK = 16,  // rows of the other tile staged in shared memory at a time
   OWN_STEP = OWN + 4,
   OTHER_STEP = OTHER + 4,
   STAGED = DEPTH * (OWN_STEP + OTHER_STEP),
@@ -30,7 +30,8 @@ __device__ __forceinline__ Pack<C, N> pack_at(const C* from) {
 __device__ __forceinline__ int own_of_thread() { return threadIdx.x / 16 * RUN; }
 __device__ __forceinline__ int other_of_thread() { return threadIdx.x % 16 * PER; }
 
-// Sizes, and what is added to or hides scores: of rank 4, with a stride of 0 where it is broadcast.
+// Sizes, and what is added to scores or hides them: of rank 4, with a stride of 0 along broadcast
+// axes.
 struct Problem {
   i64 batch, rows, columns, heads, keys, size, width;
   C scale;
@@ -49,17 +50,17 @@ struct Problem {
         bias_c, mask, mask_b, mask_h, mask_r, mask_c                                        \
   }
 
-// Causal scores behind the diagonal are left out; with a mask they are hidden as masked ones are.
+// Causal scores beyond the diagonal are left out; with a mask they are hidden like masked ones.
 __device__ __forceinline__ boolean leaves_out() { return CAUSAL && !MASKED; }
 
-// Rows of an array, from `first` on: `count` rows of `length` numbers, `step` apart.
+// Rows of an array, starting at `first`: `count` rows of `length` numbers, at a stride of `step`.
 struct Rows {
   const T* first;
   i64 step;
   i64 count;
   i64 length;
 };
-// Those of (batch, all, heads, length) that belong to one head, from row `begin` on.
+// The rows of (batch, all, heads, length) that belong to one head, starting at row `begin`.
 __device__ __forceinline__ Rows rows_of(const T* array, i64 batch, i64 all, i64 heads, i64 head,
                                         i64 length, i64 begin) {
   Rows result;
@@ -70,7 +71,7 @@ __device__ __forceinline__ Rows rows_of(const T* array, i64 batch, i64 all, i64 
   return result;
 }
 
-// Four numbers of a row from `at` on, 0 beyond its end.
+// Four numbers of a row starting at `at`; 0 beyond its end.
 __device__ __forceinline__ Pack<C, 4> four_of(const Rows& x, i64 row, i64 at) {
   Pack<C, 4> result;
   const T* from = x.first + row * x.step + at;
@@ -85,7 +86,8 @@ __device__ __forceinline__ Pack<C, 4> four_of(const Rows& x, i64 row, i64 at) {
   return result;
 }
 
-// DEPTH numbers of each row, from `begin` on, turned: number d of row r is at [d * (ROWS + 4) + r].
+// Stages DEPTH numbers of each row, starting at `begin`, transposed: number d of row r is at [d *
+// (ROWS + 4) + r].
 template <int ROWS>
 __device__ __forceinline__ void stage(C* to, const Rows& x, i64 begin) {
   for (int i = threadIdx.x; i < ROWS * (DEPTH / 4); i += 256) {
@@ -119,7 +121,7 @@ __device__ __forceinline__ void add_products(C (&sums)[RUN][PER], C* memory, con
   }
 }
 
-// Where the sums of add_times belong: a thread has COUNT columns, in packs.
+// The columns of add_times's sums: a thread has COUNT columns, in packs.
 template <int COUNT>
 struct Columns {
   enum { WIDE = COUNT < 4 ? COUNT : 4 };
@@ -128,8 +130,8 @@ struct Columns {
   }
 };
 
-// sums += weights^T factors, of columns from `begin` on. `weights` holds the own rows of row r of
-// `factors` from [r * OWN_STEP] on, and 0 for rows beyond the last.
+// sums += weights^T factors, for columns starting at `begin`. `weights` holds the own rows for row
+// r of `factors` starting at [r * OWN_STEP], and 0 for rows beyond the last.
 template <int COUNT>
 __device__ __forceinline__ void add_times(C (&sums)[RUN][COUNT], C* memory, const C* weights,
                                           const Rows& factors, i64 begin) {
@@ -159,7 +161,7 @@ __device__ __forceinline__ void add_times(C (&sums)[RUN][COUNT], C* memory, cons
   }
 }
 
-// A tile to shared memory, as the weights of add_times.
+// Writes a tile to shared memory, as the weights of add_times.
 __device__ __forceinline__ void put_tile(C* weights, const C (&tile)[RUN][PER]) {
 #pragma unroll
   for (int j = 0; j < PER; ++j) {
@@ -178,7 +180,7 @@ __device__ __forceinline__ void clear(C (&sums)[RUN][COUNT]) {
   }
 }
 
-// Rows of the own tile, times a number each.
+// Stores rows of the own tile, each multiplied by a number.
 template <int COUNT>
 __device__ __forceinline__ void store(T* array, const C (&sums)[RUN][COUNT],
                                       const C (&factors)[RUN], i64 batch, i64 all, i64 heads,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds up (or compares) arrays of several ranks, in the order of ranks. Sets of arrays: each has
-// their number of elements, an array of each of INS ranks, and OUTS arrays that get the result,
-// each perhaps one of the former. A row of the grid has a set.
+// Reduces (adds or compares) arrays of several ranks, in the order of ranks. Each set of arrays has
+// a number of elements, one array from each of INS ranks, and OUTS destinations, which may be among
+// the former. Each row of the grid processes one set.
 struct Words {
   u64 word[SETS * (1 + INS + OUTS)];
 };
@@ -13,7 +13,7 @@ struct alignas(sizeof(E) * N) Elements {
 
 typedef Computed<T>::type Total;
 
-// NaN, from whichever rank, stays.
+// NaN from any rank is preserved.
 __device__ __forceinline__ Total combine(Total total, Total other) {
 #if OP == 0
   return (Total)(total + other);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// out[c] = the sum of parts[p][c] over all p: 32 columns to a block, whose warps share the parts.
+// out[c] = the sum of parts[p][c] over all p: 32 columns per block, whose warps share the parts.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const C* __restrict__ parts, T* __restrict__ out, i64 count, i64 columns) {
   __shared__ C shared[8][32];

@@ -63,7 +63,7 @@ bool lower_conv(const KernelSpec& spec, Direction direction, Lowering& lowering)
   } else if (no_terms) {
     add_direct_conv(problem, lowering);
   } else if (problem.is_product()) {
-    // The library of products adds no residual.
+    // The matrix product library can't add a residual.
     if (!problem.epilogue.residual || !add_library_conv(problem, lowering)) {
       add_product_conv(problem, lowering);
     }
@@ -140,7 +140,7 @@ std::string ConvProblem::definitions() const {
 }
 
 void add_parts(const SumParts& sum, Slot parts, DType dtype, int64_t count, Lowering& lowering) {
-  constexpr int64_t kColumns = 32;  // of a block
+  constexpr int64_t kColumns = 32;  // per block
   lowering.launch("add_parts", "kernels/conv/add_parts.cu",
                   define("T", type_name(dtype)) + define("C", compute_name(dtype)),
                   blocks_for(count, kColumns), {kConvBlock}, {parts, out(0), sum.parts, count});

@@ -10,12 +10,12 @@ namespace cornu::cuda {
 inline constexpr int64_t kConvBlock = 256;  // threads
 
 // x (batch, in..., channels), filter (taps..., channels / groups, filters), y (batch, out...,
-// filters). The op's operands are two of the three and, forward, those of the epilogue; its result
-// is the third.
+// filters). The op's operands are two of the three, plus those of the epilogue in the forward
+// direction; its result is the third.
 struct ConvProblem {
   ConvProblem(const KernelSpec& spec, ConvSpec::Direction direction);
 
-  ConvSpec library;  // as a library wants it, without an epilogue
+  ConvSpec library;  // the spec for a library, without an epilogue
   Epilogue epilogue;
   int64_t batch;
   int64_t channels;
@@ -34,40 +34,40 @@ struct ConvProblem {
   int64_t inputs() const { return batch * product_of(in); }  // positions
   int64_t outputs() const { return batch * product_of(out); }
   int64_t filter_elements() const { return product_of(taps) * channels / groups() * filters; }
-  // Of what is computed.
+  // Number of elements of the result.
   int64_t result_elements() const;
 
-  // Whether it is a product of matrices: one tap, and an output for each input.
+  // Whether it is a matrix product: a single tap, and one output per input.
   bool is_product() const;
-  // Whether each filter sees one channel.
+  // Whether each filter sees a single channel.
   bool is_by_channel() const { return groups() > 1 && groups() == channels; }
-  // One filter for each channel.
+  // Whether there is one filter per channel.
   bool is_depthwise() const { return is_by_channel() && filters == channels; }
 
-  // The sizes along each axis, by the names in the kernels' texts: in0, taps0, out0, step0
+  // The sizes along each axis, under the names used in kernel texts: in0, taps0, out0, step0
   // (strides), dil0, low0, …
   KernelSizes sizes(const Lowering& lowering) const;
-  // What all texts begin with: T (storage), C (arithmetic) and I, the type of indices.
+  // The definitions at the beginning of all texts: T (storage), C (arithmetic) and I, the index
+  // type.
   std::string definitions() const;
 };
 
-// The parts of a sum that several blocks compute: `parts` of `each` terms. Follows from sizes
-// alone.
+// A sum split across several blocks: `parts` parts of `each` terms. Depends only on sizes.
 struct SumParts {
   int64_t parts = 1;
   int64_t each = 0;
 };
 
-// Adds up `parts` arrays of `count` computed values, into the op's result.
+// Adds up `parts` arrays of `count` computed values into the op's result.
 void add_parts(const SumParts& sum, Slot parts, DType dtype, int64_t count, Lowering& lowering);
 
-// Through the library of matrix products.
+// Uses the matrix product library.
 void add_product_conv(const ConvProblem& problem, Lowering& lowering);
-// False where the library of convolutions has none.
+// Returns false when the convolution library has no kernel.
 bool add_library_conv(const ConvProblem& problem, Lowering& lowering);
-// Depthwise ones.
+// For depthwise convolutions.
 void add_depthwise_conv(const ConvProblem& problem, Lowering& lowering);
-// Any, of any dtype.
+// For any convolution and dtype.
 void add_direct_conv(const ConvProblem& problem, Lowering& lowering);
 
 }  // namespace cornu::cuda

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions with one filter for each channel. They read and write much for what they compute;
-// all that is neighbouring in memory is read at once, by channels.
+// Convolutions with one filter per channel. They are memory-bound, so everything adjacent in memory
+// is read together, along the channels.
 #include <algorithm>
 #include <bit>
 
@@ -18,7 +18,7 @@ int64_t channel_lanes(const ConvProblem& problem, int64_t most) {
   return std::min(most, lanes_for(size_of(problem.dtype()), {problem.channels}));
 }
 
-// Results that a thread computes side by side: as many as leave enough threads.
+// Number of adjacent results computed by a thread: as many as leave enough threads.
 int64_t neighbours_of(const ConvProblem& problem, int64_t lanes, const Lowering& lowering) {
   constexpr int64_t kThreads = int64_t{1} << 17;
   constexpr int64_t kMostTaps = 7;
@@ -33,7 +33,7 @@ int64_t neighbours_of(const ConvProblem& problem, int64_t lanes, const Lowering&
   return 1;
 }
 
-// The convolution, with reversed taps, that is the input gradient of one whose strides are 1.
+// The convolution with reversed taps that computes the input gradient of one with strides of 1.
 ConvProblem reversed(const ConvProblem& problem) {
   ConvProblem result = problem;
   result.in = problem.out;
@@ -82,10 +82,10 @@ void add_depthwise_input_gradient(const ConvProblem& problem, Lowering& lowering
                   sizes.arguments({in(0), in(1), out(0)}));
 }
 
-// What is computed of which outputs by which block.
+// How outputs are distributed over blocks.
 struct DepthwiseBlocks {
   static constexpr int64_t kMostBlocks = 1056;  // eight for each of an H200's multiprocessors
-  static constexpr int64_t kLeastOutputs = 8;   // of a thread
+  static constexpr int64_t kLeastOutputs = 8;   // per thread
 
   DepthwiseBlocks(const ConvProblem& problem, int64_t lanes) {
     const int64_t vectors = problem.channels / lanes;
@@ -100,13 +100,13 @@ struct DepthwiseBlocks {
     sum.parts = (outputs + sum.each - 1) / sum.each;
   }
 
-  int64_t across;   // threads side by side
-  int64_t columns;  // of blocks
+  int64_t across;   // threads along the channels
+  int64_t columns;  // number of blocks along the channels
   SumParts sum;
 };
 
 void add_depthwise_filter_gradient(const ConvProblem& problem, Lowering& lowering) {
-  constexpr int64_t kMostTaps = 25;  // of a thread: their sums are in registers
+  constexpr int64_t kMostTaps = 25;  // per thread: their sums are in registers
   const int64_t taps = product_of(problem.taps);
   const int64_t lanes = channel_lanes(problem, taps <= 9 ? 4 : 2);
   const bool at_once = lowering.specialize() && taps <= kMostTaps;
@@ -133,7 +133,7 @@ void add_depthwise_filter_gradient(const ConvProblem& problem, Lowering& lowerin
 }  // namespace
 
 void add_depthwise_conv(const ConvProblem& problem, Lowering& lowering) {
-  constexpr int64_t kMostTaps = 65535;  // in a grid's z axis
+  constexpr int64_t kMostTaps = 65535;  // limit of a grid's z axis
   if (product_of(problem.taps) > kMostTaps) return add_direct_conv(problem, lowering);
   switch (problem.direction()) {
     case Direction::Forward:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A filter for each channel: a thread computes R neighbours of the last axis for W channels.
-// FLIP: with the taps in reverse, which is the gradient of the input where strides are 1 and the
-// padding is what is left of the taps' reach.
+// One filter per channel: a thread computes R adjacent results along the last axis for W channels.
+// FLIP: with reversed taps, which gives the gradient of the input if strides are 1 and the padding
+// is what remains of the taps' reach.
 
 struct Sums {
   C v[W];
@@ -46,14 +46,14 @@ extern "C" __global__ void __launch_bounds__(256)
                      vector_at(weights + (FLIP ? (I)taps2 - 1 - t : t) * (I)channels));
       }
 #else
-      // Each x is read once for all outputs that it has a part in. The dilation is 1.
+      // Each x is read once for all outputs that it contributes to. The dilation is 1.
       Vector held[TAPS2];
 #pragma unroll
       for (int t = 0; t < TAPS2; ++t) {
         held[t] = vector_at(weights + (FLIP ? TAPS2 - 1 - t : t) * (I)channels);
       }
       constexpr int kReach = (R - 1) * STEP2 + TAPS2;
-      Vector values[kReach];  // all loads come first: none waits for another
+      Vector values[kReach];  // all loads first, so that none waits for another
 #pragma unroll
       for (int j = 0; j < kReach; ++j) {
         const I p = first + j;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The filters' gradient for a filter for each channel. A block sums up TAPS taps from FIRST_TAP on,
-// for TX threads' channels (W each) and a part of the outputs (blockIdx.y); threads below each
-// other share the part.
+// The filters' gradient with one filter per channel. A block sums up TAPS taps starting at
+// FIRST_TAP, for the channels of TX threads (W each) and a part of the outputs (blockIdx.y);
+// threads with the same channels share the part.
 
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const T* __restrict__ x, const T* __restrict__ dy, C* __restrict__ parts SIZES) {

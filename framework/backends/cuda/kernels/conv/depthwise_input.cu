@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input's gradient for a filter for each channel, with any strides: a thread for W channels of
-// an element.
+// The input's gradient with one filter per channel and any strides: one thread for W channels of an
+// element.
 
 struct Sums {
   C v[W];

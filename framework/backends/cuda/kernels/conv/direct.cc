@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of any dtype and shape: a thread for each element of the result.
+// Convolutions of any dtype and shape: one thread per element of the result.
 #include <algorithm>
 
 #include "framework/backends/cuda/kernels/conv/conv.h"
@@ -10,7 +10,7 @@ namespace {
 
 using Direction = ConvSpec::Direction;
 
-// As many parts as fill a GPU, of at least as many outputs as make up for adding the parts.
+// As many parts as fill a GPU, each with enough outputs to make up for adding the parts.
 SumParts direct_parts(const ConvProblem& problem) {
   constexpr int64_t kThreads = int64_t{1} << 18;
   constexpr int64_t kMostParts = 4096;
@@ -26,8 +26,8 @@ SumParts direct_parts(const ConvProblem& problem) {
 KernelSizes direct_sizes(const ConvProblem& problem, const Lowering& lowering) {
   KernelSizes sizes = problem.sizes(lowering);
   sizes.add("count", problem.result_elements());
-  sizes.add("in_group", problem.channels / problem.groups());  // channels of one
-  sizes.add("out_group", problem.filters / problem.groups());  // filters of one
+  sizes.add("in_group", problem.channels / problem.groups());  // channels per group
+  sizes.add("out_group", problem.filters / problem.groups());  // filters per group
   return sizes;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of a convolution's filter, a thread for each element and part (blockIdx.y) of the
+// The gradient of a convolution's filter: one thread per element and part (blockIdx.y) of the
 // outputs.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const T* __restrict__ x, const T* __restrict__ dy, C* __restrict__ parts SIZES) {

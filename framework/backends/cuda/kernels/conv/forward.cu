@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// y = conv(x, filter), a thread for each element of y.
+// y = conv(x, filter): one thread per element of y.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const T* __restrict__ x, const T* __restrict__ filter, T* __restrict__ y,
            const T* __restrict__ bias, const T* __restrict__ residual SIZES) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of a convolution's input, a thread for each element: it reads the outputs that the
-// element had a part in.
+// The gradient of a convolution's input: one thread per element, which reads the outputs that the
+// element contributed to.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const T* __restrict__ dy, const T* __restrict__ filter, T* __restrict__ dx SIZES) {
   const i64 index = thread_number();

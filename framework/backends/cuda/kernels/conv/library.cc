@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions by a library, whose filters lie in another order than the graph's.
+// Convolutions by a library, whose filters have a different layout than the graph's.
 #include <algorithm>
 
 #include "framework/backends/cuda/kernels/conv/conv.h"

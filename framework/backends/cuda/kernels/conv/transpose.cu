@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// to (columns, rows) = from (rows, columns), transposed: a block for each tile of 32 x 32.
+// to (columns, rows) = from (rows, columns), transposed: one block per tile of 32 x 32.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const S* __restrict__ from, S* __restrict__ to SIZES) {
   __shared__ S tile[32][33];

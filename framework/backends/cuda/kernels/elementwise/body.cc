@@ -23,7 +23,7 @@ Graph graph_of(const KernelSpec& spec) {
   return graph;
 }
 
-// The shape that all arrays have; none where they differ.
+// The common shape of all arrays; nullopt if they differ.
 std::optional<Shape> shape_of(const ElementwiseBody& body, const Graph& graph,
                               const std::vector<const Node*>& sums) {
   std::optional<Shape> shape;

@@ -8,7 +8,7 @@
 namespace cornu::cuda {
 namespace {
 
-// The dtypes of operands that functions.cu has an op for.
+// The operand dtypes for which functions.cu implements an op.
 enum class Operands : uint8_t { All, Numbers, Floats, Integers, Bool };
 
 struct OpFunction {
@@ -97,7 +97,7 @@ bool has_function(std::string_view op, DType dtype) {
   }
 }
 
-// A constant of one element, exactly, as a computed value.
+// The exact value of a one-element constant, as a computed value.
 std::string literal(const Tensor& value) {
   return dispatch_dtype(value.dtype(), [&]<class T>(T) -> std::string {
     const T number = value.data<T>()[0];
@@ -148,7 +148,7 @@ bool BodyWriter::add(const Node& node, const Graph& graph) {
   std::string call = fmt::format("op_{}(", node.op->name);
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const bool is_condition = node.is("select") && i == 0;
-    // Numbers of fewer than 32 bits would become int.
+    // Numbers of fewer than 32 bits would be promoted to int.
     call += fmt::format("{}({}){}", i > 0 ? ", " : "",
                         is_condition ? "boolean" : compute_name(operand), name(node.inputs[i]));
   }
@@ -166,7 +166,7 @@ bool BodyWriter::declare(ValueId id, const Graph& graph, const std::string& valu
   return true;
 }
 
-// A power with a constant exponent of 1, 2 or -1; else empty.
+// A power with a constant exponent of 1, 2 or -1; otherwise empty.
 std::string BodyWriter::simple_power(const Node& node, const Graph& graph) const {
   if (!node.is("power") || !is_floating(graph.type(node.inputs[1]).dtype)) return {};
   const auto constant =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops as statements of a kernel, one for each node.
+// Writes ops as statements of a kernel, one per node.
 #pragma once
 
 #include <string>
@@ -12,15 +12,15 @@
 
 namespace cornu::cuda {
 
-// The elementwise ops that functions.cu has, and "cast".
+// The elementwise ops in functions.cu, and "cast".
 std::vector<std::string_view> elementwise_ops();
 
-// A computed value as a 16-bit float holds it.
+// A computed value rounded to a 16-bit float.
 std::string rounded(DType dtype, const std::string& value);
 
 class BodyWriter {
  public:
-  // Declares the node's value; false when there is no function for it.
+  // Declares the node's value; returns false when there is no function for it.
   bool add(const Node& node, const Graph& graph);
 
   void note_constant(const Node& node) {
@@ -29,7 +29,7 @@ class BodyWriter {
   void set_name(ValueId id, std::string text) { names_.emplace_back(id, std::move(text)); }
   const std::string& name(ValueId id) const;
   const std::string& text() const { return text_; }
-  // What has been written since the last time.
+  // Returns what has been written since the last call.
   std::string take_text() { return std::exchange(text_, {}); }
 
  private:

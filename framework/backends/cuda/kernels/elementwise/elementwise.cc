@@ -9,7 +9,7 @@
 namespace cornu::cuda {
 namespace {
 
-// Every thread computes `width` neighbouring elements.
+// Every thread computes `width` adjacent elements.
 void lower_map(const ElementwiseBody& body, const std::string& name, Lowering& lowering) {
   ElementwiseWriter writer(body, lowering.specialize());
   const int width = writer.width();
@@ -22,7 +22,7 @@ void lower_map(const ElementwiseBody& body, const std::string& name, Lowering& l
   text += fmt::format("  if (i + {} <= {}) {{\n{}", width, end, loads);
   text += fmt::format("#pragma unroll\n    for (int v = 0; v < W; ++v) {}\n", writer.call());
   text += writer.stores() + "  }";
-  if (has_tail) {  // of a single axis, with full operands and scalars alone
+  if (has_tail) {  // a single axis, with only full operands and scalars
     text += fmt::format(" else {{\n#pragma unroll 1\n    for (I e = i; e < {}; ++e) {}\n  }}", end,
                         writer.call_of_one("e"));
   }

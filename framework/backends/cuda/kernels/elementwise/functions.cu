@@ -11,7 +11,7 @@ __device__ __forceinline__ bool is_signed() {
   return (T)-1 < (T)0;
 }
 
-// ---- of floating-point numbers: through the library's functions ----
+// ---- floating-point numbers: library functions ----
 
 #define CORNU_FLOAT_UNARY(NAME, OF_F32, OF_F64)                      \
   __device__ __forceinline__ f32 op_##NAME(f32 x) { return OF_F32; } \
@@ -48,7 +48,7 @@ CORNU_FLOAT_UNARY(relu, x < 0.0f ? 0.0f : x, x < 0.0 ? 0.0 : x)
 CORNU_FLOAT_UNARY(sign, x > 0.0f ? 1.0f : (x < 0.0f ? -1.0f : x),
                   x > 0.0 ? 1.0 : (x < 0.0 ? -1.0 : x))
 
-// The larger and the smaller one; NaN if either is.
+// The larger and the smaller value; NaN if either is.
 #ifdef CORNU_SIMULATED
 __device__ f32 larger_of(f32 a, f32 b) { return a != a ? a : (b != b ? b : fmaxf(a, b)); }
 __device__ f32 smaller_of(f32 a, f32 b) { return a != a ? a : (b != b ? b : fminf(a, b)); }
@@ -71,8 +71,8 @@ __device__ __forceinline__ f32 smaller_of(f32 a, f32 b) {
 
 CORNU_FLOAT_BINARY(add, a + b, a + b)
 CORNU_FLOAT_BINARY(subtract, a - b, a - b)
-// Products are rounded, as the CPU's are: else what adds to one would be computed as one operation,
-// and a function would differ from its ops.
+// Products are rounded, as on the CPU: otherwise a multiplication and an addition would be
+// contracted, and a function's results would differ from those of its ops.
 CORNU_FLOAT_BINARY(multiply, __fmul_rn(a, b), __dmul_rn(a, b))
 CORNU_FLOAT_BINARY(divide, a / b, a / b)
 CORNU_FLOAT_BINARY(maximum, larger_of(a, b), a != a ? a : (b != b ? b : fmax(a, b)))
@@ -82,7 +82,7 @@ CORNU_FLOAT_BINARY(atan2, atan2f(a, b), atan2(a, b))
 CORNU_FLOAT_BINARY(remainder, fmodf(a, b), fmod(a, b))
 CORNU_FLOAT_BINARY(copysign, copysignf(a, b), copysign(a, b))
 
-// Python's: exact, with the sign of b.
+// Python's modulo: exact, with the sign of b.
 template <class T>
 __device__ __forceinline__ T float_mod(T a, T b) {
   const T rest = op_remainder(a, b);
@@ -117,7 +117,7 @@ __device__ __forceinline__ bool op_is_finite(T) {
   return true;
 }
 
-// ---- of integers: wrapping around; division by zero gives 0 ----
+// ---- integers: wrap around; division by zero yields 0 ----
 
 template <class T>
 __device__ __forceinline__ T op_negate(T a) {
@@ -184,7 +184,7 @@ __device__ __forceinline__ T op_mod(T a, T b) {
   const T rest = (T)(a % b);
   return (T)(rest != 0 && (rest < (T)0) != (b < (T)0) ? rest + b : rest);
 }
-// A negative exponent gives the reciprocal, rounded to zero.
+// A negative exponent yields the reciprocal, rounded toward zero.
 template <class T>
 __device__ __forceinline__ T op_power(T base, T exponent) {
   if (is_signed<T>() && exponent < (T)0) {
@@ -212,7 +212,7 @@ template <class T>
 __device__ __forceinline__ T op_bitwise_xor(T a, T b) {
   return (T)(a ^ b);
 }
-// Shifts by more bits than T has, and by negative ones, move every bit out.
+// Shifts by at least T's number of bits, and by negative numbers, shift every bit out.
 template <class T>
 __device__ __forceinline__ T op_left_shift(T a, T b) {
   const bool fits = (!is_signed<T>() || b >= (T)0) && (u64)b < 8 * sizeof(T);
@@ -224,7 +224,7 @@ __device__ __forceinline__ T op_right_shift(T a, T b) {
   return fits ? (T)(a >> b) : (T)(is_signed<T>() && a < (T)0 ? -1 : 0);
 }
 
-// ---- of bool: add is "or", multiply is "and" ----
+// ---- bool: add is "or", multiply is "and" ----
 
 __device__ __forceinline__ boolean op_add(boolean a, boolean b) { return a | b; }
 __device__ __forceinline__ boolean op_multiply(boolean a, boolean b) { return a & b; }
@@ -235,7 +235,7 @@ __device__ __forceinline__ boolean op_logical_and(boolean a, boolean b) { return
 __device__ __forceinline__ boolean op_logical_or(boolean a, boolean b) { return a | b; }
 __device__ __forceinline__ boolean op_logical_xor(boolean a, boolean b) { return a != b; }
 
-// ---- of all ----
+// ---- all types ----
 
 template <class T>
 __device__ __forceinline__ boolean op_equal(T a, T b) {
@@ -291,8 +291,8 @@ template <class From>
 struct Conversion<boolean, From> {
   __device__ __forceinline__ static boolean of(From x) { return x != (From)0; }
 };
-// Out of range: the nearest number; NaN: 0. The highest number may round up to one that is out of
-// range.
+// Out of range: the nearest number; NaN: 0. As a floating-point value, the highest number may be
+// rounded up out of range.
 template <class To, class From>
 __device__ __forceinline__ To saturate(From x) {
   if (x != x) return (To)0;

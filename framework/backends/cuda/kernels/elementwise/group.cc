@@ -11,9 +11,9 @@
 namespace cornu::cuda {
 namespace {
 
-constexpr size_t kMostWords = 500;  // of the 4096 bytes that parameters may have
-constexpr size_t kWordsBefore = 2;  // of a member: where its blocks end, its elements
-constexpr int64_t kPacks = 4;       // that a thread computes
+constexpr size_t kMostWords = 500;  // of the 4096 bytes available for parameters
+constexpr size_t kWordsBefore = 2;  // per member: the end of its blocks, and its number of elements
+constexpr int64_t kPacks = 4;       // computed per thread
 
 bool is_one(const TensorType& type) { return type.shape.num_elements() == 1; }
 
@@ -25,7 +25,7 @@ int group_width(const ElementwiseBody& body) {
   return std::min(16 / static_cast<int>(largest), 8);
 }
 
-// One call of body() for the elements of packs, or of memory at index `e`.
+// A call of body() for the elements of packs, or for memory at index `e`.
 std::string call(const ElementwiseBody& body, bool packs) {
   std::string text = "body(";
   const char* separator = "";
@@ -77,7 +77,8 @@ std::string pack_statements(const ElementwiseBody& body) {
   return text;
 }
 
-// A block finds its member; each thread computes `kPacks` packs of it, a block's width apart.
+// A block looks up its member; each thread computes `kPacks` packs of it, strided by the block's
+// width.
 std::string kernel_text(const ElementwiseBody& body, size_t members) {
   const size_t words = kWordsBefore + body.inputs.size() + body.arrays.size();
   std::string text = define("W", fmt::to_string(group_width(body)));
@@ -140,7 +141,7 @@ bool is_groupable(const ElementwiseBody& body) {
          });
 }
 
-// Arrays of one element are read as those of any number are only where all members' are.
+// One-element arrays are only read as scalars if those of all members have one element.
 std::string group_key(const ElementwiseBody& body) {
   std::string key = body.text;
   for (const TensorType& type : body.inputs) {

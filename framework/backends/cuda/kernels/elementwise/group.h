@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same computation of many arrays, by one kernel ("fused_group").
+// The same computation on many arrays, by one kernel ("fused_group").
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,14 @@
 
 namespace cornu::cuda {
 
-// Whether it can be a member: every operand has all elements, or one, and nothing is summed.
+// Whether the body can be a member: every operand has all elements or a single one, and there are
+// no sums.
 bool is_groupable(const ElementwiseBody& body);
 
-// Equal for bodies that may be members of one group.
+// Equal for bodies that may be members of the same group.
 std::string group_key(const ElementwiseBody& body);
 
-// As many members as the parameters of a kernel have room for.
+// The maximum number of members, limited by the size of a kernel's parameters.
 size_t most_members(size_t inputs, size_t outputs);
 
 }  // namespace cornu::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the operands of an elementwise kernel lie along its axes.
+// The layout of an elementwise kernel's operands along its axes.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace cornu::cuda {
 
-// Axes of the result after merging neighbours that every operand treats alike; axes of size 1 are
-// gone. By operand and axis: how many elements further the next one is, 0 where it is broadcast.
+// Axes of the result after merging neighbors that every operand treats alike and removing axes of
+// size 1. `strides`: by operand and axis, in elements; 0 along broadcast axes.
 struct BroadcastAxes {
   std::vector<int64_t> sizes;
   std::vector<std::vector<int64_t>> strides;
 
   int64_t inner() const { return sizes.empty() ? 1 : sizes.back(); }
-  // The operand has an element for each of the result's.
+  // Whether the operand has an element for each element of the result.
   bool is_full(size_t operand) const;
   bool is_scalar(size_t operand) const;
 };

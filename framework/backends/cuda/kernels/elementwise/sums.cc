@@ -14,13 +14,13 @@ namespace {
 constexpr const char* kBlockText = "256";
 static_assert(kElementwiseBlock == ColumnBlocks::kThreads && kElementwiseBlock == 256);
 
-// Of sums over everything, the elements that a thread reads at once make the columns.
+// For sums over everything, the elements that a thread reads at once serve as the columns.
 ColumnBlocks division_of(const ElementwiseBody& body, int64_t width) {
   const int64_t columns = body.columns() == 1 ? width : body.columns();
   return {body.shape.num_elements() / columns, columns, width};
 }
 
-// "  f32 a0[W]…": what each thread has summed up, for each sum.
+// "  f32 a0[W]…": the accumulators of each thread, per sum.
 std::string accumulators(const ElementwiseBody& body) {
   std::string text;
   for (size_t k = 0; k < body.sums.size(); ++k) {
@@ -30,7 +30,7 @@ std::string accumulators(const ElementwiseBody& body) {
   return text;
 }
 
-// The loop's body: a pack of elements from index i on.
+// The loop's body: a pack of elements starting at index i.
 std::string one_pack(const ElementwiseBody& body, ElementwiseWriter& writer) {
   std::string text = writer.loads() + "#pragma unroll\n    for (int v = 0; v < W; ++v) {\n";
   for (size_t k = 0; k < body.sums.size(); ++k) {
@@ -41,7 +41,7 @@ std::string one_pack(const ElementwiseBody& body, ElementwiseWriter& writer) {
   return text + "    }\n" + writer.stores();
 }
 
-// A sum over everything: every thread's, by a tree.
+// A sum over everything: over all threads, as a tree.
 std::string total(size_t k, const std::string& type) {
   return fmt::format(
       "  {{\n    {1}* shared = ({1}*)memory;\n    {1} all = 0;\n"
@@ -55,7 +55,7 @@ std::string total(size_t k, const std::string& type) {
       k, type, kBlockText);
 }
 
-// A sum for each column: those of the threads below each other, by a tree.
+// A sum per column: over the threads of a column, as a tree.
 std::string by_column(size_t k, const std::string& type, const std::string& columns) {
   return fmt::format(
       "  {{\n    {1}* shared = ({1}*)memory;\n"
@@ -105,7 +105,7 @@ struct Parts {
   }
 };
 
-// The sums that are alike by one launch: a row of the grid for each.
+// Adds up sums of the same kind with one launch: one grid row per sum.
 void add_parts(std::span<const Parts> alike, Lowering& lowering) {
   const ElementwiseBody::Sum& first = *alike.front().sum;
   const auto across =
@@ -131,7 +131,7 @@ void lower_sums(const ElementwiseBody& body, const std::string& name, Lowering& 
   ElementwiseWriter writer(body, lowering.specialize());
   const ColumnBlocks division = division_of(body, writer.width());
   std::string parameters;
-  std::string types;  // P0, P1, …: in which parts, or sums that have but one, are stored
+  std::string types;  // P0, P1, …: the types in which parts (or sums with a single part) are stored
   std::vector<Argument> places;
   std::vector<Parts> parts;
   for (size_t k = 0; k < body.sums.size(); ++k) {

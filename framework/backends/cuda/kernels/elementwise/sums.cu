@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// out[c] = the sum of parts[p][c] over all p, by blocks of TX columns; for SUMS such sums.
+// out[c] = the sum of parts[p][c] over all p, in blocks of TX columns, for SUMS such sums.
 struct Sums {
   struct {
     const C* parts;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise kernels that sum values up on the way.
+// Elementwise kernels that also compute sums.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace cornu::cuda {
 
-// Parts of the rows are summed up by a block each, in an order that the shape fixes; a second
-// kernel adds the parts.
+// Each block sums up a part of the rows, in an order that depends only on the shape; a second
+// kernel adds up the parts.
 void lower_sums(const ElementwiseBody& body, const std::string& name, Lowering& lowering);
 
 }  // namespace cornu::cuda

@@ -34,7 +34,7 @@ ElementwiseWriter::ElementwiseWriter(const ElementwiseBody& body, bool specializ
   while (unit % width_ != 0) width_ /= 2;
 }
 
-// What the width has to divide; 0: nothing. Of sums over everything it makes the columns.
+// What the width has to divide; 0: nothing. For sums over everything, the width forms the columns.
 int64_t ElementwiseWriter::divisible_by_width() const {
   const bool has_axes = axes_.sizes.size() > 1;
   if (body_.sums.empty()) return has_axes ? axes_.inner() : 0;
@@ -52,12 +52,12 @@ ElementwiseWriter::Form ElementwiseWriter::form(size_t operand) const {
   return axes_.is_full(operand) ? Form::Full : Form::Inner;
 }
 
-// Declares o<operand>, where its first element lies.
+// Declares o<operand>, the offset of its first element.
 std::string ElementwiseWriter::offset(size_t operand) {
   const std::vector<int64_t>& strides = axes_.strides[operand];
   std::string text = fmt::format("    I o{0} = 0;\n    {{\n      I rest = i;\n", operand);
   for (size_t axis = axes_.sizes.size(); axis-- > 0;) {
-    // What is left of the outermost axes needs no division.
+    // The remainder for the outermost axes needs no division.
     const bool is_last = std::all_of(strides.begin(), strides.begin() + static_cast<int64_t>(axis),
                                      [](int64_t stride) { return stride == 0; });
     const std::string count = axis > 0 ? size(axes_.sizes[axis]) : "";
@@ -149,8 +149,8 @@ std::string ElementwiseWriter::kernel(const std::string& parameters,
   const auto add = [&](const std::string& parameter) {
     list += (list.empty() ? "" : ", ") + parameter;
   };
-  // Results may lie where full operands do. With __restrict__, a load of one might come after the
-  // store of a result in its place.
+  // Results may alias full operands. With __restrict__, a load of an operand might be moved after
+  // the store of a result in its place.
   for (size_t k = 0; k < body_.inputs.size(); ++k) {
     const bool apart =
         body_.arrays.empty() || body_.inputs[k].shape.num_elements() != body_.shape.num_elements();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a kernel's text that all elementwise kernels have in common.
+// The parts of a kernel's text that are common to all elementwise kernels.
 #pragma once
 
 #include <string>
@@ -17,26 +17,27 @@ class ElementwiseWriter {
   ElementwiseWriter(const ElementwiseBody& body, bool specialize);
 
   const BroadcastAxes& axes() const { return axes_; }
-  // Elements that a thread loads at once: 1, 2, 4 or 8; divides the innermost axis, if there are
-  // several.
+  // Number of elements that a thread loads together: 1, 2, 4 or 8; divides the innermost axis if
+  // there are several axes.
   int width() const { return width_; }
-  // A size or count: a constant of the text or, without specialization, an argument.
+  // A size or count: a constant in the text or, without specialization, an argument.
   std::string size(int64_t value);
-  // "I": the type of indices.
+  // "I": the index type.
   std::string index_type() const { return small_ ? "u32" : "u64"; }
 
-  // Declares packs or scalars x0, x1, … of the operands for the `width` elements from index `i` on.
+  // Declares packs or scalars x0, x1, … of the operands for the `width` elements starting at index
+  // `i`.
   std::string loads();
-  // A call of body() for element v of them, with results in the packs y0, …, and sums s0, ….
+  // A call of body() for element v of them, with results in the packs y0, … and the sums s0, ….
   std::string call() const;
-  // The same for one element, from and to memory: of operands that are full or scalars.
+  // The same for a single element, from and to memory, for operands that are full or scalars.
   std::string call_of_one(const std::string& index) const;
   // Stores the packs y0, … at index `i`.
   std::string stores() const;
 
-  // The whole text: `parameters` are those after the operands.
+  // The complete text: `parameters` follow the operands.
   std::string kernel(const std::string& parameters, const std::string& statements) const;
-  // The arguments: operands of the node (but for its sums), then the sizes.
+  // The arguments: operands of the node (except its sums), then the sizes.
   std::vector<Argument> arguments(const std::vector<Argument>& more) const;
 
  private:

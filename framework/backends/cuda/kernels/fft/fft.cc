@@ -10,10 +10,10 @@ namespace cornu::cuda {
 namespace {
 
 constexpr int64_t kMostThreads = 512;
-constexpr int64_t kThreadBytes = 32;     // of the real parts that a thread transforms, at most
-constexpr int64_t kLongestFactor = 256;  // of a transform that takes several launches
-constexpr int64_t kColumnBytes = 64;     // of a tile's columns, side by side in memory
-constexpr size_t kPartBytes = size_t{32} << 20;  // of the rows between launches: stays in the cache
+constexpr int64_t kThreadBytes = 32;     // maximum size of the real parts that a thread transforms
+constexpr int64_t kLongestFactor = 256;  // in a transform that takes several launches
+constexpr int64_t kColumnBytes = 64;     // of adjacent columns in a tile
+constexpr size_t kPartBytes = size_t{32} << 20;  // of rows between launches: fits into the cache
 
 // Arrays of real and imaginary parts.
 struct Planes {
@@ -31,12 +31,12 @@ struct Planes {
   }
 };
 
-// Transforms of rows. What the words mean: transform.cu.
+// Transforms of rows. See transform.cu for the terms.
 struct RowTransforms {
   int64_t rows = 0;
   int64_t length = 0;
-  int64_t given = 0;  // numbers of a row in `from`
-  int64_t kept = 0;   // and in `into`
+  int64_t given = 0;  // numbers per row in `from`
+  int64_t kept = 0;   // numbers per row in `into`
   Planes from;
   Planes into;
   Planes factor;
@@ -47,7 +47,7 @@ struct RowTransforms {
   int64_t chirp_length = 1;
 };
 
-// The radices that the kernel has butterflies for; nothing where others are needed.
+// The radices, if the kernel has butterflies for all of them; otherwise nullopt.
 std::optional<std::vector<int64_t>> radices_of(int64_t length) {
   std::vector<int64_t> radices;
   const int twos = std::countr_zero(static_cast<uint64_t>(length));
@@ -70,8 +70,8 @@ int64_t product_of_radices(const std::vector<int64_t>& radices) {
   return product;
 }
 
-// Radices in groups whose products are about the same and none above kLongestFactor; the largest
-// comes first.
+// Groups radices such that their products are similar and none exceeds kLongestFactor, the largest
+// first.
 std::vector<std::vector<int64_t>> grouped(const std::vector<int64_t>& radices) {
   for (size_t count = 2;; ++count) {
     std::vector<std::vector<int64_t>> groups(count);
@@ -92,7 +92,7 @@ class FftLowering {
         compute_(storage_ == DType::Float64 ? DType::Float64 : DType::Float32),
         number_bytes_(static_cast<int64_t>(size_of(compute_))) {}
 
-  // Transforms of the length that `work` has, from its beginning to its end.
+  // Transforms of the length given in `work`, from start to finish.
   void run(RowTransforms work) {
     const auto radices = radices_of(work.length);
     if (radices && work.length <= longest_whole()) {
@@ -104,7 +104,7 @@ class FftLowering {
     }
   }
 
-  // Real rows of even length: half as many complex numbers.
+  // Real rows of even length: transformed as half as many complex numbers.
   bool run_pairs(RowTransforms work) {
     if (work.length % 2 == 1 || work.length / 2 > longest_whole() || !radices_of(work.length / 2)) {
       return false;
@@ -118,7 +118,7 @@ class FftLowering {
   }
 
  private:
-  // Of a transform in one launch. It lies in shared memory, which needs no more than 48 KiB then.
+  // Maximum length of a transform in one launch. It fits into 48 KiB of shared memory.
   int64_t longest_whole() const { return kMostThreads * kThreadBytes / number_bytes_; }
 
   Planes scratch(int64_t numbers) {
@@ -126,7 +126,7 @@ class FftLowering {
     return {to_.scratch(bytes), to_.scratch(bytes), compute_};
   }
 
-  // A convolution with the chirp exp(pi i k^2 / n) turns a length into a power of two (Bluestein
+  // A convolution with the chirp exp(pi i k^2 / n) reduces any length to a power of two (Bluestein
   // 1970).
   void add_bluestein(RowTransforms work) {
     work.chirp_length = work.length;
@@ -165,7 +165,7 @@ class FftLowering {
     });
   }
 
-  // Calls add(part) for as many rows at once as buffers of kPartBytes hold.
+  // Calls add(part) for as many rows at a time as fit into buffers of kPartBytes.
   template <class Add>
   void each_part(const RowTransforms& work, int64_t length, Add add) {
     const auto row_bytes = static_cast<size_t>(2 * length * number_bytes_);
@@ -184,7 +184,7 @@ class FftLowering {
     }
   }
 
-  // One launch for each factor. The buffer before the last must not be the one that it comes from.
+  // One launch per factor. The buffer before the last must differ from the one it is computed from.
   void add_factors(const RowTransforms& work) {
     const auto groups = grouped(*radices_of(work.length));
     const bool from_first = work.from.re == buffers_[0].re || work.from.re == buffers_[0].im;
@@ -214,7 +214,7 @@ class FftLowering {
   }
 
   void add_whole(const RowTransforms& work) {
-    constexpr int64_t kEnoughPoints = 1024;  // for a block
+    constexpr int64_t kEnoughPoints = 1024;  // per block
     constexpr int64_t kEnoughBlocks = 256;
     int64_t tile = 1;
     while (2 * tile * work.length <= kEnoughPoints && work.rows >= 2 * tile * kEnoughBlocks) {
@@ -256,7 +256,7 @@ class FftLowering {
   Planes buffers_[2];
 };
 
-// One point is its own transform.
+// A single point is its own transform.
 void copy_points(const KernelSpec& spec, Lowering& to) {
   const size_t bytes = spec.inputs[0].bytes();
   to.copy(out(0), in(0), bytes);
@@ -278,7 +278,7 @@ bool lower_fft(const KernelSpec& spec, Lowering& to) {
   }
   const Planes from = {in(0), in(real_only ? 0 : 1), type.dtype};
   const Planes into = {out(0), out(1), type.dtype};
-  // Exponents of the other sign: both parts exchanged, before and after.
+  // Exponents of the opposite sign: both parts are swapped before and after.
   const bool inverse = !real_only && spec.attributes.get_bool("inverse");
   const RowTransforms work = {.rows = type.shape.num_elements() / length,
                               .length = length,

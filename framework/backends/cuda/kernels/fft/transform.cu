@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// One factor of a Fourier transform. A transform of `length` points runs as one launch for each of
-// the factors it is divided into (Stockham's order): with `span` the product of those before, and
-// columns = length / radix, points i + columns k of a row, for all k < radix, are transformed, and
-// result j goes to q + span (radix p + j), where i = span p + q, turned by p j / (radix columns /
-// span). A block does `tile` such columns of a row, in shared memory; or, where the factor is the
-// whole length, those of `tile` rows.
+// One factor of a Fourier transform. A transform of `length` points is run as one launch per factor
+// of its length (Stockham's order): with `span` the product of the preceding factors, and columns =
+// length / radix, points i + columns k of a row, for all k < radix, are transformed, and result j
+// goes to q + span (radix p + j), where i = span p + q, rotated by p j / (radix columns / span). A
+// block processes `tile` such columns of a row, in shared memory; or, if the factor is the whole
+// length, those of `tile` rows.
 //
-// S: type of the input; D: of the output; C: of the arithmetic. POINTS: most points of a thread.
+// S: type of the input; D: of the output; C: of the arithmetic. POINTS: maximum points per thread.
 // STAGE: WHOLE (one factor), FIRST (span 1) or NEXT.
-// LOAD: PLANES; PAIRS: row x gives x[2 k] + i x[2 k + 1]; CHIRPED: times the chirp; CHIRP: that
-//   itself, nothing is read. REAL_ONLY: there is no imaginary part.
-// STORE: PLANES; SPLIT: makes of PAIRS' transform the first half of their rows'; TIMES: times
-//   `factor`; CHIRPED: both parts exchanged, then times the chirp.
-// BLUESTEIN (of WHOLE): a convolution, by `factor`, between loading and storing.
-// ODD: radices other than powers of two occur; without them no registers are spilled.
+// LOAD: PLANES; PAIRS: row x yields x[2 k] + i x[2 k + 1]; CHIRPED: times the chirp;
+//   CHIRP: the chirp itself, without reading anything. REAL_ONLY: there is no imaginary part.
+// STORE: PLANES; SPLIT: converts the transform of PAIRS to the first half of the rows' transform;
+//   TIMES: times `factor`; CHIRPED: both parts swapped, then times the chirp.
+// BLUESTEIN (with WHOLE): a convolution with `factor` between loading and storing.
+// ODD: there are radices other than powers of two; without them no registers are spilled.
 #define WHOLE 0
 #define FIRST 1
 #define NEXT 2
@@ -48,7 +48,7 @@ __device__ __forceinline__ void sine_cosine_pi(f32 x, f32* s, f32* c) { sincospi
 __device__ __forceinline__ void sine_cosine_pi(f64 x, f64* s, f64* c) { sincospi(x, s, c); }
 
 // exp(-2 pi i part / whole), 0 <= part < whole. The angle is reduced to an eighth of a turn while
-// it is still a fraction of integers: then its rounding counts for little.
+// it is still a fraction of integers, which keeps the effect of its rounding small.
 template <class Int>
 __device__ __forceinline__ Complex root(Int part, Int whole) {
   const Int four = 4 * part;
@@ -152,15 +152,15 @@ struct Butterfly<8> {
 
 // ---- transforms in shared memory ----
 
-// Where number i lies in shared memory: steps of powers of two reach all of its banks.
+// The position of number i in shared memory: strides that are powers of two use all banks.
 __device__ __forceinline__ u32 padded(u32 i) { return i + (i >> 5); }
 
-// a / b for numbers of shared memory, given 1 / b.
+// a / b for indices into shared memory, given 1 / b.
 __device__ __forceinline__ u32 divide(u32 a, f32 inverse) {
   return (u32)(((f32)a + 0.5f) * inverse);
 }
 
-// One factor of the transforms of `length` points, each `span` apart, in place.
+// One factor of the transforms of `length` points, at a stride of `span`, in place.
 template <int kRadix>
 __device__ __forceinline__ void stage(C* re, C* im, u32 points, u32 length, u32 span) {
   constexpr int kMost = (POINTS + kRadix - 1) / kRadix;
@@ -224,12 +224,12 @@ __device__ void transform(C* re, C* im, u32 tile, u32 length, u64 factors) {
 
 // ---- memory ----
 
-// Number i of exp(-pi i k^2 / n).
+// Number i of the chirp exp(-pi i k^2 / n).
 __device__ __forceinline__ Complex chirp(i64 i, i64 n) {
   return root<i64>((i64)((u64)i * (u64)i % (u64)(2 * n)), 2 * n);
 }
 
-// Number i of a row of `re` and `im` that is `given` numbers long, with zeros behind.
+// Number i of a row of `re` and `im` with `given` numbers, padded with zeros.
 __device__ __forceinline__ Complex load(const S* re, const S* im, i64 row, i64 i, i64 given,
                                         i64 length, i64 chirp_length) {
 #if LOAD == CHIRP
@@ -263,13 +263,13 @@ __device__ __forceinline__ void store(D* re, D* im, const C* factor_re, const C*
   im[row * kept + i] = narrow<D>(value.im);
 }
 
-// Number j of the transform of 2 n real numbers, from that of their n pairs in a column of shared
-// memory.
+// Number j of the transform of 2 n real numbers, computed from the transform of their n pairs,
+// which is in a column of shared memory.
 __device__ __forceinline__ Complex split(const C* re, const C* im, u32 column, u32 tile, u32 j,
                                          u32 n) {
   const u32 at = padded((j == n ? 0 : j) * tile + column);
   const u32 mirror = padded((j == 0 ? 0 : n - j) * tile + column);
-  // Halved before they are added, so that no sum is larger than what it is a part of.
+  // Halved before the addition, so that no intermediate sum is larger than the result.
   const C half = (C)0.5;
   const Complex a = complex(half * re[at], half * im[at]);
   const Complex b = complex(half * re[mirror], -half * im[mirror]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks indices that nothing is read or written by, since there is nothing around them.
+// Checks indices that aren't used for reading or writing, since the other axes are empty.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const N* __restrict__ indices, i64 count, i64 size, i64* status, i64 code) {
   const i64 i = thread_number();

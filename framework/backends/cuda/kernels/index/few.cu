@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// y[o, d, c] = the sum of updates[o, i, c] for all i < length whose index is d, in their order: a
-// thread looks at all indices for its element. ALONG: each update has an index of its own.
+// y[o, d, c] = the sum of updates[o, i, c] for all i < length whose index is d, in order: each
+// thread compares all indices with that of its element. ALONG: each update has its own index.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const N* __restrict__ indices, const T* __restrict__ updates, T* __restrict__ y,
            i64* status, i64 code SIZES) {

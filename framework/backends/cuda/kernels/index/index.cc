@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading by index, and numbers that say where they lie: README.md.
+// Reading by index, and numbers computed from positions: README.md.
 #include "framework/backends/cuda/kernels/index/place.h"
 #include "framework/backends/cuda/kernels/shape/text.h"
 #include "framework/backends/cuda/sources.h"
@@ -9,9 +9,9 @@ namespace cornu::cuda {
 namespace {
 
 constexpr int64_t kIndexBlock = 256;  // threads
-constexpr int64_t kTakenEach = 4;     // by a thread: take.cu
+constexpr int64_t kTakenEach = 4;     // per thread: take.cu
 
-// y = x by the indices of input 1, which have one for each row of `into` or, `along`, each element.
+// y = x at the indices of input 1: one per row of `into` or, with `along`, one per element.
 bool lower_take(const KernelSpec& spec, bool along, Lowering& lowering) {
   const TensorType& type = spec.inputs[0];
   const int64_t axis = spec.attributes.get_int("axis");
@@ -41,7 +41,7 @@ bool lower_take(const KernelSpec& spec, bool along, Lowering& lowering) {
   return true;
 }
 
-// y, along rows of `inner` numbers, of a width of 16 bytes.
+// y, along rows of `inner` numbers, in vectors of 16 bytes.
 void add_numbers(const KernelSpec& spec, bool one_hot, int64_t length, int64_t inner,
                  Lowering& lowering) {
   const TensorType& type = spec.outputs[0];
@@ -96,7 +96,7 @@ void add_index_check_alone(const KernelSpec& spec, size_t input, int64_t size, i
 void launch_indexed(Lowering& lowering, const std::string& name, std::string_view file,
                     const std::string& definitions, Dim3 grid, Dim3 block,
                     std::vector<Argument> arguments) {
-  // Before the definitions, which may have names of its own.
+  // Before the definitions, which may define conflicting names.
   const std::string text =
       std::string(source("kernels/index/place.cu")) + definitions + std::string(source(file));
   lowering.launch_text(name, text, grid, block, std::move(arguments));

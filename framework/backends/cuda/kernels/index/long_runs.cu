@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runs of more than `longest` equal keys. Each has some place that is a multiple of it: the
-// block of the first one adds the run's updates, `across` columns of them, which it reads a tile at
-// a time.
+// Runs of more than `longest` equal keys. Each contains a position that is a multiple of `longest`:
+// the block of the first such position adds the run's updates, `across` columns of them, reading
+// one tile at a time.
 #define TILE 2048
-#define EACH (TILE / 256)  // elements of a thread
+#define EACH (TILE / 256)  // elements per thread
 
-// The first place in [low, high) whose key isn't less than `key`.
+// The first position in [low, high) whose key isn't less than `key`.
 __device__ __forceinline__ i64 lower_bound(const K* keys, i64 low, i64 high, u64 key) {
   while (low < high) {
     const i64 middle = low + (high - low) / 2;
@@ -18,7 +18,8 @@ __device__ __forceinline__ i64 lower_bound(const K* keys, i64 low, i64 high, u64
   return low;
 }
 
-// The thread's part of a tile: updates from place `row` of the order on, and zeros from `end` on.
+// The thread's part of a tile: updates starting at position `row` of the order; zeros from `end`
+// on.
 __device__ __forceinline__ void read_tile(C* part, const T* updates, const K* order, i64 row,
                                           i64 end, i64 inner, i64 columns, u32 bits) {
 #pragma unroll
@@ -51,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(256)
   const i64 columns = inner - first_column;
   const i64 rows = TILE >> bits;
   C sum = (C)0;
-  C next[EACH];  // is read while the tile before is added up
+  C next[EACH];  // read while the previous tile is added up
   const T* const from = updates + outer * length * inner + first_column;
   read_tile(next, from, order, begin, end, inner, columns, bits);
   for (i64 row = begin; row < end; row += rows) {

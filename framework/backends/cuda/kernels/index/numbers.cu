@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONE_HOT: y[row, c] is 1 where c is the row's index, else 0. Otherwise (iota): y[o, i, c] = i, for
-// i < length and c < inner, and nothing is read. W neighbouring elements for each thread.
+// ONE_HOT: y[row, c] is 1 if c is the row's index, otherwise 0. Otherwise (iota): y[o, i, c] = i,
+// for i < length and c < inner, without reading anything. Each thread computes W adjacent elements.
 #define NUMBER(ROW) (ONE_HOT ? (i64)indices[ROW] : (i64)((ROW) % (I)length))
 
 extern "C" __global__ void __launch_bounds__(256)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels that take indices begin with.
+// The beginning of kernels that take indices.
 
-// The place on an axis of `size` that an index means; negative ones count from the end. -1, and a
-// report, for one that is outside.
+// The position on an axis of `size` that an index denotes; negative indices count from the end.
+// Reports an index that is out of range, and returns -1.
 template <class Index>
 __device__ __forceinline__ i64 place_of(Index index, i64 size, i64* status, i64 code) {
   i64 place = (i64)index;

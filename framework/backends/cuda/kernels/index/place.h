@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the lowerings of ops that take indices share.
+// Shared by the lowerings of ops that take indices.
 #pragma once
 
 #include <string>
@@ -20,15 +20,15 @@ struct IndexedAxis {
   int64_t inner;
 };
 
-// The check of indices of `dtype` for an axis of `shape`: its number.
+// Adds the check of indices of `dtype` for an axis of `shape`, and returns its number.
 int64_t add_index_check(const KernelSpec& spec, DType dtype, const Shape& shape, int64_t axis,
                         Lowering& lowering);
 
-// Checks the indices of input `input`, and does nothing with them.
+// Checks the indices of input `input` without using them.
 void add_index_check_alone(const KernelSpec& spec, size_t input, int64_t size, int64_t code,
                            Lowering& lowering);
 
-// A launch of a file that uses place_of (place.cu).
+// Launches a file that uses place_of (place.cu).
 void launch_indexed(Lowering& lowering, const std::string& name, std::string_view file,
                     const std::string& definitions, Dim3 grid, Dim3 block,
                     std::vector<Argument> arguments);

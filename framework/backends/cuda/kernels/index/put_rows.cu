@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of y with numbers that aren't -1 become those of `values`. Nothing where some kernel has
-// refused what it was given: numbers were made of it, perhaps.
+// Replaces the rows of y whose numbers aren't -1 by those of `values`. No-op if any kernel has
+// rejected a value: the numbers may have been computed from it.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const i64* __restrict__ numbers, const Vector* __restrict__ values,
            Vector* __restrict__ y, const i64* __restrict__ status, i64 count, i64 inner) {

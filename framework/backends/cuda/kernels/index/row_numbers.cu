@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// numbers[i]: where a run of equal keys begins, its key less `begin`, if that is below `size`; -1
-// elsewhere.
+// numbers[i]: at the start of a run of equal keys, its key minus `begin`, if that is below `size`;
+// -1 elsewhere.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const K* __restrict__ keys, i64* __restrict__ numbers, i64 count, i64 begin, i64 size) {
   const i64 i = thread_number();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Some rows of a table (graph/passes/row_ops.h): sum_rows, gather_rows, put_rows.
+// Selected rows of a table (graph/passes/row_ops.h): sum_rows, gather_rows, put_rows.
 #include <algorithm>
 
 #include "framework/backends/cuda/kernels/index/place.h"
@@ -55,7 +55,7 @@ bool lower_gather_rows(const KernelSpec& spec, Lowering& lowering) {
   return true;
 }
 
-// Of the table, which may be the same memory before and after, the other rows aren't read.
+// The table may be updated in place: its other rows aren't read.
 bool lower_put_rows(const KernelSpec& spec, Lowering& lowering) {
   lowering.may_alias(0, 0);
   lowering.copy(out(0), in(0), spec.outputs[0].bytes());

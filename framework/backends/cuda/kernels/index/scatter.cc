@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adding by index, in the order of the updates, whatever their number: README.md.
+// Additions by index, always in the order of the updates: README.md.
 #include <algorithm>
 
 #include "framework/backends/cuda/kernels/index/place.h"
@@ -11,15 +11,15 @@ namespace cornu::cuda {
 namespace {
 
 constexpr int64_t kScatterBlock = 256;                // threads
-constexpr int64_t kFewIndices = 1024;                 // that each element looks at
-constexpr int64_t kFewLooks = int64_t{1} << 26;       // in all
+constexpr int64_t kFewIndices = 1024;                 // that each element compares
+constexpr int64_t kFewLooks = int64_t{1} << 26;       // total number of comparisons
 constexpr int64_t kShortWalk = 64;                    // updates that one thread adds to memory
-constexpr int64_t kEnoughWalkers = int64_t{1} << 14;  // threads that are as fast as a sort
+constexpr int64_t kEnoughWalkers = int64_t{1} << 14;  // threads that are as fast as sorting
 
 // y[o, index, c] += updates[o, i, c] for all i < length.
 class ScatterAdd {
  public:
-  // `along`: each update has an index of its own.
+  // `along`: each update has its own index.
   ScatterAdd(const KernelSpec& spec, bool along, Lowering& to)
       : spec_(spec),
         to_(to),

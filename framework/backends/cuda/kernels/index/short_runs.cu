@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds updates of equal keys, which lie together, in their order; a thread for the first of each
-// run and a vector of columns. Runs of more than `longest` are left out. y: (…, size, inner), at
-// the key or, BY_RUN, the place of the first of the run; updates: (…, length, inner), in vectors.
+// Adds updates with equal keys, which are adjacent, in order: one thread for the start of each run
+// and a vector of columns. Runs of more than `longest` are skipped. y: (…, size, inner), at the key
+// or, with BY_RUN, at the position of the start of the run; updates: (…, length, inner), in
+// vectors.
 #define AHEAD 4
 
 extern "C" __global__ void __launch_bounds__(256)

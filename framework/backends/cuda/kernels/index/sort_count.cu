@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// counts[digit, block]: how many of a block's keys have the digit.
+// counts[digit, block]: the number of keys in a block that have the digit.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const N* __restrict__ from, K* __restrict__ counts, i64 count, i64 shift, i64 size,
            i64 block, i64 inner, i64* status, i64 code) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the passes of the sort begin with: the key of update i is where it is added, as a number of
-// type K. FIRST: of its index; then all are checked. Later passes: as the one before left it.
+// The beginning of the sort's passes: the key of update i is its destination, as a number of type
+// K. FIRST: computed from its index; all indices are checked. Later passes: as left by the previous
+// pass.
 #define DIGITS 256
-#define KEYS 1024  // of a block
+#define KEYS 1024  // per block
 
 #if FIRST
 __device__ __forceinline__ K key_of(const N* indices, i64 i, i64 size, i64 block, i64 inner,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts keys, and the numbers of their updates, in the order of a digit, and of equal ones in the
-// order they have. Each thread has sixteen keys that lie together, and a count for each digit.
+// Sorts keys, and the numbers of their updates, by a digit, stably. Each thread has sixteen
+// adjacent keys and a count for each digit.
 #define THREADS 64
 #define EACH (KEYS / THREADS)
 
@@ -9,12 +9,14 @@ extern "C" __global__ void __launch_bounds__(THREADS)
            const K* __restrict__ counts, const u64* __restrict__ totals, K* __restrict__ keys,
            K* __restrict__ order, i64 count, i64 shift, i64 size, i64 block, i64 inner, i64* status,
            i64 code) {
-  __shared__ alignas(16) u16 before[DIGITS * THREADS];  // keys of the digit, of threads before
+  __shared__ alignas(16)
+      u16 before[DIGITS * THREADS];  // number of keys with the digit in preceding threads
   __shared__ u64 begins[DIGITS];
   __shared__ u64 sums[THREADS];
   const u32 thread = threadIdx.x;
   for (u32 i = thread; i < DIGITS * THREADS / 4; i += THREADS) ((u64*)before)[i] = 0;
-  // Where the block's keys of each digit begin: behind lower ones, and those of blocks before.
+  // Where the block's keys of each digit start: after those of lower digits and of preceding
+  // blocks.
   u64 own[4], sum = 0;
   for (u32 k = 0; k < 4; ++k) {
     own[k] = sum;
@@ -38,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     ++before[digit_of(key[k], shift) * THREADS + thread];
   }
   __syncthreads();
-  // Two threads' counts of a digit for each lane.
+  // Each lane has two threads' counts of a digit.
   const u32 lane = thread % 32;
 #pragma unroll 4
   for (u32 digit = thread / 32; digit < DIGITS; digit += THREADS / 32) {

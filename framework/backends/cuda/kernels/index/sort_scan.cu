@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One warp for each digit: counts[digit, b] becomes the number of its keys in blocks before b, and
-// totals[digit] that in all.
+// One warp per digit: counts[digit, b] becomes the number of its keys in blocks before b, and
+// totals[digit] their total number.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(K* counts, u64* __restrict__ totals, i64 blocks) {
   const u32 lane = threadIdx.x % 32;

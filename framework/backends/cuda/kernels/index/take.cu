@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// y[o, i, c] = x[o, index, c], with the index of i or, ALONG, one for each element. x: (…, size,
-// inner); y: (…, length, inner).
+// y[o, i, c] = x[o, index, c], where the index is that of i or, with ALONG, that of the element. x:
+// (…, size, inner); y: (…, length, inner).
 #define EACH 4
 
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const Vector* __restrict__ x, const N* __restrict__ indices, Vector* __restrict__ y,
            i64* status, i64 code SIZES) {
   const I first = (I)blockIdx.x * (256 * EACH) + threadIdx.x;
-  N chosen[EACH] = {};  // read before one is looked at: loads don't wait for each other
+  N chosen[EACH] = {};  // all are read before the first is used: loads don't wait for each other
 #pragma unroll
   for (int k = 0; k < EACH; ++k) {
     const I e = first + k * 256;

@@ -11,12 +11,12 @@
 namespace cornu::cuda {
 namespace {
 
-constexpr int64_t kDigitBits = 8;      // of the sort: sort_key.cu
-constexpr int64_t kSortedKeys = 1024;  // of a block
+constexpr int64_t kDigitBits = 8;      // per sort pass: sort_key.cu
+constexpr int64_t kSortedKeys = 1024;  // per block
 constexpr int64_t kSortThreads = 64;
 constexpr uint32_t kRunsBlock = 256;   // threads
-constexpr int64_t kShortRun = 64;      // updates that one thread adds up; at least
-constexpr int64_t kMostPlaces = 2048;  // of which long runs are found
+constexpr int64_t kShortRun = 64;      // minimum number of updates that one thread adds up
+constexpr int64_t kMostPlaces = 2048;  // candidate positions of long runs
 constexpr int64_t kSectorBytes = 32;
 
 }  // namespace
@@ -38,7 +38,7 @@ UpdateRuns::UpdateRuns(const IndexedUpdates& updates, Lowering& to) : updates_(u
   }
 }
 
-// From buffers 1 - `into`, or from the indices, to buffers `into`.
+// Sorts from buffers 1 - `into`, or from the indices, to buffers `into`.
 void UpdateRuns::add_pass(int64_t shift, size_t into, int64_t blocks) {
   const bool is_first = shift == 0;
   const std::string text = define("K", key_) +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sums[o, index, c] += updates[o, i, c] for i < length: a thread for each o and c. `sums` is zero.
-// ALONG: each update has an index of its own.
+// sums[o, index, c] += updates[o, i, c] for i < length: one thread per o and c. `sums` is initially
+// zero. ALONG: each update has its own index.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const N* __restrict__ indices, const T* __restrict__ updates, C* sums, i64* status,
            i64 code SIZES) {

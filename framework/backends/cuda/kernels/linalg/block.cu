@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the factorizations share: a block takes one matrix after another, in float64, whatever T is.
-// It works in its shared memory or, where that is too small, in memory of its own: `in_shared`, and
-// `work_items` numbers of `scratch` for each block.
+// Shared by the factorizations: a block processes one matrix after another, in float64 regardless
+// of T. It works in shared memory or, if that is too small, in its own global memory: see
+// `in_shared`, and `work_items` numbers of `scratch` per block.
 
 #define WORK_PARAMETERS f64 *__restrict__ scratch, i64 work_items, i64 in_shared
 #define DECLARE_WORK(NAME)       \
@@ -16,7 +16,7 @@ __device__ __forceinline__ int warps() { return blockDim.x / 32; }
 __device__ __forceinline__ f64 number(T x) { return (f64)widen(x); }
 __device__ __forceinline__ T stored(f64 x) { return narrow<T>((typename Computed<T>::type)x); }
 
-// A loop over COUNT elements, which the block's threads share.
+// A loop over COUNT elements, divided among the block's threads.
 #define FOR_EACH(I, COUNT) for (i64 I = threadIdx.x; I < (COUNT); I += blockDim.x)
 
 __device__ __forceinline__ f64 warp_sum(f64 x) {
@@ -24,7 +24,7 @@ __device__ __forceinline__ f64 warp_sum(f64 x) {
   return x;
 }
 
-// The sum over the block, for every thread.
+// The sum over the block, returned to every thread.
 __device__ __forceinline__ f64 block_sum(f64 x) {
   __shared__ f64 parts[MOST_WARPS];
   x = warp_sum(x);
@@ -40,12 +40,12 @@ struct Largest {
   f64 value;
   i64 index;
 };
-// The larger value, of equal ones that with the lower index.
+// The larger value; of equal ones, that with the lower index.
 __device__ __forceinline__ Largest larger(const Largest& a, const Largest& b) {
   return b.value > a.value || (b.value == a.value && b.index < a.index) ? b : a;
 }
 
-// Over the block, for every thread. Threads that have none give a value below all others.
+// Over the block, returned to every thread. Threads without a value pass one below all others.
 __device__ __forceinline__ Largest block_largest(Largest x) {
   __shared__ Largest parts[MOST_WARPS];
   for (int step = 16; step > 0; step /= 2) {
@@ -62,8 +62,8 @@ __device__ __forceinline__ Largest block_largest(Largest x) {
   return result;
 }
 
-// Pairs of a round of a tournament among `players` (an even number, 2 or more): in its
-// `players - 1` rounds, everyone meets everyone once.
+// Pairs in one round of a tournament among `players` (an even number, at least 2): over `players -
+// 1` rounds, every pair meets once.
 struct Pair {
   i64 low;
   i64 high;
@@ -78,8 +78,8 @@ __device__ __forceinline__ Pair pair_of(i64 round, i64 number, i64 players) {
   return pair;
 }
 
-// The rotation (x, y) -> (c x - s y, s x + c y) that makes a symmetric matrix of two rows diagonal,
-// given the difference of its diagonal (second less first) and what is off it.
+// The rotation (x, y) -> (c x - s y, s x + c y) that diagonalizes a symmetric 2 x 2 matrix, given
+// the difference of its diagonal (second minus first) and its off-diagonal element.
 struct Rotation {
   f64 c;
   f64 s;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cholesky, after block.cu, of the lower triangle; column by column. `failed` says of each matrix
+// cholesky, after block.cu, of the lower triangle, column by column. `failed`: for each matrix,
 // whether it isn't positive definite.
 extern "C" __global__ void __launch_bounds__(512)
     KERNEL(const T* __restrict__ x, T* __restrict__ factor, i32* __restrict__ failed, i64 count,

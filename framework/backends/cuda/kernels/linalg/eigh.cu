@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// eigh, after block.cu, by Jacobi's rotations: those of a round concern different rows, and all run
-// at once. The lower triangle is read.
+// eigh, after block.cu, by Jacobi rotations: those of a round affect disjoint rows and run in
+// parallel. Reads the lower triangle.
 
 enum { MOST_SWEEPS = 40 };
-#define NEGLIGIBLE 1e-18  // off the diagonal, as a part of the largest element
+#define NEGLIGIBLE 1e-18  // off-diagonal, relative to the largest element
 
 struct Eigen {
   f64* a;           // (n, n), symmetric
   f64* vectors;     // rows
-  Rotation* turns;  // of a round's pairs
+  Rotation* turns;  // of one round's pairs
   i64 n;
 
   __device__ __forceinline__ f64 get(i64 row, i64 column) const {
@@ -21,7 +21,7 @@ struct Eigen {
   }
 };
 
-// The elements where the rows of one pair meet the columns of another.
+// The elements in the rows of one pair and the columns of another.
 __device__ __forceinline__ void turn_elements(const Eigen& e, Pair rows, Pair columns,
                                               Rotation of_rows, Rotation of_columns) {
   f64 x[2][2];
@@ -39,7 +39,7 @@ __device__ __forceinline__ void turn_elements(const Eigen& e, Pair rows, Pair co
   }
 }
 
-// A round; whether this thread has found something to rotate.
+// Runs one round; returns whether this thread has rotated anything.
 __device__ __forceinline__ boolean turn_round(const Eigen& e, i64 round, i64 players,
                                               f64 negligible) {
   boolean turned = false;
@@ -82,7 +82,7 @@ __device__ __forceinline__ boolean turn_round(const Eigen& e, i64 round, i64 pla
   return turned;
 }
 
-// Where a value comes in ascending order; NaN last.
+// The rank of a value in ascending order; NaN last.
 __device__ __forceinline__ i64 rank_of(const Eigen& e, i64 index) {
   const f64 value = e.get(index, index);
   i64 rank = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports the first matrix of a batch that has failed. One block.
+// Reports the first matrix of a batch that has failed. Runs as a single block.
 extern "C" __global__ void __launch_bounds__(1024)
     KERNEL(const i32* __restrict__ failed, i64* status, i64 code, i64 count) {
   __shared__ i64 parts[32];

@@ -9,10 +9,10 @@
 namespace cornu::cuda {
 namespace {
 
-constexpr int64_t kLinalgSharedBytes = int64_t{40} << 10;  // of a matrix; kernels have more of it
+constexpr int64_t kLinalgSharedBytes = int64_t{40} << 10;  // for a matrix; kernels use some more
 constexpr int64_t kLinalgScratchBytes = int64_t{256} << 20;
 constexpr int64_t kLinalgBlocks = 2048;
-constexpr int64_t kMostRightHandSides = 32;  // of a block: triangular_solve.cu
+constexpr int64_t kMostRightHandSides = 32;  // per block: triangular_solve.cu
 
 // The matrices in the last two axes of a shape.
 struct LinalgBatch {
@@ -25,8 +25,8 @@ struct LinalgBatch {
   int64_t columns;
 };
 
-// Launches of blocks that take one of `items` after another, with `work_items` float64 numbers to
-// work in.
+// Launches of blocks that each process several of `items`, using `work_items` float64 numbers of
+// working memory.
 class LinalgLaunch {
  public:
   LinalgLaunch(const KernelSpec& spec, int64_t items, int64_t work_items, int64_t largest_side,
@@ -45,7 +45,7 @@ class LinalgLaunch {
     blocks_ = std::min(items, most);
   }
 
-  // `arguments` are those before the work memory.
+  // `arguments` precede the working memory.
   void run(const std::string& name, std::vector<Argument> arguments) {
     const int64_t scratch_items = in_shared_ ? 0 : blocks_ * work_items_;
     arguments.emplace_back(to_.scratch(static_cast<size_t>(scratch_items * kNumberBytes)));
@@ -68,7 +68,7 @@ class LinalgLaunch {
   int64_t blocks_ = 0;
 };
 
-// Of each matrix, whether it failed: the first one is reported.
+// Records for each matrix whether it failed: the first failure is reported.
 class LinalgFailures {
  public:
   LinalgFailures(int64_t count, Lowering& to)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// lu, after block.cu: Gaussian elimination with the largest pivot of each column. A column of zeros
-// is passed over.
+// lu, after block.cu: Gaussian elimination with the largest pivot of each column. Skips columns of
+// zeros.
 extern "C" __global__ void __launch_bounds__(512)
     KERNEL(const T* __restrict__ x, T* __restrict__ packed, i32* __restrict__ rows, i64 count,
            i64 n, WORK_PARAMETERS) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// qr, after block.cu, by Householder reflections I - tau v v^T with v = (1, rest): the rest takes
-// the place of the column that it clears, and what stays of it has the sign that loses no digits.
+// qr, after block.cu, by Householder reflections I - tau v v^T with v = (1, rest): the rest
+// replaces the column that it clears, and the sign of the remaining element is chosen to avoid
+// cancellation.
 
-// Applies the reflection of the rows from `top` on, whose v lies in `v` (a column, `v_step` apart),
-// to columns `begin` to `end` of a matrix w whose rows are `step` apart.
+// Applies the reflection of the rows starting at `top`, with v stored in `v` (a column with stride
+// `v_step`), to columns `begin` to `end` of a matrix w with row stride `step`.
 __device__ __forceinline__ void reflect(f64* w, i64 step, i64 rows, i64 top, i64 begin, i64 end,
                                         const f64* v, i64 v_step, f64 tau) {
   __shared__ f64 parts[MOST_WARPS][32];

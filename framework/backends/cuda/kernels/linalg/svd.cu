@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// svd, after block.cu, by one-sided Jacobi rotations: the shorter side's rows or columns of x,
-// which are the rows of `longs`, are rotated in pairs, a warp each, until all are orthogonal. Their
-// sizes are the singular values; normalized they are the longer side's vectors, and the product of
-// the rotations are the shorter side's.
+// svd, after block.cu, by one-sided Jacobi rotations: the rows or columns of x along the shorter
+// side, which are the rows of `longs`, are rotated in pairs, one warp each, until all are
+// orthogonal. Their norms are the singular values; normalized, they are the longer side's vectors,
+// and the product of the rotations are the shorter side's.
 
 enum { MOST_SWEEPS = 60 };
 #define EPSILON 2.220446049250313e-16
-#define NOTHING 1e-150  // sizes below, of matrices whose largest element is about 1, are 0
+#define NOTHING 1e-150  // norms below this are 0, for matrices whose largest element is about 1
 
 struct Singular {
   f64* longs;    // (all, length)
   f64* shorts;   // (k, k)
   f64* sizes;    // (k)
   f64* factors;  // (all)
-  i64* order;    // (k): rows by descending size
+  i64* order;    // (k): rows by descending norm
   i64* found;    // (all): whether a row of `longs` is a vector already
   i64 k;
   i64 length;
-  i64 all;  // rows of `longs` that are wanted: k, or `length` with all vectors
+  i64 all;  // number of rows of `longs` that are needed: k, or `length` with all vectors
 };
 
 __device__ __forceinline__ f64 dot(const f64* a, const f64* b, i64 length) {
@@ -34,7 +34,7 @@ __device__ __forceinline__ void rotate(f64* a, f64* b, i64 length, const Rotatio
   }
 }
 
-// Whether this warp has rotated anything.
+// Returns whether this warp has rotated anything.
 __device__ __forceinline__ boolean turn_round(const Singular& s, i64 round, i64 players,
                                               boolean vectors) {
   const f64 negligible = EPSILON * sqrt((f64)s.length);
@@ -73,7 +73,7 @@ __device__ __forceinline__ void turn_all(const Singular& s, boolean vectors) {
   }
 }
 
-// Sizes, their order, and rows of size 1 where they have one.
+// Computes norms and their order, and normalizes rows with a nonzero norm.
 __device__ __forceinline__ void normalize(const Singular& s) {
   for (i64 row = warp(); row < s.k; row += warps()) {
     f64* const own = s.longs + row * s.length;
@@ -96,7 +96,7 @@ __device__ __forceinline__ void normalize(const Singular& s) {
   __syncthreads();
 }
 
-// Takes multiples of the rows that are found from `own`: by `factors`.
+// Subtracts multiples of the known rows, given by `factors`, from `own`.
 __device__ __forceinline__ void subtract_found(const Singular& s, f64* own) {
   FOR_EACH(i, s.length) {
     f64 value = own[i];
@@ -108,8 +108,8 @@ __device__ __forceinline__ void subtract_found(const Singular& s, f64* own) {
   __syncthreads();
 }
 
-// A vector that is orthogonal to those that are found: of the unit vector that has the largest part
-// outside of them.
+// Adds a vector orthogonal to the known ones: computed from the unit vector with the largest
+// component outside of their span.
 __device__ __forceinline__ void complete_row(const Singular& s, i64 row) {
   f64* const own = s.longs + row * s.length;
   Largest most = {-2.0, s.length};
@@ -124,7 +124,7 @@ __device__ __forceinline__ void complete_row(const Singular& s, i64 row) {
   const i64 unit = block_largest(most).index;
   FOR_EACH(i, s.length) own[i] = i == unit ? 1.0 : 0.0;
   __syncthreads();
-  for (int pass = 0; pass < 2; ++pass) {  // the second takes what rounding left
+  for (int pass = 0; pass < 2; ++pass) {  // the second one removes rounding errors
     for (i64 j = warp(); j < s.all; j += warps()) {
       const f64 factor = s.found[j] ? dot(s.longs + j * s.length, own, s.length) : 0.0;
       if (lane() == 0) s.factors[j] = factor;
@@ -140,8 +140,8 @@ __device__ __forceinline__ void complete_row(const Singular& s, i64 row) {
   __syncthreads();
 }
 
-// The matrix with its largest element near 1; the power of two that it was divided by. NaN where an
-// element isn't finite.
+// Scales the matrix such that its largest element is near 1; returns the power of two that it was
+// divided by, or NaN if an element isn't finite.
 __device__ __forceinline__ f64 load(const Singular& s, const T* x, boolean tall) {
   Largest most = {0.0, 0};
   f64 unusual = 0.0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// triangular_solve, after block.cu: a block for `tile` columns (a power of two, at most its
-// threads) of the right-hand sides of one matrix. As soon as a row of the solution is known, its
-// multiples leave all other rows.
+// triangular_solve, after block.cu: one block for `tile` columns (a power of two, at most its
+// number of threads) of the right-hand sides of one matrix. As soon as a row of the solution is
+// known, its multiples are subtracted from all other rows.
 extern "C" __global__ void __launch_bounds__(512)
     KERNEL(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ solution,
            i32* __restrict__ failed, i64 count, i64 n, i64 columns, i64 lower, i64 transposed,
@@ -11,12 +11,12 @@ extern "C" __global__ void __launch_bounds__(512)
   const i64 column = threadIdx.x % tile;
   const i64 first_row = threadIdx.x / tile;
   const i64 row_step = blockDim.x / tile;
-  const i64 down = transposed ? 1 : n;  // from an element of op(a) to that of the next row
+  const i64 down = transposed ? 1 : n;  // from an element of op(a) to the one in the next row
   const i64 across = transposed ? n : 1;
   const boolean upward = lower == transposed;
   for (i64 item = blockIdx.x; item < count * tiles; item += gridDim.x) {
     const T* const matrix = a + item / tiles * n * n;
-    const i64 at = item % tiles * tile + column;  // of the column
+    const i64 at = item % tiles * tile + column;  // index of the column
     const i64 first = item / tiles * n * columns + at;
     boolean fails = false;
     for (i64 i = first_row; i < n; i += row_step) {

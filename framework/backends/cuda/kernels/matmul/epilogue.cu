@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels do with a sum before they store it. BIAS, RESIDUAL: are there such arrays? RELU.
+// Applied to a sum before it is stored. BIAS, RESIDUAL: whether there are such arrays. RELU.
 
-// `column` is the element's in its row, `index` its place.
+// `column` is the element's column in its row, `index` its index.
 template <class T>
 __device__ __forceinline__ T finished(typename Computed<T>::type value, const T* bias,
                                       const T* residual, i64 column, i64 index) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Applies an epilogue to rows of elements that are there, W to a thread.
+// Applies an epilogue to rows of existing elements, W per thread.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(S* y, const S* __restrict__ bias, const S* __restrict__ residual SIZES) {
   const i64 index = thread_number() * W;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices, through cuBLASLt where it has the dtype.
+// Matrix products, through cuBLASLt if it supports the dtype.
 #include "framework/backends/cuda/kernels/matmul/matmul.h"
 
 #include <algorithm>
@@ -10,20 +10,20 @@
 namespace cornu::cuda {
 namespace {
 
-// The matrices of a batched product, as runs of `spec.batch` that lie at equal distances.
+// The matrices of a batched product, as runs of `spec.batch` equally spaced matrices.
 struct BatchedProduct {
   MatmulSpec spec;
-  std::vector<size_t> a_offsets;  // bytes to the first matrix of each run
+  std::vector<size_t> a_offsets;  // byte offset of the first matrix of each run
   std::vector<size_t> b_offsets;
   std::vector<size_t> out_offsets;
 };
 
-// The bytes of an element of a and b.
+// Size of an element of a and b in bytes.
 size_t element_of(const MatmulSpec& spec) { return spec.int8 ? 1 : size_of(spec.dtype); }
 
 Shape batch_of(const Shape& shape) { return shape.slice(0, shape.rank() - 2); }
 
-// By leading axis of the result: how many elements further the operand's next matrix is.
+// By leading axis of the result: the operand's stride in elements.
 std::vector<int64_t> batch_strides(const Shape& operand, int64_t axes) {
   std::vector<int64_t> strides(static_cast<size_t>(axes), 0);
   const Shape batch = batch_of(operand);
@@ -35,7 +35,7 @@ std::vector<int64_t> batch_strides(const Shape& operand, int64_t axes) {
   return strides;
 }
 
-// Fixes one index for each run over the axes before `inner`.
+// Adds one run for each index along the axes before `inner`.
 void add_runs(BatchedProduct& product, const Shape& batch, int64_t inner,
               const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
   const size_t element = element_of(product.spec);
@@ -70,7 +70,7 @@ BatchedProduct batched_product(const KernelSpec& spec) {
   one.n = out[-1];
   one.k = one.transpose_a ? a[-2] : a[-1];
   Shape batch = batch_of(out);
-  // One matrix b for all: the rows of all a are those of one matrix.
+  // A single matrix b: the rows of all a form one matrix.
   if (!one.transpose_a && batch_of(b).num_elements() == 1 &&
       batch_of(a).num_elements() == batch.num_elements()) {
     one.m *= batch.num_elements();
@@ -79,7 +79,7 @@ BatchedProduct batched_product(const KernelSpec& spec) {
   const std::vector<int64_t> a_strides = batch_strides(a, batch_of(out).rank());
   const std::vector<int64_t> b_strides = batch_strides(b, batch_of(out).rank());
   int64_t inner = batch.rank();
-  for (; inner > 0; --inner) {  // as many axes as have one stride
+  for (; inner > 0; --inner) {  // as many axes as have a common stride
     const auto axis = static_cast<size_t>(inner - 1);
     const int64_t size = batch[inner - 1];
     if (size == 1) continue;
@@ -98,7 +98,7 @@ void add_tiles(const MatmulSpec& one, const ProductOperands& operands, const Epi
   const auto tiles = [](int64_t size) { return (size + 15) / 16; };
   const int64_t a_width = one.transpose_a ? one.m : one.k;
   const int64_t b_width = one.transpose_b ? one.k : one.n;
-  constexpr int64_t kMostMatrices = 65535;  // in a grid's z axis
+  constexpr int64_t kMostMatrices = 65535;  // limit of a grid's z axis
   const size_t element = element_of(one);
   const size_t out_element = size_of(one.dtype);
   const std::string text = epilogue.text() + define("T", type_name(one.dtype)) +

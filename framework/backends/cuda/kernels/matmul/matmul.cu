@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices for dtypes that no library has: out = act(op(a) op(b) + bias), a block for
-// each tile of 16 x 16 elements (`across` of them side by side) and each matrix of the batch. a and
-// b are of the type IN, sums of C.
+// Matrix products for dtypes that no library supports: out = act(op(a) op(b) + bias), one block for
+// each tile of 16 x 16 elements (`across` of them in a row) and each matrix of the batch. a and b
+// are of type IN, sums of type C.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const IN* __restrict__ a, const IN* __restrict__ b, T* __restrict__ out,
            const T* __restrict__ bias, const T* __restrict__ residual, i64 across, i64 m, i64 n,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices, for matmul and for what else is one.
+// Matrix products, for matmul and other ops that are computed as one.
 #pragma once
 
 #include <optional>
@@ -8,16 +8,16 @@
 
 namespace cornu::cuda {
 
-// What becomes of a result y, rows of as many elements as `bias` has: act(y + bias + residual).
+// Applied to a result y, with rows of as many elements as `bias` has: act(y + bias + residual).
 struct Epilogue {
   std::optional<Slot> bias;
-  std::optional<Slot> residual;  // as y
+  std::optional<Slot> residual;  // with the shape of y
   bool relu = false;
 
   bool empty() const { return !bias && !residual && !relu; }
-  // What kernels that call finished() begin with: epilogue.cu.
+  // The beginning of kernels that call finished(): epilogue.cu.
   std::string text() const;
-  // The places of bias and residual; of `unread` where there is none.
+  // The locations of bias and residual, or `unread` if there is none.
   std::vector<Argument> arguments(Slot unread) const;
 };
 
@@ -31,7 +31,7 @@ struct ProductOperands {
   Slot out;
 };
 
-// `product` says nothing of an epilogue; without terms (k = 0) the product is zeros.
+// `product` doesn't include the epilogue; without terms (k = 0) the product is zeros.
 void add_product(const MatmulSpec& product, const ProductOperands& operands,
                  const Epilogue& epilogue, Lowering& lowering);
 

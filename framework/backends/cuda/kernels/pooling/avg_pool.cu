@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The means of windows, W channels of one to a thread. Padding doesn't count.
+// The means of windows, W channels of one window per thread. Padding isn't counted.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const S* __restrict__ x, S* __restrict__ means SIZES) {
   if (thread_number() >= count) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of means, W channels of an element of x to a thread: it adds up its part of the
-// windows that have it, in their order.
+// The gradient of means, W channels of an element of x per thread: it adds up its share of the
+// windows that contain it, in order.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const S* __restrict__ dy, S* __restrict__ dx SIZES) {
   if (thread_number() >= count) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The maxima of windows, W channels of one to a thread. GIVES: VALUES, NUMBERS (of their positions
-// in the window) or SELECTED (what `other`, as x, has there).
+// The maxima of windows, W channels of one window per thread. GIVES: VALUES, NUMBERS (their
+// positions in the window) or SELECTED (the elements of `other`, shaped like x, at the maxima).
 #define VALUES 0
 #define NUMBERS 1
 #define SELECTED 2
@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(256)
   const Extent e1 = extent_of(y.at1, step1, low1, window1, in1);
   const Extent e2 = extent_of(y.at2, step2, low2, window2, in2);
   C best[W];
-  I place[W];  // of the maxima: in x where they select, else in the window
+  I place[W];  // of the maxima: in x for SELECTED, otherwise in the window
 #pragma unroll
   for (int v = 0; v < W; ++v) {
     best[v] = LOWEST;
@@ -38,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(256)
 #pragma unroll
         for (int v = 0; v < W; ++v) {
           const C value = widen(values.v[v]);
-          // The first of equal ones; NaN beats everything.
+          // The first of equal ones; NaN wins over everything.
           if (value > best[v] || value != value || place[v] < 0) {
             best[v] = value;
             place[v] = GIVES == SELECTED ? from + v : number;

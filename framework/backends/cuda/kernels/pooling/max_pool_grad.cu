@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of maxima, W channels of an element of x to a thread: it adds up what the windows
-// have whose maximum it is, in their order. `numbers` says which position of a window that is.
+// The gradient of maxima, W channels of an element of x per thread: it adds up the gradients of the
+// windows whose maximum it is, in order. `numbers` contains the maximum's position in each window.
 struct alignas(sizeof(N) * W <= 16 ? sizeof(N) * W : 16) Numbers {
   N v[W];
 };

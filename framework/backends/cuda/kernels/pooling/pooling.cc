@@ -37,12 +37,12 @@ struct PoolProblem {
   int64_t outputs() const { return batch * product_of(out) * channels; }
 };
 
-// The type that holds the number of a position in its window.
+// The type of a position's number within its window.
 DType number_type(const PoolProblem& problem) {
   return product_of(problem.window) <= 256 ? DType::UInt8 : DType::Int64;
 }
 
-// The lowest value of a type, which a window without elements has.
+// The lowest value of a type: the maximum of an empty window.
 std::string lowest_text(DType dtype) {
   if (is_floating(dtype)) return "(C)-CORNU_INFINITY";
   const bool is_signed = dtype == DType::Int8 || dtype == DType::Int32 || dtype == DType::Int64;
@@ -50,8 +50,8 @@ std::string lowest_text(DType dtype) {
   return fmt::format("(C)((u64)1 << {})", 8 * size_of(dtype) - 1);
 }
 
-// Launches `file` for all vectors of channels of `elements`, with what all texts of this folder
-// need and `more`.
+// Launches `file` for all vectors of channels of `elements`, with the definitions that all texts of
+// this folder need and `more`.
 void launch_pooling(const std::string& name, std::string_view file, const PoolProblem& problem,
                     DType dtype, int64_t elements, const std::string& more,
                     std::vector<Argument> arguments, Lowering& lowering) {
@@ -80,7 +80,7 @@ void launch_pooling(const std::string& name, std::string_view file, const PoolPr
       sizes.arguments(std::move(arguments)));
 }
 
-// y, or g at the maxima, or the numbers of these: GIVES says which.
+// Computes y, or g at the maxima, or the numbers of the maxima, depending on GIVES.
 void add_maxima(const std::string& name, const PoolProblem& problem, DType dtype,
                 std::string_view gives, std::vector<Argument> arguments, Lowering& lowering) {
   launch_pooling(name, "kernels/pooling/max_pool.cu", problem, dtype, problem.outputs(),
@@ -101,7 +101,7 @@ bool lower_max_pool_select(const KernelSpec& spec, Lowering& lowering) {
   return true;
 }
 
-// Where the maxima are, then what of dy each element of x gets.
+// First the positions of the maxima, then the part of dy for each element of x.
 bool lower_max_pool_grad(const KernelSpec& spec, Lowering& lowering) {
   const PoolProblem problem(spec.inputs[0].shape, spec.inputs[1].shape, spec.attributes);
   const DType dtype = spec.inputs[0].dtype;
@@ -127,7 +127,7 @@ bool lower_avg_pool_grad(const KernelSpec& spec, Lowering& lowering) {
   return true;
 }
 
-// Of numbers; there are none of bools.
+// For numeric types only, not for bools.
 Lower of_numbers(bool (*lower)(const KernelSpec&, Lowering&)) {
   return [lower](const KernelSpec& spec, Lowering& lowering) {
     return spec.inputs[0].dtype != DType::Bool && lower(spec, lowering);

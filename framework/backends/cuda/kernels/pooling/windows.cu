@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels over windows begin with.
+// The beginning of kernels over windows.
 
-// The part of an axis that a window covers: positions [begin, end) of its own, the first of which
-// would be at `first` of the axis.
+// The part of an axis covered by a window: positions [begin, end) of the window, whose position 0
+// is at `first` of the axis.
 struct Extent {
   I first;
   I begin;
@@ -33,7 +33,7 @@ __device__ __forceinline__ Covering covering(I position, i64 step, i64 low, i64 
   return windows;
 }
 
-// Where vector number `vector` of an array lies whose axes are batch, three spatial ones and
+// The location of vector number `vector` in an array whose axes are batch, three spatial ones and
 // channels, of which there are `depth`.
 struct Place {
   I n, at0, at1, at2, c;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws by rejection, of type T: element i takes as many words as it needs from Philox's stream
-// `offset` + i + 1. KIND: GAMMA, LOG_GAMMA or BINOMIAL; PLACED: is there an offset?
+// Random numbers of type T by rejection: element i takes as many words as it needs from Philox's
+// stream `offset` + i + 1. KIND: GAMMA, LOG_GAMMA or BINOMIAL; PLACED: whether there is an offset.
 #define GAMMA 0
 #define LOG_GAMMA 1
 #define BINOMIAL 2
 
-// Takes the words of a stream two by two.
+// Takes the words of a stream in pairs.
 struct Draws {
   u32 key0, key1;
   u64 stream;
   u64 counter;
   PhiloxWords words;
-  bool half;  // of the words is left
+  bool half;  // half of the words are left
 
   // In (0, 1): its logarithm is finite.
   __device__ __forceinline__ f64 open_unit() {
@@ -45,7 +45,7 @@ __device__ f64 draw_large_gamma(f64 alpha, Draws& draws) {
   }
 }
 
-// Scales a draw for alpha + 1 where alpha < 1. A logarithm doesn't underflow for small ones.
+// Scales a number for alpha + 1 if alpha < 1. The logarithm doesn't underflow for small values.
 __device__ f64 draw(f64 alpha, Draws& draws) {
   if (!(alpha > 0)) return CORNU_NAN;
   f64 scale = KIND == GAMMA ? 1 : 0;
@@ -60,7 +60,7 @@ __device__ f64 draw(f64 alpha, Draws& draws) {
 
 #else
 
-// log(k!) less its approximation by Stirling's formula.
+// log(k!) minus Stirling's approximation.
 __device__ f64 stirling_error(f64 k) {
   if (k < 10) {
     const f64 small[] = {0.0810614667953272, 0.0413406959554092, 0.0276779256849983,
@@ -74,7 +74,7 @@ __device__ f64 stirling_error(f64 k) {
   return (1.0 / 12 - (1.0 / 360 - squared / 1260) * squared) * inverse;
 }
 
-// By the gaps between successes, which are geometric; for few expected successes.
+// By the geometrically distributed gaps between successes; for few expected successes.
 __device__ f64 draw_by_gaps(f64 n, f64 p, Draws& draws) {
   const f64 scale = log1p(-p);
   f64 successes = 0;
@@ -123,7 +123,7 @@ __device__ f64 draw(f64 n, f64 p, Draws& draws) {
 
 #endif
 
-// `b` is the second parameter, of BINOMIAL alone.
+// `b` is the second parameter, for BINOMIAL only.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const u32* __restrict__ key, const i64* __restrict__ offset, const T* a, const T* b,
            T* out, i64 count) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers of type T: four for each thread, those of one or two blocks of Philox.
-// KIND: BITS, UNIFORM or NORMAL; PLACED: is there an offset?
+// Random numbers of type T: four per thread, from one or two blocks of Philox. KIND: BITS, UNIFORM
+// or NORMAL; PLACED: whether there is an offset.
 #define BITS 0
 #define UNIFORM 1
 #define NORMAL 2
@@ -15,13 +15,13 @@ __device__ __forceinline__ f64 unit_double(u32 high, u32 low) {
 }
 
 // ---- the normal distribution ----
-// Every product that is added to something is rounded first, as on the CPU: no fused multiply-add.
+// Every product is rounded before it is added to something, as on the CPU: no fused multiply-add.
 
 template <int kK>
 struct ArtanhTerm {
   static constexpr f64 value = 2.0 / (2 * kK + 1);
 };
-// Divided step by step: the last bits depend on it.
+// Divided step by step, which affects the last bits.
 template <int kN>
 struct InverseFactorial {
   static constexpr f64 value = InverseFactorial<kN - 1>::value / kN;
@@ -39,7 +39,7 @@ struct CosineTerm {
   static constexpr f64 value = (kK % 2 ? -1 : 1) * InverseFactorial<2 * kK>::value;
 };
 
-// The sum of Term<k> x^(k - kFirst) for k from kFirst.
+// The sum of Term<k> x^(k - kFirst) for k starting at kFirst.
 template <template <int> class Term, int kTerms, int kFirst = 0>
 __device__ __forceinline__ f64 series(f64 x) {
   constexpr f64 kTerm = Term<kFirst>::value;
@@ -61,7 +61,7 @@ __device__ __forceinline__ f64 natural_logarithm(f64 x) {
   return __dmul_rn(e, 0.69314718055994530942) + __dmul_rn(s, sum);
 }
 
-// Two normal numbers from u in (0, 1] and v in [0, 1) (Box and Muller 1958).
+// Two normally distributed numbers from u in (0, 1] and v in [0, 1) (Box and Muller 1958).
 __device__ __forceinline__ void box_muller(f64 u, f64 v, f64* first, f64* second) {
   const f64 radius = sqrt(-2 * natural_logarithm(u));
   const f64 turns = 4 * v;
@@ -79,7 +79,7 @@ __device__ __forceinline__ void box_muller(f64 u, f64 v, f64* first, f64* second
 
 // ---- numbers from words ----
 
-// The numbers of a group of four from the two or four words of each pair.
+// The numbers of a group of four, from two or four words for each pair.
 __device__ __forceinline__ void from_words(const u32* word, u32* out) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) out[i] = word[i];
@@ -121,8 +121,8 @@ __device__ __forceinline__ void from_words(const u32* word, f64* out) {
 }
 #endif
 
-// Thread t computes numbers 4 (t + first / 4) up of the key's sequence, whose number `first` is the
-// first of `out`.
+// Thread t computes the four numbers starting at 4 (t + first / 4) of the key's sequence; number
+// `first` is the first one of `out`.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const u32* __restrict__ key, const i64* __restrict__ offset, T* __restrict__ out,
            i64 count) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers: element i is computed from words of Philox that depend on the key and i alone.
+// Random numbers: element i is computed from words of Philox that depend only on the key and i.
 #include <algorithm>
 
 #include "framework/backends/cuda/lowering.h"
@@ -9,19 +9,19 @@ namespace {
 
 constexpr int64_t kRandomBlock = 256;  // threads
 
-// The definitions of a kernel of `kind`, and the argument that says where its numbers begin.
+// The definitions of a kernel of `kind`, and the argument with the offset of its numbers.
 struct RandomPlace {
   RandomPlace(const KernelSpec& spec, bool placed, std::string_view kind)
       : definitions(define("T", type_name(spec.outputs[0].dtype)) +
                     define("C", compute_name(spec.outputs[0].dtype)) + define("KIND", kind) +
                     define("PLACED", placed ? "true" : "false")),
-        offset(placed ? in(spec.inputs.size() - 1) : in(0)) {}  // unread where it isn't placed
+        offset(placed ? in(spec.inputs.size() - 1) : in(0)) {}  // unread unless placed
 
   std::string definitions;
   Slot offset;
 };
 
-// Bits that a number in [0, 1) gets: at most as many as its significand holds.
+// Number of bits of a number in [0, 1): at most as many as its significand holds.
 std::string_view significand_bits(DType dtype) {
   if (dtype == DType::BFloat16) return "8";
   return dtype == DType::Float16 ? "11" : "24";
@@ -34,7 +34,7 @@ Lower random_numbers(std::string name, std::string kind) {
     const RandomPlace place(spec, placed, kind);
     const int64_t count = type.shape.num_elements();
     if (count == 0) return true;
-    // One group of four more where the first isn't whole.
+    // One more group of four if the first one is partial.
     const int64_t groups = (count + 3) / 4 + (placed ? 1 : 0);
     to.launch(name, "kernels/random/numbers.cu",
               place.definitions + define("SIGNIFICAND", significand_bits(type.dtype)),

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gates of one unit of an LSTM in one step, in the order i, f, g, o, and their gradients.
 
-// Of gate number `gate`.
+// Activates gate number `gate`.
 __device__ __forceinline__ f32 activate(int gate, f32 x) {
   return gate == 2 ? tanhf(x) : 1.0f / (1.0f + expf(-x));
 }
 
 struct GateGradients {
   f32 gate[4];   // before activation
-  f32 c_before;  // for the step before
+  f32 c_before;  // of the previous step
 };
-// Of activated gates, and of c and h with the gradients that reach them from outside of this step.
+// Computed from activated gates, c and h, and the gradients that reach them from outside of this
+// step.
 __device__ __forceinline__ GateGradients gradients_of(const f32 (&gate)[4], f32 c_before, f32 c,
                                                       f32 of_h, f32 of_c) {
   const f32 i = gate[0];

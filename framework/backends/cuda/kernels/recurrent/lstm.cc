@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// lstm and lstm_grad: one launch for few units, else one for each step: README.md.
+// lstm and lstm_grad: a single launch for few units, otherwise one per step: README.md.
 #include <algorithm>
 
 #include "framework/backends/cuda/lowering.h"
@@ -9,12 +9,12 @@ namespace cornu::cuda {
 namespace {
 
 constexpr uint32_t kLstmBlock = 256;  // threads
-constexpr int64_t kLstmEnough = 128;  // blocks, to fill a GPU
+constexpr int64_t kLstmEnough = 128;  // number of blocks that fills a GPU
 
-constexpr int64_t kLstmFewUnits = 64;  // whose recurrent kernel fits into a block's registers
-constexpr int64_t kLstmFewRows = 256;  // of a batch, a block for each
+constexpr int64_t kLstmFewUnits = 64;  // so that the recurrent kernel fits into a block's registers
+constexpr int64_t kLstmFewRows = 256;  // batch size, with one block per row
 
-// What a block computes of a step's product: product.cu.
+// The part of a step's product computed by a block: product.cu.
 struct LstmTile {
   int64_t rows;
   int64_t columns;
@@ -47,7 +47,7 @@ class LstmLowering {
     }
   }
 
-  // Turn -1 is what comes before the first step: the product alone.
+  // Turn -1 precedes the first step: only the product is computed.
   void backward() {
     if (units_ <= kLstmFewUnits) {
       return launch_sequence("lstm_sequence_grad", "sequence_backward",
@@ -65,7 +65,7 @@ class LstmLowering {
   }
 
  private:
-  // The step that runs as the `turn`th, of an array of all steps.
+  // The step that runs as the `turn`th, in an array of all steps.
   Slot of_turn(Slot array, int64_t turn, int64_t elements) const {
     const int64_t step = reverse_ ? steps_ - 1 - turn : turn;
     array.offset += static_cast<size_t>(step * elements) * sizeof(float);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrix product within a step of an LSTM: a block has a tile of ROWS x COLUMNS results, and a
-// thread MICRO x MICRO of them. Where that leaves threads over, groups of them sum up parts of each
+// The matrix product within a step of an LSTM: each block has a tile of ROWS x COLUMNS results, and
+// each thread MICRO x MICRO of them. If there are more threads, groups of them sum up parts of each
 // chunk of DEPTH factors.
 
 enum {
@@ -18,7 +18,7 @@ struct alignas(4 * MICRO) Micro {
   f32 v[MICRO];
 };
 
-// The place of the number in row `row` and column `column` of the result, in part `group`.
+// The index of the number in row `row` and column `column` of the result, in part `group`.
 __device__ __forceinline__ int sum_at(int group, int row, int column) {
   return (group * ROWS + row) * COLUMNS + column;
 }
@@ -28,8 +28,8 @@ __device__ __forceinline__ f32 sum_of(const f32* memory, int row, int column) {
   return sum;
 }
 
-// Products of rows of a, from row `first` on, and of what `factor(k, column)` gives, in `memory` as
-// above. ALONG_K: neighbours in k lie side by side in memory.
+// Products of rows of a, starting at row `first`, with the result of `factor(k, column)`, in
+// `memory` as above. ALONG_K: neighbors in k are adjacent in memory.
 template <bool ALONG_K, class Factor>
 __device__ __forceinline__ void multiply(f32* memory, const f32* __restrict__ a, i64 rows,
                                          i64 depth, i64 first, Factor factor) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of an LSTM of UNITS units at most over all its steps, after gates.cu: a block has
-// ROWS rows of the batch. In the product that leads to the step before, four threads share a unit:
-// each keeps its row of the recurrent kernel, of one gate, in registers.
-// What a step's gradient reads of a unit in one row; read while the step behind is computed.
+// The gradient of an LSTM of at most UNITS units over all its steps, after gates.cu: each block has
+// ROWS rows of the batch. In the product for the previous step, four threads share a unit: each
+// keeps its row of the recurrent kernel, for one gate, in registers.
+//
+// What a step's gradient reads for a unit in one row; read while the following step is computed.
 struct Given {
   f32 gate[4];
   f32 c_before;
@@ -37,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(4 * UNITS)
            const f32* __restrict__ dh_outside, const f32* __restrict__ dc_outside,
            f32* __restrict__ of_gates, f32* __restrict__ dh, f32* __restrict__ dc, i64 steps,
            i64 batch, i64 units, i64 reverse) {
-  enum { STEP = UNITS + 4 };  // the four threads read other banks
+  enum { STEP = UNITS + 4 };  // the four threads use different banks
   __shared__ f32 of_state[ROWS][UNITS];
   alignas(16) __shared__ f32 slopes[ROWS][4 * STEP];
   const int t = threadIdx.x;
@@ -81,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(4 * UNITS)
     __syncthreads();
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
-      f32 sums[4] = {0.0f, 0.0f, 0.0f, 0.0f};  // four chains, so that none waits for itself
+      f32 sums[4] = {0.0f, 0.0f, 0.0f, 0.0f};  // four chains, to hide latency
 #pragma unroll
       for (int k = 0; k < UNITS; ++k) sums[k % 4] += slopes[r][gate * STEP + k] * weights[k];
       f32 sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An LSTM of UNITS units at most over all its steps, after gates.cu: a block has ROWS rows of the
-// batch and a thread for each gate of each unit, which keeps its column of the recurrent kernel in
+// An LSTM of at most UNITS units over all its steps, after gates.cu: each block has ROWS rows of
+// the batch and one thread per gate of each unit, which keeps its column of the recurrent kernel in
 // registers.
-// Where a block's rows lie in the steps' arrays.
+//
+// The location of a block's rows in the steps' arrays.
 struct Place {
   i64 steps, batch, units, reverse, first;
   __device__ __forceinline__ i64 row(i64 turn, int row) const {
@@ -10,7 +11,7 @@ struct Place {
   }
 };
 
-// The inputs of a gate of a unit in one step, which are read while the step before is computed.
+// The inputs of a unit's gate in one step, which are read while the previous step is computed.
 __device__ __forceinline__ void read_inputs(f32 (&to)[ROWS], const f32* __restrict__ inputs,
                                             const Place& place, i64 turn, int gate, int unit) {
 #pragma unroll
@@ -30,7 +31,7 @@ extern "C" __global__ void __launch_bounds__(4 * UNITS)
   __shared__ f32 activated[ROWS][4 * UNITS];
   const int t = threadIdx.x;
   const int unit = t % UNITS;
-  const int part = t / UNITS;  // the gate, in the product; the row, where states are made
+  const int part = t / UNITS;  // the gate, in the product; the row, when states are computed
   const i64 first = (i64)blockIdx.x * ROWS;
   f32 weights[UNITS];
 #pragma unroll
@@ -51,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(4 * UNITS)
     read_inputs(next, inputs, place, turn + 1, part, unit);
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
-      f32 sums[4] = {0.0f, 0.0f, 0.0f, 0.0f};  // four chains, so that none waits for itself
+      f32 sums[4] = {0.0f, 0.0f, 0.0f, 0.0f};  // four chains, to hide latency
 #pragma unroll
       for (int k = 0; k < UNITS; ++k) sums[k % 4] += state[r][k] * weights[k];
       const f32 value = activate(part, own[r] + ((sums[0] + sums[1]) + (sums[2] + sums[3])));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradient of one step of an LSTM, after gates.cu and product.cu. The gradient of h from the
-// step behind is a product with that of its gates; the pass over this step's gates follows in the
-// same launch.
+// following step is a product with that of its gates; the pass over this step's gates follows in
+// the same launch.
 
 // The recurrent kernel's transpose.
 struct Kernels {
@@ -14,8 +14,8 @@ struct Kernels {
   }
 };
 
-// `of_gates_behind` counts if has_behind; without has_step, its product is the result `dh` alone.
-// dc: from the step behind; afterwards for the step before.
+// `of_gates_behind` is used if has_behind; without has_step, its product is the result `dh` and
+// nothing else is computed. dc: on entry from the following step, on exit for the previous one.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const f32* __restrict__ gates, const f32* __restrict__ c_before,
            const f32* __restrict__ c, const f32* __restrict__ dh_outside,

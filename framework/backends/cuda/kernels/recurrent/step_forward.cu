@@ -2,7 +2,7 @@
 // One step of an LSTM, after gates.cu and product.cu: a tile of rows and units, with all four gates
 // of each unit.
 
-// Elements of the recurrent kernel (units, 4 units): columns of a tile go through its units, gate
+// Elements of the recurrent kernel (units, 4 units): columns of a tile iterate over its units, gate
 // by gate.
 struct Kernels {
   const f32* values;

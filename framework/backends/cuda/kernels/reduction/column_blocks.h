@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How rows and columns are divided among blocks that sum up columns. Depends on shapes alone.
+// How rows and columns are divided among the blocks that sum up columns. Depends only on shapes.
 #pragma once
 
 #include <algorithm>
@@ -11,19 +11,19 @@
 namespace cornu::cuda {
 
 struct ColumnBlocks {
-  static constexpr int64_t kThreads = 256;     // of a block
-  static constexpr int64_t kPartColumns = 8;   // threads side by side, where parts are joined
-  static constexpr int64_t kMostBlocks = 528;  // four for each of an H200's multiprocessors: all
-                                               // run at once
-  static constexpr int64_t kLeastRounds = 4;   // of each thread
-  static constexpr int64_t kMostColumns = 32;  // threads of a block side by side
+  static constexpr int64_t kThreads = 256;    // per block
+  static constexpr int64_t kPartColumns = 8;  // threads along a row, when joining parts
+  static constexpr int64_t kMostBlocks =
+      528;  // four for each of an H200's multiprocessors: all run concurrently
+  static constexpr int64_t kLeastRounds = 4;   // per thread
+  static constexpr int64_t kMostColumns = 32;  // threads of a block along a row
 
   int64_t rows;
   int64_t columns;
-  int64_t across;         // threads side by side, each with `width` columns
+  int64_t across;         // threads along a row, each with `width` columns
   int64_t column_blocks;  // in the grid's x axis
   int64_t row_blocks;     // in its y axis
-  int64_t rows_each;      // of a row block
+  int64_t rows_each;      // per row block
 
   ColumnBlocks(int64_t rows, int64_t columns, int64_t width) : rows(rows), columns(columns) {
     const int64_t packs = quotient_up(columns, width);

@@ -7,8 +7,8 @@
 namespace cornu::cuda {
 namespace {
 
-constexpr int64_t kEnoughThreads = 1024 * kGroupBlock;  // to keep a GPU busy
-constexpr int64_t kLongestRun = 512;                    // elements that a thread adds up in turn
+constexpr int64_t kEnoughThreads = 1024 * kGroupBlock;  // enough to keep a GPU busy
+constexpr int64_t kLongestRun = 512;  // elements that a thread adds up in sequence
 
 int64_t power_of_two(int64_t count, int64_t most) {
   const auto at_least = static_cast<uint64_t>(std::clamp<int64_t>(count, 1, most));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block of 256 threads in groups of width * depth, both powers of two: `width` threads beside
-// each other for neighbours along the inner axis, `depth` of such rows along the axis that a group
-// works on. A group has a column of an array [outer, count, inner] for each of its threads beside
-// each other, or one of the parts of these columns.
+// A block of 256 threads in groups of width * depth, both powers of two: `width` threads for
+// adjacent elements along the inner axis, `depth` such rows along the axis that the group reduces.
+// A group has one column of an array [outer, count, inner] per thread of its width, or one of the
+// parts of these columns.
 struct Group {
   int width;
   int depth;
@@ -24,9 +24,8 @@ __device__ __forceinline__ Value of_lane(Value value, int distance) {
   return (Value)__shfl_xor_sync(0xffffffffu, value, distance);
 }
 
-// Joins the values that the threads of a column have; all of these get the result. Join::of must
-// give the same for both orders of its arguments. All threads of the block call this; `shared` has
-// 256 places.
+// Joins the values of a column's threads; all of them get the result. Join::of must be commutative,
+// bit for bit. All threads of the block must call this; `shared` has room for 256 values.
 template <class Join, class Value>
 __device__ __forceinline__ Value of_group(const Group& group, Value value, Value* shared) {
   const int size = group.width * group.depth;

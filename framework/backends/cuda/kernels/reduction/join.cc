@@ -10,7 +10,7 @@ namespace {
 std::string identity_of(std::string_view reduction, DType dtype) {
   if (reduction == "SUM") return "0";
   if (reduction == "PRODUCT") return "1";
-  const bool largest = reduction == "MAXIMUM";  // begins with the least
+  const bool largest = reduction == "MAXIMUM";  // starts with the lowest value
   switch (dtype) {
     case DType::Bool:
       return largest ? "false" : "true";

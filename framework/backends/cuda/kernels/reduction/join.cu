@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reductions join values of type C with: OP is SUM, PRODUCT, MAXIMUM or MINIMUM, U the type
-// that sums and products are computed in, which is unsigned for integers: these wrap around.
+// How reductions join values of type C: OP is SUM, PRODUCT, MAXIMUM or MINIMUM; U is the type that
+// sums and products are computed in, unsigned for integers, so that they wrap around.
 struct Join {
   __device__ __forceinline__ static C of(C a, C b) {
 #if OP == SUM

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reductions join values with.
+// How reductions combine values.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace cornu::cuda {
 
 // The text of groups.cu and join.cu after the definitions they need, for "SUM", "PRODUCT",
-// "MAXIMUM" or "MINIMUM". IDENTITY leaves any value as it is.
+// "MAXIMUM" or "MINIMUM". IDENTITY is the operation's identity element.
 std::string join_text(std::string_view reduction, DType dtype);
 
 }  // namespace cornu::cuda

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// column_moments: the sum of each column, and the squares of its elements' distances to their mean,
-// of which x is read once.
+// column_moments: the sum of each column, and the sum of its squared deviations from the mean, in a
+// single pass over x.
 #include <algorithm>
 #include <bit>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// For each column of x (rows, columns): how far its elements' mean in a part of the rows is from
-// the column's first element, and the sum of squares of their distances to that mean. A block has
-// TX threads side by side, each with W columns; those below each other share the part (blockIdx.y).
-// A thread sums up distances to its first element, so that nothing is lost where a mean is far from
-// zero (Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample
-// variances", 1979).
+// For each column of x (rows, columns) and a part of the rows: the difference between the mean of
+// its elements and the column's first element, and the sum of their squared deviations from that
+// mean. A block has TX threads along a row, each with W columns; threads with the same columns
+// share the part (blockIdx.y). A thread sums up differences to its first element, so that no
+// precision is lost if a mean is far from zero (Chan, Golub, LeVeque, "Updating formulae and a
+// pairwise algorithm for computing sample variances", 1979).
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const S* __restrict__ x, C* __restrict__ means, C* __restrict__ squares, i64 rows,
            i64 columns, i64 each) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins the moments of parts of the rows: `sums` of the columns, and `squares` of their distances
-// to the mean. A block has TX columns.
+// Joins the moments of parts of the rows: `sums` of the columns, and `squares` of their deviations
+// from the mean. A block has TX columns.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const S* __restrict__ x, const C* __restrict__ means, const C* __restrict__ part_squares,
            C* __restrict__ sums, C* __restrict__ squares, i64 parts, i64 rows, i64 columns,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moments of several numbers, and of two groups of them together.
+// Moments of a group of numbers, and their combination for two groups.
 template <class C>
 struct Moments {
   C count;
   C mean;
-  C square;  // the sum of squares of distances to the mean
+  C square;  // the sum of squared deviations from the mean
 };
 
 template <class N>
@@ -12,19 +12,19 @@ __device__ __forceinline__ N min_of(N a, N b) {
   return a < b ? a : b;
 }
 
-// What distances are measured from: infinity, less itself, would make a mean NaN that isn't.
+// What differences are taken from: subtracting infinity from itself would turn a mean into NaN.
 template <class C>
 __device__ __forceinline__ C pivot_of(C x) {
   return x - x == (C)0 ? x : (C)0;
 }
 
-// From sums of distances to a pivot, which is at `pivot` itself.
+// From sums of differences to a pivot, whose own value is `pivot`.
 template <class C>
 __device__ __forceinline__ Moments<C> of_sums(C count, C pivot, C sum, C square) {
   if (count == (C)0) return {(C)0, (C)0, (C)0};
   const C mean = sum / count;
   const C rest = square - sum * mean;
-  return {count, pivot + mean, rest < (C)0 ? (C)0 : rest};  // NaN stays
+  return {count, pivot + mean, rest < (C)0 ? (C)0 : rest};  // NaN is preserved
 }
 
 template <class C>
@@ -41,7 +41,8 @@ __device__ __forceinline__ Moments<C> joined(const Moments<C>& a, const Moments<
           a.square + b.square + distance * distance * a.count * share};
 }
 
-// Those of the threads of a block below each other, by a tree: of the uppermost ones.
+// Joins the moments of a column's threads in a block, as a tree: the result is that of the first
+// thread.
 template <class C, int ACROSS>
 __device__ __forceinline__ Moments<C> joined_below(Moments<C>* shared, const Moments<C>& own) {
   const int ty = threadIdx.x / ACROSS;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of an array [outer, count, inner] along `count`, whose parts have a group of threads
-// each: T is read, R written, C computed with. Threads read MANY elements that lie beside each
-// other at once where the addresses allow it; which thread joins what doesn't depend on that.
+// Reductions of an array [outer, count, inner] along `count`, with one thread group per part: T is
+// read, R written, C used for computing. Threads read MANY adjacent elements at once if the
+// addresses allow it; which thread joins what doesn't depend on that.
 struct alignas(sizeof(T) * MANY) Pack {
   T value[MANY];
 };
@@ -15,7 +15,7 @@ extern "C" __global__ void __launch_bounds__(256) KERNEL(R* __restrict__ out, i6
 
 #elif KIND == ROWS
 
-// inner is 1.
+// For inner == 1.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const T* __restrict__ in, R* __restrict__ out, i64 rows, i64 count, i64 parts, i64 each,
            i64 width, i64 depth) {
@@ -50,7 +50,7 @@ extern "C" __global__ void __launch_bounds__(256)
 
 #else
 
-// MANY columns for each thread.
+// Each thread has MANY columns.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const T* __restrict__ in, R* __restrict__ out, i64 outer, i64 count, i64 inner,
            i64 parts, i64 each, i64 width, i64 depth) {

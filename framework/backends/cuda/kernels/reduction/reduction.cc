@@ -22,7 +22,7 @@ constexpr ReduceOpName kReduceOps[] = {{"reduce_sum", "SUM", "sum"},
                                        {"reduce_max", "MAXIMUM", "max"},
                                        {"reduce_min", "MINIMUM", "min"}};
 
-// A reduction of [outer, count, inner], of which each element has `bytes`, along `count`.
+// A reduction of [outer, count, inner], with elements of `bytes` bytes, along `count`.
 struct ReducePass {
   static constexpr int64_t kRowBytes = 16;  // that a thread reads at once
   static constexpr int64_t kColumnBytes = 8;
@@ -30,7 +30,7 @@ struct ReducePass {
   int64_t many;  // elements that a thread reads at once
   Groups groups;
 
-  // `joins`: what another pass has left of an axis that it divided.
+  // `joins`: it combines the parts of an axis that another pass has divided.
   ReducePass(int64_t outer, int64_t count, int64_t inner, int64_t bytes, bool joins)
       : many((inner == 1 ? kRowBytes : kColumnBytes) / bytes),
         groups(outer, count, inner, grain(inner == 1, many, joins)) {
@@ -44,7 +44,7 @@ struct ReducePass {
   }
 };
 
-// Merged axes, alternately kept and reduced; the first one is kept, as is the last one.
+// Merged axes, alternately kept and reduced, starting and ending with a kept one.
 std::vector<int64_t> merged_axes(const Shape& shape, const std::vector<int64_t>& axes) {
   std::vector<int64_t> sizes = {1};
   for (int64_t axis = 0; axis < shape.rank(); ++axis) {
@@ -60,7 +60,7 @@ std::vector<int64_t> merged_axes(const Shape& shape, const std::vector<int64_t>&
   return sizes;
 }
 
-// The innermost reduced axes first; where one is divided, another pass joins the parts.
+// Innermost reduced axes first; if an axis is divided, another pass joins its parts.
 std::vector<ReducePass> reduce_passes(std::vector<int64_t> sizes, DType dtype) {
   const auto stored = static_cast<int64_t>(size_of(dtype));
   const int64_t computed = stored == 2 ? 4 : stored;

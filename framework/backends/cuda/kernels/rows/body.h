@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a "fused_rows" node computes, in the order in which a kernel can.
+// What a "fused_rows" node computes, ordered for a kernel.
 #pragma once
 
 #include <set>
@@ -9,8 +9,8 @@
 
 namespace cornu::cuda {
 
-// Reductions have levels: those of level 0 are made of what is read, those of level 1 also of
-// values that have reductions of level 0 in them, and so on.
+// Reductions have levels: those of level 0 only depend on inputs, those of level 1 also on values
+// computed from reductions of level 0, and so on.
 class RowsBody {
  public:
   explicit RowsBody(const Graph& graph);
@@ -19,16 +19,16 @@ class RowsBody {
   const RowDomain& domain() const { return domain_; }
   RowKind kind(ValueId id) const { return domain_.kind(graph_.type(id).shape); }
   bool is_reduction(const Node& node) const { return reduced_rows(graph_, node).has_value(); }
-  // Elements of the array; else it has one for each row, or one for all.
+  // Whether it has all elements of the array; otherwise it has one per row, or a single one.
   bool is_full(ValueId id) const { return kind(id) == RowKind::Full; }
 
   int levels() const { return levels_; }
   std::vector<const Node*> reductions(int level) const;
-  // What can be computed for a row once the reductions of all lower levels are there, and not
-  // before.
+  // Nodes that can be computed for a row as soon as the reductions of all lower levels are
+  // complete.
   std::vector<const Node*> of_rows(int level) const;
 
-  // The elements' values that these are made of, inputs too.
+  // The element values that these depend on, including inputs.
   std::set<ValueId> made_of(const std::vector<ValueId>& ids) const;
 
  private:
@@ -37,7 +37,7 @@ class RowsBody {
   const Graph& graph_;
   RowDomain domain_;
   std::vector<int32_t> producers_;
-  std::vector<int> level_;  // by value: how many levels of reductions come before
+  std::vector<int> level_;  // by value: number of levels of reductions before it
   int levels_ = 0;
 };
 

@@ -27,7 +27,7 @@ std::optional<RowDomain> reduced_rows(const Graph& graph, const Node& node) {
   }
   const auto& [dtype, shape] = graph.type(node.inputs[0]);
   if (dtype != DType::Float32 && dtype != DType::Float64) return std::nullopt;
-  // Of a vector it is a sum of everything, which one group of threads is too few for.
+  // A reduction of a vector is a sum over everything, for which one group of threads isn't enough.
   if (shape.rank() < 2 || shape.num_elements() == 0) return std::nullopt;
   if (node.attributes.get_ints("axes") != std::vector<int64_t>{shape.rank() - 1}) {
     return std::nullopt;

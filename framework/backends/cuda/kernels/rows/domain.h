@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What "fused_rows" computes over: an array as rows of its last axis.
+// The domain of "fused_rows": an array as rows of its last axis.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace cornu::cuda {
 
-// How an operand lies over the array.
+// How an operand is mapped to the array.
 enum class RowKind : uint8_t {
-  Full,    // an element for each of the array's
-  Row,     // one for each row
-  Column,  // one for each place in a row
-  One,     // one for all
+  Full,    // one element per element of the array
+  Row,     // one per row
+  Column,  // one per position in a row
+  One,     // a single one
   Other,
 };
 
@@ -24,11 +24,11 @@ struct RowDomain {
   int64_t columns = 1;
 
   explicit RowDomain(const Shape& of);
-  // Of a shape that broadcasts over the array, or has as many elements as there are rows.
+  // The kind of a shape that broadcasts over the array, or has as many elements as there are rows.
   RowKind kind(const Shape& operand) const;
 };
 
-// The array whose rows the node reduces; none for any other node.
+// The array whose rows the node reduces; nullopt for any other node.
 std::optional<RowDomain> reduced_rows(const Graph& graph, const Node& node);
 
 }  // namespace cornu::cuda

@@ -16,21 +16,21 @@ namespace {
 
 constexpr int64_t kRowPackBytes = 16;
 constexpr int64_t kWidestRowPack = 8;
-constexpr int64_t kWarpRow = 1024;         // the longest that a warp has alone
-constexpr int64_t kUnrolledElements = 32;  // of a thread
+constexpr int64_t kWarpRow = 1024;         // longest row processed by a single warp
+constexpr int64_t kUnrolledElements = 32;  // per thread
 constexpr int64_t kKeptBytes = 384;        // of operands in a thread's registers
 
-// How a row is divided among threads. Depends on types alone.
+// How a row is divided among threads. Depends only on types.
 struct RowDivision {
   int64_t width;    // elements that a thread reads at once
-  int64_t threads;  // of a row
-  int64_t steps;    // of a thread
+  int64_t threads;  // per row
+  int64_t steps;    // per thread
   bool unrolls;
   bool keeps;  // operands stay in registers from the first reduction to the last result
 
   explicit RowDivision(const RowsBody& body) {
     int64_t largest = 1;
-    int64_t bytes = 0;  // of the operands' elements
+    int64_t bytes = 0;  // size of the operands' elements
     const auto note = [&](ValueId id) {
       const bool is_full = body.is_full(id);
       if (!is_full && body.kind(id) != RowKind::Column) return int64_t{0};
@@ -71,11 +71,11 @@ class RowsWriter {
   RowsWriter(const RowsBody& body, const RowDivision& division)
       : body_(body), graph_(body.graph()), division_(division) {}
 
-  // Empty where there is no function for an op.
+  // Empty if there is no function for an op.
   std::string text();
 
  private:
-  // A value, and what is done with each of its elements: a call whose last argument it is.
+  // A value and what is done with each of its elements: a call that takes it as its last argument.
   struct Wanted {
     ValueId id;
     std::string call;
@@ -96,7 +96,7 @@ class RowsWriter {
   const RowsBody& body_;
   const Graph& graph_;
   const RowDivision& division_;
-  BodyWriter rows_;  // what a thread computes once for its row
+  BodyWriter rows_;  // what a thread computes once per row
   bool is_known_ = true;
 };
 
@@ -113,7 +113,7 @@ std::string RowsWriter::text() {
   return is_known_ ? head() + text + "}\n" : std::string();
 }
 
-// Results may lie where full operands do: as elements are read again after others were written,
+// Results may alias full operands: since elements are read again after others have been written,
 // these aren't __restrict__.
 std::string RowsWriter::head() const {
   const RowDomain& domain = body_.domain();
@@ -139,7 +139,7 @@ std::string RowsWriter::head() const {
   return text + "i64 rows) {\n";
 }
 
-// Declares where the thread is, and the operands that don't vary along a row.
+// Declares the thread's position, and the operands that don't vary along a row.
 std::string RowsWriter::operands() {
   std::string text =
       "  __shared__ alignas(16) char memory[THREADS > 32 ? 256 * 8 : 16];\n"
@@ -160,7 +160,7 @@ std::string RowsWriter::operands() {
   return text;
 }
 
-// Reads the full operands, where they fit into registers.
+// Reads the full operands, if they fit into registers.
 std::string RowsWriter::kept() const {
   if (!division_.keeps) return {};
   std::string declarations;
@@ -180,15 +180,15 @@ std::string RowsWriter::kept() const {
          loads + "  }\n";
 }
 
-// A value that each thread of a row has.
+// A value that is the same for all threads of a row.
 bool RowsWriter::add_row(const Node& node) {
   if (!node.is("reshape")) return rows_.add(node, graph_);
   rows_.set_name(node.outputs[0], std::string(rows_.name(node.inputs[0])));
   return true;
 }
 
-// A loop over the thread's elements that computes what is wanted; `before` and `after` are for each
-// pack.
+// A loop over the thread's elements that computes the wanted values; `before` and `after` are
+// executed for each pack.
 std::string RowsWriter::loop(const std::vector<Wanted>& wanted, const std::string& before,
                              const std::string& after) {
   BodyWriter writer = rows_;
@@ -246,7 +246,7 @@ std::string RowsWriter::reduce(int level) {
   return declarations + text + joins;
 }
 
-// Writes what has the array's shape.
+// Writes the results with the array's shape.
 std::string RowsWriter::results() {
   std::string packs;
   std::string stores;
@@ -284,7 +284,7 @@ bool lower_rows(const KernelSpec& spec, Lowering& lowering) {
   arguments.emplace_back(rows);
   lowering.launch_text(body_name(spec), text, blocks_for(rows, kGroupBlock / division.threads),
                        {kGroupBlock}, std::move(arguments));
-  // A thread writes the elements that it has read, after the last time.
+  // A thread writes the elements that it has read, after their last use.
   for (size_t k = 0; k < spec.inputs.size(); ++k) {
     for (size_t m = 0; m < spec.outputs.size(); ++m) {
       if (!body.is_full(body.graph().inputs[k]) || !body.is_full(body.graph().outputs[m])) continue;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rows are reduced with: the ops of functions.cu, in the order that of_group of groups.cu
-// fixes.
+// Reductions of rows: the ops of functions.cu, in the order determined by of_group in groups.cu.
 #define CORNU_JOIN_ROWS(NAME)                                      \
   struct Join_##NAME {                                             \
     template <class Value>                                         \

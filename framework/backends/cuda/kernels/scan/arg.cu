@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // argmax and argmin along `count` of [outer, count, inner]: the first of the most extreme elements,
-// of which NaN is the most. A group of threads (groups.cu) for each part of a row; with CANDIDATES,
-// a row has `many` places that parts have found, else all of its own.
+// where NaN is the most extreme. One thread group (groups.cu) per part of a row; with CANDIDATES, a
+// row has `many` positions found by parts, otherwise all of its own.
 struct Best {
   C value;
   i64 place;  // none: -1

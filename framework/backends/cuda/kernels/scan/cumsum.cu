@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running sums along `count` of [outer, count, inner], a group of threads (groups.cu) for each part
-// of a row: A is what they are kept in, f64 for floats. TOTALS gives the sum of each part; else a
-// part begins with the sum of the totals before it. Places count from the row's end where REVERSE.
+// Running sums along `count` of [outer, count, inner], with one thread group (groups.cu) per part
+// of a row. A is the accumulator type, f64 for floats. TOTALS: computes the sum of each part;
+// otherwise a part starts with the sum of the totals before it. With REVERSE, positions count from
+// the row's end.
 #define RUN 4
 
 struct Sum {
   __device__ __forceinline__ static A of(A a, A b) { return a + b; }
 };
 
-// The sum of what the threads of a column before this one have; `all` becomes that of all of them.
+// The sum over the preceding threads of a column; `all` becomes the sum over all of them.
 __device__ __forceinline__ A sum_before(const Group& group, A own, A* shared, A& all) {
   const int size = group.width * group.depth;
   const int within = size < 32 ? size : 32;  // threads of a group in a warp
@@ -66,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(256)
     running += totals[(row * parts + i) * inner + column];
   }
   running = of_group<Sum>(group, running, shared);
-  // All threads of the block make as many steps.
+  // All threads of the block execute the same number of steps.
   for (i64 step = 0; step < each; step += (i64)RUN * group.depth) {
     const i64 run = first + step + (i64)group.row * RUN;
     A values[RUN];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as unsigned ones (K: u32 or u64) in the same order, in which NaN comes last and -0 equals
-// 0. C is what they are computed with; KIND_OF_NUMBER is FLOAT, SIGNED or UNSIGNED.
+// Converts numbers to unsigned ones (K: u32 or u64) in the same order, with NaN last and -0 equal
+// to 0. C is the type they are computed in; KIND_OF_NUMBER is FLOAT, SIGNED or UNSIGNED.
 #define UNSIGNED 0
 #define SIGNED 1
 #define FLOAT 2

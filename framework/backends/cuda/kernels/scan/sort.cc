@@ -11,7 +11,7 @@ namespace cornu::cuda {
 namespace {
 
 constexpr int64_t kSortBlock = 256;
-constexpr int64_t kSortedRun = 1024;  // elements that one block sorts: RUN in sort.cu
+constexpr int64_t kSortedRun = 1024;  // elements sorted by one block: RUN in sort.cu
 
 struct SortHalf {
   Slot keys;

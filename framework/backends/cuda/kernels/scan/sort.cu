@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of the rows of [outer, count, inner] along `count`, as indices; equal elements stay in
-// their order. A merge sort of keys (key.cu) with their indices. RUNS sorts runs in shared memory;
-// MERGE merges neighbouring runs of `run`: an element's place is its own among those of its run
-// plus how many of the other run precede it. Keys and indices lie as [row, count] until `last`,
-// which puts the `wanted` first indices to where they belong, and keys nowhere unless `keeps`.
+// The order of the rows of [outer, count, inner] along `count`, as indices; stable. A merge sort of
+// keys (key.cu) with their indices. RUNS sorts runs in shared memory; MERGE merges adjacent runs of
+// length `run`: an element's position is its own within its run plus the number of elements of the
+// other run that precede it. Keys and indices are stored as [row, count] until `last`, which writes
+// the `wanted` first indices to their destination, and keys only if `keeps`.
 #define RUN 1024
 
 #if STEP == RUNS
 
 // 256 threads for 1024 elements: several rows of at most `size` elements, a power of two, or a run
-// of one row. A bitonic sort, in which places beyond a row's end come last.
+// of one row. A bitonic sort in which positions beyond a row's end come last.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const T* __restrict__ in, K* __restrict__ keys_out, i32* __restrict__ out, i64 rows,
            i64 count, i64 inner, i64 wanted, i64 size, i64 last, i64 keeps) {
   __shared__ K keys[RUN];
   __shared__ i32 indices[RUN];
-  const i64 runs = (count + RUN - 1) / RUN;  // of a row; 1 where a block has several rows
+  const i64 runs = (count + RUN - 1) / RUN;  // per row; 1 if a block has several rows
   const int many = RUN / (int)size;
   const i64 first_row = blockIdx.x / runs * many;
   const i64 first = blockIdx.x % runs * RUN;
-  const bool by_rows = inner > 1;  // neighbours in memory are of different rows
+  const bool by_rows = inner > 1;  // neighbors in memory are in different rows
   for (int k = threadIdx.x; k < RUN; k += 256) {
     const int own = by_rows ? k % many : k / (int)size;
     const int place = by_rows ? k / many : k % (int)size;
@@ -75,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(256)
 
 #else
 
-// A thread for each element.
+// One thread per element.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const K* __restrict__ keys, const i32* __restrict__ indices, K* __restrict__ keys_out,
            i32* __restrict__ out, i64 rows, i64 count, i64 inner, i64 wanted, i64 run, i64 last,

@@ -22,7 +22,7 @@ bool lower_segment_reduce(const KernelSpec& spec, Lowering& lowering) {
   const int64_t inner = spec.inputs[1].shape.slice(1).num_elements();
   const int64_t check =
       lowering.add_check([segments](int64_t id) { refuse_segment(id, segments); });
-  Slot order = in(0);  // unused where there are no slices
+  Slot order = in(0);  // unused if there are no slices
   Slot keys = in(0);
   if (slices > 0) {
     order = lowering.scratch(static_cast<size_t>(slices) * sizeof(int32_t));
@@ -31,10 +31,10 @@ bool lower_segment_reduce(const KernelSpec& spec, Lowering& lowering) {
         {.dtype = ids, .rows = 1, .count = slices, .inner = 1, .first = slices, .keeps_keys = true},
         in(0), order, lowering);
   }
-  const int64_t of_segment = slices / std::max<int64_t>(segments, 1);  // about as many slices
+  const int64_t of_segment = slices / std::max<int64_t>(segments, 1);  // average number of slices
   const Groups groups(segments, std::max<int64_t>(of_segment, 1), inner);
   Dim3 blocks = groups.blocks();
-  blocks.x = std::max<uint32_t>(blocks.x, 1);  // ids are looked at where there is nothing to reduce
+  blocks.x = std::max<uint32_t>(blocks.x, 1);  // ids are checked even if there is nothing to reduce
   lowering.launch_text("segment_" + kind,
                        join_text(kind == "max"   ? "MAXIMUM"
                                  : kind == "min" ? "MINIMUM"

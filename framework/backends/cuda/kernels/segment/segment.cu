@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// out[s, j] = the reduction of data[i, j] over the slices i whose id is s. Slices have been sorted
-// by the keys (key.cu) of their ids, into `order`; a group of threads (groups.cu) for each segment
-// and some of its columns.
+// out[s, j] = the reduction of data[i, j] over the slices i whose id is s. The slices have been
+// sorted by the keys (key.cu) of their ids, into `order`; there is one thread group (groups.cu) per
+// segment and some of its columns.
 
-// The first place whose key is more than that of `segment`, or, unless `after`, not less.
+// The first position whose key is greater than that of `segment` or, unless `after`, not less.
 __device__ __forceinline__ i64 bound(const K* keys, i64 slices, i64 segment, bool after) {
   const K key = key_of((I)segment);
   i64 low = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts rows of several arrays side by side: columns [begin, begin + columns) of y, whose rows have
-// `row` elements. INPUTS: parameters in0, in1, …; CHOOSE: sets `from` to the one that has column
-// `at`, `first` to its first column and `length` to how many it has.
+// Places rows of several arrays side by side: columns [begin, begin + columns) of y, whose rows
+// have `row` elements. INPUTS: parameters in0, in1, …; CHOOSE: sets `from` to the input that
+// contains column `at`, `first` to its first column and `length` to its number of columns.
 #define EACH 4
 
 extern "C" __global__ void __launch_bounds__(256) KERNEL(INPUTS, Vector* __restrict__ y SIZES) {

@@ -9,14 +9,15 @@
 namespace cornu::cuda {
 namespace {
 
-constexpr int64_t kCopyBlock = 256;         // threads
-constexpr int64_t kCopiesEach = 4;          // of a thread: copy.cu
-constexpr int64_t kTileElements = 1024;     // tiles.cu
-constexpr int64_t kTileSide = 32;           // where both axes are long
-constexpr int64_t kLeastTransposed = 256;   // elements that are worth a tile
-constexpr int64_t kMostTiles = 0x7fffffff;  // blocks; they take several tiles each beyond
+constexpr int64_t kCopyBlock = 256;        // threads
+constexpr int64_t kCopiesEach = 4;         // per thread: copy.cu
+constexpr int64_t kTileElements = 1024;    // tiles.cu
+constexpr int64_t kTileSide = 32;          // if both axes are long
+constexpr int64_t kLeastTransposed = 256;  // minimum number of elements for a tile
+constexpr int64_t kMostTiles =
+    0x7fffffff;  // maximum number of blocks; beyond it, blocks take several tiles
 
-// What is copied, after merging axes and joining elements to vectors.
+// The copy after merging axes and joining elements into vectors.
 class StridedCopy {
  public:
   StridedCopy(const KernelSpec& spec, const std::vector<CopyAxis>& axes, int64_t from)
@@ -41,7 +42,7 @@ class StridedCopy {
   }
 
  private:
-  // Neighbouring axes that are evenly spaced become one.
+  // Merges adjacent axes that are evenly spaced.
   void merge(const std::vector<CopyAxis>& axes) {
     for (const CopyAxis& axis : axes) {
       if (axis.size == 1) continue;
@@ -53,7 +54,8 @@ class StridedCopy {
     }
   }
 
-  // Several elements at once, where they lie together on both sides, or are one on the other.
+  // Moves several elements at once if they are contiguous on both sides, or a single one in the
+  // source.
   void join() {
     CopyAxis& inner = axes_.back();
     if (inner.from != 0 && inner.from != 1) return;
@@ -73,7 +75,8 @@ class StridedCopy {
     if (inner.size == 1) axes_.pop_back();
   }
 
-  // LOCATE: adds to `from`, and with `into` to `to`, what the index `rest` along the axes says.
+  // LOCATE: adds the offset for the index `rest` along the axes to `from` and, with `into`, to
+  // `to`.
   std::string locate(const std::vector<CopyAxis>& axes, const std::vector<int64_t>& to,
                      KernelSizes& sizes) const {
     std::string text = "{ I at; (void)at; ";

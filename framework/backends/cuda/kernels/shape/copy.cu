@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// y = x, of other strides: LOCATE makes of `rest` = e and `from` = offset where result e is in x.
-// SPLAT: a result is W times one element of x.
+// y = x with other strides: LOCATE computes the position of result e in x, from `rest` = e and
+// `from` = offset. SPLAT: a result is W copies of one element of x.
 #define EACH 4
 
 #if SPLAT

@@ -11,7 +11,7 @@ namespace cornu::cuda {
 namespace {
 
 constexpr int64_t kJoinBlock = 256;  // threads
-constexpr int64_t kJoinedEach = 4;   // elements of a thread
+constexpr int64_t kJoinedEach = 4;   // elements per thread
 
 // ---- pad ----
 
@@ -19,12 +19,12 @@ struct PaddedAxis {
   int64_t size;  // of the input
   int64_t low;
   int64_t padded;    // of the output
-  int64_t step = 1;  // from one element of the input to the next, in the output
+  int64_t step = 1;  // stride in the output between consecutive elements of the input
 
   bool is_plain() const { return size == padded; }
 };
 
-// An axis that isn't padded is part of the one before it, unless that has values in between.
+// An axis without padding is merged with the previous one, unless that has values in between.
 std::vector<PaddedAxis> padded_axes(const KernelSpec& spec) {
   const Shape& from = spec.inputs[0].shape;
   const Shape& into = spec.outputs[0].shape;
@@ -45,7 +45,7 @@ std::vector<PaddedAxis> padded_axes(const KernelSpec& spec) {
   return axes;
 }
 
-// Divides the last axis, if it is evenly spaced, into vectors.
+// Divides the last axis into vectors if it is evenly spaced.
 int64_t join_padded(std::vector<PaddedAxis>& axes, DType dtype) {
   if (axes.empty() || axes.back().step != 1) return 1;
   PaddedAxis& last = axes.back();
@@ -62,7 +62,8 @@ std::string locate_padded(const std::vector<PaddedAxis>& axes, KernelSizes& size
   for (size_t i = axes.size(); i-- > 0;) {
     const PaddedAxis& axis = axes[i];
     sizes.add(fmt::format("low{}", i), axis.low);
-    // Where the last one lies behind the first, and one more. Those before wrap around.
+    // One past the distance from the first element to the last. Elements before the first wrap
+    // around.
     sizes.add(fmt::format("reach{}", i), (axis.size - 1) * axis.step + 1);
     sizes.add(fmt::format("from{}", i), stride);
     if (i > 0) {
@@ -85,14 +86,14 @@ std::string locate_padded(const std::vector<PaddedAxis>& axes, KernelSizes& size
 
 // ---- concatenate ----
 
-constexpr size_t kMostJoined = 16;                // inputs of a launch
-constexpr size_t kCopiedBytes = size_t{1} << 20;  // of each of few parts that are copied
+constexpr size_t kMostJoined = 16;                // maximum inputs per launch
+constexpr size_t kCopiedBytes = size_t{1} << 20;  // size of each of a few parts that are copied
 constexpr size_t kMostCopied = 4;
 
-// The inputs as rows that are put side by side; without those that are empty.
+// The inputs as rows that are placed side by side; empty ones are skipped.
 struct JoinedRows {
   int64_t rows = 0;
-  int64_t row = 0;  // elements of the result's
+  int64_t row = 0;  // elements in a row of the result
   std::vector<size_t> inputs;
   std::vector<int64_t> lengths;
 
@@ -109,7 +110,7 @@ struct JoinedRows {
     }
   }
 
-  // Few long runs: whatever their alignment, a copy is as fast as can be.
+  // A few long runs: a copy is optimal, whatever their alignment.
   bool are_copied(size_t bytes) const {
     return inputs.size() == 1 ||
            (rows == 1 && inputs.size() <= kMostCopied && bytes >= inputs.size() * kCopiedBytes);
@@ -124,8 +125,8 @@ void copy_parts(const KernelSpec& spec, const JoinedRows& parts, Lowering& lower
   }
 }
 
-// One launch for inputs [first, last) of `parts`, whose first column is `begin`. Texts are made for
-// 2, 4, 8 or 16 inputs; those at the end may have no columns.
+// One launch for inputs [first, last) of `parts`; `begin` is the first column. Texts are made for
+// 2, 4, 8 or 16 inputs; trailing ones may have no columns.
 void launch_joined(const KernelSpec& spec, const JoinedRows& parts, size_t first, size_t last,
                    int64_t begin, Lowering& lowering) {
   const DType dtype = spec.outputs[0].dtype;

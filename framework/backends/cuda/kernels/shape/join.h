@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays in larger ones: pad and concatenate.
+// Copies of arrays into larger ones: pad and concatenate.
 #pragma once
 
 #include "framework/backends/cuda/lowering.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// y = x with `value` around and between its elements. LOCATE finds out of `rest`, the number of a
-// result, where it lies in x (`from`) and whether it does (`inside`).
+// y = x with `value` around and between its elements. LOCATE computes, from the number `rest` of a
+// result, its position in x (`from`) and whether it is in x (`inside`).
 #define EACH 4
 
 extern "C" __global__ void __launch_bounds__(256)

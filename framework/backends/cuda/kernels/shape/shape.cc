@@ -70,7 +70,7 @@ bool lower_broadcast(const KernelSpec& spec, Lowering& lowering) {
   return true;
 }
 
-// Hands its first inputs on.
+// Passes its first inputs through.
 bool lower_custom_gradient(const KernelSpec& spec, Lowering& lowering) {
   for (size_t i = 0; i < spec.outputs.size(); ++i) {
     lowering.may_alias(static_cast<int>(i), static_cast<int>(i));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// y = x with two axes exchanged, in tiles of at most 1024 elements: `across` is contiguous in x,
-// and `inner` in y. Around them, LOCATE adds to `from` and `to` what the index `rest` says. The
-// sides of a tile are powers of two, so that short axes get long tiles.
+// y = x with two axes swapped, in tiles of at most 1024 elements: `across` is contiguous in x, and
+// `inner` in y. For the other axes, LOCATE adds the offset for the index `rest` to `from` and `to`.
+// The sides of a tile are powers of two, so that short axes get long tiles.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const Vector* __restrict__ x, Vector* __restrict__ y SIZES) {
-  __shared__ Vector tile[3 * 512];  // rows are one element apart, for the banks: 2 + 1, 512 times
+  __shared__ Vector
+      tile[3 * 512];  // rows are padded by one element, to avoid bank conflicts: 2 + 1, 512 times
   const u32 wide = 1u << (u32)across_bits, high = 1u << (u32)inner_bits;
   for (I t = blockIdx.x; t < (I)tiles; t += gridDim.x) {
     I rest = t, from = (I)offset, to = 0;

@@ -8,7 +8,7 @@
 namespace cornu::cuda {
 namespace {
 
-constexpr int64_t kKeptBySoftmax = 8;  // elements of a row that a thread keeps: EACH in softmax.cu
+constexpr int64_t kKeptBySoftmax = 8;  // elements of a row kept by a thread: EACH in softmax.cu
 
 struct SoftmaxOperands {
   std::string_view kind;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax of [outer, count, inner] along `count`, a group of threads (groups.cu) for each row;
-// where inner is more than 1, rows are columns. T is stored, C computed with; KIND: SOFTMAX,
+// Softmax of [outer, count, inner] along `count`, with one thread group (groups.cu) per row; if
+// inner is more than 1, rows are columns. T is stored, C used for computing; KIND: SOFTMAX,
 // LOG_SOFTMAX, CROSS_ENTROPY (targets S) or SPARSE_CROSS_ENTROPY (labels S). SHORT: a thread has at
-// most EACH elements of a row, which it keeps; else it reads them a second time.
+// most EACH elements of a row, which it keeps; otherwise it reads them a second time.
 #define EACH 8
 
 __device__ __forceinline__ f32 exponential(f32 x) { return expf(x); }
@@ -19,8 +19,8 @@ struct Sum {
   __device__ __forceinline__ static C of(C a, C b) { return a + b; }
 };
 
-// EACH elements from `i` on, `step` apart; those from `end` on are -infinity, which changes neither
-// a maximum nor a sum of exponentials.
+// EACH elements starting at `i`, at a stride of `step`; those beyond `end` are -infinity, which
+// affects neither a maximum nor a sum of exponentials.
 __device__ __forceinline__ void read(const T* row, i64 i, i64 step, i64 end, i64 inner, C* values) {
 #pragma unroll
   for (int k = 0; k < EACH; ++k, i += step) {
@@ -28,11 +28,11 @@ __device__ __forceinline__ void read(const T* row, i64 i, i64 step, i64 end, i64
   }
 }
 
-// Of what a row's loss is made.
+// What a row's loss is computed from.
 struct Loss {
   i64 label;
   C weights;   // the targets' sum
-  C weighted;  // sum of targets by logits
+  C weighted;  // sum of targets times logits
 
   __device__ __forceinline__ void add(const S* seconds, i64 at, i64 i, C shifted) {
 #if KIND == CROSS_ENTROPY
@@ -46,14 +46,14 @@ struct Loss {
 };
 
 #if KIND == SPARSE_CROSS_ENTROPY
-// The row's label; -1 for one that is left out, or refused.
+// The row's label; -1 if it is ignored or rejected.
 __device__ __forceinline__ i64 checked_label(i64 label, i64 count, i64 ignored, i64 row, bool tells,
                                              i64* status, i64 check) {
   if (label == ignored && ignored != -9223372036854775807ll - 1) return -1;
   if (label >= 0 && label < count) return label;
   if (tells) {
-    // Both numbers in one, where labels beyond i32 have no room. The least i32 is told as it is: it
-    // is what a float label that isn't finite has become.
+    // Both numbers in one, which leaves no room for labels beyond i32. The lowest i32 is reported
+    // as it is: it is the result of converting a float label that isn't finite.
     const i64 most = 2147483647;
     const i64 told = label > most ? most : (label < -most - 1 ? -most : label);
     report(status, check, (i64)((u64)row << 32 | (u32)(i32)told));
@@ -67,9 +67,9 @@ struct Row {
   Group group;
   bool exists;
   i64 number;
-  i64 begin;  // where its first element lies
-  i64 end;    // how many it has
-  i64 inner;  // from one to the next
+  i64 begin;  // offset of its first element
+  i64 end;    // number of elements
+  i64 inner;  // stride between elements
 
   __device__ __forceinline__ Row(i64 outer, i64 count, i64 inner_count, i64 width, i64 depth)
       : group(width, depth), inner(inner_count) {
@@ -91,7 +91,7 @@ struct Total {
 
 #if SHORT
 
-// `values` become exponentials, or what their logarithms are, relative to the maximum.
+// Replaces `values` by exponentials, or by their logarithms, relative to the maximum.
 __device__ __forceinline__ Total total_of(const Row& row, const T* in, const S* seconds, C* values,
                                           Loss& loss, C* shared) {
   read(in + row.begin, row.group.row, row.group.depth, row.end, row.inner, values);
@@ -128,7 +128,7 @@ __device__ __forceinline__ void write(const Row& row, C log_of_sum, C factor, co
 
 #else
 
-// Each thread begins with the sum of exponentials relative to the largest of what it has read.
+// Each thread starts with the sum of exponentials relative to the maximum of what it has read.
 __device__ __forceinline__ Total total_of(const Row& row, const T* in, C* shared) {
   C values[EACH];
   C largest = (C)(-CORNU_INFINITY);
@@ -153,7 +153,7 @@ __device__ __forceinline__ Total total_of(const Row& row, const T* in, C* shared
   return total;
 }
 
-// What lies at the same place is read before it is written, as `out` may be one of the others.
+// Each position is read before it is written, as `out` may alias an input.
 __device__ __forceinline__ void write(const Row& row, C max, C log_of_sum, C factor, const T* in,
                                       const S* seconds, T* out, Loss& loss) {
   C values[EACH];
@@ -177,8 +177,8 @@ __device__ __forceinline__ void write(const Row& row, C max, C log_of_sum, C fac
 
 #endif
 
-// `seconds`: targets or labels; `losses`: a number for each row. Both unused for softmax itself.
-// Nothing is __restrict__: results may lie over logits or targets.
+// `seconds`: targets or labels; `losses`: one number per row. Both unused for softmax itself.
+// Nothing is __restrict__: results may alias logits or targets.
 extern "C" __global__ void __launch_bounds__(256)
     KERNEL(const T* in, T* out, i64 outer, i64 count, i64 inner, i64 width, i64 depth,
            const S* seconds, T* losses, i64 ignored, i64* status, i64 check) {
