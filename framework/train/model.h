@@ -354,9 +354,8 @@ class Model : public Layer {
 
   // Measures the instructions of the compiled step for this batch: the prediction step or, with
   // `y`, the training step. Restores the model's variables, the optimizer and random seeds
-  // afterwards. Throws InvalidArgument when `runs` is less than 1; FailedPrecondition when nothing
-  // is compiled (run_eagerly), for training before compile, and on devices that don't record
-  // instructions (TPUs).
+  // afterwards. Throws InvalidArgument without runs; FailedPrecondition when nothing is compiled
+  // (run_eagerly), for training before compile, and on TPUs, which don't record instructions.
   Profile profile(const Tensors& x, const Tensors& y, const ProfileOptions& options);
   Profile profile(const Tensors& x, const ProfileOptions& options = {});
   template <class = void>
