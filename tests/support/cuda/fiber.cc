@@ -83,8 +83,7 @@ constexpr size_t kGuardBytes = size_t{64} << 10;  // a page, however large pages
 #if defined(__x86_64__)
 constexpr size_t kSavedWords = 6;
 constexpr size_t kReturnWord = 6;
-constexpr size_t kFrameWords = 8;  // at function entry, the stack pointer is 8 bytes off a multiple
-                                   // of 16
+constexpr size_t kFrameWords = 8;  // at function entry, the stack is 8 bytes off 16-byte alignment
 #else
 constexpr size_t kSavedWords = 20;
 constexpr size_t kReturnWord = 11;
