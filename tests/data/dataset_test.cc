@@ -232,8 +232,7 @@ TEST_CASE("shuffle gives each element once, in an order that the seed decides") 
   CHECK(first != sorted);
   CHECK(first == numbers(rows_to(100).shuffle(100, {.seed = 7})));
   CHECK(first == numbers(rows_to(100).shuffle(1'000'000, {.seed = 7})));
-  CHECK(first == numbers(Dataset::range(100).shuffle(100, {.seed = 7})));  // of elements instead of
-                                                                           // rows
+  CHECK(first == numbers(Dataset::range(100).shuffle(100, {.seed = 7})));  // not by rows
   CHECK(first == numbers(rows_to(100).shuffle(100, {.seed = 7}).prefetch(3)));
   CHECK(first != numbers(rows_to(100).shuffle(100, {.seed = 8})));
   CHECK(contains(message_of<InvalidArgument>([] { rows_to(3).shuffle(0); }),

@@ -276,7 +276,7 @@ TEST_CASE("batches, repetitions and datasets side by side go on behind what fail
     CHECK(numbers(zipped()) == pairs);
     check_restored_anywhere(zipped, pairs);
 
-    // A batch ends where an element fails, and the next one begins behind it, as in tf.data.
+    // A batch ends where an element fails, and the next one begins after it, as in tf.data.
     std::vector<Numbers> batches(1);
     for (int64_t i = 0; i < count; ++i) {
       batches.back().push_back(i);

@@ -102,7 +102,8 @@ TEST_CASE("pictures are TensorFlow's") {
       CHECK(image.dtype() == DType::UInt8);
       CAPTURE(channels);
       if (channels > 0) CHECK(image.dim(-1) == channels);
-      // TensorFlow gives pictures of fewer than 8 bits an opacity of that many bits: nearly none.
+      // For images with fewer than 8 bits per channel, TensorFlow returns an alpha of only that
+      // many bits: nearly transparent.
       const std::string& name = item->at("name").as_string();
       if (channels == 4 && (name == "png bits" || name == "png palette")) {
         CHECK(values_of(image)[3] == 255);
