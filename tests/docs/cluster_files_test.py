@@ -42,7 +42,7 @@ class Manifests(unittest.TestCase):
                        if entry["name"] == "CORNU_JOB_TOKEN"]
             self.assertEqual(secrets, [token])
             for argument in container.get("args", []):
-                self.assertIsInstance(argument, str)  # a bare 3 would be a number, which isn't accepted
+                self.assertIsInstance(argument, str)  # a bare 3 would be a number: rejected
 
     def test_tfjob(self):
         documents = self.documents("tfjob.yaml")
@@ -51,7 +51,7 @@ class Manifests(unittest.TestCase):
         replicas = job["spec"]["tfReplicaSpecs"]
         self.assertLessEqual(set(replicas), {"Chief", "Worker", "PS", "Evaluator"})
         for replica in replicas.values():
-            self.assertEqual(replica["restartPolicy"], "OnFailure")  # exit codes 143 and 75 restart it
+            self.assertEqual(replica["restartPolicy"], "OnFailure")  # 143 and 75 restart it
             pod = replica["template"]["spec"]
             self.check_containers(pod, "mnist-token")
             self.assertEqual([container["name"] for container in pod["containers"]], ["tensorflow"])

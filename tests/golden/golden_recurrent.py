@@ -5,7 +5,7 @@ import numpy as np
 from keras import layers, regularizers
 
 X = (3, 4, 5)
-# The first step, one between, the last; all of a row; none.
+# Masked: the first step, one in between, the last, none; in DARK, also all steps of a row.
 MASK = np.array([[False, True, False, True], [True, False, True, False], [True] * 4])
 DARK = np.array([[False] * 4, [True, True, False, False], [False, False, True, True]])
 EVERYTHING = {
