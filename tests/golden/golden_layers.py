@@ -444,7 +444,7 @@ def run(spec):
 
     convolves = "Conv" in type(layer).__name__ or "STFT" in type(layer).__name__
     if convolves and layer.data_format == "channels_first":
-        call = tf.function(call, jit_compile=True)  # TensorFlow supports these on a CPU only with XLA
+        call = tf.function(call, jit_compile=True)  # on a CPU, TensorFlow needs XLA for these
     tensors = [tf.constant(x) for x in inputs]
     variables = [weight.value for weight in layer.trainable_weights]
     floating = [x for x in tensors if x.dtype == tf.float32]

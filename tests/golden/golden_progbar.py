@@ -54,7 +54,7 @@ def update(elapsed, current, values=None, finalize=None):
 
 
 def run(name, arguments, updates, dynamic=True):
-    """elapsed: seconds since the bar was made."""
+    """elapsed: seconds since the bar was created."""
     clock = Clock()
     with Captured(clock) as captured:
         bar = keras.utils.Progbar(**arguments)

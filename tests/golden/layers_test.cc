@@ -58,7 +58,7 @@ void check_gradients(GradientTape& tape, const LayerHandle& layer, const Json& i
     const Tensor gradient = tape.gradient(outputs, inputs[i], options);
     if (!of_inputs[i].is_null()) {
       CHECK(difference(gradient, of_inputs[i], kClose) == "");
-    } else if (gradient.defined()) {  // a dropout of everything: TensorFlow has none
+    } else if (gradient.defined()) {  // dropping everything: TensorFlow has no gradient
       for (const double value : test::numbers_of(gradient)) CHECK(value == 0);
     }
   }
