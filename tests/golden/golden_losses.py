@@ -335,7 +335,7 @@ def run(spec):
     result = {
         "name": spec["name"],
         "object": common.serialize(spec["class"](**spec["options"])),
-        "arguments": spec["options"],  # the configs of Huber and CosineSimilarity lack them
+        "arguments": spec["options"],  # Huber's and CosineSimilarity's configs lack them
         "y_true": common.tensor(spec["y_true"]),
         "y_pred": common.tensor(spec["y_pred"]),
         "results": results,

@@ -196,7 +196,7 @@ TEST_CASE("files of feature spaces that are damaged, or another layer's") {
           FeatureSpace::load(scratch.path("m.keras"));
         }).find("FeatureSpace::of: expected a layer of this class, got Sequential") !=
         std::string::npos);
-  // An absurd shape, and a missing part.
+  // An absurd shape, a missing part, and an unknown layer.
   replace_in_config(path, changed, "\"age\": {\"input_shape\": [null, 1]}",
                     "\"age\": {\"input_shape\": [null, 1000000000000]}");
   CHECK_THROWS_AS(FeatureSpace::load(changed), Error);
