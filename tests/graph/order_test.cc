@@ -111,7 +111,7 @@ TEST_CASE("an order that is full in one place makes room") {
     REQUIRE(order.merge(node, count - 1, GroupOrder::Adjacent::Allowed) == count - 1);
   }
   CHECK(order.members(count - 1).size() == static_cast<size_t>(count / 2 + 1));
-  // A reader comes after the group now, and can't be merged with it without a cycle.
+  // A reader now comes directly after the group, and may not be merged with it here.
   CHECK(order.merge(1, count - 1, GroupOrder::Adjacent::Refused) == std::nullopt);
 }
 

@@ -333,8 +333,7 @@ TEST_CASE("a slice of the sums in another direction, or of columns, keeps them w
 
 TEST_CASE("ops of compiled graphs aren't taken from elsewhere") {
   run_graph(kSgd.text(2), true, {numbers({1, 2}), ops::ones({2, 3}), Tensor(1.0f)},
-            {Variable(ops::ones({200, 3})), Variable(ops::ones({200, 3}))});  // which has created
-                                                                              // them
+            {Variable(ops::ones({200, 3})), Variable(ops::ones({200, 3}))});  // creates them
   const std::string text =
       "graph(%0: float32[4,2], %1: int64[1]) {\n"
       "  %3 = gather_rows(%0, %1) {axis=0} : float32[1,2]\n"
