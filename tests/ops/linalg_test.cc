@@ -164,8 +164,7 @@ TEST_CASE("cholesky of matrices of one block and of several") {
     CAPTURE(n);
     const Tensor some = random_tensor({2, n, n}, -1, 1, 5);
     const Tensor x = ops::matmul(some, transposed(some)) + ops::eye(n, DType::Float64);
-    const Tensor asked = ops::tril(x) + ops::triu(ops::ones_like(x), 1);  // only the lower part is
-                                                                          // used
+    const Tensor asked = ops::tril(x) + ops::triu(ops::ones_like(x), 1);  // only tril(x) is read
     const auto values = on_any_threads([&] { return ops::cholesky(asked).to_vector<double>(); });
     const Tensor l = Tensor::from(values, {2, n, n});
     check_same(l, ops::tril(l), 0.0);

@@ -109,8 +109,7 @@ TEST_CASE("chunks are found by every index, with and without filters") {
 }
 
 TEST_CASE("a chunk that unpacks to nothing is damaged") {
-  const std::vector<unsigned char> nothing = {0x78, 0x9c, 3, 0, 0, 0, 0, 1};  // an empty zlib
-                                                                              // stream
+  const std::vector<unsigned char> nothing = {0x78, 0x9c, 3, 0, 0, 0, 0, 1};  // empty zlib data
   Foreign file(false);
   file.add_stored("x", nothing);
   const auto bytes = file.take_bytes();

@@ -64,7 +64,7 @@ def check_legacy(path, model, x, expected):
     own = path.with_name("own_" + path.name)
     try:
         model.save(own)
-    except (TypeError, ValueError) as error:  # of duplicate weight names, and layers with generators
+    except (TypeError, ValueError) as error:  # duplicate weight names, layers with generators
         assert "name already exists" in str(error) or "cannot pickle" in str(error), path.name
         return
     if path.stem == "lora":  # this format has the small kernels next to the others, not their sum

@@ -515,8 +515,7 @@ TEST_CASE("a function as loss doesn't keep a model from being saved") {
   CHECK(distance(predictions(model, numbers({2, 3})), predictions(loaded, numbers({2, 3}))) == 0);
 }
 
-// Keras's functional models store `training` in calls of layers whose call method has a default for
-// it.
+// Keras's functional models store `training` in calls of layers whose call has a default for it.
 TEST_CASE("a training flag in a file that is a class's default is nobody's word") {
   clear_session();
   const Tensor inputs = Input({.shape = {8, 8, 1}});
@@ -553,8 +552,7 @@ TEST_CASE("a training flag in a file that is a class's default is nobody's word"
   CHECK(!same(trained[0]));
   CHECK(!same(trained[1]));
   CHECK(!same(trained[2]));
-  CHECK(distance(trained[3], x) < 1.0);  // x / sqrt(1.001): not normalized by this batch's
-                                         // statistics
+  CHECK(distance(trained[3], x) < 1.0);  // x / sqrt(1.001): not this batch's statistics
 }
 
 TEST_CASE("a training flag that a program gave to a call holds in its copies and files") {

@@ -254,10 +254,10 @@ std::set<std::string> keras_layers() {
 }
 
 TEST_CASE("every layer of Keras's in onnxruntime, or why not") {
-  const std::set<std::string> no_layers = {"FlaxLayer", "InputLayer", "InputSpec", "JaxLayer",
-                                           "Layer",  // for other backends,
-                                                     // or base classes
-                                           "TFSMLayer", "TorchModuleWrapper", "Wrapper"};
+  // For other backends, or base classes.
+  const std::set<std::string> no_layers = {"FlaxLayer",          "InputLayer", "InputSpec",
+                                           "JaxLayer",           "Layer",      "TFSMLayer",
+                                           "TorchModuleWrapper", "Wrapper"};
   const std::set<std::string> of_texts = {"StringLookup", "TextVectorization"};
   register_lambdas();
   const Scratch scratch;

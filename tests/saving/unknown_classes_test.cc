@@ -82,8 +82,7 @@ TEST_CASE("what is wrong with a class that is registered is no reason for this a
       Json::parse(R"({"module": "keras.regularizers", "class_name": "L1", "config": {"l1": -1.0}, )"
                   R"("registered_name": null})");
   CHECK(!contains(message_of([&] { regularizer_from_json(bad); }), "register_serializable"));
-  CHECK(!contains(message_of([] { Loss("hubre"); }), "register_serializable"));  // no file is
-                                                                                 // involved
+  CHECK(!contains(message_of([] { Loss("hubre"); }), "register_serializable"));  // no file is read
 }
 
 TEST_CASE("a layer that isn't registered goes by the name that it is to be registered by") {
