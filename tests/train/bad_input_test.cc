@@ -333,8 +333,7 @@ TEST_CASE("another number of inputs") {
         }) ==
         "NotFound: Functional 'two': there is no data for its input 'right': expected left, right, "
         "got left, rihgt.");
-  CHECK_NOTHROW(two.predict({{"more", x}, {"right", x}, {"left", x}}, {.verbose = 0}));  // as in
-                                                                                         // Keras
+  CHECK_NOTHROW(two.predict({{"more", x}, {"right", x}, {"left", x}}, {.verbose = 0}));  // as Keras
   CHECK(error_of([&] {
           two.fit({x, x}, {x, x}, {.verbose = 0});
         }) ==
