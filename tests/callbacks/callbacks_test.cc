@@ -59,8 +59,7 @@ TEST_CASE("EarlyStopping's min_delta, mode, baseline and start_from_epoch") {
   }
   SUBCASE("the baseline must be beaten too") {
     Fit fit({callbacks::EarlyStopping({.patience = 2, .baseline = 0.5})});
-    CHECK(fit.losses({1.0, 0.9, 0.8, 0.85, 0.1}) == 4);  // immediately, since the patience is used
-                                                         // up
+    CHECK(fit.losses({1.0, 0.9, 0.8, 0.85, 0.1}) == 4);  // immediately: the patience is used up
   }
   SUBCASE("without beating the baseline, the best of these epochs is restored") {
     Fit fit(

@@ -14,8 +14,8 @@
 namespace cornu {
 namespace {
 
-// The standard error and standard output of a child process that logs; `error` is read from the
-// descriptor that the test chose for it.
+// What a child process that logs writes to its standard error, a terminal or a pipe, and to its
+// standard output.
 struct Written {
   std::string error;
   std::string output;

@@ -150,8 +150,7 @@ TEST_CASE("no flipped bit does worse than an error") {
       flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
       try {
         const Tensor tensor = parse(flipped);
-        CHECK(tensor.num_elements() == 6);  // a flipped bit in an element, a type or a size that
-                                            // keeps the length
+        CHECK(tensor.num_elements() == 6);  // a flipped bit that keeps the length
       } catch (const DataLoss& error) {
         CHECK(contains(error.what(), "digits: "));
       }

@@ -93,8 +93,7 @@ TEST_CASE("the pool is of the machine's size") {
   std::vector<Dataset> datasets;
   for (int i = 0; i < 8; ++i) datasets.push_back(Dataset::range(50).map(f, on_host(8)));
   for (const Dataset& dataset : datasets) CHECK(numbers(dataset).size() == 50);
-  CHECK(std::ssize(threads) <= pool.size() + 1);  // this thread also runs tasks that no other has
-                                                  // begun
+  CHECK(std::ssize(threads) <= pool.size() + 1);  // this thread also runs tasks not begun yet
 }
 
 TEST_CASE("what is computed for a pipeline takes one core, whichever thread does it") {

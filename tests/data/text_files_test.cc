@@ -27,8 +27,7 @@ TEST_CASE("TextLineDataset gives lines without their ends") {
     CHECK(lines("a\rb\r\nc\n\n\r\nlast\r") == Texts{"ab", "c", "", "", "last"});
     CHECK(lines("").empty());
     CHECK(lines("\n") == Texts{""});
-    CHECK(lines("\xef\xbb\xbfone\n") == Texts{"\xef\xbb\xbfone"});  // a byte order mark is kept, as
-                                                                    // in tf.data
+    CHECK(lines("\xef\xbb\xbfone\n") == Texts{"\xef\xbb\xbfone"});  // BOM kept, as in tf.data
     CHECK(lines("one\ntwo\n") == Texts{"one", "two"});
     CHECK(texts(TextLineDataset(path, {.buffer_size = buffer}).skip(1)) == Texts{"two"});
     CHECK(texts(TextLineDataset(path, {.buffer_size = buffer}).skip(3)).empty());

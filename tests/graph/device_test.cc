@@ -329,7 +329,6 @@ TEST_CASE("models of OneDeviceStrategy are made and trained on its device") {
   model->fit(data, {.epochs = 2, .verbose = 0});
   for (const data::Element& element : data) {
     CHECK((*model)(element.tensor(0)).single().device() == kSecond);  // rows are moved
-                                                                      // automatically
   }
 }
 

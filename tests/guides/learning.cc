@@ -220,7 +220,7 @@ TEST_CASE("researchers_losses") {
     mlp(ops::ones({10, 10}));
     CHECK(mlp.losses().size() == 1);
     mlp(values({10, 10}, 1211));
-    CHECK(mlp.losses().size() == 1);  // not accumulated from call to call
+    CHECK(mlp.losses().size() == 1);  // losses don't accumulate across calls
   }
   SparseMLP mlp;
   mlp(ops::ones({1, 784}));

@@ -134,8 +134,7 @@ TEST_CASE("regularizers, constraints and activity regularizers come back from co
                              .activity_regularizer = "l1",
                              .kernel_constraint = "non_neg"});
   const Json config = dense.get_config();
-  CHECK(config.as_object()[3].first == "activity_regularizer");  // after the base class's, as in
-                                                                 // Keras
+  CHECK(config.as_object()[3].first == "activity_regularizer");  // after the base's, as in Keras
   const layers::Dense copy = layers::Dense::from_config(config);
   CHECK(copy.get_config() == config);
   const Tensor x = test::some_values({4, 3});

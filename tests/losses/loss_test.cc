@@ -240,8 +240,7 @@ TEST_CASE("losses of a softmax's or sigmoid's output are those of its input") {
   tape.watch(in);
   const Tensor loss = ops::sum(ops::sparse_categorical_crossentropy(labels, ops::softmax(in)));
   const Tensor gradient = tape.gradient(loss, in);
-  CHECK(gradient.data<float>()[0] == doctest::Approx(1.0));  // p - y, which would be 0 with
-                                                             // clipping
+  CHECK(gradient.data<float>()[0] == doctest::Approx(1.0));  // p - y; clipping would make it 0
   CHECK(gradient.data<float>()[1] == doctest::Approx(-1.0));
 }
 

@@ -15,13 +15,10 @@ class HttpServer {
   using Files = std::map<std::string, std::string>;  // contents by path: "/a.gz"
   struct Behavior {
     bool ranges = true;          // supports requests for the rest of a file
-    size_t break_after = 0;      // cuts the first response off after this many bytes of content; 0:
-                                 // never
+    size_t break_after = 0;      // cuts the first response off after this many bytes; 0: never
     std::string etag = "\"1\"";  // of all files; "": none
-    std::string later = "";  // the content of all files from the second request on, with the ETag
-                             // "2"
-    std::string token = "";  // the token that a request must carry, or the response is 401; "":
-                             // none
+    std::string later = "";  // content of all files from the second request on, with the ETag "2"
+    std::string token = "";  // the token a request must carry, else the response is 401; "": none
     std::string reply = "";  // the complete response to every request, instead of all of the above
   };
 

@@ -232,8 +232,7 @@ TEST_CASE("a manager keeps one every n hours for ever") {
   CheckpointManager manager(checkpoint, options);
   for (hours = 101; hours <= 104; ++hours) manager.save();
   CHECK(names_in(folder) == Names{"at-2", "at-4", "checkpoint"});
-  CheckpointManager again(checkpoint, options);  // the next manager knows what the first one kept
-                                                 // last
+  CheckpointManager again(checkpoint, options);  // it knows what the first manager kept last
   for (hours = 105; hours <= 107; ++hours) again.save();
   CHECK(names_in(folder) == Names{"at-2", "at-4", "at-6", "at-7", "checkpoint"});
   CHECK(again.checkpoints() == Names{folder + "/at-7"});

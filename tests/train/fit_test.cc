@@ -164,8 +164,7 @@ TEST_CASE("a batch of no rows takes a step that changes nothing") {
     const History history = model.fit(batches, {.verbose = 0});
     return std::pair(model.get_weights(), history);
   };
-  const auto [weights, history] = train(source->divide(2)->shard(2, 1));  // 2 rows, and an empty
-                                                                          // batch
+  const auto [weights, history] = train(source->divide(2)->shard(2, 1));  // 2 rows, none
   const auto [expected, alone] =
       train(data::Dataset::from_tensor_slices({x.rows(2, 4), y.rows(2, 4)}).batch(2));
   CHECK(same_bits(weights, expected));

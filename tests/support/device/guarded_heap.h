@@ -62,10 +62,8 @@ class GuardedHeap {
   std::byte* open(const std::byte* guarded) const { return open_ + (guarded - guarded_); }
 
  private:
-  static constexpr size_t kBytes = size_t{32} << 30;  // of address space: pages are allocated on
-                                                      // first write
+  static constexpr size_t kBytes = size_t{32} << 30;  // of addresses: pages are allocated on write
   static constexpr size_t kLargeBlock = size_t{1} << 20;  // larger free blocks return their pages
-                                                          // to the system
 
   static size_t rounded(size_t bytes) {
     const size_t unit = bytes >= kLargeBlock ? size_t{1} << 16 : 256;
