@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One model of every family, and the behavior that families share.
+// The families of keras.applications, and the behavior that they share.
 #include <doctest/doctest.h>
 
 #include <fstream>

@@ -274,8 +274,7 @@ TEST_CASE("control flow that communicates says so, and is kept as often and wher
 }
 
 TEST_CASE("no group of fused nodes spans two collectives whose order it would change") {
-  // `a` is used by the first collective, `b` by the second one's result, and both could be one
-  // node.
+  // `a` is an input of the first one, `b` uses the second one's result; both could be one node.
   const Graph graph =
       graph_of({{DType::Float32, {4}}, {DType::Float32, {4}}}, [](const Inputs& in) {
         const Tensor a = in[0] * 2;

@@ -187,7 +187,7 @@ TEST_CASE("replicas: a run that was killed after any batch ends with the same bi
 
 namespace {
 
-// Its step uses an optimizer and a counter that aren't part of the step.
+// Its step uses an optimizer and a counter that aren't part of the model.
 class TwoOptimizers : public Model {
  public:
   TwoOptimizers() {
