@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs tests packed by pack.py: run [-v] [NAME...]. A NAME is a part of tests' names.
 
-With -v, the output of all tests is shown, otherwise only that of tests that fail or are skipped; the
-exit status is 77 when all tests were skipped. CUDA's libraries are looked up where the system looks,
-in $LD_LIBRARY_PATH, or among python3's packages (nvidia-cudnn-cu13 and the like).
+With -v, the output of all tests is shown, otherwise only that of tests that fail or are skipped;
+the exit status is 77 when all tests were skipped. CUDA's libraries are looked up where the system
+looks, in $LD_LIBRARY_PATH, or among python3's packages (nvidia-cudnn-cu13 and the like).
 `run --environment` prints, for a shell, the environment that the programs need: then
 benchmarks/compare.py --device GPU:0 runs with CORNU_BUILD_DIR set to this folder."""
 import glob
