@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The families of models around one mechanism, and what they share.
+// The families of keras.applications, and the behavior that they share.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -26,7 +26,7 @@ namespace {
 
 using Maker = std::function<Model(const ApplicationOptions&)>;
 
-// Of a family that has more options.
+// For a family that has more options.
 template <class Options>
 Maker with_options_of(Model (*make)(const Options&)) {
   return [make](const ApplicationOptions& given) {
@@ -94,7 +94,7 @@ ApplicationOptions family_options(const Json& arguments) {
   return options;
 }
 
-// As zlib's.
+// The same checksum as zlib's.
 int64_t crc32(const std::string& text) {
   uint32_t crc = ~uint32_t{0};
   for (const char c : text) {
@@ -125,7 +125,7 @@ TEST_CASE("families of applications are Keras's: names, shapes, parameters of al
     CHECK(model.count_params() == item.at("parameters").as_int());
     std::vector<std::string> layers;
     for (const LayerHandle& layer : model.layers()) {
-      if (dynamic_cast<const GraphOp*>(layer.shared().get())) continue;  // no layer in Keras
+      if (dynamic_cast<const GraphOp*>(layer.shared().get())) continue;  // not a layer in Keras
       layers.push_back(fmt::format("{} {} {} {}", layer.get().class_name(), layer.name(),
                                    layer.output()[0].shape(), layer.count_params()));
     }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saves weights and predictions of real Keras's models into a folder, the weights also in the format
-of keras.applications, in models/ by the names that they are cached by.
+"""Saves weights and predictions of real Keras's models to a folder, and the weights also in the
+format of keras.applications, in models/ under the names of the cached files.
 
 usage: keras_families.py FOLDER FUNCTION=SIZE...
 """

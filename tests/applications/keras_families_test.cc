@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights of real Keras's models give what they give there. What Python does is in
-// keras_families.py.
+// Models with real Keras's weights compute the same as in Keras. keras_families.py is the Python
+// side.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -20,14 +20,14 @@ namespace {
 struct FamilyCase {
   const char* name;
   Model (*make)(const ApplicationOptions&);
-  int64_t size;        // of pictures
-  int64_t features;    // that it gives
-  bool cached = true;  // the same model is made for ImageNet's weights, which are cached
+  int64_t size;        // of images
+  int64_t features;    // in the output
+  bool cached = true;  // whether the model is also made with ImageNet's weights, found in the cache
 };
 
 }  // namespace
 
-// Also in the format, and at the place, of the files of ImageNet's weights.
+// Also from files in the format, and at the path, of the ImageNet weights.
 TEST_CASE("weights of Keras's families of models give what they give there") {
   const test::Scratch scratch;
   const std::vector<FamilyCase> cases = {{"ResNet50", ResNet50, 32, 2048},

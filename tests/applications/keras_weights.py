@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks a MobileNetV2 that Cornu saved into a folder (cornu.keras, cornu.weights.h5, what it gives in
+"""Checks a MobileNetV2 that Cornu saved to a folder (cornu.keras, cornu.weights.h5, its outputs in
 cornu.values.h5), and saves one of real Keras with random weights there, in all of its formats.
 
 usage: keras_weights.py FOLDER

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights of real Keras's MobileNetV2, in each of its formats, and back. What Python does is in
-// keras_weights.py.
+// Weights of real Keras's MobileNetV2 in each of its formats, and back. keras_weights.py is the
+// Python side.
 #include <doctest/doctest.h>
 
 #include "applications/mobilenet_v2.h"

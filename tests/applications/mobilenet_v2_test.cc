@@ -31,7 +31,7 @@ MobileNetV2Options options_from(const Json& arguments) {
   return options;
 }
 
-// Small and quick to make.
+// Small and fast to build.
 const MobileNetV2Options kSmall = {
     .input_shape = {32, 32, 3}, .alpha = 0.1, .include_top = false, .weights = {}};
 

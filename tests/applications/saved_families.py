@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole models of real Keras's applications, for saved_families_test.cc.
 
-make FOLDER FUNCTION=SIZE...   saves each, compiled, what it predicts, and what one step of training gives
-check FOLDER FUNCTION...       loads what Cornu has saved of them, and compares what they predict
+make FOLDER FUNCTION=SIZE...   saves each, compiled, its predictions, and a training step's result
+check FOLDER FUNCTION...       loads the models that Cornu saved, and compares their predictions
 """
 import os
 import sys
@@ -22,7 +22,7 @@ ROWS = 3
 def set_weights(model, rng):
     for layer in model._flatten_layers():
         if hasattr(layer, "rate"):
-            layer.rate = 0  # what training draws differs
+            layer.rate = 0  # random numbers differ in training
         if isinstance(layer, keras.layers.Normalization) and layer.input_mean is None:
             layer.adapt_mean.assign(rng.uniform(0.3, 0.6, layer.adapt_mean.shape))
             layer.adapt_variance.assign(rng.uniform(0.05, 0.1, layer.adapt_variance.shape))
@@ -46,7 +46,7 @@ def make(folder, function, size):
     x = rng.uniform(-1, 1, (ROWS, size, size, 3)).astype("float32")
     y = np.arange(ROWS, dtype="int32")
     model.compile(optimizer=keras.optimizers.SGD(1e-3), loss="sparse_categorical_crossentropy",
-                  run_eagerly=True)  # one step is sooner done than traced
+                  run_eagerly=True)  # a single step is faster to run than to trace
     model.save(os.path.join(folder, function + ".keras"))
     with h5py.File(os.path.join(folder, function + ".values.h5"), "w") as values:
         values["x"], values["y"] = x, y

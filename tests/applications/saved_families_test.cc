@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every family of keras.applications, built and saved whole by real Keras (saved_families.py):
-// loaded here it predicts the same, trains a step to the same, and goes back.
+// Every family of keras.applications, built and saved as a whole model by real Keras
+// (saved_families.py): when loaded here, it predicts the same, gives the same after a training
+// step, and can be saved for Keras again.
 //
-// One small model of each family. CORNU_ALL_APPLICATIONS=1 in the environment: all models there
-// are, which takes half an hour and gigabytes of memory.
+// Tests one small model of each family. With CORNU_ALL_APPLICATIONS=1 in the environment, tests all
+// models, which takes half an hour and gigabytes of memory.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -25,14 +26,14 @@ namespace {
 constexpr int64_t kRows = 3, kClasses = 4;
 
 struct SavedFamily {
-  const char* family;  // how the names of its models begin
+  const char* family;  // prefix of the names of its models
   const char* small;   // the model that is always tested
-  int64_t size;        // of pictures
+  int64_t size;        // of images
 };
 
-// Where names of two begin alike, the longer one is first.
-// ResNet50's last means over 3 x 2 x 2 values, of pictures of 64, would leave Keras itself 6e-5
-// from what it computes in float64; over 3 x 3 x 3 that is 2e-6.
+// When two names have a common prefix, the longer one comes first. For images of size 64,
+// ResNet50's last means are over 3 x 2 x 2 values, which would leave Keras itself 6e-5 from its
+// result in float64; over 3 x 3 x 3 values, it is 2e-6.
 const std::vector<SavedFamily> kFamilies = {{"ConvNeXt", "ConvNeXtTiny", 32},
                                             {"DenseNet", "DenseNet121", 64},
                                             {"EfficientNetV2", "EfficientNetV2B0", 64},
@@ -71,7 +72,7 @@ struct SavedModel {
   int64_t size;
 };
 
-// In parts that are made together: Python starts slowly, and large models fill the disk.
+// Grouped into parts that are made together: Python starts slowly, and large models fill the disk.
 std::vector<std::vector<SavedModel>> models_to_test() {
   std::vector<std::vector<SavedModel>> parts;
   if (const char* all = std::getenv("CORNU_ALL_APPLICATIONS"); all && *all == '1') {

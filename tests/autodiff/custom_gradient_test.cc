@@ -23,7 +23,7 @@ Tensor log1pexp(const Tensor& x) {
   return f(x);
 }
 
-// x, with 100 times its gradient.
+// x, with its gradient multiplied by 100.
 Tensor scaled(const Tensor& x) {
   return ops::custom_gradient([](const Tensor& in) {
     return std::pair{in * 1, [](const Tensor& upstream) { return upstream * 100; }};
@@ -49,7 +49,7 @@ TEST_CASE("first and second order agree with differences, through what was captu
   check_gradients([](const Inputs& in) { return log1pexp(in[0]); }, {random_tensor({3, 4})});
   check_gradients([](const Inputs& in) { return log1pexp(in[0] * in[1]) * in[1]; },
                   {random_tensor({2, 3}), random_tensor({3}, -2, 2, 2)});
-  // Compiled, to the second order.
+  // Compiled, up to the second order.
   check_compiled(
       [](const Inputs& in) {
         GradientTape outer;
@@ -83,7 +83,7 @@ TEST_CASE("several arguments and outputs; gradients that are left out") {
   GradientTape other;
   other.watch(a);
   const Inputs outputs = two({a});
-  check_values(other.gradient(Tensors(outputs[1]), a), {2}, {1, 1});  // of the second alone
+  check_values(other.gradient(Tensors(outputs[1]), a), {2}, {1, 1});  // of the second output alone
 }
 
 TEST_CASE("within a branch of a traced cond") {

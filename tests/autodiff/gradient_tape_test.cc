@@ -299,7 +299,7 @@ TEST_CASE("while_loop: gradients eagerly; Unimplemented when compiled") {
         "maximum_iterations (a fori_loop: bounds with values).");
 }
 
-// ---- the graphs that gradients make ----
+// ---- the graphs that gradients create ----
 
 std::string ops_of(const std::function<Inputs(const Inputs&)>& f,
                    const std::vector<TensorType>& types) {
@@ -368,7 +368,7 @@ TEST_CASE("a tape around a compiled function sees what it does") {
     CHECK(!tape.gradient(y, frozen).defined());
   }
   {
-    GradientTape tape;  // of a variable alone
+    GradientTape tape;  // records a variable only
     CHECK(tape.gradient(f(x).single(), w).item<float>() == 20);
   }
   {
@@ -424,7 +424,7 @@ TEST_CASE("a tape that watches nothing of a compiled function leaves it compiled
   CHECK(calls == 2);
 }
 
-// y = w + v with v = w x assigned before: the variable's value is no function of w.
+// y = w + v with v = w x assigned before: the variable's value isn't a function of w.
 TEST_CASE("no gradient flows through what was assigned, in branches and loops neither") {
   const Variable w(Tensor(3.0f), {.name = "w"});
   const Variable v(Tensor(0.0f), {.name = "v", .trainable = false});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What callbacks decide, against real Keras.
+// The decisions of callbacks, compared with real Keras.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -59,7 +59,7 @@ TEST_CASE("EarlyStopping's min_delta, mode, baseline and start_from_epoch") {
   }
   SUBCASE("the baseline must be beaten too") {
     Fit fit({callbacks::EarlyStopping({.patience = 2, .baseline = 0.5})});
-    CHECK(fit.losses({1.0, 0.9, 0.8, 0.85, 0.1}) == 4);  // at once, having waited long enough
+    CHECK(fit.losses({1.0, 0.9, 0.8, 0.85, 0.1}) == 4);  // immediately: the patience is used up
   }
   SUBCASE("without beating the baseline, the best of these epochs is restored") {
     Fit fit(
@@ -103,7 +103,7 @@ TEST_CASE("auto knows losses, and Keras's metrics by their class") {
 
 TEST_CASE("metrics are compared as the float32 numbers they are") {
   callbacks::Monitor monitor("x", "y", "max", 0);
-  const auto value = static_cast<double>(0.97f);  // above 0.97
+  const auto value = static_cast<double>(0.97f);  // slightly above 0.97
   CHECK(!monitor.improves(value, 0.97, {}));
   CHECK(monitor.improves(value, {}, {}));
 }
@@ -136,7 +136,7 @@ TEST_CASE("EarlyStopping goes on from its saved state") {
   second.epoch({{"val_loss", 0.5}});
   CHECK(second.model.stop_training);
   second.end();
-  CHECK(second.model.get() == 1);  // the weights of the first run's second epoch
+  CHECK(second.model.get() == 1);  // the weights of the second epoch of the first run
 }
 
 // ---- learning rates ----
@@ -189,7 +189,7 @@ TEST_CASE("ReduceLROnPlateau multiplies the rate by factor after `patience` epoc
   for (size_t i = 0; i < losses.size(); ++i) {
     CAPTURE(i);
     const double before = fit.rate();
-    // Logged is the rate that the epoch was trained with.
+    // The logged rate is the one that the epoch was trained with.
     CHECK(fit.epoch({{"val_loss", losses[i]}}).at("learning_rate") == before);
     CHECK(fit.rate() == rates[i]);
   }
@@ -246,7 +246,7 @@ TEST_CASE("TerminateOnNaN ends training at the batch") {
 TEST_CASE("TerminateOnNaN can raise an error, which names epoch and batch") {
   Fit fit({callbacks::TerminateOnNaN({.raise_error = true})});
   fit.list().on_epoch_begin(1);
-  fit.list().on_train_batch_end(2, {{"accuracy", NAN}});  // only the loss counts
+  fit.list().on_train_batch_end(2, {{"accuracy", NAN}});  // only the loss matters
   CHECK(message_of<OutOfRange>([&] {
           fit.list().on_train_batch_end(2, {{"loss", NAN}});
         }) ==

@@ -31,7 +31,7 @@ TEST_CASE("reading a metric that isn't there is NotFound, and adds none") {
   CHECK(history.size() == 2);
 }
 
-// A number would be taken for a null pointer to a name.
+// An integer index would be taken for a null pointer to a name.
 template <class T>
 concept HasNumber = requires(T& named) {
   named[0];

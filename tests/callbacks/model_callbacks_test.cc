@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Callbacks in trainings of a model: averages in place of weights, a remote monitor.
+// Callbacks in the training of a model: averages in place of weights, a remote monitor.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -58,7 +58,8 @@ TEST_CASE("SwapEMAWeights shows averages to evaluations and predictions, and tak
   const Optimizer optimizer = averaging();
   Sequential model = make_averaging(optimizer);
   fit(model, {});
-  // Another step apart from the averages, which the end of fit has put into the model.
+  // Another step, so that the weights differ from the averages, which the end of fit has put into
+  // the model.
   model.train_on_batch(values({8, 3}, 5), values({8, 1}, 6));
   const std::vector<float> weights = numbers_of(model.get_weights());
   const std::vector<float> averages = averages_of(optimizer);
@@ -94,7 +95,7 @@ TEST_CASE("SwapEMAWeights finds the averages of optimizers within others") {
     const callbacks::LambdaCallback after(
         {.on_epoch_end = [&](int64_t, const Logs&) { at_end = numbers_of(model.get_weights()); }});
     fit(model, {before, callbacks::SwapEMAWeights({.swap_on_epoch = true}), after});
-    at_end.resize(averages.size());  // without the bias, where the map leaves it out
+    at_end.resize(averages.size());  // drops the bias when the map excludes it
     CHECK(at_end == averages);
   }
 }
@@ -175,7 +176,7 @@ TEST_CASE("a RemoteMonitor that reaches nobody is a warning, and bad headers are
   const test::Log log;
   std::string root;
   {
-    const testing::HttpServer server;  // whose port is nobody's when it is gone
+    const testing::HttpServer server;  // whose port is unused after it is destroyed
     root = server.url();
   }
   Sequential model = make_averaging("sgd");

@@ -42,7 +42,7 @@ ProgbarOptions read_options(const Json& arguments) {
   return options;
 }
 
-// What a bar wrote, and its clock.
+// The output of a progress bar, and its clock.
 struct Screen {
   std::string text;
   double now = 1000;
@@ -86,7 +86,7 @@ TEST_CASE("a line that is redrawn is cut to the terminal's width, but for the la
                .write = [&](std::string_view text) { written = text; },
                .clock = [&] { return now; },
                .columns = [] { return int64_t{20}; }});
-  const auto width = [&] {  // without control bytes and colours
+  const auto width = [&] {  // without control bytes and colors
     int64_t count = 0;
     for (size_t i = 0; i < written.size(); ++i) {
       if (written[i] == '\x1b')
@@ -104,7 +104,7 @@ TEST_CASE("a line that is redrawn is cut to the terminal's width, but for the la
   CHECK(written.find("accuracy: 0.5000 - loss: 1.0000\n") != std::string::npos);
 }
 
-// Plays the callback calls of a whole fit, evaluate or predict, as the case lists them.
+// Replays the callback calls of a whole fit, evaluate or predict, as listed in the case.
 void play(const Json& item, CallbackList& callbacks) {
   const std::string& action = item.at("action").as_string();
   const bool fit = action == "fit";
@@ -123,7 +123,7 @@ void play(const Json& item, CallbackList& callbacks) {
     const int64_t batch = call.at("current").as_int() - 1;
     if (call.at("finalize").as_bool()) {
       if (fit) {
-        // Validation inside of fit writes nothing.
+        // Validation inside fit writes nothing.
         callbacks.on_test_begin();
         callbacks.on_test_batch_begin(0);
         callbacks.on_test_batch_end(0, logs);

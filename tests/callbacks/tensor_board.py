@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads with TensorBoard what Cornu recorded, and compares it with what Keras and TensorFlow record.
+"""Reads Cornu's logs with TensorBoard, and compares them with those of Keras and TensorFlow.
 
-tensor_board.py compare FOLDER UPDATE_FREQ...: FOLDER has a folder for each, in which model.keras is a
-model before it was trained, and cornu the log_dir of that training.
-tensor_board.py own FOLDER: FOLDER/cornu has records of a program's own.
-tensor_board.py projector FOLDER: FOLDER has a model.keras, and logs of its training with embeddings.
-tensor_board.py histograms FOLDER: FOLDER has one file of events, with histograms "h" by steps.
-tensor_board.py profile FOLDER: FOLDER is the log_dir of a training of which batches 3 to 5 are profiled.
+tensor_board.py compare FOLDER UPDATE_FREQ...: FOLDER has a folder for each UPDATE_FREQ, with the
+untrained model in model.keras and the log_dir of its training in cornu.
+tensor_board.py own FOLDER: FOLDER/cornu has a program's own records.
+tensor_board.py projector FOLDER: FOLDER has a model.keras, and logs of its training with
+embeddings.
+tensor_board.py histograms FOLDER: FOLDER has one event file, with histograms "h" by step.
+tensor_board.py profile FOLDER: FOLDER is the log_dir of a training with batches 3 to 5 profiled.
 """
 
 import glob
@@ -48,13 +49,14 @@ def read(folder, reader=event_accumulator):
 
 
 def metadata(folder):
-    """What TensorBoard's plugins are told, by tag: older files are brought up to date here."""
+    """Returns the metadata that TensorBoard's plugins see, by tag; this reader upgrades older
+    files."""
     accumulator = read(folder, plugin_event_accumulator)
     return {tag: accumulator.SummaryMetadata(tag) for tag in accumulator.Tags()["tensors"]}
 
 
 def series(accumulator):
-    """Lists of arrays by tag and step."""
+    """Returns lists of arrays by tag and step."""
     result = {}
     for tag in accumulator.Tags()["tensors"]:
         steps = result.setdefault(tag, {})
@@ -79,7 +81,7 @@ def compare_histograms(found, wanted):
     assert found.shape == wanted.shape and found.dtype == wanted.dtype, (found, wanted)
     np.testing.assert_allclose(found[:, :2], wanted[:, :2], rtol=1e-5, atol=1e-5)
     assert found[:, 2].sum() == wanted[:, 2].sum(), (found, wanted)
-    # A weight beside an edge may have gone to the other side of it.
+    # A weight next to a bin edge may have been counted on the other side of it.
     assert np.abs(found[:, 2] - wanted[:, 2]).sum() <= 2, (found, wanted)
 
 
@@ -119,7 +121,7 @@ def compare_training(folder, update_freq):
         ours, theirs = f"{folder}/cornu/{part}", f"{folder}/keras/{part}"
         found, wanted = series(read(ours)), series(read(theirs))
         assert wanted
-        complete = update_freq != "3"  # 3 doesn't divide an epoch's batches: then Keras leaves out
+        complete = update_freq != "3"  # if 3 doesn't divide an epoch's batches, Keras omits some
         if complete:
             assert found.keys() == wanted.keys(), (found.keys(), wanted.keys())
         for tag, points in wanted.items():
@@ -129,7 +131,7 @@ def compare_training(folder, update_freq):
                 ours_at = found[tag][step]
                 # Keras's evaluate() writes the model again, into train.
                 assert len(ours_at) == len(values) or tag == "keras" or not complete, (tag, step)
-                if values[0].dtype == np.float32:  # files of one second come in any order
+                if values[0].dtype == np.float32:  # files of the same second come in any order
                     ours_at, values = sorted(ours_at), sorted(values)
                 for our_value, value in zip(ours_at, values):
                     compare_values(tag, our_value, value)
@@ -169,7 +171,7 @@ def histograms(folder):
 
 
 def own(folder):
-    """The same records by tf.summary's writer."""
+    """The same records, written by tf.summary."""
     pictures = np.arange(5 * 4 * 3 * 3, dtype="uint8").reshape(5, 4, 3, 3)
     with tf.summary.create_file_writer(f"{folder}/tf").as_default():
         tf.summary.scalar("loss", 0.25, step=3)
@@ -198,7 +200,7 @@ def own(folder):
 
 
 def projector(folder):
-    """What TensorBoard's projector is given of the model's embeddings."""
+    """What TensorBoard's projector sees of the model's embeddings."""
     from google.protobuf import text_format
     from tensorboard.plugins.projector import metadata, projector_plugin
     from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig
@@ -217,7 +219,7 @@ def projector(folder):
 
 
 def profile(folder):
-    """What TensorFlow's converters, which the profile plugin calls, make of a profile of steps."""
+    """Converts a profile of steps by TensorFlow's converters, which the profile plugin calls."""
     from tensorflow.python.profiler.internal import _pywrap_profiler_plugin as plugin
     from tensorflow.tsl.profiler.protobuf import xplane_pb2
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorBoard's own reader on what Cornu writes, beside what Keras writes for the same training.
-// What Python does is in tensor_board.py.
+// TensorBoard's own reader applied to Cornu's files, compared with the files Keras writes for the
+// same training. tensor_board.py is the Python side.
 #include <doctest/doctest.h>
 
 #include <filesystem>

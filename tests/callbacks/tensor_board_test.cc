@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What TensorBoard's callback writes, read by a reader of the test's own.
+// The files that the TensorBoard callback writes, read by the test's own reader.
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 
@@ -69,7 +69,7 @@ std::set<std::string> tags(const std::vector<EventRead>& events) {
 
 using Steps = std::vector<int64_t>;
 
-// A classifier of 20 rows of 4, in 4 batches of 5.
+// A classifier's 20 rows of 4 features, in 4 batches of 5.
 Tensor rows() { return random::normal({20, 4}, {.seed = 3}); }
 Tensor labels() { return random::randint({20}, 0, 3, {.seed = 4}); }
 
@@ -136,7 +136,7 @@ TEST_CASE("TensorBoard writes batches as often as update_freq says") {
     const std::vector<EventRead> events = events_in(scratch.path("train"));
     CHECK(steps(events, "epoch_loss") == Steps{0, 1, 2});
     CHECK(steps(events, "batch_loss") == steps(events, "batch_accuracy"));
-    // The last batch of an epoch has its averages.
+    // The logs of an epoch's last batch are the epoch's averages.
     const Points epochs = scalars(events, "epoch_loss");
     for (const auto& [step, loss] : scalars(events, "batch_loss")) {
       if (step % 4 == 0) CHECK(loss == epochs.at(static_cast<size_t>(step / 4 - 1)).second);
@@ -195,7 +195,7 @@ TEST_CASE("TensorBoard writes histograms and pictures of the weights") {
     CHECK(last.data_class == 2);
     CHECK(last.dtype == 2);  // DT_DOUBLE
     CHECK(last.shape == std::vector<int64_t>{30, 3});
-    // The weights as they are after the last epoch.
+    // The weights after the last epoch.
     const std::vector<float> values = weight.to_vector<float>();
     const std::vector<double> buckets = last.values<double>();
     REQUIRE(buckets.size() == 90);
@@ -435,7 +435,7 @@ TEST_CASE("the steps of a run that resumes go on where they were") {
       CHECK(tags(whole) == tags(parts));
       for (const std::string& tag : tags(whole)) {
         CAPTURE(tag);
-        // What was trained again is there twice, with the same values.
+        // Steps that were trained again occur twice, with the same values.
         const auto by_step = [&](const std::vector<EventRead>& events) {
           std::map<int64_t, std::set<std::string>> result;
           for (const EventRead& event : of_tag(events, tag)) {
@@ -482,7 +482,7 @@ TEST_CASE("a log_dir that can't be written is an error before training") {
 
 TEST_CASE("a disk that is full before training is an error") {
   const Scratch scratch;
-  // A limit on the size of files stands for a full disk; it ends with the process.
+  // A limit on file sizes simulates a full disk; it ends with the process.
   const int ended = test::forked([&] {
     signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{10, RLIM_INFINITY};
@@ -499,7 +499,7 @@ TEST_CASE("a disk that is full before training is an error") {
 
 TEST_CASE("on a full disk TensorBoard warns once, and training goes on") {
   const Scratch scratch;
-  // A limit on the size of files stands for a full disk; it ends with the process.
+  // A limit on file sizes simulates a full disk; it ends with the process.
   const int ended = test::forked([&] {
     const Log log;
     signal(SIGXFSZ, SIG_IGN);
@@ -554,7 +554,7 @@ TEST_CASE("records of a program's own: when they are written, and what is refuse
   SummaryWriter other(std::move(writer));
   CHECK(message_of<FailedPrecondition>([&] { writer.flush(); }) ==
         "SummaryWriter: it was moved from.");
-  other = SummaryWriter(scratch.path("logs/other"));  // which ends the first one
+  other = SummaryWriter(scratch.path("logs/other"));  // which closes the first one
   CHECK(of_tag(events_in(scratch.path("logs/own")), "x").size() == 12);
   CHECK(message_of<InvalidArgument>([&] {
           other.image("p", ops::ones({4, 4, 3}), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fit without data, for tests of callbacks.
+// A fit without data for tests of callbacks.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace cornu::test {
 
-// A model with two weights, which "trains" by having them set.
+// A model with two weights, which is "trained" by setting them.
 class Toy : public Model {
  public:
   Toy() : weights_(track("weights", Variable(Tensor::from<float>({0, 0})))) { set_built(); }
@@ -26,7 +26,7 @@ class Toy : public Model {
   Variable weights_;
 };
 
-// A fit of Toy, without any data: epochs whose metrics the test names.
+// A fit of Toy without any data: the test specifies the metrics of each epoch.
 class Fit {
  public:
   explicit Fit(std::vector<CallbackHandle> callbacks, const CompileOptions& options = {})
@@ -35,14 +35,14 @@ class Fit {
     list_.on_train_begin();
   }
 
-  // Trains an epoch, after which the weight is the epoch's number. Returns the logs that the
-  // history gets.
+  // Trains an epoch, after which the weight equals the epoch's number. Returns the logs that go
+  // into the history.
   Logs epoch(const Logs& logs) {
     list_.on_epoch_begin(epochs_);
     model.set(static_cast<float>(epochs_));
     return list_.on_epoch_end(epochs_++, logs);
   }
-  // Trains on until a callback ends training; how many epochs there were in all.
+  // Continues training until a callback stops it. Returns the total number of epochs.
   int64_t losses(const std::vector<double>& values, const std::string& name = "val_loss") {
     for (double value : values) {
       if (model.stop_training) break;

@@ -21,7 +21,7 @@ std::ptrdiff_t threads_of_process() {
   return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
 }
 
-// Whether there are as many threads, soon: one that has ended is listed for a moment longer.
+// Waits until the process has this many threads: one that has ended is listed a moment longer.
 bool threads_become(std::ptrdiff_t count) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (threads_of_process() != count) {
@@ -37,7 +37,7 @@ int64_t loop() {
   return sum;
 }
 
-// Runs on a thread without a team, when those of other tests are gone.
+// Runs `body` on a thread without a compute team, after those of other tests are gone.
 template <class F>
 void on_thread(F body) {
   const std::ptrdiff_t before = threads_of_process();
@@ -60,7 +60,7 @@ TEST_CASE("a team that is released ends, and the next loop has one again") {
     release_compute_team();
     CHECK_FALSE(has_compute_team());
     CHECK(threads_become(before));
-    release_compute_team();  // of nothing
+    release_compute_team();  // a no-op
     CHECK(loop() == 2);
     CHECK(threads_become(before + 1));
   });

@@ -65,7 +65,7 @@ TEST_CASE("a container sees its own group as the top") {
   machine.file("proc/self/mountinfo", kVersion2).file("proc/self/cgroup", "0::/");
   machine.file("sys/fs/cgroup/cpu.max", "250000 100000");
   CHECK(machine.quota() == 3);
-  // Or as one that isn't mounted at all.
+  // Or a group that isn't mounted at all.
   machine.file("proc/self/cgroup", "0::/../other");
   CHECK(machine.quota() == 3);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 16-bit floats against plain arithmetic, promotion, names.
+// 16-bit floats compared with plain arithmetic; promotion; names.
 #include "framework/core/dtype.h"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// The value of 16 bits by their definition: `mantissa` bits of fraction, the rest exponent, a sign.
+// The value of 16 bits by definition: `mantissa` bits of fraction, the rest exponent, and a sign.
 double value_of(uint16_t bits, int mantissa) {
   const int exponent_bits = 15 - mantissa;
   const int bias = (1 << (exponent_bits - 1)) - 1;
@@ -31,8 +31,8 @@ double value_of(uint16_t bits, int mantissa) {
   return sign * std::ldexp(fraction + (1 << mantissa), exponent - bias - mantissa);
 }
 
-// Every 16-bit number, and the floats just below, at and above the middle between it and its
-// neighbour.
+// Checks every 16-bit number, and the floats just below, at and just above the midpoint between it
+// and its neighbor.
 template <class T>
 void check_rounding(int mantissa) {
   int wrong = 0;
@@ -50,7 +50,8 @@ void check_rounding(int mantissa) {
     wrong += std::signbit(static_cast<float>(number)) != std::signbit(value);
     wrong += T(static_cast<float>(number)).bits != bits;
     if (std::isinf(value)) continue;
-    // Away from zero; what lies beyond the largest number stands in for infinity.
+    // The neighbor away from zero; beyond the largest finite number, the next step replaces
+    // infinity.
     const double next = value_of(static_cast<uint16_t>(bits + 1), mantissa);
     const double step = value - value_of(static_cast<uint16_t>(bits - 1), mantissa);
     const double above = std::isinf(next) ? value + step : next;
@@ -85,7 +86,7 @@ TEST_CASE("16-bit floats: the ends of their ranges") {
   CHECK(bfloat16(std::numeric_limits<float>::max()).bits == 0x7f80);
   CHECK(bfloat16(-kInfinity).bits == 0xff80);
   CHECK(bfloat16(-0.0f).bits == 0x8000);
-  // NaN stays NaN with its sign, whichever bits carry it.
+  // NaN stays NaN and keeps its sign, whichever bits encode it.
   for (const uint32_t nan : {0x7f800001u, 0x7fffffffu, 0x7fc00000u}) {
     for (const uint32_t sign : {0u, 0x80000000u}) {
       const auto value = std::bit_cast<float>(nan | sign);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eigen's matrices as tensors, and tensors as matrices.
+// Eigen matrices as tensors, and tensors as Eigen matrices.
 #include <cornu/eigen.h>
 #include <doctest/doctest.h>
 

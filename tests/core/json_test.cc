@@ -49,7 +49,7 @@ TEST_CASE("Python's words for numbers that JSON doesn't have") {
   CHECK(json.at("b")[1].as_double() == -infinity);
   CHECK(json.at("c").as_string() == "NaN \" Infinity");
   CHECK(json.dump() == R"({"a": NaN, "b": [Infinity, -Infinity], "c": "NaN \" Infinity"})");
-  // A backslash that ends a string doesn't escape its quote.
+  // A backslash at the end of a string doesn't escape the closing quote.
   const Json path = Json::parse(R"({"path": "C:\\", "loss": NaN, "\\": Infinity})");
   CHECK(path.at("path").as_string() == "C:\\");
   CHECK(std::isnan(path.at("loss").as_double()));
@@ -130,7 +130,7 @@ TEST_CASE("shapes, lists of integers, members") {
   CHECK(list.size() == 1);
   CHECK_THROWS_AS(list.set("a", 1), InvalidArgument);
   CHECK_THROWS_AS(json.push_back(1), InvalidArgument);
-  CHECK(Json::parse(R"({"a": 1, "a": 2})").at("a").as_int() == 2);  // as Python reads it
+  CHECK(Json::parse(R"({"a": 1, "a": 2})").at("a").as_int() == 2);  // as in Python
 }
 
 TEST_CASE("bytes that are no UTF-8 are replaced when written") {

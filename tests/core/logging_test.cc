@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where messages go.
+// The destinations of log messages.
 #include "framework/core/logging.h"
 
 #include <doctest/doctest.h>
@@ -14,8 +14,8 @@
 namespace cornu {
 namespace {
 
-// What a child process that logs writes to its standard error (`error` is what it has for it) and
-// output.
+// What a child process that logs writes to its standard error, a terminal or a pipe, and to its
+// standard output.
 struct Written {
   std::string error;
   std::string output;

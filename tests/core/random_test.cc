@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Philox against the published vectors, and where seeds come from.
+// Philox compared with the published test vectors, and the origin of seeds.
 #include "framework/core/random.h"
 
 #include <doctest/doctest.h>
@@ -56,8 +56,8 @@ TEST_CASE("below: every number, none of them too often") {
   CHECK(engine.below(1) == 0);
   std::vector<int> counts(7);
   for (int i = 0; i < 7000; ++i) ++counts[engine.below(7)];
-  for (const int count : counts) CHECK(std::abs(count - 1000) < 150);  // five deviations
-  // A bound whose multiples miss a quarter of all words.
+  for (const int count : counts) CHECK(std::abs(count - 1000) < 150);  // five standard deviations
+  // A bound that makes a quarter of all words unusable.
   const uint64_t bound = uint64_t{3} << 62;
   uint64_t most = 0;
   for (int i = 0; i < 200; ++i) most = std::max(most, engine.below(bound));
@@ -90,7 +90,7 @@ TEST_CASE("seeds: the same after set_random_seed, goes on after a restore") {
 
   set_random_seed(5);
   uint64_t elsewhere = first[0];
-  std::thread([&] { elsewhere = next_seed(); }).join();  // a sequence of its own
+  std::thread([&] { elsewhere = next_seed(); }).join();  // a separate sequence
   CHECK(next_seed() == first[0]);
   CHECK(elsewhere != first[0]);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registries, names that are nearly right, and typed errors.
+// Registries, suggestions for misspelled names, and typed errors.
 #include "framework/core/registry.h"
 
 #include <doctest/doctest.h>
@@ -45,7 +45,7 @@ TEST_CASE("a registry's errors") {
         "Known: huber, mean_squared_error.");
   CHECK(error_of([&] { registry.add("Huber", 3); }) ==
         "AlreadyExists: The loss 'Huber' is registered already. Choose another name.");
-  // Aliases are meant as well, but not listed.
+  // Aliases are suggested as well, but not listed.
   CHECK(error_of([&] { registry.resolve("msee"); }) ==
         "InvalidArgument: Unknown loss 'msee'. Did you mean 'mse'? Known: huber, "
         "mean_squared_error.");

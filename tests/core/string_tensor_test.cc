@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of strings: made, read, copied as objects, and refused by all that works on numbers.
+// String tensors: created, read, copied as objects, and rejected by everything that works on
+// numbers.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -19,7 +20,7 @@ using Strings = std::vector<std::string>;
 
 namespace {
 
-// Longer than what a string object holds within itself.
+// Too long for a string's small buffer.
 const std::string kLong(100, 'x');
 
 }  // namespace
@@ -67,7 +68,7 @@ TEST_CASE("strings are copied as objects") {
 TEST_CASE("strings of rows that nobody else holds are moved") {
   const Tensor held = Tensor::scalar(kLong);
   std::vector<Tensor> parts = {Tensor::scalar(kLong), held, Tensor::scalar(kLong)};
-  parts.push_back(parts[2]);  // the same twice
+  parts.push_back(parts[2]);  // the same tensor twice
   const char* first = parts[0].data<std::string>()[0].data();
   const Tensor stacked = stack_rows(std::move(parts));
   CHECK(stacked.to_vector<std::string>() == Strings{kLong, kLong, kLong, kLong});
@@ -107,7 +108,7 @@ TEST_CASE("strings are compared, indexed and moved") {
   CHECK_THROWS_AS(static_cast<void>(words == Tensor(1)), InvalidArgument);
   CHECK_THROWS_AS(static_cast<void>(words == Tensor::from({1, 2, 3, 4})), InvalidArgument);
   CHECK_THROWS_AS(ops::concatenate({words, Tensor::from({1})}, 0), InvalidArgument);
-  // In a trace there are none.
+  // In traced functions, strings can't be used.
   const auto traced =
       function([=](const Tensor& x) { return x + ops::cast(words == words, "int32"); });
   CHECK_THROWS_AS(traced(Tensor::from({1, 2, 3, 4})), InvalidArgument);

@@ -28,7 +28,7 @@ TEST_CASE("the beginning of a name is near to it") {
 TEST_CASE("texts that a terminal can show") {
   CHECK(printable("plain, größer, 日本") == "plain, größer, 日本");
   CHECK(printable("a\x1b[2J\n\x7f") == R"(a\x1b[2J\x0a\x7f)");
-  CHECK(printable("\xc2\x9b") == R"(\x9b)");  // a control of its own in UTF-8
+  CHECK(printable("\xc2\x9b") == R"(\x9b)");  // a UTF-8 encoded control character
   CHECK(printable("\xc2\xa0") == "\xc2\xa0");
   CHECK(printable("ööö", 3) == "öö…");
   CHECK(printable("ööö", 6) == "ööö");
@@ -42,7 +42,7 @@ TEST_CASE("a message without end is cut in its middle") {
   CHECK(text.ends_with("xxx end"));
 }
 
-// The values are those of TensorFlow's unicode_split and lower.
+// The expected values are those of TensorFlow's unicode_split and lower.
 TEST_CASE("characters of UTF-8, whole and torn") {
   using Characters = std::vector<std::string>;
   const std::string bad = "\xEF\xBF\xBD";
@@ -57,7 +57,7 @@ TEST_CASE("characters of UTF-8, whole and torn") {
   CHECK(utf8_characters("a\xFF\xC3\xA9") == Characters{"a", bad, "\xC3\xA9"});
   CHECK(utf8_characters("\xC3\xC3\xA9") == Characters{bad, "\xC3\xA9"});
   CHECK(utf8_characters("\xED\xA0\x80") == Characters{bad, bad, bad});  // a surrogate
-  CHECK(utf8_characters("\xC0\xAF") == Characters{bad, bad});           // too long a form
+  CHECK(utf8_characters("\xC0\xAF") == Characters{bad, bad});           // an overlong encoding
   CHECK(utf8_characters("\xF4\x90\x80\x80") == Characters{bad, bad, bad, bad});
   CHECK(utf8_characters("\xE2\x28\xA1") == Characters{bad, "(", bad});
   CHECK(is_utf8(bad));

@@ -134,7 +134,7 @@ TEST_CASE("sizes that no memory holds are refused before any is asked for") {
 
 TEST_CASE("what is read of a temporary lives on") {
   const auto elements = Tensor::from({1.0f, 2.0f, 3.0f}).rows(1, 3).data<float>();
-  const Tensor other = Tensor::from({7.0f, 8.0f, 9.0f});  // would take the memory
+  const Tensor other = Tensor::from({7.0f, 8.0f, 9.0f});  // would reuse the memory
   CHECK(std::vector<float>(elements.begin(), elements.end()) == std::vector<float>{2, 3});
   CHECK(elements[1] == 3);
   CHECK(elements.size() == 2);
@@ -158,7 +158,7 @@ TEST_CASE("writing to a shared value leaves the others alone") {
   CHECK(copy.id() != original.id());
   const std::byte* memory = copy.raw();
   copy.mutable_data<float>()[1] = 3;
-  CHECK(copy.raw() == memory);  // it is alone now
+  CHECK(copy.raw() == memory);  // it is the only owner now
   Tensor row = copy.rows(0, 1);
   row.mutable_data<float>()[0] = 4;
   CHECK(copy.to_vector<float>() == std::vector<float>{55, 3});
@@ -180,7 +180,7 @@ TEST_CASE("item converts the only element") {
   CHECK(Tensor::scalar(true).item<int>() == 1);
   CHECK(Tensor::scalar(int64_t{9007199254740993}).item<int64_t>() == 9007199254740993);
   CHECK(Tensor::from(std::vector<uint8_t>{200}, {1, 1}).item<float>() == 200);
-  // Of what no integer is, the nearest there is, as ops::cast gives it.
+  // For values that no integer equals, the closest integer, as in ops::cast.
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   CHECK(Tensor::scalar(1e300).item<int>() == std::numeric_limits<int>::max());
   CHECK(Tensor::scalar(-kInfinity).item<int64_t>() == std::numeric_limits<int64_t>::min());

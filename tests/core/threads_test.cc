@@ -13,7 +13,7 @@ using namespace cornu;
 
 namespace {
 
-// How often each index was visited; parts must begin at multiples of the grain.
+// How often each index was visited; parts must begin at multiples of the grain size.
 std::vector<int> visits(int64_t count, int64_t grain) {
   std::vector<std::atomic<int>> seen(static_cast<size_t>(count));
   std::atomic<int> misplaced = 0;
@@ -93,7 +93,7 @@ TEST_CASE("what a part throws is thrown to the caller, when all parts have ended
           });
         }) == "a kernel's error");
   std::atomic<int> sum = 0;
-  parallel_parts(8, [&](int part) { sum += part; });  // threads are there as before
+  parallel_parts(8, [&](int part) { sum += part; });  // the threads are still usable
   CHECK(sum == 28);
 }
 

@@ -239,7 +239,7 @@ TEST_CASE("an update that fails leaves the variable as it was, free for others")
 }
 
 TEST_CASE("a step asks each keeper of variables once for all that it reads") {
-  // Keeps what is assigned to variables made in its scope.
+  // Stores the values of variables created in its scope.
   struct Keeper : VariableOwner {
     struct Home : VariableHome {
       explicit Home(Keeper* own) : kept(own) {}

@@ -13,7 +13,7 @@ TEST_CASE("waiting for a good part of the time is contention, short waits aren't
   ContentionEstimate estimate;
   CHECK_FALSE(estimate.update(0.05, 0));
   CHECK_FALSE(estimate.update(0.05, 0.004));
-  CHECK_FALSE(estimate.update(10.0, 1.0));  // as much, in a longer time
+  CHECK_FALSE(estimate.update(10.0, 1.0));  // a longer wait, but over a longer time
   CHECK(estimate.update(0.1, 0.04));
 }
 
@@ -21,7 +21,7 @@ TEST_CASE("waiting for a moment, as new threads do, is no contention") {
   ContentionEstimate estimate;
   CHECK_FALSE(estimate.update(0.05, 0.05));
   CHECK_FALSE(estimate.update(0.05, 0));
-  CHECK_FALSE(estimate.update(0.05, 0.05));  // counted from here anew
+  CHECK_FALSE(estimate.update(0.05, 0.05));  // the count restarts here
   CHECK(estimate.update(0.05, 0.05));
 }
 
@@ -29,11 +29,11 @@ TEST_CASE("contention ends after half a second of calm") {
   ContentionEstimate estimate;
   REQUIRE(estimate.update(0.1, 0.1));
   CHECK(estimate.update(0.4, 0.01));
-  CHECK(estimate.update(0.1, 0.05));  // not calm: counted from here anew
+  CHECK(estimate.update(0.1, 0.05));  // not calm: the count restarts here
   CHECK(estimate.update(0.4, 0));
   CHECK_FALSE(estimate.update(0.2, 0));
   CHECK_FALSE(estimate.update(0.2, 0.002));
-  CHECK_FALSE(estimate.update(0.05, 0.05));  // a moment, again
+  CHECK_FALSE(estimate.update(0.05, 0.05));  // just a moment again
   CHECK(estimate.update(0.2, 0.1));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps whose elements come as they are ready.
+// Maps that yield elements as soon as they are ready, in any order.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -38,7 +38,8 @@ Numbers up_to(int64_t count) {
 }  // namespace
 
 TEST_CASE("where the order doesn't matter, elements come as they are ready") {
-  // Element 1's function, once another thread is at it, ends when three others have been given.
+  // The function of element 1, once another thread has begun it, returns only after three other
+  // elements have been yielded.
   std::promise<void> begun;
   std::promise<void> others_given;
   const auto wait = [&begun, given = others_given.get_future().share()](const Tensor& x) {
@@ -63,7 +64,7 @@ TEST_CASE("where the order doesn't matter, elements come as they are ready") {
 
 TEST_CASE("options let all maps give elements as they are ready that don't say otherwise") {
   const auto seen = [](std::optional<bool> map, std::optional<bool> all) {
-    // Element 0's function ends when that of another has begun, on another thread.
+    // The function of element 0 returns only after that of element 1 has begun on another thread.
     const auto done = std::make_shared<std::promise<void>>();
     const auto wait = [done, over = done->get_future().share()](const Tensor& x) {
       if (x.item<int64_t>() == 0) over.wait();
@@ -80,7 +81,7 @@ TEST_CASE("options let all maps give elements as they are ready that don't say o
   CHECK(seen({}, true) == Numbers{0, 1});
   CHECK(seen(true, false) == Numbers{0, 1});
   CHECK(sorted(seen({}, false)) == up_to(2));
-  // Which of them is ready first is chance: a position tells what was allowed.
+  // Which element is ready first is up to chance; a position records what was allowed.
   const Dataset mapped = Dataset::range(20)
                              .map([](const Tensor& x) { return x * 2; }, {.num_parallel_calls = 3})
                              .map([](const Tensor& x) { return x + 1; }, {.num_parallel_calls = 3});
@@ -182,7 +183,8 @@ TEST_CASE("errors among elements in any order") {
 }
 
 TEST_CASE("where one stage gives elements as they are ready, those below it keep the order") {
-  // It knows elements of its input by their numbers, which stand for others in another order.
+  // The second stage identifies its input's elements by number, and in another order the numbers
+  // would mean other elements.
   const auto same = [](const Tensor& x) { return x; };
   const auto maps = [&] {
     return Dataset::range(12)

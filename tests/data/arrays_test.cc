@@ -13,13 +13,14 @@ TEST_CASE("classes become vectors with a one") {
   CHECK(y.shape() == Shape{4, 4});
   CHECK(y.dtype() == DType::Float32);
   CHECK(y.to_vector<float>() == std::vector<float>{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1});
-  // The last axis of size 1 of a file's labels; the number of classes is the greatest one plus 1.
+  // A last axis of size 1, as in label files, is dropped; the number of classes is the largest
+  // label plus 1.
   CHECK(data::to_categorical(Tensor::from<uint8_t>({2, 0}, {2, 1})).to_vector<float>() ==
         std::vector<float>{0, 0, 1, 1, 0, 0});
   CHECK(data::to_categorical(Tensor::from<int64_t>({0, 1, 1, 0}, {2, 2})).shape() ==
         Shape{2, 2, 2});
   CHECK(data::to_categorical(Tensor{1.0f}, 3).to_vector<float>() == std::vector<float>{0, 1, 0});
-  CHECK(data::to_categorical(Tensor{0, 1}, 0).shape() == Shape{2, 2});  // 0 stands for None
+  CHECK(data::to_categorical(Tensor{0, 1}, 0).shape() == Shape{2, 2});  // 0 means None
   CHECK_THROWS_WITH_AS(data::to_categorical(Tensor{1, 3}, 3),
                        "to_categorical: expected classes from 0 to 2, got 3. Give another "
                        "num_classes, or count the classes from 0.",
@@ -40,7 +41,7 @@ TEST_CASE("sequences become one array, filled up or cut at either end") {
   CHECK(padded({.maxlen = 2}) == Numbers{0, 1, 2, 3, 5, 6});
   CHECK(padded({.maxlen = 2, .truncating = "post"}) == Numbers{0, 1, 2, 3, 4, 5});
   CHECK(padded({.maxlen = 4, .padding = "post"}) == Numbers{1, 0, 0, 0, 2, 3, 0, 0, 4, 5, 6, 0});
-  // No float32 is that number.
+  // No float32 equals that number.
   CHECK(padded({.maxlen = 1, .value = 16777217}) == Numbers{1, 3, 6});
   CHECK(data::pad_sequences(std::vector<Tensor>(1, Tensor::from<int64_t>({}, {0})),
                             {.maxlen = 1, .value = 16777217})
@@ -48,7 +49,7 @@ TEST_CASE("sequences become one array, filled up or cut at either end") {
   CHECK(data::pad_sequences(sequences, {.maxlen = 0}).shape() == Shape{3, 0});
   CHECK(data::pad_sequences(std::vector<Tensor>{}).shape() == Shape{0, 0});
 
-  // Steps of several numbers, and a sequence without any.
+  // Time steps of several numbers, and a sequence without any.
   const Tensor steps = data::pad_sequences(
       {Tensor::from<float>({1, 2, 3, 4}, {2, 2}), Tensor::from<float>({}, {0, 2})},
       {.maxlen = 3, .dtype = "float32", .value = 0.5});

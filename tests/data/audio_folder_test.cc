@@ -28,7 +28,7 @@ std::string chunk(const std::string& name, const std::string& content) {
   return name + raw<uint32_t>({static_cast<uint32_t>(content.size())}) + content + padding;
 }
 
-// A file of two channels at 100 Hz.
+// A WAV file with two channels at 100 Hz.
 std::string wav(uint16_t kind, uint16_t bits, const std::string& samples) {
   const auto frame = static_cast<uint16_t>(2 * bits / 8);
   const std::string format =

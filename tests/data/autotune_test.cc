@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What AUTOTUNE chooses, and that nothing else depends on it.
+// AUTOTUNE's choices, and that nothing else depends on them.
 #include "data/autotune.h"
 
 #include <doctest/doctest.h>
@@ -36,7 +36,7 @@ void take(TunedCalls& calls, const TunedCalls::Taken& taken, int times) {
 TEST_CASE("a buffer grows when it is empty after having been full") {
   TunedBuffer buffer;
   CHECK(buffer.size() == 2);
-  buffer.asked(0, true);  // never full: its producer is too slow, and room doesn't help
+  buffer.asked(0, true);  // never full: its producer is too slow, and more room doesn't help
   CHECK(buffer.size() == 2);
   buffer.asked(2, true);
   buffer.asked(1, true);
@@ -63,7 +63,7 @@ TEST_CASE("threads of an interleave come where they are worth it, and while they
   TunedThreads quick(4);
   for (int i = 0; i < 100; ++i) quick.took(2'000);
   CHECK(quick.threads() == 0);
-  quick.took(1'000'000'000);  // had no core
+  quick.took(1'000'000'000);  // an outlier: the thread had no core
   CHECK(quick.threads() == 0);
   for (int i = 0; i < 100; ++i) quick.took(50'000);
   CHECK(quick.threads() == 1);
@@ -71,7 +71,7 @@ TEST_CASE("threads of an interleave come where they are worth it, and while they
   CHECK(quick.threads() == 1);
   for (int i = 0; i < 10; ++i) quick.waited(true);
   CHECK(quick.threads() == 4);
-  TunedThreads single(1);  // would only take turns with who waits for it
+  TunedThreads single(1);  // would only take turns with the thread that waits for it
   for (int i = 0; i < 100; ++i) single.took(50'000);
   CHECK(single.threads() == 0);
 }
@@ -105,7 +105,7 @@ TEST_CASE("small tasks are done where they are asked for, until they are larger"
   TunedCalls calls(4);
   take(calls, {.nanoseconds = 200, .waited = true}, 1000);
   CHECK(calls.ahead() == 0);
-  take(calls, {.nanoseconds = kLong}, 1);  // one that had no core
+  take(calls, {.nanoseconds = kLong}, 1);  // an outlier: the thread had no core
   CHECK(calls.ahead() == 0);
   take(calls, {.nanoseconds = 7'000}, 1000);
   CHECK(calls.ahead() == 0);
@@ -119,7 +119,7 @@ TEST_CASE("what a consumer does is averaged") {
   demand.watch();
   CHECK(demand.is_watched());
   CHECK(!demand.is_consumer());
-  demand.given(0, 500);  // the first one tells nothing of what comes between two
+  demand.given(0, 500);  // the first one says nothing about the time between two
   CHECK(demand.is_consumer());
   CHECK(demand.period() == 0);
   demand.given(900, 1000);
@@ -135,7 +135,7 @@ TEST_CASE("what a consumer does is averaged") {
 }
 
 TEST_CASE("threads aren't needed for a consumer that never waits") {
-  // Elements that are asked for each millisecond, after `waiting` nanoseconds of waiting.
+  // Elements requested every millisecond, after `waiting` nanoseconds of waiting.
   int64_t now = 0;
   data::Demand demand;
   data::NeedOfThreads need;
@@ -147,9 +147,9 @@ TEST_CASE("threads aren't needed for a consumer that never waits") {
     }
   };
   CHECK(need.is_needed());
-  steps(40, 0, 700'000);  // one thread would hardly do
+  steps(40, 0, 700'000);  // a single thread would barely keep up
   CHECK(need.is_needed());
-  steps(40, 0, 100'000, /*alone=*/false);  // it would be the consumer's
+  steps(40, 0, 100'000, /*alone=*/false);  // the thread would be the consumer's own
   CHECK(need.is_needed());
   steps(40, 0, 100'000);
   CHECK(!need.is_needed());
@@ -157,7 +157,7 @@ TEST_CASE("threads aren't needed for a consumer that never waits") {
   CHECK(!need.is_needed());
   steps(40, 400'000, 100'000);
   CHECK(need.is_needed());
-  steps(16, 0, 100'000);  // the average falls, and it isn't tried again at once
+  steps(16, 0, 100'000);  // the average falls, but working without threads isn't retried right away
   CHECK(need.is_needed());
   steps(100, 0, 100'000);
   CHECK(!need.is_needed());
@@ -216,7 +216,7 @@ TEST_CASE("a full budget holds buffers to one element") {
   std::atomic<bool> was_ahead = false;
   const auto next = [&, number = int64_t{0}]() mutable -> std::optional<Element> {
     if (number == 200) return std::nullopt;
-    // All elements before were asked for.
+    // All earlier elements should have been requested by now.
     if (number > asked) was_ahead = true;
     return Tensor::scalar(number++);
   };

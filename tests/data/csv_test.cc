@@ -20,7 +20,7 @@ using Defaults = std::vector<CsvDefault>;
 
 namespace {
 
-// All values of a pass, "1 a|2 b".
+// All values of a pass, as "1 a|2 b".
 std::string rows(const Dataset& dataset) {
   std::string text;
   for (const auto& element : dataset) {
@@ -100,7 +100,7 @@ TEST_CASE("a byte order mark is no part of a CSV file's first field") {
   CHECK(parsed(mark + "1,a\n2,b\n", {kInt, kText}) == "1 a|2 b");
   CHECK(parsed(mark + "\"a,b\",2\n", {kText, kInt}) == "a,b 2");
   CHECK(parsed(mark, {kText}) == "");
-  CHECK(parsed("a\n" + mark + "b\n", {kText}) == "a|" + mark + "b");  // elsewhere it is text
+  CHECK(parsed("a\n" + mark + "b\n", {kText}) == "a|" + mark + "b");  // elsewhere, it is text
   CHECK(parsed(mark + mark + "a\n", {kText}) == mark + "a");
   CHECK(parsed(mark.substr(0, 2), {kText}) == mark.substr(0, 2));
   CHECK(error(mark + "1\nx\n", {kInt}) ==
@@ -235,7 +235,8 @@ TEST_CASE("files whose headers differ aren't read as if they had the same column
     }
     return columns;
   };
-  // Where types are inferred of it, and else when it is opened.
+  // The error is raised where types are inferred from the file, and otherwise when the file is
+  // opened.
   CHECK(message_of<InvalidArgument>([&] { dataset("?.csv"); }) == expected);
   options.column_defaults = {0, 0};
   const Dataset given = dataset("?.csv");

@@ -95,7 +95,7 @@ TEST_CASE("from_tensor_slices refuses what can't be cut into equally many rows")
 
 TEST_CASE("a dataset of no rows") {
   CHECK(numbers(rows_to(0)).empty());
-  CHECK(numbers(rows_to(0).shuffle(10).repeat().batch(2)).empty());  // and ends
+  CHECK(numbers(rows_to(0).shuffle(10).repeat().batch(2)).empty());  // and the pass ends
   CHECK(rows_to(0).repeat().cardinality() == 0);
 }
 
@@ -141,7 +141,7 @@ TEST_CASE("range and counter give numbers of any type") {
     for (const auto& element : counted) values.push_back(element.tensor(0).item<double>());
     CHECK(values == std::vector<double>{7, 5, 3});
   }
-  // As TensorFlow casts them.
+  // Cast as in TensorFlow.
   CHECK(numbers(Dataset::range(254, 258, {.output_type = DType::UInt8})) ==
         Numbers{254, 255, 0, 1});
   CHECK(numbers(Dataset::range(2, {.output_type = DType::Int32})) == Numbers{0, 1});
@@ -232,7 +232,7 @@ TEST_CASE("shuffle gives each element once, in an order that the seed decides") 
   CHECK(first != sorted);
   CHECK(first == numbers(rows_to(100).shuffle(100, {.seed = 7})));
   CHECK(first == numbers(rows_to(100).shuffle(1'000'000, {.seed = 7})));
-  CHECK(first == numbers(Dataset::range(100).shuffle(100, {.seed = 7})));  // by elements
+  CHECK(first == numbers(Dataset::range(100).shuffle(100, {.seed = 7})));  // not by rows
   CHECK(first == numbers(rows_to(100).shuffle(100, {.seed = 7}).prefetch(3)));
   CHECK(first != numbers(rows_to(100).shuffle(100, {.seed = 8})));
   CHECK(contains(message_of<InvalidArgument>([] { rows_to(3).shuffle(0); }),
@@ -303,7 +303,7 @@ TEST_CASE("a dataset that is used twice is shuffled anew, as in tf.data") {
     const auto twice = shuffled.concatenate(shuffled);
     const auto [first, second] = halves(twice);
     CHECK(first != second);
-    CHECK(first != halves(twice).first);  // of another pass
+    CHECK(first != halves(twice).first);  // that was another pass
     const auto once = rows_to(20).shuffle(20, {.seed = seed, .reshuffle_each_iteration = false});
     CHECK(halves(once.concatenate(once)).first == halves(once.concatenate(once)).second);
 
@@ -317,7 +317,7 @@ TEST_CASE("a dataset that is used twice is shuffled anew, as in tf.data") {
     }
     CHECK(alike < 15);
   }
-  // Two shuffles with one seed keep in step.
+  // Two shuffles with the same seed stay in sync.
   const auto seeded = [] { return rows_to(20).shuffle(20, {.seed = 3}); };
   for (int pass = 0; pass < 2; ++pass) {
     for (const auto& [a, b] : Dataset::zip({seeded(), seeded()})) CHECK(numbers(a) == numbers(b));
@@ -417,7 +417,7 @@ TEST_CASE("cache keeps the first pass") {
   for (const bool by_rows : {true, false}) {
     CAPTURE(by_rows);
     auto cached = (by_rows ? rows_to(30) : Dataset::range(30)).shuffle(30, {.seed = 2}).cache();
-    const Numbers partly = numbers(cached, 10);  // an unfinished pass keeps nothing
+    const Numbers partly = numbers(cached, 10);  // an unfinished pass caches nothing
     const Numbers first = numbers(cached);
     CHECK(std::equal(partly.begin(), partly.end(), first.begin()));
     CHECK(numbers(cached) == first);
@@ -508,7 +508,7 @@ TEST_CASE("options that are given at several places are merged") {
   CHECK(policy(both.with_options({})) == data::AutoShardPolicy::Off);
   CHECK(policy(both.with_options({.distribute = {data::AutoShardPolicy::File}})) ==
         data::AutoShardPolicy::File);
-  // Those of all datasets that are joined, the later ones' in doubt.
+  // The options of all joined datasets are merged; on conflict, those of later datasets win.
   CHECK(policy(Dataset::zip({rows_to(4), rows_to(4).with_options(off)})) ==
         data::AutoShardPolicy::Off);
   const Dataset file = rows_to(4).with_options({.distribute = {data::AutoShardPolicy::File}});
@@ -532,7 +532,7 @@ TEST_CASE("a dataset joined to itself many times over takes no longer than its l
   CHECK(numbers(dataset.skip((int64_t{1} << 62) - 5)).size() == 5);
   CHECK(numbers(dataset.skip(int64_t{1} << 62)).empty());
 
-  // Nobody knows how many there are.
+  // A dataset of unknown cardinality.
   Dataset some = Dataset::range(5).filter([](const Tensor& x) { return x > 2; });
   for (int i = 0; i < 60; ++i) some = some.concatenate(some);
   CHECK(numbers(some.skip((int64_t{1} << 61) - 3)) == Numbers{4, 3, 4});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keras's data sets, from small files of their formats: where they are found, what they give, and
-// what is said when something is wrong. keras_data_test.cc compares with Keras itself.
+// Keras's built-in datasets, from small files in their formats: where they are found, what they
+// return, and which errors are reported. keras_data_test.cc compares with Keras itself.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace {
 
 using Lists = std::vector<std::vector<int64_t>>;
 
-// No data set, an empty cache, no network.
+// No dataset, an empty cache, no network.
 struct Nowhere {
   TempFolder folder;
   EnvironmentScope datasets{"CORNU_DATASETS", std::nullopt};
@@ -35,7 +35,7 @@ struct Nowhere {
   EnvironmentScope url{"CORNU_DATASETS_URL", dead};
 };
 
-// Images whose red values are `first`, green ones first + 1, blue ones first + 2.
+// Images with the red values `first`, green values first + 1, blue values first + 2.
 std::string cifar_batch(const std::vector<int>& firsts, const std::string& label_key) {
   std::string pixels;
   std::vector<int64_t> labels;
@@ -53,7 +53,7 @@ std::string cifar_batch(const std::vector<int>& firsts, const std::string& label
 
 std::string cifar10_archive() {
   std::string tar;
-  for (const int i : {4, 1, 5, 2, 3}) {  // as in the real one, not in order
+  for (const int i : {4, 1, 5, 2, 3}) {  // out of order, as in the real archive
     tar += tar_member(fmt::format("cifar-10-batches-py/data_batch_{}", i),
                       cifar_batch({10 * i, 10 * i + 1}, "labels"));
   }
@@ -165,7 +165,7 @@ TEST_CASE("a download of something else is DataLoss, a cached file without netwo
   CHECK_FALSE(fs::exists(cache / "boston_housing.npz"));
   write_housing(cache / "boston_housing.npz", 10);
   CHECK(load(false).train.x.dim(0) == 8);
-  CHECK_THROWS_AS(load(true), DataLoss);  // its hash is another one
+  CHECK_THROWS_AS(load(true), DataLoss);  // its hash differs
 }
 
 TEST_CASE("CIFAR-10 is read out of its archive") {

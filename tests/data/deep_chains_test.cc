@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains of thousands of links: in time that grows with their number, and on one thread's stack.
+// Chains of thousands of links: they take linear time, and fit on one thread's stack.
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -18,11 +18,13 @@ using data::Dataset;
 using test::message_of;
 using testing::numbers;
 
-// Sanitized code has more and larger frames, of which the thread sanitizer follows at most 65,536.
+// Sanitized code has more and larger stack frames, and the thread sanitizer tracks at most 65,536
+// of them.
 constexpr int kDeep = testing::kSanitized ? 1100 : 10000;
 constexpr int kLessDeep = testing::kSanitized ? 1100 : 5000;
 
-// What a chain must stand: a pass, a position and its way back, being sent, and its end.
+// What every chain must survive: a pass, saving and restoring a position, serialization, and
+// destruction.
 void walk(Dataset dataset, int64_t elements) {
   int64_t count = 0;
   auto iterator = dataset.iterator();
@@ -41,7 +43,7 @@ void walk(Dataset dataset, int64_t elements) {
 
 }  // namespace
 
-// Where each link looked at all that are below it, this took minutes.
+// When each link looked at all links below it, this took minutes.
 TEST_CASE("thousands of datasets are joined in no time, shuffled ones, too") {
   const Dataset piece = Dataset::range(1);
   const Dataset shuffled = piece.shuffle(2, {.seed = 3});
@@ -92,7 +94,7 @@ TEST_CASE("a chain that is too deep for a thread's stack is refused when it is m
         "flat_map or choose_from_datasets.");
   if (testing::kSanitized) return;
   walk(chain, 3);
-  Dataset filtered = Dataset::range(3);  // each a map and what leaves out
+  Dataset filtered = Dataset::range(3);  // each link is a map and a filter
   CHECK_THROWS_AS(
       [&] {
         for (int k = 0; k < kDeep; ++k) {
@@ -103,7 +105,7 @@ TEST_CASE("a chain that is too deep for a thread's stack is refused when it is m
   walk(filtered, 2);
 }
 
-// Some links below are shared, some aren't: as many as are told one by one, and more.
+// Some links below are shared, some aren't: as many as are listed one by one, and more.
 TEST_CASE("what is used a second time is shuffled anew, in long chains, too") {
   for (const int others : {0, 3, 20}) {
     CAPTURE(others);

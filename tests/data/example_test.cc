@@ -183,7 +183,7 @@ TEST_CASE("a parser of features of fixed lengths works on batches where batches 
     CHECK(batch["none"].to_vector<int64_t>() == other["none"].to_vector<int64_t>());
   }
   CHECK_FALSE(expected.next(other));
-  // Batches of batches: as many axes of examples.
+  // Batches of batches: one example axis for each.
   const auto nested = records.batch(1).map(parser).batch(2, {.drop_remainder = true});
   CHECK(order_of(nested) == "batch, map");
   CHECK(nested.element_spec().to_string() ==
@@ -195,7 +195,7 @@ TEST_CASE("a parser of features of fixed lengths works on batches where batches 
     count += 2;
   }
   CHECK(count == 4);
-  // Of any length: each is filled up by itself.
+  // Features of variable length: each batch is padded by itself.
   CHECK(order_of(records.map(data::ExampleParser(kFeatures)).batch(1)) == "map, batch");
   CHECK_THROWS_WITH_AS(data::Dataset::range(3).map(parser), doctest::Contains("got int64 ()"),
                        InvalidArgument);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements that fail among those that are left out, below ignore_errors.
+// Elements that fail among those that are skipped, below ignore_errors.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -53,7 +53,8 @@ Dataset mapped(const Dataset& numbers, const Bad& bad, int64_t calls) {
       {.num_parallel_calls = calls, .output_signature = of_numbers(), .traced = false});
 }
 
-// 0, 1, …, `count` - 1, of which these fail, where that is noticed at different places.
+// 0, 1, …, `count` - 1, of which the `bad` ones fail; sources differ in where the failure is
+// detected.
 struct Source {
   std::string name;
   std::function<Dataset(int64_t count, const Bad& bad)> make;
@@ -83,7 +84,7 @@ std::vector<Source> sources() {
                        {.output_signature = of_numbers()})
              .take(count);
        }},
-      {"interleave",  // one half after the other
+      {"interleave",  // the two halves one after the other
        [](int64_t count, const Bad& bad) {
          const auto part = [=](const Tensor& index) {
            const int64_t k = index.item<int64_t>();
@@ -104,7 +105,7 @@ std::vector<Source> sources() {
   };
 }
 
-// What is left of a source, and what a plain loop leaves of its numbers.
+// A transform of a source, and the numbers that a plain loop expects to be left.
 struct Transform {
   std::string name;
   std::function<Dataset(const Dataset&)> make;
@@ -178,7 +179,7 @@ std::vector<Transform> transforms() {
           windows(3, {.shift = 2, .stride = 2}, 3)};
 }
 
-// Goes on from each position as the iterator does that it was saved in.
+// Checks that an iterator restored from any position continues like the iterator that saved it.
 void check_restored_anywhere(const std::function<Dataset()>& make, const Numbers& all) {
   for (int64_t stop = 0; stop <= std::ssize(all); ++stop) {
     CAPTURE(stop);
@@ -227,7 +228,7 @@ TEST_CASE("what is left out is counted, whether it fails or not") {
         const Dataset dataset = make();
         const Numbers expected = transform.expected(count, bad);
         CHECK(numbers(dataset) == expected);
-        CHECK(numbers(dataset) == expected);  // of what a cache has
+        CHECK(numbers(dataset) == expected);  // from the cache, if there is one
         check_restored_anywhere(make, expected);
       }
     }
@@ -275,7 +276,7 @@ TEST_CASE("batches, repetitions and datasets side by side go on behind what fail
     CHECK(numbers(zipped()) == pairs);
     check_restored_anywhere(zipped, pairs);
 
-    // A batch ends where an element fails, and the next one begins behind it, as in tf.data.
+    // A batch ends where an element fails, and the next one begins after it, as in tf.data.
     std::vector<Numbers> batches(1);
     for (int64_t i = 0; i < count; ++i) {
       batches.back().push_back(i);
@@ -308,7 +309,7 @@ TEST_CASE("batches, repetitions and datasets side by side go on behind what fail
 
 namespace {
 
-// What a chain is made of, where it makes several calls at a time.
+// What a chain is built from when it makes several calls at a time.
 struct Ahead {
   std::function<Dataset(int64_t count, const Bad& bad)> source;
   int64_t calls;
@@ -319,7 +320,8 @@ struct Chain {
   std::function<Dataset(const Dataset&, const Ahead&)> make;
 };
 
-// Of links whose elements begin behind one that fails, below some that leave elements out.
+// Chains of transforms whose next element begins after one that fails, below others that skip
+// elements.
 std::vector<Chain> chains() {
   const auto interleaved = [](const Dataset& d, const Ahead& ahead) {
     return d.interleave(
@@ -372,7 +374,7 @@ TEST_CASE("what comes behind elements that fail doesn't depend on which ones wer
       CAPTURE(chain.name);
       CAPTURE(count);
       CAPTURE(fmt::format("{}", fmt::join(bad, ", ")));
-      // Of a generator, all are made.
+      // A generator makes all elements.
       const Numbers all =
           numbers(chain.make(generated(count, bad), {generated, 1}).ignore_errors());
       for (const int64_t calls : {1, 2, 8}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of others' formats, as tests make them.
+// Files in third-party formats, built by hand for tests.
 #pragma once
 
 #include <fmt/core.h>
@@ -22,7 +22,7 @@ inline std::string little_endian(uint64_t value, int bytes) {
   return text;
 }
 
-// A .npy file with this header text, as it is.
+// Returns a .npy file with this header text, used verbatim.
 inline std::string npy_with(const std::string& header, const std::string& elements,
                             int version = 1) {
   return "\x93NUMPY" + std::string{static_cast<char>(version), '\0'} +
@@ -63,7 +63,7 @@ inline std::string pickled_array(const std::string& type, char order,
   return "cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\nK\0\x85U\1btR(K\1"s + sizes +
          "t" + dtype + "\x89" + elements + "tb";
 }
-// As numpy.save writes lists of different lengths.
+// Lists of different lengths as numpy.save writes them.
 inline std::string npy_of_lists(const std::vector<std::vector<int64_t>>& lists) {
   std::string elements = "](";
   for (const auto& list : lists) elements += pickled_ints(list);
@@ -72,7 +72,7 @@ inline std::string npy_of_lists(const std::vector<std::vector<int64_t>>& lists) 
              "\x80\2" + pickled_array("O8", '|', {count}, elements + "e") + ".");
 }
 
-// A member of a tar archive, and what ends one.
+// A member of a tar archive, and the end of an archive.
 inline std::string tar_header(const std::string& name, uint64_t size, char type = '0',
                               const std::string& size_field = "") {
   std::string block(512, '\0');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps that follow one another are computed in one call: what comes, and where a pass stands, is as
-// if each were computed by itself, as it is where passes are measured.
+// Consecutive maps are fused into one call. Elements and positions are the same as if each map were
+// computed separately, as happens when passes are measured.
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -24,7 +24,7 @@ Dataset measured(const Dataset& dataset) {
   options.statistics = true;
   return dataset.with_options(options);
 }
-// With a link more, as the other has.
+// With one more link, like the measured dataset.
 Dataset plain(const Dataset& dataset) { return dataset.with_options(dataset.options()); }
 
 std::string text_of(const Element& element) {
@@ -38,7 +38,7 @@ std::string text_of(const Element& element) {
   return text;
 }
 
-// What comes, errors by their texts.
+// The elements as text, errors by their messages.
 std::vector<std::string> texts_of(data::Iterator& iterator) {
   std::vector<std::string> texts;
   for (Element element; iterator.next(element);) texts.push_back(text_of(element));
@@ -119,7 +119,7 @@ TEST_CASE("maps in one call give what they give one by one") {
         .map([](const Tensors& named) { return named["sum"] * named["left"]; })
         .ragged_batch(4);
   });
-  // What is weak within a function is so no more behind it.
+  // A dtype that is weak inside a function is no longer weak after it.
   check_alike([] {
     return Dataset::range(4)
         .map([](const Tensor& x) { return std::pair(x, Tensor(2.5)); })

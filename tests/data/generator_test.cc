@@ -14,7 +14,7 @@ using MaybeElement = std::optional<data::Element>;
 
 namespace {
 
-// 0, …, count - 1; counts the passes that were begun.
+// 0, …, count - 1; counts how many passes have begun.
 data::Generator counting(int64_t count, int* passes = nullptr) {
   return [=] {
     if (passes) ++*passes;
@@ -34,7 +34,7 @@ data::GeneratorOptions of_numbers() {
 TEST_CASE("a generator's elements, pass after pass") {
   int passes = 0;
   const auto dataset = Dataset::from_generator(counting(4, &passes));
-  CHECK(passes == 1);  // for the types
+  CHECK(passes == 1);  // to find out the types
   CHECK(dataset.element_spec().to_string() == "int64 ()");
   CHECK(!dataset.cardinality());
   CHECK(numbers(dataset) == Numbers{0, 1, 2, 3});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Map functions that can't be traced: of strings, and those that ask for values.
+// Map functions that can't be traced: functions of strings, and functions that read values.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -45,7 +45,7 @@ Tensor length(const Tensor& text) {
   return Tensor::scalar(static_cast<int64_t>(text.item<std::string>().size()));
 }
 
-// One in `x` for each of its value.
+// A vector of as many ones as the value of `x`.
 Tensor tally(const Tensor& x) { return ops::ones({x.item<int64_t>()}, DType::Int64); }
 
 Tensor first_of(const Tensor& x) { return Tensor::scalar(x.to_vector<int64_t>().front()); }
@@ -109,7 +109,7 @@ TEST_CASE("functions that ask for values run on the host; axes may vary") {
       message_of<InvalidArgument>([&] { iterator.next(element); }),
       "map, element 1: expected the function to give int64 (2,), as it did first, or as its "
       "output_signature tells, got int64 (3,)."));
-  // What can be traced has to agree, too.
+  // Traceable functions have to match it, too.
   CHECK(contains(message_of<InvalidArgument>([&] {
                    Dataset::range(3).map([](const Tensor& x) { return x; },
                                          {.output_signature = two});
@@ -135,7 +135,7 @@ TEST_CASE("a function that fails on the first element, and one that fails later"
   const auto later = Dataset::range(4).map(failing_on(1)).ignore_errors();
   {
     const test::Log log;
-    CHECK(numbers(later, 2) == Numbers{0, 4});  // a pass that is left early
+    CHECK(numbers(later, 2) == Numbers{0, 4});  // a pass that isn't finished
     CHECK(contains(log.text(), "ignore_errors: 1 elements of this pass were left out."));
   }
   const test::Log log;
@@ -170,7 +170,7 @@ TEST_CASE("what is left out isn't what a function is learned from") {
   };
   CHECK(numbers(Dataset::range(3).skip(1).map(not_zero)) == Numbers{1, 2});
   CHECK(numbers(rows_to(4).shard(2, 1).map(not_zero)) == Numbers{1, 3});
-  // Where nothing is left, there is what was left out.
+  // When no elements are left, the function is tried on one of those that were skipped.
   CHECK(numbers(Dataset::range(1, 3).skip(5).map(not_zero)).empty());
   CHECK(numbers(Dataset::range(1, 3).skip(-1).map(not_zero)).empty());
   CHECK(numbers(Dataset::range(1, 2).shard(3, 2).map(not_zero)).empty());
@@ -208,7 +208,7 @@ TEST_CASE("one element is made to learn what functions give, whatever is below t
             return first_of(x);
           });
         }) == 2);
-  // What was learned from isn't what is kept.
+  // The elements used to learn the signature aren't what is cached.
   const TempFolder folder;
   for (const std::string& file : Strings{"", (folder / "kept").string()}) {
     const auto kept = shuffled.take(3).cache(file);
@@ -244,12 +244,12 @@ TEST_CASE("functions on the host draw by seed, pass and element") {
   CHECK(once == drawn(4));
   CHECK(once[0] != once[1]);
   CHECK(once[0] != once[6]);
-  // This thread's own sequence goes on as if nothing had been drawn.
+  // This thread's own seed sequence continues as if nothing had been drawn.
   set_random_seed(5);
   const auto before = seed_sequence().drawn;
   auto dataset = Dataset::range(6).map(draw);
   numbers(dataset.map([](const Tensor& x) { return ops::cast(x, DType::Int64); }));
-  CHECK(seed_sequence().drawn <= before + 2);  // a seed for each map
+  CHECK(seed_sequence().drawn <= before + 2);  // one seed per map
 }
 
 TEST_CASE("that a function runs on the host is told once") {

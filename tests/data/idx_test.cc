@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// IDX files: whole ones of every kind, and everything that can be wrong with one.
+// IDX files: valid ones of every kind, and everything that can be wrong with one.
 #include "data/readers/idx.h"
 
 #include <doctest/doctest.h>
@@ -79,7 +79,7 @@ TEST_CASE("files: read whole, and named in errors") {
         (folder / "short").string() +
             ": cut off at byte 15: an array of shape (2, 3) needs 18 bytes. Get the file anew.");
   CHECK_THROWS_AS(data::read_idx(folder / "none"), NotFound);
-  // The file may be shortened while its array is in use.
+  // Truncating the file while its array is in use is safe.
   const Tensor array = data::read_idx(folder / "plain");
   std::filesystem::resize_file(folder / "plain", 0);
   CHECK(numbers(array) == numbers(data::read_idx(folder / "packed.gz")));
@@ -91,7 +91,7 @@ TEST_CASE("every beginning of a file is cut off") {
     CAPTURE(length);
     CHECK(contains(loss(plain.substr(0, length)),
                    "digits: cut off at byte " + std::to_string(length)));
-    // Whole gzip data around a file that is cut off.
+    // Complete gzip data around a truncated file.
     CHECK(contains(loss(gzipped(plain.substr(0, length))),
                    "digits: cut off at byte " + std::to_string(length)));
   }
@@ -124,10 +124,10 @@ TEST_CASE("absurd sizes are refused before memory is taken for them") {
                  "digits: at byte 8, an impossible size: axis 1 of 3 has 4294967295 entries"));
   CHECK(contains(loss(header(0x08, {kMost, kMost, 0})), "impossible size: axis 1"));
   CHECK(contains(loss(header(0x08, std::vector<uint64_t>(255, kMost))), "impossible size"));
-  // Possible, but not in this file.
+  // A possible size, but not for this file.
   CHECK(contains(loss(header(0x08, {kMost, 1000})), "needs 4294967295012 bytes"));
   CHECK(contains(loss(gzipped(header(0x08, {kMost, 1000}))), "compressed bytes can't hold more"));
-  // Within what so many compressed bytes may hold, but not there.
+  // Within what that many compressed bytes can hold, but the data isn't there.
   const std::string bomb = gzipped(header(0x08, {20'000}) + std::string(15'000, 'a'));
   CHECK(contains(loss(bomb), "cut off at byte 15008"));
 }
@@ -150,7 +150,7 @@ TEST_CASE("no flipped bit does worse than an error") {
       flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
       try {
         const Tensor tensor = parse(flipped);
-        CHECK(tensor.num_elements() == 6);  // a flipped element, type or size of the same length
+        CHECK(tensor.num_elements() == 6);  // a flipped bit that keeps the length
       } catch (const DataLoss& error) {
         CHECK(contains(error.what(), "digits: "));
       }

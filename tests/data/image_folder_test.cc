@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders of pictures: the files, splits and orders of Keras, positions, and what can be wrong.
+// Folders of images: file selection, splits and orders as in Keras, positions, and errors.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A picture of one color.
+// An image of a single color.
 Tensor plain(uint8_t red, uint8_t green, int64_t height = 2, int64_t width = 2) {
   Tensor image = Tensor::empty({height, width, 3}, DType::UInt8);
   const auto pixels = image.mutable_data<uint8_t>();
@@ -40,7 +40,7 @@ void put(const fs::path& path, const Tensor& image) {
   data::save_img(path, image, {.file_format = "png", .scale = false});
 }
 
-// `count` pictures of two classes, whose red is their number.
+// `count` images of two classes; the red value is the image's number.
 class Pictures : public TempFolder {
  public:
   explicit Pictures(int count) {
@@ -56,7 +56,7 @@ ImageDatasetOptions quiet(ImageDatasetOptions options) {
   return options;
 }
 
-// The reds of all pictures of a pass, which are batches or single ones.
+// The red values of all images of a pass, batched or single.
 std::vector<int> reds(data::Iterator& iterator, int64_t limit = INT64_MAX) {
   std::vector<int> result;
   data::Element element;
@@ -107,7 +107,7 @@ std::vector<std::string> relative(const std::vector<std::string>& paths, const f
   return result;
 }
 
-// The labels of all examples, in the order of the files.
+// The labels of all examples in file order.
 std::vector<int64_t> labels_of(const data::Dataset& dataset) {
   std::vector<int64_t> result;
   for (const data::Element& element : dataset) {
@@ -165,7 +165,8 @@ TEST_CASE("the files, labels and splits of Keras") {
       CHECK((*dataset.begin()).size() == 1);
       continue;
     }
-    // Each pass shuffles: as many of each label come. Unshuffled ones come in order.
+    // Each pass shuffles, but with the same number of each label. Unshuffled examples come in
+    // order.
     std::vector<int64_t> labels = labels_of(dataset);
     std::vector<int64_t> expected = item.at("labels").as_ints();
     if (options.shuffle) {
@@ -192,7 +193,7 @@ TEST_CASE("both parts of a split are those of the subsets") {
   CHECK(training.file_paths().size() == 15);
   CHECK(validation.class_names() == std::vector<std::string>{"a", "b"});
   auto all = reds(training);
-  CHECK(reds(training) != all);  // shuffled anew
+  CHECK(reds(training) != all);  // reshuffled
   CHECK(reds(validation) == reds(validation));
   for (const int red : reds(validation)) all.push_back(red);
   std::sort(all.begin(), all.end());
@@ -272,7 +273,7 @@ TEST_CASE("positions: no file is read for what was before") {
   auto iterator = make(8).iterator();
   reds(iterator, 3);
   const Json position = iterator.save();
-  // What was consumed is damaged: nobody reads it again.
+  // Files that were already consumed are damaged: they aren't read again.
   for (size_t i = 0; i < 12; ++i) {
     const std::string name = fmt::format("{}/{:02}.png", whole[i] % 3 == 0 ? "b" : "a", whole[i]);
     write_file(folder / name, "broken");
@@ -280,7 +281,7 @@ TEST_CASE("positions: no file is read for what was before") {
   auto restored = make(2).iterator();
   restored.restore(position);
   CHECK(reds(restored) == std::vector<int>(whole.begin() + 12, whole.end()));
-  // Other files are another dataset.
+  // With other files, it is another dataset.
   put(folder / "a/99.png", plain(99, 0));
   CHECK(contains(message_of<FailedPrecondition>([&] { make(1).iterator().restore(position); }),
                  "image_files(24"));
@@ -369,7 +370,7 @@ TEST_CASE("links to folders are followed when that is asked for") {
   const TempFolder other;
   put(other / "deep/more/7.png", plain(77, 0));
   fs::create_directory_symlink(other / "deep", folder / "a/link");
-  fs::create_directory_symlink(folder.path(), folder / "a/above");  // without end
+  fs::create_directory_symlink(folder.path(), folder / "a/above");  // an endless cycle
   const auto count = [&](bool follow) {
     return data::image_dataset_from_directory(
                folder / "a",

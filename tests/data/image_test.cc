@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures: against TensorFlow and Pillow, and everything that can be wrong with a file.
+// Image files: compared with TensorFlow and Pillow, and everything that can be wrong with a file.
 #include "data/readers/image/decode_image.h"
 
 #include <doctest/doctest.h>
@@ -49,7 +49,7 @@ std::vector<const Json*> file_cases() {
   return cases;
 }
 
-// A picture without a pattern.
+// A noise image.
 Tensor noise(int64_t height, int64_t width, int64_t channels) {
   Tensor image = Tensor::empty({height, width, channels}, DType::UInt8);
   PhiloxEngine engine(7);
@@ -102,7 +102,8 @@ TEST_CASE("pictures are TensorFlow's") {
       CHECK(image.dtype() == DType::UInt8);
       CAPTURE(channels);
       if (channels > 0) CHECK(image.dim(-1) == channels);
-      // TensorFlow gives pictures of fewer than 8 bits an opacity of that many bits: nearly none.
+      // For images with fewer than 8 bits per channel, TensorFlow returns an alpha of only that
+      // many bits: nearly transparent.
       const std::string& name = item->at("name").as_string();
       if (channels == 4 && (name == "png bits" || name == "png palette")) {
         CHECK(values_of(image)[3] == 255);
@@ -158,7 +159,7 @@ TEST_CASE("the first frame of an animation") {
   CHECK(first.shape() == Shape{10, 12, 3});
   const auto begin = values_of(all);
   CHECK(values_of(first) == std::vector<int>(begin.begin(), begin.begin() + 360));
-  // What lies behind it isn't read.
+  // Data after the first frame isn't read.
   const std::string cut = file.substr(0, file.size() - 100);
   CHECK(data::decode_image(bytes_of(cut), {.expand_animations = false}).dim(0) == 10);
   CHECK(contains(loss(cut), "photo: not a whole GIF file: it ends too early."));
@@ -208,7 +209,7 @@ TEST_CASE("every beginning of a file is an error or a picture that lacks nothing
         ++errors;
       }
     }
-    // JPEGs and bitmaps may do without their last bytes.
+    // JPEG and BMP files may lack their last bytes.
     CHECK(errors + 4 >= file.size());
   }
 }
@@ -230,7 +231,7 @@ TEST_CASE("damaged bytes give typed errors or pictures") {
 }
 
 TEST_CASE("sizes that files claim") {
-  // A JPEG, a bitmap, a GIF and a PNG that promise 60,000 x 60,000 pixels.
+  // A JPEG, a BMP, a GIF and a PNG that claim 60,000 x 60,000 pixels.
   std::string jpeg = golden_file("jpeg color");
   const size_t frame = jpeg.find("\xff\xc0");
   jpeg.replace(frame + 5, 4, "\xea\x60\xea\x60");
@@ -244,13 +245,13 @@ TEST_CASE("sizes that files claim") {
         "photo: 60000 x 60000 pixels are more than the 178956970 allowed. Raise max_pixels if the "
         "file can be trusted.");
   }
-  // With the limit raised, the file is too small for them.
+  // With a higher limit, the files are too small for that many pixels.
   const data::DecodeImageOptions trusting{.max_pixels = int64_t{1} << 40};
   CHECK(contains(loss(jpeg, trusting), "bytes can't hold 60000 x 60000 pixels"));
   CHECK(contains(loss(gif, trusting), "bytes can't hold 60000 x 60000 pixels"));
   CHECK(contains(loss(png, trusting), "bytes can't hold 60000 x 60000 pixels"));
   CHECK(contains(loss(bmp, trusting), "60000 x 60000 pixels of 24 bits need 10800000054 bytes"));
-  // Nor within the limit; but a frame may be smaller than its canvas.
+  // The same for a size within the limit; but a frame may be smaller than its canvas.
   gif.replace(6, 4, "\xc8\x32\xc8\x32");
   CHECK(contains(loss(gif), "bytes can't hold 13000 x 13000 pixels"));
   gif.replace(6, 4, "\xe8\x03\xe8\x03");

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes with NumPy and pickle what Cornu reads, reads what Cornu wrote, and asks Keras's own
-loaders what small data sets give.
+"""Writes files with NumPy and pickle for Cornu to read, reads files that Cornu wrote, and runs
+Keras's own loaders on small datasets.
 
 keras_data.py write-numpy FOLDER | check-numpy FOLDER | write-pickles FOLDER | datasets FOLDER
 """
@@ -28,7 +28,7 @@ def arrays():
 
 
 def forms(array):
-    """An array in each order of bytes and axes."""
+    """An array in each byte order and memory order."""
     yield "c", array
     yield "f", np.array(array, order="F")
     if array.dtype.kind != "V":
@@ -65,7 +65,7 @@ def check_numpy(folder):
                 found = found.view(ml_dtypes.bfloat16)
             assert found.dtype == array.dtype and found.shape == array.shape, name
             assert np.array_equal(found, array), name
-        # The same bytes, too.
+        # The bytes are the same, too.
         file = io.BytesIO()
         np.save(file, array)
         assert file.getvalue() == (folder / f"{name}.npy").read_bytes(), name
@@ -84,7 +84,7 @@ def write_pickles(folder):
 
 
 class Python2Pickler(pickle._Pickler):
-    """Writes bytes as Python 2 wrote its strings."""
+    """Writes bytes like the strings of Python 2."""
 
     dispatch = dict(pickle._Pickler.dispatch)
 
@@ -168,7 +168,8 @@ def put_arrays(expected, prefix, splits, step=1):
 
 
 def keras_datasets(folder):
-    """What Keras's loaders give for the files in `folder`, which they are told they downloaded."""
+    """What Keras's loaders return for the files in `folder`, made to look like finished downloads.
+    """
     import keras
     from keras.src.datasets import (boston_housing, california_housing, cifar10, cifar100,
                                     fashion_mnist, imdb, reuters)
@@ -206,7 +207,7 @@ def keras_datasets(folder):
 
 
 def keras_audio(folder):
-    """Sounds of two classes that TensorFlow writes, and what Keras's dataset gives for them."""
+    """WAV files of two classes written by TensorFlow, and what Keras's dataset yields for them."""
     import keras
     import tensorflow as tf
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NumPy's files, pickles and data sets that cross between Cornu and Python: what Python does is in
-// keras_data.py.
+// NumPy files, pickles and datasets exchanged between Cornu and Python; keras_data.py is the Python
+// side.
 #include <doctest/doctest.h>
 
 #include "data/audio_dataset.h"
@@ -153,7 +153,7 @@ TEST_CASE("Cornu reads what Python pickles") {
 
 namespace {
 
-// What Keras's loaders gave.
+// The output of Keras's loaders.
 class Expected {
  public:
   explicit Expected(const fs::path& path) : arrays_(data::load_npz(path)) {}
@@ -174,7 +174,7 @@ class Expected {
     }
   }
 
-  // Where Keras's x has every `step`-th row.
+  // Keras's x has only every `step`-th row.
   void check(const std::string& prefix, const datasets::Splits& splits, int64_t step = 1) const {
     CAPTURE(prefix);
     for (const auto& [name, part] : {std::pair("train", &splits.train), {"test", &splits.test}}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps that are applied to whole batches, or after a shuffle, where that gives the same.
+// Maps that are applied to whole batches, or after a shuffle, when the result is the same.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -41,7 +41,7 @@ bool same_bits(const Element& a, const Element& b) {
   return true;
 }
 
-// Batches of what the map gives element by element.
+// Batches of the map's results, computed element by element.
 std::vector<Element> stacked(const Dataset& elements, int64_t batch_size) {
   std::vector<Element> batches;
   std::vector<Element> items;
@@ -114,7 +114,8 @@ TEST_CASE("maps that mix the numbers of an element are not") {
   check_batches(pairs().map([](const Tensor& x, const Tensor&) { return ops::sum(x); }), false);
   check_batches(pairs().map([](const Tensor& x, const Tensor&) { return ops::reshape(x, {21}); }),
                 false);
-  // A number of each element along a constant's axis; and what no element determines.
+  // A number from each element broadcast along a constant's axis, and a component that doesn't
+  // depend on the element.
   check_batches(Dataset::range(kRows).map([](const Tensor& x) {
     return x + Tensor::from({int64_t{1}, int64_t{2}});
   }),

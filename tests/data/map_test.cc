@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Map functions: what they take and return, how often they are traced, and what they may not do.
+// Map functions: arguments and results, how often they are traced, and what they mustn't do.
 #include <doctest/doctest.h>
 
 #include <memory>
@@ -116,7 +116,7 @@ TEST_CASE("mistakes in a map function show when the dataset is made") {
       }),
       "(3,)"));
   const Variable counter(Tensor::scalar(int64_t{0}), {.name = "counter"});
-  for (const int64_t batch : {1, 2}) {  // a fixed signature, and one that varies
+  for (const int64_t batch : {1, 2}) {  // a static signature, and one with an unknown axis
     auto source = batch == 1 ? rows_to(2) : rows_to(2).batch(2);
     CHECK(contains(message_of<InvalidArgument>([&] {
                      source.map([&](const Tensor& x) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MNIST's own packed files over the network, where this machine has them to serve.
+// Downloads MNIST's original compressed files, on machines that have them to serve.
 #include <doctest/doctest.h>
 
 #include "data/datasets/mnist.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real MNIST, where this machine has it.
+// The real MNIST, on machines that have it.
 #include <doctest/doctest.h>
 
 #include <numeric>

@@ -30,7 +30,7 @@ std::string idx(const std::vector<uint8_t>& sizes, uint8_t fill) {
   return text + std::string(count, static_cast<char>(fill));
 }
 
-// A tiny stand-in for the four files.
+// A tiny substitute for the four files.
 void write_small(const fs::path& folder, uint8_t fill = 1) {
   fs::create_directories(folder);
   write_file(folder / kNames[0], idx({3, 28, 28}, fill));
@@ -39,7 +39,7 @@ void write_small(const fs::path& folder, uint8_t fill = 1) {
   write_file(folder / kNames[3], idx({2}, fill));
 }
 
-// No data set, an empty cache, no network.
+// No dataset, an empty cache, no network.
 struct Nowhere {
   TempFolder folder;
   EnvironmentScope datasets{"CORNU_DATASETS", std::nullopt};
@@ -72,7 +72,7 @@ TEST_CASE("MNIST is taken from the first place that has it") {
   CHECK(loaded() == 3);
   write_small(explicit_folder, 4);
   CHECK(loaded() == 4);
-  fs::remove(explicit_folder / kNames[1]);  // not whole: the next place is taken
+  fs::remove(explicit_folder / kNames[1]);  // incomplete, so the next location is used
   CHECK(loaded() == 3);
 }
 

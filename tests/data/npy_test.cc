@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NumPy's files: .npy and .npz, whole ones of every kind, and everything that can be wrong.
+// NumPy files: .npy and .npz, valid ones of every kind, and everything that can be wrong.
 #include "data/readers/npy.h"
 
 #include <doctest/doctest.h>
@@ -28,7 +28,7 @@ std::string error_of(const std::string& content) {
   return message_of<Kind>([&] { parse(content); });
 }
 
-// As the file has it: with spaces up to 128 bytes.
+// As in a real file: padded with spaces to 128 bytes.
 std::string numpys_own(const std::string& dictionary, const std::string& elements) {
   std::string header = dictionary;
   header.resize(117, ' ');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of elements on several threads: order, errors, ends.
+// Functions of elements on several threads: order, errors, early ends.
 #include "data/transforms/parallel_map.h"
 
 #include <doctest/doctest.h>
@@ -134,7 +134,7 @@ TEST_CASE("streams end where they are left") {
     const auto stream = data::make_parallel_map(numbers_to(node), plus_hundred, 8);
     for (int64_t i = 0; i < round; ++i) CHECK(next_number(*stream) == 100 + i);
   }
-  // While a thread works ahead for them, too.
+  // The same while a thread prefetches from them.
   const auto dataset =
       data::Dataset::range(100'000)
           .map([](const Tensor& x) { return x + int64_t{100}; }, {.num_parallel_calls = 4})
@@ -152,7 +152,7 @@ TEST_CASE("a child of a fork says that the threads are its parent's") {
   const pid_t child = fork();
   if (child == 0) {
     const std::string text = message_of<FailedPrecondition>([&] { next_number(*stream); });
-    stream.reset();  // waits for nobody
+    stream.reset();  // must not wait for any thread
     _exit(contains(text, "map: this iteration was begun before the process forked") ? 0 : 1);
   }
   int status = -1;
@@ -179,7 +179,7 @@ TEST_CASE("the pool is left out while the consumer never waits") {
     for (const int64_t end = next + count; next < end; ++next) {
       CHECK(next_number(*stream) == next);
       now += 1'000'000'000;
-      // The consumer is another thread: this one works ahead for it.
+      // The consumer is another thread, and this one prefetches for it.
       std::thread([&] { iteration.demand.given(now - waiting, now); }).join();
     }
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pickles of every protocol, those that want to run code, and everything that can be wrong.
-// CORNU_FUZZ_CORPUS has what Python wrote (tests/fuzz/make_corpus.py).
+// Pickles of every protocol, pickles that try to run code, and everything that can be wrong.
+// CORNU_FUZZ_CORPUS has pickles written by Python (tests/fuzz/make_corpus.py).
 #include "data/readers/pickle.h"
 
 #include <doctest/doctest.h>
@@ -37,7 +37,7 @@ std::string repeated(const std::string& text, int times) {
   return result;
 }
 
-// All that can be asked of a value is an answer or an Error.
+// Every query on a value either returns or throws an Error.
 void ask(const PickleValue& value, int depth = 4) {
   const auto attempt = [](auto&& question) {
     try {
@@ -127,12 +127,12 @@ TEST_CASE("pickles: arrays keep their types, orders and memory") {
         std::vector<int>{-1, 1});
   CHECK(tensor(pickled_array("b1", '|', {2}, pickled_bytes("\2\0"s))).to_vector<bool>() ==
         std::vector<bool>{true, false});
-  // In protocol 5, and columns first.
+  // In protocol 5, and in column-major order.
   const std::string buffer =
       "\x80\5cnumpy._core.numeric\n_frombuffer\n(\x96\6\0\0\0\0\0\0\0\0\3\1\4\2\5"
       "cnumpy\ndtype\n(X\2\0\0\0u1\x89\x88tRK\2K\3\x86X\1\0\0\0FtR."s;
   CHECK(numbers(parse(buffer).to_tensor()) == std::vector<int64_t>{0, 1, 2, 3, 4, 5});
-  // What is written to a tensor isn't seen by another one of the same array.
+  // Writing to a tensor doesn't change another tensor of the same array.
   const PickleValue twice = parse(pickled_array("u1", '|', {1}, pickled_bytes("\1")) + ".");
   Tensor first = twice.to_tensor();
   first.mutable_data<uint8_t>()[0] = 2;
@@ -206,7 +206,7 @@ TEST_CASE("pickles: what is damaged is said, with its place") {
   CHECK(loss("K\1\xff") == "file: the pickle is damaged: at byte 2, there is no instruction 0xff.");
   CHECK(contains(loss("."), "a value is missing"));
   CHECK(contains(loss("(."), "a value is missing"));
-  CHECK(contains(loss("K\1(\x85."), "a value is missing"));  // beyond the mark
+  CHECK(contains(loss("K\1(\x85."), "a value is missing"));  // below the mark
   CHECK(contains(loss("t."), "a mark is missing"));
   CHECK(contains(loss("(K\1d."), "a key without a value"));
   CHECK(contains(loss("K\1K\2a."), "appended to what is no list"));
@@ -314,7 +314,7 @@ TEST_CASE("pickles: depth and cycles do no harm") {
 }
 
 TEST_CASE("pickles: a small file can't ask for much") {
-  // A list that has the list before twice, forty times: 2^40 numbers, if one followed them all.
+  // Each list contains the previous one twice, forty times over: 2^40 numbers if all were followed.
   std::string doubling = "]q\0K\1a"s;
   for (int i = 0; i < 40; ++i) {
     doubling += "]q"s + static_cast<char>(i + 1) + "(h" + static_cast<char>(i) + "h" +

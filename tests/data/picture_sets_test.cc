@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cats_vs_dogs and tf_flowers, from small archives of their forms and from folders.
+// cats_vs_dogs and tf_flowers, from small archives in their formats and from folders.
 #include <doctest/doctest.h>
 
 #include "data/datasets/cats_vs_dogs.h"
@@ -17,7 +17,7 @@ namespace tf_flowers = datasets::tf_flowers;
 
 namespace {
 
-// No data set, an empty cache, no network.
+// No dataset, an empty cache, no network.
 struct Nowhere {
   TempFolder folder;
   EnvironmentScope datasets{"CORNU_DATASETS", std::nullopt};
@@ -26,7 +26,7 @@ struct Nowhere {
   EnvironmentScope url{"CORNU_DATASETS_URL", dead};
 };
 
-// A grey JPEG of this height, and 8 pixels wide.
+// A gray JPEG of this height, 8 pixels wide.
 std::string jpeg(int64_t height) {
   Tensor image = Tensor::empty({height, 8, 3}, DType::UInt8);
   for (uint8_t& value : image.mutable_data<uint8_t>()) value = 128;
@@ -67,7 +67,7 @@ void unpack(const fs::path& folder, const Files& files) {
   }
 }
 
-// (height, label) of each.
+// (height, label) of each example.
 std::vector<std::pair<int64_t, int64_t>> contents(const data::Dataset& dataset) {
   std::vector<std::pair<int64_t, int64_t>> all;
   for (const data::Element& element : dataset) {

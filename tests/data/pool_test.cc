@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data threads that pipelines share: nesting, blocked tasks, ends, forks.
+// The thread pool that pipelines share: nesting, blocked tasks, early ends, forks.
 #include "data/pool.h"
 
 #include <doctest/doctest.h>
@@ -33,7 +33,7 @@ data::MapOptions on_host(int64_t calls) {
 
 int64_t value(const Tensor& x) { return x.item<int64_t>(); }
 
-// A door that functions wait at.
+// A door that functions wait at until it is opened.
 class Door {
  public:
   void pass() {
@@ -55,7 +55,7 @@ class Door {
   std::atomic<bool> open_ = false;
 };
 
-// 0, 1, … of which a function waits at a door.
+// 0, 1, …, computed by a function that waits at the door.
 Dataset waiting(Door& door, int64_t count, int64_t calls) {
   const auto f = [&door](const Tensor& x) {
     door.pass();
@@ -64,7 +64,7 @@ Dataset waiting(Door& door, int64_t count, int64_t calls) {
   return Dataset::range(count).map(f, on_host(calls));
 }
 
-// The sums of a pipeline within a pipeline, `depth` deep.
+// The sum over a pipeline whose function runs a pipeline itself, `depth` levels deep.
 int64_t nested(int64_t number, int64_t depth, int64_t calls) {
   if (depth == 0) return number;
   int64_t sum = 0;
@@ -93,7 +93,7 @@ TEST_CASE("the pool is of the machine's size") {
   std::vector<Dataset> datasets;
   for (int i = 0; i < 8; ++i) datasets.push_back(Dataset::range(50).map(f, on_host(8)));
   for (const Dataset& dataset : datasets) CHECK(numbers(dataset).size() == 50);
-  CHECK(std::ssize(threads) <= pool.size() + 1);  // this thread, too, does what nobody has begun
+  CHECK(std::ssize(threads) <= pool.size() + 1);  // this thread also runs tasks not begun yet
 }
 
 TEST_CASE("what is computed for a pipeline takes one core, whichever thread does it") {
@@ -107,7 +107,7 @@ TEST_CASE("pipelines may be gone through in the functions of others") {
   for (const int64_t calls : {int64_t{2}, int64_t{5}, data::kAutotune}) {
     const auto f = [calls](const Tensor& x) { return Tensor::scalar(nested(value(x), 3, calls)); };
     const auto dataset = Dataset::range(9).map(f, on_host(calls));
-    // Binomial coefficients: x over 4, with the sums' ends left out.
+    // Binomial coefficients: x over 4, since the sums exclude their upper ends.
     CHECK(numbers(dataset) == Numbers{0, 0, 0, 0, 1, 5, 15, 35, 70});
   }
 }
@@ -139,14 +139,14 @@ TEST_CASE("what hasn't begun is dropped with its iterator") {
     door.open();
     CHECK(first.get() == Numbers{0});
     iterator.reset();
-    CHECK(door.arrived() <= 1 + ahead + 1 + 4);  // taken, made ahead, in hand and in flight
+    CHECK(door.arrived() <= 1 + ahead + 1 + 4);  // taken, prefetched, in hand and in flight
   }
 }
 
 TEST_CASE("an iterator is destroyed while a reader waits") {
   for (const int64_t calls : {int64_t{1}, int64_t{3}, data::kAutotune}) {
     Door door;
-    // The prefetch's thread waits for a task, which waits at the door.
+    // The prefetching thread waits for a task, which waits at the door.
     const auto slow = [&door](const Tensor& x) {
       if (value(x) > 0) door.pass();
       return x;
@@ -193,14 +193,14 @@ TEST_CASE("many pipelines at once") {
   for (int i = 0; i < 16; ++i) {
     all.push_back(std::async(std::launch::async, [&, i] {
       if (i % 2 == 0) return numbers(dataset) == expected;
-      auto iterator = dataset.iterator();  // left in the midst
+      auto iterator = dataset.iterator();  // left in the middle
       return numbers(iterator, 5) == Numbers(expected.begin(), expected.begin() + 35);
     }));
   }
   for (auto& one : all) CHECK(one.get());
 }
 
-// The thread sanitizer knows no threads in a child of a process with several.
+// The thread sanitizer doesn't support threads in the child of a multithreaded process.
 #ifndef __SANITIZE_THREAD__
 TEST_CASE("a child of a fork has a pool of its own") {
   const auto f = [](const Tensor& x) { return Tensor::scalar(value(x) + 1); };

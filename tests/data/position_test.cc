@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saving where an iterator stands, and going on from there in another process.
+// Saving an iterator's position, and continuing from it in another process.
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -21,7 +21,7 @@ namespace {
 
 struct Pipeline {
   const char* name;
-  std::function<Dataset()> make;  // as the program makes it each time it starts
+  std::function<Dataset()> make;  // called like a program would on each start
 };
 
 Dataset generated_to(int64_t count) {
@@ -33,7 +33,7 @@ Dataset generated_to(int64_t count) {
   });
 }
 
-// 1; 2 2; 3 3 3; … of several lengths.
+// 1; 2 2; 3 3 3; … with different lengths.
 Dataset growing_to(int64_t count) {
   return Dataset::range(1, count + 1).flat_map([](const Tensor& x) {
     return Dataset::from_tensors(ops::full({x.item<int64_t>()}, x, x.dtype()));
@@ -46,7 +46,7 @@ Dataset odd_ones(const Tensor& x) {
   });
 }
 
-// Every third one can't be made.
+// Every third element fails.
 Dataset failing_to(int64_t count) {
   return Dataset::from_generator([count] {
     return [count, next = int64_t{0}]() mutable -> std::optional<data::Element> {
@@ -62,7 +62,7 @@ data::FlatMapOptions of_numbers(const Shape& shape) {
   return {.output_signature = data::ElementSpec{.types = {{DType::Int64, shape}}, .structure = {}}};
 }
 
-// Transforms that look at what they are given.
+// Transforms that depend on the values of elements.
 std::vector<Pipeline> changing_pipelines() {
   return {
       {"take_while",
@@ -220,7 +220,7 @@ TEST_CASE("a restored iterator goes on exactly where the saved one stood") {
     for (int64_t stop = 0; stop <= elements; ++stop) {
       CAPTURE(stop);
       const auto first_run = pipeline.make();
-      numbers(first_run);  // a pass before
+      numbers(first_run);  // an earlier pass
       auto iterator = first_run.iterator();
       numbers(iterator, stop);
       const std::string position = iterator.save().dump();
@@ -230,13 +230,13 @@ TEST_CASE("a restored iterator goes on exactly where the saved one stood") {
       restored.restore(Json::parse(position));
       CHECK(restored.save().dump() == position);
       CHECK(numbers(restored) == numbers(iterator));
-      // The same place; what is known of a stream that has ended may differ.
+      // The same position; what is known about a stream that has ended may differ.
       for (const data::Iterator* ended : {&restored, &iterator}) {
         auto last = pipeline.make().iterator();
         last.restore(ended->save());
         CHECK(numbers(last).empty());
       }
-      CHECK(numbers(second_run) == numbers(first_run));  // and the pass after
+      CHECK(numbers(second_run) == numbers(first_run));  // and the pass after it
     }
   }
   logging::set_level(logging::Level::Info);
@@ -343,7 +343,8 @@ TEST_CASE("restoring a position leaves the seeds of other iterators as they are"
   auto restored = dataset.iterator();
   restored.restore(position);
   CHECK(numbers(restored) == numbers(iterator));
-  // Its later repetitions are shuffled by the seed that it began with, which its position has.
+  // Its later repetitions are shuffled by the seed that it began with, which is part of its
+  // position.
   auto again = make().iterator();
   again.restore(Json::parse(alive.save().dump()));
   const Numbers rest = numbers(alive);
@@ -397,7 +398,7 @@ TEST_CASE("damaged counts of passes without end are refused before anything runs
       CHECK_THROWS_AS(dataset.iterator().restore(Json::parse(damaged)), DataLoss);
     }
   }
-  // Of shuffle, also those that could be.
+  // For a shuffle, plausible numbers are rejected, too.
   auto iterator = shuffled.iterator();
   numbers(iterator, 9);
   std::string saved = unsealed(iterator.save()).dump();
@@ -408,7 +409,7 @@ TEST_CASE("damaged counts of passes without end are refused before anything runs
 
 TEST_CASE("a damaged position is told by its checksum, whatever it stands for" *
           doctest::skip(!kChecksumsMatter)) {
-  // Passing over as many elements as these say would take days.
+  // Skipping as many elements as these positions claim would take days.
   const Dataset endless = Dataset::from_generator(
       [next = int64_t{0}]() mutable {
         return std::optional<data::Element>(Tensor::scalar(next++));
@@ -492,7 +493,7 @@ TEST_CASE("a position that can't be is refused") {
 
 namespace {
 
-// What comes behind a place that was counted in batches of another size, of `make(size)`.
+// The elements of `make(now)` after a position that was counted in batches of size `then`.
 Numbers behind(const std::function<Dataset(int64_t)>& make, int64_t then, int64_t batches,
                int64_t now) {
   auto iterator = make(then).iterator();
@@ -526,7 +527,7 @@ TEST_CASE("a place counted in batches of another size is behind as many examples
   CHECK(behind(plain, 6, 0, 5) == from(0, 20));
   const auto repeated = [](int64_t size) { return Dataset::range(10).repeat().batch(size); };
   CHECK(behind(repeated, 6, 5, 4) == from(28, 16, 10));
-  // Each pass has a last batch of its own.
+  // Each pass has its own last batch.
   const auto passes = [](int64_t size) { return Dataset::range(10).batch(size).repeat(); };
   CHECK(behind(passes, 6, 5, 3) == Numbers{6, 7, 8, 9, 0, 1, 2, 3, 4, 5});
   const auto shuffled = [](int64_t size) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What restoring a position costs, and positions that can't be.
+// The cost of restoring a position, and positions that can't be restored.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -18,7 +18,7 @@ using data::StreamPtr;
 
 namespace {
 
-// Numbers, made by a function that counts how often it is called.
+// Numbers made by a function that counts its calls.
 class CountedNode : public data::Node {
  public:
   CountedNode(data::NodePtr input, std::atomic<int>& made, int64_t calls)
@@ -84,7 +84,7 @@ Tensor is_even(const Tensor& x) { return ops::equal(ops::mod(x, 2), 0); }
 
 using Build = std::function<Dataset(const Dataset&)>;
 
-// How many elements are made until a restored iterator has given three more.
+// The number of elements made until a restored iterator has returned three more.
 int made_after_restore(const Build& build, int64_t given, int64_t calls = 1) {
   Source first;
   auto iterator = build(first.numbers_to(4000, calls)).iterator();
@@ -187,7 +187,7 @@ TEST_CASE("a damaged state is refused") {
   CHECK(contains(restore(Json::object({{"repetition", -1}, {"ended", false}})),
                  "Dataset: a position's state {\"repetition\": -1, \"ended\": false} is damaged: "
                  "'repetition' was expected there."));
-  // Each of its numbers, made too large.
+  // Makes each number in the state too large.
   const std::string text = saved.at("state").dump();
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] != ':' || text[i + 1] < '0' || text[i + 1] > '9') continue;

@@ -113,7 +113,7 @@ Pipeline source(Dice& dice) {
   }
 }
 
-// Of any elements.
+// Elements of any kind.
 void cut(Pipeline& p, Dice& dice) {
   const Items& in = p.items;
   const int64_t n = dice.between(0, 9);
@@ -171,7 +171,7 @@ void hold(Pipeline& p, Dice& dice) {
   }
 }
 
-// Of two pipelines of one kind.
+// Takes two pipelines of the same kind.
 void join(Pipeline& p, Dice& dice) {
   const Pipeline other = source(dice);
   if (other.vectors != p.vectors) return cut(p, dice);
@@ -233,7 +233,7 @@ Items grouped_by_three(const Items& in, int64_t size) {
   return out;
 }
 
-// Scalars become vectors.
+// Turns scalars into vectors.
 void gather(Pipeline& p, Dice& dice) {
   if (dice.one_in(4)) return make_ragged(p, dice);
   const int64_t n = dice.between(1, 4);
@@ -267,7 +267,7 @@ void gather(Pipeline& p, Dice& dice) {
   }
 }
 
-// x, x + 1, …: as many as |x| % 4.
+// x, x + 1, …: |x| % 4 numbers.
 Dataset few(const Tensor& x) { return Dataset::range(value(x), value(x) + std::abs(value(x)) % 4); }
 Numbers few_of(const Numbers& item) {
   Numbers out;
@@ -295,7 +295,7 @@ Items interleaved(const Items& in, size_t cycle, int64_t block) {
   return out;
 }
 
-// One scalar becomes any number of them.
+// Turns one scalar into any number of them.
 void multiply(Pipeline& p, Dice& dice) {
   if (dice.one_in(2)) {
     Items out;
@@ -381,7 +381,7 @@ void compute(Pipeline& p, Dice& dice) {
   }
 }
 
-// Of vectors: back to scalars, or padded to the longest of a few.
+// Vectors only: back to scalars, or padded to the longest of a few.
 void spread(Pipeline& p, Dice& dice) {
   if (dice.one_in(4)) return rebatch(p, dice);
   if (dice.one_in(4)) return bucket(p, dice);

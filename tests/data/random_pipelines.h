@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipelines that are made up at random, with what plain loops over vectors give.
+// Randomly generated pipelines, with the expected elements computed by plain loops over vectors.
 #pragma once
 
 #include <functional>
@@ -12,9 +12,9 @@
 namespace cornu::testing {
 
 using Numbers = std::vector<int64_t>;
-using Items = std::vector<Numbers>;  // of scalars: lists of one
+using Items = std::vector<Numbers>;  // scalars are lists of one number
 
-// What a pipeline is and should give. Its elements are int64 scalars, or vectors of any length.
+// A pipeline and its expected elements, which are int64 scalars or vectors of any length.
 struct Pipeline {
   std::function<data::Dataset(int64_t calls)> build;
   Items items;
@@ -36,39 +36,39 @@ class Dice {
 
 inline int64_t count_of(const Items& items) { return std::ssize(items); }
 
-// Of scalars, or of vectors of any length.
+// The element spec of scalars, or of vectors of any length.
 inline data::ElementSpec kind(bool vectors) {
   return {.types = {{DType::Int64, vectors ? Shape{kUnknown} : Shape{}}}, .structure = {}};
 }
-Items to_items(const Numbers& numbers);  // of scalars
+Items to_items(const Numbers& numbers);  // scalars only
 
-// The same pipeline with one transform more.
+// Adds one more transform to the pipeline.
 using Apply = std::function<data::Dataset(const data::Dataset&, int64_t calls)>;
 void extend(Pipeline& pipeline, const std::string& text, Items items, bool vectors,
             const Apply& apply);
 
-// Each `size` of the items, and what is left.
+// Groups of `size` items each, and the rest.
 std::vector<Items> groups_of(const Items& in, int64_t size, bool drop);
 Numbers joined(const Items& group);
-// What shuffle gives the first time.
+// The result of the first pass of shuffle.
 Items shuffled(const Items& in, int64_t buffer_size, int64_t seed);
 
-// Numbers in files of records, lines or tables.
+// Numbers in TFRecord, text or CSV files.
 Pipeline file_source(Dice& dice);
-// By way of strings, of scalars.
+// Scalars only: converts them to strings and back.
 void spell(Pipeline& pipeline, Dice& dice);
-// Into batches of another size, ragged ones, and buckets of lengths; of vectors.
+// Vectors only: regroups them into batches of another size, ragged batches, or buckets by length.
 void rebatch(Pipeline& pipeline, Dice& dice);
 void bucket(Pipeline& pipeline, Dice& dice);
-// Of scalars.
+// Scalars only.
 void make_ragged(Pipeline& pipeline, Dice& dice);
-// Chosen from a pipeline and another of its kind.
+// Chooses from a pipeline and another one of its kind.
 void choose(Pipeline& pipeline, const Pipeline& other, Dice& dice);
 
-// The same for the same seed.
+// Returns the same pipeline for the same seed.
 Pipeline made_up(uint64_t seed);
 
-// The next elements, up to `limit`.
+// Returns the next elements, at most `limit`.
 Items items_of(data::Iterator& iterator, int64_t limit = INT64_MAX);
 
 }  // namespace cornu::testing

@@ -17,7 +17,7 @@ using data::Dataset;
 
 namespace {
 
-// Files of numbers, which last as long as the process.
+// A file with these numbers, which exists until the process ends.
 std::string file_of(const Numbers& numbers, const std::string& ending) {
   static const TempFolder folder;
   std::string name;
@@ -42,10 +42,10 @@ Dataset as_numbers(const Dataset& texts, int64_t calls) {
                    {.num_parallel_calls = calls, .output_signature = kind(false)});
 }
 
-// An item of each list in turn, of `count` at a time; where one has ended, the next one takes its
-// place, and gives when it is that place's turn again.
+// Takes one item from each list in turn, with `count` lists open at a time. When a list has ended,
+// the next one takes its place and yields an item the next time it is that place's turn.
 Numbers in_turn(const std::vector<Numbers>& lists, size_t count) {
-  std::vector<std::pair<size_t, size_t>> open;  // a list, and its next item
+  std::vector<std::pair<size_t, size_t>> open;  // a list and its next item
   size_t next = 0;
   while (next < lists.size() && open.size() < count) open.emplace_back(next++, 0);
   Numbers all;
@@ -78,7 +78,7 @@ Pipeline file_source(Dice& dice) {
   }
   const int64_t which = dice.between(0, 2);
   const std::string ending = which == 0 ? "tfrecord" : which == 1 ? "txt" : "csv";
-  const int64_t reads = which == 2 ? 0 : dice.between(-1, 3);  // 0: none are asked for
+  const int64_t reads = which == 2 ? 0 : dice.between(-1, 3);  // 0: not set
   const auto asked = reads == 0 ? std::nullopt : std::optional(reads);
   const int64_t buffer = which != 2 && dice.one_in(2) ? dice.between(1, 12) : 0;  // 0: no shuffle
   const auto build = [=](int64_t calls) {
@@ -168,7 +168,7 @@ void bucket(Pipeline& p, Dice& dice) {
          });
 }
 
-// Batches of `n`, of which `m` are joined: their numbers, then where each begins and ends.
+// Joins `m` batches of `n` items: their numbers, followed by where each begins and ends.
 void make_ragged(Pipeline& p, Dice& dice) {
   const int64_t n = dice.between(1, 4);
   const int64_t m = dice.between(1, 3);

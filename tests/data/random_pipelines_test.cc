@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipelines that are made up at random, against plain loops over vectors: at any parallelism,
-// restored at any point, and sent to another process.
+// Randomly generated pipelines compared with plain loops over vectors: at any parallelism, restored
+// at any position, and sent to another process.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -68,7 +68,7 @@ namespace {
 
 constexpr const char* kSentFile = "CORNU_TEST_SENT_PIPELINES";
 
-// A pipeline, and a position in it.
+// A pipeline and a position in it.
 struct Sent {
   uint64_t seed;
   int64_t stop;

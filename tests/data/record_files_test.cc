@@ -59,7 +59,7 @@ TEST_CASE("TFRecordDataset gives what TFRecordWriter wrote, compressed or not") 
           TFRecordDataset(path, {.compression_type = compression, .buffer_size = buffer});
       CHECK(dataset.element_spec().to_string() == "string ()");
       CHECK(texts(dataset) == records);
-      CHECK(texts(dataset) == records);  // again
+      CHECK(texts(dataset) == records);  // a second pass
       CHECK(texts(dataset.skip(1).take(2)) == Texts{records[1], records[2]});
       CHECK(texts(dataset.skip(4)) == Texts{"z"});
       CHECK(texts(dataset.skip(9)).empty());
@@ -106,7 +106,7 @@ TEST_CASE("a position in TFRecord files is restored without a look at what was b
   data::Element element;
   REQUIRE(iterator.next(element));
   const Json position = iterator.save();
-  // What is damaged there isn't read again.
+  // Damage before the position isn't noticed, since that part isn't read again.
   std::fstream(path, std::ios::in | std::ios::out | std::ios::binary).seekp(100).put('!');
   auto restored = TFRecordDataset(path, {.buffer_size = 100}).iterator();
   restored.restore(position);
@@ -140,7 +140,7 @@ TEST_CASE("damaged TFRecord files are told with the record, its place and the ch
         "record 1 at byte 19: the file is cut off: expected 9 bytes, got 2.");
   CHECK(error_of(good.substr(0, 19 + 12 + 5)) ==
         "record 1 at byte 19: the file is cut off: expected 9 bytes, got 5.");
-  // A length with a good checksum, of more than memory has.
+  // A length with a valid checksum that exceeds the memory.
   for (const std::string compression : {"", "GZIP"}) {
     std::string huge("\xff\xff\xff\xff\xff\x7f\0\0", 8);
     uint32_t crc = mask_crc32c(crc32c(std::as_bytes(std::span(huge.data(), 8))));

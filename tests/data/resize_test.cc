@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resized pictures, against what Keras's image_dataset_from_directory makes of them.
+// Resized images, compared with those of Keras's image_dataset_from_directory.
 #include "data/readers/image/resize_image.h"
 
 #include <doctest/doctest.h>
@@ -48,7 +48,7 @@ TEST_CASE("every interpolation is TensorFlow's") {
     const Tensor result = data::resize_image(image, size, options);
     CHECK(result.dtype() == DType::Float32);
     CHECK(test::difference(result, item.at("result"), {.absolute = 2e-3}) == "");
-    // Of other numbers of channels, and of floats.
+    // With other numbers of channels, and with floats.
     const auto all = data::resize_image(as_float(image), size, options).to_vector<float>();
     CHECK(all == result.to_vector<float>());
     for (const int64_t channels : {1, 2}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains whose links are put on other inputs.
+// Chains whose links are moved to other inputs.
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -23,7 +23,7 @@ using data::NodePtr;
 
 namespace {
 
-// A copy of each link, down to the sources, or to `from`, which becomes `to`.
+// Copies every link, down to the sources or to `from`, which is replaced by `to`.
 NodePtr rewritten(const NodePtr& node, const NodePtr& from, const NodePtr& to,
                   std::map<NodePtr, NodePtr>& known) {
   if (node == from) return to;
@@ -49,7 +49,7 @@ std::string text_of(const Dataset& dataset) {
   return text;
 }
 
-// int64 scalars in, anything out.
+// Takes int64 scalars, returns anything.
 using Build = std::function<Dataset(const Dataset&)>;
 
 using Builds = std::map<std::string, Build>;
@@ -149,7 +149,8 @@ Builds transforms() {
   return all;
 }
 
-// Copies of all links give what the chain gives, and are linked to nothing of it.
+// Checks that a copy of all links yields the same elements as the chain, and shares no link with
+// it.
 void check_copies(const std::string& name, const Dataset& dataset) {
   CAPTURE(name);
   const NodePtr& node = dataset.node();
@@ -177,12 +178,12 @@ TEST_CASE("every transform on other inputs gives what it would have given of the
     set_random_seed(7);
     const Dataset wanted = build(second);
     const std::string text = text_of(original);
-    // Seeds that were drawn go along.
+    // Seeds that were already drawn are copied.
     const Dataset moved = over(original, first, second);
     CHECK(text_of(moved) == text_of(wanted));
     CHECK(moved.element_spec() == original.element_spec());
     CHECK(data::describe_chain(*moved.node()) == data::describe_chain(*wanted.node()));
-    // Onto a source that has no table, and back.
+    // To a source that isn't a table of rows, and back.
     CHECK(text_of(over(moved, second, third)) == text_of(over(original, first, third)));
     CHECK(text_of(over(over(moved, second, third), third, first)) == text);
   }
@@ -227,9 +228,9 @@ TEST_CASE("a cache on other inputs keeps what those give; seeds stay those of th
   CHECK(numbers(restored) == numbers(iterator));
   auto later = shuffled.iterator();
   later.restore(iterator.save());
-  // A position that is restored by one gives its seeds to both.
+  // Restoring a position through one sets the seeds of both.
   CHECK(copy.node()->drawn_seed() == shuffled.node()->drawn_seed());
-  // Passes are counted apart.
+  // But passes are counted separately.
   CHECK(numbers(over(copy, ten, ten)) != numbers(copy));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datasets that are drawn by weights of a dataset.
+// Sampling from datasets with weights that come from a dataset.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ Numbers sampled(const std::vector<Dataset>& datasets, const Dataset& by, bool st
 
 TEST_CASE("each draw takes the next weights") {
   CHECK(sampled(both(), weights({1, 0, 0, 1, 0, 3, 0.5, 0})) == Numbers{0, 1000, 1001, 1});
-  // Those that draw what has ended are passed over, as in tf.data; or they are the end.
+  // Draws from datasets that have ended are skipped, as in tf.data, or end the result.
   const std::vector<Dataset> uneven = {Dataset::range(1), Dataset::range(10, 13)};
   const Dataset some = weights({1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1});
   CHECK(sampled(uneven, some) == Numbers{0, 10, 11, 12});
@@ -71,7 +71,7 @@ TEST_CASE("a draw by weights of a dataset is saved, restored and sent") {
         {.weights = shuffled, .seed = 6, .rerandomize_each_iteration = true});
   };
   const Dataset dataset = make();
-  numbers(dataset);  // the second pass draws anew
+  numbers(dataset);  // the second pass draws other numbers
   for (int64_t taken = 0; taken < 60; taken += 7) {
     CAPTURE(taken);
     auto iterator = dataset.iterator();

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Of every dtype that matters, with axes that vary.
+// With every dtype that matters, and axes of varying size.
 Element element_of(int64_t i) {
   const Tensor words =
       Tensor::from(Texts(static_cast<size_t>(i), std::string("w\0", 2) + std::to_string(i)), {i});
@@ -55,7 +55,7 @@ std::vector<std::string> texts_of(const Dataset& dataset) {
   return result;
 }
 
-// Counts how often elements are made.
+// Counts how many elements are made.
 Dataset counted(int64_t count, int64_t& made) {
   return Dataset::range(count).map(
       [&made](const Tensor& x) {
@@ -84,7 +84,7 @@ TEST_CASE("a dataset is saved and loaded, of all kinds of elements") {
       CHECK(loaded.element_spec() == dataset.element_spec());
       CHECK(loaded.cardinality() == count);
       CHECK(texts_of(loaded) == texts_of(dataset));
-      CHECK(texts_of(loaded) == texts_of(dataset));  // again
+      CHECK(texts_of(loaded) == texts_of(dataset));  // a second pass
       data::Iterator first = loaded.iterator();
       Element element;
       first.next(element);
@@ -114,7 +114,7 @@ TEST_CASE("saved elements in several files") {
   CHECK_THROWS_WITH_AS(
       Dataset::range(2).save(path, {.shard_func = [](const Element&) { return -1; }}),
       doctest::Contains("shard_func, element 0: expected a number of 0 to"), InvalidArgument);
-  CHECK(numbers(Dataset::load(path)).size() == 7);  // what was there stays
+  CHECK(numbers(Dataset::load(path)).size() == 7);  // what was there is kept
 }
 
 TEST_CASE("saving again replaces what was saved, and an error leaves it") {
@@ -222,15 +222,15 @@ TEST_CASE("a file keeps a pass's elements, for later runs too") {
   data::Iterator half = cached.iterator();
   Element element;
   half.next(element);
-  CHECK_FALSE(fs::exists(file));  // it isn't whole
+  CHECK_FALSE(fs::exists(file));  // it is incomplete
   CHECK(numbers(cached) == Numbers{0, 2, 4, 6});
   CHECK(made == 5);
   CHECK(fs::exists(file));
   CHECK(numbers(cached) == Numbers{0, 2, 4, 6});
   CHECK(numbers(counted(4, made).cache(file).batch(2)) == Numbers{0, 2, 4, 6});
-  CHECK(made == 6);  // a first element tells what a function on the host gives
+  CHECK(made == 6);  // one element is made to find out what a host function returns
 
-  // Positions are counts, whether the file is there or not.
+  // Positions are element counts, whether the file exists or not.
   data::Iterator read = cached.iterator();
   read.restore(half.save());
   CHECK(numbers(read) == Numbers{2, 4, 6});
@@ -277,7 +277,7 @@ TEST_CASE("a file of elements ends where it is damaged, which is told once") {
   Dataset::range(4).save(path);
   const fs::path saved = fs::path(path) / "save-0000" / "00000.elements";
   const std::string all = read_text(saved);
-  write_text(saved, all.substr(0, all.size() - 60));  // in the third
+  write_text(saved, all.substr(0, all.size() - 60));  // within the third element
   CHECK(numbers(Dataset::load(path).ignore_errors()) == Numbers{0, 1});
 }
 
@@ -316,7 +316,7 @@ TEST_CASE("a position is among a file's own elements, or refused") {
   numbers(first, 6);
   const Json in_first = first.save();
 
-  const Numbers second = numbers(make());  // fills the file
+  const Numbers second = numbers(make());  // writes the file
   auto reader = make().iterator();
   const Numbers begun = numbers(reader, 6);
   CHECK(begun == Numbers(second.begin(), second.begin() + 6));
@@ -333,7 +333,7 @@ TEST_CASE("a position is among a file's own elements, or refused") {
                        FailedPrecondition);
   CHECK(rest_after(in_first) == numbers(first));
   CHECK(fs::exists(file));
-  CHECK(rest_after(in_first).size() == 14);  // of the file that this has made
+  CHECK(rest_after(in_first).size() == 14);  // from the file that the line above has written
 }
 
 TEST_CASE("snapshots are told apart by what makes them") {

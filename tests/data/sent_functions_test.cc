@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions on the host that both processes have: they travel with a dataset.
+// Host functions that both processes know: they are sent along with a dataset.
 #include <doctest/doctest.h>
 
 #include "data/example.h"
@@ -38,7 +38,7 @@ Dataset words() {
       Tensor::from(std::vector<std::string>{"the Cat", " a dog ", "the end of it"}));
 }
 
-// Of a program's own.
+// A function defined by the program.
 struct Repeated {
   int64_t times = 1;
   Tensor operator()(const Tensor& text) const {

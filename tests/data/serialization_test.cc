@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datasets as bytes, and again as datasets.
+// Serializing and deserializing datasets.
 #include "data/serialization.h"
 
 #include <doctest/doctest.h>
@@ -62,7 +62,7 @@ std::vector<std::string> next_texts(data::Iterator& iterator, int64_t count = IN
   return texts;
 }
 
-// What was sent is what was there, in all that can be seen of it.
+// Checks that the deserialized dataset equals the original in everything observable.
 void check_sent(const std::string& name, const Dataset& dataset) {
   CAPTURE(name);
   const SerializedDataset serialized = serialize(dataset);
@@ -80,7 +80,7 @@ void check_sent(const std::string& name, const Dataset& dataset) {
   const std::string wanted = text_of(dataset, 2);
   CHECK(!wanted.empty());
   CHECK(text_of(copy, 2) == wanted);
-  // Positions go both ways.
+  // Positions work in both directions.
   for (const bool back : {false, true}) {
     const Dataset& from = back ? copy : dataset;
     const Dataset& to = back ? dataset : copy;
@@ -150,7 +150,7 @@ TEST_CASE("transforms") {
   check_sent("with_options", d.with_options({{data::AutoShardPolicy::File}}));
   check_sent("zip", Dataset::zip({rows_of, d.shuffle(3)}));
   check_sent("zip of names", Dataset::zip({{{"a", rows_of}, {"b", d.shuffle(3)}}, d}));
-  // What strategies make of a dataset.
+  // Datasets created by strategies.
   check_sent("even_shard", Dataset(data::make_even_shard(d.batch(3).node(), 3, 2)));
   check_sent("divide", Dataset(data::make_divide(d.batch(4).node(), 2)));
 }
@@ -275,7 +275,7 @@ TEST_CASE("fingerprints") {
   CHECK(fingerprint(build(4, {})) != fingerprint(build(5, {})));
   CHECK(fingerprint(build(4, 1)) != fingerprint(build(4, 2)));
   CHECK(fingerprint(build(4, 1)) != fingerprint(build(4, {})));
-  // Nor does it matter how large what is read at a time is, and what is measured or tuned.
+  // Neither the size of read buffers nor measuring and tuning matter.
   const auto lines = [](std::optional<int64_t> size) {
     return fingerprint(data::TextLineDataset("f", {.buffer_size = size}));
   };
@@ -298,7 +298,7 @@ TEST_CASE("fingerprints") {
   CHECK(fingerprint(ten().with_options(tuned)) == fingerprint(ten().with_options({})));
   CHECK(fingerprint(ten().with_options({.deterministic = false})) !=
         fingerprint(ten().with_options({})));
-  // Serializing takes no seeds from the program.
+  // Serializing draws no seeds from the program's sequence.
   set_random_seed(3);
   const uint64_t next = next_seed();
   set_random_seed(3);
@@ -376,7 +376,7 @@ void check_damaged(const std::string& pipeline, const std::string& expected) {
   CHECK(contains(text, expected));
 }
 
-// One link over range(4), which has one more input if that is `twice`.
+// One link over range(4); `inputs` may list that input twice.
 std::string over_range(const std::string& kind, const std::string& config,
                        const std::string& inputs = "0") {
   return R"({"version":1,"links":[{"kind":"range","inputs":[],"config":{"start":0,"stop":4,)"
@@ -496,8 +496,8 @@ TEST_CASE("links of one's own are registered") {
 
 namespace {
 
-// A text with a few mistakes: other characters, numbers out of bounds, parts that are gone or come
-// again.
+// Puts a few mistakes into the text: changed characters, numbers out of range, parts that are
+// removed or repeated.
 std::string with_mistakes(std::string text, PhiloxEngine& engine) {
   const auto below = [&](size_t count) { return static_cast<size_t>(engine.below(count)); };
   const std::string characters = "0123456789-.[]{},:\"%az";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What workers get of a dataset, by each policy.
+// Each worker's part of a dataset, for every policy.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using Batches = std::vector<Numbers>;
 
 namespace {
 
-// Numbers as text, `sizes[i]` of them in file i, counted through.
+// Files with consecutive numbers as text, `sizes[i]` of them in file i.
 class NumberFiles {
  public:
   explicit NumberFiles(const std::vector<int64_t>& sizes) {
@@ -72,7 +72,7 @@ Batches batches(BatchIterator& iterator) {
 }
 Batches batches(const std::shared_ptr<BatchSource>& source) { return batches(*source->iterate()); }
 
-// A worker's part, with the line that tells of it.
+// A worker's part; checks that the log describes it by `plan`.
 std::shared_ptr<BatchSource> part_of(const std::shared_ptr<BatchSource>& source, int64_t count,
                                      int64_t index, const std::string& plan) {
   test::Log log;
@@ -81,8 +81,8 @@ std::shared_ptr<BatchSource> part_of(const std::shared_ptr<BatchSource>& source,
   return part;
 }
 
-// All workers' examples, sorted; checks that all take as many steps, and that a part is restored
-// after each of its batches.
+// Returns the examples of all workers, sorted; checks that all take the same number of steps, and
+// that a part can be restored after each of its batches.
 Numbers examples(const std::shared_ptr<BatchSource>& source, int64_t count,
                  const std::string& plan) {
   Numbers all;
@@ -112,7 +112,7 @@ Numbers up_to(int64_t count) {
   return result;
 }
 
-// Of 0 to 7 in four files, by each policy.
+// Checks every policy on the numbers 0 to 7, stored in four files.
 void check_policies(const Dataset& batched, int64_t count) {
   const auto ranges = fmt::format("reads one of {} ranges of each file's records", count);
   const auto first = count <= 4 ? "reads files of its own" : ranges;
@@ -189,7 +189,7 @@ TEST_CASE("datasets of names that can't be read in parts") {
   CHECK_THROWS_WITH_AS(source_of(batched, AutoShardPolicy::Record)->shard(2, 0),
                        doctest::Contains("AutoShardPolicy::Record needs a dataset that reads"),
                        InvalidArgument);
-  // One whose first dataset can be, and another can't.
+  // The dataset of the first element can be divided like this, but another one can't.
   const auto some = [&](const Tensor& name) {
     const bool first = name.item<std::string>().find("0.tf") != std::string::npos;
     return first ? NumberFiles::parsed(tf_records(name)) : two(name);
@@ -364,7 +364,7 @@ TEST_CASE("the names of files are divided as they come") {
 }
 
 TEST_CASE("files' names are divided behind their filter") {
-  const NumberFiles files({2, 0, 3, 0, 1, 0});  // the filter leaves every second one
+  const NumberFiles files({2, 0, 3, 0, 1, 0});  // the filter keeps every second one
   const auto chosen = files.names("tfrecord").filter([](const Tensor& name) {
     const auto stem = std::filesystem::path(name.item<std::string>()).stem().string();
     return Tensor::scalar(std::stoi(stem) % 2 == 0);
@@ -410,7 +410,8 @@ TEST_CASE("workers read parts of what was saved, and nobody misses the others' e
                  "reads one of 3 ranges of each file's records") == up_to(8));
   CHECK(examples(source_of(batched, AutoShardPolicy::Data), 2, "takes one of 2 batches") ==
         up_to(8));
-  // By data, and where the assertion is below a hint, it is of all elements.
+  // With the Data policy, and when the assertion is below a hint, the assertion applies to all
+  // elements.
   const Dataset wrong = Dataset::range(4).assert_cardinality(5);
   const Dataset hinted = wrong.shard(data::kShardHint, data::kShardHint).batch(2);
   for (const auto& [dataset, policy] : {std::pair(wrong.batch(2), AutoShardPolicy::Data),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Positions of shuffles of what files have, whose items are read again when they are drawn.
+// Positions of shuffles of file contents: the items are read again when they are drawn.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -41,15 +41,15 @@ Texts write_files(const std::filesystem::path& folder, int64_t records,
 
 int64_t number_of(const Tensor& text) { return std::stoll(text.item<std::string>()); }
 
-// Their numbers, shuffled, by `calls` threads.
+// The numbers in the shuffled texts, parsed by `calls` threads.
 Dataset shuffled(const Dataset& texts, int64_t buffer, int64_t calls) {
   return texts.shuffle(buffer, {.seed = 3})
       .map([](const Tensor& text) { return Tensor::scalar(number_of(text)); },
            {.num_parallel_calls = calls});
 }
 
-// Restores a position of `first` in `second`, and another one of that, at random places. `alike`:
-// positions of both are the same.
+// Restores a position of `first` in `second`, and a position of that iterator in `first`, at random
+// places. `alike`: both datasets have the same positions.
 void check_restored(const Dataset& first, const Dataset& second, PhiloxEngine& engine,
                     bool alike = true) {
   const auto all = numbers(first);
@@ -58,7 +58,7 @@ void check_restored(const Dataset& first, const Dataset& second, PhiloxEngine& e
   const int64_t more = static_cast<int64_t>(engine.below(all.size() + 1));
   CAPTURE(stop);
   CAPTURE(more);
-  // Of the second pass, which shuffles anew.
+  // The iterator of the second pass, which is shuffled differently.
   auto iterator = first.iterator();
   numbers(iterator, stop);
   const std::string saved = iterator.save().dump();
@@ -75,7 +75,7 @@ void check_restored(const Dataset& first, const Dataset& second, PhiloxEngine& e
   CHECK(both == rest);
 }
 
-// The same position of a map of a shuffle, as it was written where items had no places.
+// The position of a map of a shuffle in the older format, in which items had no places.
 Json without_places(const Json& position) {
   const Json& state = position.at("state").at("state");
   const Json input = Json::object({{"taken", state.at("input").at("taken")}});
@@ -178,7 +178,7 @@ TEST_CASE("positions of shuffled records are restored where they have no places,
   CHECK(restored.save().at("state") == saved.at("state"));
   CHECK(numbers(restored) == rest);
   {
-    // What measures is between the shuffle and the files.
+    // Measuring adds links between the shuffle and the files.
     const EnvironmentScope statistics("CORNU_DATA_STATS", "1");
     auto measured = plain.iterator();
     measured.restore(saved);
@@ -208,11 +208,11 @@ TEST_CASE("what a shuffle of records held is read when it is drawn, and nothing 
   auto iterator = dataset.iterator();
   numbers(iterator, 1500);
   const Json saved = iterator.save();
-  // Five characters for each that is held, and what doesn't depend on their number.
+  // Five characters per held item, plus a constant.
   CHECK(saved.dump().size() < 100 * 5 + 1000);
   const auto rest = numbers(iterator);
   const std::string last = read_text(paths.back());
-  // What was given before, and what comes later, isn't looked at.
+  // Neither elements returned before nor those that come later are read.
   std::filesystem::remove(paths.front());
   std::filesystem::remove(paths.back());
   auto restored = dataset.iterator();
@@ -233,7 +233,7 @@ TEST_CASE("a line that a shuffle held and that isn't there any more is told") {
   auto iterator = dataset.iterator();
   numbers(iterator, 50);
   const Json saved = iterator.save();
-  write_text(path, "1" + text);  // no line begins where one did
+  write_text(path, "1" + text);  // no line begins where one did before
   auto restored = dataset.iterator();
   restored.restore(saved);
   const std::string message = message_of<DataLoss>([&] { numbers(restored, 1); });

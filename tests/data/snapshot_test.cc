@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshots whose files the user's functions write and read.
+// Snapshots whose files are written and read by user-supplied functions.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -70,7 +70,7 @@ TEST_CASE("a snapshot's files are written and read by the user's functions") {
   CHECK(folders_in(path).size() == 2);  // one for each compression
   CHECK(folders_in(folders_in(path).front()).size() == 1);
 
-  // A reader alone: one file.
+  // With a reader function alone, there is one file.
   const fs::path other = folder / "other";
   const auto reversed = [](const std::vector<Dataset>& files) {
     CHECK(files.size() == 1);
@@ -95,7 +95,7 @@ TEST_CASE("what is written half-way, or where it fails, is no snapshot") {
   {
     data::Iterator half = make(by_three).iterator();
     REQUIRE(half.next(element));
-    // Another iterator at the same time goes through the elements, and writes nothing.
+    // A concurrent iterator yields the elements, but writes nothing.
     CHECK(numbers(make(by_three), 3) == Numbers{0, 1, 2});
     CHECK(folders_in(folders_in(path).front()).size() == 1);
   }
@@ -150,7 +150,7 @@ TEST_CASE("a position goes on among what it was saved in") {
   const Numbers after = numbers(writing);
   CHECK(before.size() + after.size() == 20);
 
-  // The files are there now, in another order.
+  // The files exist now, in another order.
   CHECK(rest_after(make(), in_writing) == after);
   data::Iterator reading = make().iterator();
   Numbers read = numbers(reading, 6);
@@ -158,7 +158,7 @@ TEST_CASE("a position goes on among what it was saved in") {
   const Numbers rest = numbers(reading);
   read.insert(read.end(), rest.begin(), rest.end());
   CHECK(sorted(read) == sorted(numbers(Dataset::range(20))));
-  CHECK(read != numbers(make()));  // which draws an order of its own
+  CHECK(read != numbers(make()));  // which draws its own order
   CHECK(rest_after(make(), in_reading) == rest);
 
   const auto unseeded = made.snapshot(path, {.reader_func = last_first}).prefetch(2);

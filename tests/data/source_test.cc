@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datasets as what training consumes, and how strategies divide it.
+// Datasets as consumed by training, and how strategies divide them.
 #include <doctest/doctest.h>
 
 #include "framework/ops/ops.h"
@@ -93,7 +93,7 @@ TEST_CASE("each pass over a source shuffles anew, also over its shards") {
   CHECK(batches(*source_of(dataset)) != first);
 
   const auto again = source_of(rows_to(30).shuffle(30, {.seed = 4}).batch(30));
-  CHECK(batches(*again->shard(1, 0)) == first);  // whose first pass is the first
+  CHECK(batches(*again->shard(1, 0)) == first);  // whose first pass equals the first one above
 }
 
 TEST_CASE("a source's position") {
@@ -146,7 +146,7 @@ TEST_CASE(
             const size_t at = step * static_cast<size_t>(count) + static_cast<size_t>(index);
             CHECK(got[step] == (at < whole.size() ? whole[at] : Numbers()));
           }
-          for (size_t stop = 0; stop <= steps; ++stop) {  // positions
+          for (size_t stop = 0; stop <= steps; ++stop) {  // at each position
             auto iterator = shard->iterate();
             Batch batch;
             for (size_t i = 0; i < stop; ++i) iterator->next(batch);
@@ -194,7 +194,7 @@ TEST_CASE("every batch is divided into as many parts, as even as can be") {
         std::vector<Numbers>{{0, 1, 2}, {3, 4}, {5, 6, 7}, {8, 9}});
   // Fewer rows than parts.
   CHECK(batches(*source_of(rows_to(1).batch(6))->divide(3)) == std::vector<Numbers>{{0}, {}, {}});
-  // Batches that came ready.
+  // Ready-made batches.
   const Tensor six = Tensor::from(Numbers{0, 1, 2, 3, 4, 5});
   const auto ready = source_of(Dataset::from_tensors(six))->divide(4);
   CHECK(batches(*ready) == std::vector<Numbers>{{0, 1}, {2, 3}, {4}, {5}});
@@ -210,7 +210,7 @@ TEST_CASE("replicas get the parts of one global batch in the same step") {
     const auto global = batches(*source_of(dataset));
     std::vector<Numbers> joined(global.size());
     for (int64_t index = 0; index < replicas; ++index) {
-      // As another process would: a dataset of its own.
+      // A dataset of its own, as in another process.
       const auto own = source_of(rows_to(50).shuffle(50, {.seed = 9}).batch(12));
       const auto part = batches(*own->divide(replicas)->shard(replicas, index));
       REQUIRE(part.size() == global.size());
@@ -222,7 +222,7 @@ TEST_CASE("replicas get the parts of one global batch in the same step") {
   }
 }
 
-// Batches of which a map makes larger and smaller ones.
+// Batches that a map makes larger or smaller.
 Dataset uneven_batches() {
   return Dataset::range(24).batch(4).map(
       [](const Tensor& x) {
@@ -251,7 +251,7 @@ TEST_CASE("positions among parts of batches that a map has made larger or smalle
       CHECK(rest_of(*restored) == rest_of(*iterator));
     }
   }
-  // Each shard skips what the others take.
+  // Each shard skips the parts that the others take.
   std::vector<Numbers> all(12);
   for (int64_t index = 0; index < 3; ++index) {
     const auto part = batches(*source_of(uneven_batches())->divide(2)->shard(3, index));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where pipelines spend their time, by a clock that the test moves.
+// Where pipelines spend their time, by a clock under the test's control.
 #include "data/statistics.h"
 
 #include <doctest/doctest.h>
@@ -142,7 +142,7 @@ TEST_CASE("repetitions, joined datasets and those of elements have rows of their
   CHECK(all.stages[0].elements == 6);
   CHECK(all.stages[0].depth == 1);
   CHECK(all.stages[5].depth == 0);
-  // 0 + 1 + 2 + 3 elements of datasets of 4 elements, in one row.
+  // 0 + 1 + 2 + 3 elements from four datasets, counted in one row.
   CHECK(all.stages[3].elements == 6);
 }
 
@@ -155,14 +155,15 @@ TEST_CASE("work on several threads and what is made ahead") {
   const data::Statistics all = dataset.stats();
   const auto& map = stage(all, "map");
   CHECK(map.elements == 30);
-  CHECK(map.working >= 60);  // the clock goes on for all that work at a time
+  CHECK(map.working >= 60);  // the clock advances for all threads that work at the same time
   CHECK(map.buffer_size == 4);
   CHECK(map.parallelism >= 1);
   const auto& prefetch = stage(all, "prefetch");
   CHECK(prefetch.elements == 30);
   CHECK(prefetch.buffer_size == 3);
   CHECK(prefetch.buffered <= 3);
-  // Whether the consumer found elements ready, and so the bottleneck, is up to the threads.
+  // Whether the consumer found elements ready, and therefore the bottleneck, depends on the
+  // threads.
   const std::string text = all.to_string();
   CHECK_MESSAGE(contains(text, "bottleneck: "), text);
   CHECK_MESSAGE(contains(text, "starved"), text);

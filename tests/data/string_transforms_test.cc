@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strings in transforms that cut and join, and what goes on after an element that can't be made.
+// Strings in transforms that cut and join, and how passes continue after an element that fails.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -30,7 +30,7 @@ Dataset words() {
 
 Strings strings_of(const Tensor& tensor) { return tensor.to_vector<std::string>(); }
 
-// 0 to count - 1; what stands in the place of each of `bad` can't be made.
+// 0 to count - 1, where each element in `bad` fails.
 Dataset failing(int64_t count, const Numbers& bad) {
   return Dataset::range(count).map([bad](const Tensor& x) {
     const auto number = x.item<int64_t>();
@@ -159,7 +159,7 @@ TEST_CASE("a repetition without elements is followed by others") {
   auto restored = each.iterator();
   restored.restore(begun.save());
   for (const int64_t number : numbers(restored)) joined.push_back(number);
-  CHECK(joined != all);  // of another pass
+  CHECK(joined != all);  // from another pass
   CHECK(joined.size() > 10);
   const auto kept =
       small(Dataset::range(10).shuffle(10, {.seed = 1, .reshuffle_each_iteration = false}));
@@ -169,7 +169,7 @@ TEST_CASE("a repetition without elements is followed by others") {
                                                 {.initial_dist = {0.9, 0.1}, .seed = 2})
                             .repeat(200);
   CHECK(numbers(rejected).size() > 10);
-  // Nothing that is drawn: all repetitions are alike.
+  // Nothing is drawn: all repetitions are the same.
   const auto none = Dataset::range(3).filter([](const Tensor& x) { return x > 5; });
   CHECK(numbers(none.repeat(INT64_MAX)).empty());
   CHECK(numbers(small(shuffled).filter([](const Tensor& x) { return x > 5; }).repeat()).empty());
@@ -191,7 +191,7 @@ TEST_CASE("a damaged record file ends there, and the next one begins") {
     all.push_back(element.tensor(0).item<std::string>());
   }
   CHECK(all == Strings{"b1", "g1", "g2"});
-  // What an exception interrupts is not put in place.
+  // A file whose writing is interrupted by an exception isn't put in place.
   CHECK_THROWS_AS(
       {
         data::TFRecordWriter writer(folder / "good");

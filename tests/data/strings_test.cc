@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of tensors of strings, with the results that tf.strings has.
+// Functions on string tensors, with the results of tf.strings.
 #include <doctest/doctest.h>
 #include <locale.h>
 
@@ -130,7 +130,7 @@ TEST_CASE("strings become numbers, and numbers strings") {
   CHECK(of(Tensor({5, -5}), {.width = 4, .fill = "+"}) == Texts{"  +5", "  -5"});
   CHECK(of(Tensor({2.5}), {.precision = 1, .width = 8, .fill = "0"}) == Texts{"000002.5"});
   CHECK_THROWS_AS(of(Tensor({1}), {.precision = 2}), InvalidArgument);
-  // Whatever the program's locale: where there is one with a comma.
+  // Independent of the program's locale, e.g. one with a decimal comma.
   for (const char* name : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8"}) {
     const locale_t comma = newlocale(LC_ALL_MASK, name, nullptr);
     if (!comma) continue;
@@ -171,7 +171,7 @@ TEST_CASE("files and tables give the values of strings") {
   CHECK_THROWS_AS(data::StaticHashTable(t({"a"}), Tensor({1, 1}), -1), InvalidArgument);
   CHECK_THROWS_AS(data::StaticHashTable(t({"a"}), Tensor({1}), s("x")), InvalidArgument);
   CHECK_THROWS_AS(table.lookup(Tensor({1})), InvalidArgument);
-  // Defaults that the values' type hasn't.
+  // Defaults that the values' type can't represent.
   const Tensor bytes = Tensor::from(std::vector<uint8_t>{1});
   const Tensor longs = Tensor::from(std::vector<int64_t>{1});
   CHECK(message_of<InvalidArgument>([&] { data::StaticHashTable(t({"a"}), bytes, 300); }) ==

@@ -74,7 +74,7 @@ TEST_CASE("zip and enumerate nest what they are given") {
   CHECK(numbers(weighted) == Numbers{0, 10, 20, 1, 11, 21, 2, 12, 22});
   const auto counted = weighted.enumerate();
   CHECK(counted.element_spec().to_string() == "(int64 (), ((int64 (), int64 ()), int64 ()))");
-  // Of one dataset: its elements as they are.
+  // Zipping a single dataset leaves its elements as they are.
   CHECK(Dataset::zip({Dataset::range(2)}).element_spec().to_string() == "int64 ()");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tar archives of all formats, and everything that can be wrong with one. CORNU_FUZZ_CORPUS has
-// what Python wrote (tests/fuzz/make_corpus.py).
+// archives written by Python (tests/fuzz/make_corpus.py).
 #include "data/readers/tar.h"
 
 #include <doctest/doctest.h>
@@ -49,7 +49,7 @@ std::string small_archive() {
 }
 
 std::string pax(const std::string& key, const std::string& value) {
-  const size_t rest = key.size() + value.size() + 3;  // the space, '=' and the end of the line
+  const size_t rest = key.size() + value.size() + 3;  // the space, '=' and the newline
   size_t length = rest + 2;
   if (length >= 100) ++length;
   return tar_member("pax", std::to_string(length) + " " + key + "=" + value + "\n", 'x');
@@ -64,7 +64,7 @@ TEST_CASE("tar: files are read, plain and packed") {
                                                      {"empty", TarKind::File, ""}});
   }
   CHECK(members_of(tar_end()).empty());
-  // What isn't read is skipped.
+  // Members that aren't read are skipped.
   const std::string packed = gzipped(small_archive());
   data::TarReader tar(std::as_bytes(std::span(packed)), "archive");
   int count = 0;
@@ -162,7 +162,7 @@ TEST_CASE("tar: absurd sizes are refused before memory is taken for them") {
   CHECK(error_of(much) ==
         "archive: the tar archive is damaged or cut off: 'a' can't have 8589934591 bytes.");
   CHECK(contains(error_of(gzipped(much)), "'a' can't have 8589934591 bytes"));
-  // Possible for what is packed, but not there.
+  // Possible for compressed data of this size, but the data isn't there.
   CHECK(contains(error_of(gzipped(tar_header("a", 20'000) + std::string(512, 'x'))),
                  "cut off at byte 1024, within a member"));
   CHECK(contains(error_of(tar_header("long", 2 << 20, 'L')), "a record of more than 1 MiB"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of lines and of records of one length, and lists of files.
+// Files of lines and of fixed-length records, and lists of files.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ TEST_CASE("TextLineDataset gives lines without their ends") {
     CHECK(lines("a\rb\r\nc\n\n\r\nlast\r") == Texts{"ab", "c", "", "", "last"});
     CHECK(lines("").empty());
     CHECK(lines("\n") == Texts{""});
-    CHECK(lines("\xef\xbb\xbfone\n") == Texts{"\xef\xbb\xbfone"});  // a mark stays, as in tf.data
+    CHECK(lines("\xef\xbb\xbfone\n") == Texts{"\xef\xbb\xbfone"});  // BOM kept, as in tf.data
     CHECK(lines("one\ntwo\n") == Texts{"one", "two"});
     CHECK(texts(TextLineDataset(path, {.buffer_size = buffer}).skip(1)) == Texts{"two"});
     CHECK(texts(TextLineDataset(path, {.buffer_size = buffer}).skip(3)).empty());
@@ -110,7 +110,7 @@ TEST_CASE("files are read behind one whose compressed bytes are damaged") {
   write_text(folder / "cut", packed.substr(0, packed.size() / 2));
   write_text(folder / "good", gzip_of("one\ntwo\n"));
   const data::FileNames files = {folder / "cut", folder / "good"};
-  // What was had before the damage, an error, and the other file.
+  // The elements before the damage, an error, and the other file.
   const auto check_all = [](const Dataset& dataset, const Texts& last, bool placed) {
     const Texts all = texts(dataset.ignore_errors());
     REQUIRE(all.size() > 2);
@@ -141,7 +141,7 @@ TEST_CASE("files are read behind one whose compressed bytes are damaged") {
   check_all(
       data::CsvDataset(files, {DType::String}, {.compression_type = "GZIP", .buffer_size = 100}),
       {"one", "two"}, true);
-  write_text(folder / "cut", gzip_of("abcdef"));  // which is no whole number of records
+  write_text(folder / "cut", gzip_of("abcdef"));  // which isn't a whole number of records
   const Dataset partial =
       FixedLengthRecordDataset(files, 4, {.compression_type = "GZIP"}).ignore_errors();
   CHECK(texts(partial) == Texts{"abcd", "one\n", "two\n"});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements that are brought to a device, whose memory the host can't read.
+// Elements copied to a device whose memory the host can't read.
 #include <doctest/doctest.h>
 
 #include "data/to_device.h"
@@ -14,7 +14,7 @@ using data::Element;
 
 namespace {
 
-// What a pass gives, read from the device.
+// The elements of a pass, read from the device.
 std::vector<std::vector<int64_t>> values(data::Iterator iterator) {
   std::vector<std::vector<int64_t>> result;
   for (Element element; iterator.next(element);) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transforms that cut, join and choose: what comes is what tf.data gives.
+// Transforms that cut, join and choose, with the results of tf.data.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -40,7 +40,7 @@ data::ElementSpec of_numbers(const Shape& shape = {}) {
   return {.types = {{DType::Int64, shape}}, .structure = {}};
 }
 
-// x, x times; for x = 1, 2, …
+// x repeated x times, for x = 1, 2, …
 Dataset ragged_to(int64_t count) {
   return Dataset::range(1, count + 1).flat_map([](const Tensor& x) {
     return Dataset::from_tensors(ops::full({value(x)}, x, x.dtype()));
@@ -94,7 +94,7 @@ TEST_CASE("padded_batch") {
   CHECK(second(pairs.padded_batch(2, {.padding_values = {Tensor(-1)}})) == Lists{{2, -1, 4, 4}});
   CHECK(second(pairs.padded_batch(2, {.padding_values = {Tensor(-1), Tensor()}})) ==
         Lists{{2, 0, 4, 4}});
-  // Two axes that vary.
+  // Two axes of varying size.
   const auto grids = Dataset::range(1, 3).flat_map([](const Tensor& x) {
     return Dataset::from_tensors(ops::full({value(x), 3 - value(x)}, x, x.dtype()));
   });
@@ -199,7 +199,7 @@ TEST_CASE("interleave has as many threads as it is given, however many datasets 
     CHECK(numbers(make(3, block)) == serial);
     CHECK(threads.size() <= 3);
   }
-  auto left = make(3, 2).iterator();  // at any point
+  auto left = make(3, 2).iterator();  // left in the middle
   numbers(left, 150);
 }
 
@@ -516,7 +516,7 @@ TEST_CASE("assert_cardinality") {
         "assert_cardinality: expected 4 elements, but there are 3.");
   CHECK(message_of<FailedPrecondition>([] { numbers(rows_to(3).assert_cardinality(2)); }) ==
         "assert_cardinality: expected 2 elements, but there are at least 3.");
-  for (const int64_t count : {2, 4}) {  // which is told once
+  for (const int64_t count : {2, 4}) {  // the wrong count is reported once
     CHECK(numbers(Dataset::range(3).assert_cardinality(count).ignore_errors()) ==
           numbers(Dataset::range(std::min<int64_t>(count, 3))));
   }
@@ -539,7 +539,7 @@ TEST_CASE("ignore_errors leaves out what fails") {
     CHECK(numbers(dataset.ignore_errors()) == Numbers{0, 1, 3, 4, 6, 7, 9});
     CHECK(numbers(dataset.shuffle(20, {.seed = 1}).ignore_errors()).size() == 7);
   }
-  // Windows without any of these, as in tf.data, and the same from a cache in each pass.
+  // Only windows without failing elements, as in tf.data; and the same from a cache in each pass.
   const auto pairs = failing.window(2).flat_map([](const Dataset& w) { return w.batch(2); });
   CHECK(lists(pairs.ignore_errors()) == Lists{{0, 1}, {6, 7}});
   const auto cached = failing.cache().enumerate().ignore_errors();
@@ -549,7 +549,7 @@ TEST_CASE("ignore_errors leaves out what fails") {
   auto iterator = failing.prefetch(2).iterator();
   CHECK(numbers(iterator, 2) == Numbers{0, 1});
   Element element;
-  for (int attempt = 0; attempt < 2; ++attempt) {  // an iterator stays where it failed
+  for (int attempt = 0; attempt < 2; ++attempt) {  // the iterator stays at the failed element
     CHECK(message_of<DataLoss>([&] { iterator.next(element); }) == "element 2 is broken");
   }
 }

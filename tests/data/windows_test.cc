@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows of series, and datasets in two parts.
+// Windows of time series, and datasets split in two.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ TEST_CASE("timeseries_dataset_from_array gives windows and the targets of their 
       {.sampling_rate = 2, .batch_size = std::nullopt, .start_index = 1, .end_index = 5});
   CHECK(windows.element_spec().to_string() == "int64 (2, 2)");
   CHECK(numbers(windows) == Numbers{2, 3, 6, 7, 4, 5, 8, 9});
-  // Fewer targets than windows, as Keras has them.
+  // Fewer targets than windows, as in Keras.
   CHECK(numbers(timeseries_dataset_from_array(steps(6), steps(2), 2)) == Numbers{0, 1, 1, 2, 0, 1});
 }
 
@@ -137,7 +137,7 @@ TEST_CASE("split_dataset takes batches apart, and nothing else") {
   CHECK(both(Dataset::zip({batched, triples})) ==
         "(int64 (None,), int64 (3,)): 0 1 4 5 6 | 2 3 7 8 9");
   CHECK(both(batched.concatenate(Dataset::range(4, 6).batch(1))) == "int64 (None,): 0 1 2 3 | 4 5");
-  // What keeps batches, or their rows.
+  // Transforms that keep batches, or their rows.
   CHECK(both(Dataset::zip({batched, batched})) ==
         "(int64 (None,), int64 (None,)): 0 1 0 1 | 2 3 2 3");
   CHECK(both(batched.concatenate(batched)) == "int64 (None,): 0 1 2 3 | 0 1 2 3");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The example of docs/adding/backend.md beside the CPU backend.
+// The example of docs/adding/backend.md, compared with the CPU backend.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -13,7 +13,7 @@ using test::error_of;
 
 namespace {
 
-// Runs what `f` is traced to on a backend.
+// Runs the graph that `f` is traced to on a backend.
 std::vector<Tensor> run_on(Backend& backend, const Function& f, const std::vector<Tensor>& inputs) {
   const auto compiled = f.compiled(inputs);
   const auto executable = backend.compile(compiled->graph, {.name = "test"});
@@ -26,7 +26,7 @@ std::vector<Tensor> run_on(Backend& backend, const Function& f, const std::vecto
   return launch.outputs;
 }
 
-// A step of gradient descent on a linear model.
+// A gradient descent step on a linear model.
 Function training_step(const Variable& w) {
   return function([=](const Tensor& x, const Tensor& y) {
     GradientTape tape;
@@ -100,5 +100,5 @@ TEST_CASE("two replicas, and one that fails") {
   CHECK(distance(first, second) == 0);
   second.poison("on purpose");
   CHECK_THROWS_AS(run(), FailedPrecondition);
-  CHECK(first.value().item<float>() == doctest::Approx(0.04));  // as it was
+  CHECK(first.value().item<float>() == doctest::Approx(0.04));  // unchanged
 }

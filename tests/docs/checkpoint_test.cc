@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The example of docs/checkpoints.md: a custom training loop, killed anywhere, goes on.
+// The example of docs/checkpoints.md: a custom training loop resumes, wherever it is killed.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kSteps = 40;
 
-// What happens after each step: a test may kill the program there.
+// Called after each step: a test may kill the program there.
 std::function<void(int64_t)> behind_step = [](int64_t) {};
 
 data::Dataset make_dataset() {
@@ -73,7 +73,8 @@ std::vector<Tensor> train(const std::string& folder) {
   return result;
 }
 
-// Runs it in a process of its own, which `signal` ends after a step; how it ended, and its result.
+// Runs it in a separate process, which `signal` ends after a step. Returns how the process ended,
+// and its result.
 std::pair<int, std::string> run(const std::string& folder, int64_t last_step = 0, int signal = 0) {
   const std::string file = folder + ".result";
   std::filesystem::remove(file);
@@ -103,7 +104,7 @@ TEST_CASE("the loop goes on to the same bits, wherever it is killed") {
     CAPTURE(step);
     const std::string folder = scratch / std::to_string(step);
     CHECK(run(folder, step, SIGKILL).first == -SIGKILL);
-    CHECK(run(folder, step + 1, SIGKILL).first == -SIGKILL);  // and once more
+    CHECK(run(folder, step + 1, SIGKILL).first == -SIGKILL);  // and again
     CHECK(run(folder) == std::pair(0, expected));
   }
 }
@@ -114,7 +115,7 @@ TEST_CASE("a signal ends the loop after its step") {
   REQUIRE(end == 0);
   CHECK(run(scratch / "term", 13, SIGTERM).first == kTerminatedExitCode);
   CHECK(latest_checkpoint(scratch / "term") == (scratch / "term/ckpt-4").string());
-  CHECK(run(scratch / "term", 13, SIGKILL) == std::pair(0, expected));  // step 13 isn't made again
+  CHECK(run(scratch / "term", 13, SIGKILL) == std::pair(0, expected));  // step 13 isn't repeated
 }
 
 TEST_CASE("a damaged checkpoint is passed over, with a warning") {

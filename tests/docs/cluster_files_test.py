@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of docs/cluster: is their syntax right, and is what they name there?"""
+"""Checks the files of docs/cluster: their syntax is right, and what they refer to exists."""
 
 import re
 import shutil
@@ -19,7 +19,7 @@ except ImportError:
 
 
 def instructions(text):
-    """(name, rest) of each instruction of a Dockerfile."""
+    """Returns (name, rest) of each instruction of a Dockerfile."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     joined = "\n".join(lines).replace("\\\n", " ")
     for line in joined.splitlines():
@@ -42,7 +42,7 @@ class Manifests(unittest.TestCase):
                        if entry["name"] == "CORNU_JOB_TOKEN"]
             self.assertEqual(secrets, [token])
             for argument in container.get("args", []):
-                self.assertIsInstance(argument, str)  # a bare 3 would be a number: not accepted
+                self.assertIsInstance(argument, str)  # a bare 3 would be a number: rejected
 
     def test_tfjob(self):
         documents = self.documents("tfjob.yaml")
@@ -51,7 +51,7 @@ class Manifests(unittest.TestCase):
         replicas = job["spec"]["tfReplicaSpecs"]
         self.assertLessEqual(set(replicas), {"Chief", "Worker", "PS", "Evaluator"})
         for replica in replicas.values():
-            self.assertEqual(replica["restartPolicy"], "OnFailure")  # 143 and 75 start it again
+            self.assertEqual(replica["restartPolicy"], "OnFailure")  # 143 and 75 restart it
             pod = replica["template"]["spec"]
             self.check_containers(pod, "mnist-token")
             self.assertEqual([container["name"] for container in pod["containers"]], ["tensorflow"])
@@ -93,13 +93,13 @@ class Scripts(unittest.TestCase):
         self.assertEqual(lines[0], "#!/usr/bin/env bash")
         options = [i for i, line in enumerate(lines) if line.startswith("#SBATCH ")]
         first_command = next(i for i, line in enumerate(lines) if line and not line.startswith("#"))
-        self.assertLess(max(options), first_command)  # sbatch reads none behind it
+        self.assertLess(max(options), first_command)  # sbatch reads no options after it
         for i in options:
             self.assertRegex(lines[i], r"^#SBATCH --[a-z-]+(=\S+)?$")
 
     def sbatch(self, *codes):
-        """What the script does with a program that ends with these codes, one after the other, and
-        its own code."""
+        """Returns what the script does when the program ends with these exit codes one after the
+        other, and the script's own exit code."""
         said = subprocess.run(
             ["bash", "-c", f"""
 srun() {{ while [[ $1 == --* ]]; do shift; done; SLURM_PROCID=1 "$@"; }}

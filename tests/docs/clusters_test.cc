@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples of docs/clusters.md, by one worker.
+// The examples of docs/clusters.md, run by a single worker.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 

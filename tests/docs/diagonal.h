@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The op of docs/adding/op.md. In the tree, the two halves are two files: framework/ops knows
-// nothing of kernels, and a backend nothing of gradients.
+// The op of docs/adding/op.md. In the source tree, the two halves are two files: framework/ops
+// knows nothing about kernels, and a backend nothing about gradients.
 #pragma once
 
 #include "framework/backends/cpu/kernel.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples of docs/adding/layer.md at work.
+// Runs the examples of docs/adding/layer.md.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The example of docs/adding/op.md. The CPU backend's table is closed, so the kernel runs from one
-// of its own here, and gradients are checked in the graph that they are traced to.
+// The example of docs/adding/op.md. The CPU backend's kernel table is closed, so the kernel runs
+// from a separate table here, and gradients are checked in the graph that they are traced to.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -61,7 +61,7 @@ TEST_CASE("the gradient puts dy on the diagonal") {
     return tape.gradient(ops::main_diagonal(x) * Tensor::from(std::vector<float>{3, 5}), x);
   });
   CHECK(graph.type(graph.outputs[0]).shape == Shape{2, 2});
-  // The gradient doesn't need the op's value: without it the CPU can run the graph.
+  // The gradient doesn't need the op's value, so the CPU backend can run the graph.
   const auto executable = cpu_backend().compile(graph, {.name = "diagonal_gradient"});
   const Tensor x = ops::ones({2, 2});
   Launch replica;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend of docs/adding/backend.md: a few ops on float32, as plain loops.
+// The backend of docs/adding/backend.md: a few float32 ops as plain loops.
 #pragma once
 
 #include <map>
@@ -45,7 +45,7 @@ inline float add(float a, float b) { return a + b; }
 inline float subtract(float a, float b) { return a - b; }
 inline float multiply(float a, float b) { return a * b; }
 
-// Also a reshape's: then the elements stay in their order.
+// Also implements reshape, for which elements keep their order.
 inline void broadcast(const Attributes&, Inputs in, Tensor& out) {
   const auto x = in[0].data<float>();
   auto y = out.mutable_data<float>();
@@ -65,7 +65,7 @@ inline void reduce_sum(const Attributes& attributes, Inputs in, Tensor& out) {
   }
 }
 
-// Of two matrices.
+// Multiplies two matrices.
 inline void matmul(const Attributes& attributes, Inputs in, Tensor& out) {
   const bool transpose_a = attributes.get_bool("transpose_a");
   const bool transpose_b = attributes.get_bool("transpose_b");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The example of docs/adding/strategy.md at work.
+// Runs the example of docs/adding/strategy.md.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 

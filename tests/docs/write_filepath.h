@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The example of docs/checkpoints.md for several workers: all but the chief save to a temporary
-// place, as in TensorFlow's tutorial. tests/distribute saves so.
+// location, as in TensorFlow's tutorial. tests/distribute saves this way.
 #pragma once
 
 #include <cornu/cornu.h>

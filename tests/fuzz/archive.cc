@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zip archives: all that one holds is read; what lies in the file as it is, in both ways.
+// Zip archives: reads all members; uncompressed ones are read in both ways.
 #include "framework/io/archive.h"
 
 #include "tests/fuzz/support.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of calls between tasks: what parses is written and read back alike.
+// Messages of calls between tasks: everything that parses reads back the same after being written.
 #include <grpcpp/support/slice.h>
 
 #include <cstring>
@@ -12,7 +12,7 @@ namespace {
 using namespace cornu;
 
 grpc::ByteBuffer buffer_of(std::span<const uint8_t> bytes) {
-  // In two slices, as messages come.
+  // In two slices, like received messages.
   const size_t half = bytes.size() / 2;
   const grpc::Slice slices[] = {grpc::Slice(bytes.data(), half),
                                 grpc::Slice(bytes.data() + half, bytes.size() - half)};

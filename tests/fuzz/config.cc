@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configs: what one describes is made, printed, and written again.
+// Configs: builds the described object, prints it, and writes its config again.
 #include <cornu/cornu.h>
 
 #include "framework/model/weight_limit.h"

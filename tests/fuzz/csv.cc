@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSV files: their records must not depend on how much is read at a time.
+// CSV files: the records must not depend on how much is read at a time.
 #include "data/readers/csv_columns.h"
 #include "data/readers/csv_inference.h"
 #include "tests/fuzz/support.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Serialized datasets: what is read is written, and reads back to the same. Nothing is iterated,
-// since a pipeline may name any file, and never end.
+// Serialized datasets: everything that can be read is written, and reads back the same. Nothing is
+// iterated, since a pipeline may name any file, and may never end.
 #include "data/node.h"
 #include "data/serialization.h"
 #include "tests/fuzz/support.h"

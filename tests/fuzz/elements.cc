@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of elements, as cache, snapshot and save write them.
+// Files of elements in the format of cache, snapshot and save.
 #include "data/readers/element_file.h"
 
 #include "tests/fuzz/support.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of graphs: what is read is written, and reads back to the same.
+// Graphs as text: everything that can be read is written, and reads back the same.
 #include "framework/graph/graph.h"
 
 #include "tests/fuzz/support.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HDF5 files: all groups, attributes and datasets are read.
+// HDF5 files: reads all groups, attributes and datasets.
 #include "framework/saving/hdf5_file.h"
 
 #include "tests/fuzz/support.h"
@@ -14,7 +14,7 @@ class Walk {
  public:
   explicit Walk(const Hdf5Reader& reader) : reader_(reader) {}
 
-  // Links may lead in circles.
+  // Links may form cycles.
   void visit(const std::string& path, int depth) {
     if (depth > 8 || ++visited_ > 500) return;
     fuzz::attempt([&] { reader_.string_attribute(path, "name"); });

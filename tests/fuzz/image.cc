@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures of all formats, in all numbers of channels.
+// Images in all formats, with all numbers of channels.
 #include "data/readers/image/decode_image.h"
 
 #include "tests/fuzz/support.h"
@@ -8,7 +8,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cornu;
   if (size == 0) return 0;
   constexpr int64_t kChannels[] = {0, 1, 3, 4};
-  // The last byte says how.
+  // The last byte selects the options.
   const uint8_t how = data[size - 1];
   const data::DecodeImageOptions options{.channels = kChannels[how & 3],
                                          .expand_animations = (how & 4) != 0,

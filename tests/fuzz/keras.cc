@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// .keras archives, made of a config and, behind a zero byte, the file of weights: loaded, printed.
+// .keras archives, built from a config and, after a zero byte, the weights file: loads and prints
+// the model.
 #include <cornu/cornu.h>
 
 #include "framework/io/archive.h"

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the fuzz targets' seed corpora, of the files that real Keras wrote (tests/golden) and others.
+"""Makes the fuzz targets' seed corpora from files written by real Keras (tests/golden) and others.
 Needs h5py and onnx.
 
-usage: tests/fuzz/make_corpus.py [PART...]   # functions below; all of them otherwise
+usage: tests/fuzz/make_corpus.py [PART...]   # functions below; all of them by default
 
-Others stay: those that the library wrote (dataset), and that fuzzing has found.
+Other seeds are kept: those written by the library (dataset), and those found by fuzzing.
 """
 
 import gzip
@@ -21,7 +21,7 @@ import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
 FILES = HERE.parent / "golden" / "data" / "files"
-MOST = 64 * 1024  # bytes of a seed
+MOST = 64 * 1024  # bytes per seed
 FLOAT32 = 9  # DType::Float32
 
 
@@ -49,7 +49,7 @@ def from_archives():
 
 
 def hdf5_forms():
-    """Chunks by each index, filters, and attributes in heaps."""
+    """Chunks in each kind of index, filters, and attributes in heaps."""
     import h5py
     import numpy as np
 
@@ -139,21 +139,21 @@ def numpy_files():
 
 
 class Named:
-    """Pickled as a name in a module that need not be here."""
+    """Pickled as a name in a module that needn't be installed."""
 
     def __init__(self, module, name):
         self.module, self.name = module, name
 
 
 class Call:
-    """Pickled as a call, whose result gets a state."""
+    """Pickled as a call, whose result is given a state."""
 
     def __init__(self, function, arguments, state=None):
         self.function, self.arguments, self.state = function, arguments, state
 
 
 class Pickler(pickle._Pickler):
-    """Writes calls of what NumPy calls, without NumPy."""
+    """Writes the calls that NumPy's pickles contain, without NumPy."""
 
     def save(self, value, *args):
         if isinstance(value, Named):
@@ -233,7 +233,7 @@ def records():
 
 
 def field(number, data):
-    """A field of bytes in a protocol buffer; of less than 128."""
+    """Returns a bytes field of a protocol buffer, shorter than 128 bytes."""
     return bytes((number << 3 | 2, len(data))) + data
 
 
@@ -279,12 +279,12 @@ GRAPHS = {
 
 
 def session(*lines):
-    """Messages; each line's first byte says whose session it is."""
+    """Messages, one per line; the first byte of each line says whose session it is in."""
     return "\n".join(who + json.dumps(message) for who, message in lines).encode()
 
 
 def exchange(*calls):
-    """What a rank sends in calls, each (kind, dtype, count, content): a header, and what follows."""
+    """What a rank sends in calls, each (kind, dtype, count, content): a header, and the content."""
     stream = b""
     for i, (kind, dtype, count, content) in enumerate(calls):
         counts = 14695981039346656037  # FNV-1a of the counts
@@ -297,7 +297,7 @@ def exchange(*calls):
 
 
 def wire():
-    """The first byte is the target's choice of what reads the others."""
+    """The first byte selects the target's parser for the others."""
     link = f"CORNULNK {3:020} {0:010} {1:010} "
     put("wire", "preface", b"p" + link.encode() + b"0" * 64 + b"\n")
     put("wire", "http2", b"pPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
@@ -353,13 +353,13 @@ def calls():
 
 
 def onnx_models():
-    """Small models of most operators; needs onnx."""
+    """Small models with most operators; needs onnx."""
     import numpy as np
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 
     def node(op, inputs, outputs, **attributes):
-        """Names are divided by one space each: of two, one is left out."""
+        """Names are separated by single spaces; two spaces in a row leave a name out."""
         return helper.make_node(op, inputs.split(" "), outputs.split(" "),
                                 name=outputs.split(" ")[0], **attributes)
 

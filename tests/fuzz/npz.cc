@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// .npz files: each array as a tensor and as lists of integers.
+// .npz files: reads each array as a tensor and as lists of integers.
 #include "data/readers/npz.h"
 
 #include "tests/fuzz/support.h"

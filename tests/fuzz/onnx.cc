@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX files: read as models, printed.
+// ONNX files: loads and prints the model.
 #include <cornu/cornu.h>
 
 #include "framework/io/atomic_file.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pickles: what one holds is walked over, as far as it goes.
+// Pickles: traverses the contents as far as possible.
 #include "data/readers/pickle.h"
 
 #include "tests/fuzz/support.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fuzz targets share. Each target's LLVMFuzzerTestOneInput gives its bytes to one parser.
+// Helpers shared by the fuzz targets. Each target's LLVMFuzzerTestOneInput passes its bytes to one
+// parser.
 #pragma once
 
 #include <unistd.h>
@@ -18,8 +19,8 @@
 
 namespace cornu::fuzz {
 
-// An Error is what bad input should give, unless it says that Cornu has a bug. All else that is
-// thrown ends the fuzzer with the input that did it.
+// Bad input should throw an Error, unless the Error reports a bug in Cornu. Any other exception
+// ends the fuzzer with the input that caused it.
 template <class F>
 int attempt(F&& body) {
   try {
@@ -33,7 +34,7 @@ int attempt(F&& body) {
   return 0;
 }
 
-// What a target finds wrong by itself.
+// Reports a problem found by the target itself.
 inline void require(bool ok, const char* what) {
   if (ok) return;
   std::fprintf(stderr, "not so: %s\n", what);
@@ -48,7 +49,7 @@ inline std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-// The path of a file in memory, for this process; removed by the next one of its name.
+// Returns the path of this process's in-memory file with this ending; writing it again replaces it.
 inline std::string scratch_file(const std::string& ending) {
   const std::filesystem::path shm = "/dev/shm";
   const auto folder = exists(shm) ? shm : std::filesystem::temp_directory_path();

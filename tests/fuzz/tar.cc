@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tar archives, plain and gzip-compressed: every second file is read, the others are skipped.
+// Tar archives, plain and gzip-compressed: reads every second file and skips the others.
 #include "data/readers/tar.h"
 
 #include "tests/fuzz/support.h"

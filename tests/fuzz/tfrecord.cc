@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TFRecord files, plain and compressed: each record is read by one reader and left out by another.
+// TFRecord files, plain and compressed: each record is read by one reader and skipped by another.
 #include "data/readers/tf_record.h"
 
 #include "tests/fuzz/support.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of weights, loaded into a compiled model: all of them, or none.
+// Weights files loaded into a compiled model: either all weights are loaded, or none.
 #include <cornu/cornu.h>
 
 #include "framework/core/logging.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes from the other end of a connection between tasks: how it begins, messages at the
-// coordinator's and at a worker's end of a session, before and after the proof of the token, and
-// what ranks exchange. The first byte says which; the others are lines, or bytes of a stream.
+// Bytes received over a connection between tasks: its beginning, messages at the coordinator's and
+// at a worker's end of a session, before and after the token has been proven, and data exchanged by
+// ranks. The first byte selects which; the others are lines, or bytes of a stream.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -39,7 +39,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-// A message in which "?" stands for the proof that a worker, or the coordinator, would give.
+// A message in which "?" represents the proof that a worker, or the coordinator, would send.
 Json message_in(std::string_view line, const std::string& proves) {
   Json message = parse_message(line);
   const Json* given = message.find("proof");
@@ -55,7 +55,7 @@ void preface(std::string_view bytes) {
   fuzz::require(parse_preface(link_preface(*link, "key")) == link, "prefaces read back");
 }
 
-// Each line's first byte says in which of two sessions it comes, or that it ends.
+// The first byte of each line selects one of two sessions; '!' also advances the time.
 void coordinator(std::string_view text) {
   const auto own =
       std::make_shared<Coordinator>(CoordinatorOptions{.addresses = kAddresses, .token = kToken});
@@ -93,7 +93,7 @@ void coordinator(std::string_view text) {
   }
 }
 
-// The coordinator is made up; at last it ends the session for good.
+// The coordinator is simulated; in the end it closes the session for good.
 void worker(std::string_view text) {
   std::promise<std::shared_ptr<test::RecordedSession>> connected;
   Session::Listener listener;
@@ -129,7 +129,7 @@ void worker(std::string_view text) {
   joins.join();
 }
 
-// Gives what a peer sends, and takes everything.
+// Returns what a peer sends, and accepts everything.
 class Feed : public Transport {
  public:
   Feed(std::string_view bytes, bool shares_memory)
@@ -170,7 +170,7 @@ class Feed : public Transport {
   std::vector<std::byte> theirs_ = std::vector<std::byte>(size_t{96} << 10);
 };
 
-// One call after the other, as long as the peer agrees.
+// One call after the other, as long as the peer's data agrees.
 void exchanges(std::string_view bytes) {
   Feed feed(bytes.substr(1), !bytes.empty() && (bytes.front() & 1) != 0);
   RingCollectives ring(feed);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all groups of golden values share: Keras set up, numbers, encoding, files."""
+"""Helpers shared by all groups of golden values: Keras's setup, numbers, encoding, files."""
 
 import json
 import os
@@ -10,7 +10,7 @@ os.environ["KERAS_BACKEND"] = "tensorflow"
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
-os.environ["COLUMNS"] = "80"  # the width of Model.summary(): as when there is no terminal
+os.environ["COLUMNS"] = "80"  # the width of Model.summary() without a terminal
 os.environ["LINES"] = "24"
 
 import keras
@@ -26,7 +26,7 @@ DATA = pathlib.Path(__file__).resolve().parent / "data"
 
 
 def start(name):
-    """Fresh names and seeds for a case; returns its random number generator."""
+    """Resets names and seeds for a case; returns its random number generator."""
     keras.utils.clear_session()
     seed = zlib.crc32(name.encode())
     keras.utils.set_random_seed(seed % (2**31))
@@ -34,7 +34,7 @@ def start(name):
 
 
 def normal(rng, shape, scale=1.0, digits=2):
-    """Random normal float32 values with few decimal digits, so that files stay small."""
+    """Returns random normal float32 values with few decimal digits, so that files stay small."""
     values = np.round(rng.standard_normal(shape) * scale, digits) + 0.0
     return values.astype("float32")
 
@@ -61,7 +61,7 @@ def text(value):
 
 
 def tensor(value):
-    """The encoding of a tensor: shape, dtype, flat data."""
+    """Encodes a tensor: shape, dtype, flat data."""
     if value is None:
         return None
     if isinstance(value, tf.IndexedSlices):
@@ -104,7 +104,7 @@ def _scalar_text(value):
 
 
 def to_json(value):
-    """Compact JSON text; float32 values with the fewest digits that read back the same."""
+    """Returns compact JSON text; float32 values have the fewest digits that read back the same."""
     if isinstance(value, dict):
         items = (f"{json.dumps(str(key))}:{to_json(item)}" for key, item in value.items())
         return "{" + ",".join(items) + "}"
@@ -114,7 +114,7 @@ def to_json(value):
 
 
 def write_group(group, cases, path=None):
-    """Writes DATA/<group>.json: a header, then one case a line."""
+    """Writes DATA/<group>.json: a header, then one case per line."""
     path = path or DATA / f"{group}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     names = [case["name"] for case in cases]

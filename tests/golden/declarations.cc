@@ -9,7 +9,7 @@
 namespace cornu::test {
 namespace {
 
-// Without comments, preprocessor lines and what strings hold.
+// Removes comments, preprocessor lines and the contents of strings.
 std::string plain(const std::string& text) {
   static const std::regex skipped(R"re((^|\n)[ \t]*#[^\n]*|//[^\n]*|"(\\.|[^"\\\n])*")re"
                                   R"re(|'(\\.|[^'\\\n])')re");
@@ -18,7 +18,7 @@ std::string plain(const std::string& text) {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// The place behind the bracket that closes the one at `from`.
+// Returns the position after the bracket that closes the one at `from`.
 size_t behind_group(const std::string& code, size_t from) {
   int depth = 0;
   for (size_t i = from; i < code.size(); ++i) {
@@ -28,7 +28,7 @@ size_t behind_group(const std::string& code, size_t from) {
   return code.size();
 }
 
-// The word that ends before `end`.
+// Returns the word that ends before `end`.
 std::string word_before(const std::string& code, size_t end) {
   while (end > 0 && std::isspace(static_cast<unsigned char>(code[end - 1]))) --end;
   size_t begin = end;
@@ -36,8 +36,8 @@ std::string word_before(const std::string& code, size_t end) {
   return code.substr(begin, end - begin);
 }
 
-// The function that this text up to its body or ';' declares: the word before the first
-// parenthesis outside of template brackets. Empty for none.
+// Returns the function declared by this text, which ends before its body or ';': the word before
+// the first parenthesis outside template brackets. Empty when there is none.
 std::string function_of(const std::string& head) {
   int angles = 0;
   for (size_t i = 0; i < head.size(); ++i) {
@@ -58,7 +58,8 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
-// The names of fields, or of a constructor's parameters, in text with `end` behind each.
+// Adds the names of fields, or of a constructor's parameters, in text where each is followed by
+// `end`.
 void add_declared(const std::string& text, const std::string& end, Names& found) {
   const std::regex pattern("(\\w+)\\s*(=[^" + end + "]*|\\{[^" + end + "]*)?([" + end + "]|$)");
   for (std::sregex_iterator it(text.begin(), text.end(), pattern), stop; it != stop; ++it) {
@@ -66,7 +67,7 @@ void add_declared(const std::string& text, const std::string& end, Names& found)
   }
 }
 
-// What stands in the parentheses of the constructors, with commas between them.
+// Returns the contents of the constructors' parentheses, joined by commas.
 std::string constructor_parameters(const DeclaredType& type, const std::string& name) {
   std::string parameters;
   const std::regex constructor("(^|[^\\w~:])" + name + "\\(");
@@ -163,7 +164,7 @@ void Declarations::add_arguments(const std::string& name, Names& found, Names& s
     if (type.kind == "struct") add_declared(type.body, ";", found);
     const std::string taken = constructor_parameters(type, name);
     add_declared(taken, ",", found);
-    // The structs that constructors take; without any, a base or what an alias stands for.
+    // The structs that constructors take; if there are none, the base or the target of the alias.
     const std::string& mentioned = taken.empty() ? type.of : taken;
     for (std::sregex_iterator it(mentioned.begin(), mentioned.end(), word), end; it != end; ++it) {
       const auto others = types(it->str());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What headers declare, read from their text: functions and types at the scope of a namespace, told
-// from what is only mentioned there (members, calls, parameters, comments).
+// Parses the declarations of headers from their text: functions and types at namespace scope, as
+// opposed to names that are only mentioned there (members, calls, parameters, comments).
 #pragma once
 
 #include <filesystem>
@@ -15,26 +15,27 @@ using Names = std::set<std::string, std::less<>>;
 
 struct DeclaredType {
   std::string kind;  // "class", "struct" or "using"
-  std::string of;    // what stands behind its name: its bases, or what an alias is of
-  std::string body;  // its braces and what they hold; empty for an alias
+  std::string of;    // the text after the name: the bases, or an alias's target
+  std::string body;  // the braces and their contents; empty for an alias
 };
 
 class Declarations {
  public:
   Declarations() = default;
-  // Of all headers (*.h) in the folder and those in it.
+  // Reads all headers (*.h) in the folder, recursively.
   explicit Declarations(const std::filesystem::path& folder);
-  // Of one header's text.
+  // Reads the text of one header.
   void read(const std::string& text);
 
-  // The functions of a namespace ("cornu::ops").
+  // Returns the functions of a namespace ("cornu::ops").
   const Names& functions(const std::string& space) const;
-  // The types with this name, wherever they are defined; none for a declaration without a body.
+  // Returns the types with this name in any scope. Declarations without a body don't count.
   std::vector<DeclaredType> types(const std::string& name) const;
-  // The types that are defined or named by an alias, of all namespaces.
+  // Returns the names of the types that are defined or aliased, in all namespaces.
   Names type_names() const;
-  // What constructors of the type called `name` take: their parameters, and the fields of the
-  // structs among them. A type without constructors has its base's; an alias those of its target.
+  // Returns what the constructors of the type accept: their parameters, and the fields of the
+  // structs among these. A type without constructors has its base's arguments, an alias those of
+  // its target.
   Names arguments(const std::string& name) const;
 
  private:

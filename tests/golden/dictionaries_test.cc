@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that take dictionaries against real Keras: what they learn from rows, batches and columns,
-// and what they give, on values, in a dataset's map, compiled, as parts of models, and from files.
+// Layers that take dictionaries, compared with real Keras: what they learn from rows, batches and
+// columns, and their outputs on values, in a dataset's map, compiled, as parts of models, and when
+// loaded from files.
 #include <doctest/doctest.h>
 
 #include "data/dataset.h"
@@ -27,7 +28,7 @@ Tensors golden_dictionary(const Json& json) {
   return Tensors::named(std::move(named));
 }
 
-// Without what tells for which shapes layers were built: that comes later here.
+// Drops the shapes that layers were built for, since Cornu builds them later.
 Json without_builds(const Json& json) {
   if (json.is_array()) {
     Json::Array list;
@@ -75,7 +76,7 @@ void adapt(const layers::FeatureSpace& space, const Json& item) {
   }
 }
 
-// What it gives in the map of a dataset, of rows and of batches.
+// Checks the outputs in the map of a dataset, with rows and with batches.
 void check_in_a_map(const layers::FeatureSpace& space, const Json& item) {
   const Json& call = item.at("calls")[0];
   const data::Dataset rows = rows_of(golden_dictionary(call.at("inputs")));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Distiller reports, and the student that it leaves, against real Keras.
+// The metrics that a Distiller reports, and the student it trains, compared with real Keras.
 // golden_distillation.py has the same models.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Golden values as tensors, and how they are compared.
+// Golden values as tensors, and comparisons with them.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -65,7 +65,7 @@ struct Tolerance {
   double absolute = 0;
 };
 
-// What is wrong with `actual`; empty when it is close to the golden tensor.
+// Describes how `actual` differs; empty when it is close to the golden tensor.
 inline std::string difference(const Tensor& actual, const Json& expected, Tolerance tolerance) {
   if (!actual.defined() || expected.is_null()) {
     return actual.defined() == !expected.is_null() ? "" : "one of them is missing";
@@ -90,7 +90,7 @@ inline std::string difference(const Tensor& actual, const Json& expected, Tolera
   return "";
 }
 
-// Outputs beside golden ones: a Tensors, or a list of tensors.
+// Compares outputs, a Tensors or a list of tensors, with golden ones.
 template <class Outputs>
 void check_outputs(const Outputs& outputs, const Json& expected, Tolerance tolerance) {
   REQUIRE(outputs.size() == expected.size());
@@ -101,7 +101,7 @@ void check_outputs(const Outputs& outputs, const Json& expected, Tolerance toler
   }
 }
 
-// What differs between two configs; empty when they are equal. 1 and 1.0 are.
+// Describes how two configs differ; empty when they are equal. 1 equals 1.0.
 inline std::string difference(const Json& actual, const Json& expected) {
   const bool numbers = actual.is_number() && expected.is_number();
   if (numbers ? actual.as_double() == expected.as_double() : actual == expected) return "";

@@ -61,7 +61,7 @@ def make():
             x = EDGES if edges else common.normal(rng, (4, 6), 2.5) + 0.003
             result.append(run(name, function, arguments, x, edges))
     for name in NAMES.split():
-        # Keras's sparsemax is right where each row has one element ahead of all others by 1.
+        # Keras's sparsemax is right when one element per row exceeds all others by 1.
         scale = 4.5 if name == "sparsemax" else 1.5
         x = common.normal(np.random.default_rng(5), (2, 3, 4), scale) + 0.003
         result.append(run(name, name, {}, x, False, f"{name}_sequences"))

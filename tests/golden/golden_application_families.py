@@ -29,7 +29,7 @@ def digest(lines):
 
 
 def run(number, function, arguments):
-    if function.startswith("EfficientNetV2"):  # whose name says which one it is
+    if function.startswith("EfficientNetV2"):  # their name selects the model
         arguments = {key: value for key, value in arguments.items() if key != "name"}
     name = f"{function}_{number}"
     common.start(name)
@@ -39,7 +39,7 @@ def run(number, function, arguments):
     model = getattr(keras.applications, function)(weights=None, **keywords)
     layers = [f"{type(layer).__name__} {layer.name} {tuple(layer.output.shape)} "
               f"{layer.count_params()}" for layer in model.layers]
-    # The only weights without a name are LayerScale's, which Keras numbers through.
+    # The only weights without a name are LayerScale's, which Keras numbers consecutively.
     weights = [f"{re.sub('/variable(_[0-9]+)?$', '/gamma', weight.path)} {tuple(weight.shape)} "
                f"{int(weight.trainable)}" for weight in model.weights]
     return {

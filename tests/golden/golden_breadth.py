@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers beside those whose cases golden_layers.py spells out: each with its defaults, with
-everything else than the defaults, and of an edge shape."""
+"""Layers whose cases aren't spelled out in golden_layers.py: each with its defaults, with all
+options set to other values, and with an edge-case shape."""
 
 import keras
 import numpy as np
@@ -148,8 +148,8 @@ def cell_cases(case):
 
 
 def channels_first_cases(case):
-    """Layers over spatial axes whose channels come before these. No output is as wide as it has
-    channels: Keras's add on TensorFlow then takes the bias for one of the last axis."""
+    """Layers over spatial axes with channels first. No output is as wide as its number of channels:
+    otherwise Keras on TensorFlow would add the bias along the last axis."""
     line, image, volume = (2, 3, 7), (2, 2, 6, 5), (1, 2, 4, 5, 4)
     first = {"data_format": "channels_first"}
     table = {
@@ -232,7 +232,7 @@ def lambda_cases(case):
 
 
 def cases(case):
-    """All of them; `case` makes one."""
+    """Yields all cases; `case` makes one."""
     for group in (conv_cases, channels_first_cases, spectrogram_cases, pooling_cases,
                   reshaping_cases, activation_cases, normalization_cases, regularization_cases,
                   merging_cases, masking_cases, cell_cases, lambda_cases):

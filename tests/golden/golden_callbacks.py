@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callbacks: what they decide as given figures come in, epoch by epoch."""
+"""Callbacks: their decisions for given metrics, epoch by epoch."""
 
 import os
 import tempfile
@@ -13,7 +13,7 @@ callbacks = keras.callbacks
 
 
 def make_model():
-    """After epoch n its only weight is n."""
+    """Returns a model whose only weight is n after epoch n."""
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])
     model.compile(keras.optimizers.SGD(1.0), "mse")
     return model
@@ -24,13 +24,13 @@ def set_weight(model, epoch):
 
 
 def walk(rng, count, options):
-    """A curve that falls (rises where that is better), then wavers, in steps that make ties."""
+    """A curve that falls (or rises, if higher is better), then wavers, in steps that cause ties."""
     values = 2.0 - 0.25 * np.minimum(np.arange(count), 4) + rng.integers(-2, 3, count) * 0.125
     return (3.0 - values if options.get("mode") == "max" else values).astype("float32")
 
 
 def run(callback, figures, monitor):
-    """Trains until the callback ends it; the learning rate that each epoch was trained with."""
+    """Trains until the callback stops it; returns the learning rate of each epoch."""
     model = make_model()
     callback.set_model(model)
     callback.on_train_begin()
@@ -114,7 +114,7 @@ def reduce_lr_cases():
 
 
 class Saved:
-    """Stands for a model; keeps the paths that it is saved to."""
+    """Stands in for a model and records the paths that it is saved to."""
 
     metrics = ()
 
@@ -170,7 +170,7 @@ def checkpoint_cases():
 
 
 def csv_log(name, rows, **options):
-    """The text of the file after all of `rows`."""
+    """Returns the text of the file after all of `rows`."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "log.csv")
         callback = callbacks.CSVLogger(path, **options)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of the golden files.
+// The cases in the golden files.
 #pragma once
 
 #include <cstdlib>
@@ -13,7 +13,7 @@
 
 namespace cornu::test {
 
-// All cases of one file, "progbar" for example.
+// Returns all cases of one file, e.g. "progbar".
 inline const Json& golden_cases(const std::string& group) {
   static std::map<std::string, Json> loaded;  // kept: callers hold references
   if (const auto it = loaded.find(group); it != loaded.end()) return it->second;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions and recurrent layers whose weights are regularized and constrained; for
-golden_layers.py, which also writes what the constraints make of the weights."""
+"""Convolutions and recurrent layers with regularized and constrained weights; for golden_layers.py,
+which also writes the weights after the constraints are applied."""
 
 from keras import constraints, layers, regularizers
 
@@ -8,7 +8,7 @@ LINE, IMAGE, VOLUME = (2, 7, 3), (2, 6, 5, 2), (1, 4, 5, 4, 2)
 
 
 def of_weights(*names):
-    """A regularizer and a constraint for each of these weights."""
+    """Returns a regularizer and a constraint for each of these weights."""
     made = {
         "kernel": (regularizers.L1L2(0.1, 0.2), constraints.MaxNorm(0.5)),
         "bias": (regularizers.L1(0.3), constraints.NonNeg()),
@@ -23,7 +23,7 @@ def of_weights(*names):
 
 
 def cases(case):
-    """All of them; `case` makes one."""
+    """Yields all cases; `case` makes one."""
     convolutions = [
         (layers.Conv1D, LINE),
         (layers.Conv2D, IMAGE),

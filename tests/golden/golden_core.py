@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dense layers by equation, embeddings that go both ways, wrappers, normalizations by length and by
-singular values, adaptive pooling, transposed convolutions of volumes; for golden_layers.py."""
+"""Dense layers by equation, reversible embeddings, wrappers, normalization by RMS and by singular
+values, adaptive pooling, transposed convolutions of volumes; for golden_layers.py."""
 
 import numpy as np
 from keras import constraints, layers, regularizers
@@ -89,7 +89,7 @@ def embedding_cases(case):
 def normalization_cases(case):
     rms = layers.RMSNormalization
     yield case("rms_normalization", rms, (2, 3, 4))
-    # Keras spreads the scale of other axes over the last ones.
+    # Keras broadcasts the scale of other axes over the last ones.
     yield case(
         "rms_normalization_everything",
         lambda: rms(axis=(2, 1), epsilon=0.5, name="all"),
@@ -136,7 +136,7 @@ def pooling_cases(case):
             cls = getattr(layers, f"Adaptive{kind}Pooling{axes}D")
             for size, output in table:
                 if kind == "Max" and 1 in np.atleast_1d(output):
-                    continue  # TensorFlow's gradient reads what nobody wrote there
+                    continue  # TensorFlow's gradient reads uninitialized memory there
                 shape = size if isinstance(size, tuple) else (size,)
                 text = "x".join(map(str, shape)) + "_" + str(output).strip("()").replace(", ", "x")
                 yield case(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers that take dictionaries: FeatureSpace, with what it adapts to, and MaxNumBoundingBoxes.
 
-Keys within a dictionary of the dictionary are joined by '/'.
+Keys of nested dictionaries are joined by '/'.
 """
 
 import common
@@ -131,7 +131,7 @@ def run_boxes(name, make, batch):
     given = flat(data)
     output = layer({key: value.copy() for key, value in data.items()})
     object = common.serialize(layer)
-    if layer.fill_value != -1:  # which Keras leaves out
+    if layer.fill_value != -1:  # which Keras omits
         object["config"]["fill_value"] = layer.fill_value
     return {"name": name, "object": object, "adapt": None, "batch": None,
             "columns": False, "calls": [{"inputs": given, "output": flat(output)}]}

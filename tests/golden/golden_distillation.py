@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Distiller reports, and the student that it leaves."""
+"""The metrics that a Distiller reports, and the student it trains."""
 
 import common
 import keras
@@ -62,7 +62,7 @@ def make():
             ],
             weights=[0.5, 2.0, 0.1],
         ),
-        # Keras 3.15 has no loss of a student with several outputs.
+        # Keras 3.15 has no student loss for several outputs.
         report(
             "several_outputs",
             logits(loss={"p": divergence(), "q": None}),

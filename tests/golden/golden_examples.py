@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of serialized SequenceExamples, with what TensorFlow parses them to."""
+"""Batches of serialized SequenceExamples, with TensorFlow's parsing results."""
 
 import common
 import numpy as np
@@ -29,7 +29,7 @@ def texts(rng, most):
 
 
 def example(rng, names):
-    """With some of the lists, of different lengths."""
+    """Returns an example with some of the lists, of different lengths."""
     steps = {
         "frames": lambda: common.normal(rng, 2).tolist(),
         "tags": lambda: texts(rng, 3) or [b""],

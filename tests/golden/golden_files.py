@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model files written by real Keras, each with an input and the output expected of it."""
+"""Model files written by real Keras, each with an input and the expected output."""
 
 import contextlib
 import datetime
@@ -23,7 +23,7 @@ DATE = datetime.datetime(2026, 1, 1)
 
 @contextlib.contextmanager
 def reproducible():
-    """Fixes what differs from run to run: the time of writing, and ids of shared objects."""
+    """Fixes what differs between runs: the time of writing, and the ids of shared objects."""
     known = []
 
     def number(obj):
@@ -48,7 +48,7 @@ def randomize(rng, model):
 
 
 def sequential(rng):
-    """Compiled and trained for a step: optimizer variables, and the seeds of Dropout."""
+    """Compiled and trained for one step: optimizer variables, and the seeds of Dropout."""
     model = keras.Sequential(
         [
             keras.Input((4,)),
@@ -98,7 +98,7 @@ def bn_cnn(rng):
 
 
 def nested(rng):
-    """A model in a model, two outputs, a multi-input layer, a frozen layer."""
+    """A nested model, two outputs, a layer with several inputs, a frozen layer."""
     encoder = keras.Sequential(
         [keras.Input((4,)), layers.Dense(3, activation="relu"), layers.LayerNormalization()],
         name="encoder",
@@ -115,7 +115,7 @@ def nested(rng):
 
 
 def layer_activations(rng):
-    """Layers as the activations of others."""
+    """Layers as activations of other layers."""
     x = keras.Input((5, 3), name="x")
     y = layers.Conv1D(4, 2, activation=layers.LeakyReLU(negative_slope=0.3))(x)
     y = layers.Dense(4, activation=layers.ReLU(max_value=1.0, negative_slope=0.1, name="cut"))(y)
@@ -127,7 +127,7 @@ def layer_activations(rng):
 
 
 def nested_ends(rng):
-    """Inputs and outputs in lists and dictionaries of their own."""
+    """Inputs and outputs in custom lists and dictionaries."""
     a, b, c = (keras.Input((3,), name=name) for name in "abc")
     outputs = {
         "first": layers.Dense(2)(a),
@@ -139,7 +139,7 @@ def nested_ends(rng):
 
 
 def mask_of_embedding(rng):
-    """A mask that Keras hands to a layer's call: an op of its own in the graph."""
+    """A mask that Keras passes to a layer's call: a separate op in the graph."""
     words = keras.Input((5,), dtype="int32", name="words")
     x = layers.Embedding(7, 3, mask_zero=True)(words)
     x = layers.Dense(4, activation="relu")(x)
@@ -152,7 +152,8 @@ def mask_of_embedding(rng):
 
 
 def mask_of_masking(rng):
-    """Masking, pooling, a model in a model that is given one mask of two, an explicit mask."""
+    """Masking, pooling, a nested model that gets a mask for one of its two inputs, an explicit
+    mask."""
     a, b = keras.Input((3, 2), name="a"), keras.Input((3, 2), name="b")
     left, right = keras.Input((3, 2)), keras.Input((3, 2))
     inner = keras.Model([left, right], layers.Add()([left, right]), name="inner")
@@ -171,7 +172,7 @@ def mask_of_masking(rng):
 
 
 def recurrent(rng):
-    """Initial states by name and in order, masks, wrappers, a cell alone."""
+    """Initial states by name and by position, masks, wrappers, a cell alone."""
     words = keras.Input((5,), dtype="int32", name="words")
     start = keras.Input((3, 4), name="start")
     x = layers.Embedding(7, 3, mask_zero=True)(words)
@@ -191,7 +192,7 @@ def recurrent(rng):
 
 
 def both_ways(rng):
-    """Tokens to vectors and back by one layer, equations, wrappers, adaptive pooling."""
+    """Tokens to vectors and back with the same layer, equations, wrappers, adaptive pooling."""
     words = keras.Input((5,), dtype="int32", name="words")
     picture = keras.Input((4, 5, 3), name="picture")
     embedding = layers.ReversibleEmbedding(7, 4, mask_zero=True, logit_soft_cap=3.0)
@@ -268,7 +269,7 @@ def words(rng):
 
 
 def distiller(rng):
-    """Losses by name and by class, and layers that are compared."""
+    """Losses by name and by class, and feature layers that are compared."""
     teacher, student = (
         keras.Sequential(
             [
@@ -313,7 +314,7 @@ CASES = {
     "distiller.keras": distiller,
     "dense.weights.h5": dense,
     "dense_compiled.weights.h5": dense_compiled,
-    "dense_legacy.h5": dense,  # a whole model, as Keras 2 saved it
+    "dense_legacy.h5": dense,  # a whole model in the format of Keras 2
 }
 
 
@@ -323,7 +324,7 @@ def attributes(item):
 
 
 def h5_listing(file):
-    """All groups and datasets, sorted by name."""
+    """Returns all groups and datasets, sorted by name."""
     result = [{"path": "/", "attributes": attributes(file)}]
 
     def visit(path, item):
@@ -348,7 +349,7 @@ def archive(path):
 
 
 def predict(model, x):
-    if x[0].dtype == object:  # text, which predict doesn't take as an array
+    if x[0].dtype == object:  # text, which predict doesn't accept as an array
         x = [tf.constant(item) for item in x]
     outputs = model.predict(x if len(x) > 1 else x[0], verbose=0)
     return keras.tree.flatten(outputs)

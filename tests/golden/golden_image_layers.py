@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keras's layers of pictures: those without chance, and the others with what they drew given."""
+"""Keras's image layers: deterministic ones, and random ones with given random values."""
 
 import common
 import numpy as np
@@ -183,7 +183,7 @@ def place_cases():
 
 
 def elastic_cases():
-    """Those that draw are computed on NumPy, which draws what is given here."""
+    """Random cases are computed on the NumPy backend, which can be given the random values."""
     layer = layers.RandomElasticTransform
     for i, mode in enumerate(("reflect", "wrap", "constant", "nearest")):
         yield case(f"elastic_{mode}",
@@ -253,7 +253,7 @@ def size_cases():
     yield case("center_crop_single", lambda: layers.CenterCrop(4, 4), SINGLE, dtype="uint8")
     yield case("center_crop_channels_first",
                lambda: layers.CenterCrop(4, 4, data_format="channels_first"), (2, 3, 6, 5))
-    # Ratios at which TensorFlow's tables of weights, and halves to be rounded, are exact.
+    # Ratios for which TensorFlow's weight tables, and halves before rounding, are exact.
     for method in ("bilinear", "nearest", "bicubic", "lanczos3", "lanczos5"):
         for dtype in ("float32", "uint8"):
             yield case(f"resizing_{method}_{dtype}",
@@ -273,7 +273,7 @@ def pictures(rng, shape, dtype, high):
 
 
 def elastic(config, x, drawn):
-    """What the layer gives, and all that it draws for it."""
+    """Returns the layer's output, and all random values that it uses."""
     chosen = np.array([True, False, True])
     noise = [common.normal(np.random.default_rng(i), x.shape[:3]) for i in range(2)]
     call = {"layer": config, "inputs": [x], "drawn": noise,

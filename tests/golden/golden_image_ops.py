@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of keras.ops.image: what golden_ops makes of CASES and ON_NUMPY."""
+"""Operations of keras.ops.image: golden_ops makes the cases from CASES and ON_NUMPY."""
 
 import common
 import numpy as np
@@ -14,13 +14,13 @@ def integers(seed, *shape, dtype="uint8", high=256):
 
 
 def first(array):
-    """Channels first."""
+    """Moves the channels first."""
     return np.moveaxis(array, -1, -3).copy()
 
 
 FIRST = {"data_format": "channels_first"}
 IMAGES = numbers(1, 2, 5, 6, 3)
-# Grays, black, and channels that are equal: all branches of hues.
+# Grays, black, and equal channels: all branches of the hue.
 COLORS = np.array([[[0.2, 0.5, 0.9], [0.9, 0.5, 0.2], [0.5, 0.9, 0.2], [0.5, 0.5, 0.5]],
                    [[0, 0, 0], [1, 1, 0], [0, 1, 1], [1, 0, 1]],
                    [[0.3, 0.3, 0.8], [0.8, 0.3, 0.3], [1, 0, 0.01], [0.01, 0.02, 0.03]]], "float32")
@@ -121,7 +121,7 @@ GEOMETRY_CASES = [
 MATRIX = numbers(13, 4, 5)
 INSIDE = numbers(14, 2, 3, 4, low=0.0, high=3.0)
 AROUND = numbers(15, 2, 30, low=-9.0, high=12.0)
-AFTER = numbers(16, 2, 30, low=0.0, high=8.0)  # where reflections agree on all backends
+AFTER = numbers(16, 2, 30, low=0.0, high=8.0)  # for which reflections agree on all backends
 GEOMETRY_CASES += [
     *[("image.map_coordinates", f"{mode}_{order}", [MATRIX, places],
        {"order": order, "fill_mode": mode, "fill_value": 1.5})
@@ -173,7 +173,7 @@ def elastic(name, images, alpha, sigma, **more):
             {"alpha": alpha, "sigma": sigma, "seed": 1, "data_format": "channels_last"} | more, NOISE)
 
 
-# With what they draw.
+# With the values that they draw.
 ON_NUMPY = [
     *[("image.map_coordinates", f"documented_{mode}_{order}", [MATRIX, AROUND],
        {"order": order, "fill_mode": mode}, None)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures: what TensorFlow decodes and resizes, what Pillow loads, which files Keras takes."""
+"""Images: how TensorFlow decodes and resizes them, how Pillow loads them, which files Keras
+selects."""
 
 import io
 import pathlib
@@ -15,7 +16,7 @@ import common
 
 
 def picture(rng, height, width, channels):
-    """Smooth colors with some noise: neither flat nor pure noise."""
+    """Returns smooth colors with some noise: neither flat nor pure noise."""
     coarse = rng.uniform(0, 255, (3, 4, channels)).astype("float32")
     smooth = tf.image.resize(coarse, (height, width), "bicubic").numpy()
     return np.clip(smooth + rng.normal(0, 6, smooth.shape), 0, 255).astype("uint8")
@@ -72,12 +73,12 @@ def files(rng):
 def decoded(data, channels):
     try:
         return common.tensor(tf.io.decode_image(data, channels=channels).numpy())
-    except tf.errors.InvalidArgumentError:  # not in this number of channels
+    except tf.errors.InvalidArgumentError:  # not available with this number of channels
         return None
 
 
 def loaded(data):
-    """What keras.utils.load_img gives, for options of its own."""
+    """Returns the results of keras.utils.load_img for several options."""
     cases = [
         {},
         {"color_mode": "grayscale"},
@@ -89,7 +90,7 @@ def loaded(data):
         {"target_size": (8, 9), "interpolation": "nearest", "keep_aspect_ratio": True},
         {"target_size": (6, 5), "interpolation": "hamming", "color_mode": "rgba"},
         {"target_size": (6, 5), "interpolation": "box"},
-        {"target_size": (4, 40), "interpolation": "bicubic"},  # from Pillow 13 on, columns first
+        {"target_size": (4, 40), "interpolation": "bicubic"},  # since Pillow 13, columns first
     ]
     result = []
     for options in cases:
@@ -130,7 +131,7 @@ def resize_cases():
         for method in METHODS:
             for fit in ("", "crop", "pad"):
                 if fit == "crop" and method in ("gaussian", "mitchellcubic"):
-                    continue  # Keras hasn't got these
+                    continue  # Keras doesn't support these
                 values = image_dataset_utils._load_image_tf(
                     str(path), size, 3, method, "channels_last",
                     crop_to_aspect_ratio=fit == "crop", pad_to_aspect_ratio=fit == "pad")

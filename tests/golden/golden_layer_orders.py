@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functional models whose layers' order, by which files number them, depends on how many nodes an
-op is: their JSON, and that order.
-"""
+"""Functional models where the order of layers, by which files number them, depends on how many
+nodes an op consists of: their JSON, and the order."""
 import json
 
 import keras
@@ -18,7 +17,7 @@ BRANCHES = {
     "einsum": lambda x: ops.einsum("bi,bi->bi", x, x),
     "softmax": ops.softmax,
     "normalize": ops.normalize,
-    "cast": lambda x: ops.cast(x, "float32"),  # nothing to do
+    "cast": lambda x: ops.cast(x, "float32"),  # a no-op
     "identity": lambda x: ops.reshape(x, (-1, 4)),
     "split": lambda x: ops.concatenate(ops.split(x, 2, -1), -1),
     "key": lambda x: x[:, ::-1],

@@ -20,9 +20,9 @@ NORMAL, DISTINCT = "normal", "distinct"
 def case(
     name, layer, *inputs, training=None, values=NORMAL, names=None, mask=None, settings=None, built=1
 ):
-    """layer: makes the layer; inputs: shapes of random inputs, or arrays; names: of the call's
-    arguments that they are, several of one name being a list, the first `built` of them build's;
-    mask: of the first, or a list; settings: further arguments."""
+    """layer: makes the layer; inputs: shapes of random inputs, or arrays; names: the inputs' names
+    among the call's arguments, where a repeated name makes a list, and the first `built` inputs go
+    to build; mask: for the first input, or a list; settings: further arguments."""
     return {
         "name": name,
         "layer": layer,
@@ -181,7 +181,7 @@ def reshaping_cases():
         (1, 2, 1, 2, 3),
     )
     yield case("up_sampling2d_nearest", lambda: layers.UpSampling2D(), (1, 2, 3, 2))
-    # TensorFlow rounds bicubic offsets to 1/1024: those of 2 and 4 times as many pixels are exact.
+    # TensorFlow rounds bicubic offsets to 1/1024; scaling by 2 and 4 is exact.
     for kind in "bilinear", "bicubic", "lanczos3", "lanczos5":
         yield case(
             f"up_sampling2d_{kind}",
@@ -299,7 +299,7 @@ def merging_cases():
 
 
 def two_distinct(name, first, second=None):
-    """Two arrays without equal elements."""
+    """Returns two arrays without equal elements."""
     rng = np.random.default_rng(len(name))
     second = second or first
     count = int(np.prod(first))
@@ -390,7 +390,7 @@ def randomize(rng, layer):
         if weight.dtype == "int8":
             weight.assign(rng.integers(-127, 128, weight.shape).astype("int8"))
             continue
-        if weight.name.endswith("_scale"):  # of such a one
+        if weight.name.endswith("_scale"):  # of an int8 weight
             options = (0.005, 0.02, 4) if in_blocks else (50, 200)
             weight.assign(common.uniform(rng, weight.shape, *options))
             continue
@@ -405,7 +405,7 @@ def randomize(rng, layer):
 
 
 def masks_of(mask):
-    """One, or a list with None for inputs that have none."""
+    """Returns one mask, or a list with None for inputs without a mask."""
     masks = mask if isinstance(mask, list) else [mask]
     return [None if each is None else common.tensor(each) for each in masks]
 
@@ -420,7 +420,7 @@ def run(spec):
         layer.build(*[x.shape for x in inputs[: spec["built"]]])
     else:
         layer.build(inputs[0].shape if single else [x.shape for x in inputs])
-    if isinstance(layer, layers.Pipeline):  # its layers are built when they are called
+    if isinstance(layer, layers.Pipeline):  # its layers are built when called
         layer(tf.constant(inputs[0]), training=False)
     randomize(rng, layer)
     before = [common.variable(weight) for weight in layer.weights]
@@ -444,7 +444,7 @@ def run(spec):
 
     convolves = "Conv" in type(layer).__name__ or "STFT" in type(layer).__name__
     if convolves and layer.data_format == "channels_first":
-        call = tf.function(call, jit_compile=True)  # TensorFlow has these on a CPU in XLA alone
+        call = tf.function(call, jit_compile=True)  # on a CPU, TensorFlow needs XLA for these
     tensors = [tf.constant(x) for x in inputs]
     variables = [weight.value for weight in layer.trainable_weights]
     floating = [x for x in tensors if x.dtype == tf.float32]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole models in HDF5 files, of Keras 3 and of Keras 2 (tf_keras): trained for some steps, with
-what they predict and the losses of the steps that come next."""
+"""Whole models in HDF5 files of Keras 3 and Keras 2 (tf_keras): trained for some steps, with their
+predictions and the losses of the next steps."""
 
 import contextlib
 import datetime
@@ -63,7 +63,7 @@ def words(k):
 
 
 def models(k):
-    """Models within a model, one of them called twice, and one within such a one."""
+    """Nested models: one of them is called twice, and one contains another."""
     x = k.Input((3,))
     inner = k.Sequential([k.layers.Input((3,)), k.layers.Dense(4, "tanh"), k.layers.Dense(3)])
     y = k.Input((3,))

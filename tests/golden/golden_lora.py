@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers whose kernel is adapted by two small ones (LoRA); for golden_layers.py."""
+"""Layers whose kernel is adapted by two small matrices (LoRA); for golden_layers.py."""
 
 import numpy as np
 from keras import layers, regularizers
@@ -8,7 +8,7 @@ from keras import layers, regularizers
 def cases(case):
     image = (1, 5, 4, 4)
     adapted = {
-        # Dense and Embedding have lora_alpha in their config alone: build puts the rank in its place.
+        # Dense and Embedding have lora_alpha only in their config: build replaces it by the rank.
         "dense": (lambda: layers.Dense(3, lora_rank=2, lora_alpha=6), (2, 4)),
         "dense_regularized": (
             lambda: layers.Dense(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Losses: values under each reduction and sample weight, gradients of the prediction."""
+"""Losses: values for each reduction and sample weight, gradients with respect to the predictions.
+"""
 
 import common
 import numpy as np
@@ -208,7 +209,7 @@ def circle_cases(rng):
     yield case("circle_column", cls, labels[:, None], embeddings)
     yield case("circle_options", cls, labels, embeddings, gamma=8.0, margin=0.25)
     yield case("circle_diagonal", cls, labels, embeddings, gamma=2.0, remove_diagonal=False)
-    # Classes of one embedding, and only one class.
+    # Classes with a single embedding, and a single class.
     alone = np.array([0, 1, 2, 0, 3, 4, 5, 6], "int32")
     yield case("circle_alone", cls, alone, embeddings, gamma=4.0)
     yield case("circle_one_class", cls, labels * 0, embeddings, gamma=4.0)
@@ -254,7 +255,7 @@ def focal_cases(rng):
 
 
 def breadth_cases(rng):
-    """Of losses with few cases: numbers with more axes, with other options, and at the edges."""
+    """Cases for losses with few others: more axes, other options, and edge cases."""
     shape = (2, 3, 4)
     numbers, others = common.normal(rng, shape), common.normal(rng, shape)
     positive, rates = np.abs(others) + 0.25, np.abs(numbers) + 0.5
@@ -296,7 +297,8 @@ def value_and_gradient(spec, reduction, weight):
 
 
 def sample_weights(rng, spec):
-    """None, one weight a sample (the loss has its shape or one more axis), with zeros in it."""
+    """Returns None, and one weight per sample (shaped like the loss or with one more axis), some
+    zero."""
     shape = value_and_gradient(spec, "none", None)[0].shape
     samples = spec["y_pred"].shape[0]
     if len(shape) > 1:
@@ -333,7 +335,7 @@ def run(spec):
     result = {
         "name": spec["name"],
         "object": common.serialize(spec["class"](**spec["options"])),
-        "arguments": spec["options"],  # the config of Huber and CosineSimilarity lacks theirs
+        "arguments": spec["options"],  # Huber's and CosineSimilarity's configs lack them
         "y_true": common.tensor(spec["y_true"]),
         "y_pred": common.tensor(spec["y_pred"]),
         "results": results,

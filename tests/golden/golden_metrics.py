@@ -441,7 +441,7 @@ def dtype_cases(rng):
 
 
 def breadth_cases(rng):
-    """Of metrics with few cases: with every argument, and of one number."""
+    """Cases for metrics with few others: with every argument, and with a single number."""
     pairs = [
         (common.uniform(rng, (4, 3), 0.1, 2.0), common.uniform(rng, (4, 3), 0.1, 2.0)),
         (common.uniform(rng, (3, 3), 0.1, 2.0), common.uniform(rng, (3, 3), 0.1, 2.0),
@@ -461,7 +461,7 @@ def breadth_cases(rng):
         metrics.Poisson,
     ]:
         name = cls().name
-        # Keras's logarithm of 2 is of float32.
+        # Keras's logarithm of 2 is in float32.
         dtype, updates = ("float32", pairs) if name == "logcosh" else ("float64", doubles)
         yield case(f"{name}_options", lambda cls=cls, d=dtype: cls(name="m", dtype=d), updates)
         yield case(f"{name}_of_one", cls, one)

@@ -151,7 +151,7 @@ def fans(shape):
 
 
 def truncated(mean, stddev):
-    """Statistics of a normal distribution of this stddev cut at two of them."""
+    """Statistics of a normal distribution with this stddev, truncated at two stddevs."""
     density, mass = math.exp(-2.0) / math.sqrt(2 * math.pi), math.erf(math.sqrt(2.0))
     return {
         "mean": mean,
@@ -189,7 +189,7 @@ def statistics(initializer, fan_in, fan_out):
 
 
 def check(initializer, expected, shape):
-    """A draw of Keras agrees with the expected statistics."""
+    """Checks that a draw of Keras agrees with the expected statistics."""
     if len(shape) < 3 and not isinstance(initializer, initializers.VarianceScaling):
         shape = (200, 100)
     values = np.asarray(initializer(shape), "float64")

@@ -240,7 +240,7 @@ ALL_SUMMARIES = [dense_sgd, cnn, functional]
 
 
 class BatchLogs(keras.callbacks.Callback):
-    """Keeps the logs after each batch and each epoch, and the order of the calls."""
+    """Records the logs after each batch and each epoch, and the order of the calls."""
 
     def __init__(self):
         super().__init__()

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public names of Keras's modules that golden_surface leaves to itself."""
+"""The public names of Keras's modules that golden_surface doesn't cover."""
 
 import inspect
 
 import golden_surface
 import keras
 
-ELSEWHERE = {"src", "legacy", "applications", "ops"}  # whose modules have nothing more
+ELSEWHERE = {"src", "legacy", "applications", "ops"}  # their modules have no further names
 
 
 def walk(module, path):
-    """Each module's own names, by its path."""
+    """Yields the names of each module with its path."""
     names = []
     for name in sorted(dir(module)):
         member = getattr(module, name)

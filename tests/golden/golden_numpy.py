@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What NumPy prints, and what its indexing gives."""
+"""NumPy's printing and indexing."""
 
 import common
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functional models of one op of keras.ops each: their JSON, inputs and outputs."""
+"""Functional models with a single op of keras.ops each: their JSON, inputs and outputs."""
 
 import json
 
@@ -11,11 +11,11 @@ import numpy as np
 from golden_ops import BOOLS, CUBE, EDGES, INTS, MATRIX, POSITIVE, SQUARE, f32, i32, numbers
 from keras import ops
 
-PER_OP = 2  # cases of golden_ops that are taken of each op
+PER_OP = 2  # cases of golden_ops used per op
 IMAGES = numbers(70, 2, 6, 5, 3)
 
 # Shapes that depend on values, results that differ on TensorFlow, several tensors as one argument
-# of a class, and what is random.
+# of a class, and random ops.
 LEFT_OUT = {"nonzero", "unique", "bincount", "histogram", "allclose", "lu_factor", "nuc",
             "image.elastic_transform", "image.scale_and_translate", "image.extract_patches_3d",
             "trapezoid_points", "bincount_weights", "arange"}
@@ -111,7 +111,7 @@ def apply(op, inputs, arguments):
 
 
 def case(name, op, inputs, arguments):
-    """None for what Keras can't save, or makes something else of."""
+    """Returns None when Keras can't save the op, or restores something else."""
     keras.utils.clear_session()
     any_batch = name.startswith("any_batch_")
     placeholders = [placeholder(i, x, any_batch) if x.ndim else x for i, x in enumerate(inputs)]
@@ -123,7 +123,7 @@ def case(name, op, inputs, arguments):
         model = keras.Model([x for x in placeholders if hasattr(x, "_keras_history")], made)
         text = model.to_json()
         outputs = keras.models.model_from_json(text)(given if len(given) > 1 else given[0])
-    except Exception as error:  # Keras's own gaps: said, and left out
+    except Exception as error:  # gaps in Keras itself: printed and skipped
         print(f"op_models: left out {name}: {str(error).splitlines()[0][:80]}", flush=True)
         return None
     outputs = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]

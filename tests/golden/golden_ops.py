@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of keras.ops: results for small inputs, their dtypes among them."""
+"""Operations of keras.ops: results for small inputs, including dtypes."""
 
 import common
 import golden_image_ops
@@ -80,8 +80,9 @@ PAIRS = {
     "allclose": (f32(1, 2), f32(1, 2.00001)),
 }
 
-# (op, name of the case, inputs, arguments). On TensorFlow, Keras differs from NumPy, and so from
-# its other backends, in rot90 with k=2, vstack of vectors and isclose of infinities: left out.
+# (op, name of the case, inputs, arguments). On TensorFlow, Keras differs from NumPy, and thus from
+# its other backends, for rot90 with k=2, vstack of vectors and isclose of infinities; these are
+# omitted.
 MORE = [
     ("nan_to_num", "given", [SPECIAL], {"nan": 5.0, "posinf": 6.0, "neginf": 7.0}),
     ("isclose", "nan", [f32(NAN, 0, NAN), f32(NAN, 0, 1)], {"equal_nan": True}),
@@ -292,7 +293,7 @@ LABELS = i32(1, 2, 2, 3, 0, 0, 4, 4, 1, 1, 2, 3, shape=(4, 3))
 LENGTHS, STEPS = i32(3, 1, 3, 2), i32(7, 5, 6, 4)
 LAST = [i32(0, 1, 1, 2, 9, 9, 3, 3, 0, 0, 1, 2, shape=(4, 3)), LOGITS, LENGTHS, STEPS]
 SEARCH = {"strategy": "beam_search"}
-# Few steps, so that no sequence is lost: where some are, TensorFlow's decoder loses a few more.
+# Few steps, so that no sequence is dropped: when some are, TensorFlow's decoder drops a few more.
 FEW = np.round(numbers(61, 3, 4, 6) / 3, 2)
 REPEATED = np.repeat(numbers(62, 2, 4, 3) * 2, 3, axis=1)
 MORE += [
@@ -408,7 +409,7 @@ def encoded(op, name, inputs, arguments, result):
 
 
 def run_on_numpy(cases):
-    """Of cases with what is drawn, which are further inputs then."""
+    """Runs cases with given random values, which are then additional inputs."""
     calls = [{"name": op, "inputs": inputs, "keywords": python_arguments(arguments), "drawn": drawn}
              for op, _, inputs, arguments, drawn in cases]
     return [encoded(op, name, inputs + (drawn or []), arguments, result)

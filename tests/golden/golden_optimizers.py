@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Optimizers: the variables after each of 20 applications of given gradients."""
+"""Optimizers: the variables after each of 20 updates with given gradients."""
 
 import common
 import keras
@@ -12,7 +12,7 @@ STEPS = 20
 
 
 def cases():
-    """Pairs of a name and a function that makes the optimizer."""
+    """Yields pairs of a name and a function that makes the optimizer."""
     yield from sgd_cases()
     yield from adam_cases()
     yield from rmsprop_cases()
@@ -238,7 +238,8 @@ def wrapper_cases():
 
 
 def clip_cases():
-    """Adam and AdamW with each way to cut gradients, and with averages of what they make."""
+    """Adam and AdamW with each kind of gradient clipping, and with moving averages of the weights.
+    """
     options = {
         "clipnorm": {"clipnorm": 0.7},
         "clipvalue": {"clipvalue": 0.4},
@@ -255,7 +256,7 @@ def clip_cases():
 
 
 def shapes_of(name):
-    """The variables of a case."""
+    """Returns the variables of a case."""
     if name.endswith("_shapes"):
         return {"tall": (4, 2), "embeddings": (3, 3), "cube": (2, 3, 2), "scalar": ()}
     return {"matrix": (2, 3), "vector": (3,)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers under dtype policies: the dtypes of their weights and outputs, and what they compute."""
+"""Layers under dtype policies: the dtypes of their weights and outputs, and their values."""
 
 import common
 import numpy as np
@@ -10,7 +10,7 @@ POLICIES = ["mixed_bfloat16", "mixed_float16", "float64", "bfloat16", "float16"]
 
 
 def table():
-    """By name: what makes the layer of a dtype, its inputs, and whether it trains."""
+    """By name: a function from a dtype to the layer, its inputs, and whether it trains."""
     indices = np.array([[0, 6, 2], [5, 1, 2]], "int32")
     return {
         "dense": (lambda dtype: layers.Dense(4, "tanh", dtype=dtype), [(3, 5)], None),
@@ -29,7 +29,7 @@ def table():
         "multi_head_attention": (
             lambda dtype: layers.MultiHeadAttention(2, 3, dtype=dtype), [(2, 3, 4), (2, 5, 4)], None),
         "lstm": (
-            # TensorFlow makes no orthogonal matrices in bfloat16.
+            # TensorFlow can't make orthogonal matrices in bfloat16.
             lambda dtype: layers.LSTM(4, recurrent_initializer="glorot_uniform",
                                       return_sequences=True, dtype=dtype),
             [(2, 4, 3)],
@@ -40,7 +40,7 @@ def table():
 
 
 def typed(value):
-    """A tensor whose numbers of 16 bits are written as the float32 that they are."""
+    """Encodes a tensor; 16-bit numbers are written as float32, which represents them exactly."""
     value = tf.convert_to_tensor(value)
     name = value.dtype.name
     return common.tensor(tf.cast(value, tf.float32) if "float16" in name else value) | {"dtype": name}
@@ -54,7 +54,7 @@ def run(name, make_layer, policy, inputs, training):
     rng = common.start(name)
     layer = make_layer(policy)
     inputs = [x if isinstance(x, np.ndarray) else common.normal(rng, x) for x in inputs]
-    if policy == "float64":  # Keras normalizes what is given as float32 in that
+    if policy == "float64":  # Keras normalizes float32 inputs in float32
         inputs = [x.astype("float64") if x.dtype == "float32" else x for x in inputs]
     several = len(inputs) > 1
     layer.build(*[x.shape for x in inputs])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers of numbers, categories and texts: what they learn from data, and what they give."""
+"""Layers for numbers, categories and texts: what they learn from data, and their outputs."""
 
 import common
 import numpy as np
@@ -8,9 +8,9 @@ from keras import layers
 
 
 def case(name, layer, *inputs, adapt=None, batches=None, call=None):
-    """layer: makes the layer; inputs: arrays, or shapes of random ones; each is a call of its own.
+    """layer: makes the layer; inputs: arrays, or shapes of random ones, one per call.
 
-    adapt: an array, given as a whole; batches: arrays, given as a dataset of them.
+    adapt: an array, passed as a whole; batches: arrays, passed as a dataset of them.
     """
     return {"name": name, "layer": layer, "inputs": inputs, "adapt": adapt, "batches": batches,
             "call": call}
@@ -139,7 +139,7 @@ WANTED = [np.array([[7, 1, 3], [100, -2, -1]]), np.array([5, 7, 8], "int32"),
 
 
 def lookup_cases(kind, make, data, sought, vocabulary, mask, oov):
-    """The same of strings and of integers."""
+    """The same cases for strings and for integers."""
     idf = [round(0.5 + 0.25 * i, 2) for i in range(len(vocabulary))]
 
     def with_options(name, adapt=True, inputs=sought, **options):
@@ -248,7 +248,7 @@ def mel_spectrogram_cases():
 
 
 def dataset(batches):
-    """One dataset of batches that may differ in size."""
+    """Returns one dataset of batches that may differ in size."""
     first = tf.convert_to_tensor(batches[0])
     spec = tf.TensorSpec([None, *first.shape[1:]] if len({len(b) for b in batches}) > 1
                          else first.shape, first.dtype)

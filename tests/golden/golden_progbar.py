@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progbar: the exact text for given updates and times, and that of whole fits."""
+"""Progbar: the exact text for given updates and times, and for whole fits."""
 
 import io
 import sys
@@ -33,7 +33,7 @@ class Clock:
 
 
 class Captured:
-    """Standard output and clock of Progbar replaced for a while."""
+    """Temporarily replaces Progbar's standard output and clock."""
 
     def __init__(self, clock):
         self.clock = clock
@@ -54,7 +54,7 @@ def update(elapsed, current, values=None, finalize=None):
 
 
 def run(name, arguments, updates, dynamic=True):
-    """elapsed: seconds since the bar was made."""
+    """elapsed: seconds since the bar was created."""
     clock = Clock()
     with Captured(clock) as captured:
         bar = keras.utils.Progbar(**arguments)
@@ -118,7 +118,7 @@ def bar_cases():
 
 
 class Recorder(progbar_module.Progbar):
-    """Keeps what the callbacks pass to the bar."""
+    """Records what the callbacks pass to the bar."""
 
     calls = None
 

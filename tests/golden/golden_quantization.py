@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers of int8 and int4 weights: those with such a dtype policy, for golden_layers.py; and layers
-that are quantized when they have weights. Keras fails for an EinsumDense whose equation has "...".
-What quantizers, and functions that pack int4 numbers, give."""
+"""Layers with int8 and int4 weights: those with a quantized dtype policy, for golden_layers.py; and
+layers that are quantized after they were built. Keras fails for an EinsumDense whose equation has
+"...". Also the results of quantizers, and of functions that pack int4 numbers."""
 
 import common
 import numpy as np
@@ -89,7 +89,7 @@ def int4_cases(case):
 
 
 def run(name, make_layer, inputs, config=None, lora=None, settings=None, mode="int8"):
-    """lora: enable_lora's arguments, after quantize."""
+    """lora: enable_lora's arguments, called after quantize."""
     rng = common.start(name)
     layer = make_layer()
     before_object = common.serialize(layer)
@@ -146,7 +146,7 @@ def quantizer_cases():
 
 
 def matrix_cases():
-    """Functions of matrices, with their arguments."""
+    """Yields functions of matrices, with their arguments."""
     for name, (shape, axis, dtype) in {
         "rows": ((4, 3), 0, "int8"),
         "odd_rows": ((5, 2), 0, "int8"),

@@ -5,7 +5,7 @@ import numpy as np
 from keras import layers, regularizers
 
 X = (3, 4, 5)
-# The first step, one between, the last; all of a row; none.
+# Masked: the first step, one in between, the last, none; in DARK, also all steps of a row.
 MASK = np.array([[False, True, False, True], [True, False, True, False], [True] * 4])
 DARK = np.array([[False] * 4, [True, True, False, False], [False, False, True, True]])
 EVERYTHING = {
@@ -73,7 +73,7 @@ def of_class(cls, states, case):
                 key = f"{name}_{sequences}_{backwards}_{unroll}".lower()
                 yield case(key, lambda loop=loop: cls(6, **loop), X)
                 yield case(f"{key}_masked", lambda loop=loop: cls(6, **loop), X, mask=MASK)
-                if backwards and unroll:  # Keras takes the mask of the other end there
+                if backwards and unroll:  # Keras uses the mask of the other end there
                     continue
                 zeros = loop | {"zero_output_for_mask": True}
                 yield case(f"{key}_zeros", lambda zeros=zeros: cls(6, **zeros), X, mask=DARK)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public names of Keras, module by module: of each the name under which its class is written,
-which differs for second names (Convolution2D is Conv2D)."""
+"""The public names of Keras, module by module: each with the name under which its class is defined,
+which differs for aliases (Convolution2D is Conv2D)."""
 
 import inspect
 
@@ -25,7 +25,7 @@ def names(path):
     module = keras
     for part in path.split("."):
         module = getattr(module, part)
-    if path == "applications":  # each in a module of its own, which has functions beside
+    if path == "applications":  # each in a separate module, which also has functions
         return members(module, lambda x: callable(x) and not inspect.ismodule(x))
     of_functions = path in ("activations", "random") or path.startswith("ops")
     return members(module, inspect.isroutine if of_functions else inspect.isclass)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What fit and evaluate report: own steps and trackers, metrics and losses of several outputs."""
+"""The logs of fit and evaluate: custom steps and trackers, metrics and losses of several outputs.
+"""
 
 import common
 import keras
@@ -13,7 +14,7 @@ def data(rng):
 
 
 def report(name, model, x, y, val):
-    """Uneven batches (4, 4, 2), validation ones too (4, 1): a history and an evaluation."""
+    """Uneven batches (4, 4, 2), also in validation (4, 1): returns a history and an evaluation."""
     start = [common.tensor(value) for value in model.get_weights()]
     history = model.fit(
         x, y, batch_size=4, epochs=3, shuffle=False, verbose=0, validation_data=val
@@ -28,7 +29,7 @@ def report(name, model, x, y, val):
 
 
 class Tracking(keras.layers.Layer):
-    """Keeps the mean of what passes."""
+    """Tracks the mean of its inputs."""
 
     def __init__(self):
         super().__init__()
@@ -67,7 +68,7 @@ class Compiled(Plain):
 
 
 class Lower(Plain):
-    """Its second: trackers of its own, which `metrics` returns."""
+    """The second model of the guide, with its own trackers, which `metrics` returns."""
 
     def __init__(self):
         super().__init__()
@@ -100,7 +101,7 @@ class Lower(Plain):
 
 
 class Tracked(Plain):
-    """Trackers without an override, of the model and of a layer within."""
+    """Trackers without an override of `metrics`, in the model and in a layer within it."""
 
     def __init__(self):
         super().__init__()
@@ -132,7 +133,7 @@ def own_steps():
 
 
 def texts():
-    """Models that begin with texts, with an Input and without."""
+    """Models that begin with texts, with and without an Input."""
     words = ["the", "cat", "a", "dog"]
     for name, inputs in [
         ("texts", [keras.Input((1,), dtype="string")]),
@@ -158,7 +159,7 @@ def texts():
 
 
 def averages():
-    """Weights that callbacks find at the ends of epochs, where averages are swapped in."""
+    """The weights that callbacks see at the ends of epochs when averages are swapped in."""
     for name, swap_on_epoch in [("averages_in_tests", False), ("averages_on_epochs", True)]:
         rng = common.start(name)
         x, y, _ = data(rng)
@@ -216,7 +217,7 @@ def outputs(kind):
     return keras.Model(x, [keras.layers.Dense(1, name=name)(x) for name in ("a", "b")])
 
 
-# How Cornu spells each is in trainer_test.cc, under the same name.
+# trainer_test.cc has Cornu's versions under the same names.
 SEVERAL = [
     ("one_loss", "functional", {"loss": "mse"}),
     ("losses", "functional", {"loss": ["mse", "mae"], "loss_weights": [1.0, 0.5]}),
@@ -249,7 +250,7 @@ def several_outputs():
 
 
 def pipeline(kind, x):
-    """Batches of two: how often, or a number of them that isn't known."""
+    """Batches of two, repeated a number of times, or with unknown cardinality."""
     batches = tf.data.Dataset.from_tensor_slices((x, x)).batch(2)
     if kind == "unknown":
         return batches.filter(lambda a, b: True)
@@ -257,10 +258,10 @@ def pipeline(kind, x):
 
 
 def batches_seen(name, rows, epochs, steps, kind="arrays"):
-    """The first sample of each batch: what steps_per_epoch and validation_steps take.
+    """The first sample of each batch, to see which ones steps_per_epoch and validation_steps take.
 
-    Not here: an epoch that finds a pipeline of unknown length at its end. Keras takes no step then;
-    Cornu begins the pipeline again, as both do where the length is known.
+    Not covered: an epoch that starts when a pipeline of unknown length is at its end. Keras takes
+    no step then; Cornu restarts the pipeline, as both do when the length is known.
     """
     common.start(name)
     seen = []

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers of pictures against real Keras. Those that draw are given one number only, or what they do
-// with what they have drawn is compared.
+// Image layers compared with real Keras. For random layers, either the range has a single number,
+// or the transformation is compared for given random values.
 #include <doctest/doctest.h>
 
 #include <optional>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr test::Tolerance kClose = {.relative = 2e-5, .absolute = 2e-5};
 
-// A number for each picture.
+// One number per image.
 Tensor numbers(const Json& values) {
   const Tensor all = golden_tensor(values);
   return ops::reshape(all, {all.size(), 1, 1, 1});
@@ -30,7 +30,7 @@ layers::Bounds range_of(const Json& config) {
   return {range[0].as_double(), range[1].as_double()};
 }
 
-// Colors after what was drawn, if it was for them.
+// The colors transformed with the drawn values, if these are for colors.
 std::optional<Tensor> with_drawn_colors(const Json& item, const Tensor& pictures) {
   const Json& config = item.at("object").at("config");
   const Tensor x = ops::cast(pictures, DType::Float32);
@@ -51,7 +51,7 @@ std::optional<Tensor> with_drawn_colors(const Json& item, const Tensor& pictures
   return {};
 }
 
-// Pixels moved as was drawn, if it was for that.
+// The pixels moved with the drawn values, if these are for positions.
 std::optional<Tensor> with_drawn_places(const Json& item, const Tensor& x) {
   const Json& config = item.at("object").at("config");
   const auto moved = [&](const Tensor& transforms, const std::string& fill_mode) {

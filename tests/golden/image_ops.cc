@@ -81,7 +81,7 @@ void add_filters(Table& table) {
   };
 }
 
-// What an elastic transform does with the noise that it has drawn.
+// The deterministic part of an elastic transform, given the drawn noise.
 List elastic(const Call& c) {
   const double sigma = c.number("sigma", 5);
   const ops::internal::ImageBatch batch(c.in[0], c.text("data_format", ""), "elastic_transform");

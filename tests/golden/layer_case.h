@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of layers.json.
+// The cases of layers.json.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ inline std::vector<Tensor> golden_tensors(const Json& list) {
   return tensors;
 }
 
-// Makes the weights of the case's layer, as its call makes them.
+// Creates the weights of the case's layer as calling it would.
 inline void build_layer(const LayerHandle& layer, const Json& item,
                         const std::vector<Tensor>& inputs) {
   std::vector<Shape> shapes;
@@ -27,7 +27,7 @@ inline void build_layer(const LayerHandle& layer, const Json& item,
     for (size_t i = 0; i < shapes.size(); ++i) names.push_back((*given)[i].as_string());
   }
   layer.get().ensure_built(shapes, names);
-  if (layer.get().class_name() == "Pipeline") {  // whose layers are built when they are called
+  if (layer.get().class_name() == "Pipeline") {  // builds its layers when called
     layer(Tensors(inputs), {.training = false});
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every layer case against real Keras: configs, weights, outputs, masks, losses, gradients, and the
-// weights after the call.
+// Every layer case compared with real Keras: configs, weights, outputs, masks, losses, gradients,
+// and the weights after the call.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -18,10 +18,10 @@ using cornu::test::golden_tensors;
 
 namespace {
 
-// Float32 sums in another order.
+// Float32 sums in a different order.
 constexpr test::Tolerance kClose = {.relative = 2e-5, .absolute = 2e-6};
 
-// The inputs, with the names of the call's arguments where the case has some.
+// The inputs, with the names of the call's arguments if the case specifies them.
 Tensors arguments_of(const Json& item, const std::vector<Tensor>& inputs) {
   const Json* names = item.at("call_arguments").find("names");
   if (!names) return inputs;
@@ -30,7 +30,7 @@ Tensors arguments_of(const Json& item, const std::vector<Tensor>& inputs) {
   return Tensors::named(std::move(named));
 }
 
-// Builds the layer for the case's inputs and gives it Keras's weights.
+// Builds the layer for the case's inputs and sets Keras's weights.
 void prepare(const LayerHandle& layer, const Json& item, const std::vector<Tensor>& inputs) {
   test::build_layer(layer, item, inputs);
   CHECK(difference(serialize_layer(layer.get()), item.at("object")) == "");
@@ -58,7 +58,7 @@ void check_gradients(GradientTape& tape, const LayerHandle& layer, const Json& i
     const Tensor gradient = tape.gradient(outputs, inputs[i], options);
     if (!of_inputs[i].is_null()) {
       CHECK(difference(gradient, of_inputs[i], kClose) == "");
-    } else if (gradient.defined()) {  // a dropout of everything: TensorFlow has none
+    } else if (gradient.defined()) {  // dropping everything: TensorFlow has no gradient
       for (const double value : test::numbers_of(gradient)) CHECK(value == 0);
     }
   }
@@ -77,7 +77,7 @@ void check_gradients(GradientTape& tape, const LayerHandle& layer, const Json& i
   }
 }
 
-// What the constraints make of the weights.
+// Checks the weights after the constraints are applied.
 void check_constraints(const LayerHandle& layer, const Json& item) {
   const Json* constrained = item.find("constrained");
   if (!constrained) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole models in HDF5 files that Keras 3 and Keras 2 wrote: they predict, and go on training, as
-// there.
+// Whole models in HDF5 files written by Keras 3 and Keras 2: predictions and further training are
+// the same as there.
 #include <doctest/doctest.h>
 
 #include <cstdlib>

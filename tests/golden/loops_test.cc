@@ -16,7 +16,7 @@ using List = std::vector<Tensor>;
 
 constexpr test::Tolerance kClose = {.relative = 2e-5, .absolute = 2e-6};
 
-// As tests/golden/golden_loops.py has them: of x (length, 3), w (3,), init (3,).
+// The functions of tests/golden/golden_loops.py: x (length, 3), w (3,), init (3,).
 List run(const std::string& name, const Tensor& x, const Tensor& w, const Tensor& init) {
   const bool reverse = name.ends_with("_reverse");
   if (name.starts_with("scan")) {

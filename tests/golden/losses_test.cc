@@ -12,15 +12,15 @@ using cornu::test::golden_tensor;
 
 namespace {
 
-// Both sides compute in float32, in another order and with other approximations of exp and log: a
-// few units in the last place, and as much of the terms that cancel in a sum.
+// Both sides compute in float32, in a different order and with different approximations of exp and
+// log: this allows a few units in the last place, also of terms that cancel in a sum.
 constexpr test::Tolerance kClose = {.relative = 1e-6, .absolute = 1e-7};
 
-// Exponentials of numbers of up to a hundred, whose last digits are relative errors of the
+// For exponentials of numbers up to a hundred, whose last digits become relative errors of the
 // gradient.
 constexpr test::Tolerance kOfLargeSums = {.relative = 1e-5, .absolute = 1e-6};
 
-// Keras computes in 16 bits what is rounded to them here.
+// Keras computes in 16 bits where Cornu only rounds the result.
 constexpr test::Tolerance kOfHalves = {.relative = 1e-2, .absolute = 1e-3};
 
 test::Tolerance tolerance_of(const Json& item) {
@@ -30,7 +30,7 @@ test::Tolerance tolerance_of(const Json& item) {
   return class_name == "CTC" || class_name == "Circle" ? kOfLargeSums : kClose;
 }
 
-// Keras's configs leave out some arguments; cases carry all of them.
+// Keras's configs omit some arguments; cases have all of them.
 Loss with_reduction(const Json& item, const std::string& reduction) {
   const Json& object = item.at("object");
   Json config = object.at("config");
@@ -71,7 +71,7 @@ TEST_CASE("losses have Keras's values under each reduction and weight") {
 TEST_CASE("losses have Keras's gradients, eagerly and compiled") {
   for (const Json& item : test::golden_cases("losses").as_array()) {
     CAPTURE(item.at("name").as_string());
-    // Keras's is no gradient of its own value there: it counts paths that the value doesn't.
+    // Keras's gradient isn't that of its own value here: it counts paths that the value doesn't.
     if (item.at("name").as_string() == "ctc_too_few_steps") continue;
     const Loss loss = with_reduction(item, "sum_over_batch_size");
     const Tensor y_true = golden_tensor(item.at("y_true"));
@@ -101,7 +101,7 @@ TEST_CASE("losses are serialized as Keras does") {
     CAPTURE(item.at("name").as_string());
     const Json& object = item.at("object");
     const std::string& class_name = object.at("class_name").as_string();
-    // Keras's configs of these lose their options.
+    // Keras's configs of these classes lose their options.
     if (class_name == "Huber" || class_name == "CosineSimilarity") continue;
     CHECK(difference(serialize(loss_from_json(object)), object) == "");
   }

@@ -3,7 +3,7 @@
 
 Usage: python tests/golden/make_golden.py [group...]
 
-Without arguments all groups are made. README.md says what each one holds.
+Without arguments, all groups are made. README.md describes the contents of each.
 """
 
 import importlib

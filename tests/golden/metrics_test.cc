@@ -11,9 +11,9 @@ using cornu::test::golden_tensor;
 
 namespace {
 
-// Float32 sums of up to ten in another order; differences of such sums may be 0 on one side.
+// Float32 sums of up to ten in a different order; differences of such sums may be 0 on one side.
 constexpr test::Tolerance kClose = {.relative = 1e-6, .absolute = 5e-7};
-// Of 16 bits, where Keras rounds each step and we but the last.
+// For 16 bits, where Keras rounds after each step and Cornu only at the end.
 constexpr test::Tolerance kHalfClose = {.relative = 2e-3, .absolute = 1e-3};
 constexpr test::Tolerance kDoubleClose = {.relative = 1e-9, .absolute = 1e-9};
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole models against real Keras: loaded from its configs, trained on its data from its weights.
+// Whole models compared with real Keras: loaded from its configs, trained on its data from its
+// initial weights.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -14,10 +15,10 @@ using cornu::test::golden_tensor;
 
 namespace {
 
-// Float32 sums in another order, carried through up to nine update steps.
+// Float32 sums in a different order, accumulated over up to nine update steps.
 constexpr test::Tolerance kClose = {.relative = 1e-5, .absolute = 2e-6};
 
-// How the step is run: each way must give Keras's figures.
+// How the step is run: each way must reproduce Keras's numbers.
 struct Way {
   std::string name;
   bool run_eagerly;
@@ -35,7 +36,7 @@ Tensors tensors_of(const Json& list) {
 
 Tensor weight_of(const Json& list) { return list.is_null() ? Tensor() : golden_tensor(list[0]); }
 
-// Keeps what Keras's callback kept when the golden values were made.
+// Records the same logs as the Keras callback that made the golden values.
 class Recorder : public Callback {
  public:
   struct Call {
@@ -150,7 +151,7 @@ void check_calls(const std::vector<Recorder::Call>& calls, const Json& expected)
   }
 }
 
-// The trained model's figures and predictions.
+// Checks the metrics and predictions of the trained model.
 void check_trained(Model& model, const Json& item) {
   const Json& data = item.at("data");
   const int64_t batch_size = item.at("evaluate_batch_size").as_int();
@@ -168,7 +169,7 @@ void check_trained(Model& model, const Json& item) {
   }
 }
 
-// The model of a case, with the weights that Keras's began with.
+// Loads the model of a case, with the initial weights of Keras's model.
 Model load(const Json& item, const Tensors& x) {
   const LayerHandle layer = layer_from_json(Json::parse(item.at("json").as_string()));
   Model model(dynamic_cast<const Model&>(layer.get()));
@@ -223,7 +224,7 @@ TEST_CASE("models train, evaluate and predict as Keras's do") {
   }
 }
 
-// Their summaries are checked by train_callbacks.
+// train_callbacks checks their summaries.
 TEST_CASE("models without recorded training load") {
   int loaded = 0;
   for (const Json& item : test::golden_cases("models").as_array()) {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Keras computes on its NumPy backend, in a process of its own.
+"""Runs Keras on its NumPy backend, in a separate process.
 
-For the few functions that do what they document there, but not on TensorFlow; and what they draw
-can be given.
+For the few functions that behave as documented there but not on TensorFlow; also, the random
+numbers can be given.
 """
 
 import importlib
@@ -14,9 +14,9 @@ from unittest import mock
 
 
 def results(calls):
-    """The outputs of calls, each a dictionary of a function's "name" in keras.ops, or the
-    configuration of a "layer" with its "transformation", and "inputs", "keywords" and "drawn":
-    the normal numbers that it draws."""
+    """Returns the outputs of calls. Each call is a dictionary of a function's "name" in keras.ops,
+    or the configuration of a "layer" with its "transformation", and "inputs", "keywords" and
+    "drawn": the normal random numbers to use."""
     environment = os.environ | {"KERAS_BACKEND": "numpy"}
     process = subprocess.run([sys.executable, __file__], input=pickle.dumps(calls),
                              stdout=subprocess.PIPE, env=environment, check=True)
@@ -24,7 +24,7 @@ def results(calls):
 
 
 class Drawn:
-    """Instead of NumPy's generator: gives these numbers."""
+    """Replaces NumPy's generator and returns the given numbers."""
 
     def __init__(self, numbers):
         self.numbers = list(numbers)
@@ -38,7 +38,7 @@ class Drawn:
 def result(call):
     import keras
     import numpy as np
-    import scipy.signal  # noqa: F401: it draws when it is imported
+    import scipy.signal  # noqa: F401: it draws random numbers when imported
 
     generator = np.random.default_rng
     if call["drawn"]:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Printing and indexing, as NumPy does both.
+// Printing and indexing, like in NumPy.
 #include <doctest/doctest.h>
 
 #include "framework/autodiff/gradient_tape.h"
@@ -74,7 +74,7 @@ TEST_CASE("indices mean what they mean in NumPy: values, gradients, traced") {
     const Tensor gradient = tape.gradient(ops::sum(result * cotangent), x);
     CHECK(difference(result, item["result"], {}) == "");
     CHECK(difference(gradient, item["gradient"], {}) == "");
-    // Masks are values here; in traced code they are constants that were known before.
+    // Here, masks are values; in traced code, they are constants known before tracing.
     const Function traced =
         function([&](const Tensor& symbol) { return ops::get_item(symbol, key); });
     CHECK(difference(traced(x), item["result"], {}) == "");

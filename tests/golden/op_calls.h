@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of ops in golden cases, by the names of ops.
+// The op calls of golden cases, by op name.
 #pragma once
 
 #include <cstdint>
@@ -66,7 +66,7 @@ inline Sizes sizes_of(const Call& c, const char* name, const Sizes& otherwise) {
   return c.find(name)->is_array() ? Sizes(c.integers(name)) : Sizes(c.integer(name, 0));
 }
 
-// Those of keras.ops.image.
+// Adds the ops of keras.ops.image.
 void add_image_ops(Table& table);
 
 }  // namespace cornu::test

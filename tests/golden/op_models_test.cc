@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functional models that have ops of Keras's in their graphs, as files have them.
+// Functional models with Keras ops in their graphs, as stored in files.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ void check_model(Model& model, const std::vector<Tensor>& inputs, const Json& ex
                       kClose);
 }
 
-// A model's layers among these, in its order.
+// The names of a model's layers that are among these, in the model's order.
 std::vector<std::string> layer_names(const Model& model, const std::vector<std::string>& among) {
   std::vector<std::string> names;
   for (const LayerHandle& layer : model.layers()) {

@@ -403,7 +403,7 @@ void add_sequences(Table& table) {
   };
 }
 
-// Functions whose arguments may be None or lists where others have numbers.
+// Functions whose arguments may be None or lists instead of numbers.
 void add_several_axes(Table& table) {
   auto extreme = [](auto of_all, auto with_initial) {
     return [=](const Call& c) {
@@ -447,7 +447,7 @@ constexpr Tolerance kClose = {.relative = 1e-5, .absolute = 2e-6};
 }  // namespace
 
 TEST_CASE("ops have Keras's values and dtypes, eagerly and compiled") {
-  // Their results' shapes depend on values.
+  // The shapes of their results depend on values.
   const std::vector<std::string> eager_only = {"bincount", "nonzero", "unique"};
   for (const Json& item : golden_cases("ops").as_array()) {
     CAPTURE(item.at("name").as_string());

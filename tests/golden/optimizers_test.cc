@@ -11,10 +11,10 @@ using cornu::test::golden_tensor;
 
 namespace {
 
-// Twenty steps in float32, each rounded in its own order.
+// Twenty steps in float32, with rounding in a different order.
 constexpr test::Tolerance kClose = {.relative = 1e-6, .absolute = 2e-7};
 
-// The same through five iterations of matrix products in each step.
+// The same, amplified by five iterations of matrix products in each step.
 constexpr test::Tolerance kOfMatrices = {.relative = 1e-5, .absolute = 2e-6};
 
 test::Tolerance tolerance_of(const Json& item) {

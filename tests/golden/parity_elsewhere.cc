@@ -33,7 +33,7 @@ constexpr const char* kSteps = "options of `fit`: `.epochs`, `.steps_per_epoch`"
 constexpr const char* kPolicies = "`.dtype = \"int8_from_float32\"` and others, by name";
 constexpr const char* kNoPolicy = "int8 and int4 alone are available";
 
-// By full name, or by module for the names of it that have no entry.
+// By full name, or by module for names without an entry of their own.
 constexpr Entry kEntries[] = {
     {"keras", kSame},
     {"keras.Function", "`Model` of inputs and outputs"},
@@ -213,7 +213,7 @@ std::string elsewhere_section() {
       "stead.\n";
   for (const Json& item : golden_cases("namespaces").as_array()) {
     const std::string& module = item.at("name").as_string();
-    std::map<std::string, std::vector<std::string>> names;  // by what is used
+    std::map<std::string, std::vector<std::string>> names;  // names by what to use instead
     for (const Json& name : item.at("names").as_array()) {
       names[used_here(module, name.as_string())].push_back("`" + name.as_string() + "`");
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to use here for the public names of Keras that are neither layers and the like nor ops.
+// What to use in Cornu for the public names of Keras other than layers and similar classes, and
+// ops.
 #pragma once
 
 #include <string>
@@ -7,13 +8,14 @@
 
 namespace cornu::test {
 
-// Of a name, or else of all of its module ("keras.tree", "flatten"); "" where nothing is said.
+// Returns the entry of a name, or else of its whole module ("keras.tree", "flatten"); "" when there
+// is none.
 std::string used_here(const std::string& module, const std::string& name);
-// The names and modules that used_here knows and Keras hasn't.
+// Returns the names and modules that used_here knows but Keras doesn't have.
 std::string unknown_names();
-// Words with commas between them, in lines of up to 100 characters.
+// Joins words with commas, in lines of up to 100 characters.
 std::string wrapped(const std::vector<std::string>& words);
-// The section of docs/keras_parity.md.
+// Returns the section of docs/keras_parity.md.
 std::string elsewhere_section();
 
 }  // namespace cornu::test

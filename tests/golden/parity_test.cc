@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/keras_parity.md and docs/ops.md: what Keras has, and what of it is here. They are made from
-// Keras's public names and signatures, from the registries and headers, and from the golden cases;
-// with CORNU_WRITE_DOCS=1 in the environment this test writes them.
+// docs/keras_parity.md and docs/ops.md: what Keras has, and how much of it Cornu has. They are
+// generated from Keras's public names and signatures, from the registries and headers, and from the
+// golden cases; with CORNU_WRITE_DOCS=1 in the environment, this test writes them.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -50,8 +50,7 @@ const Declarations& declared_in(const std::string& folder) {
   return place->second;
 }
 
-// Where a module's types are: those of one name are looked for in the first of the folders that
-// has it.
+// The folders of a module's types. A type is looked up in the first folder that has its name.
 const std::vector<std::string>& folders_of(const std::string& module) {
   static const std::map<std::string, std::vector<std::string>> table = {
       {"keras.layers", {"layers", "framework/model"}},
@@ -82,7 +81,7 @@ Names registered(const Registry<T>& registry) {
   return {names.begin(), names.end()};
 }
 
-// What is here of each module of Keras.
+// The names of each Keras module that Cornu has.
 std::map<std::string, Names> names_here() {
   const Declarations& ops = declared_in("framework/ops");
   std::map<std::string, Names> here = {
@@ -97,7 +96,7 @@ std::map<std::string, Names> names_here() {
       {"keras.quantizers", registered(quantizer_registry())},
       {"keras.callbacks", {}},
   };
-  // Base classes, and those that no file holds.
+  // Base classes, and classes that aren't stored in files.
   for (auto& [module, names] : here) names.merge(types_of(module));
   here["keras.activations"] = registered(activation_registry());
   here["keras.applications"] = declared_in("applications").functions("cornu::applications");
@@ -143,7 +142,7 @@ const Reasons& reasons() {
   return table;
 }
 
-// Null for what nothing is said of.
+// Returns null when no reason is known.
 const std::string* reason_of(const std::string& module, const std::string& name) {
   auto found = reasons().find(module + "." + name);
   if (found == reasons().end()) found = reasons().find(name);
@@ -152,7 +151,7 @@ const std::string* reason_of(const std::string& module, const std::string& name)
 
 using Class = std::pair<std::string, std::string>;  // a module and a name in it
 
-// The classes that take part in what a golden case makes.
+// Collects the classes used by the object of a golden case.
 void collect_classes(const Json& json, std::set<Class>& found) {
   if (json.is_array()) {
     for (const Json& item : json.as_array()) collect_classes(item, found);
@@ -165,7 +164,7 @@ void collect_classes(const Json& json, std::set<Class>& found) {
   }
 }
 
-// The golden cases, each as the classes that take part in it.
+// The golden cases, each as the set of classes that it uses.
 std::vector<std::set<Class>> cases_by_classes() {
   std::vector<std::set<Class>> cases;
   for (const char* group :
@@ -184,7 +183,7 @@ std::vector<std::set<Class>> cases_by_classes() {
   return cases;
 }
 
-// Why a class has fewer than three golden cases.
+// Reasons why a class has fewer than three golden cases.
 const Reasons& few_cases() {
   static const std::string base = "a base class";
   static const Reasons table = {
@@ -206,10 +205,10 @@ const Reasons& few_cases() {
 
 struct Module {
   std::string name;
-  std::vector<std::pair<std::string, int>> present;  // with golden cases
+  std::vector<std::pair<std::string, int>> present;  // with their number of golden cases
   std::vector<std::string> absent;
-  std::vector<std::string> others;  // second names of present ones
-  int cases = 0;                    // in which any of its classes takes part
+  std::vector<std::string> others;  // aliases of present names
+  int cases = 0;                    // golden cases that use any of its classes
 };
 
 std::vector<Module> modules() {
@@ -221,7 +220,7 @@ std::vector<Module> modules() {
     module.name = item.at("name").as_string();
     const Names& names = here.at(module.name);
     const auto exists = [&](const std::string& name) {
-      return names.contains(name) || names.contains(name + "_");  // a word of C++: "switch_"
+      return names.contains(name) || names.contains(name + "_");  // a C++ keyword: "switch_"
     };
     for (size_t i = 0; i < item.at("names").size(); ++i) {
       const std::string name = item.at("names")[i].as_string();
@@ -297,7 +296,7 @@ std::string summary(const std::vector<Module>& all, bool ops) {
 constexpr const char* kMade =
     "<!-- Made by tests/golden/parity_test.cc: CORNU_WRITE_DOCS=1 ctest -R golden_parity -->\n";
 
-// What to do without an argument, by its name, or by "Class" for all of one class.
+// What to do without an argument, by its name, or by "Class" for all arguments of a class.
 const Reasons& argument_reasons() {
   static const Reasons table = {
       {"gptq_unpacked_column_size", "it belongs to `quantization_config`"},
@@ -326,8 +325,8 @@ std::string argument_reason(const std::string& class_name, const std::string& ar
   return {};
 }
 
-// The arguments of a class, or of Input, that it doesn't have here. Those of Python's `*` and `**`
-// aren't among them.
+// Returns the arguments of a Keras class, or of Input, that Cornu's counterpart lacks. Python's `*`
+// and `**` arguments don't count.
 std::vector<std::string> absent_arguments(const std::string& module, const std::string& name,
                                           const Json& arguments) {
   Names here;
@@ -454,7 +453,7 @@ TEST_CASE("every class has at least three golden cases") {
     if (of_ops(module) || !has_cases(module)) continue;
     for (const auto& [name, cases] : module.present) {
       const std::string full = module.name + "." + name;
-      const auto count = cases;  // clang 14 captures no binding
+      const auto count = cases;  // clang 14 can't capture structured bindings
       CAPTURE(full);
       CAPTURE(count);
       const bool enough = count >= 3;
@@ -466,7 +465,7 @@ TEST_CASE("every class has at least three golden cases") {
 TEST_CASE("what is no function of ours isn't among what is here") {
   const auto here = names_here();
   CHECK(here.at("keras.ops").contains("concatenate"));
-  // Members of tensors, words of comments, and functions of another namespace.
+  // Members of tensors, words in comments, and functions of other namespaces.
   for (const char* name : {"copy", "dtype", "size", "is_floating", "resize"}) {
     CAPTURE(name);
     CHECK_FALSE(here.at("keras.ops").contains(name));
@@ -484,7 +483,7 @@ TEST_CASE("the documents of what is here of Keras are true") {
       const int count = entry.second;
       classes += count > 0;
       CAPTURE(name);
-      CHECK(reason_of(module.name, name) == nullptr);  // why it is absent, but it isn't
+      CHECK(reason_of(module.name, name) == nullptr);  // a reason for absence, but it is present
     }
   }
   fmt::print("{} of Keras's names are in {} golden cases\n", classes, cases_by_classes().size());

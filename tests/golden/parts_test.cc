@@ -14,7 +14,7 @@ using cornu::test::golden_tensor;
 
 namespace {
 
-// Float32 with other approximations of exp, tanh, erf, …
+// Float32 with different approximations of exp, tanh, erf, …
 constexpr test::Tolerance kClose = {.relative = 3e-6, .absolute = 1e-6};
 
 std::vector<Json> cases_of_kind(const std::string& kind) {
@@ -32,7 +32,7 @@ double number(const Json& arguments, const char* key, double otherwise) {
   return found ? found->as_double() : otherwise;
 }
 
-// The activation with the arguments of a golden case.
+// Returns the activation with the arguments of a golden case.
 ActivationFunction activation_with(const std::string& name, const Json& arguments) {
   if (arguments.size() == 0) return Activation(name);
   const auto axis = static_cast<int64_t>(number(arguments, "axis", -1));
@@ -91,8 +91,8 @@ Moments moments_of(const std::vector<double>& values) {
 TEST_CASE("activations have Keras's values and gradients") {
   for (const Json& item : test::golden_cases("activations").as_array()) {
     CAPTURE(item.at("name").as_string());
-    // Keras 3.15.1 on TensorFlow adds cumulative sums up where it should take the last one: along
-    // this axis its result doesn't even sum to 1.
+    // Keras 3.15.1 on TensorFlow adds up cumulative sums where it should take the last one: along
+    // this axis, its result doesn't even sum to 1.
     if (item.at("name").as_string() == "sparsemax_axis0") continue;
     const auto function = activation_with(item.at("activation").as_string(), item.at("arguments"));
     const Tensor x = golden_tensor(item.at("x"));
@@ -138,7 +138,7 @@ TEST_CASE("fixed initializers have Keras's values") {
     CAPTURE(item.at("name").as_string());
     Json object = item.at("object");
     if (item.at("name").as_string() == "initializer_identity_gain") {
-      object.set("config", Json::object({{"gain", 2.5}}));  // Keras's config loses it
+      object.set("config", Json::object({{"gain", 2.5}}));  // Keras's config loses the gain
     }
     const Initializer initializer = initializer_from_json(object);
     const Tensor value = (*initializer)(item.at("shape").as_shape(), DType::Float32);
@@ -157,7 +157,7 @@ TEST_CASE("random initializers have Keras's distributions") {
     const Json& expected = item.at("statistics");
     const double mean = expected.at("mean").as_double();
     const double stddev = expected.at("stddev").as_double();
-    // Many draws of one shape under different seeds, so that errors of the fans show.
+    // Many draws of one shape with different seeds, so that wrong fans are noticed.
     std::vector<double> values;
     for (int64_t seed = 0; values.size() < 50'000; ++seed) {
       Json config = item.at("object").at("config");

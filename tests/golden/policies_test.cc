@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers under dtype policies against real Keras: dtypes of weights and outputs, and their values
-// to the precision of the type that they are computed in.
+// Layers under dtype policies compared with real Keras: dtypes of weights and outputs, and their
+// values to the precision of the compute dtype.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -16,11 +16,11 @@ using cornu::test::golden_tensors;
 
 namespace {
 
-// A few roundings to the type: numbers here are of the size of 1, and Keras rounds each step, where
-// a kernel of ours may round its result only.
+// A few roundings to the dtype: numbers here are of magnitude 1, and Keras rounds after each step,
+// while Cornu's kernels may round only their result.
 test::Tolerance tolerance_of(DType computed, const LayerHandle& layer) {
   if (computed == DType::Float64) {
-    // Keras's scores become weights in float32.
+    // Keras turns the attention scores into weights in float32.
     const double close = layer.get().class_name() == "MultiHeadAttention" ? 1e-7 : 1e-12;
     return {.relative = close, .absolute = close};
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers of numbers, categories and texts against real Keras: what they learn from data, their
-// configs before and after, and what they give, eagerly and where it can be, compiled.
+// Layers for numbers, categories and texts compared with real Keras: what they learn from data,
+// their configs before and after, and their outputs, eagerly and, where possible, compiled.
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -19,7 +19,7 @@ using cornu::test::golden_tensor;
 namespace {
 
 constexpr test::Tolerance kClose = {.relative = 2e-6, .absolute = 5e-6};
-// Sums of products in another order, in decibels.
+// Sums of products in a different order, in decibels.
 constexpr test::Tolerance kCloseSpectrum = {.relative = 1e-4, .absolute = 2e-3};
 
 struct Made {

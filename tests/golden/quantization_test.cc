@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that are quantized against real Keras: their weights, what files have of these, configs
-// and outputs; and what quantizers give.
+// Quantized layers compared with real Keras: their weights, in memory and in files, their configs
+// and outputs; and the results of quantizers.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -21,7 +21,7 @@ using cornu::test::golden_tensors;
 namespace {
 
 constexpr test::Tolerance kClose = {.relative = 2e-5, .absolute = 2e-6};
-// A scale that is rounded to bfloat16 moves the integers with it.
+// A scale that is rounded to bfloat16 changes the integers, too.
 constexpr test::Tolerance kHalf = {.relative = 0.03, .absolute = 0.03};
 
 void check_variables(const std::vector<Variable>& weights, const Json& expected) {
@@ -78,8 +78,10 @@ void check_layer(const Json& item) {
                   size_of(computed) == 2 ? kHalf : kClose);
   };
   check_call(layer);
-  if (!item.at("lora").is_null()) return;  // what is made of a config has another lora_alpha
-  // One that is made of its config has such weights from the beginning.
+  if (!item.at("lora").is_null())
+    return;  // a layer made from the config has a different
+             // lora_alpha
+  // A layer made from its config has quantized weights from the beginning.
   const LayerHandle again = layer_from_json(item.at("quantized_object"));
   again.get().ensure_built({inputs[0].shape()});
   again.set_weights(golden_tensors(item.at("adapted")));

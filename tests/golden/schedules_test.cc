@@ -18,7 +18,8 @@ TEST_CASE("schedules have Keras's rates, eagerly and compiled") {
       CAPTURE(steps[i].as_int());
       const Tensor step = Tensor::scalar(steps[i].as_int());
       const double expected = item.at("learning_rates")[i].as_double();
-      // Of a cosine near its end, one minus a number close to one: absolute errors of float32.
+      // Near the end of a cosine schedule, one minus a number close to one: absolute errors of
+      // float32.
       CHECK(std::abs(schedule(step).item<double>() - expected) <= 2e-6 * std::abs(expected) + 2e-8);
       CHECK(std::abs(compiled(step).single().item<double>() - expected) <=
             2e-6 * std::abs(expected) + 2e-8);

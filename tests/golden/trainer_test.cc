@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fit and evaluate report, against real Keras. golden_trainer.py has the same models.
+// The logs of fit and evaluate compared with real Keras. golden_trainer.py has the same models.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -128,7 +128,7 @@ Json golden_case(const std::string& name) {
   return nullptr;
 }
 
-// Trains and evaluates as golden_trainer.py does, and compares all that is reported.
+// Trains and evaluates like golden_trainer.py, and compares everything that is reported.
 void check_report(const std::string& name, Model& model, CompileOptions options,
                   const std::vector<std::string>& output_names = {}) {
   CAPTURE(name);
@@ -285,7 +285,7 @@ class First : public Model {
   NamedValues<Tensor> test_step(const Batch& data) override { return train_step(data); }
 };
 
-// Batches of two, as pipeline() of golden_trainer.py makes them.
+// Batches of two, like pipeline() of golden_trainer.py.
 data::Dataset pipeline(const std::string& kind, const Tensor& x) {
   const auto batches = data::Dataset::from_tensor_slices({x, x}).batch(2);
   if (kind == "unknown") {

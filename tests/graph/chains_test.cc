@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long chains: compiling them takes time in proportion to their length. Where a pass looked at all
-// that is behind each node again, these would take minutes, and where it called itself for each
-// node, they would overflow the stack.
+// Long chains: the time to compile them is linear in their length. If a pass looked at everything
+// after each node again, these would take minutes, and if it recursed for each node, they would
+// overflow the stack.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kLength = 50'000;
 
-// What a compiled function of two vectors gives for a vector of x and one of y.
+// Returns the result of a compiled function of two vectors, each filled with one value.
 float value_of(const std::function<Tensor(const Tensor& x, const Tensor& y)>& body, float x,
                float y) {
   const Function compiled([&](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
@@ -27,7 +27,7 @@ float value_of(const std::function<Tensor(const Tensor& x, const Tensor& y)>& bo
   return result.to_vector<float>()[0];
 }
 
-// x after so many steps.
+// Applies `step` to x this many times.
 Tensor after(int steps, Tensor x, const std::function<Tensor(const Tensor& x)>& step) {
   for (int i = 0; i < steps; ++i) x = step(x);
   return x;
@@ -64,7 +64,8 @@ TEST_CASE("a long chain whose links are read twice gives its value") {
 }
 
 TEST_CASE("the gradient of a long chain of normalizations compiles") {
-  // Each gradient could recompute what all later ones gave: only so much of it is looked at.
+  // Each gradient could recompute the results of all later ones: passes only look at a limited
+  // part.
   const auto body = [](const std::vector<Tensor>& inputs) {
     GradientTape tape;
     tape.watch(inputs[0]);

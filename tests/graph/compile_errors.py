@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What compilers say of mistakes in function(f), and of methods that would never be called: soon, in
-few lines, and first what is wrong.
+"""Checks compiler messages for mistakes in function(f), and for methods that would never be called:
+they appear soon, are short, and say first what is wrong.
 
 usage: compile_errors.py COMPILER INCLUDE_DIR
 """
@@ -20,7 +20,7 @@ using namespace cornu;
 TAKES = "f must be callable with up to eight arguments of const Tensor&"
 RETURNS = "f must return nothing, a Tensor, Tensors, or a pair, tuple or vector of tensors"
 
-# Name: (the code, what the first error says; none: it compiles).
+# Name: (the code, the text of the first error; none: it compiles).
 SNIPPETS = {
     "what function takes": ("""
         std::vector<Tensor> of_list(const std::vector<Tensor>& x) { return x; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions that the CPU's compiler makes something else of.
+// Convolutions that the CPU compiler rewrites.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -15,11 +15,11 @@ struct Case {
   Shape x;
   Shape filter;
   std::vector<int64_t> strides;
-  std::vector<std::pair<int64_t, int64_t>> pad;  // of all axes; empty: none
+  std::vector<std::pair<int64_t, int64_t>> pad;  // for all axes; empty: none
   const char* padding = "valid";
 };
 
-// The convolution, and the gradients of a sum of its weighted outputs.
+// The convolution, and the gradients of a weighted sum of its outputs.
 std::vector<Tensor> conv_and_gradients(const Case& c, const Tensor& x, const Tensor& filter) {
   GradientTape tape;
   tape.watch(x);
@@ -90,7 +90,7 @@ TEST_CASE("a convolution of what was padded with zeros pads by itself") {
         "float32[2,5,4,6]\n"
         "  return %5\n"
         "}");
-  // Padded with something else it stays.
+  // A convolution of an input padded with another value is left as it is.
   CHECK(cpu::simplify_convs(read(text("1.0"))).nodes.size() == 3);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of passes look for in graphs.
+// Helpers to find nodes in graphs, for tests of passes.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -11,14 +11,14 @@
 
 namespace cornu::test {
 
-// How many nodes of a graph apply `op`.
+// Returns the number of nodes that apply `op`.
 inline size_t count(const Graph& graph, std::string_view op) {
   size_t found = 0;
   for (const Node& node : graph.nodes) found += node.is(op) ? 1 : 0;
   return found;
 }
 
-// The only node that applies `op`.
+// Returns the only node that applies `op`.
 inline const Node& only(const Graph& graph, std::string_view op) {
   REQUIRE(count(graph, op) == 1);
   const auto is_it = [&](const Node& node) { return node.is(op); };

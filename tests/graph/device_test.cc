@@ -30,7 +30,7 @@ Tensor on(const Device& device, std::vector<float> values) {
 
 std::vector<float> values(const Tensor& tensor) { return tensor.to_vector<float>(); }
 
-// Could this process read a byte there?
+// Whether this process can read a byte at the address.
 bool is_readable(const std::byte* address) {
   std::array<int, 2> ends = {};
   REQUIRE(pipe(ends.data()) == 0);
@@ -52,9 +52,9 @@ TEST_CASE("what lies on a device is read through a copy on the host") {
   CHECK_FALSE(x.on_host());
   CHECK_FALSE(is_readable(x.address()));
   CHECK(x.data<float>()[1] == 2.5f);
-  CHECK(x.data<float>().data() == x.data<float>().data());  // one copy
+  CHECK(x.data<float>().data() == x.data<float>().data());  // a single copy
   float sum = 0;
-  for (float value : on(kFirst, {4, 5}).data<float>()) sum += value;  // of a temporary
+  for (float value : on(kFirst, {4, 5}).data<float>()) sum += value;  // from a temporary
   CHECK(sum == 9);
   CHECK(values(x.rows(1, 3)) == std::vector<float>{2.5f, 3});
   CHECK(x.rows(2, 3).item<float>() == 3);
@@ -134,7 +134,7 @@ TEST_CASE("an op runs where its tensors are, and values without a place follow")
   CHECK((Tensor::from({3.f, 4.f}) * x).device() == kSecond);
   CHECK(values(Tensor::from({3.f, 4.f}) * x) == std::vector<float>{3, 8});
   const DeviceScope scope(kFirst);
-  CHECK((x + x).device() == kSecond);  // not the scope's
+  CHECK((x + x).device() == kSecond);  // not the scope's device
   CHECK((Tensor::from({3.f}) + 1).device() == kFirst);
   CHECK(ops::zeros({2}).device() == kFirst);
   CHECK(random::uniform({2}, {.seed = 1}).device() == kFirst);
@@ -155,7 +155,7 @@ TEST_CASE("tensors of two devices are an error that says what to do") {
         "x.to(\"CPU:0\").");
   CHECK(values(on_cpu.to(kSecond) + y) == std::vector<float>{2, 3});
   CHECK(values(on_cpu.host() + y) == std::vector<float>{2, 3});
-  CHECK((ops::ones({2}) + y).device() == kSecond);  // made of nothing that is bound
+  CHECK((ops::ones({2}) + y).device() == kSecond);  // none of its inputs is bound to a device
   Tensor made[2];
   for (int i = 0; i < 2; ++i) {
     const DeviceScope scope(Device{DeviceType::Gpu, i});
@@ -303,7 +303,7 @@ TEST_CASE("layers and models on a device of a scope") {
   }
   const Tensor x = test::some_values({8, 2}, 1);
   const Tensor y = test::some_values({8, 1}, 2);
-  model->fit(x, y, {.batch_size = 4, .epochs = 2, .verbose = 0});  // outside of the scope
+  model->fit(x, y, {.batch_size = 4, .epochs = 2, .verbose = 0});  // outside the scope
   for (const Variable& variable : model->variables()) CHECK(variable.device() == kSecond);
   CHECK(model->predict(x, {.verbose = 0}).single().on_host());
   CHECK((*model)(x).single().device() == kSecond);
@@ -328,11 +328,11 @@ TEST_CASE("models of OneDeviceStrategy are made and trained on its device") {
                         .batch(4);
   model->fit(data, {.epochs = 2, .verbose = 0});
   for (const data::Element& element : data) {
-    CHECK((*model)(element.tensor(0)).single().device() == kSecond);  // rows follow
+    CHECK((*model)(element.tensor(0)).single().device() == kSecond);  // rows are moved
   }
 }
 
-// ---- which devices there are ----
+// ---- available devices ----
 
 TEST_CASE("devices are listed by type") {
   test::register_guarded_devices();
@@ -349,7 +349,7 @@ TEST_CASE("devices are listed by type") {
 
 TEST_CASE("a type of devices has one backend") {
   test::register_guarded_devices();
-  register_backend(DeviceType::Gpu, test::guarded_backend());  // the same once more
+  register_backend(DeviceType::Gpu, test::guarded_backend());  // registering it again is a no-op
   CHECK(error_of([] { register_backend(DeviceType::Gpu, cpu_backend()); }) ==
         "AlreadyExists: register_backend: GPU devices already have the backend 'guarded'; 'cpu' "
         "can't replace it.");
@@ -362,7 +362,7 @@ TEST_CASE("the CPU is split into logical devices, each with a share of the threa
   REQUIRE(cpu.size() == 1);
   const ComputeThreadsScope four(4);
   {
-    const DeviceScope unsplit("CPU:7");  // a name for CPU:0
+    const DeviceScope unsplit("CPU:7");  // another name for CPU:0
     CHECK(compute_threads() == 4);
   }
   config::set_logical_device_configuration(cpu[0], 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CORNU_DUMP_GRAPH: the files of compilations.
+// CORNU_DUMP_GRAPH: the files written by compilations.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 

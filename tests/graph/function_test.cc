@@ -38,14 +38,14 @@ TEST_CASE("a function says what its signatures took to be made") {
   REQUIRE(reports.size() == 2);
   for (const CompileReport& report : reports) {
     CHECK(report.name == "products");
-    CHECK(report.traced_nodes >= 6);  // and what adding 1 takes
+    CHECK(report.traced_nodes >= 6);  // plus those for adding 1
     CHECK(report.compiled_nodes == 3);
     CHECK(report.tracing_seconds > 0);
     CHECK(report.compiling_seconds > 0);
   }
   CHECK(reports[0].signature == "argument 0: float32 (64, 64)");
   CHECK(reports[1].signature == "argument 0: float32 (8, 8)");
-  CHECK(reports[0].workspace_bytes >= 64 * 64 * 4);  // the one used last
+  CHECK(reports[0].workspace_bytes >= 64 * 64 * 4);  // the most recently used signature
   CHECK(reports[1].workspace_bytes < 64 * 64 * 4);
   CHECK_THROWS_AS(Function().compile_reports(), FailedPrecondition);
 }
@@ -61,7 +61,7 @@ TEST_CASE("variables are state of a compiled function") {
   CHECK(step(2.0f).single().item<float>() == 20);
   const Tensor snapshot = count.value();
   CHECK(step(3.0f).single().item<float>() == 50);
-  CHECK(snapshot.item<float>() == 2);  // what was read stays as it was
+  CHECK(snapshot.item<float>() == 2);  // values that were read before don't change
   CHECK(previous.value().item<float>() == 2);
   CHECK(count.value().item<float>() == 5);
 }
@@ -278,7 +278,7 @@ TEST_CASE("layers with state in the branches of a compiled cond") {
   auto train = [&](const Tensor& in) { return gate.train_on_batch(in, x).at("loss"); };
   const double first = train(-x);
   CHECK(moving() == 0);
-  CHECK(train(-x) != first);  // another draw
+  CHECK(train(-x) != first);  // other random numbers
   train(x);
   CHECK(moving() == 0.5F);
 }

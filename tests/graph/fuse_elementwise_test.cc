@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of elementwise nodes and the sums over them.
+// Fusion of elementwise nodes and of the sums over them.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -16,7 +16,7 @@ Graph fused(const std::string& text) {
   return graph;
 }
 
-// The names of a "fused" node's body, in order.
+// The op names in the body of a "fused" node, in order.
 std::vector<std::string> body_of(const Node& node) {
   std::vector<std::string> names;
   REQUIRE(node.is("fused"));
@@ -70,7 +70,7 @@ TEST_CASE("what reads a sum doesn't join the nodes that make it") {
   REQUIRE(graph.nodes.size() == 2);
   CHECK(body_of(graph.nodes[0]) == Names{"exp", "reduce_sum"});
   CHECK(body_of(graph.nodes[1]) == Names{"divide", "log"});
-  CHECK(graph.nodes[0].outputs.size() == 2);  // exp costs more than reading it again
+  CHECK(graph.nodes[0].outputs.size() == 2);  // recomputing exp costs more than reading it back
 }
 
 TEST_CASE("sums over other axes, of other dtypes, or of very many columns stay alone") {
@@ -89,7 +89,8 @@ TEST_CASE("sums over other axes, of other dtypes, or of very many columns stay a
 }
 
 TEST_CASE("what is cheap is computed again instead of kept") {
-  // relu(x * f) goes to a product only; its gradient's mask is made of x, which is there.
+  // relu(x * f) is only used by a matmul; the mask of its gradient is recomputed from x, which is
+  // available.
   const Graph graph = fused(
       "graph(%0: float32[8,4], %1: float32[4], %2: float32[4,4], %3: float32[8,4]) {\n"
       "  %4 = multiply(%0, %1) : float32[8,4]\n"
@@ -135,7 +136,8 @@ TEST_CASE("a group that others compute entirely is gone") {
       "  %8 = multiply(%7, %4) : float32[8,4]\n"
       "  return %8\n"
       "}");
-  // The sum of rows reads the difference from memory, so that it stays; without it nothing does.
+  // The sum over rows reads the difference from memory, so it is kept; without that sum, nothing
+  // reads it.
   CHECK(graph.nodes.size() == 3);
   const Graph without = fused(
       "graph(%0: float32[8,4], %1: float32[4]) {\n"
@@ -155,10 +157,10 @@ namespace {
 struct Normalized {
   Shape x;
   bool residual;
-  double limit;  // of the activation; 0: none
+  double limit;  // of the activation; 0: no activation
 };
 
-// A normalized product with its activation and the gradients of everything it has.
+// A normalized matmul with its activation, and the gradients of everything.
 std::vector<Tensor> normalized(const Normalized& c, const std::vector<Tensor>& in) {
   GradientTape tape;
   for (const Tensor& tensor : in) tape.watch(tensor);

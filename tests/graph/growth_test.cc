@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What compiling costs as graphs get deeper, in memory asked for: the same on every machine and
-// under any load.
+// The cost of compiling deeper graphs, measured in allocations: the same on every machine and under
+// any load.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -20,7 +20,7 @@ std::atomic<size_t> allocated_bytes = 0;
 
 }  // namespace
 
-// Not inlined: g++ would warn of memory of new that goes to free.
+// Not inlined: g++ would warn that memory from new is passed to free.
 [[gnu::noinline]] void* operator new(size_t bytes) {
   ++allocations;
   allocated_bytes += bytes;
@@ -44,7 +44,7 @@ struct Cost {
 
 using Forward = std::function<Tensor(const Tensor& x, const Tensor& w)>;
 
-// Of tracing and compiling a step through `depth` blocks, with its gradients.
+// The cost of tracing and compiling a step through `depth` blocks, with its gradients.
 Cost cost_of(int depth, const Shape& input, const Shape& weight, const Forward& block) {
   const Variable w(ops::zeros(weight), {.name = "w"});
   const auto body = [&](const std::vector<Tensor>& inputs) {
@@ -61,9 +61,9 @@ Cost cost_of(int depth, const Shape& input, const Shape& weight, const Forward& 
   return {static_cast<double>(allocations - count), static_cast<double>(allocated_bytes - bytes)};
 }
 
-// Twice as much more for twice as many more blocks.
+// Twice as many additional blocks may cost about twice as much more.
 void check_grows_linearly(const Shape& input, const Shape& weight, const Forward& block) {
-  cost_of(8, input, weight, block);  // fills caches
+  cost_of(8, input, weight, block);  // warms up caches
   const Cost small = cost_of(32, input, weight, block);
   const Cost middle = cost_of(64, input, weight, block);
   const Cost large = cost_of(128, input, weight, block);

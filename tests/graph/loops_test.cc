@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops in graphs: their text, what passes take from them, and collectives within.
+// Loops in graphs: their text, what passes move out of them, and collectives within them.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -37,7 +37,7 @@ std::string message(const std::string& text) {
   return "accepted";
 }
 
-// Doubles what it reduces, and remembers how much that was.
+// Doubles the values it reduces, and records how many there were.
 class Recorder : public CollectiveGroup {
  public:
   int rank() const override { return 0; }
@@ -161,7 +161,7 @@ TEST_CASE("what no iteration changes is computed before the loop") {
       graph_of({{DType::Float32, {5, 3}}, {DType::Float32, {3, 3}}}, [](const Inputs& in) {
         return Inputs{ops::map(
             [&](const Tensor& row) {
-              return ops::matmul(row, ops::tanh(in[1]) * 2);  // and the row as a matrix
+              return ops::matmul(row, ops::tanh(in[1]) * 2);  // and the row reshaped to a matrix
             },
             in[0])};
       });
@@ -269,12 +269,12 @@ TEST_CASE("control flow that communicates says so, and is kept as often and wher
   CHECK(passes::collective_order(simple) == order);
   size_t loops = 0;
   for (const Node& node : simple.nodes) loops += node.is("scan") ? 1 : 0;
-  CHECK(loops == 2);  // the one that doesn't communicate is gone
+  CHECK(loops == 2);  // the loop without collectives is gone
   CHECK(passes::collective_order(passes::fuse_elementwise(simple)) == order);
 }
 
 TEST_CASE("no group of fused nodes spans two collectives whose order it would change") {
-  // `a` goes into the first, `b` comes from the second, and both could be one node.
+  // `a` is an input of the first one, `b` uses the second one's result; both could be one node.
   const Graph graph =
       graph_of({{DType::Float32, {4}}, {DType::Float32, {4}}}, [](const Inputs& in) {
         const Tensor a = in[0] * 2;
@@ -296,7 +296,7 @@ TEST_CASE("sorting keeps collectives in their order") {
       "  %4 = exp(%3) : float32[3]\n"
       "  return %4, %2\n"
       "}");
-  std::rotate(graph.nodes.begin(), graph.nodes.end() - 1, graph.nodes.end());  // exp comes first
+  std::rotate(graph.nodes.begin(), graph.nodes.end() - 1, graph.nodes.end());  // puts exp first
   passes::sort_topologically(graph);
   graph.validate();
   CHECK(graph.nodes[0].outputs[0] == 2);

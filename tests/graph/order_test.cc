@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The structures behind the passes: what they decide, against plain searches, and how much work it
-// takes as graphs grow.
+// The data structures used by passes: their decisions compared with plain searches, and how their
+// work grows with graphs.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -30,7 +30,8 @@ Readers random_readers(int count, int reach, std::mt19937& random) {
   return readers;
 }
 
-// Does a path lead from one group to the other through a third one, or directly where that counts?
+// Whether a path leads from one group to the other through a third one, or, if `directly`, by a
+// single edge.
 bool leads(const GroupOrder& order, int from, int to, bool directly) {
   std::vector<int> stack = {from};
   std::vector<int> seen = {from};
@@ -50,7 +51,7 @@ bool leads(const GroupOrder& order, int from, int to, bool directly) {
   return false;
 }
 
-// The lowest offset that nothing placed before takes during a life.
+// The lowest offset that no earlier block occupies during a lifetime.
 struct PlainFit {
   struct Block {
     size_t offset, bytes;
@@ -98,7 +99,8 @@ TEST_CASE("groups merge exactly when no other group lies between them") {
 }
 
 TEST_CASE("an order that is full in one place makes room") {
-  // Every even node joins the last one, which its one reader must then stand behind.
+  // Every even node is merged into the last one; its other reader must then come after the last
+  // one.
   const int count = 5001;
   Readers readers(static_cast<size_t>(count));
   for (int node = 0; node < count - 1; node += 2) {
@@ -109,7 +111,7 @@ TEST_CASE("an order that is full in one place makes room") {
     REQUIRE(order.merge(node, count - 1, GroupOrder::Adjacent::Allowed) == count - 1);
   }
   CHECK(order.members(count - 1).size() == static_cast<size_t>(count / 2 + 1));
-  // A reader stands behind the group now, and may not join what stands before it again.
+  // A reader now comes directly after the group, and may not be merged with it here.
   CHECK(order.merge(1, count - 1, GroupOrder::Adjacent::Refused) == std::nullopt);
 }
 
@@ -148,7 +150,7 @@ TEST_CASE("a rewriter knows makers, readers and uses while nodes come and go") {
   CHECK(graph.leaves(3));
   CHECK_FALSE(graph.leaves(1));
 
-  // subtract(exp, sin) in the place of the sum, whose readers take it.
+  // Puts subtract(exp, sin) in place of the sum, whose readers then use it.
   const OpDef& subtract = OpRegistry::global().at("subtract");
   const ValueId difference = graph.insert(2, subtract, {1, 2}, {})[0];
   graph.replace(3, difference);
@@ -160,7 +162,7 @@ TEST_CASE("a rewriter knows makers, readers and uses while nodes come and go") {
   CHECK(graph.readers(1) == std::vector<int>{1, 4});
   CHECK(graph.order() == std::vector<int>{0, 1, 4, 3});
 
-  // What only the sine used would go with it.
+  // The nodes used only by the sine would be removed with it.
   graph.set_inputs(4, {0, 0});
   graph.remove_unused(2);
   CHECK(graph.order() == std::vector<int>{4, 3});
@@ -182,7 +184,7 @@ TEST_CASE("a rewriter keeps what has an effect, and repairs the order") {
                   "}"));
   graph.remove_unused(1);
   CHECK_FALSE(graph.removed(0));
-  graph.set_inputs(1, {3});  // reads what is made behind it
+  graph.set_inputs(1, {3});  // reads a value that is produced after it
   CHECK(graph.finish().to_string() ==
         "graph(%0: float32[2]) {\n"
         "  %1 = all_reduce(%0) {reduce=\"sum\"} : float32[2]\n"

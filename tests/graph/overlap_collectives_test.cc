@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where reductions over replicas begin, and where they are awaited.
+// Where reductions across replicas are started, and where they are awaited.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 

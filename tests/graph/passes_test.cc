@@ -25,7 +25,7 @@ Graph simplified(const std::string& text) {
                           });
 }
 
-// The sum of a: float32[2,1] and b: float32[2,3] in a float32[2,4], padded so.
+// The sum of a: float32[2,1] and b: float32[2,3], each padded to float32[2,4] as given.
 std::string sum_of_parts(const std::string& of_a, const std::string& of_b,
                          const char* value = "0.0") {
   return "graph(%0: float32[2,1], %1: float32[2,3]) {\n"
@@ -78,7 +78,7 @@ TEST_CASE("simplify joins parts that are padded to a whole and added") {
         "}");
   CHECK(only(simplified(sum_of_parts(at_3, first)), "concatenate").inputs ==
         std::vector<ValueId>{1, 0});
-  // Parts that overlap and leave a gap, and values other than zero.
+  // Parts that overlap and leave a gap, and a padding value other than zero.
   CHECK(count(simplified(sum_of_parts(at_0, first)), "add") == 1);
   CHECK(count(simplified(sum_of_parts(at_0, last, "1.0")), "add") == 1);
 }
@@ -103,7 +103,7 @@ TEST_CASE("simplify joins the gradients of what was split") {
   struct Case {
     std::vector<int64_t> sizes;
     int64_t axis;
-    bool all;  // parts are read
+    bool all;  // whether all parts are read
   };
   for (const Case& c : {Case{{2, 2, 2}, 1, true}, Case{{1, 4, 0, 1}, 1, true},
                         Case{{1, 2, 3}, 1, false}, Case{{1, 3}, 0, true}}) {
@@ -249,7 +249,7 @@ TEST_CASE("fuse_kernels leaves a matmul alone whose product is read elsewhere") 
 }
 
 TEST_CASE("fuse_kernels takes no sum over other axes for a bias's gradient") {
-  // As many images as filters, so that both sums have one shape.
+  // As many images as filters, so that both sums have the same shape.
   const std::vector<TensorType> types = {{DType::Float32, {16, 6, 6, 1}},
                                          {DType::Float32, {3, 3, 1, 16}},
                                          {DType::Float32, {16}},
@@ -282,7 +282,7 @@ TEST_CASE("fuse_elementwise gathers a chain into one node and stays acyclic") {
                   "  %4 = log(%3) : float32[8,4]\n"
                   "  return %4\n"
                   "}"));
-  // exp may not join divide and log: the sum lies between them.
+  // exp can't be fused with divide and log, since the sum is between them.
   CHECK(count(graph, "exp") == 1);
   CHECK(count(graph, "fused") == 1);
   graph.validate();
@@ -307,5 +307,5 @@ TEST_CASE("plan_memory lets values share memory only when their lives don't meet
   CHECK(plan.offsets[1] != plan.offsets[2]);
   CHECK(plan.offsets[1] != plan.offsets[3]);
   CHECK(plan.offsets[2] != plan.offsets[3]);
-  CHECK(plan.bytes == 3 * 256);  // the sum takes the place of value 2
+  CHECK(plan.bytes == 3 * 256);  // the sum reuses the memory of value 2
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What depends on unwritten variables alone: folded into weights, and computed once for many runs.
+// Computations that depend only on variables that aren't written: folded into weights, and computed
+// once for many runs.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -17,7 +18,7 @@ using test::count;
 
 namespace {
 
-// Runs a graph over variables, as it is and after all passes.
+// Runs a graph over variables, unoptimized and after all passes.
 Tensor run(const Graph& graph, const std::vector<Tensor>& inputs,
            const std::vector<Variable>& variables, bool optimize) {
   const auto executable = cpu_backend().compile(graph, {.optimize = optimize});
@@ -195,7 +196,7 @@ TEST_CASE("prepared values are computed again when a variable has changed") {
   const auto second = values(w);
   CHECK(second->at(0).to_vector<float>() == std::vector<float>(300, 9));
   CHECK(first->at(0).to_vector<float>() == std::vector<float>(300, 1));
-  // Other variables, as other replicas have, are kept beside them.
+  // The results for other variables, as in other replicas, are kept as well.
   const Variable other(ops::full({300}, 2.0f));
   const auto third = values(other);
   CHECK(third->at(0).to_vector<float>()[7] == 4);
@@ -238,7 +239,7 @@ TEST_CASE("a model with normalization predicts what it did, also after training 
   const Tensor y = noise({5, 10}, 2);
   model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.1}), .loss = "mse"});
   const auto check_prediction = [&] {
-    const Tensor expected = model(x);  // op by op
+    const Tensor expected = model(x);  // eagerly
     check_near(model.predict(x), expected, 1e-4);
     check_near(model.predict(x), expected, 1e-4);
   };
@@ -252,7 +253,7 @@ TEST_CASE("a model with normalization predicts what it did, also after training 
   model.set_weights(weights);
   check_prediction();
 
-  // At once from several threads.
+  // Concurrently from several threads.
   const Tensor expected = model(x);
   std::vector<Tensor> results(4);
   std::vector<std::thread> threads;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled signatures: what tells them apart, how many are kept, and the memory they run in.
+// Compiled signatures: how they are distinguished, how many are kept, and the memory they run in.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 #include <spdlog/sinks/ostream_sink.h>
@@ -14,7 +14,7 @@ using namespace cornu;
 
 namespace {
 
-// What is logged while it lives.
+// Captures what is logged during its lifetime.
 class LogScope {
  public:
   LogScope() {
@@ -33,7 +33,7 @@ class LogScope {
   std::ostringstream text_;
 };
 
-// Two products: one intermediate value as large as the result.
+// Two matmuls: one intermediate value as large as the result.
 Function products(const FunctionOptions& options = {}) {
   return function(
       [](const Tensor& x) {
@@ -66,7 +66,7 @@ TEST_CASE("a thousand lengths: a bounded number of signatures, one workspace") {
   CHECK(largest >= 1000 * 1000 * 4);
   CHECK(most <= before + largest);
 
-  // What was dropped is traced again, and right.
+  // A dropped signature is traced again, with correct results.
   CHECK(f(of_length(3)).single().to_vector<float>().back() == expected(3));
   CHECK(f.trace_count() == 1001);
   f(of_length(3));
@@ -79,7 +79,7 @@ TEST_CASE("memory of a huge call is given back when its signature goes") {
   const size_t small = cpu::workspace_bytes_held();
   f(of_length(1500));
   CHECK(cpu::workspace_bytes_held() >= 1500 * 1500 * 4);
-  f(of_length(2));  // it stays while it may come again
+  f(of_length(2));  // the memory is kept as long as its signature
   CHECK(cpu::workspace_bytes_held() >= 1500 * 1500 * 4);
   f(of_length(3));
   f(of_length(2));
@@ -93,7 +93,7 @@ TEST_CASE("the signature that wasn't used for longest goes first") {
   f(of_length(1));
   f(of_length(2));
   f(of_length(1));
-  f(of_length(3));  // drops 2
+  f(of_length(3));  // drops the signature of length 2
   CHECK(f.trace_count() == 3);
   f(of_length(1));
   CHECK(f.trace_count() == 3);

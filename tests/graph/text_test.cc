@@ -50,7 +50,7 @@ TEST_CASE("large constants travel apart, those of branches and bodies, too") {
   const Tensor x = Tensor::from(std::vector<float>(20'000, 2.0f), {20'000});
   CHECK(replay(again, {x})[0].to_vector<float>() ==
         replay(traced.graph, {x})[0].to_vector<float>());
-  // Another type, and too few.
+  // A constant of another type, and a missing constant.
   PortableGraph damaged = portable;
   damaged.constants[1] = Tensor::from({1, 2});
   CHECK_THROWS_AS(from_portable(damaged), InvalidArgument);
@@ -73,7 +73,7 @@ TEST_CASE("text that is no graph is refused with its line") {
   CHECK(message("graph() {\n  %1 = ad(%0) : float32[2]\n return %1\n}")
             .find("Did you mean 'add' or 'pad'?") != std::string::npos);
   CHECK(message("graph(%0: float32[2]) { return %7 }").find("%7") != std::string::npos);
-  // What doesn't fit together is the text's mistake, none of Cornu's.
+  // Inconsistent text is the text's mistake, not a bug in Cornu.
   CHECK_THROWS_AS(parse_graph("graph(%0: float32[2]) { %1 = exp(%0) : float32[3] return %1 }"),
                   InvalidArgument);
   CHECK_THROWS_AS(parse_graph("graph(%0: bool[]) { %1 = cond(%0) {then=graph() { return %9999 }, "
@@ -85,10 +85,11 @@ TEST_CASE("text that is no graph is refused with its line") {
     CHECK(message(text).find("expected a dtype of numbers, which graphs are of, got '[") !=
           std::string::npos);
   }
-  // What a text asks for stays in proportion to it.
+  // The memory used stays in proportion to the text.
   CHECK(message("graph(%16777216: float32[2]) { return %16777216 }") ==
         "Graph text, line 1: expected smaller value ids, got ') { return %16777216'.");
-  // Also in a long text: half a gigabyte of types would be another thing than a megabyte of text.
+  // Also for long texts: half a gigabyte of types would be out of proportion to two megabytes of
+  // text.
   const std::string padded =
       "graph(%16777215: float32[]) { return %16777215 }" + std::string(size_t{2} << 20, ' ');
   CHECK(message(padded.c_str()).starts_with("Graph text, line 1: expected smaller value ids"));

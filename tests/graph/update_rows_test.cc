@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Updates of the rows that a gradient names, against those of whole tables.
+// Updates of only the rows that a gradient names, compared with updates of whole tables.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -20,12 +20,12 @@ using test::count;
 
 namespace {
 
-// A step over a table of `rows` and, by Adagrad, what it has accumulated.
+// A step that updates a table of `rows` rows and, for Adagrad, its accumulator.
 struct Step {
   int64_t rows = 200;
   int64_t width = 3;
-  std::string update;  // of the table %0 and accumulated %1 from the gradient %5 and the rate %4
-  std::string ends;    // of %0 and %1
+  std::string update;  // from the table %0, accumulator %1, rate %4 and gradient %5
+  std::string ends;    // the final values of %0 and %1
   std::string returned = "%4";
   std::string dtype = "float32";
 
@@ -64,12 +64,12 @@ Graph rewritten(const Step& step, int64_t indices) {
   return graph;
 }
 
-// How many variables a step updates by rows.
+// The number of variables that a step updates by rows.
 int64_t tables_of(const Step& step) {
   return test::only(rewritten(step, 7), "update_rows").attributes.get_int("tables");
 }
 
-// Runs a graph so often, over variables; what it returns the last time.
+// Runs a graph over variables the given number of times; returns the last result.
 Tensor run_graph(const std::string& text, bool optimize, const std::vector<Tensor>& inputs,
                  const std::vector<Variable>& variables, int times = 1) {
   const auto executable = cpu_backend().compile(parse_graph(text), {.optimize = optimize});
@@ -110,7 +110,7 @@ void check_like_whole(const Step& step, const Tensor& indices) {
   const Run rows = run(step, indices, true);
   Step plain = step;
   const bool half = is_half(dtype_from_string(step.dtype));
-  if (half) plain.returned = "%5";  // fused all the same: rounded as seldom
+  if (half) plain.returned = "%5";  // fused as well, so that it rounds equally often
   const Run whole = run(plain, indices, half);
   for (size_t i = 0; i < 2; ++i) {
     check_same_bits(rows.variables[i].value(), whole.variables[i].value());
@@ -129,7 +129,7 @@ TEST_CASE("SGD and Adagrad touch the rows that a gradient names") {
   for (const Step* step : {&kSgd, &kAdagrad}) {
     const Graph graph = rewritten(*step, 7);
     CHECK(count(graph, "scatter_add") == 0);
-    CHECK(graph.nodes.size() == 2);  // and the table's rows are nowhere but in the variables
+    CHECK(graph.nodes.size() == 2);  // only the variables hold the table's rows
     CHECK(test::only(graph, "update_rows").attributes.get_int("tables") == (step == &kSgd ? 1 : 2));
     for (const ValueId id : test::only(graph, "sum_rows").outputs) {
       CHECK(graph.type(id).shape[0] == 7);
@@ -138,7 +138,7 @@ TEST_CASE("SGD and Adagrad touch the rows that a gradient names") {
       Step typed = *step;
       typed.dtype = dtype;
       CAPTURE(dtype);
-      check_like_whole(typed, numbers({3, 199, 3, 0, -1, 7, 3}));  // -1 is 199
+      check_like_whole(typed, numbers({3, 199, 3, 0, -1, 7, 3}));  // -1 is row 199
       check_like_whole(typed, numbers({4, 4, 4, 4, 4, 4, 4, 4, 4, 4}));
       check_like_whole(typed, numbers({9}));
     }
@@ -182,7 +182,7 @@ TEST_CASE("what an update needs of other rows keeps it whole") {
     CHECK(count(graph, "update_rows") == 0);
     check_like_whole(step, numbers(std::vector<int32_t>(static_cast<size_t>(indices), 2)));
   };
-  stays(kSgd, 16);  // not few rows
+  stays(kSgd, 16);  // too many rows
   Step step = kSgd;
   step.returned = "%5";
   stays(step);  // the gradient is read elsewhere
@@ -190,17 +190,17 @@ TEST_CASE("what an update needs of other rows keeps it whole") {
   stays(step);
   step.update = "  %6 = multiply(%0, %4) : TABLE\n  %7 = subtract(%6, %5) : TABLE\n";
   step.returned = "%4";
-  stays(step);  // weights decay
+  stays(step);  // weight decay
   step.update =
       "  %6 = multiply(%1, %4) : TABLE\n  %8 = subtract(%6, %5) : TABLE\n"
       "  %7 = add(%0, %8) : TABLE\n";
   step.ends = "%7 %8";
-  stays(step);  // a velocity goes on without gradients
+  stays(step);  // a momentum changes even without gradients
   step.update = "  %6 = divide(%4, %5) : TABLE\n  %7 = subtract(%0, %6) : TABLE\n";
   step.ends = "%7 %1";
-  stays(step);  // zero is divided by
+  stays(step);  // divides by zero
   step.update = "  %6 = subtract(%0, %5) : TABLE\n  %7 = abs(%6) : TABLE\n";
-  stays(step);  // what becomes of the variable is made of the updated one
+  stays(step);  // a later value depends on the updated variable
   step.update = "  %6 = subtract(%5, %0) : TABLE\n  %7 = add(%6, %0) : TABLE\n";
   stays(step);
   step.update =
@@ -208,24 +208,24 @@ TEST_CASE("what an update needs of other rows keeps it whole") {
       "  %8 = reduce_max(%7) {axes=[0,1], keepdims=false} : float32[]\n"
       "  %9 = multiply(%5, %8) : TABLE\n  %10 = subtract(%0, %9) : TABLE\n";
   step.ends = "%10 %7";
-  stays(step);  // a table's update needs all of another one
+  stays(step);  // the update of one table needs another whole table
 }
 
 TEST_CASE("values that are read from elsewhere are there whole") {
   Step step = kAdagrad;
-  step.returned = "%11";  // what the table becomes
+  step.returned = "%11";  // the new value of the table
   CHECK(tables_of(step) == 2);
   check_like_whole(step, numbers({3, 199, 3, 0, -1, 7, 3}));
-  step.returned = "%8";  // made of all that is accumulated; its rows are read by the update
+  step.returned = "%8";  // depends on the whole accumulator; the update reads its rows
   CHECK(tables_of(step) == 2);
   check_like_whole(step, numbers({3, 199, 3, 0, -1, 7, 3}));
   step = kSgd;
-  step.returned = "%8";  // the table from before, read after the update
+  step.returned = "%8";  // the old table, read after the update
   step.update += "  %8 = square(%0) : TABLE\n";
   CHECK(tables_of(step) == 1);
   check_like_whole(step, numbers({3, 199, 3, 0, -1, 7, 3}));
   step = kSgd;
-  step.ends = "%0 %7";  // another variable becomes what the table would
+  step.ends = "%0 %7";  // the new table is assigned to another variable
   check_like_whole(step, numbers({3, 199, 3, 0, -1, 7, 3}));
   step.ends = "%7 %7";
   check_like_whole(step, numbers({3, 199, 3, 0, -1, 7, 3}));
@@ -286,7 +286,8 @@ TEST_CASE("rows that are slices of the sums are updated by themselves") {
   graph.validate();
   CHECK(count(graph, "scatter_add") == 0);
   CHECK(count(graph, "sum_rows") == 2);
-  // All sums before all writes: the second table's indices are checked before the first is changed.
+  // All sums come before all writes: the second table's indices are checked before the first table
+  // is changed.
   const auto last = [&](const char* op) {
     size_t place = 0;
     for (size_t i = 0; i < graph.nodes.size(); ++i) place = graph.nodes[i].is(op) ? i : place;
@@ -332,7 +333,7 @@ TEST_CASE("a slice of the sums in another direction, or of columns, keeps them w
 
 TEST_CASE("ops of compiled graphs aren't taken from elsewhere") {
   run_graph(kSgd.text(2), true, {numbers({1, 2}), ops::ones({2, 3}), Tensor(1.0f)},
-            {Variable(ops::ones({200, 3})), Variable(ops::ones({200, 3}))});  // which has made them
+            {Variable(ops::ones({200, 3})), Variable(ops::ones({200, 3}))});  // creates them
   const std::string text =
       "graph(%0: float32[4,2], %1: int64[1]) {\n"
       "  %3 = gather_rows(%0, %1) {axis=0} : float32[1,2]\n"

@@ -298,7 +298,7 @@ def training_two_heads():
     )
 
     model = two_headed_model()
-    model.compile(  # Only the class is trained.
+    model.compile(  # Only the class output is trained.
         optimizer=keras.optimizers.RMSprop(1e-3),
         loss=[None, keras.losses.CategoricalCrossentropy(from_logits=True)],
     )

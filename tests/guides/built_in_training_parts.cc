@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Guide: training and evaluation with the built-in methods; losses, metrics and models of one's
-// own.
+// Guide: training and evaluation with the built-in methods; custom losses, metrics and models.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -118,7 +117,7 @@ TEST_CASE("training_two_heads") {
 
   Model one = two_headed_model();
   one.compile({
-      // Only the class is trained.
+      // Only the class output is trained.
       .optimizer = optimizers::RMSprop({.learning_rate = 1e-3}),
       .loss = {{"class_output", losses::CategoricalCrossentropy({.from_logits = true})}},
   });

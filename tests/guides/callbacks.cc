@@ -204,7 +204,7 @@ const std::pair<int64_t, double> kSchedule[] = {
     {12, 0.001},
 };
 
-// Retrieves the scheduled learning rate based on epoch.
+// Returns the scheduled learning rate for an epoch.
 double lr_schedule(int64_t epoch, double lr) {
   for (const auto& [start, rate] : kSchedule) {
     if (epoch == start) return rate;

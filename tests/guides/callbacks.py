@@ -71,7 +71,7 @@ class CustomCallback(keras.callbacks.Callback):
         self.note(f"...Predicting: start of batch {batch}", logs)
 
     def on_predict_batch_end(self, batch, logs=None):
-        keys = sorted(logs.keys() - {"outputs"})  # what only Python's predict hands over
+        keys = sorted(logs.keys() - {"outputs"})  # passed only by Python's predict
         self.note(f"...Predicting: end of batch {batch}", dict.fromkeys(keys))
 
 

@@ -10,7 +10,7 @@ using namespace cornu::guides;
 
 namespace {
 
-// A subclass made from (inputs, outputs), as all models of this guide are.
+// Creates a subclass from (inputs, outputs), like all models of this guide.
 template <class M>
 std::unique_ptr<M> make(uint32_t seed = 300) {
   Tensor inputs = Input({.shape = {32}});
@@ -66,7 +66,7 @@ class WeightedModel : public Model {
     for (const Metric& metric : metrics()) {
       if (metric.name() == "loss") metric.update_state(loss);
     }
-    // Gives the weights to compiled weighted_metrics alone, as Keras does.
+    // Passes the weights only to compiled weighted_metrics, as Keras does.
     return compute_metrics(data.x, data.y, y_pred, data.sample_weight);
   }
 };

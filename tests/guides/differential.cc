@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// No guide: many kinds of layers at once, and weights of nested subclassed models.
+// Not from a guide: many kinds of layers together, and weights of nested subclassed models.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No guide: many kinds of layers at once, and weights of nested subclassed models."""
+"""Not from a guide: many kinds of layers together, and weights of nested subclassed models."""
 
 from guide import common, history, initialize, labels, positive, tensor, values
 import golden_files
@@ -103,7 +103,7 @@ def nested_weights():
 
 
 def mask_zero():
-    """A file as Keras writes it, whose mask goes through the graph."""
+    """A file as written by Keras, with a mask that passes through the graph."""
     words = keras.Input((6,), dtype="int32", name="words")
     x = layers.Embedding(20, 5, mask_zero=True)(words)
     x = layers.GlobalAveragePooling1D()(x)
@@ -116,7 +116,7 @@ def mask_zero():
 
 
 def named_heads():
-    """Heads of one shape: which one a file's weights belong to shows in the predictions alone."""
+    """Heads of equal shape: only predictions show which one a file's weights belong to."""
     inputs = keras.Input((4,))
     zeta = layers.Dense(2, name="zeta")(inputs)
     alpha = layers.Dense(2, name="alpha")(inputs)

@@ -73,7 +73,7 @@ class WGAN : public Model {
     return noise_ * random::normal({batch_size, latent_dim_}) + 0.5;
   }
 
-  // On an interpolated image, added to the discriminator's loss.
+  // Computed on an interpolated image, and added to the discriminator's loss.
   Tensor gradient_penalty(int64_t batch_size, const Tensor& real_images,
                           const Tensor& fake_images) const {
     // Get the interpolated image
@@ -209,7 +209,7 @@ class RealNVP : public Model {
     return {{"loss", loss_tracker_.result()}};
   }
 
-  // x and the logarithm of the determinant: to latent space, or back.
+  // Transforms x to latent space, or back; also returns the log determinant.
   std::vector<Tensor> transform(Tensor x, bool training) {
     Tensor log_det_inv = 0.0;
     const double direction = training ? -1 : 1;

@@ -37,7 +37,7 @@ class WGAN(keras.Model):
         return self.noise * keras.random.normal((batch_size, self.latent_dim)) + 0.5
 
     def gradient_penalty(self, batch_size, real_images, fake_images):
-        """Calculates the gradient penalty: on an interpolated image, added to the loss."""
+        """Calculates the gradient penalty on an interpolated image; it is added to the loss."""
         # Get the interpolated image
         alpha = self.noise * keras.random.uniform((batch_size, 1, 1, 1)) + 0.25
         diff = fake_images - real_images

@@ -12,7 +12,7 @@
 namespace cornu::guides {
 namespace {
 
-// MurmurHash3's finalizer of a place.
+// MurmurHash3's finalizer, applied to a position.
 uint32_t hash(uint32_t place, uint32_t seed) {
   uint32_t h = place + seed * 0x9E3779B9u;
   h ^= h >> 16;
@@ -97,7 +97,7 @@ Golden::Golden(const std::string& program, const Closeness& close)
     : program_(program),
       figures_(test::golden_case(test::golden_cases("guides"), program)),
       close_(close) {
-  clear_session();  // names as in a new process
+  clear_session();  // resets names, as in a new process
 }
 
 const Json& Golden::expected(const std::string& name) const { return figures_.at(name); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the guides share: data and weights that guide.py makes too, and the figures that Keras got
-// from the same programs (golden/data/guides.json, made by make_goldens.py).
+// Helpers shared by the guides: data and weights that guide.py makes too, and Keras's results of
+// the same programs (golden/data/guides.json, written by make_goldens.py).
 #pragma once
 
 #include <cornu/cornu.h>
@@ -16,27 +16,29 @@ namespace cornu::guides {
 Tensor values(const Shape& shape, uint32_t seed, double scale = 1.0);
 // float32 numbers spread over [0, 1).
 Tensor positive(const Shape& shape, uint32_t seed);
-// Class numbers, int32.
+// Class indices, int32.
 Tensor labels(int64_t count, int64_t classes, uint32_t seed);
 
-// Gives weights, in the order of layer.weights(), values that depend on place and shape alone.
+// Sets the weights, in the order of layer.weights(), to values that depend only on position and
+// shape.
 void initialize(const std::vector<Variable>& weights, uint32_t seed);
 template <class L>
 void initialize(const L& layer, uint32_t seed) {
   initialize(layer.weights(), seed);
 }
 
-// The text of model.summary() on a terminal of 80 columns.
+// Returns the text of model.summary() on a terminal of 80 columns.
 std::string summary(Model& model, SummaryOptions options = {});
 
-// How far sums of float32 in another order may lie apart after some steps of training.
+// The allowed difference after some training steps, since float32 sums are computed in a different
+// order.
 struct Closeness {
   double relative = 2e-5;
   double absolute = 2e-6;
 };
 
-// Keras's figures of one program. check() fails the test where ours aren't the same: numbers to
-// float32's last digits, all else exactly.
+// Keras's results of one program. check() fails the test unless ours are the same: numbers up to
+// float32's last digits, everything else exactly.
 class Golden {
  public:
   explicit Golden(const std::string& program, const Closeness& close = {});
@@ -54,7 +56,7 @@ class Golden {
   void check(const std::string& name, const Tensor& ours) const;
   void check(const std::string& name, const std::vector<double>& ours) const;
   void check(const std::string& name, const std::vector<std::string>& ours) const;
-  // The same figures, whatever their order, with the same values.
+  // Checks that the same metrics have the same values, in any order.
   void check(const std::string& name, const Logs& ours) const;
   void check(const std::string& name, const History& ours) const;
 
@@ -66,7 +68,7 @@ class Golden {
 };
 
 std::vector<std::string> paths_of(const std::vector<Variable>& weights);
-// The path of a file that Keras wrote.
+// The path of a file written by Keras.
 std::string keras_file(const std::string& name);
 
 }  // namespace cornu::guides

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the guides share: data and weights that guide.h makes too, and how figures are noted."""
+"""Helpers shared by the guides: data and weights that guide.h makes too, and encoding of results.
+"""
 
 import pathlib
 import sys
@@ -15,10 +16,10 @@ _tape_gradient = tf.GradientTape.gradient
 
 
 def _dense_gradient(tape, *arguments, **options):
-    """Gradients as every other backend of Keras has them.
+    """Returns dense gradients, as all other backends of Keras do.
 
-    TensorFlow gives an embedding's as rows, those of a repeated index apart; Keras's optimizers
-    then take squares and norms of each.
+    TensorFlow returns an embedding's gradient as rows, with separate ones for a repeated index;
+    Keras's optimizers then take squares and norms of each.
     """
     def dense(gradient):
         sparse = isinstance(gradient, tf.IndexedSlices)
@@ -52,12 +53,12 @@ def positive(shape, seed):
 
 
 def labels(count, classes, seed):
-    """Class numbers, int32."""
+    """Class indices, int32."""
     return (_hash(count, seed) % np.uint32(classes)).astype("int32")
 
 
 def initialize(layer, seed):
-    """Gives every weight of a layer or model values that depend on its place and shape alone."""
+    """Sets all weights of a layer or model to values that depend only on position and shape."""
     for number, weight in enumerate(layer.weights):
         shape, name = tuple(weight.shape), weight.name
         if len(shape) > 1:
@@ -70,12 +71,12 @@ def initialize(layer, seed):
 
 
 def logs(figures):
-    """What evaluate, train_on_batch and callbacks give."""
+    """Encodes what evaluate, train_on_batch and callbacks return."""
     return {name: np.float32(value) for name, value in figures.items()}
 
 
 def history(result):
-    """What fit returns: names in the order of the logs, a list each."""
+    """Encodes what fit returns: a list per name, in the order of the logs."""
     return {name: [np.float32(x) for x in column] for name, column in result.history.items()}
 
 

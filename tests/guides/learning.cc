@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Examples: knowledge distillation, Reptile, and what researchers are shown first.
+// Examples: knowledge distillation, Reptile, and Keras's introduction for researchers.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -220,7 +220,7 @@ TEST_CASE("researchers_losses") {
     mlp(ops::ones({10, 10}));
     CHECK(mlp.losses().size() == 1);
     mlp(values({10, 10}, 1211));
-    CHECK(mlp.losses().size() == 1);  // not accumulated from call to call
+    CHECK(mlp.losses().size() == 1);  // losses don't accumulate across calls
   }
   SparseMLP mlp;
   mlp(ops::ones({1, 784}));
@@ -244,7 +244,7 @@ TEST_CASE("researchers_losses") {
 TEST_CASE("researchers_hypernetwork") {
   const Golden golden("researchers_hypernetwork");
   const int64_t input_dim = 64, classes = 10;
-  // The number of weights of a dense layer and another one: all made by the hypernetwork.
+  // The number of weights of two dense layers, which the hypernetwork generates.
   const int64_t num_weights_to_generate =
       classes * classes + classes + classes * input_dim + classes;
   Sequential outer_model({
@@ -272,7 +272,7 @@ TEST_CASE("researchers_hypernetwork") {
   };
   Function train_step = function([&](const Tensor& x, const Tensor& y) {
     GradientTape tape;
-    // Predict weights for the inner model, then the prediction with them.
+    // Predict the weights of the inner model, then make predictions with them.
     Tensor weights_pred = outer_model(x);
     Tensor preds = inner(weights_pred[0], x);
     Tensor loss = loss_fn(y, preds);

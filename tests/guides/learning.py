@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examples: knowledge distillation, Reptile, and what researchers are shown first."""
+"""Examples: knowledge distillation, Reptile, and Keras's introduction for researchers."""
 
 import keras
 import numpy as np
@@ -208,7 +208,7 @@ def researchers_losses():
     initialize(mlp, 1210)
     counts = [len(mlp.losses)]
     mlp(values((10, 10), 1211))
-    counts.append(len(mlp.losses))  # not accumulated from call to call
+    counts.append(len(mlp.losses))  # losses don't accumulate across calls
 
     mlp = SparseMLP()
     mlp(ops.ones((1, 784)))
@@ -230,7 +230,7 @@ def researchers_losses():
 
 def researchers_hypernetwork():
     input_dim, classes = 64, 10
-    # The number of weights of a dense layer and another one: all made by the hypernetwork.
+    # The number of weights of two dense layers, which the hypernetwork generates.
     num_weights_to_generate = classes * classes + classes + classes * input_dim + classes
     outer_model = keras.Sequential(
         [
@@ -256,7 +256,7 @@ def researchers_hypernetwork():
     @tf.function
     def train_step(x, y):
         with tf.GradientTape() as tape:
-            # Predict weights for the inner model, then the prediction with them.
+            # Predict the weights of the inner model, then make predictions with them.
             weights_pred = outer_model(x)
             preds = inner(weights_pred[0], x)
             loss = loss_fn(y, preds)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the guides' Python programs with real Keras and notes their figures.
+"""Runs the guides' Python programs with real Keras and records their results.
 
 Usage: python tests/guides/make_goldens.py
 
@@ -10,7 +10,7 @@ environment is that of tests/golden/README.md.
 import importlib
 import pathlib
 
-import guide  # first: finds the golden values' common part
+import guide  # comes first: adds the golden values' folder to sys.path
 import common
 
 HERE = pathlib.Path(__file__).resolve().parent

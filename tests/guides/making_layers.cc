@@ -142,7 +142,7 @@ TEST_CASE("layers_losses") {
   CHECK(layer.losses().empty());  // no losses yet since the layer has never been called
   layer(values({1, 4}, 120));
   CHECK(layer.losses().size() == 1);  // we created one loss value
-  layer(values({1, 4}, 121));         // losses of the last call alone
+  layer(values({1, 4}, 121));         // only the losses of the last call
   CHECK(layer.losses().size() == 1);
   golden.check("activity", layer.losses()[0].item<double>());
 
@@ -300,7 +300,7 @@ TEST_CASE("layers_vae") {
   golden.check("history", vae.fit(x_train, x_train,
                                   {.batch_size = 16, .epochs = 2, .verbose = 0, .shuffle = false}));
 
-  // With noise each prediction draws anew.
+  // With noise, each prediction draws different numbers.
   VariationalAutoEncoder noisy(784);
   Tensor first = noisy.predict(x_train, {.verbose = 0});
   Tensor second = noisy.predict(x_train, {.verbose = 0});

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examples: reading texts in pictures (CTC), classifying videos, attention over a graph."""
+"""Examples: reading text in images (CTC), classifying videos, attention over a graph."""
 
 import keras
 import numpy as np

@@ -45,7 +45,7 @@ void register_custom_layer() {
   });
 }
 
-// A file that is gone at the end of the test.
+// A file that is removed at the end of the test.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& name)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Examples: translation with attention, a recurrent critic's penalty, a model's later layers.
+// Examples: translation with attention, a gradient penalty for a recurrent critic, training a
+// model's later layers.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -94,7 +95,7 @@ Tensor masked_acc(const Tensor& y_true, const Tensor& y_pred) {
   return ops::sum(match) / ops::sum(mask);
 }
 
-// Token numbers, (12, 6), that end with zeros.
+// Token indices of shape (12, 6), padded with zeros at the end.
 Tensor sentences(uint32_t seed) {
   Tensor lengths = labels(12, 5, seed + 1) + 2;
   return (ops::reshape(labels(72, 19, seed), {12, 6}) + 1) *
@@ -133,7 +134,7 @@ TEST_CASE("penalized_critic") {
   optimizers::SGD optimizer({.learning_rate = 0.25});
   auto variables = critic.trainable_variables();
   variables.pop_back();
-  // The last step is a compiled one.
+  // The last step is compiled.
   auto step = [&](const Tensor& series) {
     GradientTape tape;
     Tensor pred, grads;
@@ -170,7 +171,7 @@ TEST_CASE("later_layers") {
   initialize(model, 1350);
   Model base(model.input(), model.get_layer("first").output());
   Model head(model.get_layer("first").output(), model.output());
-  // Features are computed once, and the later layers trained on them.
+  // Features are computed once, and the later layers are trained on them.
   Tensor features = base.predict(values({20, 6}, 1360), {.verbose = 0});
   head.compile({.optimizer = optimizers::SGD({.learning_rate = 0.1}), .loss = "mse"});
   History history = head.fit(features, values({20, 1}, 1361),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examples: translation with attention, a recurrent critic's penalty, a model's later layers."""
+"""Examples: translation with attention, a gradient penalty for a recurrent critic, training a
+model's later layers."""
 
 import keras
 import numpy as np
@@ -76,7 +77,7 @@ def masked_acc(y_true, y_pred):
 
 
 def sentences(seed):
-    """Token numbers, (12, 6), that end with zeros."""
+    """Token indices of shape (12, 6), padded with zeros at the end."""
     lengths = labels(12, 5, seed + 1) + 2
     return (labels(72, 19, seed).reshape(12, 6) + 1) * (np.arange(6) < lengths[:, None])
 
@@ -138,7 +139,7 @@ def later_layers():
     initialize(model, 1350)
     base = keras.Model(model.input, model.get_layer("first").output)
     head = keras.Model(model.get_layer("first").output, model.output)
-    # Features are computed once, and the later layers trained on them.
+    # Features are computed once, and the later layers are trained on them.
     features = base.predict(values((20, 6), 1360), verbose=0)
     head.compile(optimizer=keras.optimizers.SGD(0.1), loss="mse")
     result = head.fit(

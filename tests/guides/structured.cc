@@ -177,7 +177,7 @@ TEST_CASE("timeseries_anomaly") {
   Tensor threshold = ops::max(train_mae_loss);
   golden.check("threshold", double(threshold));
 
-  // A series with a bump: which sequences reconstruct badly?
+  // A series with a bump: which sequences have a high reconstruction error?
   Tensor place = ops::arange(120);
   Tensor bump = ops::cast((place >= 60) & (place < 66), "float32") * 3;
   Tensor bumped = normalized + ops::expand_dims(bump, -1);

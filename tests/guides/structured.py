@@ -186,7 +186,7 @@ def timeseries_anomaly():
     # Get reconstruction loss threshold.
     threshold = np.max(train_mae_loss)
 
-    # A series with a bump: which sequences reconstruct badly?
+    # A series with a bump: which sequences have a high reconstruction error?
     bumped = normalized.copy()
     bumped[60:66] += np.float32(3)
     x_test = create_sequences(bumped)

@@ -60,9 +60,10 @@ def make_base_model():
 
 
 class Inference(layers.Layer):
-    """What `base_model(x, training=False)` says in the guide.
+    """Does what `base_model(x, training=False)` does in the guide.
 
-    In a functional model Keras 3.15 replaces that `training` by fit's; in a layer's call it holds.
+    In a functional model, Keras 3.15 replaces that `training` with fit's; in a layer's call, it is
+    kept.
     """
 
     def __init__(self, model):

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Examples: a Swin transformer's shifted windows, a miniature GPT that writes while it trains.
+// Examples: a Swin transformer's shifted windows, a miniature GPT that generates text while it
+// trains.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -74,7 +75,7 @@ class WindowAttention : public Layer {
   Tensor relative_position_index_;
 };
 
-// Numbers of the parts of a shifted picture, (1, side, side, 1).
+// The zone index of each pixel in a shifted image, (1, side, side, 1).
 Tensor zones(int64_t side, int64_t window_size, int64_t shift_size) {
   const Tensor place = ops::arange(side);
   const Tensor zone = ops::cast(place >= side - window_size, "int32") +
@@ -222,7 +223,7 @@ class TokenAndPositionEmbedding : public Layer {
   layers::Embedding token_emb_, pos_emb_;
 };
 
-// Writes the likeliest tokens behind each epoch.
+// Generates the most likely tokens after each epoch.
 class TextGenerator : public Callback {
  public:
   TextGenerator(size_t maxlen, int64_t max_tokens, std::vector<int> start_tokens)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examples: a Swin transformer's shifted windows, a miniature GPT that writes while it trains."""
+"""Examples: a Swin transformer's shifted windows, a miniature GPT that generates text while it
+trains."""
 
 import keras
 import numpy as np
@@ -62,7 +63,7 @@ class WindowAttention(layers.Layer):
 
 
 def zones(side, window_size, shift_size):
-    """Numbers of the parts of a shifted picture, (1, side, side, 1)."""
+    """The zone index of each pixel in a shifted image, (1, side, side, 1)."""
     place = np.arange(side)
     zone = (place >= side - window_size).astype(int) + (place >= side - shift_size)
     return (zone[:, None] * 3 + zone).reshape(1, side, side, 1)
@@ -184,7 +185,7 @@ class TokenAndPositionEmbedding(layers.Layer):
 
 
 class TextGenerator(keras.callbacks.Callback):
-    """Writes the likeliest tokens behind each epoch."""
+    """Generates the most likely tokens after each epoch."""
 
     def __init__(self, maxlen, max_tokens, start_tokens):
         super().__init__()

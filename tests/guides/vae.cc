@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Example: a convolutional variational autoencoder with a training step of its own.
+// Example: a convolutional variational autoencoder with a custom training step.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 

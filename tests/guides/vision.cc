@@ -173,7 +173,7 @@ TEST_CASE("fgsm") {
   }
   golden.check("confidences", confidences);
 
-  // The same for a batch whose image is a variable, as in style transfer.
+  // The same for a batch with a variable as the image, as in style transfer.
   Variable variable(positive({1, 8, 8, 1}, 832));
   optimizers::SGD optimizer({.learning_rate = 0.5});
   std::vector<double> losses;

@@ -163,7 +163,7 @@ def fgsm():
         adversarial = ops.clip(image + epsilon * perturbations, 0, 1)
         confidences.append(number(model(adversarial)[0, 1]))
 
-    # The same for a batch whose image is a variable, as in style transfer.
+    # The same for a batch with a variable as the image, as in style transfer.
     variable = tf.Variable(positive((1, 8, 8, 1), 832))
     optimizer = keras.optimizers.SGD(0.5)
     losses = []

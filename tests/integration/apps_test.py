@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the MNIST programs as users do, on the digits that they draw themselves.
+"""Runs the MNIST programs like users do, on the digits that they draw themselves.
 
 usage: apps_test.py MNIST CNN MULTI_WORKER
 """
@@ -19,7 +19,7 @@ MNIST, CNN, MULTI_WORKER = sys.argv[1:4]
 
 
 def run(program, *arguments):
-    """In a world without datasets and network."""
+    """Runs a program without access to datasets and network."""
     with tempfile.TemporaryDirectory() as empty:
         proxies = dict.fromkeys(["http_proxy", "https_proxy"], "http://127.0.0.1:9")
         environment = {**os.environ, **proxies, "CORNU_DATASETS": empty, "XDG_CACHE_HOME": empty}
@@ -33,7 +33,7 @@ def figures(output):
 
 
 def records(path):
-    """Of a file of TFRecords."""
+    """Yields the records of a TFRecord file."""
     with open(path, "rb") as file:
         while header := file.read(12):
             yield file.read(struct.unpack("<Q", header[:8])[0])
@@ -74,7 +74,7 @@ class AppsTest(unittest.TestCase):
 
         alone = trained("1", "64", "0.02")
         together = trained("2", "32", "0.01")
-        self.assertEqual(len(alone), 2)  # the chief alone shows its progress
+        self.assertEqual(len(alone), 2)  # only the chief shows its progress
         self.assertEqual(len(together), 2)
         for one, both in zip(alone, together):
             for figure, other in zip(one, both):
@@ -105,7 +105,7 @@ class AppsTest(unittest.TestCase):
         evaluations = [record for record in records(log)
                        if b"evaluation_loss_vs_iterations" in record]
         self.assertTrue(evaluations)
-        # The last one is of the last epoch: "step" is the event's field 2.
+        # The last one belongs to the last epoch: "step" is the event's field 2.
         self.assertIn(b"\x10\x08", evaluations[-1])
 
     def test_the_same_seed_gives_the_same_bits(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs image_classification as users do, on a few small pictures that it draws itself.
+"""Runs image_classification like users do, on a few small images that it draws itself.
 
 usage: image_classification_test.py PROGRAM
 """
@@ -17,7 +17,7 @@ CLASSES = ["circles", "crosses", "squares", "triangles"]
 
 
 def quickly(*arguments):
-    """A command line; of options that are there twice, the later ones count."""
+    """Returns a command line; of repeated options, the later ones apply."""
     options = QUICK | dict(zip(arguments[::2], arguments[1::2]))
     return [word for option in options.items() for word in option]
 
@@ -77,7 +77,7 @@ class ImageClassificationTest(unittest.TestCase):
         self.assertAlmostEqual(right / 60, figures(output)[1], places=3)
         for i, row in enumerate(rows):
             recall = counts[i][i] / max(1, sum(counts[i]))
-            self.assertAlmostEqual(recall, float(row[4]), delta=0.000501)  # it has three places
+            self.assertAlmostEqual(recall, float(row[4]), delta=0.000501)  # three decimal places
         listed = re.findall(r"\.png: of (\w+), taken for (\w+)$", output, re.MULTILINE)
         self.assertEqual(len(listed), 60 - right)
         self.assertTrue(all(truth != guess for truth, guess in listed))
@@ -97,7 +97,8 @@ class ImageClassificationTest(unittest.TestCase):
                 self.assertAlmostEqual(there, loss, delta=0.02)
 
     def resumed(self, *arguments):
-        """The weights of a run that was killed in each of its trainings, and of one that wasn't."""
+        """Compares the weights of a run that was killed in each training phase with those of one
+        that wasn't."""
         whole, again = self.path("whole.keras"), self.path("again.keras")
         self.train(*arguments, "--save", whole)
         states = self.path("states")

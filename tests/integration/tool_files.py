@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files for tests of the command-line tool, made without NumPy: arrays, archives, pictures, a model."""
+"""Files for tests of the command-line tool, made without NumPy: arrays, archives, images, a model.
+"""
 import ast
 import json
 import random
@@ -11,7 +12,7 @@ EXAMPLES = 60
 
 
 def npy(values, shape, code="f"):
-    """The bytes of a .npy file: float32 ("f"), int32 ("i") or int64 ("q")."""
+    """Returns the bytes of a .npy file: float32 ("f"), int32 ("i") or int64 ("q")."""
     header = str({"descr": {"f": "<f4", "i": "<i4", "q": "<i8"}[code], "fortran_order": False, "shape": shape})
     header += " " * (-(len(header) + 11) % 64) + "\n"
     return (b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
@@ -19,7 +20,7 @@ def npy(values, shape, code="f"):
 
 
 def parsed_npy(content):
-    """Values and shape."""
+    """Returns values and shape."""
     (length,) = struct.unpack_from("<H", content, 8)
     header = ast.literal_eval(content[10:10 + length].decode())
     assert header["descr"] == "<f4", header
@@ -33,7 +34,7 @@ def read_npy(path):
 
 
 def png(width, height, color):
-    """A picture of one color."""
+    """Returns an image of a single color."""
     def chunk(kind, data):
         return (struct.pack(">I", len(data)) + kind + data
                 + struct.pack(">I", zlib.crc32(kind + data)))
@@ -65,7 +66,7 @@ def of_pictures():
 
 
 def called(name, kind, of="", shape=(2,), **config):
-    """A layer of a functional model that was called on the output, of this shape, of layer `of`."""
+    """Returns a layer of a functional model, called on layer `of`, whose output has this shape."""
     tensor = {"class_name": "__keras_tensor__",
               "config": {"shape": [None, *shape], "dtype": "float32", "keras_history": [of, 0, 0]}}
     nodes = [{"args": [tensor], "kwargs": {}}] if of else []
@@ -77,7 +78,7 @@ def started(name, *shape):
 
 
 def flattened(of, *shape):
-    """Rows of three numbers, as keras.ops.reshape(x, (-1, 3)) gives them."""
+    """Makes rows of three numbers, like keras.ops.reshape(x, (-1, 3))."""
     return {**called("reshape", "Reshape", of, shape, newshape=[-1, 3]),
             "module": "keras.src.ops.numpy", "registered_name": "Reshape"}
 
@@ -95,7 +96,7 @@ def of_two():
 
 
 def of_one_layer():
-    """Two outputs of one layer, which is called twice."""
+    """Returns a model with two outputs from the same layer, which is called twice."""
     model = json.loads(functional("ab", ["both", "both"], started("a", 2), started("b", 2),
                                   called("both", "Dense", "a", units=1)))
     both = model["config"]["layers"][-1]["inbound_nodes"]
@@ -105,7 +106,7 @@ def of_one_layer():
 
 
 def of_rows():
-    """Two rows of `rows` for each example, and one of `flat`."""
+    """Returns a model with two rows of `rows` for each example, and one of `flat`."""
     return functional(["x"], ["rows", "flat"], started("x", 2, 3), flattened("x", 2, 3),
                       called("rows", "Identity", "reshape", (3,)),
                       called("flat", "Flatten", "x", (2, 3)))
@@ -122,7 +123,7 @@ def of_integers():
 
 
 def examples(count=EXAMPLES):
-    """Three classes that can be told apart: inputs of eight numbers, and labels."""
+    """Returns inputs of eight numbers and labels, for three classes that are easy to tell apart."""
     numbers = random.Random(7)
     y = [i % 3 for i in range(count)]
     x = [numbers.gauss(0, 1) + (2 if j == label else 0) for label in y for j in range(8)]
@@ -130,6 +131,6 @@ def examples(count=EXAMPLES):
 
 
 def weights(path):
-    """The bytes of a .keras file's weights."""
+    """Returns the bytes of the weights in a .keras file."""
     with zipfile.ZipFile(path) as archive:
         return archive.read("model.weights.h5")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command-line tool on models that Keras has saved: tool_keras_test.py CORNU."""
+"""The command-line tool on models saved by Keras: tool_keras_test.py CORNU."""
 import json
 import os
 import subprocess
@@ -46,7 +46,7 @@ class OnKerasModels(unittest.TestCase):
         model = two_inputs()
         model.save(self.path("m.keras"))
         left = self.numbers.normal(size=(10, 4)).astype("float32")
-        right = self.numbers.normal(size=(10, 3))  # float64 becomes the input's dtype
+        right = self.numbers.normal(size=(10, 3))  # float64 is cast to the input's dtype
         price, kind = model.predict([left, right], verbose=0)
         np.savez(self.path("x.npz"), right=right, left=left, other=price)
         np.savez(self.path("y.npz"), price=price, kind=kind)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command-line tool on files, as users call it: tool_test.py CORNU DOCS [UNITTEST ARGUMENTS]."""
+"""The command-line tool on files, called like by users: tool_test.py CORNU DOCS [UNITTEST
+ARGUMENTS]."""
 import gzip
 import json
 import os
@@ -15,7 +16,7 @@ from pathlib import Path
 import tool_files as files
 
 CORNU = DOCS = ""
-SECONDS = 120  # then something hangs
+SECONDS = 120  # after this time, something hangs
 
 COMMANDS = ["summary", "predict", "evaluate", "fit", "convert", "plot", "profile", "devices", "launch",
             "completion", "man"]
@@ -39,7 +40,7 @@ class InFolder(unittest.TestCase):
         return done
 
     def failure(self, *arguments, code=1):
-        """The one line that a call that fails writes."""
+        """Returns the single line that a failing call writes."""
         done = self.call(*arguments, code=code)
         self.assertEqual(done.stdout, "")
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
@@ -72,7 +73,7 @@ class Models(InFolder):
                                      "--json").stdout)
         self.assertGreater(found["accuracy"], 0.8)
         self.assertEqual(text, f"accuracy: {found['accuracy']:.6g}\nloss: {found['loss']:.6g}\n")
-        # Once more, with the loss and optimizer of the file.
+        # Once more, with the loss and optimizer from the file.
         self.call("fit", "m.keras", "--x", "x.npy", "--y", "y.npy", "--epochs", "10", "--output",
                   "again.keras", "--verbose", "2", "--validation-split", "0.2")
         more = json.loads(self.call("evaluate", "again.keras", "--x", "x.npy", "--y", "y.npy",

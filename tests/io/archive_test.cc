@@ -14,7 +14,7 @@
 #include "framework/core/random.h"
 #include "tests/support/scratch.h"
 
-// The system's, but for the disk that fails while a test says so.
+// The system's function, except that the disk fails while a test says so.
 static int write_error = 0;
 extern "C" ssize_t pwrite(int file, const void* bytes, size_t count, off_t offset) {
   if (write_error == 0) return syscall(SYS_pwrite64, file, bytes, count, offset);
@@ -47,7 +47,7 @@ void write_sample(const std::string& path) {
   write_archive(path, members);
 }
 
-// An archive with one member of `text`, packed by libzip as told.
+// An archive with one member `text`, written by libzip with the given compression and encryption.
 void write_with(const std::string& path, const std::string& text, int method, int encryption) {
   int error = 0;
   zip_t* archive = zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &error);
@@ -155,7 +155,7 @@ TEST_CASE("sizes are bounded before anything is allocated") {
   CHECK(message_of<ResourceExhausted>([&] { ArchiveReader(path).read("member", 99'999); }) ==
         fmt::format("'{}': member 'member' has 100000 bytes; at most 99999 were expected.", path));
 
-  // The directory says 2 GB, which deflate can't make of so few bytes.
+  // The directory claims 2 GB, which deflate can't produce from so few bytes.
   std::string bytes = contents(path);
   const size_t entry = bytes.find("PK\x01\x02");
   REQUIRE(entry != std::string::npos);
@@ -163,7 +163,7 @@ TEST_CASE("sizes are bounded before anything is allocated") {
   put(path, bytes);
   CHECK(contains(message_of<DataLoss>([&] { ArchiveReader(path).read("member", SIZE_MAX); }),
                  "is damaged: it can't have 2130706432 bytes and take"));
-  // 50 bytes less than there are.
+  // 50 bytes fewer than the actual size.
   bytes.replace(entry + 24, 4, std::string("\x6e\x86\x01\0", 4));
   put(path, bytes);
   CHECK(contains(message_of<DataLoss>([&] { ArchiveReader(path).read("member", SIZE_MAX); }),
@@ -227,7 +227,7 @@ TEST_CASE("names that lead outside of a folder") {
   }
 }
 
-// All that a reader is asked for. True when nothing was wrong.
+// Reads everything; returns true when there was no error.
 bool reads(const std::string& path) {
   try {
     const ArchiveReader reader(path);
@@ -255,7 +255,7 @@ TEST_CASE("truncated and changed archives are read, or are an Error") {
   for (int i = 0; i < 500; ++i) {
     std::string bytes = whole;
     for (uint64_t flips = 1 + random.below(4); flips > 0; --flips) {
-      // Mostly in the structure around the weights.
+      // Mostly in the structures around the weights.
       size_t at = random.below(bytes.size() - kWeights.size());
       if (at >= data) at += kWeights.size();
       bytes[at] = static_cast<char>(bytes[at] ^ (1 << random.below(8)));

@@ -14,7 +14,7 @@
 
 #include "tests/support/scratch.h"
 
-// The system's, but for directories that can't be synced while a test says so.
+// The system's function, except that directories can't be synced while a test says so.
 static bool directories_fail = false;
 extern "C" int fsync(int file) {
   struct stat status {};
@@ -42,7 +42,7 @@ mode_t mode_of(const std::string& path) {
   return status.st_mode & 07777;
 }
 
-// Runs `body` in a process of its own and returns the signal that ended it.
+// Runs `body` in a separate process and returns the signal that ended it.
 template <class F>
 int signal_of(F&& body) {
   const pid_t child = fork();
@@ -119,7 +119,7 @@ TEST_CASE("what killed processes left under other names is removed too") {
                                   [](const std::string&) { kill(getpid(), SIGKILL); });
           }) == SIGKILL);
   }
-  CHECK(scratch.names().size() == 1);  // each removes its predecessor's
+  CHECK(scratch.names().size() == 1);  // each one removes its predecessor's file
   write_file_atomically(scratch.path("run-3.keras"), std::string_view("new"));
   CHECK(scratch.names() == one("run-3.keras"));
 }
@@ -160,7 +160,7 @@ TEST_CASE("a replaced file keeps its owner and group, and no other bits than per
   const Scratch scratch;
   const std::string path = scratch.path("model.keras");
   put(path, "old");
-  // Who isn't root can give nothing away: its own it is then.
+  // Without root rights, files can't be given away: it uses its own user and group then.
   const uid_t owner = geteuid() == 0 ? 12345 : geteuid();
   const gid_t group = geteuid() == 0 ? 23456 : getegid();
   REQUIRE(chown(path.c_str(), owner, group) == 0);
@@ -279,7 +279,7 @@ TEST_CASE("a full disk is said, and the old file stays") {
   const Scratch scratch;
   const std::string path = scratch.path("model.keras");
   put(path, "old");
-  // A limit on the size of files stands for a full disk; it ends with the process.
+  // A limit on file sizes simulates a full disk; it ends with the process.
   const int signal = signal_of([&] {
     ::signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{1000, 1000};

@@ -49,7 +49,7 @@ TEST_CASE("crc32c is the same for any length, alignment and division") {
 }
 
 TEST_CASE("mask_crc32c gives what TFRecord files hold") {
-  // Of a record "abc", as TensorFlow 2.21 writes it: its length as eight bytes, then its data.
+  // For a record "abc" written by TensorFlow 2.21: its length as eight bytes, then its data.
   CHECK(mask_crc32c(crc32c(bytes_of(std::string("\x03\0\0\0\0\0\0\0", 8)))) == 0x0E4999B0);
   CHECK(mask_crc32c(crc32c(bytes_of("abc"))) == 0x21F1576E);
   CHECK(mask_crc32c(0) == 0xA282EAD8);

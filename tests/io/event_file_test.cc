@@ -22,7 +22,7 @@ using test::message_of;
 using test::read_events;
 using test::Scratch;
 
-// A tensorflow.Summary.Value that has a tag alone.
+// A tensorflow.Summary.Value with only a tag.
 std::string tagged(const std::string& tag) {
   std::string value;
   wire::put_bytes(value, 1, tag);
@@ -97,7 +97,7 @@ TEST_CASE("a process that is killed leaves whole events") {
 
 TEST_CASE("on a full disk, a file of events ends with a whole one and goes on later") {
   const Scratch scratch;
-  // A limit on the size of files stands for a full disk.
+  // A limit on file sizes simulates a full disk.
   const int ended = forked([&] {
     signal(SIGXFSZ, SIG_IGN);
     EventFile file(scratch.path());

@@ -18,7 +18,7 @@ TEST_CASE("a lock is one holder's at a time, though its file goes with each of t
   const std::string path = folder / "lock";
   std::optional<FileLock> first(path);
   CHECK(FileLock::try_lock(path) == nullptr);
-  // Those that wait have the file open that the holder removes; newcomers make another one.
+  // Waiting threads have the file open that the holder removes; new ones create another file.
   std::atomic<int> holders = 0;
   std::atomic<int> most = 0;
   std::vector<std::thread> threads;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hashes, gzip, files, and downloads from a server of our own.
+// Hashes, gzip, files, and downloads from a local server.
 #include "framework/io/get_file.h"
 
 #include <doctest/doctest.h>
@@ -43,7 +43,7 @@ std::string long_text() {
   return text;
 }
 
-// A port that nobody listens at: one that was given away a moment ago.
+// A port that nobody listens on: one that was released a moment ago.
 std::string dead_url() { return HttpServer().url(); }
 
 }  // namespace
@@ -88,7 +88,7 @@ TEST_CASE("gzip data in pieces of any size") {
     CHECK(unpacked(packed, piece) == text);
   }
   CHECK(unpacked(gzipped(""), 10).empty());
-  CHECK(unpacked(packed + gzipped("more"), 1000) == text + "more");  // members
+  CHECK(unpacked(packed + gzipped("more"), 1000) == text + "more");  // several members
 }
 
 TEST_CASE("damaged gzip data is told from whole data" * doctest::skip(!kChecksumsMatter)) {
@@ -98,7 +98,7 @@ TEST_CASE("damaged gzip data is told from whole data" * doctest::skip(!kChecksum
     CHECK(contains(message_of<DataLoss>([&] { unpacked(packed.substr(0, length), 1000); }),
                    "data.gz: gzip data is cut off at byte " + std::to_string(length)));
   }
-  for (size_t at = 10; at < packed.size(); at += 97) {  // behind the header, whose name may vary
+  for (size_t at = 10; at < packed.size(); at += 97) {  // after the header, whose name may vary
     std::string flipped = packed;
     flipped[at] = static_cast<char>(flipped[at] ^ 0x10);
     CHECK_THROWS_AS(unpacked(flipped, 1000), DataLoss);
@@ -121,7 +121,7 @@ TEST_CASE("get_file downloads once, into the cache") {
   CHECK(server.requests() == std::vector<std::string>{"/digits.txt"});
   CHECK(names_in(path.parent_path()) == std::vector<std::string>{"d.txt"});
 
-  write_file(path, "damaged");  // found by its hash
+  write_file(path, "damaged");  // detected by its hash
   CHECK(read_file(get_file("d.txt", options)) == text);
   GetFileOptions forced = options;
   forced.force_download = true;
@@ -154,7 +154,7 @@ TEST_CASE("a download that breaks off goes on where it stopped") {
         get_file("a", {.origin = {server.url() + "a"}, .cache_dir = cache.path()});
     CHECK(read_file(path) == text);
     std::vector<std::string> requests{"/a", "/a from 1000"};
-    if (!ranges) requests.push_back("/a");  // anew
+    if (!ranges) requests.push_back("/a");  // from the beginning
     CHECK(server.requests() == requests);
   }
 }
@@ -277,7 +277,8 @@ TEST_CASE("callers that want the same file at the same time download it once") {
   CHECK(read_file(cache / "datasets/a") == text);
   CHECK(server.requests().size() == 1);
 
-  // One at a time, even if each wants it anew and the lock goes away with each.
+  // One download at a time, even if each thread forces a download and removes the lock file
+  // afterwards.
   threads.clear();
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {

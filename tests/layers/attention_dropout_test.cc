@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Heads that drop within the op beside those that hold all scores, which draw the same.
+// Attention heads with dropout inside the op, compared with heads that hold all scores and draw the
+// same random numbers.
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -38,7 +39,8 @@ LayerHandle dropping_all() {
   return layers::MultiHeadAttention({.num_heads = 2, .key_dim = 3, .dropout = 1, .seed = 5});
 }
 
-// What the second call in training gives, and the gradients of its inputs and weights.
+// The outputs of the first and second calls in training, and the gradients of the second one's
+// inputs and weights.
 std::vector<Tensor> results(const Maker& make, const std::optional<Tensor>& mask, bool causal,
                             bool scored) {
   set_random_seed(3);
@@ -76,7 +78,7 @@ void check_like_all_scores(const Maker& make, const std::optional<Tensor>& mask,
 }  // namespace
 
 TEST_CASE("heads with dropout are those that hold all scores, and so are their gradients") {
-  // The second query sees nothing.
+  // The second query doesn't attend to anything.
   const Tensor mask = ops::cast(ops::arange(54) % 3 != 0, DType::Float32);
   const Tensor seen = ops::cast(ops::reshape(mask, {1, 6, 9}), DType::Bool) &
                       (ops::reshape(ops::arange(6), {1, 6, 1}) != 1);

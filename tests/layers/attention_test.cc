@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention beyond what golden values and conformance show: masks that ride on tensors, errors.
+// Attention beyond golden values and conformance: masks attached to tensors, errors.
 #include <doctest/doctest.h>
 
 #include "framework/graph/function.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that draw, within models and within a dataset's map.
+// Random layers, within models and within a dataset's map.
 #include <doctest/doctest.h>
 
 #include "data/dataset.h"
@@ -16,7 +16,7 @@ namespace {
 
 Tensor pictures(int64_t count) { return test::some_values({count, 6, 6, 2}); }
 
-// All pictures of a pass.
+// All images of a pass.
 Tensor all(const Dataset& dataset, int64_t from = 0, const Json* position = nullptr) {
   data::Iterator iterator = dataset.iterator();
   if (position) iterator.restore(*position);
@@ -68,7 +68,7 @@ TEST_CASE("in a map, a restored position goes on with the same draws") {
   const Json position = iterator.save();
   std::vector<Tensor> rest;
   while (iterator.next(element)) rest.push_back(element.tensor(0));
-  set_random_seed(99);  // another run of the program
+  set_random_seed(99);  // simulates another run of the program
   const Tensor restored = all(augmented(x, {}).batch(2), 0, &position);
   CHECK(test::distance(restored, ops::stack(rest)) == 0);
 }
@@ -90,7 +90,7 @@ TEST_CASE("in a map, layers of one seed draw alike, of a picture and its mask fo
     differ = differ || test::distance(element.tensor(0), element.tensor(2)) > 0;
   }
   CHECK(differ);
-  // Their states stay, so that calls elsewhere go on as they would.
+  // Their own states don't change, so that calls elsewhere aren't affected.
   CHECK(flip.get().own_state()[0].stored().to_vector<uint32_t>() == std::vector<uint32_t>{3, 0});
   CHECK(generator.state().stored().to_vector<uint32_t>() == std::vector<uint32_t>{3, 0});
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that change the colors of pictures: what they draw, and what they refuse.
+// Layers that change the colors of images: their random values, and their errors.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -56,7 +56,7 @@ TEST_CASE("pictures become gray, or are inverted, as often as factor says") {
   };
   const double gray = changed(layers::RandomGrayscale({.factor = 0.3, .seed = 1})(x));
   CHECK(std::abs(gray - 300) < 75);  // five standard deviations
-  // A probability that is itself drawn, from 0 to 0.5.
+  // The probability itself is drawn, between 0 and 0.5.
   const double inverted = changed(layers::RandomInvert({.factor = 0.5, .seed = 1})(x));
   CHECK(std::abs(inverted - 250) < 75);
 }
@@ -64,13 +64,13 @@ TEST_CASE("pictures become gray, or are inverted, as often as factor says") {
 TEST_CASE("what is drawn for colors lies within bounds, and all over them") {
   const Tensor one = Tensor::from<float>({200, 0, 0}, {1, 1, 1, 3});
   const Tensor x = ops::tile(one, {2000, 1, 1, 1});
-  // Half of the way to the gray of 0.2989 * 200 is the farthest; nothing is the nearest.
+  // At most halfway to the gray value of 0.2989 * 200; at least unchanged.
   const double gray = 0.2989 * 200;
   const Tensor paler = layers::RandomColorDegeneration({.factor = {0.0, 0.5}, .seed = 1})(x);
   const Tensor red = ops::slice_axis(paler, 3, 0, 1);
   CHECK(ops::max(red).item<double>() == doctest::Approx(200).epsilon(0.01));
   CHECK(ops::min(red).item<double>() == doctest::Approx((200 + gray) / 2).epsilon(0.01));
-  // Hues of a quarter of half a circle both ways from red: its green and its blue, up to 3 / 4.
+  // Hues within a quarter of half a circle on both sides of red: green or blue, up to 3 / 4.
   const Tensor turned = layers::RandomHue({.factor = 0.25, .seed = 1})(x);
   for (const int64_t channel : {1, 2}) {
     const Tensor part = ops::slice_axis(turned, 3, channel, channel + 1);
@@ -79,7 +79,7 @@ TEST_CASE("what is drawn for colors lies within bounds, and all over them") {
     const double without = ops::mean(ops::cast(part == 0, DType::Float32)).item<double>();
     CHECK(std::abs(without - 0.5) < 0.06);
   }
-  // 1 to 3 bits of 255: 128, 192 or 224 remain; the upper bound is exclusive.
+  // 1 to 3 bits of 255: results are 128, 192 or 224; the upper bound is exclusive.
   const Tensor white = ops::full({300, 1, 1, 1}, 255.0f);
   const Tensor bits = layers::RandomPosterization({.factor = {1.0, 4.0}, .seed = 2})(white);
   const std::vector<float> list = bits.to_vector<float>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that take dictionaries, and pipelines of layers: what they refuse, and how they are used.
+// Layers that take dictionaries, and pipelines of layers: their errors, and how they are used.
 #include <doctest/doctest.h>
 
 #include "data/dataset.h"
@@ -27,7 +27,7 @@ FeatureSpace numbers_space(const std::string& name) {
   return FeatureSpace({.features = {{"age", "float_normalized"}, {"size", "float"}}, .name = name});
 }
 
-// The archive with this in its config replaced by that.
+// Copies the archive with `part` of its config replaced by `with`.
 void replace_in_config(const std::string& from, const std::string& to, const std::string& part,
                        const std::string& with) {
   const ArchiveReader archive(from);
@@ -159,7 +159,7 @@ TEST_CASE("a second adapt, and a vocabulary that grows") {
 }
 
 TEST_CASE("a feature space in a map that is compiled, and a model on its features that trains") {
-  const DeviceScope scope("CPU:0");  // where maps compute
+  const DeviceScope scope("CPU:0");  // the device on which maps compute
   const FeatureSpace space = numbers_space("");
   const Tensors rows = {{"age", test::some_values({40})}, {"size", test::some_values({40}, 2)}};
   space.adapt(rows);
@@ -196,7 +196,7 @@ TEST_CASE("files of feature spaces that are damaged, or another layer's") {
           FeatureSpace::load(scratch.path("m.keras"));
         }).find("FeatureSpace::of: expected a layer of this class, got Sequential") !=
         std::string::npos);
-  // A feature that the weights don't know, a shape without bounds, a part that is gone.
+  // An absurd shape, a missing part, and an unknown layer.
   replace_in_config(path, changed, "\"age\": {\"input_shape\": [null, 1]}",
                     "\"age\": {\"input_shape\": [null, 1000000000000]}");
   CHECK_THROWS_AS(FeatureSpace::load(changed), Error);
@@ -249,7 +249,7 @@ TEST_CASE("a pipeline of layers is one layer") {
   const Tensor x = test::some_values({2, 4, 4, 3});
   CHECK(test::distance(augment(x, {.training = false}), x * 0.5) < 1e-6);
   CHECK(test::distance(again(x, {.training = false}), x * 0.5) < 1e-6);
-  CHECK(test::distance(augment(x), x * 0.5) > 0);  // training, unless somebody says otherwise
+  CHECK(test::distance(augment(x), x * 0.5) > 0);  // training is the default
   CHECK(augment.layers().size() == 3);
   for (const data::Element& element :
        data::Dataset::from_tensors(x).map([=](const Tensor& y) { return augment(y).single(); })) {

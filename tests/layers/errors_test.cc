@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What users are told when they get a layer wrong.
+// The messages users get when they use a layer wrongly.
 #include <doctest/doctest.h>
 
 #include "framework/graph/function.h"
@@ -17,7 +17,7 @@ using test::some_values;
 
 namespace {
 
-// The error of calling `layer` on inputs of these shapes.
+// The message of the error when `layer` is called on inputs of these shapes.
 std::string call_error(const LayerHandle& layer, const std::vector<Shape>& shapes) {
   std::vector<Tensor> inputs;
   for (const Shape& shape : shapes) inputs.push_back(some_values(shape));
@@ -257,7 +257,7 @@ TEST_CASE("an axis has another one's size only where it must") {
   const Tensor whole = layers::Attention()({numbers(8), numbers(6), numbers(6)});
   CHECK(last({numbers(8), numbers(6), numbers(6)}).to_vector<float>() ==
         whole(Slice(), 7).to_vector<float>());
-  // One that is broadcast may be 1.
+  // An axis that is broadcast may be 1.
   const Tensor a = input({kUnknown, 3}), b = input({7, 3});
   Model both({a, b}, {a + b, a * 2.0});
   const Tensors outputs = both({input({kUnknown, 3}), input({7, 3})});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What layers become in a traced graph: as few ops as can be, in forms that passes know.
+// What layers become in a traced graph: as few ops as possible, in forms that passes recognize.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using namespace cornu;
 
 namespace {
 
-// The names of the ops that a call records, constants left out.
+// The names of the ops that a call records, except constants.
 std::vector<std::string> ops_of(const LayerHandle& layer, const Tensor& input,
                                 const CallArgs& args = {}) {
   layer(input, args);
@@ -54,7 +54,7 @@ TEST_CASE("layers trace to lean graphs") {
 }
 
 TEST_CASE("attention that drops nothing holds no matrix of all scores") {
-  constexpr int64_t kSteps = 37;  // no other axis is as long
+  constexpr int64_t kSteps = 37;  // no other axis has this size
   const Tensor x = test::some_values({2, kSteps, 16});
   const auto holds_scores = [&](const LayerHandle& layer, const CallOptions& options) {
     layer({x, x}, options);
@@ -79,7 +79,7 @@ TEST_CASE("attention that drops nothing holds no matrix of all scores") {
   for (const LayerHandle& layer : {LayerHandle(heads), LayerHandle(groups), LayerHandle(plain)}) {
     CHECK_FALSE(holds_scores(layer, {.training = false}));
     CHECK_FALSE(holds_scores(layer, {.training = false, .settings = causal}));
-    // What is looked for is found where it is.
+    // The scores are found when they exist.
     CHECK(holds_scores(layer, {.training = true}));
     CHECK(holds_scores(layer, {.training = false, .settings = scored}));
   }
@@ -101,7 +101,7 @@ TEST_CASE("mixed precision computes in 16 bits on float32 weights") {
 TEST_CASE("a functional model computes in the dtypes of its Inputs") {
   const Tensor x = Input({.shape = {3}, .dtype = DType::Float64});
   Model model(x, layers::Dense({.units = 2, .dtype = "float64"})(x + 0.5 * x));
-  const double third = 1.0 / 3;  // float32 has fewer of its digits
+  const double third = 1.0 / 3;  // not representable in float32 with the same precision
   const Tensor y = model(ops::full({1, 3}, third, DType::Float64));
   CHECK(y.dtype() == DType::Float64);
   const Tensor kernel = model.get_weights()[0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that change pictures at random: what they draw, and where.
+// Layers that change images at random: their random values, and where they are applied.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ namespace {
 
 const CallArgs kTraining = {.training = true};
 
-// Each picture's pixels are other numbers.
+// The pixels of all images differ.
 Tensor pictures(int64_t count, int64_t height = 6, int64_t width = 5) {
   return ops::reshape(ops::arange(0, count * height * width, 1, DType::Float32),
                       {count, height, width, 1});
@@ -134,7 +134,7 @@ TEST_CASE("numbers are drawn within their bounds, and all over them") {
   CHECK(high == doctest::Approx(100 + 76.5).epsilon(0.01));
   CHECK(high <= 100 + 76.5);
 
-  // Contrasts of 0.8 to 1.5, of values 10 apart.
+  // Contrast factors of 0.8 to 1.5, for values 10 apart.
   const Tensor values = ops::tile(Tensor::from<float>({100, 110}, {1, 2, 1, 1}), {1000, 1, 1, 1});
   const Tensor y = layers::RandomContrast({.factor = {0.2, 0.5}, .seed = 1})(values);
   const Tensor apart = y(Slice(), 1) - y(Slice(), 0);
@@ -155,7 +155,7 @@ TEST_CASE("a random crop is one part of all pictures") {
     REQUIRE(test::distance(y, expected) == 0);
     corners.insert(y.to_vector<float>()[0]);
   }
-  CHECK(corners.size() == 4 * 5);  // every place
+  CHECK(corners.size() == 4 * 5);  // every position
   const Tensor whole = crop(x, {.training = false});
   CHECK(test::distance(whole, ops::image::resize(x, {4, 5}, {.crop_to_aspect_ratio = true})) == 0);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers whose weights are int4. Values are compared with Keras's in tests/golden.
+// Layers with int4 weights. tests/golden compares their values with Keras's.
 #include <doctest/doctest.h>
 
 #include "framework/autodiff/gradient_tape.h"
@@ -46,7 +46,7 @@ Names names(const std::vector<Variable>& variables) {
   return result;
 }
 
-// A weight of a step of 1 / 7 a number is int4 as it is.
+// Weights that are multiples of 1 / 7 are represented exactly in int4.
 Tensor sevenths(const Shape& shape) {
   const Tensor sevenths = ops::round(numbers(shape) * 6) / 7;
   return ops::slice_update(sevenths, {0, 0}, ops::ones({1, shape[1]}));
@@ -81,7 +81,7 @@ TEST_CASE("numbers of four bits are packed along any axis, by each way of comput
       CHECK(distance(back(values).single(), values) == 0);
     }
   }
-  // Bytes of the other sign tell the same numbers.
+  // The same bytes as signed or unsigned integers represent the same numbers.
   const Tensor packed = Tensor::from<uint8_t>({0x8f, 0x70}, {2});
   CHECK(unpack_int4(packed, 4).to_vector<int8_t>() == std::vector<int8_t>{-1, -8, 0, 7});
   CHECK(unpack_int4(ops::cast(packed, DType::Int8), 3, 0, DType::UInt8).to_vector<uint8_t>() ==

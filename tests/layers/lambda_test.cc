@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions as layers: what they are given, and what becomes of them in files.
+// Functions as layers: their arguments, and how they are saved in files.
 #include <doctest/doctest.h>
 
 #include "framework/model/input.h"
@@ -149,7 +149,7 @@ TEST_CASE("a model with a function without a name is cloned, alone and within an
   Model clone = clone_model(outer);
   CHECK(clone.compiled());
   const Tensor values = some_values({4, 3});
-  CHECK(distance(clone(values), outer(values)) > 0);  // weights of its own
+  CHECK(distance(clone(values), outer(values)) > 0);  // it has its own weights
   clone.set_weights(outer.get_weights());
   CHECK(distance(clone(values), outer(values)) == 0);
   CHECK(clone_model(inner).get_layer("twice").name() == "twice");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers with a vocabulary: where they may be, and what is wrong with bad ones.
+// Layers with a vocabulary: where they can be used, and the errors of bad vocabularies.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -68,7 +68,7 @@ TEST_CASE("strings in placeholders, values and datasets") {
       [=](const Tensor& word) { return Tensor(lookup(word)); });
   for (const auto& element : dataset) mapped.push_back(element.tensor(0).item<int64_t>());
   CHECK(mapped == std::vector<int64_t>{1, 3, 1, 2});
-  // Of indices, tokens: the map runs on the host.
+  // From indices to tokens: the map runs on the host.
   const layers::StringLookup back({.vocabulary = lookup.get_vocabulary(), .invert = true});
   std::vector<std::string> words;
   for (const auto& element :
@@ -98,7 +98,7 @@ TEST_CASE("unknown integers where they are an error") {
                    "is 0, got [6]. Set num_oov_indices to 1 for an index of all others.") !=
         std::string::npos);
 
-  // In compiled code, too: a model that has the layer, and a function.
+  // Also in compiled code: a model with the layer, and a function.
   const Tensor inputs = Input({.shape = {1}, .dtype = "int64"});
   const layers::IntegerLookup masked({.num_oov_indices = 0,
                                       .mask_token = -1,

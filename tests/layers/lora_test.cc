@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers whose kernel is adapted by two small ones. Values are compared with Keras's in
-// tests/golden.
+// Layers whose kernel is adapted by two small matrices. tests/golden compares their values with
+// Keras's.
 #include <doctest/doctest.h>
 
 #include "framework/core/strings.h"
@@ -67,7 +67,7 @@ TEST_CASE("training moves the small kernels alone, and files have the sum") {
   CHECK(back.layers()[0].get_config().at("lora_rank") == Json(2));
   CHECK(distance(back.layers()[0].weight("lora_kernel_a"), ops::zeros({4, 2})) == 0);
 
-  // The same weights are those of a model without LoRA.
+  // The same weights work for a model without LoRA.
   model.save_weights(scratch.path("model.weights.h5"));
   Sequential plain(Input({.shape = {4}}),
                    {layers::Dense({.units = 3}), layers::Dense({.units = 1})});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masks: where they come from, what passes them on, what heeds them.
+// Masks: where they come from, which layers pass them on, and which ones use them.
 #include <doctest/doctest.h>
 
 #include "framework/model/input.h"
@@ -63,7 +63,7 @@ TEST_CASE("GlobalAveragePooling1D averages what the mask lets through") {
     CHECK(pooled.data<float>()[channel] == doctest::Approx((x[channel] + x[4 + channel]) / 2));
     CHECK(pooled.data<float>()[4 + channel] == doctest::Approx(x[12 + channel]));
   }
-  // The mask may be given with the call as well.
+  // The mask can also be an argument of the call.
   const Tensor given = layers::GlobalAveragePooling1D()(kValues, {.mask = kMask});
   CHECK(test::distance(given, pooled) == 0);
 }
@@ -113,7 +113,7 @@ TEST_CASE("merging layers combine masks") {
                  ops::concatenate({kMask, ops::ones({2, 3}, DType::Bool)}, 1)));
   CHECK(!Tensor(layers::Dot({.axes = 2})({kMasked, other})).mask().defined());
 
-  // Step 0 of example 0 is seen in the first input alone, step 1 in both, step 2 in neither.
+  // Step 0 of example 0 is unmasked only in the first input, step 1 in both, step 2 in neither.
   const Tensor product = layers::Multiply()({kMasked, other});
   const Tensor largest = layers::Maximum()({kMasked, other});
   const auto a = kValues.data<float>();
@@ -129,7 +129,7 @@ TEST_CASE("merging layers combine masks") {
 
 namespace {
 
-// Two halves of the steps, each with its own part of the mask.
+// Splits the steps into two halves, each with its own part of the mask.
 class Halves : public Layer {
  public:
   Tensors call_list(const Tensors& inputs, const CallArgs& args) override {
@@ -163,8 +163,7 @@ TEST_CASE("a mask for each of a layer's outputs, alone and within a functional m
 
 namespace {
 
-// keras.io's guide to masking: layers of one's own that make a mask, pass it on, or can't do
-// without one.
+// From keras.io's guide to masking: custom layers that create a mask, pass it on, or require one.
 class CustomEmbedding : public Layer {
  public:
   void build(const Shape&) override { embeddings_ = add_weight({.shape = {10, 4}}); }
@@ -186,7 +185,7 @@ class TemporalSoftmax : public Layer {
   }
 };
 
-// The steps of odd numbers, with a mask of the inputs' second halves where they have one.
+// Every second step, starting at 1, with the matching part of the mask for inputs that have one.
 class EverySecond : public Layer {
  public:
   Tensors call_list(const Tensors& inputs, const CallArgs&) override {
@@ -219,14 +218,15 @@ TEST_CASE("layers of a functional model are called with their masks when it is m
   CHECK(found(0, 1, 0).item<float>() == 0.0f);
   CHECK(ops::sum(found, 1)(0, 1).item<float>() == doctest::Approx(1.0));
 
-  // Where no mask comes the error says so when the model is made.
+  // Without a mask, the error is raised when the model is made.
   CHECK_THROWS_WITH_AS(make_layer<TemporalSoftmax>()(halves[1]),
                        doctest::Contains("expected a mask"), InvalidArgument);
 }
 
 namespace {
 
-// Keras's TransformerDecoder: one output of {targets, context}. With `all`, each input is one.
+// Like Keras's TransformerDecoder: one output from {targets, context}. With `all`, also one for
+// each input.
 class OfSeveral : public Layer {
  public:
   explicit OfSeveral(bool all) : all_(all) {}
@@ -252,7 +252,7 @@ TEST_CASE("masks of several inputs are passed on by their places, as in Keras") 
   CHECK(has_mask(all[1], other));
   CHECK(!all[2].mask().defined());
 
-  // On placeholders, so that losses and metrics leave masked places out.
+  // On placeholders, so that losses and metrics skip masked positions.
   const Tensor inputs = Input({.shape = {3}, .dtype = "int32"});
   const Tensor context = Input({.shape = {3, 2}});
   const layers::Embedding embedding({.input_dim = 4, .output_dim = 2, .mask_zero = true});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that change pictures in several ways: what they draw, and what they refuse.
+// Layers that change images in several ways: their random values, and their errors.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ TEST_CASE("layers of several changes do what layers of pictures must") {
       test::drawing<AugMix>("AugMix", AugMixOptions{.factor = {0.2, 0.6}}, 1),
   };
   for (PictureCase item : cases) {
-    // Changes of bits and places jump where float32 and float64 differ by a little.
+    // Changes of bits and positions jump when float32 and float64 differ slightly.
     const bool jumps = item.name != "RandomColorJitter";
     item.differentiable = false;
     test::check_pictures(item, !jumps);
@@ -87,8 +87,8 @@ TEST_CASE("a jitter of one kind is that layer, and of none changes nothing") {
 }
 
 TEST_CASE("pictures of a batch and their labels are mixed in the same proportions") {
-  // Picture i is of the value i alone, its label one-hot: a mean of pixels tells the mean of
-  // labels.
+  // All pixels of image i are i, and its label is one-hot, so the mean pixel equals the expected
+  // value of the label.
   const Tensor numbers = ops::arange(0, 8, 1, DType::Float32);
   const Tensor x = ops::tile(ops::reshape(numbers, {8, 1, 1, 1}), {1, 30, 40, 1});
   const Tensor labels = ops::one_hot(ops::cast(numbers, DType::Int32), 8);
@@ -101,7 +101,7 @@ TEST_CASE("pictures of a batch and their labels are mixed in the same proportion
     CHECK(test::distance(both[0], x) > 0.1);
     CHECK(test::distance(ops::sum(both[1], 1), ops::ones({8})) < 1e-5);
     const Tensor from_labels = ops::sum(both[1] * numbers, 1);
-    // A rectangle's edges lie between pixels.
+    // A rectangle's edges are rounded to pixels.
     const double near = layer.get().class_name() == "MixUp" ? 1e-4 : 0.5;
     CHECK(test::distance(ops::mean(both[0], {1, 2, 3}), from_labels) < near);
     CHECK(test::distance(layer(x, {.training = false}), x) == 0);

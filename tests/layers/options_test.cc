@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How layers may be spelled, and what comes of their options.
+// The ways to write layers, and the effects of their options.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -21,7 +21,7 @@ TEST_CASE("names count up in the order in which layers are made") {
   const layers::Dense named({.units = 1, .name = "head"});
   const layers::Dense third({.units = 1});
   const layers::ReLU relu;
-  third(test::some_values({1, 1}));  // calling doesn't name
+  third(test::some_values({1, 1}));  // calling it doesn't assign a name
   CHECK(first.name() == "dense");
   CHECK(pool.name() == "max_pooling2d");
   CHECK(second.name() == "dense_1");
@@ -220,7 +220,7 @@ TEST_CASE("a program's own wrapper: weights, config, nothing to wrap") {
 }
 
 TEST_CASE("every registered layer is of the class that it is registered as") {
-  // Whatever a class needs; the others ignore it.
+  // Every option that some class requires; the others ignore it.
   const Json config = Json::parse(R"({
       "units": 2, "filters": 2, "kernel_size": 1, "rate": 0.5, "stddev": 0.5, "n": 2,
       "input_dim": 3, "output_dim": 2, "target_shape": [2], "dims": [1], "axes": 1,
@@ -229,7 +229,7 @@ TEST_CASE("every registered layer is of the class that it is registered as") {
       "num_bins": 4, "num_heads": 2, "key_dim": 2, "head_dim": 2, "num_query_heads": 2,
       "num_key_value_heads": 2, "function": "relu", "projection_dim": 2, "max_number": 3,
       "features": {"a": "float"}})");
-  // Classes of keras.layers, but for these.
+  // All classes are in keras.layers, except these.
   const std::map<std::string, std::string> modules = {
       {"CustomScaleLayer", "keras.src.applications.inception_resnet_v2"},
       {"FeatureSpace", "keras.utils"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every layer that changes pictures must do.
+// Checks what every layer that changes images must do.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace cornu::test {
 struct PictureCase {
   std::string name;
   std::function<LayerHandle(std::optional<int64_t> seed, std::string format)> make;
-  size_t kinds = 16;        // at least as many different results for 16 equal pictures
-  bool random = true;       // draws in training
-  bool in_training = true;  // changes nothing otherwise
+  size_t kinds = 16;        // minimum number of different results for 16 equal images
+  bool random = true;       // uses random numbers in training
+  bool in_training = true;  // only changes images in training
   bool differentiable = true;
-  double largest = 228;  // of the values that float32 and float64 are compared with
+  double largest = 228;  // the largest value in the comparison of float32 with float64
 };
 
 template <class Handle, class Options>
@@ -45,15 +45,16 @@ PictureCase fixed(const char* name, Options options = {}, bool in_training = fal
           1, false, in_training};
 }
 
-// (count, 4, 5, 3) of bytes, all kinds of colors.
+// Byte images of shape (count, 4, 5, 3) with all kinds of colors.
 Tensor colors(int64_t count);
 
 // Fails the running doctest case unless the layer
 // - does what every layer must (layer_conformance.h), unless `conforms` is false;
-// - draws for each picture of a batch, alike with one seed and otherwise with another;
-// - takes single pictures, channels first, bytes and floats;
-// - draws in a dataset's map by element, on any number of threads;
-// - works in a model, in training alone where it says so.
+// - draws random values for each image of a batch, the same with the same seed and others with
+//   another seed;
+// - accepts single images, channels first, bytes and floats;
+// - draws per element in a dataset's map, on any number of threads;
+// - works in a model, only in training if it says so.
 void check_pictures(const PictureCase& item, bool conforms = true);
 
 }  // namespace cornu::test

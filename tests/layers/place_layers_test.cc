@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that move, blur or erase pixels: what they draw, where they may stand, what they refuse.
+// Layers that move, blur or erase pixels: their random values, their positions, and their errors.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -63,12 +63,12 @@ TEST_CASE("what is erased is a rectangle of the size that was asked for, anywher
       left = std::min(left, k % 10);
       right = std::max(right, k % 10);
     }
-    REQUIRE(erased == 50);  // half of the height times half of the width
+    REQUIRE(erased == 50);  // half the height times half the width
     CHECK(bottom - top == 9);
     CHECK(right - left == 4);
     corners.emplace(top, left);
   }
-  CHECK(corners.size() > 40);  // of 11 * 6, none twice as likely as another
+  CHECK(corners.size() > 40);  // of 11 * 6 positions, which are about equally likely
 }
 
 TEST_CASE("erasing fills with noise within the range of values") {
@@ -112,7 +112,7 @@ TEST_CASE("elastic transforms move neighbours alike, both axes apart, and some p
   const Tensor moved = ops::any(ops::not_equal(moves, 0), {1, 2, 3});
   const double often = ops::mean(ops::cast(moved, DType::Float32)).item<double>();
   CHECK(std::abs(often - 0.5) < 0.33);  // five standard deviations
-  // The noise's deviation 2, smoothed over about 4 pi sigma^2 pixels, times alpha = 4.
+  // The noise's standard deviation 2, smoothed over about 4 pi sigma^2 pixels, times alpha = 4.
   const Tensor chosen = ops::boolean_mask(moves, moved);
   CHECK(ops::sqrt(ops::mean(ops::square(chosen))).item<double>() ==
         doctest::Approx(1.13).epsilon(0.1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers of numbers: how they adapt, in models and in datasets.
+// Layers for numbers: how they adapt, in models and in datasets.
 #include <doctest/doctest.h>
 
 #include "data/dataset.h"

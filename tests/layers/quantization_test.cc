@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers whose weights are int8. Values are compared with Keras's in tests/golden.
+// Layers with int8 weights. tests/golden compares their values with Keras's.
 #include <doctest/doctest.h>
 
 #include "framework/autodiff/gradient_tape.h"
@@ -81,7 +81,7 @@ TEST_CASE("a product of int8 is int32, whatever its axes are") {
   CHECK(distance(ops::matmul(a, b, both), ops::matmul(wide(a), wide(b), both)) == 0);
   CHECK(distance(ops::einsum("ba,cb->ac", a, b), ops::matmul(wide(a), wide(b), both)) == 0);
   CHECK(ops::einsum("ab->ab", a).dtype() == DType::Int32);
-  // The largest sums that int8 gives.
+  // The largest sums possible with int8.
   const Tensor lowest = ops::full({1, 1000}, -128, DType::Int8);
   CHECK(ops::matmul(lowest, lowest, {.transpose_x2 = true}).item<int32_t>() == 16'384'000);
 }
@@ -180,7 +180,7 @@ TEST_CASE("a model whose layers can't all be quantized stays as it is") {
   Sequential kept = model();
   const Tensor x = numbers({2, 3, 4});
   const Tensor before = kept(x);
-  // Along this axis the scales of the last kernel would lie elsewhere.
+  // With this axis, the scales of the last kernel would have another shape.
   CHECK(contains(error_of([&] {
                    kept.quantize({.config = Int8QuantizationConfig{
                                       .weight_quantizer = AbsMaxQuantizer({.axis = {0}})}});
@@ -340,7 +340,7 @@ TEST_CASE("LoRA adapts int8 weights, and files have both as int8") {
   CHECK(back.layers()[0].weight("kernel").dtype() == DType::Int8);
   CHECK(distance(back.layers()[0].weight("kernel"), kernel) > 0);
   CHECK(distance(back.predict(x, {.verbose = 0}), expected) < 0.05);
-  // Quantizing what is adapted leaves the small kernels as they are.
+  // Quantizing an adapted layer leaves the small matrices as they are.
   layers::Dense other({.units = 2, .lora_rank = 1});
   other.build({4, 6});
   other.weight("lora_kernel_b").store(numbers({1, 2}));
@@ -444,7 +444,7 @@ TEST_CASE("what can't be quantized, and how, is said") {
   Sequential model({layers::Dense({.units = 2})}, {.name = "model"});
   CHECK(contains(error_of([&] { model.quantize("int8"); }),
                  "Sequential 'model': quantize needs its weights."));
-  // Nothing is changed where one can't be.
+  // If one layer can't be quantized, none is changed.
   Sequential mixed = dense_model();
   mixed.quantize({.mode = "int8", .filters = "last"});
   CHECK(contains(error_of([&] { mixed.quantize("int8"); }), "Dense 'last': it is quantized"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that draw random numbers in training.
+// Layers that use random numbers in training.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -129,7 +129,7 @@ TEST_CASE("alpha dropout keeps mean and variance") {
     const Tensor y = layers::AlphaDropout({.rate = rate, .seed = 1})(x, kTraining);
     CHECK(std::abs(mean_of(y)) < 0.02);
     CHECK(ops::std(y).item<double>() == doctest::Approx(1.0).epsilon(0.02));
-    // The dropped ones are all alike, and as many as the rate says.
+    // Dropped elements all have the same value, and their share is the rate.
     const double limit = -1.0507009873554804934193349852946 * 1.6732632423543772848170429916717;
     const double scale = 1 / std::sqrt((1 - rate) * (1 + rate * limit * limit));
     const Tensor dropped = ops::abs(y - scale * limit * (1 - rate)) < 1e-5;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers beyond what golden values and conformance show: states, cells of one's own,
-// dropout, errors.
+// Recurrent layers beyond golden values and conformance: states, custom cells, dropout, errors.
 #include <doctest/doctest.h>
 
 #include "framework/core/random.h"
@@ -22,7 +21,7 @@ namespace {
 
 const Tensor kX = some_values({2, 6, 3});
 
-// h' = h + x, which sums over time.
+// h' = h + x: a sum over time.
 class SumCell : public Layer, public layers::RNNCell {
  public:
   explicit SumCell(int64_t given_states = 1) : given_states_(given_states) {}
@@ -79,7 +78,7 @@ TEST_CASE("a model resets the states of all layers within, also one from a file"
   CHECK(test::distance(first.states().at(0), ops::zeros({2, 4})) == 0);
   CHECK(test::distance(model.predict(x, {.verbose = 0}), fresh) == 0);
 
-  // What one layer ended with is what another one begins with.
+  // The final state of one layer is the initial state of another.
   const layers::GRU reuse({.units = 4, .return_sequences = true});
   reuse(x);
   reuse.set_weights(first.get_weights());
@@ -145,7 +144,7 @@ TEST_CASE("a cell computes in its own dtype, and the layer around it gives its o
     const Tensor state = ops::ones({2, 4}, DType::Float16);
     CHECK(half({kX, state})[1].dtype() == DType::Float16);
   }
-  // Cells of several dtypes, one upon the other.
+  // Stacked cells of different dtypes.
   const layers::GRUCell wide({.units = 3, .dtype = "float64"});
   const Tensor mask = ops::ones({2, 6}, DType::Bool);
   for (const bool masked : {false, true}) {
@@ -241,9 +240,10 @@ TEST_CASE("TimeDistributed updates statistics step by step") {
   for (size_t i = 0; i < found.size(); ++i) CHECK(distance(found[i], expected[i]) < 1e-6);
 }
 
-// Keras gives a call's `mask` what rides on its tensor where that is one. Of several it looks for
-// arguments named after them ("sequences_mask"), which recurrent layers haven't: steps are masked
-// by a mask that the call gives, and outputs keep the sequences'.
+// When a call has a single tensor, Keras passes the mask attached to it as `mask`. For several
+// tensors, it looks for arguments named after them ("sequences_mask"), which recurrent layers don't
+// have: steps are masked only by a mask that the call gives, and outputs keep the mask of the
+// sequences.
 TEST_CASE("beside initial states, the mask that rides on sequences masks no step, as in Keras") {
   const Tensor mask = ops::reshape(Tensor::from({true, true, false, true, false, false,  //
                                                  false, true, true, true, true, false}),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts to indices: in models and datasets, with functions of the program's own, and what is wrong.
+// Texts to indices: in models and datasets, with custom functions, and errors.
 #include <doctest/doctest.h>
 
 #include "data/dataset.h"
@@ -93,7 +93,7 @@ TEST_CASE("configs of TextVectorization") {
   const Json json = serialize_layer(vectorize.get());
   CHECK(layer_from_json(json).get_config().at("ngrams") == Json(2));
   CHECK(json.at("config").at("vocabulary_size").as_int() == vectorize.vocabulary_size());
-  // Its size is known before its vocabulary is loaded.
+  // The vocabulary's size is known before the vocabulary is loaded.
   const LayerHandle copy = layer_from_json(json);
   CHECK(copy.get().compute_output_shape({4}, "string") == Shape{4, vectorize.vocabulary_size()});
   Json config = json.at("config");
@@ -106,7 +106,7 @@ TEST_CASE("configs of TextVectorization") {
   CHECK(error_of([&] {
           layers::TextVectorization::from_config(config);
         }).starts_with("Unimplemented: TextVectorization: functions of Python can't be loaded"));
-  // A layer that has never adapted may do so once it was loaded.
+  // A layer that was never adapted can be adapted after it is loaded.
   const layers::TextVectorization fresh({.output_mode = "count"});
   const auto again = layers::TextVectorization::from_config(fresh.get_config());
   again.adapt(kTexts);

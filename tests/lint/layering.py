@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which folders may include which. See docs/architecture.md; a folder may always include itself."""
+"""Which folders may include which; see docs/architecture.md. A folder may always include itself."""
 
 import re
 from pathlib import Path, PurePosixPath
@@ -17,22 +17,22 @@ ALLOWED = {name: set(_CHAIN[i + 1:]) for i, name in enumerate(_CHAIN)}
 ALLOWED["backends"] = {"graph", "core"}
 ALLOWED.update({name: set(FRAMEWORK) for name in LIBRARY})
 ALLOWED["applications"] = {"layers"} | FRAMEWORK
-# What puts the library together.
+# The parts that put the library together.
 ALLOWED["registration"] = {*LIBRARY} | FRAMEWORK
 ALLOWED["include"] = {"applications", *LIBRARY} | FRAMEWORK
 INSIDE = {"backends", "registration", "include"} | FRAMEWORK  # the folders of framework/
 
-# Everything, <cornu/cornu.h> too.
+# Folders that may include everything, even <cornu/cornu.h>.
 FREE = {"apps", "tests", "benchmarks", "docs"}
 
-# Headers that cost users compile time: none of them may be reached from cornu.h.
+# Headers that increase users' compile time: none of them may be reachable from cornu.h.
 HEAVY = re.compile(r"dnnl|hdf5\.h|H5|nlohmann/|grpc|google/protobuf|Eigen/|zip\.h|curl/|spdlog/|jpeglib\.h|png\.h|gif_lib|cuda|cublas|cudnn|nvrtc|nccl")
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 
 
 def _folder(path: Path) -> Optional[str]:
-    """The layer a file belongs to; None: no layer."""
+    """Returns the layer a file belongs to, or None if it belongs to none."""
     parts = path.parts
     if parts[0] == "framework":
         return parts[1] if len(parts) > 2 else None
@@ -45,7 +45,7 @@ def _includes(code: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _edge(root: Path, path: Path, source: str, include: str) -> Optional[str]:
-    """What is wrong with `path`, of the layer `source`, including a file in quotes; None: nothing."""
+    """Returns what is wrong with `path`, in layer `source`, including a quoted file, or None."""
     target = _folder(Path(include))
     known = INSIDE if include.startswith("framework/") else {*LIBRARY, "applications"} | FREE
     if ".." in include or target not in known:
@@ -57,7 +57,7 @@ def _edge(root: Path, path: Path, source: str, include: str) -> Optional[str]:
         return None
     if source == target == "backends":
         ours, theirs = path.parts[2], PurePosixPath(include).parts[2]
-        # What is loaded for a backend ("cuda_runtime") knows its interface.
+        # Code that is loaded for a backend ("cuda_runtime") knows its interface.
         if len(path.parts) > 3 and ours not in (theirs, f"{theirs}_runtime"):
             return f"includes {include}: a backend may not include another"
         return None
@@ -68,7 +68,7 @@ def _edge(root: Path, path: Path, source: str, include: str) -> Optional[str]:
 
 
 def _heavy(root: Path) -> Iterator[Finding]:
-    """Heavy headers reached from cornu.h."""
+    """Finds heavy headers that are reachable from cornu.h."""
     start = Path("framework/include/cornu/cornu.h")
     todo, seen = [start], {start}
     while todo:

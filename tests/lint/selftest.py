@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each check finds what it is for in a made-up bad tree, and nothing in a good one."""
+"""Each check finds its mistakes in an artificial bad tree, and nothing in a good one."""
 
 import tempfile
 import unittest
@@ -31,7 +31,7 @@ class LintTest(unittest.TestCase):
             return [str(f) for f in check(root)]
 
     def expect(self, check, tree: dict[str, str], *parts: str) -> None:
-        """The findings are as many as `parts`, and each contains its part."""
+        """Expects one finding for each of `parts`, which contains that part."""
         found = self.findings(check, tree)
         self.assertEqual(len(found), len(parts), found)
         for finding, part in zip(found, parts):

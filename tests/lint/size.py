@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No source file over 600 lines, no function over 80: what doesn't fit is two things."""
+"""No source file over 600 lines, no function over 80 lines: anything longer should be split."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ _NAME = re.compile(r"(operator\W+|[\w:~]+)\s*\(")
 
 
 def _plain(head: str) -> str:
-    """`head` without what stands inside <...>, and with @ for each (...)."""
+    """Returns `head` without the contents of <...>, and with @ for each (...)."""
     while True:
         shorter = re.sub(r"<[^<>]*>", "", re.sub(r"\([^()]*\)", "@", head))
         if shorter == head:
@@ -24,7 +24,8 @@ def _plain(head: str) -> str:
 
 
 def _starts_body(plain: str) -> bool:
-    """Whether the "{" after `plain` (the text since the last statement) opens a function's body."""
+    """Returns whether the "{" after `plain` (the text since the last statement) opens a function
+    body."""
     if "@" not in plain or _SCOPE.search(plain):
         return False
     if re.search(r"=\s*[\w:]*\s*$", plain):  # int x[] = {   or   auto x = T {
@@ -43,7 +44,7 @@ def _closing(code: str, opening: int) -> int:
 
 
 def functions(code: str) -> Iterator[tuple[str, int, int]]:
-    """(name, first line, number of lines from "{" to "}") of each function in C++ code."""
+    """Yields (name, first line, number of lines from "{" to "}") of each function in C++ code."""
     code = re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", lambda m: re.sub(r"[^\n]", " ", m.group()),
                   blank(code), flags=re.MULTILINE)
     head_start = at = 0
@@ -51,7 +52,7 @@ def functions(code: str) -> Iterator[tuple[str, int, int]]:
     while match := boundary.search(code, at):
         at = match.end()
         if match.group() != "{":
-            # The semicolons of   for (;;)   stay inside a body, which is skipped whole.
+            # The semicolons of   for (;;)   are within a body, which is skipped as a whole.
             head_start = at
             continue
         head = code[head_start:match.start()]
@@ -64,9 +65,9 @@ def functions(code: str) -> Iterator[tuple[str, int, int]]:
             yield name, first, code.count("\n", match.start(), end) + 1
             at = head_start = end + 1
         elif _SCOPE.search(plain) and "=" not in plain:
-            head_start = at  # the inside of a class or namespace is looked at
+            head_start = at  # the contents of a class or namespace are examined
         else:
-            # An initializer; where it is a constructor's, the body may still follow.
+            # An initializer; if it is a constructor's, the body may still follow.
             at = _closing(code, match.start()) + 1
             inside = re.sub(r"[^\n]", " ", code[match.start() + 1:at - 1])
             code = f"{code[:match.start()]}({inside}){code[at:]}"

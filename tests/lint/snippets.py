@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every code block of these pages stands, word for word, in a file that is compiled or run."""
+"""Every code block of these pages is, word for word, part of a file that is compiled or run."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from sources import CPP, Finding, read
 class Kind(NamedTuple):
     pages: str  # a glob
     language: str
-    folders: tuple[str, ...]  # of the files that are quoted
+    folders: tuple[str, ...]  # the files that are quoted
     suffixes: set[str]
 
 
@@ -28,7 +28,7 @@ def _indented(code: str, spaces: int) -> str:
 
 
 def _quotes(block: str, examples: list[str]) -> bool:
-    """By whole lines; a page may take away the indentation that all of them share."""
+    """Compares whole lines; a page may remove their common indentation."""
     return any("\n" + _indented(block, spaces) in example
                for spaces in range(0, 13, 2) for example in examples)
 

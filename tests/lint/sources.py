@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that the checks read, and what a finding looks like."""
+"""The files that the checks read, and the format of findings."""
 
 import os
 import re
@@ -23,7 +23,8 @@ class Finding(NamedTuple):
 
 
 def files(root: Path) -> Iterator[Path]:
-    """Our own source files below `root`, relative to it. Golden data is no source."""
+    """Returns our own source files below `root`, relative to it. Golden data doesn't count as
+    source."""
     found = [Path(name) for name in sorted(CODE_NAMES) if (root / name).is_file()]
     for top in TOP:
         for folder, folders, names in os.walk(root / top):
@@ -48,5 +49,6 @@ _TOKEN = re.compile(
 
 
 def blank(code: str) -> str:
-    """C++ code with its comments, strings and characters blanked; offsets and lines stay."""
+    """Returns C++ code with comments, strings and characters blanked; offsets and lines don't
+    change."""
     return _TOKEN.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), code)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Licence line, #pragma once, TODOs with a reason, no tabs, no trailing whitespace."""
+"""License line, #pragma once, TODOs with a reason, no tabs, no trailing whitespace."""
 
 import re
 from pathlib import Path

@@ -22,7 +22,7 @@ using test::message_of;
 
 namespace {
 
-// The ops of a traced and simplified body, constants left out.
+// The ops of a traced and simplified body, except constants.
 std::string ops_of(const std::vector<TensorType>& inputs,
                    const std::function<Tensor(const std::vector<Tensor>&)>& body) {
   const TracedGraph traced =
@@ -175,7 +175,7 @@ TEST_CASE("a loss has the dtype that it is made with, and so it is saved") {
   CHECK(serialize(back) == json);
   CHECK(back(y_true, y_pred).item<double>() == loss(y_true, y_pred).item<double>());
   CHECK(!serialize(losses::Huber()).at("config").contains("dtype"));
-  // Of a policy, what it computes in; the sum isn't rounded before it is there.
+  // For a policy, the result has the compute dtype; the sum isn't rounded before the end.
   const losses::MeanSquaredError half({.reduction = Reduction::Sum, .dtype = "mixed_float16"});
   CHECK(half(floats({0, 0}, {2, 1}), floats({200, 200}, {2, 1})).dtype() == DType::Float16);
   CHECK(half(floats({0, 0}, {2, 1}), floats({150, 150}, {2, 1})).item<float>() == 44992);
@@ -228,10 +228,10 @@ TEST_CASE("losses of a softmax's or sigmoid's output are those of its input") {
       CHECK((*found)[i].data<float>()[1] < 1e-6);
     }
     CHECK((*found)[4].data<float>()[0] == doctest::Approx(40.0 + std::log(2.0)));
-    // A softmax's input isn't a sigmoid's: the formula, clipped.
+    // The input of a softmax isn't that of a sigmoid, so the clipped formula is used.
     CHECK((*found)[5].data<float>()[1] == doctest::Approx(-std::log(1e-7)));
   }
-  const Tensor halves = ops::softmax(x) * 0.5 + 0.5;  // no longer a softmax's output
+  const Tensor halves = ops::softmax(x) * 0.5 + 0.5;  // no longer the output of a softmax
   CHECK(ops::sparse_categorical_crossentropy(labels, halves).data<float>()[1] > 0);
   const Tensor other = ops::softmax(x, 0);  // along another axis
   CHECK(!other.logits("softmax").defined());
@@ -240,7 +240,7 @@ TEST_CASE("losses of a softmax's or sigmoid's output are those of its input") {
   tape.watch(in);
   const Tensor loss = ops::sum(ops::sparse_categorical_crossentropy(labels, ops::softmax(in)));
   const Tensor gradient = tape.gradient(loss, in);
-  CHECK(gradient.data<float>()[0] == doctest::Approx(1.0));  // p - y, which clipping would make 0
+  CHECK(gradient.data<float>()[0] == doctest::Approx(1.0));  // p - y; clipping would make it 0
   CHECK(gradient.data<float>()[1] == doctest::Approx(-1.0));
 }
 
@@ -289,7 +289,7 @@ TEST_CASE("axes of overlaps are written as lists; none are all") {
   const Tensor of_rows = losses::tversky(truth, pred, 0.5, 0.5, {2});
   CHECK(of_rows.shape() == Shape{2, 2});
   CHECK(losses::Dice({.reduction = Reduction::None})(truth, pred).rank() == 0);
-  // A kernel's axes, in initializers.
+  // The axes of a kernel, in initializers.
   const initializers::VarianceScaling scaling(
       {.seed = 1, .input_axes = {0}, .output_axes = {1, 2}});
   CHECK(scaling.get_config().at("output_axes") == Json(std::vector<int64_t>{1, 2}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CTC and Circle beside plain computations in float64; Keras's values are in tests/golden.
+// CTC and Circle compared with plain computations in float64; tests/golden has Keras's values.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using test::message_of;
 
 namespace {
 
-// What a path says: equal neighbours are one, then blanks go.
+// The labels of a path: equal neighbors are merged, then blanks are removed.
 std::vector<int> said(const std::vector<int>& path) {
   std::vector<int> labels;
   for (size_t i = 0; i < path.size(); ++i) {
@@ -28,7 +28,7 @@ std::vector<int> said(const std::vector<int>& path) {
   return labels;
 }
 
-// -log of the sum over every path of `steps` classes that says the labels.
+// -log of the total probability of all paths of `steps` classes that have these labels.
 double loss_of_all_paths(const std::vector<int>& labels, const std::vector<double>& logits,
                          int steps, int classes) {
   std::vector<double> probabilities = logits;
@@ -56,7 +56,7 @@ Tensor values(const Shape& shape, int64_t seed) {
   return random::normal(shape, {.dtype = DType::Float64, .seed = seed});
 }
 
-// The largest difference of the gradient of `f` at `x` from differences of its values.
+// The largest difference between the gradient of `f` at `x` and finite differences.
 template <class F>
 double error_of_gradient(const F& f, const Tensor& x) {
   GradientTape tape;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics that count classes: IoU, F-scores, what thresholds reach; and those of regressions. Their
-// values are compared with Keras's in tests/golden.
+// Metrics that count classes: IoU, F-scores, threshold-based metrics; and regression metrics.
+// tests/golden compares their values with Keras's.
 #include <doctest/doctest.h>
 
 #include <cmath>

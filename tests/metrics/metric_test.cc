@@ -172,7 +172,7 @@ TEST_CASE("even thresholds count by bucket as comparing with each does") {
   REQUIRE(even.evenly);
   metrics::ConfusionRule plain = even;
   plain.evenly = false;
-  // Multiples of 1/8: none lies so close to a threshold that rounding decides.
+  // Multiples of 1/8: none is so close to a threshold that rounding matters.
   const Tensor y_pred = floats({0, 0.125f, 0.25f, 0.375f, 0.5f, 0.625f, 0.75f, 0.875f, 1.0f}, {9});
   const Tensor y_true = floats({0, 0, 1, 0, 1, 1, 0, 1, 1}, {9});
   const Tensor weights = floats({1, 2, 3, 4, 5, 6, 7, 8, 9}, {9});
@@ -226,7 +226,7 @@ TEST_CASE("metrics compute in the dtype that they are given") {
   for (int i = 0; i < 3; ++i) whole.update_state(floats({16777216.0f, 1.9f}, {2}));
   CHECK(whole.result().item<int64_t>() == 3 * 16777217);
 
-  // 100 values of 1000 are more than float16 holds, their mean isn't.
+  // The sum of 100 values of 1000 exceeds float16's range, but their mean doesn't.
   const metrics::MeanAbsoluteError half({.dtype = "mixed_float16"});
   half.update_state(ops::zeros({2, 100}), ops::full({2, 100}, 1000.0));
   CHECK(half.result().dtype() == DType::Float16);
@@ -244,7 +244,7 @@ TEST_CASE("metrics compute in the dtype that they are given") {
 
 TEST_CASE("a metric's dtype is in its config") {
   for (const std::string& name : metric_registry().names()) {
-    if (name.find("IoU") != std::string::npos) continue;  // these count integers
+    if (name.find("IoU") != std::string::npos) continue;  // they count integers
     Json config = Json::object({{"name", "m"}, {"dtype", "float64"}});
     for (const char* bound : {"specificity", "sensitivity", "recall", "precision"}) {
       config.set(bound, 0.5);

@@ -186,7 +186,7 @@ TEST_CASE("a constant may be an array, which files have in several forms") {
       layers::Dense({.units = 2, .kernel_initializer = initializers::Constant(rows)});
   layer(ops::ones({1, 2}));
   CHECK(same_bytes(layer.weight("kernel"), rows));
-  // Made while a function is traced.
+  // Created while a function is traced.
   const auto traced =
       layers::Dense({.units = 2, .kernel_initializer = initializers::Constant(rows)});
   function([&](const Tensor& x) { return Tensor(traced(x)); })(ops::ones({1, 2}));
@@ -240,7 +240,7 @@ TEST_CASE("VarianceScaling checks its arguments and takes axes") {
         "fan_avg.");
   CHECK(message_of([] { initializers::VarianceScaling({.scale = 0}); }) ==
         "VarianceScaling: expected scale > 0, got 0.");
-  // Of an attention kernel (features, heads, depth) all heads are outputs.
+  // For an attention kernel (features, heads, depth), all heads are outputs.
   const initializers::VarianceScaling scaling({.scale = 3.0,
                                                .mode = "fan_out",
                                                .distribution = "uniform",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention against the formula.
+// Attention compared with its formula.
 #include <doctest/doctest.h>
 
 #include "framework/model/input.h"
@@ -125,7 +125,7 @@ TEST_CASE("dot_product_attention drops what random::dropout drops of the scores"
   const Tensor p = random::dropout(ops::softmax(scores), 0.4, {.seed = 3});
   const Tensor y = ops::dot_product_attention(q, k, v, {}, {.rate = 0.4, .seed = 3});
   check_same(y, ops::einsum("bhts,bshd->bthd", {p, v}), 1e-12);
-  // Without a seed each call draws anew.
+  // Without a seed, each call draws different numbers.
   const auto drawn = [&] { return ops::dot_product_attention(q, k, v, {}, {.rate = 0.4}); };
   CHECK(to_doubles(drawn()) != to_doubles(drawn()));
 }

@@ -12,8 +12,8 @@ namespace {
 
 constexpr int64_t kCount = 40'000;
 
-// Mean and variance within five standard errors of a distribution's own; the variance's error is
-// bounded by its fourth moment, given as kurtosis.
+// Checks that mean and variance are within five standard errors of the distribution's; the error of
+// the variance is bounded by the fourth moment, given as the kurtosis.
 void check_moments(const Tensor& draws, double mean, double variance, double kurtosis) {
   const auto values = to_doubles(draws);
   const auto count = static_cast<double>(values.size());
@@ -22,7 +22,7 @@ void check_moments(const Tensor& draws, double mean, double variance, double kur
   for (double value : values) sum += value;
   for (double value : values) squares += (value - sum / count) * (value - sum / count);
   CHECK(std::abs(sum / count - mean) < 5 * std::sqrt(variance / count));
-  // The mean's own error counts too, where the variance's first-order one is 0 (a coin's).
+  // The error of the mean counts too, for when the first-order error of the variance is 0 (a coin).
   const double allowed = 5 * variance * std::sqrt((kurtosis - 1) / count) + 25 * variance / count;
   CHECK(std::abs(squares / count - variance) < allowed);
 }
@@ -74,7 +74,7 @@ TEST_CASE("beta: moments, small parameters too") {
     CHECK(ops::max(draws).item<double>() <= 1);
   }
   CHECK(ops::all(ops::isfinite(random::beta({kCount}, 0.02, 0.03, {.seed = 5}))).item<int>() == 1);
-  // Nearly a coin that falls on 0 or 1.
+  // Almost a coin that lands on 0 or 1.
   const Tensor tiny = random::beta({kCount}, 1e-3, 3e-3, {.seed = 5});
   CHECK(ops::count_nonzero(ops::isnan(tiny)).item<int>() == 0);
   CHECK(ops::mean(tiny).item<double>() == doctest::Approx(0.25).epsilon(0.05));
@@ -89,7 +89,8 @@ TEST_CASE("draws are the same bits for a seed: eagerly, compiled, whatever is dr
   check_same(draw(1003), draw(1003));
   check_compiled([&](const std::vector<Tensor>& x) { return draw(1003) + x[0]; },
                  {Tensor::scalar(0.0F)}, 0);
-  // Element i is a function of (key, i): gamma's first ones don't depend on how many there are.
+  // Element i is a function of (key, i): the first elements of gamma don't depend on the number of
+  // elements.
   check_same(ops::slice_axis(random::gamma({50}, 0.7, {.seed = 11}), 0, 0, 7),
              random::gamma({7}, 0.7, {.seed = 11}));
   CHECK(to_doubles(random::gamma({1}, 1, {.seed = 1})) !=

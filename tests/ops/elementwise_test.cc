@@ -25,7 +25,7 @@ struct UnaryCase {
 
 double sign_of(double x) { return x > 0 ? 1 : (x < 0 ? -1 : 0); }
 
-// By bisection of erf.
+// Computed by bisection of erf.
 double inverse_erf(double y) {
   double low = -6;
   double high = 6;

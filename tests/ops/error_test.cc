@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What users are told when an op can't do what they ask.
+// The messages users get when an op can't do what they ask.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -316,7 +316,7 @@ TEST_CASE("places and shapes whose numbers leave int64") {
   CHECK(invalid([&] { random::randint({2}, kLeast, kMost); }) ==
         "randint: expected sizes whose difference fits 64 bits, got 9223372036854775807 - "
         "-9223372036854775808.");
-  // Nothing is in it, but its sizes count all the same.
+  // The tensor is empty, but its sizes count anyway.
   const Tensor none = ops::zeros({0, kHuge, 1, 4});
   CHECK(invalid([&] { ops::depth_to_space(none, 2); }) ==
         "depth_to_space: expected sizes whose product fits 64 bits, got 4611686018427387904 * 2.");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values are Keras's (tests/golden) or follow from what a transform is.
+// Expected values are Keras's (tests/golden) or follow from the definition of a transform.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -26,7 +26,7 @@ std::string refusal(F f) {
   return message_of<InvalidArgument>(f);
 }
 
-// Both parts, each with a weight of its own.
+// Both parts, combined differently.
 Tensor joined(const ops::RealAndImaginary& x) {
   return ops::concatenate({ops::sin(x.first), x.second * x.first}, -1);
 }
@@ -75,7 +75,7 @@ TEST_CASE("a transform of any length is its definition, whatever rows are beside
 }
 
 TEST_CASE("a transform of a long row, of large prime factors too, is its definition") {
-  // By stages, as a matrix of rows and columns, and as a convolution of either kind.
+  // Sizes computed in stages, as a matrix of rows and columns, and as either kind of convolution.
   for (const int64_t n : {1009, 1018, 3000, 4096, 4100, 4200, 6561, 7919, 8192, 40009}) {
     CAPTURE(n);
     const Tensor real = random_tensor({2, n}, -1, 1, 1);
@@ -120,7 +120,7 @@ TEST_CASE("transforms undo each other") {
   check_same(back.first, real, 1e-12);
   check_same(back.second, imaginary, 1e-12);
   check_same(ops::irfft(ops::rfft(real)), real, 1e-12);
-  // Fewer frames overlap at the ends, which Keras doesn't make up for.
+  // Fewer frames overlap at the ends, which Keras doesn't compensate for.
   const Tensor signal = random_tensor({2, 96}, -1, 1, 7);
   const Tensor found = ops::istft(ops::stft(signal, 16, 4, 16), 16, 4, 16);
   CHECK(found.shape() == signal.shape());

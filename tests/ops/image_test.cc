@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// keras.ops.image: its values are Keras's (tests/golden), so what is left is gradients, dtypes,
-// what is drawn, placeholders and mistakes.
+// keras.ops.image: tests/golden compares the values with Keras's, so this file tests gradients,
+// dtypes, random numbers, placeholders and errors.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -118,7 +118,7 @@ TEST_CASE("elastic transforms draw by their seed, and move nothing where they sh
   CHECK(differs(elastic_transform(image), elastic_transform(image)));
   check_same(elastic_transform(image, {.alpha = 0}), image, 1e-12);
   check_same(elastic_transform(image, {.sigma = 0}), image, 1e-12);
-  // Channels are moved alike, in both formats, and an image as a batch of one.
+  // Channels are moved in the same way, in both data formats, and an image like a batch of one.
   const Tensor first = ops::transpose(image, {0, 3, 1, 2});
   ElasticTransformOptions other = once;
   other.data_format = "channels_first";
@@ -140,7 +140,7 @@ TEST_CASE("coordinates that are no numbers, or far away") {
     CHECK(std::isnan(to_doubles(found)[0]));
     CHECK(to_doubles(found)[5] == 3);
   }
-  // Large integers are moved as they are.
+  // Large integers are moved without rounding.
   const int64_t large = (int64_t{1} << 60) + 1;
   const Tensor wide = Tensor::from<int64_t>({large, 5});
   CHECK(map_coordinates(wide, Tensor::from<float>({0.2F}, {1, 1}), 0).item<int64_t>() == large);
@@ -192,7 +192,7 @@ TEST_CASE("places of pixels are the same again and again") {
   }
 }
 
-// Most pixels of a large picture count nowhere, and aren't looked at.
+// Most pixels of a large image don't contribute, and aren't read.
 TEST_CASE("a large picture is resized by the pixels that count") {
   const Tensor x = random_tensor({1, 41, 30, 2}, -2, 2, 6);
   const std::vector<double> values = to_doubles(x);

@@ -115,7 +115,7 @@ TEST_CASE("integers wrap around where they are summed, and numbers cast to them 
         }) ==
         "InvalidArgument: depth_to_space: expected a block_size of at most 1048576, got "
         "1000000000000.");
-  // Of one window a stride is as good as any other.
+  // With a single window, any stride is allowed.
   const int64_t far = std::numeric_limits<int64_t>::max();
   const Tensor image = ops::ones({1, 2, 2, 1});
   CHECK(ops::max_pool(image, {2, 2}, {.strides = Ints{far, far}}).item<float>() == 1);

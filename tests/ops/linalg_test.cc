@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values are Keras's (tests/golden) or follow from what a factorization is.
+// Expected values are Keras's (tests/golden) or follow from the definition of a factorization.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ Tensor regular(const Shape& shape, uint64_t seed = 1) {
   return random_tensor(shape, -1, 1, seed) + ops::eye(shape.back(), DType::Float64) * 3;
 }
 
-// Symmetric, with eigenvalues that are apart.
+// Symmetric, with well-separated eigenvalues.
 Tensor symmetric(const Tensor& x) {
   const Tensor steps = ops::arange(x.dim(-1), DType::Float64) * 4;
   return (x + transposed(x)) * 0.5 + ops::eye(x.dim(-1), DType::Float64) * steps;
@@ -68,7 +68,7 @@ TEST_CASE("gradients of cholesky and eigh") {
   check_smooth(
       [](const Inputs& in) { return ops::cholesky_inverse(ops::cholesky(positive(in[0]))); }, {x});
   check_smooth([](const Inputs& in) { return ops::eigh(symmetric(in[0])).first; }, {x});
-  // A vector's sign is free: squares have none.
+  // The sign of a vector is arbitrary: squares don't depend on it.
   check_smooth([](const Inputs& in) { return ops::square(ops::eigh(symmetric(in[0])).second); },
                {x});
 }
@@ -95,7 +95,7 @@ TEST_CASE("gradients of qr and svd, of any shape") {
                {random_tensor({4, 2}, -1, 1), random_tensor({4})});
 }
 
-// Of the subgradients at 0 it is 0, as in PyTorch; Keras on TensorFlow gives NaN.
+// Of the subgradients at 0, it is 0, as in PyTorch; Keras on TensorFlow returns NaN.
 TEST_CASE("the gradient of a norm at 0") {
   const Tensor zero = ops::zeros({2, 2});
   const Tensor row = Tensor::from<double>({0, 3, 0, 0}, {2, 2});
@@ -135,7 +135,7 @@ TEST_CASE("triangles are solved for few right sides and for many") {
       const Tensor upper = ops::triu(whole), lower = ops::tril(whole);
       check_same(ops::matmul(lower, ops::solve_triangular(whole, b, true)), b, 1e-10);
       check_same(ops::matmul(upper, ops::solve_triangular(whole, b, false)), b, 1e-10);
-      // Those of the gradient are transposed.
+      // The systems of the gradient are transposed.
       const Tensor ones = ops::ones_like(b);
       for (const bool is_lower : {false, true}) {
         GradientTape tape;
@@ -148,7 +148,7 @@ TEST_CASE("triangles are solved for few right sides and for many") {
   }
 }
 
-// What make() gives on 1, 2 and 3 threads, which must be the same bits.
+// Returns the result of make(), which must have the same bits on 1, 2 and 3 threads.
 template <class Make>
 auto on_any_threads(Make make) {
   const auto result = make();
@@ -164,7 +164,7 @@ TEST_CASE("cholesky of matrices of one block and of several") {
     CAPTURE(n);
     const Tensor some = random_tensor({2, n, n}, -1, 1, 5);
     const Tensor x = ops::matmul(some, transposed(some)) + ops::eye(n, DType::Float64);
-    const Tensor asked = ops::tril(x) + ops::triu(ops::ones_like(x), 1);  // the lower part is read
+    const Tensor asked = ops::tril(x) + ops::triu(ops::ones_like(x), 1);  // only tril(x) is read
     const auto values = on_any_threads([&] { return ops::cholesky(asked).to_vector<double>(); });
     const Tensor l = Tensor::from(values, {2, n, n});
     check_same(l, ops::tril(l), 0.0);
@@ -196,8 +196,8 @@ TEST_CASE("qr of matrices of one block and of several") {
           1e-12);
     }
   }
-  // Columns that depend on others, or are 0: LAPACK's reflections, too, leave such a column as it
-  // is.
+  // Linearly dependent columns, and zero columns: LAPACK's reflections leave such a column
+  // unchanged, too.
   const Tensor ones = ops::ones({40, 40}, DType::Float64);
   const auto [q, r] = ops::qr(ones);
   check_same(ops::matmul(q, r), ones, 1e-12);
@@ -216,7 +216,7 @@ TEST_CASE("eigh of small matrices and of larger ones") {
     CAPTURE(n);
     const Tensor x = symmetric(random_tensor({2, n, n}, -1, 1, 7));
     const Tensor ones = ops::ones_like(x);
-    const Tensor lower = ops::tril(x) + ops::triu(ones, 1);  // what is read
+    const Tensor lower = ops::tril(x) + ops::triu(ones, 1);  // only the lower part is read
     const auto [value, vector] = on_any_threads([&] {
       const auto [values, vectors] = ops::eigh(lower);
       return std::pair(values.to_vector<double>(), vectors.to_vector<double>());
@@ -226,7 +226,7 @@ TEST_CASE("eigh of small matrices and of larger ones") {
     check_same(ops::matmul(transposed(vectors), vectors),
                ops::zeros_like(x) + ops::eye(n, DType::Float64), 1e-12);
     check_same(values, ops::sort(values), 0.0);
-    // Of another size, and with equal eigenvalues.
+    // With other magnitudes, and with equal eigenvalues.
     for (const double scale : {1e-150, 1e150}) {
       check_same(ops::eigh(x * scale).first / scale, values, 1e-12);
     }
@@ -235,7 +235,7 @@ TEST_CASE("eigh of small matrices and of larger ones") {
     check_same(ops::eigh(ones).first(0, n - 1), Tensor::scalar(static_cast<double>(n)), 1e-12);
     check_same(ops::eigh(ops::zeros_like(x)).first, ops::zeros({2, n}, DType::Float64), 0.0);
   }
-  for (const int64_t n : {64, 65, 100}) {  // sizes so different that rotations get lost
+  for (const int64_t n : {64, 65, 100}) {  // magnitudes so different that rotations vanish
     const auto largest = [&](auto element) {
       std::vector<double> values(static_cast<size_t>(n * n));
       for (int64_t i = 0; i < n; ++i) {
@@ -279,7 +279,7 @@ TEST_CASE("lu of matrices of one block and of several") {
       return packed.to_vector<double>();
     });
   }
-  // A column of zeros: the determinant is 0, and nothing is divided by it.
+  // A column of zeros: the determinant is 0, without a division by it.
   Tensor singular = random_tensor({40, 40}, -1, 1, 4);
   singular = singular * ops::cast(ops::arange(40) != 7, DType::Float64);
   check_same(ops::det(singular), Tensor::scalar(0.0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices, convolutions and pooling against plain loops.
+// Matrix products, convolutions and pooling compared with plain loops.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -242,7 +242,7 @@ TEST_CASE("depthwise_conv and separable_conv") {
            plain_conv(Tensor::from(expected, c.out), pointwise, last, 1));
 }
 
-// Scatters each input element over the output, as the transpose of a convolution does.
+// Scatters each input element over the output, as in the transpose of a convolution.
 std::vector<double> plain_conv_transpose(const Tensor& x, const Tensor& kernel, const Shape& out,
                                          int64_t stride, int64_t before) {
   std::vector<double> result(static_cast<size_t>(out.num_elements()), 0.0);
@@ -336,7 +336,7 @@ TEST_CASE("max_pool and average_pool: value, gradient, second-order gradient") {
              c.out, plain_pool(x, c, true));
     check_op([&](const Inputs& in) { return ops::average_pool(in[0], c.pool_size, c.options); },
              {x}, c.out, plain_pool(x, c, false));
-    // Twice differentiable through what comes before it.
+    // Second-order gradients, through the op before it.
     check_gradients(
         [&](const Inputs& in) {
           return ops::max_pool(ops::square(in[0]) * in[0], c.pool_size, c.options);
@@ -345,7 +345,7 @@ TEST_CASE("max_pool and average_pool: value, gradient, second-order gradient") {
   }
 }
 
-// Adaptive pooling by its definition, in two spatial axes.
+// Adaptive pooling by definition, over two spatial axes.
 std::vector<double> plain_adaptive_pool(const Tensor& x, const Shape& out, bool largest) {
   const std::vector<double> values = to_doubles(x);
   const auto window = [&](int64_t i, int64_t axis) {
@@ -386,7 +386,7 @@ TEST_CASE("adaptive pooling: value, gradient, second-order gradient") {
     check_op([&](const Inputs& in) { return ops::adaptive_average_pool(in[0], c.output_size); },
              {x}, out, plain_adaptive_pool(x, out, false));
   }
-  // What fills windows up is as if it weren't there.
+  // Padding of windows has no effect.
   const double infinity = std::numeric_limits<double>::infinity();
   const Tensor edge = Tensor::from(std::vector<double>{1, 2, 3, 4, infinity}, {1, 5, 1});
   check_values(ops::adaptive_average_pool(edge, 3), {1, 3, 1}, {1.5, 3, infinity});
@@ -399,7 +399,7 @@ TEST_CASE("adaptive pooling: value, gradient, second-order gradient") {
 }
 
 TEST_CASE("relu keeps NaN where it is part of a product or a convolution") {
-  const auto check_rows = [](const Tensor& y) {  // the first half is of the example with NaN
+  const auto check_rows = [](const Tensor& y) {  // the first half belongs to the example with NaN
     const std::vector<double> values = to_doubles(y);
     for (size_t i = 0; i < values.size(); ++i) {
       CHECK(std::isnan(values[i]) == (2 * i < values.size()));

@@ -83,7 +83,7 @@ TEST_CASE("activations: value, gradient, second-order gradient") {
   }
 }
 
-// Without a tape, what has come a few times is computed by one program.
+// Without a tape, an op that was called a few times is run by a single program.
 TEST_CASE("activations: the same bits again and again, and one by one under a tape") {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (const ActivationCase& activation : kActivations) {
@@ -174,7 +174,7 @@ TEST_CASE("activations: finite values and gradients far from 0") {
   }
 }
 
-// Gradients at kinks as TensorFlow has them.
+// Gradients at kinks as in TensorFlow.
 TEST_CASE("activations: gradients at kinks") {
   auto gradient_at = [](const OpFunction& f, double at) {
     const Tensor x = Tensor::scalar(at);
@@ -202,7 +202,7 @@ TEST_CASE("softplus: smooth at 0 to the second order") {
                   {Tensor::from(std::vector<double>{0, 1e-9, -1e-9})}, {.tolerance = 1e-4});
 }
 
-// Slices of x along an axis, each through `f`.
+// Applies `f` to the slices of x along an axis.
 std::vector<double> along_axis(const Tensor& x, int64_t axis,
                                const std::function<std::vector<double>(std::vector<double>)>& f) {
   const auto values = to_doubles(x);
@@ -236,7 +236,7 @@ std::vector<double> plain_log_softmax(std::vector<double> x) {
   return x;
 }
 
-// The projection onto the simplex, by trying every size of the support.
+// The projection onto the simplex, by trying every support size.
 std::vector<double> plain_sparsemax(std::vector<double> x) {
   std::vector<double> sorted = x;
   std::sort(sorted.rbegin(), sorted.rend());
@@ -258,7 +258,7 @@ TEST_CASE("softmax over several axes of 16-bit numbers is as exact as over one")
     const Tensor one = ops::softmax(ops::reshape(narrow, {2, 128}));
     const Tensor several = ops::reshape(ops::softmax(narrow, {1, 2}), {2, 128});
     CHECK(several.dtype() == dtype);
-    const double eps = dtype == DType::Float16 ? 1e-3 : 8e-3;  // a unit in the last place
+    const double eps = dtype == DType::Float16 ? 1e-3 : 8e-3;  // one unit in the last place
     const Tensor off = ops::abs(ops::cast(several, DType::Float32) / one - 1);
     CHECK(ops::max(off).item<float>() <= eps);
   }
@@ -309,7 +309,7 @@ TEST_CASE("binary_crossentropy of logits and of probabilities") {
   tape.watch(extreme);
   check_values(tape.gradient(ops::binary_crossentropy(sure, extreme, true), extreme), {4},
                {0, 0, 0, -0.5}, 1e-7);
-  // Clipped to [1e-7, 1 - 1e-7].
+  // Probabilities are clipped to [1e-7, 1 - 1e-7].
   const Tensor wrong = Tensor::from(std::vector<double>{0, 1});
   check_values(ops::binary_crossentropy(ops::ones({2}, DType::Float64), wrong), {2},
                {-std::log(1e-7), -std::log(1 - 1e-7)}, 1e-9);
@@ -448,7 +448,7 @@ TEST_CASE("layer_normalization and rms_normalization") {
       {x, gamma, beta}, {3, 4}, layer, {.gradients = {.tolerance = 1e-4}});
   check_op([](const Inputs& in) { return ops::rms_normalization(in[0], {.scale = in[1]}); },
            {x, gamma}, {3, 4}, rms);
-  // Over two axes the weights have both.
+  // With two axes, the weights have both.
   const Tensor plain = ops::layer_normalization(ops::reshape(x, {1, 3, 4}), {.axis = {1, 2}});
   check_values(ops::mean(plain), {}, {0}, 1e-10);
   check_values(ops::std(plain), {}, {1}, 1e-6);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that are written in other ops: their values are Keras's (tests/golden), so what is left
-// is that they are differentiated and compiled rightly, and their mistakes.
+// Functions that are composed of other ops: tests/golden compares their values with Keras's, so
+// this file tests gradients, compilation and errors.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ using Inputs = std::vector<Tensor>;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Eagerly, compiled, and its gradients.
+// Checks f eagerly, compiled, and its gradients.
 void check_smooth(const OpFunction& f, const Inputs& inputs, const GradientCheck& check = {}) {
   check_compiled(f, inputs, 1e-10);
   check_gradients(f, inputs, check);
@@ -241,7 +241,7 @@ TEST_CASE("quantiles beside infinities") {
   check_values(ops::quantile(Tensor::from<float>({-INFINITY, 1, 2}), Tensor::from<float>({0, 0.5})),
                {2}, {-inf, 1});
   check_values(ops::median(Tensor::from<double>({-inf, inf})), {}, {NAN});
-  // Equal elements share the gradient as others do.
+  // Interpolated elements share the gradient like others.
   check_gradients(
       [](const Inputs& in) {
         return ops::quantile(in[0], Tensor::from<double>({.5, .3}));

@@ -93,7 +93,7 @@ void check_same(const Tensor& actual, const Tensor& expected, double tolerance) 
 
 namespace {
 
-// The gradients of sum(f(inputs) * weights), zeros where there are none.
+// Returns the gradients of sum(f(inputs) * weights), or zeros if there are none.
 std::vector<Tensor> weighted_gradients(const OpFunction& f, const std::vector<Tensor>& inputs,
                                        const Tensor& weights) {
   GradientTape tape;
@@ -107,7 +107,7 @@ std::vector<Tensor> weighted_gradients(const OpFunction& f, const std::vector<Te
   return tape.gradient(total, sources, {.unconnected_gradients = UnconnectedGradients::Zero});
 }
 
-// Central differences of a scalar function of all elements of the floating-point inputs.
+// Returns central differences of a scalar function for all elements of the floating-point inputs.
 std::vector<Tensor> differences(const std::function<double(const std::vector<Tensor>&)>& f,
                                 const std::vector<Tensor>& inputs, double step) {
   std::vector<Tensor> result;

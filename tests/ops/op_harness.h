@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How every op is tested: its value against a plain loop, eagerly and compiled, in float64 and
-// float32; its gradients in float64 against differences, to the second order.
+// How every op is tested: its value is compared with a plain loop, eagerly and compiled, in float64
+// and float32; its gradients in float64 with finite differences, up to the second order.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,19 @@ using test::message_of;
 
 using OpFunction = std::function<Tensor(const std::vector<Tensor>&)>;
 
-// Numbers from [low, high), float64, the same for the same seed.
+// Float64 numbers from [low, high), the same for the same seed.
 Tensor random_tensor(const Shape& shape, double low = -2, double high = 2, uint64_t seed = 1);
-// The same numbers of another dtype's integers.
+// The same as integers of another dtype.
 Tensor random_ints(const Shape& shape, int64_t low, int64_t high, DType dtype = DType::Int32,
                    uint64_t seed = 1);
 
-// The elements of a value of any dtype.
+// Returns the elements of a tensor of any dtype.
 std::vector<double> to_doubles(const Tensor& tensor);
 
-// All indices of a shape in row-major order.
+// Returns all indices of a shape in row-major order.
 std::vector<std::vector<int64_t>> indices_of(const Shape& shape);
-// Where an index lies in row-major order; axes of size 1 are broadcast, missing leading ones too.
+// The position of an index in row-major order; axes of size 1 and missing leading axes are
+// broadcast.
 size_t offset_of(const Shape& shape, const std::vector<int64_t>& index);
 
 // CHECKs that `actual` has this shape and these elements, within `tolerance` (relative above 1).
@@ -49,10 +50,11 @@ struct GradientCheck {
 void check_gradients(const OpFunction& f, const std::vector<Tensor>& inputs,
                      const GradientCheck& options = {});
 
-// The ops whose gradients check_gradients has seen so far.
+// The ops whose gradients check_gradients has checked so far.
 const std::set<std::string>& ops_with_checked_gradients();
 
-// The outputs of f eagerly and compiled (with and without passes) are equal; returns the eager one.
+// Checks that f gives equal outputs eagerly and compiled (with and without passes); returns the
+// eager one.
 Tensor check_compiled(const OpFunction& f, const std::vector<Tensor>& inputs,
                       double tolerance = 1e-5);
 
@@ -62,7 +64,8 @@ struct OpCheck {
   double float32_tolerance = 1e-4;
 };
 
-// All of the above, for f on float64 inputs. `expected` are its elements by the plain loop.
+// All of the above, for f on float64 inputs. `expected` has the elements of the result from a plain
+// loop.
 void check_op(const OpFunction& f, const std::vector<Tensor>& inputs, const Shape& shape,
               const std::vector<double>& expected, const OpCheck& options = {});
 

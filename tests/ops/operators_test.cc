@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of tensors, variables and numbers, and dtypes by name.
+// Operators on tensors, variables and numbers, and dtypes by name.
 #include <doctest/doctest.h>
 
 #include <algorithm>

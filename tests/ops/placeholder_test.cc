@@ -11,8 +11,8 @@ namespace {
 
 using Inputs = std::vector<Tensor>;
 
-// Stands for a functional model: remembers the ops, and infers their types. Its placeholders own
-// it, and it owns them until forget(), which Recording calls.
+// Represents a functional model: records ops and infers their types. Its placeholders own it, and
+// it owns them until forget(), which Recording calls.
 class Recorder : public Tracer, public std::enable_shared_from_this<Recorder> {
  public:
   Tensor input(const Shape& shape, DType dtype = DType::Float64) {
@@ -32,7 +32,7 @@ class Recorder : public Tracer, public std::enable_shared_from_this<Recorder> {
     return step.outputs;
   }
 
-  // What `result` is when the placeholders have these values, in the order they were made.
+  // Returns `result` when the placeholders have these values, in the order of their creation.
   Tensor value_of(const Tensor& result, const Inputs& placeholders, const Inputs& values) const {
     std::vector<Tensor> by_symbol(static_cast<size_t>(next_));
     auto value = [&](const Tensor& t) -> Tensor& {
@@ -61,7 +61,7 @@ class Recorder : public Tracer, public std::enable_shared_from_this<Recorder> {
   std::vector<Step> steps_;
 };
 
-// A Recorder that forgets at the end.
+// A Recorder that forgets its ops on destruction.
 class Recording {
  public:
   ~Recording() { recorder_->forget(); }
@@ -71,8 +71,8 @@ class Recording {
   std::shared_ptr<Recorder> recorder_ = std::make_shared<Recorder>();
 };
 
-// Calls f on placeholders of these shapes, and compares what it gives with f of values, for two
-// sizes of the unknown axes.
+// Calls f on placeholders of these shapes, and compares the result with f on values, for two sizes
+// of the unknown axes.
 void check_placeholders(const OpFunction& f, const std::vector<Shape>& shapes,
                         const Shape& expected) {
   const Recording recorder;
@@ -343,7 +343,7 @@ TEST_CASE("sequences, bits and patterns of unknown sizes") {
   }
 }
 
-// Of matrices (..., 3, 3): symmetric and positive definite ones.
+// Makes matrices (..., 3, 3) symmetric and positive definite.
 Tensor definite(const Tensor& x) {
   return ops::matmul(x, x, {.transpose_x2 = true}) + ops::eye(3, DType::Float64) * 4;
 }
@@ -393,7 +393,7 @@ TEST_CASE("grids, searches and frames of unknown sizes") {
         return ops::istft({in[0], in[1]}, 8, 2, 8);
       },
       {{kBatch, 4, 5}, {kBatch, 4, 5}}, {kBatch, 6});
-  // As many numbers as there are rows, which is known when it runs.
+  // As many repeats as there are rows, which is known only at run time.
   const Recording recorder;
   const Tensor x = recorder->input({kBatch, 2});
   const Tensor result = ops::repeat(x, {2, 0, 1}, 0);
@@ -429,7 +429,7 @@ TEST_CASE("maps and scans over unknown axes, and with unknown axes") {
       },
       {{kBatch, 3}}, {kBatch, 3});
   using Lists = std::pair<std::vector<Tensor>, std::vector<Tensor>>;
-  // A recurrence along the second axis, whose carry has the batch's size.
+  // A recurrence along the second axis; the carry has the batch's size.
   check_placeholders(
       [](const Inputs& in) {
         return ops::scan(

@@ -59,7 +59,7 @@ TEST_CASE("uniform and randint: bounds and means") {
   CHECK(u.high <= 3);
   CHECK(std::abs(u.mean - 1) < 0.05);
   CHECK(u.stddev == doctest::Approx(4 / std::sqrt(12)).epsilon(0.02));
-  // Sums of 16 bits aren't rounded to the bound.
+  // 16-bit sums aren't rounded up to the bound.
   for (const DType dtype : {DType::Float16, DType::BFloat16, DType::Float32}) {
     CAPTURE(dtype);
     const Tensor x =
@@ -92,7 +92,7 @@ TEST_CASE("the same seed gives the same numbers, another one others") {
   CHECK(first != second);
   set_random_seed(5);
   CHECK(draw({}) == first);
-  // A longer draw begins with the shorter one.
+  // A longer draw starts with the numbers of a shorter one.
   const auto longer = to_doubles(random::uniform({100}, {.seed = 1}));
   const auto shorter = to_doubles(random::uniform({10}, {.seed = 1}));
   CHECK(std::equal(shorter.begin(), shorter.end(), longer.begin()));
@@ -136,7 +136,7 @@ TEST_CASE("permutation and shuffle keep every element") {
   const Tensor shuffled = random::shuffle(x, {.axis = 1, .seed = 2});
   check_values(ops::sort(shuffled), {4, 5}, to_doubles(x));
   CHECK(to_doubles(shuffled) != to_doubles(x));
-  // Whole columns move: within a column the rows still differ by 5.
+  // Whole columns are moved: within a column, rows still differ by 5.
   check_values(ops::slice_axis(shuffled, 0, 1) - ops::slice_axis(shuffled, 0, 0, -1), {3, 5},
                std::vector<double>(15, 5.0));
   check_values(random::permutation(0, {.seed = 1}), {0}, {});

@@ -47,7 +47,7 @@ std::vector<Tensor> step_by_step(const std::vector<Tensor>& in, bool reverse) {
 
 using Recurrence = std::vector<Tensor> (*)(const std::vector<Tensor>&, bool);
 
-// The results, then the gradients of the inputs.
+// The results, followed by the gradients of the inputs.
 std::vector<Tensor> everything(Recurrence run, const Problem& p, bool compiled) {
   const auto both = [&](const std::vector<Tensor>& in) {
     GradientTape tape;
@@ -95,7 +95,7 @@ TEST_CASE("lstm whose gates may take the place of its inputs, or not") {
           const std::vector<Tensor> results = recurrence(own, reverse);
           Tensor loss = ops::sum(ops::square(results[0]));
           if (needed_later) loss = loss + ops::sum(ops::sin(own[0]));
-          // The sums' gradient is used up within the graph, as a layer's is.
+          // The gradient is used within the graph, as in a layer.
           return {results[0], ops::matmul(tape.gradient(loss, {in[0]})[0], ops::transpose(in[3]))};
         });
       };
@@ -139,7 +139,7 @@ TEST_CASE("what users are told of lstm") {
 }
 
 TEST_CASE("gradients of lstm's gradients are those of its steps") {
-  // Of the size of each input's gradient, as a gradient penalty takes it; of all inputs.
+  // The gradients of the squared norms of all input gradients, as in a gradient penalty.
   const auto second = [](Recurrence run, const Problem& p, bool compiled) {
     const auto both = [&](const std::vector<Tensor>& in) {
       GradientTape outer;

@@ -57,7 +57,7 @@ const ReduceCase kCases[] = {
      }},
 };
 
-// The elements of x that each result of a reduction is made of.
+// The elements of x that contribute to each result of a reduction.
 std::vector<Group> groups_of(const Tensor& x, const std::vector<int64_t>& axes, const Shape& kept) {
   std::vector<Group> groups(static_cast<size_t>(kept.num_elements()));
   const auto values = to_doubles(x);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops as nodes: values and gradients of compiled loops against the same loops written out.
+// Loops as nodes: values and gradients of compiled loops compared with the same loops unrolled.
 #include <doctest/doctest.h>
 
 #include <thread>
@@ -17,8 +17,8 @@ namespace {
 using Inputs = std::vector<Tensor>;
 using Lists = std::pair<Inputs, Inputs>;
 
-// The gradients of the sum of all outputs with respect to all floating-point inputs, and that of
-// the sum of their squares: of second order.
+// The gradients of the sum of all outputs with respect to all floating-point inputs, and the
+// gradient of the sum of their squares, which is of second order.
 OpFunction gradients_of(const std::function<Inputs(const Inputs&)>& f) {
   return [f](const Inputs& in) {
     Inputs sources;
@@ -49,7 +49,7 @@ OpFunction gradients_of(const std::function<Inputs(const Inputs&)>& f) {
   };
 }
 
-// Values, first and second gradients: written out (eagerly) and as a node (compiled).
+// Checks values, first and second gradients: unrolled (eagerly) and as a node (compiled).
 void check_loop(const std::function<Inputs(const Inputs&)>& f, const Inputs& inputs) {
   const Inputs eager = f(inputs);
   for (size_t i = 0; i < eager.size(); ++i) {
@@ -70,7 +70,7 @@ struct Lstm {
   }
 };
 
-// Inputs: xs (time, batch, features), w, u, b.
+// `in` has xs (time, batch, features), w, u, b.
 Inputs lstm(const Inputs& in, const ops::ScanOptions& options = {}) {
   const Lstm cell{in[1], in[2], in[3]};
   const Tensor zeros = ops::zeros({in[0].dim(1), in[2].dim(0)}, in[0].dtype());
@@ -297,7 +297,7 @@ TEST_CASE("while_loop with a bound: gradients of compiled loops") {
   check_gradients([&](const Inputs& in) { return loop(3)(in)[0]; },
                   {Tensor::from(std::vector<double>{0.3, 0.5}),
                    Tensor::from(std::vector<double>{0.7, 0.9}), Tensor::scalar(9.0)});
-  // In a scan, with a scan within.
+  // A scan within a scan.
   check_loop(
       [](const Inputs& in) {
         const auto [last, all] = ops::scan(
@@ -356,7 +356,7 @@ TEST_CASE("variables that a scan reads and assigns, random numbers that it draws
   const std::vector<float> numbers = first.to_vector<float>();
   CHECK(std::set<float>(numbers.begin(), numbers.end()).size() == 12);
   CHECK_FALSE(ops::all(ops::equal(draws.call({}).front(), first)).item<bool>());
-  // The same mask in the gradient as in the value.
+  // The gradient uses the same mask as the value.
   const Function dropped = function([](const Tensor& x) {
     GradientTape tape;
     tape.watch(x);

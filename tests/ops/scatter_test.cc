@@ -27,7 +27,7 @@ TEST_CASE("segments: gradients, any integers as ids, and places that don't exist
   const Tensor ids = ints({0, 2, 0, 2, 2}, {5});
   check_smooth(
       [&](const Inputs& in) {
-        // Segment 1 has nothing, whose -infinity has no differences.
+        // Segment 1 is empty; its -infinity has no finite differences.
         return ops::take(ops::segment_max(in[0], ids, 3), ints({0, 2}, {2}), 0);
       },
       {data});
@@ -36,7 +36,7 @@ TEST_CASE("segments: gradients, any integers as ids, and places that don't exist
     return ops::slice_axis(ops::segment_min(in[0], ids, 3), 0, 0, 1);
   };
   check_smooth(least, {data});
-  // Of a product with one 0, the gradient is the product of the others.
+  // For a product with a single 0, the gradient is the product of the other elements.
   const Tensor zeros = Tensor::from(std::vector<double>{0, 3, 2, 0, 0}, {5});
   check_gradients([&](const Inputs& in) { return ops::segment_prod(in[0], ids, 3); }, {zeros},
                   {.second_order = false});
@@ -45,7 +45,7 @@ TEST_CASE("segments: gradients, any integers as ids, and places that don't exist
   }
   const Tensor nan = Tensor::from(std::vector<double>{1, std::numeric_limits<double>::quiet_NaN()});
   CHECK(std::isnan(ops::segment_max(nan, ints({0, 0}, {2}), 1).item<double>()));
-  CHECK(std::isinf(ops::segment_max(data, ids, 3).data<double>()[2]));  // of nothing
+  CHECK(std::isinf(ops::segment_max(data, ids, 3).data<double>()[2]));  // an empty segment
   check_values(ops::segment_max(ints({3, -2}, {2}), ints({1, 1}, {2}), 2), {2}, {-2147483648.0, 3});
   CHECK(ops::segment_prod(ops::cast(data, DType::BFloat16), ids, 3).dtype() == DType::BFloat16);
   CHECK(message_of<OutOfRange>([&] { ops::segment_max(data, ids, 2); }) ==
@@ -108,7 +108,7 @@ TEST_CASE("ids and places of eight bits, beside sizes that eight bits don't hold
   CHECK(ops::segment_sum(ops::ones({2}), ids[Slice(0, 2)], 200).shape() == Shape{200});
   check_same(ops::unravel_index(Tensor::from<uint8_t>({200}), {2, 300})[1],
              Tensor::from<uint8_t>({200}));
-  // Beyond the shape, as Keras has it.
+  // Indices outside the shape, as in Keras.
   const auto places = ops::unravel_index(Tensor::from<int32_t>({7, -1, -9}), {2, 3});
   check_same(places[0], Tensor::from<int32_t>({0, 1, 1}));
   check_same(places[1], Tensor::from<int32_t>({1, 2, 0}));
@@ -127,7 +127,7 @@ TEST_CASE("slice and slice_update: by numbers and by tensors") {
                {x, block});
   check_smooth([&](const Inputs& in) { return ops::slice(in[0], start, {2, 2}); }, {x});
   check_same(ops::slice(ops::slice_update(x, start, block), start, {2, 2}), block);
-  // A start that is a tensor is moved to where the block fits.
+  // A start given as a tensor is clamped so that the block fits.
   check_same(ops::slice_update(x, ints({9, -5}, {2}), block), ops::slice_update(x, {1, 0}, block));
   CHECK(message_of<InvalidArgument>([&] {
           ops::slice_update(x, {2, 3}, block);

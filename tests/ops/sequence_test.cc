@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CTC, rearranged axes, bits and Bessel's function: their values are Keras's (tests/golden), so
-// what is left is gradients, other dtypes, plain references where Keras has none, and mistakes.
+// CTC, rearranged axes, bits and Bessel's function: tests/golden compares the values with Keras's,
+// so this file tests gradients, other dtypes, plain references where Keras has none, and errors.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -30,14 +30,14 @@ TEST_CASE("ctc_loss: gradients, with lengths and any blank") {
   const Tensor logits = random_tensor({2, 5, 4});
   check_compiled(loss, {logits}, 1e-9);
   check_gradients(loss, {logits}, {.second_order = false});
-  // What is behind the end counts nothing.
+  // Steps after the end don't count.
   const Tensor other = ops::where(ops::reshape(ops::arange(5), {1, 5, 1}) < 3, logits, 7.0);
   check_same(loss({other})[1], loss({logits})[1], 1e-12);
   CHECK(ops::ctc_loss(labels, ops::cast(logits, DType::Float16), lengths, steps, 3).dtype() ==
         DType::Float32);
 }
 
-// The likeliest sequences of labels over all paths, by trying each: their log probabilities.
+// The most likely sequences of labels with their log probabilities, found by trying all paths.
 std::vector<std::pair<double, std::vector<int>>> likeliest(const std::vector<double>& logits,
                                                            int steps, int classes) {
   std::map<std::vector<int>, double> found;
@@ -92,8 +92,8 @@ double log_of_sum(double a, double b) {
                             : larger + std::log(std::exp(a - larger) + std::exp(b - larger));
 }
 
-// A search with a beam of `width`, by sequences: the probabilities of paths that end in a blank and
-// in a label.
+// A beam search of width `width` over sequences, with the probabilities of paths that end in a
+// blank and of those that end in a label.
 std::vector<std::pair<double, std::vector<int>>> plain_search(const std::vector<double>& logits,
                                                               int steps, int classes,
                                                               size_t width) {
@@ -279,7 +279,7 @@ void check_next(const std::vector<T>& values) {
   }
 }
 
-// Numbers of 16 bits: the next one is that of the next bits.
+// For 16-bit floats, the next number has the next bits.
 template <class T>
 void check_next_of_halves() {
   std::vector<float> from, up;

@@ -24,8 +24,8 @@ TEST_CASE("slices by steps longer than any axis, and their gradients") {
 using Inputs = std::vector<Tensor>;
 using Place = std::vector<int64_t>;
 
-// Checks an op of one input whose element at an index is the input's at `from` of it, or `value`
-// where that gives nothing.
+// Checks an op of one input whose element at an index is the input's element at `from` of the
+// index, or `value` when `from` returns nullopt.
 void check_moved(const OpFunction& f, const Shape& in, const Shape& out,
                  const std::function<std::optional<Place>(const Place&)>& from, double value = 0) {
   const Tensor x = random_tensor(in);

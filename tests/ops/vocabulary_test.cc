@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the tests of the other files leave something out: this file comes last, by its name.
+// Checks that the tests in the other files are complete: this file comes last, by its name.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -36,7 +36,7 @@ TEST_CASE("gradients of ops that no function calls by itself") {
 TEST_CASE("every op with a gradient has had it checked") {
   const std::set<std::string> elsewhere = {
       "cond", "custom_gradient",  // tests/autodiff
-      "lstm", "lstm_grad",        // of float32 alone: recurrent_test.cc
+      "lstm", "lstm_grad",        // float32 only: recurrent_test.cc
   };
   for (const std::string& name : OpRegistry::global().names()) {
     if (!OpRegistry::global().at(name).vjp || elsewhere.count(name)) continue;

@@ -23,7 +23,7 @@ std::vector<float> values_of(const Variable& variable) {
   return variable.stored().to_vector<float>();
 }
 
-// The traced update of one variable of 1000 elements, after the passes.
+// The traced update of a variable with 1000 elements, after the passes.
 Graph update_graph(const Optimizer& optimizer) {
   const Variable weight(ops::zeros({1000}), {.name = "w"});
   const TracedGraph traced =
@@ -34,7 +34,7 @@ Graph update_graph(const Optimizer& optimizer) {
   return passes::fuse_elementwise(passes::simplify(traced.graph));
 }
 
-// Nodes that work on the variable's elements rather than on scalars.
+// The number of nodes that work on the variable's elements rather than on scalars.
 int large_nodes(const Graph& graph) {
   int count = 0;
   for (const Node& node : graph.nodes) {
@@ -65,7 +65,7 @@ TEST_CASE("optimizers name themselves after their class, and are unique") {
   CHECK(optimizers::Adam().impl().name() == "adam_1");
   CHECK(optimizers::RMSprop().impl().name() == "rm_sprop");
   CHECK(optimizers::SGD({.name = "mine"}).impl().name() == "mine");
-  // Models that are compiled with one name have an optimizer each, and so a name.
+  // Models compiled with the same name each get their own optimizer, and therefore different names.
   const Optimizer named = "adam";
   CHECK(named.for_compile().impl().name() == "adam_2");
   CHECK(named.for_compile().impl().name() == "adam_3");
@@ -212,7 +212,7 @@ TEST_CASE("the traced update of a variable is one elementwise kernel") {
   CHECK(large_nodes(update_graph(optimizers::AdamW())) == 1);
   CHECK(large_nodes(update_graph(optimizers::RMSprop({.momentum = 0.9, .centered = true}))) == 1);
   CHECK(large_nodes(update_graph(optimizers::Lion())) == 1);
-  // A kernel has up to four outputs; accumulation has more.
+  // A kernel has at most four outputs; accumulation has more.
   CHECK(large_nodes(update_graph(optimizers::Adam({.gradient_accumulation_steps = 2}))) <= 4);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimizers with options and state of their own kind: what they refuse, and training with them.
-// Their steps are compared with Keras's in tests/golden.
+// Optimizers with special options and state: their errors, and training with them. tests/golden
+// compares their steps with Keras's.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -43,7 +43,7 @@ std::vector<float> numbers_of(const std::vector<Variable>& variables) {
   return result;
 }
 
-// One of each, made anew.
+// Creates one optimizer of each kind.
 std::vector<Optimizer> all_kinds() {
   return {Adafactor({.learning_rate = 0.1}),
           Muon({.learning_rate = 0.01, .exclude_layers = {"last"}}),
@@ -69,7 +69,7 @@ TEST_CASE("a schedule that is set later counts from the next step on") {
     Sequential expected = make_model(made(kind, whole));
     train(expected, 3);
     Sequential model = make_model(made(kind, 0.1));
-    train(model, 1);  // three steps of a rate that the schedule has, too
+    train(model, 1);  // three steps at a rate that the schedule has, too
     const size_t variables = model.optimizer().variables().size();
     model.optimizer().set_learning_rate(whole);
     CHECK(model.optimizer().variables().size() == variables - 1);
@@ -114,7 +114,8 @@ TEST_CASE("a callback sets a schedule between two epochs") {
   CHECK(numbers_of(model.variables()) == numbers_of(expected.variables()));
 }
 
-// A run's state has the schedule, and one from before it was set has the number.
+// A run's saved state contains the schedule; if it was saved before the schedule was set, it
+// contains the number.
 TEST_CASE("a run that was given a schedule goes on with it") {
   class Sets : public Callback {
    public:
@@ -177,7 +178,7 @@ TEST_CASE("schedules of a run's state") {
   sgd.set_learning_rate(0.125);
   const int64_t version = sgd.impl().version();
   sgd.impl().restore_schedules(schedule);
-  sgd.impl().restore_schedules(schedule);  // nothing to do
+  sgd.impl().restore_schedules(schedule);  // a no-op
   CHECK(sgd.impl().version() == version + 1);
   CHECK(sgd.variables().size() == 2);
   CHECK(sgd.impl().schedules() == schedule);
@@ -361,10 +362,10 @@ TEST_CASE("a loss is scaled by what the variable holds, from the first traced st
   auto loss_of = [&](float x) {
     return step.call({Tensor::from(std::vector<float>{x, 0})})[0].item<float>();
   };
-  CHECK(loss_of(1) == 4);         // of w = 1
+  CHECK(loss_of(1) == 4);         // with w = 1
   CHECK(loss_of(1) == 4 * 0.75);  // the second step doubles the scale
   CHECK(loss_of(1) == 8 * 0.5);
-  CHECK(std::isinf(loss_of(INFINITY)));  // skipped; halves it
+  CHECK(std::isinf(loss_of(INFINITY)));  // skipped; halves the scale
   CHECK(loss_of(1) == 4 * 0.25);
   CHECK(optimizer.iterations() == 4);
 }

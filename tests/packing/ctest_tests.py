@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests of a build folder, as ctest knows them."""
+"""The tests of a build folder, as reported by ctest."""
 import json
 import subprocess
 
@@ -15,7 +15,7 @@ class Test:
 
 
 def tests_of(build, *arguments):
-    """Those that `ctest ARGUMENTS` would run."""
+    """Returns the tests that `ctest ARGUMENTS` would run."""
     done = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1", *arguments],
                           check=True, capture_output=True, text=True)
     return [Test(entry) for entry in json.loads(done.stdout)["tests"]]

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Packs tests for a machine that can't build them, as many that have GPUs can't.
+"""Packs tests for a machine that can't build them, like many machines with GPUs.
 
     pack.py BUILD LABEL FILE.tar.xz [CAPABILITY...]
 
 takes the programs of the tests with the LABEL, bench_steps, the libraries that they are linked
-with (but for the C library and CUDA's), and the tests' data. For GPUs of each CAPABILITY (9.0) it
+with (except the C library and CUDA's), and the tests' data. For GPUs of each CAPABILITY (9.0) it
 also compiles the kernels that the tests launch, so that nobody waits for them there. There:
 
     tar xf FILE.tar.xz && cornu-tests/run
 
-The other machine needs x86-64 Linux with a C library as new as this one's, xz, and Python 3."""
+The other machine needs x86-64 Linux with a C library at least as new as this one's, xz, and
+Python 3."""
 import json
 import os
 import re
@@ -24,13 +25,13 @@ from ctest_tests import tests_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NAME = "cornu-tests"
-# Parts of the C library, which belongs to the machine.
+# Parts of the C library, which the machine provides.
 OF_THE_MACHINE = re.compile(r"^(ld-linux|lib(c|m|dl|rt|pthread|resolv|util|anl)\.so)")
 TAR = ["tar", "--create", "--owner=0", "--group=0", "-I", "xz -T1 --x86 --lzma2=preset=9,dict=256MiB"]
 
 
 def libraries_of(programs):
-    """Files that the programs are linked with, by their names."""
+    """Returns the files that the programs are linked with, by name."""
     found = {}
     for program in programs:
         listed = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
@@ -47,7 +48,7 @@ def strip(source, target):
 
 
 def packed_tests(tests, root):
-    """What the script `run` has to know of them. Their data is copied."""
+    """Returns what the script `run` needs to know about the tests; copies their data."""
     result = []
     for test in tests:
         environment = {}
@@ -55,7 +56,7 @@ def packed_tests(tests, root):
             if name == "CORNU_TEST_DATA":
                 shutil.copytree(value, os.path.join(root, "data"), dirs_exist_ok=True)
                 value = "{root}/data"
-            if not os.path.isabs(value):  # else it is nothing that the other machine has
+            if not os.path.isabs(value):  # otherwise, it doesn't exist on the other machine
                 environment[name] = value
         program, *arguments = test.command
         result.append({"name": test.name, "timeout": test.timeout, "environment": environment,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What pack.py packs of a build folder runs elsewhere, without that folder."""
+"""Tests that the output of pack.py runs elsewhere, without the build folder."""
 import os
 import shutil
 import subprocess

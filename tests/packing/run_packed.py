@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs tests that pack.py has packed: run [-v] [NAME...]. A NAME is a part of tests' names.
+"""Runs tests packed by pack.py: run [-v] [NAME...]. A NAME is a part of tests' names.
 
-With -v all that they print is shown, else that of those that fail or are skipped; ends with 77 where
-all were skipped. CUDA's libraries are found
-where the system looks, in $LD_LIBRARY_PATH, or among python3's packages (nvidia-cudnn-cu13 and
-the like). `run --environment` prints, for a shell, what the programs need: then
-benchmarks/compare.py --device GPU:0 runs with CORNU_BUILD_DIR naming this folder."""
+With -v, the output of all tests is shown, otherwise only that of tests that fail or are skipped;
+the exit status is 77 when all tests were skipped. CUDA's libraries are looked up where the system
+looks, in $LD_LIBRARY_PATH, or among python3's packages (nvidia-cudnn-cu13 and the like).
+`run --environment` prints, for a shell, the environment that the programs need: then
+benchmarks/compare.py --device GPU:0 runs with CORNU_BUILD_DIR set to this folder."""
 import glob
 import json
 import os
@@ -22,7 +22,7 @@ OPTIONS = {"-v", "--environment", "-h", "--help"}
 
 
 def packages_folders():
-    """Where python3 has NVIDIA's libraries."""
+    """Returns the folders of python3's packages that contain NVIDIA's libraries."""
     found = []
     for path in sys.path:
         found += sorted(glob.glob(os.path.join(path, "nvidia", "*", "lib")))
@@ -43,7 +43,7 @@ def filled_in(text):
 
 
 def run(test, verbose):
-    """"passed", "skipped" or what went wrong."""
+    """Returns "passed", "skipped" or what went wrong."""
     own = {name: filled_in(value) for name, value in test["environment"].items()}
     command = [filled_in(word) for word in test["command"]]
     try:

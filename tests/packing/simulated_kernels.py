@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Lets the CUDA compiler read every kernel that the tests launch on simulated GPUs.
+"""Compiles every kernel that the tests launch on simulated GPUs with the CUDA compiler.
 
     simulated_kernels.py BUILD CAPABILITY...
 
 runs the tests of the folder BUILD that are named *_on_simulated_gpu, keeps the texts of their
-kernels, and compiles these for GPUs of each CAPABILITY (8.0 9.0 10.0). What it compiles is kept
-where $CORNU_CUDA_CACHE says."""
+kernels, and compiles them for GPUs of each CAPABILITY (8.0 9.0 10.0). The results are kept in
+$CORNU_CUDA_CACHE."""
 import concurrent.futures
 import os
 import subprocess
@@ -25,7 +25,7 @@ def run(test, folder):
 
 
 def note_texts(build, folder):
-    """Whether all tests passed."""
+    """Runs the tests and keeps their kernels' texts; returns whether all tests passed."""
     tests = tests_of(build, "-R", "_on_simulated_gpu$|^backend_cuda_kernels$")
     if not tests:
         sys.exit(f"{build} has no tests on simulated GPUs.")

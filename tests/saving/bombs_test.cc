@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small files that ask for much: what they take stays in proportion to the file, and what is
-// refused is said.
+// Small files that ask for much: the memory they take stays in proportion to the file, and
+// rejections say why.
 #include <doctest/doctest.h>
 #include <pthread.h>
 #include <zip.h>
@@ -35,7 +35,7 @@ class Hdf5Bytes {
   }
   size_t size() const { return text_.size(); }
 
-  // A file whose root group's header begins at byte 96, where these bytes come.
+  // Returns a reader of a file in which these bytes begin at byte 96, with the root group's header.
   Hdf5Reader open() const {
     Hdf5Bytes file;
     file.text("\x89HDF\r\n\x1a\n").u32(0).u32(0x00080800).u16(4).u16(16).u32(0);
@@ -90,10 +90,11 @@ TEST_CASE("HDF5: names that overlap") {
         "'file': a group's names overlap: they have more bytes than the file.");
 }
 
-// `groups` groups at the root, g100 and on, all with the links n100 and on of one table.
+// `groups` groups in the root, named g100 and up, all sharing one table of links, named n100 and
+// up.
 Hdf5Bytes groups_that_share(size_t groups, size_t links) {
   constexpr size_t kSymbolTable = 0x11;
-  constexpr size_t kName = 5;  // bytes of one, with its zero
+  constexpr size_t kName = 5;  // bytes of a name, including the zero
   Hdf5Bytes file;
   auto add_header = [&](size_t tree, size_t heap) {
     file.u16(1).u16(1).u32(1).u32(24).u32(0);
@@ -133,13 +134,13 @@ TEST_CASE("HDF5: tables that many groups share are read a few times at most") {
 
 // ---- .keras ----
 
-// A small model, in a file.
+// Saves a small model to a file.
 void save_small(const std::string& path) {
   Sequential model(Input({.shape = {4}}), {layers::Dense({.units = 3, .name = "dense"})});
   model.save(path);
 }
 
-// The same file with another config.
+// Replaces the config in the file.
 void replace_config(const std::string& path, const std::string& config) {
   const ArchiveReader archive(path);
   const auto weights = archive.read("model.weights.h5", SIZE_MAX);
@@ -259,7 +260,7 @@ TEST_CASE("a layer's name can't command the terminal") {
 
 // ---- long chains ----
 
-// Runs `body` on a thread whose stack has 256 KiB.
+// Runs `body` on a thread with a stack of 256 KiB.
 template <class F>
 void on_small_stack(F body) {
   pthread_attr_t attributes;

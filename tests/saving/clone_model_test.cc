@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// keras.models.clone_model with functions that make and call the new layers.
+// keras.models.clone_model with functions that create and call the new layers.
 #include <doctest/doctest.h>
 
 #include "framework/model/layer_registry.h"
@@ -65,7 +65,7 @@ TEST_CASE("clones of layers by a function, once for each, in Sequential and func
   const Tensors x = {numbers({5, 4}), numbers({5, 4}, 0.5F)};
   CHECK(wide(x).shape() == Shape({5, 4}));
 
-  // The same layers, on other inputs: the weights are shared.
+  // The same layers on other inputs: the weights are shared.
   Model same =
       clone_model(both, {.clone_function = [](const LayerHandle& layer) { return layer; }});
   CHECK(distance(same(x), both(x)) == 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What published advisories about Keras's loader describe, each as a file that a test makes: it is
-// refused by an error that says why, nothing in it is executed, no other file is opened, nothing is
-// asked for over the network, and no memory is taken beyond what the file has. Where an advisory
-// has no public example, the file is of the kind of attack that it describes, and the case says so.
+// The attacks in published advisories about Keras's loader, each as a file that a test creates: it
+// is rejected with an error that says why, nothing in it is executed, no other file is opened,
+// there is no network access, and no more memory is used than the file has. If an advisory has no
+// public example, the file is of the kind of attack that it describes, and the case says so.
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
 #include <poll.h>
@@ -26,7 +26,7 @@ using test::contains;
 using test::Foreign;
 using test::Scratch;
 
-// Sees whether a file is opened.
+// Detects whether a file is opened.
 class Watched {
  public:
   explicit Watched(const std::string& path) : path_(path), events_(inotify_init1(IN_CLOEXEC)) {
@@ -44,7 +44,7 @@ class Watched {
   FileDescriptor events_;
 };
 
-// A server on this machine that nobody may ask.
+// A local server that must not receive any request.
 class Listener {
  public:
   Listener() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -69,14 +69,14 @@ class Listener {
   int port_ = 0;
 };
 
-// The most memory that this process has had, MiB.
+// The peak memory usage of this process, in MiB.
 int64_t peak_memory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return usage.ru_maxrss >> 10;
 }
 
-// A .keras file of a Sequential model whose only layer is this, beside these weights.
+// Creates a .keras file of a Sequential model with this single layer and these weights.
 std::string keras_file(const Scratch& scratch, const std::string& layer,
                        const std::vector<std::byte>& weights) {
   const std::string path = scratch.path("model.keras");
@@ -97,7 +97,7 @@ std::vector<std::byte> no_weights() {
   return file.take_bytes();
 }
 
-// The error's kind and text.
+// Returns the kind and message of the error.
 std::string refusal(const std::string& path) {
   try {
     load_model(path);
@@ -113,7 +113,7 @@ std::string layer_of(const std::string& module, const std::string& class_name,
          config + R"(, "registered_name": null})";
 }
 
-// A function as Python Keras writes it: marshalled bytecode in base64.
+// A function as written by Python Keras: marshalled bytecode in base64.
 constexpr char kBytecode[] =
     R"({"class_name": "__lambda__", "config": {"code": "4wEAAAAAAAAA", "defaults": null, )"
     R"("closure": null}})";
@@ -188,7 +188,7 @@ TEST_CASE("CVE-2025-1550 and CVE-2025-8747: functions of any module in a config"
         no_weights()));
     CAPTURE(text);
     CHECK(contains(text, std::string("Unknown layer '") + name));
-    // As an activation, and as an initializer.
+    // As an activation and as an initializer.
     const std::string function = R"({"module": ")" + std::string(module) +
                                  R"(", "class_name": "function", "config": ")" + name +
                                  R"(", "registered_name": "function"})";
@@ -204,7 +204,7 @@ TEST_CASE("CVE-2025-1550 and CVE-2025-8747: functions of any module in a config"
   }
 }
 
-// The published way around the first fix: a Lambda whose function is one of Keras's own, with
+// The published bypass of the first fix: a Lambda whose function is one of Keras's own, with
 // arguments that make it download a file.
 TEST_CASE("CVE-2025-8747: a Lambda that calls keras.utils.get_file") {
   const Scratch scratch;
@@ -255,9 +255,10 @@ TEST_CASE("CVE-2025-12058: a vocabulary that is another file, or an address") {
   }
 }
 
-// The advisory is of keras.utils.get_file, which unpacked tar archives without a look at their
-// members' names and links. Cornu's unpacks no archive, only gzip data to the one file that was
-// named; nor does load_model put a member of its archive on the disk. It refuses such an archive.
+// The advisory is about keras.utils.get_file, which unpacked tar archives without checking the
+// names and links of their members. Cornu's get_file unpacks no archives, only gzip data to the one
+// file that was named; and load_model writes no member of its archive to disk. It rejects such an
+// archive.
 TEST_CASE("CVE-2025-12060: members of an archive that lie outside of it") {
   const Scratch scratch;
   const std::string path = scratch.path("models/model.keras");
@@ -309,7 +310,7 @@ TEST_CASE("CVE-2026-1462: a layer that loads another model") {
   CHECK_FALSE(secret.was_opened());
 }
 
-// Links, external storage and virtual datasets, by which HDF5 reads other files.
+// Links, external storage and virtual datasets, with which HDF5 reads other files.
 TEST_CASE("CVE-2026-1669: weights that lie in another file") {
   const Scratch scratch;
   const Watched secret(scratch.path("secret"));
@@ -333,7 +334,7 @@ TEST_CASE("CVE-2026-1669: weights that lie in another file") {
   CHECK_FALSE(secret.was_opened());
 }
 
-// Shapes of terabytes in files of kilobytes: of a dataset, of its chunks, of a layer.
+// Shapes of terabytes in files of kilobytes: for a dataset, its chunks, and a layer.
 TEST_CASE("CVE-2026-0897: weights that claim to be huge") {
   const Scratch scratch;
   const int64_t before = peak_memory();
@@ -352,7 +353,7 @@ TEST_CASE("CVE-2026-0897: weights that claim to be huge") {
     unwritten.add_huge(kernel);
     CHECK(contains(refusal(keras_file(scratch, dense("1000000000000"), unwritten.take_bytes())),
                    "isn't in the file"));
-    // 64 MiB of zeros, packed: more than the model's few numbers.
+    // 64 MiB of compressed zeros: more than the model's few numbers.
     packed.add_chunked(kernel, {1 << 24}, std::vector<float>(1 << 24, 0),
                        {.shape = {1 << 22}, .gzip = 9});
     const auto bytes = packed.take_bytes();
@@ -361,7 +362,7 @@ TEST_CASE("CVE-2026-0897: weights that claim to be huge") {
     CHECK(contains(refusal(keras_file(scratch, dense("2"), bytes)), "(3, 2), got (16777216,)"));
     CHECK(peak_memory() - made < 16);
   }
-  // What libhdf5 took to make the files counts, too.
+  // The memory that libhdf5 used to create the files counts, too.
   CHECK(peak_memory() - before < 400);
 }
 

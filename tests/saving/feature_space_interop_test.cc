@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A FeatureSpace that goes to real Keras and comes back, alone and within a model. What Python does
-// is in keras_spaces.py.
+// Loads a FeatureSpace into real Keras and back, alone and within a model. keras_spaces.py is the
+// Python side.
 #include <doctest/doctest.h>
 
 #include "framework/io/atomic_file.h"

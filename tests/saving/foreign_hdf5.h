@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HDF5 files as others may write them: in either format, with what Keras doesn't use.
+// HDF5 files as others may write them: in either format, with features that Keras doesn't use.
 #pragma once
 
 #include <hdf5.h>
@@ -16,7 +16,7 @@ namespace cornu::test {
 
 class Foreign {
  public:
-  // `latest`: in the newest format that the library knows instead of the earliest.
+  // `latest`: in the newest format that the library supports instead of the earliest.
   explicit Foreign(bool latest) {
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     if (latest) H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
@@ -45,14 +45,14 @@ class Foreign {
   }
   struct Chunks {
     std::vector<hsize_t> shape;
-    std::vector<hsize_t> most = {};  // what the dataset may grow to
+    std::vector<hsize_t> most = {};  // the maximum size of the dataset
     bool shuffle = false;
-    int gzip = 0;  // the level
+    int gzip = 0;  // compression level
     bool fletcher32 = false;
-    bool plain_edges = false;  // those that reach past the end go through no filter
-    bool early = false;        // room for all chunks is made when the dataset is
+    bool plain_edges = false;  // chunks that reach past the end aren't filtered
+    bool early = false;        // allocates all chunks when the dataset is created
   };
-  // Floats in chunks; of type `type` in the file.
+  // Adds floats in chunks, stored with type `type` in the file.
   void add_chunked(const std::string& path, const std::vector<hsize_t>& dims,
                    const std::vector<float>& values, const Chunks& chunks,
                    hid_t type = H5T_IEEE_F32LE) {
@@ -66,7 +66,7 @@ class Foreign {
     add(path, type, dims, creation, values.empty() ? nullptr : values.data(), chunks.most);
     H5Pclose(creation);
   }
-  // One chunk of ten floats behind shuffle and gzip, stored as these bytes.
+  // Adds one chunk of ten floats with shuffle and gzip filters, stored as these bytes.
   void add_stored(const std::string& path, const std::vector<unsigned char>& bytes) {
     add_chunked(path, {10}, {}, {.shape = {10}, .shuffle = true, .gzip = 6});
     const hid_t dataset = H5Dopen2(file_, path.c_str(), H5P_DEFAULT);
@@ -74,7 +74,7 @@ class Foreign {
     H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, first, bytes.size(), bytes.data());
     H5Dclose(dataset);
   }
-  // With a filter that Cornu doesn't undo.
+  // Adds a dataset with a filter that Cornu doesn't support.
   void add_nbit(const std::string& path) {
     const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
     const hsize_t chunk[] = {5};
@@ -84,7 +84,7 @@ class Foreign {
     add(path, H5T_IEEE_F32LE, {10}, creation, values.data());
     H5Pclose(creation);
   }
-  // Whose elements are those of a dataset in another file.
+  // Adds a dataset whose elements are those of a dataset in another file.
   void add_virtual(const std::string& path, const std::string& file, const std::string& source) {
     const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
     const hsize_t dims[] = {10};
@@ -106,7 +106,7 @@ class Foreign {
   void add_unwritten(const std::string& path) {
     add(path, H5T_IEEE_F32LE, {1'000'000}, H5P_DEFAULT, nullptr);
   }
-  // Chunks of which none is there: a shape of terabytes in a few bytes.
+  // Adds a dataset without any chunks: a shape of terabytes in a few bytes.
   void add_huge(const std::string& path) {
     const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
     const hsize_t chunk[] = {1024, 1024};
@@ -136,7 +136,7 @@ class Foreign {
     add_attribute(object, name, type, padded.data());
     H5Tclose(type);
   }
-  // As h5py writes a list of bytes: padded with zeros to the length of the longest.
+  // Adds a list of bytes as h5py does: padded with zeros to the length of the longest.
   void add_strings(const std::string& object, const std::string& name,
                    const std::vector<std::string>& values) {
     size_t longest = 1;
@@ -152,7 +152,7 @@ class Foreign {
                   {values.size()});
     H5Tclose(type);
   }
-  // As h5py writes a list of str.
+  // Adds a list of str as h5py does.
   void add_texts(const std::string& object, const std::string& name,
                  const std::vector<std::string>& values) {
     const hid_t type = H5Tcopy(H5T_C_S1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datasets in chunks, as libhdf5 writes them in either format, with the filters that h5py offers.
+// Chunked datasets as written by libhdf5 in either format, with the filters that h5py offers.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -44,7 +44,8 @@ struct Case {
   Foreign::Chunks chunks;
 };
 
-// Each index of the newest format, which depends on what a dataset may grow to, and on filters.
+// Every chunk index of the newest format; which one is used depends on the maximum size of the
+// dataset, and on filters.
 std::vector<Case> cases() {
   return {
       {"one chunk", {5, 7}, {.shape = {5, 7}}},
@@ -108,7 +109,7 @@ TEST_CASE("chunks are found by every index, with and without filters") {
 }
 
 TEST_CASE("a chunk that unpacks to nothing is damaged") {
-  const std::vector<unsigned char> nothing = {0x78, 0x9c, 3, 0, 0, 0, 0, 1};  // zlib's, of no bytes
+  const std::vector<unsigned char> nothing = {0x78, 0x9c, 3, 0, 0, 0, 0, 1};  // empty zlib data
   Foreign file(false);
   file.add_stored("x", nothing);
   const auto bytes = file.take_bytes();
@@ -159,7 +160,7 @@ TEST_CASE("attributes: many, large, and lists of either kind of string") {
     std::vector<std::string> few = {"größe", "", "b"};
     file.add_texts("layer", "names", names);
     file.add_strings("layer", "few", few);
-    if (latest) file.add_strings("layer", "large", names);  // over what a header can hold
+    if (latest) file.add_strings("layer", "large", names);  // exceeds the size of a header
     for (int i = 0; i < 60; ++i) {
       file.add_short("layer", fmt::format("n{}", i).c_str(), static_cast<short>(i - 30));
     }
@@ -174,7 +175,7 @@ TEST_CASE("attributes: many, large, and lists of either kind of string") {
   }
 }
 
-// Where these bytes are in the file, once.
+// The only position of these bytes in the file.
 size_t place_of(const std::vector<std::byte>& bytes, const void* wanted, size_t count) {
   const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const size_t at = all.find(std::string_view(static_cast<const char*>(wanted), count));
@@ -199,7 +200,7 @@ TEST_CASE("fletcher32 of an odd number of bytes") {
     return hdf5::fletcher32(std::as_bytes(std::span(text)));
   };
   CHECK(sum("") == 0);
-  // Of words 0x6162, 0x6300: sums 0xC462 and 0x12 5C4, folded.
+  // The words 0x6162 and 0x6300: sums 0xC462 and 0x125C4, folded.
   CHECK(sum("abc") == (0x25C5u << 16 | 0xC462u));
 }
 
@@ -229,7 +230,7 @@ TEST_CASE("chunks of elements without bytes, or of others than the datatype's") 
     Foreign file(latest);
     file.add_chunked("x", {5, 7}, numbers({5, 7}), {.shape = {251, 253}, .most = {kAny, kAny}});
     auto bytes = file.take_bytes();
-    // The layout's list of numbers: those of the chunk, and the bytes of an element.
+    // The numbers in the layout message: the chunk's sizes, and the bytes per element.
     const std::vector<uint8_t> old = {251, 0, 0, 0, 253, 0, 0, 0, 4, 0, 0, 0};
     const std::vector<uint8_t> fresh = {251, 253, 4};
     const auto& wanted = latest ? fresh : old;
@@ -244,19 +245,19 @@ TEST_CASE("chunks of elements without bytes, or of others than the datatype's") 
   }
 }
 
-// A chunk whose compressed bytes go on and on: no more is unpacked than a chunk has.
+// A chunk whose compressed bytes go on and on: no more is decompressed than the size of a chunk.
 TEST_CASE("a chunk that unpacks to more than a chunk") {
   const std::vector<hsize_t> small = {64}, large = {1 << 20};
   Foreign file(false);
   file.add_chunked("small", small, std::vector<float>(64, 0), {.shape = {64}, .gzip = 9});
   file.add_chunked("large", large, std::vector<float>(1 << 20, 0), {.shape = {1 << 20}, .gzip = 9});
   auto bytes = file.take_bytes();
-  // The small one's entry in its index gets the large one's address and size.
+  // Replaces the address and size of the small chunk's index entry by those of the large one.
   std::vector<std::pair<uint32_t, uint64_t>> entries;
   std::vector<size_t> places;
   const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   for (size_t at = all.find("TREE"); at != std::string_view::npos; at = all.find("TREE", at + 1)) {
-    if (bytes[at + 4] != std::byte{1}) continue;  // of names
+    if (bytes[at + 4] != std::byte{1}) continue;  // a tree of names
     uint32_t stored = 0;
     uint64_t address = 0;
     std::memcpy(&stored, &bytes[at + 24], 4);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged files are an Error or are read; they never crash, hang, or take memory without bound.
+// Damaged files are rejected with an Error or are read; they never cause a crash, a hang, or
+// unbounded memory use.
 #include <doctest/doctest.h>
 
 #include "framework/core/random.h"
@@ -41,7 +42,7 @@ void read_dataset(const Hdf5Reader& reader, const std::string& path, Tally& tall
   });
 }
 
-// Reads all there is to read.
+// Reads everything there is to read.
 void read_group(const Hdf5Reader& reader, const std::string& path, int depth, Tally& tally) {
   attempt(tally, [&] { reader.string_attribute(path, "name"); });
   attempt(tally, [&] { reader.int_attribute(path, "count"); });
@@ -66,7 +67,7 @@ Tally read_all(const std::vector<std::byte>& bytes) {
   return tally;
 }
 
-// A small model's weights, as Keras lays them out.
+// The weights of a small model in Keras's layout.
 std::vector<std::byte> keras_like() {
   Hdf5Writer writer;
   for (const std::string layer : {"dense", "dense_1", "batch_normalization"}) {
@@ -94,7 +95,7 @@ std::vector<std::byte> newest() {
   return file.take_bytes();
 }
 
-// Chunks found by each kind of index that a format has, and many attributes.
+// Chunks with every kind of index that a format has, and many attributes.
 std::vector<std::byte> chunks(bool latest) {
   test::Foreign file(latest);
   std::vector<float> values(143);
@@ -170,14 +171,14 @@ TEST_CASE("changed bytes") {
   }
 }
 
-// Structures that point at each other must be found out.
+// Cyclic references between structures must be detected.
 TEST_CASE("addresses replaced by others of the file") {
   constexpr uint64_t kSeed = 8;
   CAPTURE(kSeed);
   PhiloxEngine random(kSeed);
   for (const Sample& sample : samples()) {
     CAPTURE(sample.name);
-    // Where eight bytes look like an address.
+    // Positions where eight bytes look like an address.
     std::vector<size_t> places;
     for (size_t at = 0; at + 8 <= sample.bytes.size(); ++at) {
       uint64_t value = 0;

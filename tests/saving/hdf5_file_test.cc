@@ -25,7 +25,7 @@ constexpr DType kAll[] = {DType::Bool,     DType::UInt8,   DType::Int8,   DType:
                           DType::Int64,    DType::UInt32,  DType::UInt64, DType::Float16,
                           DType::BFloat16, DType::Float32, DType::Float64};
 
-// Bytes that differ, and are numbers of any dtype.
+// Varied bytes that are valid numbers of any dtype.
 Tensor sample(const Shape& shape, DType dtype) {
   Tensor tensor = Tensor::empty(shape, dtype);
   auto* bytes = reinterpret_cast<uint8_t*>(tensor.mutable_raw());
@@ -84,7 +84,7 @@ TEST_CASE("the same content gives the same bytes") {
     }
     return writer.take_bytes();
   };
-  // Memory that is left from before must not get into the file.
+  // Uninitialized memory mustn't get into the file.
   const auto first = make();
   std::vector<std::vector<char>> dirt(100, std::vector<char>(10'000, 'x'));
   dirt.clear();

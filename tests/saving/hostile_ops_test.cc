@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops in files whose configs and arguments are damaged or hostile: each part of a sound one is
-// replaced by what doesn't belong there, or taken away. What comes is a model that runs, or an
-// error of a kind that is said.
+// Ops in files whose configs and arguments are damaged or hostile: each part of a valid one is
+// replaced by something that doesn't belong there, or removed. The result must be a model that
+// runs, or a typed error.
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 
@@ -62,7 +62,7 @@ bool is_reference(const Json& value) {
   return kind && *kind == Json("__keras_tensor__");
 }
 
-// Calls f with `value` as it is with one of its parts, or all of it, replaced or taken away.
+// Calls f with copies of `value` in which one part, or all of it, is replaced or removed.
 void each_change(const Json& value, const std::function<void(const Json&)>& f) {
   for (const Json& other : hostile_values()) f(other);
   if (is_reference(value)) return;
@@ -103,7 +103,8 @@ int64_t largest_output(const Model& model) {
   return most;
 }
 
-// What is wrong with how a changed config ends; empty for a model, and for an error.
+// Describes what is wrong with the outcome for a changed config; empty for a model, and for a typed
+// error.
 std::string wrong_end(const Json& config, const std::vector<Tensor>& inputs) {
   constexpr int64_t kMostElements = 1 << 20;
   try {
@@ -126,9 +127,9 @@ int64_t most_memory_in_mib() {
   return usage.ru_maxrss / 1024;
 }
 
-// ---- sound calls ----
+// ---- valid calls ----
 
-// Text with "$x" and "$y" for two inputs of shape (2, 3, 4).
+// Parses text with "$x" and "$y" for two inputs of shape (2, 3, 4).
 Json with_references(const Json& value) {
   if (value.is_string() && value.as_string().starts_with('$')) {
     return Json::object(
@@ -149,7 +150,7 @@ struct Call {
   std::string arguments = R"(["$x"])";
 };
 
-// Of the ops that tests/golden has no models of.
+// Calls of the ops for which tests/golden has no models.
 std::map<std::string, Call> more_calls() {
   std::map<std::string, Call> calls = {
       {"AdaptiveAveragePool", {R"({"output_size": [2], "data_format": "channels_last"})"}},
@@ -194,7 +195,7 @@ std::map<std::string, Call> more_calls() {
                          "Mod",        "Multiply",     "NotEqual",    "Power",     "TrueDivide"}) {
     calls[op] = {"{}", R"(["$x", "$y"])"};
   }
-  // Of one operand, and at most an axis and what is a number.
+  // Ops with one operand, and at most an axis and numeric options.
   for (const std::string& op : keras_op_names()) {
     calls.emplace(op, Call{R"({"axis": 1, "keepdims": true, "decimals": 1, "alpha": 0.1,
                                "negative_slope": 0.1, "approximate": true})"});
@@ -228,10 +229,10 @@ Json model_of(const std::string& op, const Call& call) {
        {"output_layers", Json::array({"op", 0, 0})}});
 }
 
-// ---- and what is made of them ----
+// ---- changed calls ----
 
-// Tries all changes of a sound model's ops that aren't in `seen`, and adds them; gives their
-// number.
+// Tries all changes of a valid model's ops that aren't in `seen` yet, and adds these ops to it.
+// Returns the number of changes.
 int try_changes(const Json& config, const std::vector<Tensor>& inputs,
                 std::set<std::string>& seen) {
   int changes = 0;
@@ -242,8 +243,8 @@ int try_changes(const Json& config, const std::vector<Tensor>& inputs,
     if (!seen.insert(op).second) continue;
     for (const char* part : {"config", "inbound_nodes"}) {
       each_change(layers[i].at(part), [&](const Json& changed) {
-        // Every fifth, where sanitizers make each one slow; the values are 23, so it is another
-        // value at each place.
+        // Only every fifth under sanitizers, which make each one slow; there are 23 values, so each
+        // place gets different ones.
         if (++changes % testing::cases(1, 5) != 0) return;
         Json::Array all = layers;
         all[i].set(part, changed);
@@ -290,7 +291,7 @@ TEST_CASE("ops of files survive hostile configs and arguments") {
     CAPTURE(op);
     if (seen.contains(op)) continue;
     const Json config = model_of(op, entry.second);
-    const bool fits = op != "LuFactor" && op != "Squeeze";  // which take other shapes
+    const bool fits = op != "LuFactor" && op != "Squeeze";  // these require other shapes
     if (fits) CHECK_NOTHROW(Model::from_config(config));
     changes += try_changes(config, {x, x}, seen);
   }

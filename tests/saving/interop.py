@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads with h5py, zipfile and Keras what Cornu wrote, and writes with them what Cornu reads.
+"""Reads Cornu's files with h5py, zipfile and Keras, and writes files for Cornu to read.
 
 interop.py check-h5 FILE | write-h5 FILE LIBVER | check-zip FILE | write-zip FILE | keras FILE
 """
@@ -31,7 +31,7 @@ def check_h5(path):
         for name, dtype, wanted in arrays():
             dataset = file[name]
             if dtype == "bfloat16":
-                # As Keras's H5IOStore reads it.
+                # Like Keras's H5IOStore.
                 assert dataset.attrs["dtype"] == "bfloat16"
                 found = np.array(dataset, dtype=ml_dtypes.bfloat16)
             else:
@@ -76,13 +76,13 @@ def write_zip(path):
         with archive.open("stored", "w") as member:
             member.write(b"{}" * 500)
         archive.writestr("deflated", b"{}" * 500, compress_type=zipfile.ZIP_DEFLATED)
-        # As when the size isn't known in advance.
+        # As if the size weren't known in advance.
         with archive.open("large", "w", force_zip64=True) as member:
             member.write(b"{}" * 500)
 
 
 def keras(path):
-    """A trained model's .keras file, its weights beside it as text: path, shape, dtype, sum."""
+    """Writes a trained model's .keras file, and its weights as text: path, shape, dtype, sum."""
     os.environ["KERAS_BACKEND"] = "tensorflow"
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     os.environ["CUDA_VISIBLE_DEVICES"] = ""

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that cross between Cornu and Python: h5py, zipfile, Keras. What Python does is in
-// interop.py.
+// Files exchanged between Cornu and Python: h5py, zipfile, Keras. interop.py is the Python side.
 #include <doctest/doctest.h>
 
 #include <numeric>

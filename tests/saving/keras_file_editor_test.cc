@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of weights that are looked into and changed.
+// Inspecting and editing weights files.
 #include "framework/saving/keras_file_editor.h"
 
 #include <doctest/doctest.h>
@@ -99,7 +99,7 @@ TEST_CASE("what an editor can't do says so") {
             ": it has no object 'dense_2'. Did you mean 'dense_1'? Known: dense, dense_1, layers.");
   CHECK(message_of([&] { editor.rename_object("dense", "layers/x"); }) ==
         path + ": expected a name that isn't empty, '.' or 'vars' and has no '/', got 'layers/x'.");
-  // What would be written, but not read again.
+  // Edits that could be written, but not read back.
   CHECK_THROWS_AS(editor.rename_object("dense", "vars"), InvalidArgument);
   CHECK_THROWS_AS(editor.add_object("layers/vars", {}), InvalidArgument);
   CHECK_THROWS_AS(editor.add_object("layers/", {}), InvalidArgument);

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opens the models in a folder with real Keras, and writes them back.
 
-For each NAME.keras there are NAME.values.h5, with inputs x/0, … and predictions y/0, …,
-NAME.weights.h5 and NAME.h5, the whole model in the form of Keras 2. Keras must predict the same from
-each, and have the same optimizer; back_NAME.keras and back_NAME.weights.h5 are what it then saves. branches.weights.h5 is of the subclassed model below.
+For each NAME.keras, there are NAME.values.h5, with inputs x/0, … and predictions y/0, …,
+NAME.weights.h5 and NAME.h5, the whole model in the format of Keras 2. Keras must predict the same
+from each, and have the same optimizer; it then saves back_NAME.keras and back_NAME.weights.h5.
+branches.weights.h5 belongs to the subclassed model below.
 """
 import os
 import pathlib
@@ -34,7 +35,8 @@ def compare(model, x, expected, what):
 
 
 def contents(path):
-    """Names and versions in a file of Keras 2's form, and each group's arrays in their order."""
+    """Returns names and versions in a file of Keras 2's format, and each group's arrays in order.
+    """
     def texts(values):
         return [v.decode() if hasattr(v, "decode") else v for v in np.atleast_1d(values)]
 
@@ -49,7 +51,7 @@ def contents(path):
 
 
 def check_legacy(path, model, x, expected):
-    """The same model in the form of Keras 2: as Keras reads and writes it."""
+    """Checks the same model in the format of Keras 2, as Keras reads and writes it."""
     legacy = keras.saving.load_model(path)
     compare(legacy, x, expected, path.name)
     assert legacy.compiled == model.compiled, path.name
@@ -57,15 +59,15 @@ def check_legacy(path, model, x, expected):
         assert legacy.loss is not None, path.name
         assert type(legacy.optimizer) is type(model.optimizer), path.name
         parts = type(model.optimizer).__name__ in ("LossScaleOptimizer", "MultiOptimizer")
-        if not parts:  # of which Keras restores nothing from its own files of this form
+        if not parts:  # Keras restores none of these from its own files in this format
             assert legacy.optimizer.iterations.numpy() == model.optimizer.iterations.numpy()
     own = path.with_name("own_" + path.name)
     try:
         model.save(own)
-    except (TypeError, ValueError) as error:  # of weights of one name, and layers with generators
+    except (TypeError, ValueError) as error:  # duplicate weight names, layers with generators
         assert "name already exists" in str(error) or "cannot pickle" in str(error), path.name
         return
-    if path.stem == "lora":  # this form has the small kernels beside the others, not their sum
+    if path.stem == "lora":  # this format has the small kernels next to the others, not their sum
         return
     *ours, our_weights = contents(path)
     *theirs, their_weights = contents(own)
@@ -90,13 +92,13 @@ def check(path):
     if iterations is not None:
         assert model.optimizer.iterations.numpy() == iterations, name
         assert len(model.optimizer.variables) > 2, name
-    if name != "shared_between":  # of which Keras's clones have two
+    if name != "shared_between":  # Keras's clones have two copies of it
         clone = keras.models.clone_model(model)
         clone.load_weights(path.with_name(name + ".weights.h5"))
         compare(clone, x, expected, f"{name}: the weights alone")
     model.save(path.with_name("back_" + name + ".keras"))
     model.save_weights(path.with_name("back_" + name + ".weights.h5"))
-    # Last: to save in HDF5 takes the optimizer out of what Keras's model knows of its compile.
+    # Last, since saving to HDF5 removes the optimizer from the model's compile config.
     check_legacy(path.with_suffix(".h5"), model, x, expected)
 
 

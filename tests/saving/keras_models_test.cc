@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models that go to real Keras and come back. What Python does is in keras_models.py.
+// Models that real Keras loads and saves again. keras_models.py is the Python side.
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -41,7 +41,7 @@ Case ops_and_shared_layers() {
   return {test::op_model(), {numbers({5, 3}), numbers({5, 3}, -0.5F)}};
 }
 
-// A model that is a part of the whole, and of another part.
+// A model that is part of the whole model, and also of another part.
 Case shared_between() {
   const Tensor a = Input({.shape = {4}});
   Model inner(a, layers::Dense({.units = 4, .activation = "tanh"})(a));
@@ -69,7 +69,7 @@ Case nested() {
   return {model, x};
 }
 
-// An optimizer with state of its own kind.
+// A model trained with an optimizer that has special state.
 Case trained_with(const Optimizer& optimizer) {
   Sequential model(Input({.shape = {4}}),
                    {layers::Dense({.units = 3, .activation = "tanh", .name = "first"}),
@@ -87,7 +87,7 @@ void add_optimizers(std::map<std::string, Case>& cases) {
   cases.emplace("loss_scale",
                 trained_with(optimizers::LossScaleOptimizer(
                     {.inner_optimizer = optimizers::Adam(), .dynamic_growth_steps = 4})));
-  // Around these Keras's files lack a part of the state.
+  // Around these optimizers, Keras's files lack a part of the state.
   cases.emplace(
       "loss_scale_nadam",
       trained_with(optimizers::LossScaleOptimizer({.inner_optimizer = optimizers::Nadam()})));
@@ -100,7 +100,7 @@ void add_optimizers(std::map<std::string, Case>& cases) {
   cases.emplace("multi", trained_with(optimizers::MultiOptimizer({.optimizer_map = map})));
 }
 
-// But for what files of the optimizer lack.
+// Ignores the variables that the optimizer's files lack.
 void check_same(const std::vector<Variable>& found, const std::vector<Variable>& wanted,
                 const Optimizer& optimizer) {
   const std::vector<Variable> unsaved = optimizer.impl().unsaved_variables();
@@ -124,7 +124,7 @@ void check_same_state(const Optimizer& back, const Optimizer& expected) {
   }
 }
 
-// Parts of tensors, and ops that aren't a layer's.
+// Parts of tensors, and ops that don't belong to a layer.
 Case parts() {
   const Tensor x = Input({.shape = {6}, .name = "x"});
   const Tensor images = Input({.shape = {4, 6}, .name = "images"});
@@ -147,7 +147,7 @@ Case parts() {
   return {Model({x, images}, layers::concatenate(all)), {numbers({5, 6}), numbers({5, 4, 6})}};
 }
 
-// A mask that rides on its tensor, and one that is given.
+// A mask attached to a tensor, and one passed as an argument.
 Case masked() {
   const Tensor words = Input({.shape = {4}, .dtype = DType::Int32, .name = "words"});
   const Tensor x = layers::Embedding({.input_dim = 6, .output_dim = 3, .mask_zero = true})(words);
@@ -157,7 +157,7 @@ Case masked() {
   return {Model(words, layers::concatenate({riding, given})), indices};
 }
 
-// Layers of pictures, which change nothing in inference but sizes.
+// Image layers that only change sizes in inference.
 Case pictures() {
   Sequential model({
       Input({.shape = {9, 8, 3}}),
@@ -190,7 +190,7 @@ Case categories() {
   return {model, {numbers({4, 3}), Tensor::from<int64_t>({4, 1, 9, 9, 0, 11, 3, 4}, {4, 2})}};
 }
 
-// A sequence that is read, and one that is written from the states that are left of it.
+// An encoder of one sequence, and a decoder that starts from its final states.
 Case recurrent() {
   const Tensor words = Input({.shape = {5}, .dtype = DType::Int32, .name = "words"});
   const Tensor start = Input({.shape = {3, 4}, .name = "start"});
@@ -209,8 +209,8 @@ Case recurrent() {
   return {Model({words, start}, {read[0], each, plain, stacked}), {indices, numbers({3, 3, 4})}};
 }
 
-// Attention: arguments by name and in order, settings, masks that ride on tensors. Each attention
-// has a masked tensor of its own: Keras's takes the masks off its inputs.
+// Attention: arguments by name and by position, settings, masks attached to tensors. Each attention
+// layer has its own masked tensor, since Keras's layer removes the masks from its inputs.
 Case attending() {
   const Tensor words = Input({.shape = {5}, .dtype = DType::Int32, .name = "words"});
   const Tensor other = Input({.shape = {3, 4}, .name = "other"});
@@ -237,7 +237,7 @@ Case attending() {
           {indices, numbers({3, 3, 4})}};
 }
 
-// Tokens to vectors and back by one layer, equations, wrappers, adaptive pooling.
+// Tokens to vectors and back with the same layer, equations, wrappers, adaptive pooling.
 Case both_ways() {
   const Tensor words = Input({.shape = {5}, .dtype = DType::Int32, .name = "words"});
   const Tensor picture = Input({.shape = {4, 5, 3}, .name = "picture"});
@@ -259,7 +259,7 @@ Case both_ways() {
   return {Model({words, picture}, {logits, z}), {indices, numbers({3, 4, 5, 3})}};
 }
 
-// Kernels that were adapted by small ones, whose sum files have.
+// Kernels adapted by small matrices; files contain their sum.
 Case lora() {
   const Tensor words = Input({.shape = {5}, .dtype = DType::Int32, .name = "words"});
   Tensor x = layers::Embedding({.input_dim = 6, .output_dim = 4, .lora_rank = 2})(words);
@@ -279,7 +279,7 @@ Case lora() {
   return {model, indices};
 }
 
-// Inputs that are outputs, and what is made like a placeholder of known shape.
+// Inputs that are also outputs, and constants shaped like a placeholder of known shape.
 Case ends() {
   const Tensor x = Input({.batch_shape = {4, 3}, .name = "x"});
   const Tensor from = Input({.name = "from", .tensor = x});
@@ -375,7 +375,7 @@ TEST_CASE("Keras opens models that Cornu saved, and Cornu those that Keras saved
   CHECK(test::distance(test::predictions(others, x), test::predictions(branches, x)) < 1e-5);
 }
 
-// An input, and Keras's prediction.
+// Returns an input and Keras's prediction.
 std::pair<Tensor, Tensor> values_of(const std::string& path) {
   const Hdf5Reader file = Hdf5Reader::open(path);
   const auto read = [&](const char* name) {
@@ -412,7 +412,7 @@ TEST_CASE("models that Keras quantizes load, and those that are quantized here l
       Model model = load_model(path((kind + ".keras").c_str()));
       const auto [x, y] = values_of(path((kind + ".values.h5").c_str()));
       CHECK(test::distance(test::predictions(model, x), y) < 1e-4);
-      // What it is without being quantized there becomes the same here.
+      // Quantizing the unquantized model here gives the same.
       const bool is_quantized = kind == "quantized";
       if (is_quantized) model = load_model(path("none.keras"));
       if (is_quantized) model.quantize(item.second);

@@ -35,7 +35,7 @@ def one(layer, start=lambda: keras.Input((4,))):
 
 
 def deep(lora_rank=2, **options):
-    """Layers within a model within one, and one of them adapted."""
+    """A model with a nested model, in which one layer is adapted by LoRA."""
     inner = keras.Sequential(
         [keras.Input((4,)), layers.Dense(5, activation="relu", **options)], name="inner")
     x = keras.Input((2,), dtype="int32", name="x")
@@ -57,7 +57,7 @@ MODELS = {
 
 
 CHANNELS = Int4QuantizationConfig(None, AbsMaxQuantizer(), -1)
-# What quantize takes, another config, and a dtype policy.
+# The config for quantize, another config, and a dtype policy.
 MODES = {
     "int8": (
         Int8QuantizationConfig(),
@@ -86,11 +86,11 @@ def write(model, name, kind, rng):
 def make(mode, name, build):
     quantization, config, policy = MODES[mode]
     name = f"{mode}.{name}"
-    # Files have the sum with what LoRA adds, quantized anew, which of blocks is another one.
+    # Files have the sum with LoRA's product, quantized again, which differs for blocks.
     options = {"lora_rank": None} if mode == "blocks" else {}
     model = build(quantization_config=None, **options)
     for weight in model.trainable_weights:
-        if "lora_kernel_b" in weight.name:  # files have no sum of it and the kernel
+        if "lora_kernel_b" in weight.name:  # its sum with the kernel isn't in files
             continue
         weight.assign(np.random.default_rng(1).normal(size=weight.shape))
     write(model, name, "none", np.random.default_rng(2))

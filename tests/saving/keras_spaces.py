@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens space.keras (a FeatureSpace) and model.keras (one of its encoded features) of a folder with
-real Keras, compares with values.json, and saves them again as back_space.keras and
-back_model.keras.
-"""
+"""Opens space.keras (a FeatureSpace) and model.keras (a model on its encoded features) of a folder
+with real Keras, compares with values.json, and saves them again as back_space.keras and
+back_model.keras."""
 import json
 import os
 import pathlib

@@ -35,14 +35,14 @@ def trained():
 
 
 def repack(source, target, libver, **options):
-    """The same file with its datasets in another form."""
+    """Copies a file with its datasets in another form."""
     with h5py.File(source) as old, h5py.File(target, "w", libver=libver) as new:
         def copy(name, thing):
             if isinstance(thing, h5py.Group):
                 made = new.require_group(name)
             else:
                 data = thing[()]
-                more = options if data.ndim else {}  # scalars have no chunks
+                more = options if data.ndim else {}  # scalars can't be chunked
                 dtype = data.dtype.newbyteorder(">") if options.get("big") else data.dtype
                 made = new.create_dataset(
                     name, data=data, dtype=dtype, **{k: v for k, v in more.items() if k != "big"})
@@ -54,7 +54,7 @@ def repack(source, target, libver, **options):
 
 
 def forms(folder, source):
-    """Every form that Keras's readers take, too, by way of libhdf5."""
+    """Writes every form that Keras's readers accept, too, through libhdf5."""
     every = {"gzip": dict(compression="gzip"),
              "shuffled": dict(compression="gzip", compression_opts=9, shuffle=True),
              "summed": dict(chunks=True, fletcher32=True),
@@ -66,7 +66,7 @@ def forms(folder, source):
 
 
 def datasets(path, libver):
-    """Datasets of each index, of numbers that are half their places."""
+    """Writes datasets with each kind of index, whose elements are half their index."""
     with h5py.File(path, "w", libver=libver) as file:
         def add(name, shape, dtype="float32", **options):
             data = (np.arange(int(np.prod(shape))) / 2).reshape(shape).astype(dtype)
@@ -118,7 +118,7 @@ def check(folder):
         np.testing.assert_allclose(model.predict(x, verbose=0), y, rtol=1e-5, atol=1e-6,
                                    err_msg=name)
         assert int(model.optimizer.iterations.numpy()) == 1, name
-    # As Cornu does with the same file and options.
+    # Like Cornu with the same file and options.
     other = model_of(last="another")
     before = [w.numpy() for w in other.get_layer("another").weights]
     other.load_weights(folder / "legacy.h5", by_name=True)

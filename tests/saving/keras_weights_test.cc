@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of weights that cross between Cornu and real Keras, in all forms of HDF5 that h5py writes.
-// What Python does is in keras_weights.py.
+// Weights files exchanged between Cornu and real Keras, in all forms of HDF5 that h5py writes.
+// keras_weights.py is the Python side.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -42,7 +42,7 @@ std::vector<std::string> files_ending(const Scratch& scratch, const std::string&
   return result;
 }
 
-// Datasets of numbers that are half their places, and groups with many attributes.
+// Checks datasets whose elements are half their index, and groups with many attributes.
 void check_datasets(const std::string& path) {
   const Hdf5Reader file = Hdf5Reader::open(path);
   int datasets = 0;

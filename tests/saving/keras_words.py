@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opens words.keras of a folder with real Keras, compares, and saves it again as back.keras.
 
-values.json has the inputs (rows of strings), what the model must give, and the vocabulary of each
-layer that has one.
+values.json has the inputs (rows of strings), the expected outputs, and the vocabulary of each layer
+that has one.
 """
 import json
 import os

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole models that Cornu writes in HDF5 files of Keras 2's form. tests/golden has files of Keras
-// itself; keras_models_test.cc gives those of Cornu to Keras.
+// Whole models that Cornu writes to HDF5 files in the format of Keras 2. tests/golden has files
+// written by Keras itself; keras_models_test.cc passes those of Cornu to Keras.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -25,7 +25,7 @@ using test::numbers;
 using test::predictions;
 using test::Scratch;
 
-// Trained a little; `y` is what it is trained with.
+// A briefly trained model; `y` is its training target.
 struct Trained {
   Model model;
   Tensors x;
@@ -54,7 +54,7 @@ Trained shared_layers() {
   return {model, x, y};
 }
 
-// Models within models, one of them frozen, one within a layer.
+// Nested models, one of them frozen, and one within a layer.
 Trained nested() {
   const Tensor a = Input({.shape = {4}, .name = "a"});
   const Tensor steps = Input({.shape = {3, 2}, .name = "steps"});
@@ -105,7 +105,7 @@ TEST_CASE("models in HDF5 files predict as they did, and go on training with the
   }
 }
 
-// Groups and datasets with their attributes that are lists of names, as text.
+// Lists groups and datasets as text, with their attributes that are lists of names.
 void list(const Hdf5Reader& file, const std::string& path, std::vector<std::string>& out) {
   if (file.is_dataset(path)) {
     const auto [shape, dtype] = file.describe(path);
@@ -131,7 +131,8 @@ std::vector<std::string> listing(const Hdf5Reader& file) {
   return out;
 }
 
-// Layers have more in Cornu's, where Keras knows them by it; also those of models that are wrapped.
+// Layers in Cornu's files have additional keys by which Keras recognizes them; this includes layers
+// of wrapped models.
 void check_same_layers(const Json& written, const Json& wanted) {
   CHECK(written.size() == 2);
   CHECK(written.at("class_name") == wanted.at("class_name"));
@@ -196,7 +197,7 @@ TEST_CASE("lists of names that are too long for an attribute are cut into parts"
   const std::string path = scratch.path("a.h5");
   Sequential model({Input({.shape = {1}})});
   std::vector<std::string> names;
-  for (int i = 0; i < 65; ++i) {  // 32 have room
+  for (int i = 0; i < 65; ++i) {  // there is room for 32
     names.push_back(fmt::format("{}_{:02}", std::string(1997, 'n'), i));
     model.add(layers::Dense({.units = 1, .name = names.back()}));
   }
@@ -220,7 +221,7 @@ TEST_CASE("lists of names that are too long for an attribute are cut into parts"
                  "HDF5 attribute holds. Give it a shorter name."));
 }
 
-// Its weights have one name.
+// Both weights have the same name.
 class Twins : public Layer {
  public:
   void build(const Shape& shape) override {
@@ -261,8 +262,8 @@ class Plain : public Model {
   layers::Dense dense_ = track("dense", layers::Dense({.units = 1}));
 };
 
-// Keras 2 wrote .keras files, too, with the names and forms of its own: here of the layers of
-// `weights`, a file of Cornu's.
+// Keras 2 also wrote .keras files, with its own names and formats: here for the layers of
+// `weights`, a file written by Cornu.
 void write_keras_2_archive(const std::string& path, const std::string& weights) {
   constexpr std::string_view kMetadata = R"({"keras_version": "2.15.0"})";
   constexpr std::string_view kConfig = R"({

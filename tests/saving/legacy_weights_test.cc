@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weight files of Keras 2. tests/applications has files that Keras itself wrote.
+// Weights files of Keras 2. tests/applications has files written by Keras itself.
 #include <doctest/doctest.h>
 
 #include "framework/ops/ops.h"
@@ -26,12 +26,12 @@ Sequential make_model(int64_t units = 2) {
 
 struct Names {
   std::vector<std::string> layers = {"input", "dense_7", "re_lu", "batch_norm"};
-  bool in_parts = false;  // of one name each
+  bool in_parts = false;  // attributes split in parts of one name each
   std::vector<std::string> optimizer = {};
   float iterations = 0;  // of the optimizer
 };
 
-// A file of make_model()'s layers under other names, in the group `root`.
+// Writes a file with the layers of make_model() under other names, in the group `root`.
 void write_file(const std::string& path, const std::string& root, const Names& names = {},
                 const std::vector<hsize_t>& kernel = {3, 2}) {
   Foreign file(false);
@@ -102,14 +102,14 @@ TEST_CASE("a whole model's file that was saved before any training has a state t
   const optimizers::Adam adam({.learning_rate = 0.5});
   CHECK(restored(adam, {"adam/iteration", "adam/learning_rate"}) == OptimizerRestore::Done);
   CHECK(adam.learning_rate().item<float>() == 2);
-  CHECK(restored(optimizers::Adam(), {"iteration:0"}) == OptimizerRestore::Done);  // Keras 2's
+  CHECK(restored(optimizers::Adam(), {"iteration:0"}) == OptimizerRestore::Done);  // of Keras 2
   CHECK(restored(optimizers::SGD(), {"sgd/iteration", "sgd/learning_rate"}) ==
         OptimizerRestore::Done);
   CHECK(restored(optimizers::SGD(), {"SGD/iter:0"}) == OptimizerRestore::Done);
   CHECK(restored(optimizers::Adam(), {"a/iteration", "a/learning_rate", "a/momentum"}) ==
         OptimizerRestore::Misfit);
   CHECK(restored(optimizers::Adam(), {"a/iteration", "a/momentum"}) == OptimizerRestore::Misfit);
-  // One without slots that has made steps.
+  // An optimizer without slots that has already made steps.
   CHECK(restored(optimizers::Adam(), {"sgd/iteration", "sgd/learning_rate"}, 3) ==
         OptimizerRestore::Misfit);
   CHECK(restored(optimizers::SGD(), {"sgd/iteration", "sgd/learning_rate"}, 3) ==
@@ -147,7 +147,7 @@ TEST_CASE("weights of Keras 2: a file of another model changes nothing and says 
         "'layer_names'. Those of Keras 3 are called '….weights.h5'.");
 }
 
-// Layers by the names in the file, with others between.
+// A model with layers named as in the file, and others in between.
 Sequential named_model(int64_t units) {
   return Sequential({Input({.shape = {3}}), layers::Dense({.units = units, .name = "dense_7"}),
                      layers::Dense({.units = 2, .name = "new"}),
@@ -176,7 +176,7 @@ TEST_CASE("weights of Keras 2: what doesn't fit is an error, or skipped with a w
   write_file(path, "");
   for (const bool by_name : {false, true}) {
     CAPTURE(by_name);
-    // The kernel doesn't fit, the bias does.
+    // The kernel doesn't fit, but the bias does.
     Sequential model = by_name ? named_model(2) : make_model(2);
     write_file(path, "", {}, {4, 2});
     const std::vector<Tensor> before = model.get_weights();
@@ -191,7 +191,7 @@ TEST_CASE("weights of Keras 2: what doesn't fit is an error, or skipped with a w
     CHECK(test::distance(before[0], model.get_weights()[0]) == 0);
     CHECK(model.get_weights()[1].to_vector<float>() == std::vector<float>{7, 8});
   }
-  // Another number of weights: skipped by name only, as in Keras.
+  // With a different number of weights: skipped by name only, as in Keras.
   write_file(path, "");
   Sequential fewer({Input({.shape = {3}}),
                     layers::Dense({.units = 2, .use_bias = false, .name = "dense_7"}),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// .keras files: round trips, files of real Keras, and what is wrong with bad ones.
+// .keras files: round trips, files written by real Keras, and the errors of bad files.
 #include <doctest/doctest.h>
 
 #include "framework/core/strings.h"
@@ -153,7 +153,7 @@ TEST_CASE("a Sequential model that its first batch built") {
   }
 }
 
-// Files of an optimizer that has made no step hold its counter alone.
+// Files with an optimizer that has made no steps contain only its counter.
 TEST_CASE("a file that was saved before any training says nothing of its optimizer") {
   const Scratch scratch;
   const auto compiled = [](const Optimizer& optimizer) {
@@ -262,7 +262,7 @@ TEST_CASE("an optimizer that isn't built takes no state of one that has made ste
       }
       CHECK(here.optimizer().iterations() == 0);
       CHECK(distance(here.optimizer().learning_rate(), rate) == 0);
-      // Once it is built, what it is told depends on which variables it has.
+      // Once it is built, the warning depends on which variables it has.
       here.optimizer().build(here.trainable_variables());
       const bool is_same = i >= 1 && i <= 3;
       const test::Log log;
@@ -305,7 +305,7 @@ TEST_CASE("clones have weights of their own") {
   CHECK(distance(predictions(model, x), predictions(clone, x)) == 0);
 }
 
-// The file with one text in its config replaced by another.
+// Replaces one text in the file's config with another.
 void change_config(const std::string& path, const std::string& from, const std::string& to) {
   const ArchiveReader reader(path);
   std::string config = reader.read_text("config.json", 1 << 20);
@@ -371,7 +371,7 @@ TEST_CASE("bad files") {
   }
 }
 
-// Of keras.Model(x, [x[:, 1:4], x[..., None], *ops.split(x, 3, -1), ops.argmax(x, -1),
+// From keras.Model(x, [x[:, 1:4], x[..., None], *ops.split(x, 3, -1), ops.argmax(x, -1),
 // …]).to_json().
 TEST_CASE("ops of parts, as Keras writes them") {
   const auto op = [](const char* name, const char* kind, const char* config, const char* more) {
@@ -419,11 +419,11 @@ TEST_CASE("ops of parts, as Keras writes them") {
   };
   const Model model = model_from_json(json);
   check_parts(model);
-  check_parts(model_from_json(model.to_json()));  // as Cornu writes them
+  check_parts(model_from_json(model.to_json()));  // as written by Cornu
 }
 
-// A model of one of Keras's ops "c" on x (batch, 3), which is called `calls` times, each time on
-// what it gave before.
+// A model with one of Keras's ops "c" on x (batch, 3), called `calls` times, each time on its
+// previous output.
 std::string model_of_op(const char* class_name, const std::string& config, const char* dtype,
                         int calls = 1) {
   std::vector<std::string> nodes;
@@ -483,7 +483,7 @@ TEST_CASE("an op that isn't one of Keras's can't be saved, and is named") {
     Model whole(from, to);
     return message_of<Unimplemented>([&] { whole.save(scratch.path("a.keras")); });
   };
-  // Of sizes that aren't known, each is one op.
+  // With unknown sizes, each of these is a single op.
   const Tensor pictures = Input({.shape = {kUnknown, kUnknown, 3}});
   const std::string advice =
       "can't be saved: none of Keras's ops that Cornu writes is the same. Put it into a layer, or "
@@ -515,7 +515,7 @@ TEST_CASE("a function as loss doesn't keep a model from being saved") {
   CHECK(distance(predictions(model, numbers({2, 3})), predictions(loaded, numbers({2, 3}))) == 0);
 }
 
-// Keras's functional models name `training` in calls of layers whose own call has a default for it.
+// Keras's functional models store `training` in calls of layers whose call has a default for it.
 TEST_CASE("a training flag in a file that is a class's default is nobody's word") {
   clear_session();
   const Tensor inputs = Input({.shape = {8, 8, 1}});
@@ -531,7 +531,7 @@ TEST_CASE("a training flag in a file that is a class's default is nobody's word"
                                                              {"batch_normalization", false}};
   std::string text = config.dump();
   for (const auto& [name, training] : written) {
-    // The calls stand before the next layer's module; each layer has one.
+    // The calls come before the next layer's module; each layer has one call.
     const size_t layer = text.find("\"name\": \"" + name + "\"");
     REQUIRE(layer != std::string::npos);
     const std::string none = "\"kwargs\": {}";

@@ -13,7 +13,7 @@
 
 namespace cornu::test {
 
-// Numbers between -1 and 1 that look random, always the same.
+// Pseudo-random numbers between -1 and 1, always the same.
 inline Tensor numbers(const Shape& shape, float scale = 1) {
   Tensor tensor = Tensor::empty(shape, DType::Float32);
   auto out = tensor.mutable_data<float>();
@@ -23,7 +23,7 @@ inline Tensor numbers(const Shape& shape, float scale = 1) {
   return tensor;
 }
 
-// The greatest difference between two predictions, structure by structure.
+// The largest difference between two predictions of the same structure.
 inline double distance(const Tensors& a, const Tensors& b) {
   if (a.size() != b.size()) return INFINITY;
   double most = 0;
@@ -40,7 +40,7 @@ inline Tensors predictions(Model& model, const Tensors& x) {
   return model.predict(x, {.verbose = 0});
 }
 
-// The mnist program's kind of model: no Input, so it is built by its first batch.
+// A model like that of the mnist program: it has no Input, so its first batch builds it.
 inline Sequential small_cnn() {
   return Sequential({
       layers::Reshape({.target_shape = {8, 8, 1}}),

@@ -21,11 +21,11 @@ Json list_or_null(const std::optional<std::vector<std::string>>& texts) {
   return texts ? list_of(*texts) : Json();
 }
 
-// Describes the tensors and adds their bytes.
+// Describes the tensors and appends their bytes.
 Json stored(const Tensors& tensors, std::string& bytes) {
   Json::Array list;
   for (const Tensor& given : tensors) {
-    const bool narrow = given.dtype() == DType::BFloat16;  // float32 in the file
+    const bool narrow = given.dtype() == DType::BFloat16;  // stored as float32
     const Tensor x = narrow ? ops::cast(given, DType::Float32) : given;
     list.push_back(Json::object({{"dtype", to_string(x.dtype())}, {"shape", x.shape()}}));
     bytes.append(reinterpret_cast<const char*>(x.raw()), x.bytes());

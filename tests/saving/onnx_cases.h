@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exports models with what they predict, for onnx_check.py to compare with onnxruntime; and reads
+// Exports models with their predictions, for onnx_check.py to compare with onnxruntime; and imports
 // them again.
 #pragma once
 
@@ -15,28 +15,28 @@ namespace cornu::test {
 
 struct OnnxCase {
   std::string name;
-  double tolerance = 1e-5;                  // of numbers above 1, in parts of them
+  double tolerance = 1e-5;                  // absolute, but relative for numbers above 1
   std::vector<std::string> weights = {};    // initializers that must be there
-  std::vector<std::string> operators = {};  // of the nodes, in order; empty: any
-  // Those among the operators that go over steps (LSTM, GRU, RNN, Scan, Loop).
+  std::vector<std::string> operators = {};  // of the nodes, in order; empty: not checked
+  // The operators that loop over steps (LSTM, GRU, RNN, Scan, Loop).
   std::optional<std::vector<std::string>> loops = {};
-  // Initializers whose bytes are in a file of their own.
+  // Initializers whose bytes are in a separate file.
   std::optional<std::vector<std::string>> external = {};
-  bool open_batch = true;  // the file takes any number of rows
+  bool open_batch = true;  // the file accepts any number of rows
 };
 
 class OnnxCases {
  public:
-  // Exports the model, predicts each of the inputs with it, and keeps both. What export_ throws
-  // comes through.
+  // Exports the model, predicts each of the inputs with it, and stores both. Exceptions of export_
+  // are propagated.
   void add(const OnnxCase& what, Model& model, const std::vector<Tensors>& inputs,
            const ExportOptions& options = {});
-  // The same where other numbers than the model's own predictions are expected.
+  // The same, with other expected values than the model's own predictions.
   void add_expecting(const OnnxCase& what, Model& model, const std::vector<Tensors>& inputs,
                      const std::vector<Tensors>& expected, const ExportOptions& options = {});
   int64_t count() const { return static_cast<int64_t>(cases_.size()); }
-  // Whether onnx's checker accepts all files, and onnxruntime gives the same for all inputs. Says
-  // how many of them were read again, and which not.
+  // Returns whether onnx's checker accepts all files, and onnxruntime gives the same results for
+  // all inputs. Prints how many of them were imported again, and which ones couldn't be.
   bool check() const;
 
  private:
@@ -46,15 +46,15 @@ class OnnxCases {
   Scratch scratch_;
   Json::Array cases_;
   int read_ = 0;
-  std::map<std::string, int> unread_;  // by what isn't read
+  std::map<std::string, int> unread_;  // by what can't be imported
 };
 
-// The greatest one, of numbers above 1 in parts of them; infinite where one isn't a number.
+// Returns the largest difference, relative for numbers above 1; infinite when either is NaN.
 double difference(const Tensor& found, const Tensor& wanted);
 
-Tensor numbers(const Shape& shape, int64_t seed = 5);  // normal ones
+Tensor numbers(const Shape& shape, int64_t seed = 5);  // normally distributed
 
-// A batch of the first row alone, and all rows with some of them again.
+// Returns a batch of only the first row, and a batch of all rows with some of them repeated.
 std::vector<Tensors> batches_of(const std::vector<Tensor>& inputs);
 
 }  // namespace cornu::test

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks exported models (onnx_cases.cc): onnx's checker takes them, and onnxruntime gives what
-Cornu predicted."""
+"""Checks exported models (onnx_cases.cc): onnx's checker accepts them, and onnxruntime returns
+Cornu's predictions."""
 
 import json
 import os
@@ -19,7 +19,7 @@ def tensors(described, file):
 
 
 def difference(found, wanted):
-    """The greatest one, of numbers above 1 in parts of them; infinite where one isn't a number."""
+    """Returns the largest difference, relative for numbers above 1; infinite when either is NaN."""
     if found.shape != wanted.shape or found.dtype != wanted.dtype:
         return f"{found.dtype}{found.shape} instead of {wanted.dtype}{wanted.shape}"
     if not found.size:
@@ -35,7 +35,7 @@ LOOPS = {"LSTM", "GRU", "RNN", "Scan", "Loop"}
 
 
 def misplaced(case):
-    """What is wrong about where tensors' bytes are."""
+    """Yields problems with the placement of tensors' bytes."""
     model = onnx.load(case["stem"] + ".onnx", load_external_data=False)
     names = []
     for tensor in model.graph.initializer:
@@ -98,7 +98,7 @@ def main():
         try:
             found = list(problems(case))
             kinds.update({node.op_type for node in onnx.load(case["stem"] + ".onnx").graph.node})
-        except Exception as error:  # what the checker and the runtime throw, of many classes
+        except Exception as error:  # the checker and the runtime throw many classes
             found = [f"{type(error).__name__}: {str(error)[:600]}"]
         for problem in found:
             print(f"{case['name']}: {problem}")

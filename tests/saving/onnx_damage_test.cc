@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX files that are damaged, lie, or hold what isn't read: each is an error that says where.
+// ONNX files that are damaged, inconsistent, or have unsupported contents: the error says where.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ using onnx::ProtoGraph;
 using test::contains;
 using test::Scratch;
 
-// A graph of these nodes, from x (batch, 4) to y.
+// A graph with these nodes, from x (batch, 4) to y.
 ProtoGraph graph_of(std::vector<onnx::ProtoNode> nodes,
                     std::vector<onnx::ProtoTensor> weights = {}) {
   ProtoGraph graph;
@@ -44,7 +44,7 @@ std::string text_of(const ProtoGraph& graph, int64_t opset = 18) {
   return text;
 }
 
-// What load_model says of a file of these bytes, which is an error of kind E.
+// The error of load_model for a file with these bytes, which must be of kind E.
 template <class E = Error>
 std::string error_of_file(const Scratch& scratch, const std::string& text) {
   const std::string path = scratch.path("m.onnx");
@@ -141,7 +141,7 @@ TEST_CASE("operators, and forms of them, that aren't read") {
                  "got (5, 3)."));
 }
 
-// A graph whose input x has these sizes, of which "" isn't known.
+// A graph whose input x has these sizes, where "" means unknown.
 ProtoGraph graph_over(std::vector<std::variant<int64_t, std::string>> sizes, onnx::ProtoNode last,
                       std::vector<onnx::ProtoTensor> weights = {}, DType dtype = DType::Float32) {
   ProtoGraph graph = graph_of({std::move(last)}, std::move(weights));
@@ -230,7 +230,7 @@ TEST_CASE("forms that can't be the same") {
                  "(ConvTranspose): a kernel with dilations: expected sizes whose product fits"));
 }
 
-// Before operator set 14 a batch normalization that gives means, too, is one of training.
+// Before operator set 14, a batch normalization that also outputs means is in training mode.
 TEST_CASE("a batch normalization of the batch") {
   const Scratch scratch;
   const Tensor ones = ops::ones({4});
@@ -282,7 +282,7 @@ TEST_CASE("graphs that don't hold together") {
       error_of_graph<DataLoss>(scratch, graph_of({node("Relu", {"z"}, "y")})) ==
       "'m.onnx': node 'the_Relu' (Relu) reads 'z', which no node before it makes, and which is no "
       "input.");
-  // A circle, and nodes in another order.
+  // A cycle, and nodes in the wrong order.
   CHECK(contains(error_of_graph<DataLoss>(
                      scratch, graph_of({node("Add", {"x", "b"}, "a"), node("Relu", {"a"}, "b"),
                                         node("Relu", {"b"}, "y")})),
@@ -303,12 +303,12 @@ TEST_CASE("graphs that don't hold together") {
                  "'m.onnx': its output 'y' depends on no input"));
 }
 
-// ---- tensors that say other than they have ----
+// ---- tensors with wrong declarations ----
 
 // A model whose tensor w is this message.
 std::string with_tensor(const std::string& tensor) {
   std::string text = text_of(graph_of({node("Add", {"x", "w"}, "y")}));
-  // The graph is the last field; its length is told anew.
+  // The graph is the last field; its length is updated.
   std::string opset, head, graph;
   wire::Reader reader(text);
   while (!reader.done()) {
@@ -375,7 +375,7 @@ TEST_CASE("little that asks for much") {
   CHECK(contains(
       error({node("Resize", {"v", "", "", "s"}, "c")}, {{"v", ops::ones({1, 1})}, {"s", large}}),
       "(Resize): "));
-  // Many of moderate size.
+  // Many constants of moderate size.
   std::vector<onnx::ProtoNode> many;
   for (int i = 0; i < 200; ++i) {
     many.push_back(node("ConstantOfShape", {"s"}, fmt::format("c{}", i)));
@@ -418,7 +418,7 @@ TEST_CASE("little that asks for much work") {
                  "node 'the_Conv' (Conv): its operands are constants alone."));
   CHECK(contains(error({node("RNN", {"c", "c", "c"}, "d")}, sizes({1024, 1, 1024})),
                  "node 'the_RNN' (RNN): its operands are constants alone."));
-  // Constants that ops hold.
+  // Constants stored in ops.
   std::vector<onnx::ProtoNode> many;
   for (int i = 0; i < 40; ++i) {
     many.push_back(node("Expand", {"x", "s"}, fmt::format("v{}", i)));
@@ -433,7 +433,7 @@ TEST_CASE("messages of no bytes") {
   const auto error = [&](uint32_t field) {
     std::string messages, text;
     for (int i = 0; i < 2'000'000; ++i) wire::put_bytes(messages, field, "");
-    if (field == 5) {  // attributes, of one node
+    if (field == 5) {  // attributes of one node
       std::string graph;
       wire::put_bytes(graph, 1, messages);
       messages = std::move(graph);

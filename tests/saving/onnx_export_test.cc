@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What export_ refuses, and the bytes it writes. What runs of them: onnx_models_test.cc.
+// Models that export_ rejects, and the bytes it writes. onnx_models_test.cc runs exported models.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -158,7 +158,7 @@ TEST_CASE("the bytes of a model") {
   CHECK(Message(later).message(8).number(2) == 23);
 }
 
-// A recurrent layer's weights are in the file once, whatever calls it.
+// The weights of a recurrent layer are stored once, regardless of how often it is called.
 TEST_CASE("the file of a recurrent layer that is called twice") {
   const Scratch scratch;
   const layers::LSTM layer({.units = 4, .name = "lstm"});
@@ -231,10 +231,10 @@ TEST_CASE("external data begins by itself where there is much") {
                               {.location = "m.data", .threshold = 8, .whole = whole});
   };
   CHECK(onnx::TensorStorage{.location = {}}.whole == 1'500'000'000);
-  CHECK(encoded(412).data.empty());  // 100 and 3 float32
+  CHECK(encoded(412).data.empty());  // 100 and 3 float32 values
   const onnx::EncodedModel apart = encoded(411);
   const std::string data = joined(apart.data);
-  REQUIRE(data.size() == 4096 + 12);  // the second one at the next page
+  REQUIRE(data.size() == 4096 + 12);  // the second one starts at the next page
   const Message read = Message(joined(apart.file)).message(7);
   const Message w(read.all(5)[0]), v(read.all(5)[1]);
   CHECK(w.number(14) == 1);
@@ -261,7 +261,7 @@ TEST_CASE("files of external data") {
   CHECK(contains(file, "ü 'm'.onnx.data"));
   CHECK(test::contents(path + ".data").size() == 4096 + 24);  // kernels of 48 and 24 bytes
 
-  // Where one of the two can't be written, both stay what they were.
+  // If one of the two files can't be written, both stay unchanged.
   std::filesystem::remove(path + ".data");
   std::filesystem::create_directory(path + ".data");
   CHECK(contains(message_of<FailedPrecondition>([&] { model.export_(path, options); }),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever names and sizes a model has, its file is one that onnx's checker and onnxruntime take.
+// Whatever names and sizes a model has, onnx's checker and onnxruntime accept its file.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -12,7 +12,8 @@
 namespace cornu::test {
 namespace {
 
-// Names as they are written into files: what might end a text, mean something, or be taken.
+// Names that are written to files: they might end a text, have a special meaning, or be in use
+// already.
 const std::vector<std::string> kNames = {
     "a 'quoted' \"name\"",
     "back\\slash",
@@ -32,7 +33,7 @@ const std::vector<std::string> kNames = {
     std::string(5000, 'n'),
 };
 
-// Gives what it is called with under odd names.
+// Returns outputs with odd names.
 class Named : public Model {
  public:
   explicit Named(std::vector<std::string> names) : names_(std::move(names)) {}
@@ -86,7 +87,7 @@ TEST_CASE("inputs of one name, of axes of their own") {
   CHECK(cases.check());
 }
 
-// Values without elements on the way to one that has some.
+// Empty values on the way to one that has elements.
 class Empty : public Layer {
  public:
   void build(const Shape&) override {
@@ -119,7 +120,7 @@ TEST_CASE("axes of no elements") {
   CHECK(cases.check());
 }
 
-// A model of some layers of any kind, with sizes and names by chance.
+// A model with a few random layers, with random sizes and names.
 Model by_chance(std::mt19937& draw) {
   const auto below = [&draw](int64_t count) { return static_cast<int64_t>(draw()) % count; };
   const auto name = [&](int64_t number) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads models that onnx's helper and PyTorch wrote (onnx_models.py), and compares with
-// onnxruntime.
+// Imports models written by onnx's helper and PyTorch (onnx_models.py), and compares the results
+// with onnxruntime's.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@
 namespace cornu::test {
 namespace {
 
-// Arrays behind one another in a file.
+// Reads arrays that are stored back to back in a file.
 std::vector<Tensor> arrays(const Json& described, const std::string& bytes, size_t& at) {
   std::vector<Tensor> result;
   for (const Json& json : described.as_array()) {
@@ -48,8 +48,8 @@ struct ImportCase {
     outputs = arrays(json["outputs"], bytes, at);
   }
 
-  std::string name, path, unread;  // unread: an operator, "any", or "": all is read
-  bool unsaved;                    // some of its ops aren't Keras's
+  std::string name, path, unread;  // unread: an operator, "any", or "" if everything is supported
+  bool unsaved;                    // some of its ops don't exist in Keras
   double tolerance;
   std::vector<std::string> operators;
   std::vector<Tensor> inputs, outputs;
@@ -77,7 +77,7 @@ void compare(const ImportCase& one, const std::vector<Tensor>& found, Tally& tal
   }
 }
 
-// The model is saved as .keras, and read again, where all its ops are Keras's.
+// If all ops exist in Keras, saves the model as .keras, and loads it again.
 void compare_saved(const ImportCase& one, Model& model, Tally& tally) {
   const Scratch scratch;
   const std::string path = scratch.path("m.keras");

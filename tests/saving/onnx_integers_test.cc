@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integers of every width in onnxruntime, which has arithmetic for two of them.
+// Integers of every width in onnxruntime, which has arithmetic for only two of them.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -11,7 +11,7 @@
 namespace cornu::test {
 namespace {
 
-// What there is of two integers.
+// All operations on two integers.
 class Arithmetic : public Layer {
  public:
   Tensors call_list(const Tensors& inputs, const CallArgs&) override {
@@ -32,7 +32,7 @@ class Arithmetic : public Layer {
         ops::cast(ops::where(a<b, a> 1, b > 1), a.dtype()),
     };
     if (!is_signed(a.dtype())) {
-      const Tensor bits = ops::cast(ops::mod(b, 70), a.dtype());  // more than there are, too
+      const Tensor bits = ops::cast(ops::mod(b, 70), a.dtype());  // also more than the dtype has
       results.push_back(ops::left_shift(a, bits));
       results.push_back(ops::right_shift(a, bits));
       results.push_back(ops::left_shift(a, ops::cast(3, a.dtype())));
@@ -65,7 +65,7 @@ void add(OnnxCases& cases) {
   std::vector<T> left, right;
   for (const T a : numbers) {
     for (const T b : numbers) {
-      if (a == Limits::min() && b == static_cast<T>(-1) && b < 0) continue;  // overflows
+      if (a == Limits::min() && b == static_cast<T>(-1) && b < 0) continue;  // would overflow
       left.push_back(a);
       right.push_back(b);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every layer case of the golden files as an ONNX model of that layer.
+// Every layer case of the golden files, exported as an ONNX model with that layer.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace cornu::test {
 namespace {
 
-// What came out: exported cases by class, and refusals with their texts.
+// The outcome: exported cases by class, and rejections with their messages.
 struct Report {
   std::set<std::string> classes;
   std::map<std::string, std::string> refused;  // by case
@@ -27,12 +27,12 @@ struct Report {
 struct LayerCall {
   LayerHandle layer;
   std::vector<Tensor> inputs;
-  std::vector<Tensor> masks = {};  // undefined where an input has none; fewer than inputs
+  std::vector<Tensor> masks = {};  // undefined for inputs without a mask; may be fewer than inputs
   std::vector<std::string> names = {};
   std::optional<Json> settings = {};
 };
 
-// What a model is given, masks too.
+// The inputs of the model, including masks.
 std::vector<Tensor> operands_of(const LayerCall& call) {
   std::vector<Tensor> all = call.inputs;
   for (const Tensor& mask : call.masks) {
@@ -77,7 +77,7 @@ void export_case(const std::string& name, const LayerCall& call, OnnxCases& case
   }
 }
 
-// The layer of a golden case, with its weights, and how it is called.
+// The layer of a golden case with its weights, and how to call it.
 LayerCall call_of(const Json& item) {
   LayerCall call{.layer = layer_from_json(item.at("object")),
                  .inputs = golden_tensors(item.at("inputs"))};
@@ -94,7 +94,7 @@ LayerCall call_of(const Json& item) {
   return call;
 }
 
-// What lambdas in golden files are.
+// Registers the lambdas of golden files.
 void register_lambdas() {
   const auto add = [](const char* name, const auto& function) {
     if (!layers::lambda_registry().find(name)) layers::lambda_registry().add(name, function);
@@ -124,7 +124,7 @@ TEST_CASE("layers of the golden files in onnxruntime") {
   print("layers", cases, report);
   CHECK(cases.count() > 600);
   CHECK(report.classes.size() == 93);
-  // Layers that keep states know their batch, which the Input of this test doesn't.
+  // Stateful layers need a known batch size, which this test's Input doesn't have.
   REQUIRE(report.refused.size() == 3);
   for (const auto& [name, text] : report.refused) CHECK(name.ends_with("_stateful"));
   CHECK(cases.check());
@@ -138,7 +138,7 @@ TEST_CASE("layers of pictures in onnxruntime") {
     const Tensor x = golden_tensor(item.at("input"));
     if (x.rank() != 4 || item.at("drawn").as_bool()) continue;
     const LayerCall call{.layer = layer_from_json(item.at("object")), .inputs = {x}};
-    // Colors go up to 255.
+    // Colors range up to 255.
     export_case(item.at("name").as_string(), call, cases, report, 2e-5);
   }
   print("layers of pictures", cases, report);
@@ -186,9 +186,9 @@ TEST_CASE("layers of numbers and categories in onnxruntime") {
   CHECK(cases.check());
 }
 
-// ---- all of them ----
+// ---- all layers ----
 
-// The layers that golden cases leave out.
+// The layers that have no golden cases.
 std::map<std::string, LayerCall> other_calls() {
   const Tensor ids = ops::reshape(ops::arange(8), {4, 2});
   const Tensor column = ops::reshape(ops::arange(4), {4, 1});
@@ -222,7 +222,7 @@ std::map<std::string, LayerCall> other_calls() {
   };
 }
 
-// By class: the first of its golden cases, or another call.
+// By class: its first golden case, or another call.
 std::map<std::string, LayerCall> all_calls() {
   std::map<std::string, LayerCall> calls = other_calls();
   for (const Json& item : golden_cases("layers").as_array()) {
@@ -238,7 +238,7 @@ std::map<std::string, LayerCall> all_calls() {
   return calls;
 }
 
-// The classes of keras.layers, each once: by the name that its class has there, if any.
+// The classes of keras.layers without duplicates, by the name of the class there if it has one.
 std::set<std::string> keras_layers() {
   std::set<std::string> names;
   for (const Json& module : golden_cases("surface").as_array()) {
@@ -254,9 +254,10 @@ std::set<std::string> keras_layers() {
 }
 
 TEST_CASE("every layer of Keras's in onnxruntime, or why not") {
-  const std::set<std::string> no_layers = {
-      "FlaxLayer", "InputLayer",         "InputSpec", "JaxLayer", "Layer",  // of others, or bases
-      "TFSMLayer", "TorchModuleWrapper", "Wrapper"};
+  // For other backends, or base classes.
+  const std::set<std::string> no_layers = {"FlaxLayer",          "InputLayer", "InputSpec",
+                                           "JaxLayer",           "Layer",      "TFSMLayer",
+                                           "TorchModuleWrapper", "Wrapper"};
   const std::set<std::string> of_texts = {"StringLookup", "TextVectorization"};
   register_lambdas();
   const Scratch scratch;

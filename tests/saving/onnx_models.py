@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes ONNX models, with inputs and what onnxruntime gives for them, for onnx_import_test.cc.
+"""Writes ONNX models, with inputs and onnxruntime's outputs, for onnx_import_test.cc.
 
 usage: onnx_models.py FOLDER
 """
@@ -18,24 +18,24 @@ import onnx_networks
 import onnx_operators
 import onnx_sizes
 
-# Data types of arrays that Cornu has.
+# Data types of arrays that Cornu supports.
 KNOWN = ("bool", "uint8", "int8", "int32", "int64", "uint32", "uint64", "float16", "float32",
          "float64")
 
-# How the names begin of onnx's own models that aren't read: with shapes that are computed,
-# gradients, sequences, texts, and windows that no layer of Keras has.
+# Name prefixes of onnx's own models that can't be imported: with computed shapes, gradients,
+# sequences, texts, and windows that no layer of Keras has.
 UNREAD = ("simple/test_expand_shape_model", "simple/test_gradient_of_",
           "simple/test_sequence_model", "simple/test_strnorm_model",
           "pytorch-converted/test_Conv2d_dilated", "pytorch-converted/test_Conv3d_dilated_strided",
           "pytorch-converted/test_MaxPool1d_stride_padding_dilation",
           "pytorch-converted/test_MaxPool2d_stride_padding_dilation")
 
-# And of those that .keras files can't hold.
+# Name prefixes of models that .keras files can't represent.
 UNSAVED = "BitShift", "Bitwise", "CumSum 0 1", "CumSum 1"
 
 
 class Cases:
-    """What is written: models, and arrays behind one another in a file for each."""
+    """The output: models, each with a file of its arrays back to back."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -57,8 +57,8 @@ class Cases:
 
     def add(self, name, nodes, inputs, weights=None, outputs="y", opset=18, axes=None,
             tolerance=1e-5, unread=None):
-        """One of these nodes. Inputs and weights are arrays by name; `axes` names those that are
-        open: {"x": ["batch"]}."""
+        """Adds a model of these nodes. Inputs and weights are arrays by name; `axes` names the open
+        axes: {"x": ["batch"]}."""
         axes = axes or {}
         kind = lambda x: helper.np_dtype_to_tensor_dtype(x.dtype)
 
@@ -85,7 +85,7 @@ class Cases:
 
 
 def stored(cases):
-    """The models that onnx's own tests have, most of them written by PyTorch."""
+    """Adds the models of onnx's own tests, most of them written by PyTorch."""
     data = pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data"
     for folder in "simple", "pytorch-converted", "pytorch-operator":
         for path in sorted((data / folder).iterdir()):
@@ -102,7 +102,7 @@ def stored(cases):
             try:
                 inputs = [read(f) for f in sorted(sets.glob("input_*.pb"), key=number)]
                 outputs = [read(f) for f in sorted(sets.glob("output_*.pb"), key=number)]
-            except Exception:  # sequences, and files of other forms
+            except Exception:  # sequences, and files in other formats
                 tensors = False
             if not tensors or len(inputs) < len(names) or not all(
                     str(x.dtype) in KNOWN for x in inputs + outputs):

@@ -18,7 +18,7 @@ Tensor words(const Shape& shape, int64_t count) {
   return random::randint(shape, 0, count, {.seed = 4});
 }
 
-// Weights that training has moved: statistics that aren't 0 and 1.
+// Changes the weights as training would: statistics that aren't 0 and 1.
 void stir(Model& model) {
   int64_t seed = 10;
   for (const Variable& weight : model.weights()) {
@@ -63,7 +63,7 @@ Model residual() {
   return Model(x, layers::Flatten()(y));
 }
 
-// Of sequences of any length.
+// For sequences of any length.
 Model transformer(int64_t length) {
   const Tensor tokens = Input({.shape = {length}, .dtype = DType::Int32, .name = "tokens"});
   Tensor x = layers::Embedding({.input_dim = 11, .output_dim = 8, .mask_zero = true})(tokens);
@@ -97,7 +97,7 @@ Model of_several() {
   return Model({picture, hint}, {Tensor(inner(six)), six, Tensor(inner(six * 2))});
 }
 
-// Of pictures of any size.
+// For images of any size.
 Model of_any_size() {
   const Tensor x = Input({.shape = {kUnknown, kUnknown, 3}});
   Tensor y = layers::Conv2D({.filters = 4, .kernel_size = 3, .padding = "same"})(x);
@@ -106,7 +106,7 @@ Model of_any_size() {
   return Model(x, layers::GlobalAveragePooling2D()(y));
 }
 
-// The same, padded by how much a size leaves over.
+// The same, with padding that depends on the remainder of the size.
 Model padded_by_size() {
   const Tensor x = Input({.shape = {kUnknown, kUnknown, 3}});
   Tensor y = layers::Conv2D({.filters = 4, .kernel_size = 4, .strides = 3, .padding = "same"})(x);
@@ -142,7 +142,7 @@ TEST_CASE("models of several kinds in onnxruntime") {
   Model convolution = convolutional();
   stir(convolution);
   const std::vector<std::string> paths = paths_of(convolution);
-  // The only transposes are those of the input, and none comes back.
+  // The only transposes are at the input; none is needed to go back.
   cases.add({.name = "convolutional",
              .weights = {paths.front(), paths.back(), paths[6], paths[7]},
              .operators = {"Transpose", "Conv", "Relu", "Mul", "Add", "MaxPool", "Conv", "Relu",
@@ -183,7 +183,7 @@ TEST_CASE("models of several kinds in onnxruntime") {
   CHECK(cases.check());
 }
 
-// Statistics by which what comes out isn't next to 0.
+// Sets statistics for which the outputs aren't close to 0.
 void draw_statistics(const Model& model, double scale) {
   int64_t seed = 10;
   for (const Variable& weight : model.weights()) {
@@ -232,7 +232,7 @@ TEST_CASE("all versions of the operator set") {
   CHECK(cases.check());
 }
 
-// A function of weights that doesn't depend on the policy's dtype.
+// The function and weights don't depend on the policy's dtype.
 Model with_policy(const char* policy) {
   set_random_seed(3);
   const Tensor x = Input({.shape = {8, 8, 2}, .dtype = DType::Float32});
@@ -252,7 +252,7 @@ TEST_CASE("other dtypes in onnxruntime") {
   Model exact = with_policy("float32");
   std::vector<Tensors> expected;
   for (const Tensors& x : pictures) expected.push_back(exact.predict_on_batch(x));
-  // What is bfloat16 here is float32 there.
+  // bfloat16 is exported as float32.
   Model wide = with_policy("mixed_bfloat16");
   cases.add_expecting({.name = "mixed_bfloat16", .weights = {wide.weights()[0].path()}}, wide,
                       pictures, expected);
@@ -261,7 +261,7 @@ TEST_CASE("other dtypes in onnxruntime") {
   CHECK(cases.check());
 }
 
-// Loops over slices, for a number of turns and until something holds, and branches.
+// Loops over slices, for a number of iterations and until a condition holds, and branches.
 class Looping : public Layer {
  public:
   Tensor call(const Tensor& x, const CallArgs&) override {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of convolutions, pooling, normalizations, pictures and recurrences, for onnx_models.py."""
+"""Models of convolutions, pooling, normalizations, images and recurrences, for onnx_models.py."""
 
 import numpy as np
 from onnx import numpy_helper

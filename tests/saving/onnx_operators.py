@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of one operator each, for onnx_models.py: default attributes and others, operator sets old
-and new."""
+"""Models of one operator each, for onnx_models.py: with default and other attributes, in old and
+new operator sets."""
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
@@ -18,7 +18,7 @@ def ints(*values):
 
 
 def node(op, inputs, outputs="y", **attributes):
-    """Names are divided by one space each: of two, one is left out."""
+    """Names are separated by single spaces; two spaces in a row leave a name out."""
     return helper.make_node(op, inputs.split(" ") if inputs else [], outputs.split(" "),
                             name=f"{op}_{outputs.split(' ')[0]}", **attributes)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers in onnxruntime: which operators they become.
+// Recurrent layers in onnxruntime: which operators they are exported as.
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace {
 
 using Loops = std::vector<std::string>;
 
-// Weights and biases that all count.
+// Sets weights and biases so that all of them matter.
 void randomize(Model& model) {
   int64_t seed = 20;
   for (const Variable& weight : model.weights()) {
@@ -22,7 +22,7 @@ void randomize(Model& model) {
   }
 }
 
-// A model of one layer over sequences, of `length` steps of 3 features.
+// A model with one layer over sequences, of `length` steps with 3 features.
 Model model_of(const LayerHandle& layer, int64_t length, bool masked = false) {
   const Tensor x = Input({.shape = {length, 3}, .name = "x"});
   const Tensor given = masked ? Tensor(layers::Masking({.mask_value = 0.0})(x)) : x;
@@ -31,7 +31,7 @@ Model model_of(const LayerHandle& layer, int64_t length, bool masked = false) {
   return model;
 }
 
-// Of sequences whose length is known, and of any length.
+// Adds cases for sequences of known length, and of any length.
 void add(OnnxCases& cases, const std::string& name, const LayerHandle& layer, const Loops& loops) {
   for (const int64_t length : {int64_t{5}, kUnknown}) {
     Model model = model_of(layer, length);
@@ -41,7 +41,7 @@ void add(OnnxCases& cases, const std::string& name, const LayerHandle& layer, co
   }
 }
 
-// Every way in which a recurrent layer of this class can be called.
+// All ways to call a recurrent layer of this class.
 template <class Kind, class Options>
 void add_all_ways(OnnxCases& cases, const std::string& op, const Options& given) {
   const auto with = [&](const std::string& what, const auto& change, const Loops& loops) {
@@ -108,7 +108,7 @@ TEST_CASE("initial states in onnxruntime") {
   randomize(model);
   cases.add({.name = "given states", .loops = Loops{"LSTM", "GRU", "RNN", "GRU", "GRU"}}, model,
             batches);
-  // What an encoder leaves.
+  // Initial states from an encoder.
   const Tensors encoded = layers::LSTM({.units = 4, .return_state = true})(x);
   const Tensor decoded = layers::LSTM({.units = 4, .return_sequences = true})(
       {x, Tensor(encoded[1]), Tensor(encoded[2])});
@@ -119,7 +119,7 @@ TEST_CASE("initial states in onnxruntime") {
   CHECK(cases.check());
 }
 
-// Steps that are zeros anywhere, also at the begin, which no length of a sequence says.
+// Steps that are zero anywhere, even at the beginning, which sequence lengths can't express.
 Tensor with_gaps() {
   const Tensor kept = Tensor::from({{1.0F, 1.0F, 0.0F, 1.0F, 0.0F},
                                     {0.0F, 1.0F, 1.0F, 1.0F, 1.0F},
@@ -147,7 +147,7 @@ TEST_CASE("masked steps in onnxruntime") {
   CHECK(cases.check());
 }
 
-// A recurrent unit in the program's own words.
+// A custom recurrent unit.
 class OwnUnit : public Layer {
  public:
   using Step = std::function<Tensor(const Tensor& h, const Tensor& x, const Tensor& kernel)>;
@@ -176,7 +176,7 @@ class OwnUnit : public Layer {
 TEST_CASE("scans of programs in onnxruntime") {
   OnnxCases cases;
   const auto simple = [](const Tensor& h, const Tensor& x, const Tensor& kernel) {
-    return ops::tanh(ops::matmul(h, kernel) + x);  // the other way round than SimpleRNN
+    return ops::tanh(ops::matmul(h, kernel) + x);  // in the opposite order from SimpleRNN
   };
   add(cases, "an own unit that is a simple one", make_layer<OwnUnit>(simple), {"RNN"});
   const auto leaky = [](const Tensor& h, const Tensor& x, const Tensor& kernel) {

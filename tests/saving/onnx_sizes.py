@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models whose nodes compute with the sizes of open axes, for onnx_models.py: each is run at sizes
-beyond those that it can have been read for, and at small ones."""
+beyond those assumed during import, and at small ones."""
 
 import numpy as np
 from onnx import numpy_helper
@@ -15,7 +15,7 @@ def constant_of(value, inputs, output):
     return node("ConstantOfShape", inputs, output, value=numpy_helper.from_array(np.array([value])))
 
 
-# The size of the second axis: a vector of one, and a number.
+# The size of the second axis, as a vector of one element and as a scalar.
 SIZE = [node("Shape", "x", "t", start=1, end=2), node("Squeeze", "t", "size")]
 # 0, 1, 2 ... along that axis.
 PLACES = [*SIZE, node("Range", "none size unit", "places")]
@@ -23,7 +23,7 @@ NUMBERS = {"none": np.int64(0), "unit": np.int64(1)}
 
 
 def both():
-    """Places as rows and as columns, and their difference."""
+    """Indices as rows and as columns, and their difference."""
     return [*PLACES, node("Unsqueeze", "places one", "rows"),
             node("Unsqueeze", "places zero", "columns"), node("Sub", "rows columns", "d")]
 
@@ -143,12 +143,12 @@ def masks(add):
 
 
 def added(value):
-    """Adds up a vector, and adds that to x."""
+    """Sums a vector, and adds the sum to x."""
     return [node("ReduceSum", value, "total", keepdims=0), *to_sum("total")]
 
 
 def ranges(add):
-    """Parts of places, and ranges that begin or end by a size."""
+    """Parts of index ranges, and ranges that begin or end at a size."""
     for begin, stop in (30, 2**63 - 1), (0, 5), (-5, 2**63 - 1), (0, -30), (1, 2**63 - 1), (0, -1):
         at_sizes(add, f"places from {begin} to {stop}", [
             *PLACES, node("Slice", "places from to", "v"), *added("v")],
@@ -180,7 +180,7 @@ def ranges(add):
 
 
 def known_of(begin, stop):
-    """Sizes, and who refuses others: parts that may reach beyond an axis."""
+    """Returns the sizes, and what rejects others: parts that may reach beyond an axis."""
     if begin in (30, -5) or stop in (-30,):
         return ((40,), "any") if begin != -5 else ((5, 40),)
     return ((5, 40, 600) if stop == 5 else SIZES,)
@@ -232,7 +232,7 @@ def quotients(add):
             node("Shape", "c", "s", start=2), node("Squeeze", "s", "steps"),
             node("Range", "none steps unit", "places"), node("Cast", "places", "p", to=1),
             node("Add", "c p")], {"k": draw(1, 1, 80)}, (size,), tolerance=1e-4)
-    # Sizes that are even alone, of which whole blocks are taken.
+    # Only even sizes, of which whole blocks are taken.
     for height in 8, 10, 40:
         add(f"blocks of even pictures, {height}", [
             node("Shape", "x", "s", start=2, end=3), node("Div", "s eight", "b"),
@@ -245,7 +245,7 @@ def quotients(add):
 
 
 def two_axes(add):
-    """Sizes of axes that have nothing to do with each other, but are what they are by chance."""
+    """Sizes of unrelated axes, which have their values by chance."""
     for t, u in (3, 6), (6, 3), (4, 4), (1, 5):
         inputs = {"x": draw(2, t), "z": draw(2, u, seed=9)}
         axes = {"x": ["n", "t"], "z": ["n", "u"]}

@@ -155,7 +155,7 @@ TEST_CASE("one run has a folder at a time") {
               path + "'. Wait for its end, or choose another folder.");
   }
   CHECK_NOTHROW(RunStateFolder{path});
-  CHECK(test::forked([&] {  // it ends with its owner, however that ends
+  CHECK(test::forked([&] {  // the lock ends with its owner, however that ends
           const RunStateFolder folder(path);
           return std::raise(SIGKILL) == 0;
         }) == -SIGKILL);

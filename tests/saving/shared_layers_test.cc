@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that several parts of a model have in common stay one when it is saved and loaded.
+// Layers shared by several parts of a model are still shared after saving and loading.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -35,7 +35,7 @@ void check_kept(Model& model, size_t variables) {
   Model back = load_model(scratch.path("model.keras"));
   CHECK(back.weights().size() == variables);
   CHECK(test::distance(test::predictions(back, x), expected) == 0);
-  // One layer, wherever it is: of changed weights both models give the same.
+  // Each layer exists once: after changing its weights, both models compute the same.
   for (const Variable& weight : back.weights()) weight.assign(weight.value() * 2.0 + 0.25);
   const Tensors changed = test::predictions(back, x);
   CHECK(test::distance(changed, expected) > 1e-3);
@@ -97,11 +97,11 @@ TEST_CASE("ids of a file that are no numbers, or another class's, are no reason 
   };
   CHECK(with_id("\"x\"") == 4);
   CHECK(with_id("null") == 4);
-  CHECK(with_id("7") == 2);  // one layer, says the file
+  CHECK(with_id("7") == 2);  // the file says that it is one layer
 }
 
 TEST_CASE("weights that go to a layer of another name are told of, where the model has that one") {
-  // Of the branches the longer one has its layer first.
+  // The layer of the longer branch comes first.
   const auto branches = [](bool first_is_longer, const std::string& first,
                            const std::string& second = "b") {
     const Tensor x = Input({.shape = {4}});
@@ -124,7 +124,7 @@ TEST_CASE("weights that go to a layer of another name are told of, where the mod
       "layers has it, though the model has a layer 'a'."));
   CHECK(warnings(branches(true, "a"), branches(true, "a")).empty());
   CHECK(warnings(branches(true, "c", "d"), branches(false, "a")).empty());
-  // Names that were counted, from another number on.
+  // Automatically numbered names, starting at a different number.
   CHECK(warnings(branches(true, "dense", "dense_1"), branches(true, "dense_1", "dense_2")).empty());
   CHECK(warnings(branches(true, "dense_9", "dense_10"), branches(true, "dense_8", "dense_9"))
             .empty());

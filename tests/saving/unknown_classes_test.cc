@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that name classes which this program hasn't registered: errors say how to go on.
+// Files with classes that this program hasn't registered: the errors say what to do.
 #include <doctest/doctest.h>
 
 #include "framework/io/archive.h"
@@ -20,7 +20,7 @@ const char* const kFunction =
     R"({"module": "builtins", "class_name": "function", "config": "shop>mine", )"
     R"("registered_name": "function"})";
 
-// What an error about the class or function `name` says.
+// Checks the error about the class or function `name`.
 void check_advice(const std::string& message, const std::string& kind, const std::string& name) {
   CAPTURE(message);
   CHECK(contains(message, "Unknown " + kind + " '" + name + "'."));
@@ -29,7 +29,7 @@ void check_advice(const std::string& message, const std::string& kind, const std
       "Register a class or function of your own by register_serializable before loading."));
 }
 
-// A .keras file whose model has `piece` of its config replaced.
+// A .keras file with `piece` of its model's config replaced.
 std::string file_with(const Scratch& scratch, const std::string& piece,
                       const std::string& replacement) {
   const std::string path = scratch.path("model.keras");
@@ -82,7 +82,7 @@ TEST_CASE("what is wrong with a class that is registered is no reason for this a
       Json::parse(R"({"module": "keras.regularizers", "class_name": "L1", "config": {"l1": -1.0}, )"
                   R"("registered_name": null})");
   CHECK(!contains(message_of([&] { regularizer_from_json(bad); }), "register_serializable"));
-  CHECK(!contains(message_of([] { Loss("hubre"); }), "register_serializable"));  // no file names it
+  CHECK(!contains(message_of([] { Loss("hubre"); }), "register_serializable"));  // no file is read
 }
 
 TEST_CASE("a layer that isn't registered goes by the name that it is to be registered by") {

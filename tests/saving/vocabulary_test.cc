@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vocabularies in .keras files: assets, and values beside weights.
+// Vocabularies in .keras files: assets, and values stored with the weights.
 #include <doctest/doctest.h>
 
 #include "framework/io/archive.h"
@@ -27,7 +27,7 @@ layers::StringLookup lookup_in(const Model& model) {
   return layers::StringLookup::of(model.get_layer("string_lookup"));
 }
 
-// The archive with another text for one of its members, or without it.
+// Copies the archive with another text for one of its members, or without it.
 void rewrite(const std::string& from, const std::string& to, const std::string& member,
              const std::optional<std::string>& text) {
   const ArchiveReader archive(from);
@@ -67,7 +67,7 @@ TEST_CASE("a model of words that Keras wrote, and one that Cornu writes of it") 
   Model again = load_model(path);
   CHECK(test::distance(again(x), y) < 1e-6);
   CHECK(lookup_in(again).get_vocabulary() == vocabulary);
-  // It may go on learning, of as many words.
+  // It can adapt again, to the same number of words.
   lookup_in(again).adapt(Tensor::from({"w", "x", "y", "z"}));
   CHECK(lookup_in(again).get_vocabulary(false) == std::vector<std::string>{"z", "y", "x", "w"});
 }

@@ -96,7 +96,7 @@ class Branches : public Model {
 };
 
 TEST_CASE("subclassed models: attributes before 'layers' go by name, the others by the list") {
-  // What Keras 3.15.1 writes for the same attributes.
+  // The paths that Keras 3.15.1 writes for the same attributes.
   CHECK(paths_of(Branches()) == Paths{"", "bag/dense", "early", "layers/dense", "layers/dense_2",
                                       "layers/dense_3", "layers/dense_5"});
 }

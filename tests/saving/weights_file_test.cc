@@ -283,7 +283,7 @@ TEST_CASE("large weights, which get no initial values while a file is loaded") {
   other.load_weights(path);
   CHECK(values_of(other) == values_of(model));
 
-  // Those that the file doesn't set have their initial values in the end.
+  // Weights that the file doesn't set have their initial values in the end.
   WeightLimit limit(1 << 20);
   layers::Dense layer({.units = 200, .kernel_initializer = "ones"});
   layer.build({1, 300});
@@ -307,7 +307,7 @@ TEST_CASE("weights in shards") {
   CHECK(names[1] == "a_00000.weights.h5");
   CHECK(names.size() > 6);
   const Json index = Json::parse(test::contents(path));
-  // 80 bytes of kernel and 20 of bias fill the first; the second has all of the normalization.
+  // 80 bytes of kernel and 20 of bias fill the first file; the second has the whole normalization.
   CHECK(index.at("weight_map").at("/layers/dense/vars").as_string() == "a_00000.weights.h5");
   CHECK(index.at("weight_map").at("/layers/batch_normalization/vars").as_string() ==
         "a_00001.weights.h5");
@@ -407,7 +407,7 @@ TEST_CASE("objects_to_skip: what keeps its values, whatever files of weights hav
   other.load_weights(path, {.objects_to_skip = {other}});
   CHECK(values_of(other) == now);
   CHECK(other.optimizer().iterations() == 1);
-  other.load_weights(path, {.objects_to_skip = {optimizers::SGD()}});  // another one's
+  other.load_weights(path, {.objects_to_skip = {optimizers::SGD()}});  // not the model's optimizer
   CHECK(values_of(other) == values_of(model));
   CHECK(other.optimizer().iterations() == 2);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions between threads that are under way while the threads go on.
+// Reductions between threads that proceed while the threads continue.
 #include "framework/strategy/collective_calls.h"
 
 #include <doctest/doctest.h>
@@ -25,7 +25,7 @@ std::vector<double> input(int rank, int64_t count, int64_t round) {
   return values;
 }
 
-// By rank, in order.
+// Summed in rank order.
 std::vector<double> sum(int ranks, int64_t count, int64_t round) {
   std::vector<double> result = input(0, count, round);
   for (int rank = 1; rank < ranks; ++rank) {
@@ -45,7 +45,7 @@ struct RankTensors {
       out.emplace_back(static_cast<size_t>(count));
     }
   }
-  // Every other one in place.
+  // Every second one in place.
   std::vector<Segment> segments() {
     std::vector<Segment> result;
     for (size_t i = 0; i < in.size(); ++i) {
@@ -84,7 +84,7 @@ TEST_CASE("reductions that are under way together give every rank the sums") {
                                                             DType::Float64, ReduceOp::Sum));
                      if (round % ranks == end.rank()) std::this_thread::yield();
                    }
-                   // Ranks look at their results in orders of their own.
+                   // Ranks look at their results in different orders.
                    for (int64_t k = 0; k < many; ++k) {
                      const auto at = static_cast<size_t>(end.rank() % 2 ? k : many - 1 - k);
                      end.await(tickets[at]);
@@ -134,7 +134,7 @@ TEST_CASE("who waits in another call still does its share") {
   on_ranks(2, [&](CollectiveGroup& end) {
     RankTensors tensors(end.rank(), 0, kCounts);
     const int64_t ticket = end.start_all_reduce(tensors.segments(), DType::Float64, ReduceOp::Sum);
-    // One asks for the result first, the other one meets it in the barrier.
+    // Rank 0 asks for the result first; rank 1 contributes while it waits in the barrier.
     if (end.rank() == 0) end.await(ticket);
     end.barrier();
     if (end.rank() == 1) end.await(ticket);
@@ -216,7 +216,7 @@ TEST_CASE("abort wakes those who await, and nobody reads memory behind it") {
     });
     CHECK(texts[2] == "Internal: disk on fire");
     for (size_t rank = 0; rank < 2; ++rank) {
-      // Where the last rank had done its part the sums are there.
+      // If the last rank has done its part, the sums are complete.
       CHECK((texts[rank] == stopped || (round % 2 == 0 && texts[rank].empty())));
     }
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank that gets no memory within a collective: all ranks are told, whichever piece it was.
+// A rank that runs out of memory within a collective: all ranks are notified, whichever allocation
+// fails.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -17,14 +18,14 @@ namespace {
 
 constexpr int kNever = -1;
 
-thread_local int left = kNever;  // so many pieces until there is none for this thread
+thread_local int left = kNever;  // allocations left for this thread
 
 bool is_refused() {
   if (left == kNever) return false;
   return left == 0 || left-- == 0;
 }
 
-// While it lives, this thread gets so many pieces of memory and no more.
+// While an object of this class exists, this thread can make at most this many allocations.
 class LimitedMemory {
  public:
   explicit LimitedMemory(int pieces) { left = pieces; }
@@ -35,7 +36,7 @@ class LimitedMemory {
 
 }  // namespace
 
-// Not inlined: g++ would warn of memory of new that goes to free.
+// Not inlined: g++ would warn that memory from new is passed to free.
 [[gnu::noinline]] void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
   return is_refused() ? nullptr : std::malloc(bytes ? bytes : 1);
 }
@@ -51,7 +52,7 @@ namespace {
 
 constexpr int kRanks = 3;
 
-// What each rank is told when rank `poor` gets `pieces` pieces of memory for `call`.
+// The error of each rank when rank `poor` can make `pieces` allocations during `call`.
 std::vector<std::string> texts(int poor, int pieces,
                                const std::function<void(CollectiveGroup&)>& call) {
   std::vector<std::string> result(kRanks);
@@ -65,13 +66,13 @@ std::vector<std::string> texts(int poor, int pieces,
         throw ResourceExhausted("no memory");
       }
     });
-    // As a run does with what a step throws.
+    // As a run does with exceptions thrown by a step.
     if (!text.empty()) end.abort("no memory");
   });
   return result;
 }
 
-// Gives one more piece each time until that is enough. Returns how many it took.
+// Allows one more allocation each time until `call` succeeds. Returns how many it took.
 int check_told(int poor, const std::function<void(CollectiveGroup&)>& call) {
   for (int pieces = 0;; ++pieces) {
     CAPTURE(pieces);
@@ -88,7 +89,8 @@ int check_told(int poor, const std::function<void(CollectiveGroup&)>& call) {
 }  // namespace
 
 TEST_CASE("a rank without memory for its part of a collective stops the others") {
-  // Few elements, which every rank reduces by itself, and many, which they share.
+  // Few elements, which every rank reduces by itself, and many, which the ranks divide among
+  // themselves.
   for (const int64_t count : {int64_t{8}, int64_t{5000}}) {
     CAPTURE(count);
     for (int poor = 0; poor < kRanks; ++poor) {
@@ -99,7 +101,7 @@ TEST_CASE("a rank without memory for its part of a collective stops the others")
         end.all_reduce(ones.data(), sums[static_cast<size_t>(end.rank())].data(), count,
                        DType::Float32, ReduceOp::Sum);
       });
-      CHECK(pieces > 1);  // the call's list of segments, and what the work needs
+      CHECK(pieces > 1);  // the call's list of segments, and the working memory
       for (const auto& sum : sums) CHECK(sum == std::vector<float>(ones.size(), kRanks));
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The communicator of threads, without graphs: every operation, 1 to 4 ranks, any size.
+// The communicator between threads, without graphs: every operation, 1 to 4 ranks, any size.
 #include "framework/strategy/in_process_group.h"
 
 #include <doctest/doctest.h>
@@ -41,7 +41,7 @@ std::vector<T> input(int rank, int64_t count) {
   return values;
 }
 
-// What reducing by rank gives.
+// The result of a reduction in rank order.
 template <class T>
 std::vector<T> reduced(int ranks, int64_t count, ReduceOp op) {
   std::vector<T> result = input<T>(0, count);
@@ -62,7 +62,7 @@ std::vector<T> reduced(int ranks, int64_t count, ReduceOp op) {
   return result;
 }
 
-// Several rounds on one group, in place and not, of all four reductions.
+// All four reductions on one group, in place and not in place.
 template <class T>
 void check_all_reduce(int ranks, int64_t count) {
   std::atomic<int> wrong = 0;
@@ -80,7 +80,7 @@ void check_all_reduce(int ranks, int64_t count) {
   CHECK(wrong == 0);
 }
 
-// Of sizes that are written past the cache, to places that aren't aligned.
+// With sizes for which results are written past the cache, to unaligned addresses.
 template <class T>
 void check_large_all_reduce(int ranks, int64_t count, size_t offset) {
   std::atomic<int> wrong = 0;
@@ -208,7 +208,7 @@ TEST_CASE("a barrier holds everyone until the last one comes") {
 TEST_CASE("16-bit floating-point numbers are summed in float32, and rounded once") {
   std::atomic<int> wrong = 0;
   on_ranks(3, [&](CollectiveGroup& end) {
-    const float parts[] = {256.0F, 1.0F, 1.0F};  // a bfloat16 sum of two would drop each 1
+    const float parts[] = {256.0F, 1.0F, 1.0F};  // a bfloat16 sum of two parts would drop each 1
     bfloat16 value(parts[end.rank()]);
     end.all_reduce(&value, &value, 1, DType::BFloat16, ReduceOp::Sum);
     wrong += static_cast<float>(value) != 258.0F;
@@ -279,7 +279,7 @@ TEST_CASE("a rank that waits too long names those it waits for") {
   const auto group = make_in_process_group(3, {.timeout = std::chrono::milliseconds(1)});
   const std::string text = "Collective: rank 1 waited 0.001 s in barrier for rank 0, rank 2.";
   CHECK(error_of([&] { group[1]->barrier(); }) == "DeadlineExceeded: " + text);
-  // The group is of no use any more: rank 1 may be anywhere.
+  // The group is unusable now: rank 1 may be anywhere.
   CHECK(error_of([&] { group[0]->barrier(); }) ==
         "Aborted: Collective: another replica has stopped: " + text);
 }

@@ -9,7 +9,7 @@
 
 namespace cornu::test {
 
-// Calls `body` with each end of a new group, on a thread each.
+// Calls `body` with each end of a new group, each on its own thread.
 inline void on_ranks(int ranks, const std::function<void(CollectiveGroup&)>& body,
                      const InProcessGroupOptions& options = {}) {
   const auto group = make_in_process_group(ranks, options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over replicas of tables that are zero but for some rows: exchanged by rows, and whole.
+// Sums over replicas of tables that are zero except for some rows: exchanged by rows, and whole.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -19,11 +19,11 @@ using test::count;
 
 namespace {
 
-// What a rank has of a table's gradient.
+// The kind of a rank's gradient of a table.
 enum class Has { Nothing, Rows, Whole };
 
-// A step on two tables, one of them of rank 3, and a small one. Gradients are numbers without a
-// fraction, of which all sums are exact.
+// A step on two tables, one of them of rank 3, and a small one. Gradients are integers, so all sums
+// are exact.
 struct Step {
   bool optimize = true;
   Has first = Has::Rows;
@@ -66,14 +66,14 @@ Graph rewritten(const Step& step) {
   return graph;
 }
 
-// What each rank has in the end: its variables, and what its step returns.
+// The final values of each rank: its variables, and the outputs of its step.
 using Results = std::vector<std::vector<Tensor>>;
 
 Tensor whole_numbers(const Shape& shape, int64_t seed) {
   return ops::floor(random::uniform(shape, {.minval = -4, .maxval = 5, .seed = seed}));
 }
 
-// Ranks of one group, each with a graph, inputs and variables of its own.
+// The ranks of a group, each with its own graph, inputs and variables.
 class Ranks {
  public:
   void add(const std::string& text, bool optimize, std::vector<Tensor> inputs,
@@ -82,7 +82,8 @@ class Ranks {
                       std::move(inputs), std::move(variables)});
   }
 
-  // So often; what each rank has in the end, its variables and what its graph returns.
+  // Runs all ranks `times` times. Returns the final values of each rank: its variables and its
+  // graph's outputs.
   Results run(int times) {
     const auto group = make_in_process_group(static_cast<int>(ranks_.size()));
     std::vector<Launch> launches;
@@ -118,13 +119,13 @@ class Ranks {
   std::vector<Rank> ranks_;
 };
 
-// Runs each rank's step twice, on gradients of its own.
+// Runs each rank's step twice, on its own gradients.
 Results run_ranks(const std::vector<Step>& steps) {
   Ranks ranks;
   for (const Step& step : steps) {
     const int64_t n = step.indices;
     const int64_t seed = 10 * (&step - steps.data());
-    // Some rows are named by several ranks, and twice by one.
+    // Some rows are named by several ranks, and some twice by the same rank.
     const Tensor named = random::randint({n}, 0, n + 3, {.seed = seed});
     ranks.add(step.text(), step.optimize,
               {ops::cast(ops::mod(named * 37 - 5, 2000), "int32"), whole_numbers({n, 24}, seed + 1),
@@ -155,7 +156,7 @@ std::vector<Step> unoptimized(std::vector<Step> steps) {
 void check_like_whole(const std::vector<Step>& steps) {
   const Results rows = run_ranks(steps);
   check_same_bits(rows, run_ranks(unoptimized(steps)));
-  check_same_bits(rows, Results(rows.size(), rows[0]));  // replicas stay alike
+  check_same_bits(rows, Results(rows.size(), rows[0]));  // replicas stay equal
 }
 
 }  // namespace
@@ -164,17 +165,17 @@ TEST_CASE("of sparse sums over replicas, rows travel, and rows are updated") {
   const Graph graph = rewritten({});
   CHECK(count(graph, "scatter_add") == 0);
   CHECK(count(graph, "sum_rows") == 2);
-  CHECK(test::only(graph, "all_reduce").inputs.size() == 1);  // what is small
+  CHECK(test::only(graph, "all_reduce").inputs.size() == 1);  // the small one
   const Node& reduction = test::only(graph, "all_reduce_rows");
   CHECK(reduction.attributes.get_ints("whole") == std::vector<int64_t>{0, 0});
   CHECK(count(graph, "update_rows") == 2);
 
-  // What is exchanged doesn't depend on what a replica has, nor on its updates.
+  // The exchange depends neither on a replica's kind of gradient nor on its updates.
   const std::pair<Step, size_t> others[] = {
       {{.first = Has::Nothing, .second = Has::Whole}, 1},
       {{.first = Has::Nothing, .decays = true}, 1},
       {{.first = Has::Whole, .decays = true}, 0},
-      {{.indices = 550}, 0},  // rows travel, which may be many then
+      {{.indices = 550}, 0},  // rows are exchanged, which may be many in this case
       {{.indices = 900}, 0},
   };
   for (const auto& [step, updates] : others) {
@@ -193,7 +194,7 @@ TEST_CASE("replicas with rows get the bits of whole tables") {
       CAPTURE(ranks);
       CAPTURE(decays);
       check_like_whole(std::vector<Step>(ranks, {.decays = decays}));
-      // More than they exchange, and more than are updated at a time.
+      // More rows than are exchanged, and more than are updated at a time.
       check_like_whole(std::vector<Step>(ranks, {.decays = decays, .indices = 1200}));
       check_like_whole(std::vector<Step>(ranks, {.decays = decays, .indices = 400}));
     }
@@ -235,7 +236,7 @@ TEST_CASE("replicas whose graphs no pass has seen take part") {
 
 namespace {
 
-// Two tables and their sums %8 and %9, from which `update` makes %20 and %21.
+// Two tables and their sums %8 and %9, from which `update` computes %20 and %21.
 std::string text_of_two(const std::string& update) {
   const std::string table = "float32[2000,24]";
   return fmt::format(
@@ -248,7 +249,7 @@ std::string text_of_two(const std::string& update) {
       table, update);
 }
 
-// What two ranks have in the end.
+// The final values of two ranks.
 Results run_two(const std::string& text, bool optimize) {
   Ranks ranks;
   for (const int rank : {0, 1}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traced steps on several replicas at once: all_reduce in the graph, training, failures. The
+// Traced steps on several replicas in parallel: all_reduce in the graph, training, failures. The
 // strategy is MirroredStrategy.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
@@ -26,7 +26,7 @@ Strategy mirrored(int replicas) {
   return distribute::MirroredStrategy({.devices = devices});
 }
 
-// A batch's parts, as arguments of a step (x, y).
+// The parts of a batch, as arguments (x, y) of a step.
 PerReplica divided(const Strategy& strategy, const Tensor& x, const Tensor& y) {
   std::vector<Tensors> parts;
   for (const Batch& part : strategy.impl().split({.x = x, .y = y, .sample_weight = {}})) {
@@ -35,12 +35,12 @@ PerReplica divided(const Strategy& strategy, const Tensor& x, const Tensor& y) {
   return PerReplica(std::move(parts));
 }
 
-// Integers from -2 to 2: sums of their products have no rounding errors.
+// Integers from -2 to 2, so that sums of their products have no rounding errors.
 Tensor small_integers(const Shape& shape, int64_t seed) {
   return ops::cast(random::randint(shape, -2, 3, {.seed = seed}), DType::Float32);
 }
 
-// One step of gradient descent on a linear model. Returns the loss and the gradients over all
+// One gradient descent step on a linear model. Returns the loss and the gradients over all
 // replicas.
 Function training_step(const Variable& kernel, const Variable& bias) {
   return function(
@@ -57,7 +57,7 @@ Function training_step(const Variable& kernel, const Variable& bias) {
       {.name = "training_step"});
 }
 
-// The value that each replica has of a variable.
+// Each replica's value of a variable.
 std::vector<Tensor> values_of(const Strategy& strategy, const Variable& variable) {
   const Function read = function([&] { return variable.value(); });
   std::vector<Tensor> values;
@@ -67,7 +67,7 @@ std::vector<Tensor> values_of(const Strategy& strategy, const Variable& variable
   return values;
 }
 
-// A step whose labels may be out of range, on one replica or another.
+// A step whose labels may be out of range, on any replica.
 const Tensor kLogits = ops::zeros({1, 3});
 Tensors arguments(int32_t label) { return {kLogits, Tensor::from(std::vector<int32_t>{label})}; }
 Tensor loss_of(const Tensor& logits, const Tensor& labels) {
@@ -138,7 +138,7 @@ TEST_CASE("halves of a batch on two replicas train as the whole batch on one") {
     const Variable bias(ops::zeros({2}), {.name = "bias"});
     const Function step = training_step(kernel, bias);
     std::vector<Tensor> seen;
-    for (int i = 0; i < 2; ++i) {  // later ones would round
+    for (int i = 0; i < 2; ++i) {  // later steps would round
       const PerReplica results = strategy.run(step, divided(strategy, x, y));
       for (const Tensors& result : results.values()) {
         for (size_t k = 0; k < 3; ++k) CHECK(distance(result[k], results[0][k]) == 0);
@@ -188,18 +188,19 @@ TEST_CASE("a replica that fails doesn't leave the others waiting") {
   for (size_t bad = 0; bad < 3; ++bad) {
     std::vector<Tensors> inputs(3, arguments(1));
     inputs[bad] = arguments(7);
-    // The cause, not what it made of the others.
+    // The cause, not the errors it led to in the other replicas.
     CHECK_THROWS_AS(strategy.run(step, PerReplica(inputs)), InvalidArgument);
-    CHECK(w.value().item<float>() == static_cast<float>(bad) * 3 * std::log(3.0f));  // as it was
+    CHECK(w.value().item<float>() == static_cast<float>(bad) * 3 * std::log(3.0f));  // unchanged
     strategy.run(step, arguments(2));
   }
   CHECK(step.trace_count() == 1);
 }
 
-// What ends a replica reaches the others as Aborted; the program sees what it was, with all of it.
+// An exception in one replica reaches the others as Aborted; the program sees the original
+// exception with all its details.
 TEST_CASE("a replica that loses a peer is the cause, behind what it made of the others") {
   constexpr int kReplicas = 3;
-  // What the run throws when one replica does, and the others wait for it.
+  // Returns the exception of the run when one replica throws while the others wait for it.
   const auto run = [](size_t bad, const std::function<void()>& fail) {
     const auto group = make_in_process_group(kReplicas);
     std::vector<Launch> launches(kReplicas);
@@ -243,7 +244,7 @@ TEST_CASE("when one replica has written and another has failed, the variables ar
   const Strategy strategy = mirrored(2);
   const Variable w(ops::zeros({}), {.name = "w"});
   const Function step = function([&](const Tensor& logits, const Tensor& labels) {
-    w.assign(w + loss_of(logits, labels));  // nobody waits for anybody
+    w.assign(w + loss_of(logits, labels));  // no replica waits for another
   });
   for (size_t bad = 0; bad < 2; ++bad) {
     std::vector<Tensors> inputs(2, arguments(1));

@@ -25,7 +25,7 @@ Function doubled() {
   return function([](const Tensor& x) { return x * 2; }, {.name = "doubled"});
 }
 
-// What every strategy of one replica does.
+// Checks what every strategy with one replica does.
 void check_single_replica(const Strategy& strategy) {
   CHECK(strategy.num_replicas_in_sync() == 1);
   CHECK(strategy.is_chief());
@@ -52,7 +52,7 @@ void check_single_replica(const Strategy& strategy) {
   CHECK(strategy.impl().distribute(nullptr) == nullptr);
 }
 
-// One of several workers: not the one that writes files.
+// One of several workers, but not the chief, which writes files.
 class Worker : public StrategyImpl {
  public:
   std::string name() const override { return "Worker"; }
@@ -75,7 +75,7 @@ class Worker : public StrategyImpl {
   std::shared_ptr<StrategyImpl> one_ = make_single_device_strategy(Device{}, "one");
 };
 
-// Notes the strategy of the scope in which its config was asked for: that is what save() does.
+// Records the strategy of the scope in which get_config() is called, as save() does.
 class Noting : public Layer {
  public:
   Tensor call(const Tensor& x, const CallArgs&) override { return x; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The texts of errors.
+// Error messages.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace cornu::test {
 
-// The text of the error of this kind that `body` throws. Where it throws another kind, or nothing,
-// the text says so, and is none that a test expects.
+// Returns the message of the error of this kind that `body` throws. When it throws another kind, or
+// nothing, the returned text says so and matches no expected message.
 template <class Kind = InvalidArgument, class F>
 std::string message_of(F&& body) {
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads TensorBoard's files of events by itself: nothing of what writes them is used here.
+// Reads TensorBoard's event files independently: nothing of the code that writes them is used here.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 
 namespace cornu::test {
 
-// The fields of a protobuf message by number, each with its values in order: those of varints and
-// of 8 bytes as numbers, those with a length as bytes.
+// The fields of a protobuf message by number, each with its values in order: varints and 8-byte
+// fields as numbers, length-delimited fields as bytes.
 struct Message {
   explicit Message(std::string_view bytes) {
     while (!bytes.empty()) {
@@ -85,8 +85,8 @@ struct EventRead {
   int data_class = 0;
   int dtype = 0;
   std::vector<int64_t> shape = {};
-  std::string content = {};               // of tensors of numbers
-  std::vector<std::string> strings = {};  // of tensors of strings
+  std::string content = {};               // of numeric tensors
+  std::vector<std::string> strings = {};  // of string tensors
 
   template <class T>
   std::vector<T> values() const {
@@ -120,7 +120,7 @@ inline EventRead event_of(std::string_view bytes) {
   return event;
 }
 
-// The checksum, bit by bit.
+// The masked checksum, computed bit by bit.
 inline uint32_t masked_checksum(std::string_view bytes) {
   uint32_t crc = ~uint32_t{0};
   for (const char c : bytes) {
@@ -131,7 +131,7 @@ inline uint32_t masked_checksum(std::string_view bytes) {
   return ((crc >> 15) | (crc << 17)) + 0xA282EAD8;
 }
 
-// The events of a file. Throws where a record isn't whole, or its checksums are wrong.
+// Returns the events of a file. Throws when a record is truncated or has a wrong checksum.
 inline std::vector<EventRead> read_events(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string all(std::istreambuf_iterator<char>(file), {});
@@ -151,7 +151,7 @@ inline std::vector<EventRead> read_events(const std::string& path) {
   return events;
 }
 
-// The events of all files in a folder, in the order in which they were written.
+// Returns the events of all files in a folder in the order in which they were written.
 inline std::vector<EventRead> events_in(const std::string& folder) {
   std::vector<EventRead> events;
   if (!std::filesystem::exists(folder)) return events;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small tensors of every dtype, as tests of files write and compare them. every_dtype.py makes the
-// same ones.
+// Small tensors of every dtype that file tests write and compare. every_dtype.py makes the same
+// ones.
 #pragma once
 
 #include <cstring>
@@ -15,7 +15,7 @@ inline constexpr DType kEveryDType[] = {
     DType::UInt64, DType::Float16, DType::BFloat16, DType::Float32, DType::Float64};
 inline const std::vector<Shape> kShapes = {Shape{}, Shape{1}, Shape{0, 3}, Shape{2, 3, 5}};
 
-// Numbers that every dtype has.
+// Numbers that every dtype can represent.
 inline Tensor values(DType dtype, const Shape& shape) {
   Tensor tensor = Tensor::empty(shape, dtype);
   dispatch_dtype(dtype, [&](auto zero) {
@@ -29,7 +29,7 @@ inline Tensor values(DType dtype, const Shape& shape) {
   return tensor;
 }
 
-// The same dtype, shape and bits.
+// Whether dtype, shape and bits are the same.
 inline bool same(const Tensor& a, const Tensor& b) {
   if (a.dtype() != b.dtype() || a.shape() != b.shape()) return false;
   return a.num_elements() == 0 || std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;

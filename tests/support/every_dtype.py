@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small arrays of every dtype, the same as those of every_dtype.h."""
+"""Small arrays of every dtype, the same as those in every_dtype.h."""
 
 import numpy as np
 

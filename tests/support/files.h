@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of files share.
+// Helpers for tests that use files.
 #pragma once
 
 #include <cstdlib>
@@ -15,7 +15,7 @@ namespace cornu::testing {
 
 using test::message_of;
 
-// An empty folder, removed with all it holds.
+// An empty folder, removed with its contents on destruction.
 class TempFolder {
  public:
   TempFolder() {
@@ -32,7 +32,7 @@ class TempFolder {
   std::filesystem::path path_;
 };
 
-// Sets an environment variable (nullopt: unsets it) until the guard ends.
+// Sets an environment variable (nullopt: unsets it) for the lifetime of the guard.
 class EnvironmentScope {
  public:
   EnvironmentScope(const char* name, const std::optional<std::string>& value) : name_(name) {
@@ -63,10 +63,10 @@ inline std::string read_file(const std::filesystem::path& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-// The names in a folder, sorted.
+// Returns the names in a folder, sorted.
 std::vector<std::string> names_in(const std::filesystem::path& folder);
 
-// `content` as gzip data.
+// Compresses `content` with gzip.
 std::string gzipped(const std::string& content);
 
 inline bool contains(const std::string& text, const std::string& part) {

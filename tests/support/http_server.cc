@@ -45,15 +45,15 @@ void send_all(int connection, const std::string& data) {
   }
 }
 
-// The first byte that "Range: bytes=100-" asks for, or 0.
+// The first byte that a header like "Range: bytes=100-" asks for, or 0.
 size_t range_start(const std::string& request) {
   const std::string field = "Range: bytes=";
   const size_t at = request.find(field);
   return at == std::string::npos ? 0 : std::stoull(request.substr(at + field.size()));
 }
 
-// The reply, which says that the connection is closed after it: a client that used it once more
-// would fail now and then.
+// The reply with a header that announces that the connection is closed after it: a client that
+// reused the connection would fail now and then.
 std::string closing(std::string reply) {
   return reply.insert(reply.find("\r\n"), "\r\nConnection: close");
 }
@@ -76,7 +76,7 @@ HttpServer::HttpServer(Files files, Behavior behavior)
 }
 
 HttpServer::~HttpServer() {
-  shutdown(listener_, SHUT_RDWR);  // wakes accept
+  shutdown(listener_, SHUT_RDWR);  // wakes up accept
   thread_.join();
   close(listener_);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server of files on 127.0.0.1, with the faults that downloads must survive.
+// A file server on 127.0.0.1 with the faults that downloads must survive.
 #pragma once
 
 #include <map>
@@ -14,12 +14,12 @@ class HttpServer {
  public:
   using Files = std::map<std::string, std::string>;  // contents by path: "/a.gz"
   struct Behavior {
-    bool ranges = true;      // understands requests for the rest of a file
-    size_t break_after = 0;  // breaks the first answer off after so many bytes of content; 0: never
+    bool ranges = true;          // supports requests for the rest of a file
+    size_t break_after = 0;      // cuts the first response off after this many bytes; 0: never
     std::string etag = "\"1\"";  // of all files; "": none
-    std::string later = "";  // what all files hold from the second request on, with the ETag "2"
-    std::string token = "";  // what a request must bear, or its answer is 401; "": nothing
-    std::string reply = "";  // the whole answer to every request, instead of all this
+    std::string later = "";  // content of all files from the second request on, with the ETag "2"
+    std::string token = "";  // the token a request must carry, else the response is 401; "": none
+    std::string reply = "";  // the complete response to every request, instead of all of the above
   };
 
   HttpServer(Files files, Behavior behavior);
@@ -30,7 +30,7 @@ class HttpServer {
 
   // "http://127.0.0.1:<port>/"
   std::string url() const;
-  // What was asked for so far: "/a.gz", or "/a.gz from 100"; of a POST, all of it.
+  // The requests so far: "/a.gz", or "/a.gz from 100"; for a POST, all of it.
   std::vector<std::string> requests() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs enqueue on a GPU.
+// The launches that programs enqueue on a GPU.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace cornu::test {
 
-// The launches of the programs that `run` compiles, a line each.
+// Returns the launches of the programs that `run` compiles, one per line.
 template <class Run>
 std::vector<std::string> launches_of(Run run) {
   const Scratch folder;

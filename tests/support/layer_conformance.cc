@@ -53,7 +53,7 @@ void check_placeholders(const LayerCase& c) {
     Shape expected = real.shape();
     if (!known_batch) expected[0] = kUnknown;
     CHECK(inferred.shape() == expected);
-    CHECK(layer(Tensors(placeholders)).shape() == expected);  // built by values before
+    CHECK(layer(Tensors(placeholders)).shape() == expected);  // already built on values
   }
 }
 
@@ -120,7 +120,7 @@ void check_compiled(const LayerCase& c) {
     CAPTURE(args.training);
     const Function compiled = function(
         [&](const std::vector<Tensor>& inputs) { return layer(Tensors(inputs), args).list(); });
-    // Two calls, so that state that the first one leaves behind counts.
+    // Two calls, so that state left behind by the first one counts.
     std::vector<Tensor> eager;
     for (int i = 0; i < 2; ++i) eager.push_back(layer(Tensors(c.inputs), args));
     const std::vector<Tensor> eager_state = state_of(layer.get());
@@ -184,8 +184,8 @@ void check_no_rows(const LayerCase& c) {
   expected[0] = 0;
   CHECK(layer(Tensors(inputs), kInference).shape() == expected);
 
-  // A replica whose part of a batch is empty takes part in the step all the same: it neither moves
-  // statistics nor makes gradients that aren't numbers.
+  // A replica whose part of the batch is empty still takes part in the step: it neither updates
+  // statistics nor produces NaN gradients.
   const std::vector<Tensor> before = layer.get_weights();
   GradientTape tape;
   const Tensor output = layer(Tensors(inputs), kTraining);
@@ -199,7 +199,7 @@ void check_no_rows(const LayerCase& c) {
   for (size_t i = 0; i < before.size(); ++i) CHECK(distance(after[i], before[i]) == 0);
 }
 
-// The same layer, and the one that it wraps, in float64.
+// The config of the same layer, and of the layer it wraps, in float64.
 Json in_float64(Json json) {
   Json config = json.at("config");
   config.set("dtype", "float64");
@@ -252,7 +252,7 @@ double distance(const Tensor& a, const Tensor& b) {
   for (int64_t i = 0; i < x.num_elements(); ++i) {
     const auto at = static_cast<size_t>(i);
     const double difference = std::abs(x.data<double>()[at] - y.data<double>()[at]);
-    // Not-a-number differs from everything.
+    // NaN differs from everything.
     if (!(difference <= largest)) largest = std::isnan(difference) ? INFINITY : difference;
   }
   return largest;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the library logs while a Log lives.
+// Captures what the library logs while a Log exists.
 #pragma once
 
 #include <spdlog/sinks/base_sink.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops on placeholders with axes of unknown size, as functional models have them.
+// Ops on placeholders with axes of unknown size, as in functional models.
 #pragma once
 
 #include <functional>
@@ -16,11 +16,11 @@ struct OpenCase {
 
   std::string name;
   Op op;
-  std::vector<Shape> shapes;  // of the inputs; the first axis is the batch's
+  std::vector<Shape> shapes;  // of the inputs; the first axis is the batch axis
   Shape expected;             // of the output
 };
 
-// An op of one tensor.
+// A case for an op of one tensor.
 inline OpenCase open_case(const std::string& name, const std::function<Tensor(const Tensor&)>& op,
                           const Shape& shape, const Shape& expected) {
   return {name, [op](const std::vector<Tensor>& x) { return op(x[0]); }, {shape}, expected};
@@ -30,7 +30,7 @@ inline constexpr int64_t kAny = kUnknown;
 inline const Shape kSequences = {kAny, kAny, 4};
 inline const Shape kPictures = {kAny, kAny, kAny, 4};
 
-// Those that rearrange elements.
+// Ops that rearrange elements.
 inline std::vector<OpenCase> rearranging_cases() {
   using T = const Tensor&;
   return {
@@ -97,7 +97,7 @@ inline std::vector<OpenCase> rearranging_cases() {
   };
 }
 
-// Those that give parts of a tensor, or more than it has.
+// Ops that return parts of a tensor or extend it.
 inline std::vector<OpenCase> cutting_cases() {
   using T = const Tensor&;
   return {
@@ -125,7 +125,7 @@ inline std::vector<OpenCase> cutting_cases() {
   };
 }
 
-// Slices, of which some reach beyond the axis.
+// Slices, some of which reach beyond the axis.
 inline std::vector<OpenCase> slicing_cases() {
   std::vector<OpenCase> cases;
   const auto add = [&](const char* name, const Slice& slice) {
@@ -146,7 +146,7 @@ inline std::vector<OpenCase> slicing_cases() {
   return cases;
 }
 
-// Those that compute.
+// Ops that compute.
 inline std::vector<OpenCase> computing_cases() {
   using T = const Tensor&;
   return {
@@ -169,7 +169,7 @@ inline std::vector<OpenCase> computing_cases() {
   };
 }
 
-// Products, sums of windows and of segments.
+// Products, and sums of windows and of segments.
 inline std::vector<OpenCase> summing_cases() {
   using T = const Tensor&;
   using Inputs = const std::vector<Tensor>&;
@@ -253,7 +253,7 @@ inline Model open_model(const OpenCase& item) {
   return Model(Tensors(inputs), item.op(inputs));
 }
 
-// Inputs of a batch of `batch` examples, whose other unknown axes are of this size.
+// Inputs for a batch of `batch` examples whose other unknown axes have size `size`.
 inline std::vector<Tensor> open_inputs(const OpenCase& item, int64_t batch, int64_t size) {
   std::vector<Tensor> result;
   for (Shape shape : item.shapes) {

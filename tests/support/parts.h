@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of losses and metrics share.
+// Helpers shared by the tests of losses and metrics.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention and its gradients by the formula, in plain loops.
+// Attention and its gradients by the definition, in plain loops.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +16,13 @@ struct PlainAttention {
   int64_t batch = 1, rows = 1, columns = 1, heads = 1, keys = 1, size = 1, width = 1;
   double scale = 1;
   bool causal = false;
-  // (batch, rows, heads, size), (batch, columns, keys, size), (batch, columns, keys, width), and
-  // the output's gradient.
+  // Shapes: (batch, rows, heads, size), (batch, columns, keys, size), (batch, columns, keys,
+  // width), and that of the output.
   std::vector<double> q = {}, k = {}, v = {}, dy = {};
-  // Of rank 4, axes of size 1 are broadcast; empty: none.
+  // Of rank 4; axes of size 1 are broadcast. Empty: none.
   Shape bias_shape = {}, mask_shape = {};
   std::vector<double> bias = {}, mask = {};
-  // What dropout keeps of (batch, heads, rows, columns), where it is > 0.
+  // Which elements of (batch, heads, rows, columns) dropout keeps, when `dropout` > 0.
   double dropout = 0;
   std::vector<double> kept = {};
 
@@ -80,7 +80,7 @@ struct PlainAttention {
     for (double& x : p) sum += x = std::exp(x - largest);
     for (double& x : p) x /= sum;
     const double scale_of_kept = dropout < 1 ? 1 / (1 - dropout) : 0;
-    const auto factor = [&](int64_t s) {  // by dropout
+    const auto factor = [&](int64_t s) {  // of dropout
       return dropout == 0 ? 1 : kept[place(scores_shape(), b, h, t, s)] * scale_of_kept;
     };
     std::vector<double> dp;

@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: Apache-2.0
-// Empty: its target holds the headers that are precompiled for tests.
+// Empty: its target holds the precompiled headers of the tests.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests in processes of their own.
+// Runs tests in separate processes.
 #pragma once
 
 #include <spawn.h>
@@ -15,17 +15,17 @@
 
 namespace cornu::test {
 
-constexpr unsigned kProcessSeconds = 60;  // then a process counts as hanging
-constexpr int kTypedError = 3;            // what one ends with that threw an Error
+constexpr unsigned kProcessSeconds = 60;  // after this time, a process counts as hanging
+constexpr int kTypedError = 3;            // exit code of a process that threw an Error
 
-// How a child ended: its exit code, or minus the signal that killed it.
+// Returns how a child ended: its exit code, or minus the number of the signal that killed it.
 inline int wait_for(pid_t child) {
   int status = 0;
   if (waitpid(child, &status, 0) != child) return -1;
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-// Runs `body` in a forked process: 0 where it returns true, 1 where false.
+// Runs `body` in a forked process. Returns 0 when it returns true, 1 when false.
 inline int forked(const std::function<bool()>& body) {
   const pid_t child = fork();
   if (child == 0) {
@@ -42,8 +42,8 @@ inline int forked(const std::function<bool()>& body) {
   return wait_for(child);
 }
 
-// Runs one test of this program, which may be a skipped one, in a process of its own, with these
-// environment variables ("NAME=value") instead of those whose names begin with `without`.
+// Runs one test of this program, which may be a skipped one, in a separate process, with these
+// environment variables ("NAME=value") in place of those whose names begin with `without`.
 inline int spawned(const std::string& test, const std::vector<std::string>& settings,
                    const std::string& without = "=") {
   std::vector<std::string> environment = settings;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scripts that need Keras, run by tests of what crosses between Cornu and Python.
+// Runs Python scripts that need Keras, for tests of interoperability between Cornu and Python.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -10,7 +10,7 @@
 
 namespace cornu::test {
 
-// The status of `script` with these arguments, which a shell takes apart.
+// Returns the exit status of `script` with these arguments, which a shell splits.
 inline int run_python(const std::string& script, const std::string& arguments) {
   const char* interpreter = std::getenv("CORNU_PYTHON");
   REQUIRE_MESSAGE(interpreter, "CORNU_PYTHON must name a Python that has Keras");

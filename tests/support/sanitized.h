@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much tests do under sanitizers, where all takes many times as long.
+// Reduces the work of tests under sanitizers, where everything takes many times as long.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@ inline constexpr bool kSanitized = true;
 inline constexpr bool kSanitized = false;
 #endif
 
-// Of many cases that are alike, `few` under sanitizers: which threads meet is the same in them.
+// The number of cases to run of many similar ones, `few` under sanitizers: they cover the same
+// interactions of threads.
 constexpr int64_t cases(int64_t all, int64_t few) { return kSanitized ? few : all; }
 
 }  // namespace cornu::testing

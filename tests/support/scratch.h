@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder for a test's files, and short ways to look at files.
+// A temporary folder for a test's files, and shortcuts for looking at files.
 #pragma once
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 namespace cornu::test {
 
-// An empty folder that is removed at the end.
+// An empty folder, removed on destruction.
 class Scratch {
  public:
   Scratch() {
@@ -33,7 +33,7 @@ class Scratch {
 
   std::string path() const { return folder_.string(); }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  // The names in the folder, sorted.
+  // Returns the names in the folder, sorted.
   std::vector<std::string> names() const {
     std::vector<std::string> result;
     for (const auto& entry : std::filesystem::directory_iterator(folder_)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that can't run on a machine.
+// Skips tests that can't run on a machine.
 #pragma once
 
 #include <fmt/core.h>
@@ -9,8 +9,8 @@
 
 namespace cornu::test {
 
-// Ends the test program: ctest reports it as skipped. So a test that may be skipped is a program of
-// its own.
+// Ends the test program, so that ctest reports it as skipped. A test that may be skipped is
+// therefore a program of its own.
 [[noreturn]] inline void skip_test(const std::string& why) {
   fmt::print("skipped: {}\n", why);
   std::exit(77);

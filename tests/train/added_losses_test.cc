@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses that layers add, on several replicas.
+// Losses added by layers, on several replicas.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -11,8 +11,8 @@ using namespace cornu;
 
 namespace {
 
-// Keras's guide to layers of one's own: the loss of targets and logits, by a loss object; beside it
-// a penalty, which is no loss object's.
+// From Keras's guide to custom layers: computes the loss of targets and logits with a loss object,
+// and adds a penalty of its own.
 class Endpoint : public Layer {
  public:
   Tensors call_list(const Tensors& inputs, const CallArgs&) override {

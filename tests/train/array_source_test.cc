@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches of arrays: what fit(x, y) reads, what workers get of it, and its positions.
+// Batches of arrays: what fit(x, y) reads, each worker's part of it, and positions.
 #include "framework/train/array_source.h"
 
 #include <doctest/doctest.h>
@@ -31,7 +31,7 @@ Numbers numbers(const Batch& batch) {
   return batch.x.single().to_vector<int32_t>();
 }
 
-// The rows of each batch that is left.
+// The rows of each remaining batch.
 std::vector<Numbers> rest(BatchIterator& iterator) {
   std::vector<Numbers> result;
   for (Batch batch; iterator.next(batch);) result.push_back(numbers(batch));
@@ -46,7 +46,7 @@ TEST_CASE("rows in batches; shuffled by seed and number of the pass") {
   CHECK(pass(plain) == std::vector<Numbers>{{0, 1}, {2, 3}, {4}});
   CHECK(plain->cardinality() == 3);
   CHECK(pass(arrays(3, {.batch_size = 100})) == std::vector<Numbers>{{0, 1, 2}});
-  // The order is part of what a seed means: it stays from version to version.
+  // A seed determines the order, which stays the same from version to version.
   const Source shuffled = arrays(6, {.batch_size = 6, .shuffle_seed = 7});
   CHECK(pass(shuffled) == std::vector<Numbers>{{3, 2, 4, 1, 0, 5}});
   CHECK(pass(shuffled) == std::vector<Numbers>{{4, 0, 5, 3, 1, 2}});
@@ -65,7 +65,7 @@ TEST_CASE("a restored pass goes on as the saved one would have, and so do the pa
     Batch batch;
     for (int64_t i = 0; i < stop; ++i) CHECK(iterator->next(batch));
     const Json position = Json::parse(iterator->save().dump());
-    const Source resumed = make(99);  // of a program that drew other seeds
+    const Source resumed = make(99);  // as in a program that drew other seeds
     const auto restored = resumed->iterate();
     restored->restore(position);
     CHECK(rest(*restored) == rest(*iterator));
@@ -112,7 +112,8 @@ TEST_CASE("workers get the parts of one global batch in the same step, and as ma
       const Source whole = make();
       std::vector<Source> shards;
       for (int64_t i = 0; i < workers; ++i) {
-        // Of one source, as threads of a process share it, and of its own, as processes have it.
+        // From a shared source, as in threads of one process, and from separate ones, as in
+        // processes.
         const Source of = i % 2 ? make() : whole;
         shards.push_back(of->divide(workers)->shard(workers, i));
       }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of models whose attention drops: what they hold, and what replicas of them draw.
+// Training steps of models with attention dropout: the memory they use, and the random numbers of
+// replicas.
 #include <doctest/doctest.h>
 
 #include <cornu/cornu.h>
@@ -32,7 +33,7 @@ const Tensor& targets() {
   return y;
 }
 
-// Of attention's weights.
+// Returns the trained weights of the attention model.
 Tensor trained(size_t replicas, bool shares_evenly) {
   std::vector<std::string> devices;
   for (size_t i = 0; i < replicas; ++i) devices.push_back(fmt::format("CPU:{}", i));
@@ -62,7 +63,7 @@ TEST_CASE("a step of attention that drops makes no scores but those of blocks") 
   constexpr int64_t kScores = kBatch * kHeads * kLength * kLength;
   for (const ProfiledInstruction& instruction : profile.instructions) {
     CAPTURE(instruction.op);
-    CHECK(instruction.bytes < 3 * kScores);  // a byte for each, and operands
+    CHECK(instruction.bytes < 3 * kScores);  // a byte per score, plus operands
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What users are told when they train with the wrong things.
+// The messages users get when they train with wrong arguments.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -24,7 +24,7 @@ constexpr int64_t kRows = 4;
 Tensor labels(const std::vector<int32_t>& values) { return Tensor::from(values); }
 Tensor good_labels() { return labels({0, 1, 2, 0}); }
 
-// Three classes of four features.
+// A classifier of four features into three classes.
 Sequential classifier(const CompileOptions& options = {.optimizer = "sgd",
                                                        .loss = "sparse_categorical_crossentropy"}) {
   Sequential model({layers::Dense({.units = 3, .activation = "softmax", .name = "d"})},
@@ -33,7 +33,7 @@ Sequential classifier(const CompileOptions& options = {.optimizer = "sgd",
   return model;
 }
 
-// The error of fitting a classifier to these.
+// The error of fitting a classifier to this data.
 std::string fit_error(const Tensors& x, const Tensors& y, FitOptions options = {}) {
   Sequential model = classifier();
   options.verbose = 0;
@@ -104,7 +104,7 @@ TEST_CASE("images of another number of channels") {
         }) ==
         "InvalidArgument: Conv2D 'c': expected 3 elements on axis -1, as when the layer was built, "
         "got (4, 6, 6, 1). Another size needs another layer.");
-  // The failed step leaves the model as it was.
+  // The failed step leaves the model unchanged.
   CHECK(model.fit(some_values({kRows, 6, 6, 3}), y, {.verbose = 0}).at("loss").size() == 1);
 }
 
@@ -138,7 +138,7 @@ TEST_CASE("labels of the wrong kind") {
 }
 
 TEST_CASE("labels of another dtype") {
-  // What a callable gets is of the predictions' dtype.
+  // Callables get labels of the predictions' dtype.
   const Loss loss = [](const Tensor& y_true, const Tensor& y_pred) {
     check<InvalidArgument>(y_true.dtype() == DType::Int32, "labels of {}", y_true.dtype());
     return ops::sum(ops::one_hot(y_true, 3) * y_pred, -1);
@@ -147,7 +147,7 @@ TEST_CASE("labels of another dtype") {
   CHECK(error_of([&] {
           model.fit(some_values({kRows, 4}), good_labels(), {.verbose = 0});
         }) == "InvalidArgument: Loss 'loss': labels of float32");
-  // Floats of whole numbers are class indices, as in Keras.
+  // Floats with integer values are class indices, as in Keras.
   CHECK(fit_error(some_values({kRows, 4}), Tensor::from<float>({0, 1, 2, 0})) == "");
   CHECK(contains(fit_error(some_values({kRows, 4}), Tensor::from<float>({0, 1, 2, 3})),
                  "InvalidArgument: Sequential 'm': sparse_softmax_cross_entropy: label 3 "));
@@ -265,7 +265,7 @@ TEST_CASE("names that aren't known") {
          "'categorical_crossentropy'? Known: ");
   begins(error_of([] { classifier({.metrics = {"acuracy"}}); }),
          "InvalidArgument: Unknown metric 'acuracy'. Did you mean 'accuracy'? Known: ");
-  // Outputs' names too.
+  // Names of outputs, too.
   const Tensor input = Input({.shape = {4}});
   Model model(input, layers::Dense({.units = 3, .name = "digit"})(input), {.name = "m"});
   model.compile({.loss = {{"digits", "mse"}}});
@@ -362,7 +362,7 @@ TEST_CASE("a target that is missing") {
         }) ==
         "InvalidArgument: Functional 'm': expected a target for output 'b', which has a metric, "
         "got none.");
-  // The next attempt isn't spoiled by this one.
+  // The failed attempt doesn't affect the next one.
   const History history = model.fit(x, {{"a", y}, {"b", y}}, {.verbose = 0});
   CHECK(history.names() == std::vector<std::string>{"a_mae", "b_mae", "loss"});
 }
@@ -471,7 +471,7 @@ TEST_CASE("metrics that don't fit the outputs") {
 
 TEST_CASE("data that ends before steps_per_epoch is warned of") {
   const Log log;
-  CHECK(dataset_error(batches(), {.steps_per_epoch = 2}) == "");  // as many as there are
+  CHECK(dataset_error(batches(), {.steps_per_epoch = 2}) == "");  // exactly as many as there are
   CHECK(log.text() == "");
   CHECK(dataset_error(batches(), {.steps_per_epoch = 5}) == "");
   CHECK(contains(log.text(),
@@ -507,7 +507,7 @@ TEST_CASE("a dataset that never ends") {
         "InvalidArgument: Sequential 'm': fit: the dataset never ends. Say how many batches make "
         "an epoch (steps_per_epoch), or take(n) of them.");
   CHECK(dataset_error(batches().repeat(), {.steps_per_epoch = 3}) == "");
-  // Instead of validating on and on.
+  // It must not validate forever.
   const callbacks::LambdaCallback guard({.on_test_batch_end = [](int64_t batch, const Logs&) {
     check<Internal>(batch < 10, "validation goes on");
   }});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training runs that are killed, and go on, in one process.
+// Training runs that are killed and resumed within one process.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -41,7 +41,7 @@ inline std::string bytes_of(const Tensor& tensor) {
 inline Tensor inputs() { return random::normal({22, 4}, {.seed = 3}); }
 inline Tensor labels() { return random::randint({22}, 0, 3, {.seed = 4}); }
 
-// Of a new session, and compiled.
+// A compiled model in a new session.
 inline Sequential new_model(const Optimizer& optimizer) {
   clear_session();
   Sequential model({layers::Dense({.units = 3, .activation = "softmax"})});
@@ -49,7 +49,7 @@ inline Sequential new_model(const Optimizer& optimizer) {
   return model;
 }
 
-// A run that was killed after `killed_at` batches, and the same program with other parts.
+// A run that is killed after a number of batches, and the same program with changed parts.
 struct Changed {
   TempFolder folder = {};
   test::Log log = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints of custom loops, and what keeps the newest of them.
+// Checkpoints of custom loops, and the manager that keeps the latest of them.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -34,7 +34,7 @@ Sequential small_model(int64_t units = 2) {
 
 using Names = std::vector<std::string>;
 
-// A layer of a user's class, which can't be copied.
+// A layer of a user-defined class, which can't be copied.
 class Scale : public Layer {
  public:
   void build(const Shape&) override { gain_ = add_weight({.shape = {}, .initializer = "ones"}); }
@@ -79,7 +79,7 @@ TEST_CASE("every kind of object comes back") {
     REQUIRE(batches->next(batch));
     return batch.x[0].to_vector<int64_t>();
   };
-  // Changes all objects; what can be seen of them.
+  // Changes all objects, and returns their observable state.
   const auto use = [&] {
     std::vector<Tensor> gradients;
     for (const Variable& variable : model.trainable_variables()) {
@@ -99,7 +99,7 @@ TEST_CASE("every kind of object comes back") {
   const std::string path = checkpoint.save(folder / "run/ckpt");
   CHECK(path == (folder / "run/ckpt-1").string());
   const std::string expected = use() + use();
-  // Iterators are restored by new ones.
+  // Iterators are restored by creating new ones.
   elements = dataset.iterator();
   batches = source->iterate();
   checkpoint.restore(path).assert_consumed();
@@ -207,7 +207,7 @@ TEST_CASE("a manager keeps the newest") {
   CHECK(manager.checkpoints() == Names{folder + "/ckpt-3", folder + "/ckpt-4"});
   CHECK(latest_checkpoint(folder) == folder + "/ckpt-4");
 
-  // Another program goes on with them.
+  // Another program continues with them.
   const Variable again = counter();
   CheckpointManager later(Checkpoint({{"step", again}}), {.directory = folder, .max_to_keep = 2});
   CHECK(later.restore_or_initialize() == folder + "/ckpt-4");
@@ -232,7 +232,7 @@ TEST_CASE("a manager keeps one every n hours for ever") {
   CheckpointManager manager(checkpoint, options);
   for (hours = 101; hours <= 104; ++hours) manager.save();
   CHECK(names_in(folder) == Names{"at-2", "at-4", "checkpoint"});
-  CheckpointManager again(checkpoint, options);  // what it kept last is known to the next
+  CheckpointManager again(checkpoint, options);  // it knows what the first manager kept last
   for (hours = 105; hours <= 107; ++hours) again.save();
   CHECK(names_in(folder) == Names{"at-2", "at-4", "at-6", "at-7", "checkpoint"});
   CHECK(again.checkpoints() == Names{folder + "/at-7"});
@@ -271,7 +271,7 @@ TEST_CASE("a damaged checkpoint is passed over; that all are is an error") {
                                    folder + "/ckpt-2'."));
     CHECK(step.item<int64_t>() == 1);
   }
-  CHECK(manager.save() == folder + "/ckpt-3");  // which replaces the damaged one
+  CHECK(manager.save() == folder + "/ckpt-3");  // replaces the damaged checkpoint
   fs::remove(folder + "/ckpt-3");
   for (const char* name : {"/ckpt-1", "/ckpt-2"}) testing::write_file(folder + name, "");
   CHECK(contains(message_of<DataLoss>([&] { manager.restore_or_initialize(); }),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dtype policy of a program: whole models made and trained under each.
+// The dtype policy of a program: whole models created and trained under each policy.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -30,7 +30,7 @@ class PolicyScope {
   std::string before_;
 };
 
-// Pictures to sequences to classes: convolution, normalization, recurrence and attention.
+// From images to sequences to classes: convolution, normalization, recurrence and attention.
 Model model_of_many() {
   set_random_seed(3);
   const Tensor pictures = Input({.shape = {8, 8, 2}});
@@ -76,12 +76,12 @@ TEST_CASE("a model is made and trained under each policy") {
     const Model model = model_of_many();
     for (const LayerHandle& layer : model.layers()) {
       const std::string own = layer.get().dtype_policy().name();
-      CHECK((own == name || own == "float32"));  // the last ones, which were told so
+      CHECK((own == name || own == "float32"));  // the last ones, for which it was specified
     }
     CHECK(model.trainable_weights()[0].dtype() == policy.variable);
     const Trained found = train(model);
     const bool exact = policy.variable == DType::Float64;
-    // Weights of 16 bits lose part of each step, and float16 skips those that overflow.
+    // 16-bit weights lose part of each step, and float16 skips steps that overflow.
     const double close = exact ? 1e-4 : policy.name() == "mixed_bfloat16" ? 0.05 : 0.2;
     CHECK(found.predictions.dtype() == DType::Float32);
     for (size_t i = 0; i < expected.losses.size(); ++i) {

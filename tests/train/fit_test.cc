@@ -14,8 +14,8 @@ using test::some_values;
 
 namespace {
 
-// Metrics of a step over the values it was given, so that tests see which ones those were. Each
-// sample is one number.
+// The metrics of each step describe the values it was given, so that tests can see them. Each
+// sample is a single number.
 class Witness : public Model {
  public:
   Witness() : weight_(track("weight", Variable(Tensor::scalar(0.0F)))) { set_built(); }
@@ -33,7 +33,7 @@ class Witness : public Model {
   Variable weight_;
 };
 
-// Keeps the metrics of every batch.
+// Records the metrics of every batch.
 class Batches : public Callback {
  public:
   void on_train_batch_end(int64_t, const Logs& logs) override { train.push_back(logs); }
@@ -68,7 +68,7 @@ std::shared_ptr<Batches> witness(const FitOptions& options, const Tensor& x = co
   return batches;
 }
 
-// y = w x with w = 2 at first.
+// y = w x, with w = 2 initially.
 Sequential line(const CompileOptions& options, double l2 = 0) {
   Sequential model(Input({.shape = {1}}),
                    {layers::Dense({.units = 1,
@@ -92,7 +92,7 @@ bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   return true;
 }
 
-// A small network with everything that is drawn: weights, dropout, the order of samples.
+// A small network with all kinds of randomness: weights, dropout, the order of samples.
 struct Trained {
   History history;
   std::vector<Tensor> weights;
@@ -146,7 +146,7 @@ TEST_CASE("shuffling gives every sample once an epoch, in another order each tim
 TEST_CASE("steps_per_epoch goes on through the data, and starts anew when it is used up") {
   const auto batches =
       witness({.batch_size = 2, .epochs = 4, .shuffle = false, .steps_per_epoch = 2});
-  // Five batches: the third epoch gets what is left, the fourth begins again.
+  // Five batches: the third epoch gets the remaining one, the fourth starts over.
   CHECK(Batches::of(batches->train, "first") == Values{0, 2, 4, 6, 8, 0, 2});
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("a batch of no rows takes a step that changes nothing") {
     const History history = model.fit(batches, {.verbose = 0});
     return std::pair(model.get_weights(), history);
   };
-  const auto [weights, history] = train(source->divide(2)->shard(2, 1));  // 2 rows, and none
+  const auto [weights, history] = train(source->divide(2)->shard(2, 1));  // 2 rows, none
   const auto [expected, alone] =
       train(data::Dataset::from_tensor_slices({x.rows(2, 4), y.rows(2, 4)}).batch(2));
   CHECK(same_bits(weights, expected));
@@ -277,7 +277,7 @@ TEST_CASE("regularizers and added losses are part of the loss") {
   const double total = mse + 0.25 * 4 + 0.5 * 4;
   CHECK(model.fit(x, y, {.verbose = 0}).at("loss").at(0) == Approx(total));
   CHECK(model.evaluate(x, y, {.verbose = 0}).at("loss") == Approx(total));
-  // Without any compiled loss, and without targets.
+  // Without a compiled loss, and without targets.
   model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.1})});
   CHECK(model.fit(x, {}, {.verbose = 0}).at("loss").at(0) == Approx(0.25 * 4 + 0.5 * 4));
   model.set_weights({ops::ones({1, 1}) * 2.0});
@@ -306,7 +306,7 @@ TEST_CASE("batch methods are called where they are overridden, without being ask
   CHECK(make_callback<Below>()->calls.empty());  // the handle knows the class
   CHECK(!callbacks::EarlyStopping()->wants_batches());
   CHECK(callbacks::TerminateOnNaN()->wants_batches());
-  // Known by its base alone, a callback counts as one that overrides them.
+  // If only its base class is known, a callback counts as overriding them.
   const std::shared_ptr<Callback> base = std::make_shared<Of>();
   CHECK(CallbackHandle(base)->wants_batches());
   const auto below = std::make_shared<Below>();
@@ -350,7 +350,7 @@ TEST_CASE("a scaled loss changes neither metrics nor updates") {
   const Trained scaled =
       train(3, {.optimizer = optimizers::SGD({.loss_scale_factor = 1024.0}), .loss = "mse"});
   CHECK(plain.history.at("loss") == scaled.history.at("loss"));
-  CHECK(same_bits(plain.weights, scaled.weights));  // a power of two: exact
+  CHECK(same_bits(plain.weights, scaled.weights));  // a power of two, hence exact
 }
 
 TEST_CASE("eager, compiled with passes and without: the same losses") {
@@ -402,7 +402,7 @@ TEST_CASE("with use_ema, a trained model holds the averages") {
   const FitOptions twice = {.batch_size = 1, .verbose = 0};
   Sequential model = line({.optimizer = sgd(true), .loss = "mse"});
   model.fit(x, y, twice);
-  // Weights 1.6, 1.28; averages, which begin with the first: 1.6, 1.44.
+  // Weights 1.6, 1.28; averages, which start with the first value: 1.6, 1.44.
   CHECK(model.get_weights()[0].item<float>() == Approx(1.44));
   Sequential plain = line({.optimizer = sgd(false), .loss = "mse"});
   plain.fit(x, y, twice);
@@ -423,7 +423,7 @@ TEST_CASE("sample weights: one for all outputs, or one for each by name") {
   };
   const Tensor first = Tensor::from<float>({1, 0});
   const Tensor second = Tensor::from<float>({0, 1});
-  // Squares 1 and 4; a mean over both examples.
+  // Squares 1 and 4, averaged over both examples.
   CHECK(loss_with({}) == Approx(2.5 + 2.5));
   CHECK(loss_with(first) == Approx(0.5 + 0.5));
   CHECK(loss_with({first, second}) == Approx(0.5 + 2));
@@ -447,7 +447,7 @@ TEST_CASE("steps_per_execution: batches between the callbacks, and the same weig
     return std::pair(calls, model.get_weights()[0].item<float>());
   };
   const auto [calls, weight] = train(3);
-  CHECK(calls == "0(2)3(5)6(8)");  // as Keras counts
+  CHECK(calls == "0(2)3(5)6(8)");  // counted as in Keras
   CHECK(weight == train(1).second);
   CHECK(weight != 2.0F);
 }
@@ -491,7 +491,7 @@ TEST_CASE("class_weight takes the nearest class, and the largest of the last axi
   };
   auto label = [](float value) { return ops::full({1, 1}, value); };
   CHECK(loss(label(0.9F)) == Approx(5 * 0.81));
-  CHECK(loss(label(0.5F)) == Approx(3 * 0.25));  // half goes to the even number, as NumPy rounds
+  CHECK(loss(label(0.5F)) == Approx(3 * 0.25));  // half rounds to even, as in NumPy
   CHECK(loss(label(1.5F)) == Approx(2.25));
   CHECK(loss(ops::reshape(Tensor::from<float>({0, 1}), {1, 1, 2})) == Approx(5 * 0.5));
   CHECK(test::message_of([&] {
@@ -516,18 +516,19 @@ TEST_CASE("options that name an optimizer are for any number of models") {
     model->fit(x, y, {.batch_size = 4, .epochs = 3, .verbose = 0});
     CHECK(model->optimizer().iterations() == 6);
   }
-  second.compile(options);  // afresh, as in Keras
+  second.compile(options);  // from scratch, as in Keras
   second.fit(x, y, {.batch_size = 4, .verbose = 0});
   CHECK(second.optimizer().iterations() == 2);
-  // A name's optimizers begin as the first one was when it was taken.
+  // Optimizers created from a name start with the settings that the first one had when it was
+  // taken.
   const Optimizer slow = "sgd";
   slow.set_learning_rate(0.125);
   first.compile({.optimizer = slow, .loss = "mse"});
-  slow.set_learning_rate(0.5);  // the first model's by now
+  slow.set_learning_rate(0.5);  // now belongs to the first model
   second.compile({.optimizer = slow, .loss = "mse"});
   CHECK(first.optimizer().learning_rate().item<float>() == 0.5F);
   CHECK(second.optimizer().learning_rate().item<float>() == 0.125F);
-  // An object is the same one wherever it is used.
+  // An object is the same one in all models.
   const CompileOptions object{.optimizer = optimizers::Adam(), .loss = "mse"};
   first.compile(object);
   second.compile(object);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be inputs and outputs of functional models: inputs that are outputs, outputs that are
-// constants or the same twice, placeholders that become inputs.
+// What may be inputs and outputs of functional models: inputs that are also outputs, outputs that
+// are constants or repeated, placeholders that become inputs.
 #include <doctest/doctest.h>
 
 #include "framework/autodiff/gradient_tape.h"
@@ -28,7 +28,7 @@ std::vector<std::vector<float>> predicted(Model& model, const Tensors& x) {
   return result;
 }
 
-// The model, and what its files give.
+// Checks the predictions of the model, and of its saved files.
 void check_predictions(Model model, const Tensors& x,
                        const std::vector<std::vector<float>>& expected) {
   CHECK(predicted(model, x) == expected);
@@ -134,12 +134,12 @@ TEST_CASE("a model may begin at what layers gave") {
   const std::vector<float> expected = floats(Model(whole)(rows()));
   check_predictions(Model(middle, y), given, {expected});
   check_predictions(Model(whole.get_layer("first").output(), whole.output()), given, {expected});
-  // Several of them, an Input among them, and an output that is one of them.
+  // Several inputs, including an Input, and an output that is also an input.
   const Tensor doubled_values = given * 2.0F;
   check_predictions(Model({doubled, middle}, y), {doubled_values, given}, {expected});
   check_predictions(Model({x, doubled}, {y, doubled}), {rows(), doubled_values},
                     {expected, floats(doubled_values)});
-  // Weights are the same ones; the model that was there before is as it was.
+  // The weights are shared; the original model is unchanged.
   Model head(middle, y);
   CHECK(head.inputs()[0].shape() == Shape{kUnknown, 4});
   CHECK(head.layers()[0].name() == "firstCLONE");
@@ -194,7 +194,7 @@ TEST_CASE("a variable that is an operand is read with each call, as in Keras") {
   const Tensor loss = ops::sum(Tensor(model(rows())));
   CHECK(floats(tape.gradient(loss, scale)) == std::vector<float>{5, 7, 9});
 
-  // A clone reads it too; a file has the value that it had.
+  // A clone reads the variable, too; a file has the value at the time of saving.
   Model clone = clone_model(model);
   const Scratch scratch;
   model.save(scratch.path("m.keras"));
@@ -258,7 +258,7 @@ TEST_CASE("names that are null pointers") {
 
 namespace {
 
-// Gives a gradient of its own.
+// Computes a gradient itself.
 class Slope : public Layer {
  public:
   Tensor call(const Tensor& x, const CallArgs&) override {

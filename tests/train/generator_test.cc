@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fit, evaluate and predict make of generators.
+// How fit, evaluate and predict use generators.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -13,7 +13,7 @@ using Numbers = std::vector<float>;
 
 namespace {
 
-// Batch `index`: as many rows as its number and one, counted through.
+// Batch `index` has index + 1 rows, which are numbered consecutively.
 Tensor rows(int64_t index) {
   Tensor x = Tensor::empty({index + 1, 1}, DType::Float32);
   const int64_t first = index * (index + 1) / 2;
@@ -21,7 +21,7 @@ Tensor rows(int64_t index) {
   return x;
 }
 
-// `count` batches (x, 2x); unending where that is -1.
+// `count` batches (x, 2x), or infinitely many if -1.
 auto pairs(int64_t count) {
   return [count, i = int64_t{0}]() mutable -> std::optional<Pair> {
     if (i == count) return std::nullopt;
@@ -46,7 +46,7 @@ Sequential linear() {
   return model;
 }
 
-// The steps of each epoch, as callbacks are told of them, and taken.
+// Records the steps of each epoch: the number reported to callbacks, and the number taken.
 class Steps : public Callback {
  public:
   void on_epoch_begin(int64_t, const Logs&) override {

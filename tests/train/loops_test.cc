@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that loop over time, in fit: compiled steps hold one node a loop, and do what eager ones
-// do.
+// Layers that loop over time, in fit: compiled steps have one node per loop, and compute the same
+// as eager ones.
 #include <doctest/doctest.h>
 
 #include "framework/core/random.h"

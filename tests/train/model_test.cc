@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models as values: handles, flags, ends, configs.
+// Models as values: handles, flags, inputs and outputs, configs.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -46,7 +46,8 @@ TEST_CASE("a custom layer is told plainly whether it trains") {
   CHECK(floats(model.predict(x, {.verbose = 0})) == std::vector<float>{1, 1});
   CHECK(floats(model(x)) == std::vector<float>{1, 1});
   CHECK(floats(model(x, {.training = true})) == std::vector<float>{2, 2});
-  // A layer that isn't told is told what its caller was; one that is told passes that on.
+  // A layer that isn't told whether it trains gets its caller's flag; an explicit flag is passed
+  // on.
   class Outer : public Layer {
    public:
     Tensor call(const Tensor& x, const CallArgs& args) override {
@@ -82,14 +83,14 @@ TEST_CASE("what belongs to a model belongs to all its handles") {
   inner.stop_training = false;
   CHECK(!copy.stop_training);
   outer.stop_training = true;
-  inner.stop_training = outer.stop_training;  // the value: two models don't share it
+  inner.stop_training = outer.stop_training;  // copies the value: two models don't share it
   CHECK(copy.stop_training);
   outer.stop_training = false;
   CHECK(inner.stop_training);
   outer.set_trainable(false);
   outer.layers()[1].set_trainable(true);
   CHECK(!inner.trainable());
-  CHECK(outer.trainable_weights().empty());  // as Keras has it
+  CHECK(outer.trainable_weights().empty());  // as in Keras
   CHECK(outer.layers()[1].trainable_weights().size() == 2);
 }
 
@@ -140,7 +141,7 @@ TEST_CASE("models are assigned as they are copied") {
                 "make_layer<T>(…)."));
   CHECK_THROWS_AS(custom.Model::operator=(other), FailedPrecondition);
 
-  // A handle on a shared one is as good as the object.
+  // A handle to a shared model works like the object.
   Model handle = *make_layer<Custom>(in, out);
   CHECK(handle.class_name() == "Custom");
   handle.compile({.optimizer = "sgd", .loss = "mse"});
@@ -387,7 +388,7 @@ TEST_CASE("all but the batch normalizations among a model's last layers are unfr
   CHECK(layers[3].trainable_weights().size() == 2);
 }
 
-// As the discriminators of progressive GANs have it.
+// Like the discriminators of progressive GANs.
 TEST_CASE("a layer may divide the batch into groups of a fixed size") {
   class GroupStd : public Layer {
    public:
@@ -426,7 +427,7 @@ TEST_CASE("masks given on placeholders") {
   const auto rows = model.weights()[0].value().to_vector<float>();
   CHECK(expected.data<float>()[0] == doctest::Approx((rows[2] + rows[4]) / 2));
   CHECK(expected.data<float>()[3] == doctest::Approx(rows[9]));
-  // The mask that rides on the embedding comes to the same.
+  // The mask attached to the embedding gives the same result.
   const Tensor riding = layers::GlobalAveragePooling1D()(
       layers::Embedding({.input_dim = 5, .output_dim = 2, .mask_zero = true})(words));
   Model implicit(words, riding);
@@ -482,7 +483,7 @@ TEST_CASE("one model called on many threads at once, also for the first time") {
   }
 }
 
-// Shapes and values are those that Keras gives.
+// The expected shapes and values are Keras's.
 TEST_CASE("a last axis of size 1 may be there or not, and data are cast to the Input's dtype") {
   class Plus : public Layer {
     Tensor call(const Tensor& x, const CallArgs&) override { return x + 100; }

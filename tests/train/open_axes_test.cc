@@ -15,7 +15,7 @@ using test::distance;
 using test::kAny;
 using test::message_of;
 
-// The gradient of the result's squares for the first input.
+// The gradient of the sum of squares with respect to the first input.
 Tensor gradient(const std::function<Tensor(const std::vector<Tensor>&)>& f,
                 const std::vector<Tensor>& inputs) {
   GradientTape tape;
@@ -153,7 +153,7 @@ TEST_CASE("masks have the sizes of what they hide, beside unknown axes") {
       [](const Tensor& p, const Tensor& q) {
         return layers::Maximum()({p, q});
       }};
-  // Nothing says how long a query is.
+  // The length of a query is unknown.
   CHECK(Tensor(layers::Attention()({a, b, b})).shape() == Shape{kAny, kAny, 4});
   const Tensor plain = Input({.shape = {kAny, 4}});
   const layers::MultiHeadAttention heads({.num_heads = 2, .key_dim = 3});

@@ -22,7 +22,7 @@ using test::Scratch;
 
 using Edges = std::set<std::pair<std::string, std::string>>;
 
-// The graph in a DOT text: names of layers, and the edges between them.
+// The graph in a DOT text: names of layers, and edges between them.
 struct DotGraph {
   explicit DotGraph(const std::string& text) {
     static const std::regex node(R"((n\d+) \[label=<.*?<b>(.*?)</b> \((\w+)\))");
@@ -110,7 +110,7 @@ TEST_CASE("plot: names are text, whatever stands in them") {
   CHECK(!contains(text, "<IMG"));
   CHECK(contains(text, " &amp; "));
   CHECK(!contains(text, " \n$"));
-  // As many brackets of tags are open as are closed.
+  // The angle brackets of tags are balanced.
   CHECK(std::count(text.begin(), text.end(), '<') == std::count(text.begin(), text.end(), '>'));
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("plot: files") {
         "Input first.");
 }
 
-// A program called dot, alone in PATH while it lives.
+// A program called dot, the only one in PATH during its lifetime.
 class FakeDot {
  public:
   FakeDot(const Scratch& scratch, const std::string& script) : before_(getenv("PATH")) {

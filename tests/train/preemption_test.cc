@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Custom loops that are ended from outside.
+// Custom loops that are stopped from outside.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -16,10 +16,10 @@ using testing::TempFolder;
 
 namespace {
 
-// Counts to ten, a call each; `during` is called in each with how many have ended.
+// Counts to ten, one per call; each call runs `during` with the number of completed calls.
 bool count_to_ten(const std::string& folder, const TerminationConfig& config,
                   const std::function<void(int64_t)>& during = {}) {
-  std::signal(SIGTERM, SIG_DFL);  // not the test program's
+  std::signal(SIGTERM, SIG_DFL);  // not those of the test program
   std::signal(SIGINT, SIG_DFL);
   Variable count(Tensor::scalar(int64_t{0}), {.trainable = false});
   PreemptionCheckpointHandler handler(Checkpoint({{"count", count}}), folder, config);

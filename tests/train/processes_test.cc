@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training in processes of an unusual kind: forked ones, and such with odd settings of OpenMP. Each
-// has a minute, then it counts as hanging.
+// Training in unusual processes: forked ones, and ones with odd OpenMP settings. A process that
+// runs longer than a minute counts as hanging.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -27,7 +27,7 @@ using namespace cornu::test;
 
 namespace {
 
-// Steps that use oneDNN's threads and Cornu's own; the losses.
+// Takes steps that use oneDNN's threads and Cornu's own; returns the losses.
 std::vector<float> train() {
   set_random_seed(5);
   Sequential model({layers::Conv2D({.filters = 16, .kernel_size = 3, .activation = "relu"}),
@@ -45,7 +45,7 @@ std::vector<float> train() {
   return losses;
 }
 
-// Runs the test "in a process of its own" with other settings of OpenMP.
+// Runs the test "in a process of its own" with other OpenMP settings.
 int trained_with(const std::vector<std::string>& settings) {
   return spawned("in a process of its own", settings, "OMP_");
 }
@@ -66,7 +66,7 @@ TEST_CASE("a forked process trains, and so does its parent afterwards") {
   const std::vector<float> expected = train();
   CHECK(forked([&] { return train() == expected; }) == 0);
   CHECK(train() == expected);
-  // Also the child of a child.
+  // Also in a child of the child.
   CHECK(forked([&] {
           return train() == expected && forked([&] { return train() == expected; }) == 0;
         }) == 0);
@@ -84,7 +84,7 @@ TEST_CASE("settings of OpenMP that can't work are bounded, or an error") {
   CHECK(trained_with({"OMP_NUM_THREADS=2", "OMP_STACKSIZE=16k"}) == kTypedError);
 }
 
-// oneDNN's matrix products have the stack pointer in the middle of the heap.
+// oneDNN's matrix products keep the stack pointer in the middle of the heap.
 TEST_CASE("handlers of signals don't disturb what is computed") {
   const auto train_dense = [] {
     set_random_seed(5);
@@ -144,7 +144,7 @@ class StopAt : public Callback {
   int64_t left_;
 };
 
-// A program of two fits whose states are kept in one place: what its model gives then.
+// A program with two fits that store their states in the same place; returns the final predictions.
 std::vector<float> train_twice(const std::string& filepath, int64_t stopped_at) {
   set_random_seed(8);
   const Tensor x = random::normal({12, 3}, {.seed = 1});

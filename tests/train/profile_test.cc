@@ -63,7 +63,7 @@ void check_sums(const Profile& profile) {
   CHECK(share == doctest::Approx(1));
   CHECK(profile.program_seconds > 0);
   CHECK(profile.step_seconds >= profile.program_seconds);
-  // Of a single run the instructions' times are the program's.
+  // For a single run, the times of the instructions add up to the program's.
   const ProgramRun& run = profile.timeline.front();
   REQUIRE(run.ends.size() == profile.instructions.size());
   REQUIRE(run.program->instructions.size() == profile.instructions.size());
@@ -87,7 +87,7 @@ TEST_CASE("a profile of a prediction names each instruction, with its layer") {
   CHECK(named("conv")->op == "conv_bias_act");
   REQUIRE(named("logits") != profile.instructions.end());
   CHECK(named("logits")->op == "matmul_bias_act");
-  // 24 rows of 144 by 144 times 3: two operations each.
+  // 24 rows, 144 by 144 times 3 values: two operations each.
   REQUIRE(named("logits")->gflops.has_value());
   CHECK(*named("logits")->gflops * named("logits")->seconds ==
         doctest::Approx(2e-9 * kRows * 144 * 3));

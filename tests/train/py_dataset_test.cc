@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fit, evaluate and predict make of a PyDataset.
+// How fit, evaluate and predict use a PyDataset.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -39,7 +39,7 @@ class Counted : public PyDataset {
   void on_epoch_begin() override { asked.push_back(-1); }
   void on_epoch_end() override { asked.push_back(-2); }
 
-  // What was asked for; -1 and -2 for a pass's beginning and end.
+  // The requested batches; -1 and -2 mark the beginning and end of a pass.
   std::vector<int64_t> asked;
 
  private:
@@ -47,7 +47,7 @@ class Counted : public PyDataset {
   std::mutex mutex_;
 };
 
-// Calls a function for batches.
+// Calls a function to get batches.
 class Made : public PyDataset {
  public:
   Made(int64_t count, std::function<Batch(int64_t)> make) : count_(count), make_(std::move(make)) {}
@@ -75,7 +75,7 @@ Trained trained(const Batches& batches, const FitOptions& options) {
   return {history.at("loss"), model.get_weights()[0].to_vector<float>()};
 }
 
-// The batches of each pass, in the order in which they were made.
+// The batches of each pass, in the order in which they were created.
 std::vector<std::vector<int64_t>> passes(const std::vector<int64_t>& asked) {
   std::vector<std::vector<int64_t>> found;
   bool within = false;
@@ -147,7 +147,7 @@ TEST_CASE("passes are told to a PyDataset, before and behind their batches") {
   const auto batches = std::make_shared<Counted>(2);
   Sequential model = linear();
   model.fit(batches, {.epochs = 2, .verbose = 0, .shuffle = false});
-  // The first batch is looked at once, to learn what they are.
+  // The first batch is read once in advance, to learn the types.
   CHECK(batches->asked == std::vector<int64_t>{0, -1, 0, 1, -2, -1, 0, 1, -2});
 }
 
@@ -284,7 +284,7 @@ TEST_CASE("workers take their parts of a PyDataset") {
       if (examples_of(batch) > 0) first.push_back(batch.x.single()(0, 0).item<float>() * 10);
     }
     CHECK(first == (index == 0 ? std::vector<float>{0, 8, 16} : std::vector<float>{4, 12}));
-    // Who has fewer gives one of no examples, of the first one's kind.
+    // A shard with fewer batches yields an empty one, with the types of the first batch.
     CHECK(passes(batches->asked)[0] ==
           (index == 0 ? std::vector<int64_t>{0, 2, 4} : std::vector<int64_t>{1, 3, 0}));
   }

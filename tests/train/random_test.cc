@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random ops without a seed draw anew at each call of traced code, reproducibly after
-// set_random_seed; generators go on from call to call.
+// Random ops without a seed draw different numbers at each call of traced code, reproducibly after
+// set_random_seed; generators continue from call to call.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -21,14 +21,14 @@ Values values(const Tensors& x) { return values(x.single()); }
 
 size_t different(const Values& x) { return std::set<float>(x.begin(), x.end()).size(); }
 
-// What a variational autoencoder samples with.
+// The sampling layer of a variational autoencoder.
 class Noise : public Layer {
  public:
   std::string class_name() const override { return "Noise"; }
   Tensor call(const Tensor& x, const CallArgs&) override { return x + random::normal(x.shape()); }
 };
 
-// Counts the steps whose noise differs from the one before.
+// Counts the steps whose noise differs from that of the previous step.
 class NoisySteps : public Model {
  public:
   NoisySteps() {
@@ -110,7 +110,7 @@ TEST_CASE("draws in branches and loops") {
   CHECK(no[0] >= 10);
   CHECK(no[0] - 10 != doctest::Approx(yes[0]));
 
-  // Row i of the result is drawn in iteration i; the inner loop's rows by its own iterations.
+  // Row i of the result is drawn in iteration i; rows of the inner loop in its own iterations.
   auto rows = [](int64_t count, const std::function<Tensor()>& draw) {
     return ops::while_loop([=](const std::vector<Tensor>& v) { return v[0] < count; },
                            [=](const std::vector<Tensor>& v) {
@@ -176,7 +176,7 @@ TEST_CASE("predict, evaluate and fit draw anew at each step; the same seed gives
     const Tensor x = ops::ones({4, 3});
     const Tensor y = ops::ones({4, 1});
     const Values first = values(model.predict(x, {.verbose = 0}));
-    CHECK(different(first) == 4);  // rows differ in their noise alone
+    CHECK(different(first) == 4);  // rows differ only in their noise
     CHECK(values(model.predict(x, {.verbose = 0})) != first);
     const double loss = model.evaluate(x, y, {.verbose = 0})["loss"];
     CHECK(model.evaluate(x, y, {.verbose = 0})["loss"] != loss);
@@ -236,7 +236,7 @@ TEST_CASE("SeedGenerator: a sequence of keys that is state") {
   CHECK(draw() != first);
   const Function f = function([&] { return random::normal({4}, {.seed = generator}); });
   generator.state().assign(state);
-  CHECK(values(f()) == first);  // traced as eagerly
+  CHECK(values(f()) == first);  // the same as eagerly
   CHECK(values(f()) != first);
   CHECK(generator.state().value().to_vector<uint32_t>()[1] == 5);
 
@@ -274,7 +274,7 @@ TEST_CASE("a map draws anew for each element of each pass, wherever it is comput
   }
   CHECK(different(all(augmented(1).repeat(2))) == 24);
 
-  // A restored position goes on with the same numbers, in a program with other seeds.
+  // A restored position continues with the same numbers, even in a program with other seeds.
   const Dataset run = augmented(1);
   data::Iterator iterator = run.iterator();
   data::Element element;
@@ -290,7 +290,7 @@ TEST_CASE("a map draws anew for each element of each pass, wherever it is comput
   later.next(element);
   CHECK(values(element.tensor(0)) == expected);
 
-  // Signatures that are traced while iterating, too.
+  // Also for signatures that are traced during iteration.
   auto batches = [] {
     set_random_seed(12);
     return Dataset::range(5).batch(2).map(

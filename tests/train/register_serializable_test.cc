@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's own classes of every kind, in a file and back.
+// User-defined classes of every kind, saved to a file and loaded again.
 #include "framework/train/register_serializable.h"
 
 #include <cornu/cornu.h>
@@ -28,7 +28,7 @@ class Scale : public Layer {
   double factor_;
 };
 
-// Of `Base`, with a number.
+// Derives from `Base` and has a number.
 template <class Base>
 class Numbered : public Base {
  public:
@@ -237,7 +237,7 @@ TEST_CASE("a name is registered once") {
 
 namespace {
 
-// keras's guide to customizing saving: a number beside the weights, and a file of its own.
+// From Keras's guide to customizing saving: a number next to the weights, and a separate file.
 class WithParts : public Layer, public HasSavedParts {
  public:
   explicit WithParts(std::string note = "", const LayerOptions& options = {})

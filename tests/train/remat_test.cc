@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RematScope and remat: what gradients compute once more, with less memory.
+// RematScope and remat: gradients recompute values to save memory.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -18,7 +18,7 @@ std::vector<float> ramp(int64_t count) {
   return numbers;
 }
 
-// The graph, as traced, of a function's gradient.
+// The traced graph of a function's gradient.
 using Differentiable = std::function<Tensor(const Tensor&)>;
 Graph gradient_graph(const Differentiable& f, const Tensor& x) {
   const Function gradient = function([f](const Tensor& of) {
@@ -30,12 +30,13 @@ Graph gradient_graph(const Differentiable& f, const Tensor& x) {
   return gradient.compiled({x})->graph;
 }
 
-// The barriers in the gradient of a layer: one for each value that is kept for recomputation.
+// The number of barriers in the gradient of a layer: one for each value that is kept for
+// recomputation.
 size_t barriers(const Differentiable& layer) {
   return count(gradient_graph(layer, Tensor::from(ramp(8), {2, 4})), "optimization_barrier");
 }
 
-// A residual block of two dense layers, dropout and a normalization.
+// A residual block with two dense layers, dropout and normalization.
 class Block : public Layer {
  public:
   explicit Block(int64_t units)
@@ -86,20 +87,20 @@ TEST_CASE("gradients compute a region's values once more, from what is kept") {
   CHECK(count(gradient_graph(once, x), "exp") == 1);
   const Graph graph = gradient_graph(twice, x);
   CHECK(count(graph, "exp") == 2);
-  CHECK(count(graph, "sin") == 1);  // what the region gives is kept
+  CHECK(count(graph, "sin") == 1);  // the result of the region is kept
   CHECK(count(graph, "optimization_barrier") == 1);
-  // The passes don't undo it.
+  // The passes don't undo the recomputation.
   const Graph simple = passes::simplify(graph);
   CHECK(count(simple, "exp") == 2);
   CHECK(parse_graph(graph.to_string()).to_string() == graph.to_string());
-  // Without a gradient there is nothing to compute.
+  // Without a gradient, nothing is recomputed.
   CHECK(function(twice).compiled({x})->graph.to_string() ==
         function(once).compiled({x})->graph.to_string());
 }
 
 TEST_CASE("training with a RematScope: the same, but for sums' rounding, with less memory") {
   const Trained plain = train(std::nullopt, 6);
-  // Not all backends tell what memory their programs take.
+  // Not all backends report the memory of their programs.
   const bool tells = plain.workspace > 0;
   CHECK((tells || default_device().type != DeviceType::Cpu));
   for (const std::string mode : {"full", "activations", "larger_than"}) {
@@ -166,7 +167,7 @@ TEST_CASE("gradients of gradients, effects and nested regions") {
     return tape.gradient(y, x) * y;
   };
   CHECK(curvature(remat(with_gradient)) == curvature(with_gradient));
-  // A region that is used twice, and one that gives what it is given.
+  // A region that is used twice, and one that returns its argument.
   const auto again = [&](const Tensor& x) { return remat(f)(remat(f)(x)) + remat(f)(x); };
   const auto plain = [&](const Tensor& x) { return f(f(x)) + f(x); };
   CHECK(curvature(again) == curvature(plain));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run that was stopped anywhere goes on as if it had not been.
+// A run that was stopped anywhere resumes as if it had never stopped.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -32,7 +32,7 @@ namespace {
 
 constexpr int64_t kEpochs = 4;
 
-// What a run leaves: everything that has to be equal.
+// The outcome of a run: everything that must be equal.
 struct Outcome {
   std::vector<std::string> bytes;
   std::string history;
@@ -51,7 +51,7 @@ Sequential make_model() {
 }
 
 using Fit = std::function<History(Sequential&, const std::vector<CallbackHandle>&)>;
-// Makes the callback that keeps the state.
+// Creates the callback that saves the state.
 using Keeper = std::function<CallbackHandle(const TempFolder&)>;
 
 Keeper backup(const callbacks::SaveFrequency& save_freq) {
@@ -86,7 +86,8 @@ History fit_dataset(Sequential& model, const std::vector<CallbackHandle>& callba
                    {.epochs = kEpochs, .verbose = 0, .callbacks = callbacks, .steps_per_epoch = 5});
 }
 
-// Its passes are numbered as they begin, those of validations between those of training.
+// Passes over the dataset are numbered as they begin, with validation passes in between those of
+// training.
 History fit_shared(Sequential& model, const std::vector<CallbackHandle>& callbacks) {
   const auto dataset =
       data::Dataset::from_tensor_slices({inputs(), labels()}).shuffle(22, {.seed = 4}).batch(4);
@@ -97,7 +98,7 @@ History fit_shared(Sequential& model, const std::vector<CallbackHandle>& callbac
                              .validation_steps = 2});
 }
 
-// Trains as a program that is started anew does; none when it was killed.
+// Trains like a program that is restarted; returns nullopt when it was killed.
 std::optional<Outcome> run(const TempFolder& folder, const Keeper& keeper, const Fit& fit,
                            std::optional<int64_t> killed_at) {
   clear_session();
@@ -143,7 +144,7 @@ void check_resumes(const Keeper& keeper, const Fit& fit, int64_t batches) {
     CAPTURE(killed_at);
     const TempFolder folder;
     REQUIRE(!run(folder, keeper, fit, killed_at));
-    run(folder, keeper, fit, 3);  // and once more, a little later
+    run(folder, keeper, fit, 3);  // killed again, a little later
     const std::optional<Outcome> resumed = run(folder, keeper, fit, {});
     REQUIRE(resumed);
     CHECK(resumed->bytes == whole->bytes);
@@ -171,7 +172,7 @@ TEST_CASE("one dataset to train and to validate: a killed run ends with the same
   check_resumes(backup(1), fit_shared, 6 * kEpochs);
 }
 
-// 17 rows in batches of 4: the second replica has none in an epoch's last one.
+// 17 rows in batches of 4: the second replica has no rows in the last batch of an epoch.
 TEST_CASE("replicas: a run that was killed after any batch ends with the same bits") {
   {
     const distribute::MirroredStrategy strategy({.devices = {"CPU:0", "CPU:1"}});
@@ -186,7 +187,7 @@ TEST_CASE("replicas: a run that was killed after any batch ends with the same bi
 
 namespace {
 
-// Its step has an optimizer and a counter that are no part of it.
+// Its step uses an optimizer and a counter that aren't part of the model.
 class TwoOptimizers : public Model {
  public:
   TwoOptimizers() {
@@ -247,7 +248,7 @@ TEST_CASE("what only a step writes: a killed run ends with the same bits") {
   }
 }
 
-// Each replica has states of its own rows, which are neither the others' nor lost.
+// Each replica has states for its own rows; they are neither mixed up nor lost.
 TEST_CASE("replicas: a killed run goes on with the states of a stateful layer") {
   const Tensor x = random::normal({24, 5, 4}, {.seed = 1});
   const Tensor y = random::normal({24, 1}, {.seed = 2});
@@ -287,7 +288,8 @@ TEST_CASE("ModelCheckpoint alone makes fit resumable") {
 
 namespace {
 
-// After batch 4 of epoch 1, on arrays of (22, 4): what another program says to it.
+// The state after batch 4 of epoch 1, on arrays of shape (22, 4), to be restored by another
+// program.
 class OtherProgram {
  public:
   OtherProgram() {
@@ -467,7 +469,7 @@ TEST_CASE("a run of another version, or of another CPU, goes on, with a warning"
       warnings_with([](Json& info) { info.set("instruction_sets", "SSE4 (oneDNN: SSE4.1)"); }),
       "The saved run computed on a CPU with SSE4 (oneDNN: SSE4.1), this one does on a CPU with " +
           cpu_instruction_sets() + ": its last bits may differ."));
-  // As it was, and as a version wrote it that kept neither.
+  // Unchanged, and as written by a version that stored neither.
   CHECK(!testing::contains(warnings_with([](Json&) {}), "last bits"));
   CHECK(!testing::contains(warnings_with([](Json& info) {
                              Json::Object members = info.as_object();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What callbacks do in a run that goes on is what they would have done without a stop.
+// In a resumed run, callbacks do the same as they would have done without a stop.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -28,7 +28,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// What a bar shows, without times and figures: "Epoch 2/4", "3/5", "1/Unknown", ….
+// The progress bar without times and metrics: "Epoch 2/4", "3/5", "1/Unknown", ….
 Texts counts_in(const std::string& shown) {
   static const std::regex kCount("Epoch [0-9]+/[0-9]+|[0-9]+/([0-9]+|Unknown)");
   Texts counts;
@@ -38,7 +38,7 @@ Texts counts_in(const std::string& shown) {
   return counts;
 }
 
-// How many batches a program trains whose states stay, in two epochs of six.
+// The number of batches trained by a program that keeps its state, in two epochs of six batches.
 int64_t batches_of(const TempFolder& folder, const callbacks::SaveFrequency& save_freq,
                    std::optional<int64_t> stop_at = {}) {
   int64_t batches = 0;
@@ -57,8 +57,8 @@ int64_t batches_of(const TempFolder& folder, const callbacks::SaveFrequency& sav
   return batches;
 }
 
-// Trains with a bar that is drawn at each batch; what it counted. `is_known`: whether the dataset
-// says how many batches there are.
+// Trains with a progress bar that is drawn at each batch; returns what it counted. `is_known`:
+// whether the dataset's cardinality is known.
 Texts counts_of(const TempFolder& folder, bool is_known, std::optional<int64_t> killed_at) {
   set_random_seed(11);
   std::string shown;
@@ -90,7 +90,7 @@ TEST_CASE("the bar of a run that was killed counts on") {
   for (const bool is_known : {true, false}) {
     CAPTURE(is_known);
     const Texts whole = counts_of(TempFolder(), is_known, {});
-    // Of each epoch: its title, its batches, and all of them once more at its end.
+    // For each epoch: its title, its batches, and the last count once more at its end.
     constexpr int64_t kShown = kBatches + 2;
     REQUIRE(whole.size() == 3 * kShown);
     CHECK(whole[3] == (is_known ? "3/6" : "3/Unknown"));
@@ -105,7 +105,7 @@ TEST_CASE("the bar of a run that was killed counts on") {
       const auto place_of = [&](int64_t batch) { return title_of(batch) + 1 + batch % kBatches; };
       CHECK(counts_of(folder, is_known, killed_at) ==
             Texts(whole.begin(), place_of(killed_at) + 1));
-      // The title of the last epoch that there is a state of, and what comes behind that.
+      // The title of the last epoch with a saved state, and everything after it.
       Texts rest = whole;
       if (const int64_t last = killed_at - 1; last >= 0) {
         rest = {*title_of(last)};
@@ -118,7 +118,7 @@ TEST_CASE("the bar of a run that was killed counts on") {
 
 namespace {
 
-// What a callback is told of the steps of an epoch, at the beginning of each batch.
+// Records the number of steps per epoch that a callback sees at the beginning of each batch.
 class NotesSteps : public Callback {
  public:
   explicit NotesSteps(Texts* noted) : noted_(noted) {}
@@ -132,7 +132,7 @@ class NotesSteps : public Callback {
   int64_t epoch_ = 0;
 };
 
-// Of epochs that have as many batches as a shuffle leaves them, or fewer than are wanted.
+// For epochs with as many batches as a shuffle leaves, or fewer than requested.
 Texts steps_noted(const TempFolder& folder, bool is_known, std::optional<int64_t> killed_at) {
   set_random_seed(11);
   Texts noted;
@@ -169,7 +169,7 @@ TEST_CASE("callbacks of a run that was killed know what those of a whole one kno
       const TempFolder folder;
       steps_noted(folder, is_known, static_cast<int64_t>(killed_at));
       const Texts rest = steps_noted(folder, is_known, {});
-      // The batch at whose end it was killed comes again.
+      // The batch at whose end it was killed is repeated.
       CHECK(rest == Texts(whole.end() - std::ssize(rest), whole.end()));
       CHECK(rest.size() >= whole.size() - killed_at - 1);
     }
@@ -178,13 +178,13 @@ TEST_CASE("callbacks of a run that was killed know what those of a whole one kno
 
 namespace {
 
-// What a training that watches its validation leaves.
+// The outcome of a training with callbacks that monitor the validation loss.
 struct Watched {
   Texts weights;
   std::vector<double> rates;  // by epoch
   double last_rate = 0;
   std::optional<double> best;
-  std::map<std::string, std::string> files;  // by name: of the best models
+  std::map<std::string, std::string> files;  // the best models, by file name
 };
 
 std::optional<Watched> watch(const TempFolder& folder, const callbacks::SaveFrequency& save_freq,
@@ -240,7 +240,7 @@ TEST_CASE("a killed run reduces its rate and keeps the best model as an undistur
     CAPTURE(by_epoch);
     const std::optional<Watched> whole = watch(TempFolder(), save_freq, {});
     REQUIRE(whole);
-    // It has done both, more than once, and not always.
+    // Both callbacks have acted, more than once, but not always.
     REQUIRE(whole->rates.size() == 8);
     CHECK(whole->last_rate <= 0.05 / 4);
     CHECK(whole->rates[1] == whole->rates[0]);
@@ -251,7 +251,7 @@ TEST_CASE("a killed run reduces its rate and keeps the best model as an undistur
       CAPTURE(killed_at);
       const TempFolder folder;
       REQUIRE(!watch(folder, save_freq, killed_at));
-      watch(folder, save_freq, 6);  // and once more
+      watch(folder, save_freq, 6);  // killed again
       const std::optional<Watched> resumed = watch(folder, save_freq, {});
       REQUIRE(resumed);
       CHECK(resumed->weights == whole->weights);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run that goes on finds changed: callbacks, the optimizer's options, what it minimizes.
+// Changes that a resumed run detects: callbacks, the optimizer's options, the loss.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -45,7 +45,7 @@ struct Recorder : one::Recorder {
 };
 }  // namespace other
 
-// Has no config.
+// A schedule without a config.
 struct Constant : ScheduleImpl {
   Tensor operator()(const Tensor& step) const override {
     return ops::cast(step, DType::Float32) * 0.0f + 0.01f;
@@ -108,7 +108,7 @@ TEST_CASE("of two callbacks that keep the state, the one that has the newest giv
   for (const bool is_damaged : {false, true}) {
     CAPTURE(is_damaged);
     const Changed changed;
-    // After the first epoch, of 6 batches; the other one after each batch.
+    // Saves after the first epoch of 6 batches; the other callback saves after each batch.
     const auto older = callbacks::ModelCheckpoint({.filepath = changed.folder / "m.keras"});
     changed.kill({older});
     const std::string state = changed.folder / ".m.keras.run/run_state";
@@ -159,7 +159,7 @@ TEST_CASE("callbacks of the program's own: any state, names by namespace") {
 
 namespace {
 
-// Counts batches, in a tensor, from a number of its own.
+// Counts batches, in a tensor, starting at its own number.
 struct Counter : Callback {
   explicit Counter(float first, std::string its_name = "")
       : count(first), name(std::move(its_name)) {}
@@ -196,7 +196,7 @@ TEST_CASE("each of several callbacks of the program's own class gets its own sta
       CHECK(again[i]->count == 100 * static_cast<float>(i + 1) + 12);
     }
   }
-  {  // by name, where one is gone and the others come in another order
+  {  // by name, with one missing and the others in a different order
     const Changed run;
     run.kill({counter(100, "a"), counter(200, "b"), counter(300, "c")});
     const std::vector again = {counter(0, "c"), counter(0, "b")};
@@ -315,7 +315,7 @@ struct Program {
   int64_t epochs = 3;
 };
 
-// Six batches an epoch. What is left of it: its weights' bytes.
+// Trains six batches per epoch; returns the bytes of the weights.
 std::string train(const Changed& run, const Program& program,
                   std::optional<int64_t> killed_at = {}) {
   clear_session();
@@ -348,7 +348,7 @@ std::string train(const Changed& run, const Program& program,
   return bytes;
 }
 
-// What a run of `before` that goes on as `now` warns of.
+// Returns the warnings of a run that starts as `before` and resumes as `now`.
 std::string warnings_of(const Program& before, const Program& now) {
   const Changed run;
   train(run, before, 7);
@@ -466,7 +466,7 @@ TEST_CASE("an error about a callback's state names the callback") {
   CHECK(testing::contains(error, "the saved state of Forgetful: it isn't what it was."));
 }
 
-// The others are of what only the step writes, where this program's writes less.
+// The additional variables are written only by the step, where this program's step writes fewer.
 TEST_CASE("the parts of more workers may have more variables than this program") {
   const VariableOptions options = {.trainable = false,
                                    .synchronization = VariableSynchronization::OnRead,

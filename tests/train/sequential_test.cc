@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequential models of several inputs, and what they are built for.
+// Sequential models with several inputs, and the shapes they are built for.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -12,7 +12,7 @@ using test::some_values;
 
 namespace {
 
-// Of a dictionary.
+// Takes a dictionary.
 class Weighed : public Layer {
  public:
   Tensors call_list(const Tensors& inputs, const CallArgs&) override {
@@ -24,7 +24,7 @@ class Weighed : public Layer {
   layers::Dense dense_ = track("dense", layers::Dense({.units = 2}));
 };
 
-// Of a list.
+// Takes a list.
 class Sum : public Model {
  public:
   Tensors call_list(const Tensors& inputs, const CallArgs&) override {

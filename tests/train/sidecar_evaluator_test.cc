@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluating what training writes, beside it.
+// Evaluating the files of a training while it runs.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -25,7 +25,7 @@ Sequential make_model() {
   return model;
 }
 
-// Whose loss on rows() is the square of its weight.
+// Its loss on rows() is the square of its weight.
 Sequential with_weight(float weight) {
   Sequential model = make_model();
   model.set_weights({Tensor::from<float>({weight}, {1, 1})});
@@ -36,7 +36,8 @@ data::Dataset rows() {
   return data::Dataset::from_tensor_slices({ops::ones({4, 1}), ops::zeros({4, 1})}).batch(2);
 }
 
-// What training would do between two looks, in turn; the evaluator ends after them.
+// Simulates what training does between two looks, one action at a time; the evaluator stops after
+// the last one.
 std::function<bool()> each_look(std::vector<std::function<void()>> actions) {
   return [actions = std::move(actions), look = size_t{0}]() mutable {
     if (look == actions.size()) return true;
@@ -45,7 +46,7 @@ std::function<bool()> each_look(std::vector<std::function<void()>> actions) {
   };
 }
 
-// The loss of each evaluation.
+// Records the loss of each evaluation.
 Callbacks losses_into(std::vector<double>& losses) {
   callbacks::LambdaCallbackOptions options;
   options.on_test_end = [&](const Logs& logs) { losses.push_back(logs.at("loss")); };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIGTERM and SIGINT during fit, in processes of their own.
+// SIGTERM and SIGINT during fit, in separate processes.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -22,7 +22,7 @@ using testing::TempFolder;
 
 namespace {
 
-constexpr int64_t kBatches = 5;  // of an epoch
+constexpr int64_t kBatches = 5;  // per epoch
 constexpr int64_t kEpochs = 3;
 constexpr int64_t kNever = -1;
 
@@ -41,12 +41,12 @@ class Behind : public Callback {
   int64_t seen_ = 0;
 };
 
-// Raises a signal within an evaluation, after one batch counted from the start of training.
+// Raises a signal during an evaluation, after one batch counted from the start of training.
 class InEvaluation : public Callback {
  public:
   InEvaluation(int64_t batch, int signal) : batch_(batch), signal_(signal) {}
   void on_test_batch_end(int64_t, const Logs&) override {
-    CHECK(!raised_);  // what comes after the signal is left out
+    CHECK(!raised_);  // the rest of the evaluation is skipped
     raised_ = seen_++ == batch_;
     if (raised_) std::raise(signal_);
   }
@@ -58,7 +58,7 @@ class InEvaluation : public Callback {
   bool raised_ = false;
 };
 
-// Raises a signal when an epoch ends, or (none) training.
+// Raises a signal at the end of an epoch or, if nullopt, of training.
 class AtEnd : public Callback {
  public:
   AtEnd(std::optional<int64_t> epoch, int signal) : epoch_(epoch), signal_(signal) {}
@@ -74,7 +74,7 @@ class AtEnd : public Callback {
   int signal_;
 };
 
-// As a program begins: doctest has handlers of its own.
+// Restores the initial handlers, since doctest installs its own.
 void take_default_handlers() {
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
@@ -95,7 +95,7 @@ CallbackHandle checkpoint(const TempFolder& folder) {
   return callbacks::ModelCheckpoint({.filepath = folder / "backup.keras"});
 }
 
-// Trains, and writes the history and the bytes of the weights into `file`.
+// Trains, and writes the history and the bytes of the weights to `file`.
 bool train(const std::vector<CallbackHandle>& callbacks, const std::string& file,
            bool validates = false) {
   clear_session();
@@ -132,7 +132,7 @@ std::string uninterrupted() {
 
 using Keeper = std::function<CallbackHandle(const TempFolder&)>;
 
-// A run that `signal` ends after a batch with `code`, and the one that goes on.
+// Checks a run that `signal` ends after a batch with exit code `code`, and the run that resumes it.
 void check_goes_on(const Keeper& keeper, int signal, int64_t batch, int code) {
   CAPTURE(batch);
   static const std::string expected = uninterrupted();
@@ -188,7 +188,7 @@ CallbackHandle kept_seldom(const TempFolder& folder) {
   return callbacks::BackupAndRestore({.backup_dir = folder / "backup", .save_freq = 1000});
 }
 
-// After the second epoch, with the weights of the first.
+// Stops after the second epoch, with the weights of the first.
 CallbackHandle stopping() {
   return callbacks::EarlyStopping(
       {.monitor = "loss", .min_delta = 1000, .patience = 1, .restore_best_weights = true});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Callbacks that end evaluate and predict.
+// Callbacks that stop evaluate and predict.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -33,7 +33,7 @@ TEST_CASE("a callback ends an evaluation and a prediction, of data without end, 
       model.predict(ops::ones({20, 3}), {.batch_size = 2, .verbose = 0, .callbacks = stopper});
   CHECK(stopper->batches == 2);
   CHECK(predicted.shape() == Shape{4, 1});
-  // Each call begins anew, and a validation may be ended, too.
+  // Each call starts over, and a validation can be stopped, too.
   CHECK(model.predict(ops::ones({6, 3}), {.batch_size = 2, .verbose = 0}).shape() == Shape{6, 1});
   const History history =
       model.fit(endless, {.verbose = 0,

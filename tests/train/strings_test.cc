@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models that read strings: what fit, evaluate and predict do with these.
+// Models that read strings, in fit, evaluate and predict.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -35,7 +35,7 @@ layers::TextVectorization adapted() {
   return vectorize;
 }
 
-// Layers behind the indices of words, with the same weights each time.
+// Layers for the indices of words, with the same weights each time.
 std::vector<LayerHandle> after_words() {
   set_random_seed(3);
   return {layers::Embedding({.input_dim = 8, .output_dim = 3}), layers::GlobalAveragePooling1D(),
@@ -76,7 +76,7 @@ double difference(Model& a, Model& b) {
   return most;
 }
 
-// Reads words by a table of its own.
+// Reads words with its own lookup table.
 class WordScores : public Layer {
  public:
   WordScores() : Layer(LayerOptions{}) {}
@@ -123,7 +123,7 @@ TEST_CASE("a model trains on texts as it does on their numbers, compiled as thos
     CAPTURE(with_input);
     Sequential expected = of_numbers();
     Sequential model = of_texts(with_input);
-    if (!with_input) model(texts());  // now it has its weights, as the other one
+    if (!with_input) model(texts());  // creates its weights, as in the other model
     const FitOptions options{.batch_size = 3, .epochs = 3, .verbose = 0, .validation_split = 0.25};
     set_random_seed(5);
     const History history = expected.fit(numbers, labels(), options);
@@ -233,7 +233,7 @@ TEST_CASE("ops between strings and the layers that read them are part of a model
                second = Tensor::from({"dog", "dog", "cat", "cow"}), y = labels().rows(0, 4);
   const layers::StringLookup words(
       {.num_oov_indices = 0, .vocabulary = {"cat", "cow", "dog"}, .output_mode = "multi_hot"});
-  // (batch) twice -> which words there are, and whether the second is a dog.
+  // Two vectors (batch) -> which words occur, and whether the second one is a dog.
   const auto encoded = [&](const Tensor& a, const Tensor& b) {
     const Tensor both = ops::concatenate({ops::expand_dims(a, -1), ops::reshape(b, {-1, 1})}, 1);
     const Tensor is_dog = ops::cast(both(Slice(), Slice(1, 2)) == Tensor::from({"dog"}), "float32");
@@ -314,11 +314,11 @@ TEST_CASE("a Sequential model without an Input takes what its first layer reads"
   integers.fit(Tensor::from<int32_t>({40, 50}, {1, 2}), ops::ones({1, 2, 2}), {.verbose = 0});
   CHECK(integers.inputs()[0].dtype() == DType::Int64);
 
-  // By way of a model within.
+  // Through a nested model.
   Sequential outer({Sequential({layers::StringLookup({.vocabulary = {"cat", "dog"}})}),
                     layers::Embedding({.input_dim = 3, .output_dim = 2})});
   CHECK(Tensor(outer(Tensor::from({"cat", "dog"}, {1, 2}))).shape() == Shape{1, 2, 2});
-  // Numbers of strings by a layer that takes either.
+  // Strings are turned into numbers by a layer that accepts either.
   Sequential hashed({layers::Hashing({.num_bins = 3})});
   CHECK(hashed.predict(Tensor::from({"cat", "dog"}, {2, 1}), {.verbose = 0}).shape() ==
         Shape{2, 1});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sub-layers: tracked ones, and those called during a first call.
+// Sub-layers: tracked ones, and those called during the first call.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -37,7 +37,7 @@ std::vector<std::string> paths(const Layer& layer) {
 
 Tensor some(const Shape& shape) { return random::normal(shape, {.seed = 3}); }
 
-// The layer of Keras's guides.
+// The layer from Keras's guides.
 class Linear : public Layer {
  public:
   explicit Linear(int64_t units) : units_(units) {}
@@ -81,8 +81,8 @@ TEST_CASE("a model has the layers its first call comes by") {
   CHECK(model.weights().empty());
   model(some({5, 4}));
   CHECK(model.weights().size() == 10);
-  CHECK(model.losses().size() == 1);  // of linear_'s regularizer
-  // In the order they were made, whatever the order of the calls.
+  CHECK(model.losses().size() == 1);  // from linear_'s regularizer
+  // In the order of creation, whatever the order of the calls.
   CHECK(keys(model) ==
         std::vector<std::string>{"linear", "dense", "dropout", "sequential", "dense_1", "dense_2"});
   CHECK(model.layers().size() == 6);
@@ -146,7 +146,7 @@ TEST_CASE("a layer that is made in each call is an error") {
   };
   Plain plain;
   CHECK_THROWS_AS(plain(some({2, 3})), FailedPrecondition);
-  // Without weights there is nothing to lose.
+  // Without weights, there is nothing to lose.
   class Weightless : public Layer {
    public:
     Tensor call(const Tensor& x, const CallArgs&) override { return layers::ReLU()(x); }
@@ -219,7 +219,7 @@ TEST_CASE("a model that only a loss calls is no part of the model in training") 
   model.fit(some({8, 4}), some({8, 1}), {.verbose = 0});
   CHECK(model.weights().size() == 2);
 
-  // Nor in a step of the model's own.
+  // Nor in a custom step.
   class Judged : public Model {
    public:
     explicit Judged(Loss loss) : loss_(std::move(loss)) {}
@@ -261,7 +261,7 @@ TEST_CASE("layers that have an owner stay theirs") {
   CHECK(keys(*outer.inner_) == std::vector<std::string>{"dense"});
   CHECK(outer.weights().size() == 2);
 
-  // Shared by two parents: both have it, its weights count once.
+  // Shared by two parents: both have the layer, and its weights count once.
   class Half : public Layer {
    public:
     explicit Half(layers::Dense shared) : shared_(std::move(shared)) {}
@@ -337,7 +337,7 @@ TEST_CASE("two layers of one name are noticed when they are tracked") {
    public:
     SameName() {
       track("dense", a_);
-      track("dense", a_);  // the same again
+      track("dense", a_);  // the same layer again
       track("dense", b_);
     }
     layers::Dense a_{{.units = 1}};

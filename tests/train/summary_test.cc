@@ -11,7 +11,7 @@
 namespace cornu {
 namespace {
 
-// The texts of a golden case were made with these arguments.
+// Checks the texts of a golden case, made with these arguments.
 void check_texts(const SummaryData& data, const Json& texts) {
   for (const auto& [key, text] : texts.as_object()) {
     const std::string form = key;
@@ -178,7 +178,7 @@ TEST_CASE("large counts get commas and larger units") {
   CHECK(text.find(" Non-trainable params: 1,024 (1.00 MB)\n") != std::string::npos);
 }
 
-// Expected texts are Keras's.
+// The expected texts are Keras's.
 TEST_CASE("positions and line_length set the columns; headers stand at the bottom") {
   const SummaryData data{.name = "m",
                          .rows = {dense_row("a", "(None, 2)", 8)},
@@ -223,7 +223,7 @@ TEST_CASE("columns too narrow for a summary are an error") {
 
 // ---- rows of real models ----
 
-// One weight a feature.
+// One weight per feature.
 class Scale : public Layer {
  public:
   explicit Scale(const std::string& name) : Layer({.name = name}) {}
@@ -237,7 +237,7 @@ class Scale : public Layer {
   Variable weight_;
 };
 
-// "name (class) shape params connections", a row each; nested ones indented.
+// "name (class) shape params connections", one row per line; nested rows are indented.
 std::string text_of(const std::vector<SummaryRow>& rows, const std::string& indent = "") {
   std::string text;
   for (const SummaryRow& row : rows) {
@@ -276,7 +276,7 @@ TEST_CASE("what is a chain needs no column of connections") {
   const Tensor x = Input({.shape = {4}, .name = "x"});
   const Tensor y = make_layer<Scale>("first")(x);
   CHECK(summarize(Model(x, make_layer<Scale>("second")(y))).chain);
-  CHECK(!summarize(Model(x, y + x)).chain);  // two inputs of one node
+  CHECK(!summarize(Model(x, y + x)).chain);  // both inputs of the same node
   const Tensor z = make_layer<Scale>("second")(y);
   CHECK(!summarize(Model(x, {z, make_layer<Scale>("third")(y)})).chain);  // a fork
   const auto twice = make_layer<Scale>("twice");
@@ -333,8 +333,8 @@ TEST_CASE("models that Keras serialized have Keras's summaries") {
   for (const Json& item : test::golden_cases("models").as_array()) {
     const std::string& name = item.at("name").as_string();
     CAPTURE(name);
-    if (name == "summary_multiple_outputs") continue;  // a GRU's, above
-    if (name == "summary_nested") continue;            // its Mean, one op in Keras, is two ops here
+    if (name == "summary_multiple_outputs") continue;  // its GRU is tested above
+    if (name == "summary_nested") continue;  // its Mean is one op in Keras, but two ops here
     const LayerHandle handle = layer_from_json(Json::parse(item.at("json").as_string()));
     Model& model = dynamic_cast<Model&>(handle.get());
     check_texts(summarize(model), item.at("summary_before_compile"));
@@ -345,7 +345,7 @@ TEST_CASE("models that Keras serialized have Keras's summaries") {
     model.optimizer().impl().build(model.trainable_weights());
     check_texts(summarize(model), *trained);
   }
-  CHECK(models >= 22);  // all but the two that are left out
+  CHECK(models >= 22);  // all but the two skipped above
 }
 
 TEST_CASE("cells break at spaces and end long words with an ellipsis") {

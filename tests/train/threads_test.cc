@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions and models that several threads use at once.
+// Functions and models used by several threads concurrently.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -19,7 +19,8 @@ namespace {
 
 constexpr int kThreads = 4;
 
-// Calls body(thread) on that many threads, which start together; rethrows what one threw.
+// Calls body(thread) on this many threads, which start together; rethrows an exception of one of
+// them.
 void on_threads(int count, const std::function<void(int)>& body) {
   std::barrier start(count);
   std::vector<std::exception_ptr> errors(static_cast<size_t>(count));
@@ -123,7 +124,7 @@ TEST_CASE("writes to one variable from several threads are all there") {
   const Function other = function([&] { return twice - count * 2.0f; });
   on_threads(kThreads, [&](int thread) {
     for (int i = 0; i < 200; ++i) {
-      // A reader sees both variables as they are between steps.
+      // A reader sees the values of both variables between steps.
       const Tensors difference = thread % 2 == 0 ? step() : other();
       REQUIRE(difference.single().item<float>() == 0);
       REQUIRE(count.value().item<float>() >= 0);
@@ -161,7 +162,7 @@ TEST_CASE("variable access: the same variable twice, and one that is poisoned") 
 TEST_CASE("predict, predict_on_batch and evaluate of one model by several threads") {
   set_random_seed(1);
   Sequential model = classifier();
-  Sequential fresh = classifier();  // nothing of it was traced
+  Sequential fresh = classifier();  // nothing of it has been traced
   fresh.set_weights(model.get_weights());
   const int count = 24;
   std::vector<Tensor> expected;
@@ -203,7 +204,7 @@ TEST_CASE("training one model by two threads is an error that names it") {
       step_error = test::message_of<FailedPrecondition>([&] { model.train_on_batch(x, y); });
       model.predict(x, {.verbose = 0});
     }).join();
-    model.train_on_batch(x, y);  // the thread that trains may
+    model.train_on_batch(x, y);  // the training thread is allowed to
   }});
   model.fit(x, y, {.verbose = 0, .callbacks = {other_thread}});
   CHECK(fit_error ==
@@ -215,7 +216,7 @@ TEST_CASE("training one model by two threads is an error that names it") {
 }
 
 TEST_CASE("predict and evaluate beside fit see the weights between two steps") {
-  // Two equal layers trained alike: their outputs are equal at every moment between steps.
+  // Two equal layers trained in the same way: their outputs are equal at any time between steps.
   const Tensor x = Input({.shape = {3}});
   auto dense = [&](const char* name) {
     return layers::Dense({.units = 1, .kernel_initializer = "ones", .name = name})(x);
@@ -297,7 +298,7 @@ TEST_CASE("named targets in another order are the same targets") {
 }
 
 TEST_CASE("what is compiled for some compute threads runs with others") {
-  // Both need memory of their own for each thread.
+  // Both need separate memory for each thread.
   const Tensor filters = random::normal({3, 3, 32, 64}, {.seed = 1});
   const Tensor kernel = random::normal({1000, 64}, {.seed = 2});
   struct Case {
@@ -361,7 +362,7 @@ TEST_CASE("a map compiled on the caller's thread runs on a prefetching one") {
 
 namespace {
 
-// Its part is traced when it is called for the first time.
+// Its function is traced when it is first called.
 struct Doubling : Layer {
   std::function<void()> before_call;
   Function twice = function([](const Tensor& x) { return x * 2; });
@@ -377,7 +378,7 @@ struct Around : Model {
   Tensor call(const Tensor& x, const CallArgs&) override { return layer(x); }
 };
 
-// A step of its own that comes by more layers than the call does.
+// A custom step that uses more layers than the call.
 struct Chain : Model {
   std::vector<LayerHandle> layers;
   Chain() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training loop of the user's own under any strategy.
+// A custom training loop under any strategy.
 #include <cornu/cornu.h>
 #include <fmt/core.h>
 

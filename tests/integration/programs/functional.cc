@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functional model: shared layers, a residual branch, two inputs and two outputs.
+// A functional model with shared layers, a residual branch, two inputs and two outputs.
 #include <cornu/cornu.h>
 
 using namespace cornu;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transfer learning on a folder of images (cats_vs_dogs, tf_flowers): one folder a class.
+// Transfer learning on a folder of images (cats_vs_dogs, tf_flowers), with one subfolder per class.
 #include <cornu/cornu.h>
 
 #include <cstdlib>

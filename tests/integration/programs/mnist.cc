@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main job: the CNN of the multi-worker Keras tutorial, on one machine.
+// The CNN of the multi-worker Keras tutorial, on one machine.
 #include <cornu/cornu.h>
 
 using namespace cornu;

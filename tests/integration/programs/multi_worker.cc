@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The multi-worker tutorial: every worker runs this same program; TF_CONFIG names the cluster and
-// the task. A worker that is killed and started again makes the others wait, reload and go on with
-// it.
+// The multi-worker tutorial: every worker runs this same program; TF_CONFIG specifies the cluster
+// and the task. When a worker is killed and restarted, the others wait for it, reload the state and
+// continue.
 #include <cornu/cornu.h>
 
 using namespace cornu;
@@ -35,7 +35,7 @@ int main() {
                  .loss = losses::SparseCategoricalCrossentropy({.from_logits = true}),
                  .metrics = {"accuracy"}});
   model.fit(dataset, {.epochs = 3,
-                      // keeps the training state too: a job that starts again goes on where it was
+                      // also saves the training state: a restarted job resumes where it stopped
                       .callbacks = {callbacks::ModelCheckpoint({.filepath = "ckpt"}),
                                     callbacks::TensorBoard({.log_dir = "logs"})},
                       .steps_per_epoch = 70});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asynchronous training: one coordinator (this program as "chief"), workers and parameter servers.
-// Every task runs this same program; TF_CONFIG says which one it is.
+// Every task runs this same program; TF_CONFIG specifies which one it is.
 #include <cornu/cornu.h>
 #include <fmt/core.h>
 
@@ -47,7 +47,7 @@ int main() {
 
   std::vector<distribute::RemoteValue> losses;
   for (int i = 0; i < 500; ++i) losses.push_back(coordinator.schedule(step, per_worker_dataset));
-  coordinator.join();  // a worker that dies is replaced and its steps run elsewhere
+  coordinator.join();  // a worker that dies is replaced, and its steps run elsewhere
   fmt::print("last loss {:.4f}\n", losses.back().fetch().item<float>());
   return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer and a model of the user's own.
+// A custom layer and a custom model.
 #include <cornu/cornu.h>
 
 using namespace cornu;

@@ -118,7 +118,7 @@ void BlockRunner::run_ready_threads() {
   });
 }
 
-// Lets the threads of warps go on in which all wait for each other. Those that have returned count
+// Releases the warps whose threads all wait at the same barrier. Threads that have returned count
 // as waiting at a barrier, but have no value to exchange.
 bool BlockRunner::release_warps() {
   bool some = false;
@@ -154,7 +154,7 @@ bool BlockRunner::release_block() {
   return any;
 }
 
-// Lets all threads that are in `state` go on, which must stand at one barrier.
+// Releases all threads in `state`, which must all be at the same barrier.
 void BlockRunner::meet(size_t first, size_t last, State state) {
   int line = 0;
   for (size_t i = first; i < last; ++i) {
@@ -182,7 +182,7 @@ void BlockRunner::wait(State state, int line) {
   thread.fiber->leave();
 }
 
-// A thread that is two exchanges ahead of others can't exist, so that two rounds need places.
+// No thread can be two exchanges ahead of the others, so slots for two rounds suffice.
 const uint64_t* BlockRunner::exchange(uint64_t value, int line) {
   BlockRunner& runner = *current_;
   const size_t number = runner.running_;

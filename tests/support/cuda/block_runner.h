@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a kernel's grid on the calling thread, block after block. Where its threads wait for each
-// other, each has a stack of its own and runs up to its next barrier.
+// Runs the grid of a kernel on the calling thread, one block after another. If the threads of a
+// block synchronize with each other, each gets its own stack and runs up to its next barrier.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@ struct GridLaunch {
   Dim3 grid;
   Dim3 block;
   uint32_t shared_bytes = 0;
-  std::vector<uint64_t> words;  // the parameters, one after another
+  std::vector<uint64_t> words;  // the parameters, back to back
 };
 
-// One thread uses it at a time.
+// Not thread-safe: used by one thread at a time.
 class BlockRunner {
  public:
   BlockRunner();
 
-  // Blocks and threads come in ascending order or, `backwards`, in descending order. Internal,
-  // naming the barriers, when some threads wait for others that never come.
+  // Runs blocks and threads in ascending order or, if `backwards`, in descending order. Throws
+  // Internal, naming the barriers, when some threads wait for others that never arrive.
   void run(const CompiledKernel& kernel, const GridLaunch& launch, bool backwards);
 
  private:
@@ -35,8 +35,8 @@ class BlockRunner {
   struct Thread {
     KernelState::Index index = {};
     State state = State::Ready;
-    uint8_t round = 0;  // of exchanges: those of two rounds lie apart
-    int line = 0;       // of the barrier
+    uint8_t round = 0;  // number of exchanges so far; two successive rounds use separate slots
+    int line = 0;       // of the barrier that it waits at
     std::unique_ptr<Fiber> fiber;
   };
   struct Exchange {
@@ -65,7 +65,7 @@ class BlockRunner {
   const CompiledKernel* kernel_ = nullptr;
   const GridLaunch* launch_ = nullptr;
   bool backwards_ = false;
-  size_t count_ = 0;  // threads of a block
+  size_t count_ = 0;  // threads per block
   size_t running_ = 0;
   std::vector<Thread> threads_;
   std::vector<Exchange> warps_;

@@ -32,7 +32,7 @@ using Lock = std::lock_guard<std::mutex>;
 
 constexpr int kRubbish = 0xCD;
 
-// How many bytes a rank reads of a segment, and writes.
+// The number of bytes of a segment that a rank reads and writes.
 struct SegmentBytes {
   size_t in;
   size_t out;
@@ -44,12 +44,12 @@ SegmentBytes bytes_of(const CollectiveCall& call, const Segment& segment, size_t
   return {in, call.kind == Kind::AllGather ? in * ranks : in};
 }
 
-// A call of all ranks.
+// One collective call of all ranks.
 class Meeting {
  public:
   explicit Meeting(int size) : ranks_(static_cast<size_t>(size)) {}
 
-  // Rank `rank` calls this, as the next operation of its stream.
+  // Called by rank `rank`: the call is the next operation of its stream.
   void come(int rank, CollectiveCall call, RuntimeStream& stream) {
     for (size_t other = 0; other < ranks_.size(); ++other) {
       const std::optional<Rank>& theirs = ranks_[other];
@@ -61,7 +61,7 @@ class Meeting {
   }
   void let_go() { aborted_ = true; }
 
-  // Brings the streams of all ranks to this call: whether it can be run.
+  // Runs the streams of all ranks up to this call; returns whether it can be run.
   bool gather(int rank) const {
     if (done_ || aborted_) return true;
     if (!std::ranges::all_of(ranks_, [](const auto& one) { return one.has_value(); })) return false;
@@ -72,7 +72,7 @@ class Meeting {
     return true;
   }
 
-  // For all ranks at once, when the first one comes here.
+  // Runs the call for all ranks as soon as the first one gets here.
   void run(int rank) {
     if (std::exchange(done_, done_ || !aborted_)) return;
     if (aborted_) return spoil(rank);
@@ -102,7 +102,7 @@ class Meeting {
     }
   }
 
-  // What a rank gets, array behind array.
+  // The result for a rank, array after array.
   std::vector<std::byte> result_of(int rank) const {
     std::vector<std::byte> result;
     const CollectiveCall& own = ranks_[static_cast<size_t>(rank)]->call;
@@ -112,7 +112,7 @@ class Meeting {
         const bool scatters = own.kind == Kind::ReduceScatter;
         const int64_t part = scatters ? count / static_cast<int64_t>(ranks_.size()) : count;
         const int64_t begin = scatters ? rank * part : 0;
-        // Flags are compared as numbers.
+        // Booleans are compared as numbers.
         const DType dtype = own.dtype == DType::Bool ? DType::UInt8 : *own.dtype;
         const size_t at = result.size();
         result.resize(at + static_cast<size_t>(part) * size_of(dtype));
@@ -144,12 +144,12 @@ class Meeting {
   bool aborted_ = false;
 };
 
-// What the ranks of a group share.
+// State shared by the ranks of a group.
 struct Group {
-  // Calls that aren't done, by number: operations hold them.
+  // Unfinished calls by number; they are owned by operations.
   std::map<size_t, std::weak_ptr<Meeting>> calls;
   bool aborted = false;
-  std::string failed;  // why; empty: it hasn't
+  std::string failed;  // the reason; empty if it hasn't failed
 
   std::shared_ptr<Meeting> call(size_t number, int size) {
     std::erase_if(calls, [](const auto& entry) { return entry.second.expired(); });
@@ -234,7 +234,7 @@ class SimulatedCollectives : public DeviceCollectives {
     collectives_changed().notify_all();
   }
 
-  // The allocations that a call uses.
+  // The allocations used by a call.
   std::vector<const void*> memory_of(const CollectiveCall& call, const std::string& name) const {
     std::vector<const void*> memory;
     for (const Segment& segment : call.segments) {

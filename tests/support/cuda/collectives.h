@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of simulated GPUs. A call lies in the streams of all ranks until one of these is waited
-// for; then it is run where all of them have come to it.
+// Groups of simulated GPUs. A collective call stays in the streams of all ranks until the host
+// waits for one of these streams; it then runs once all of them have reached it.
 #pragma once
 
 #include <condition_variable>
@@ -14,13 +14,13 @@
 
 namespace cornu::cuda::simulated {
 
-// One lock for all simulators of the process: they share what is loaded.
+// One lock for all simulators of the process, since they share the loaded kernels.
 std::mutex& lock_of_all();
-// Told when what a stream waits for may have been enqueued by another thread, or is aborted.
+// Notified when another thread may have enqueued what a stream waits for, or has aborted it.
 std::condition_variable& collectives_changed();
 
-// A rank for each of the GPUs, whose memory outlives them. Sums are made in the order of ranks, of
-// 16-bit numbers in float32.
+// Returns one rank per GPU; the memory must outlive the ranks. Reductions combine values in rank
+// order; 16-bit floating-point numbers are accumulated in float32.
 std::vector<std::unique_ptr<DeviceCollectives>> make_collectives(std::span<const int> gpus,
                                                                  const Memory& memory);
 

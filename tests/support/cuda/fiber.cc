@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A change of stacks saves the registers that a called function must keep, and takes those that
-// were saved on the other stack. swapcontext would do the same, with a call of the system each
-// time.
+// Switching stacks saves the callee-saved registers and restores those saved on the other stack.
+// swapcontext would do the same, but with a system call each time.
 #include "tests/support/cuda/fiber.h"
 
 #include <sys/mman.h>
@@ -84,7 +83,7 @@ constexpr size_t kGuardBytes = size_t{64} << 10;  // a page, however large pages
 #if defined(__x86_64__)
 constexpr size_t kSavedWords = 6;
 constexpr size_t kReturnWord = 6;
-constexpr size_t kFrameWords = 8;  // the stack is 8 bytes off 16 when a function begins
+constexpr size_t kFrameWords = 8;  // at function entry, the stack is 8 bytes off 16-byte alignment
 #else
 constexpr size_t kSavedWords = 20;
 constexpr size_t kReturnWord = 11;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks that code of one thread changes between.
+// Separate stacks that the code of one thread can switch between.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,16 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // Makes the next enter() begin `body` anew; what ran on the stack before is forgotten. `body`
-  // ends by leave(), for ever.
+  // Makes the next enter() start `body` from the beginning; whatever ran on the stack before is
+  // discarded. `body` must end by calling leave() and is never resumed after that.
   void start(void (*body)());
-  // Runs it until it leaves; from the thread's own stack.
+  // Runs the fiber until it leaves; called on the thread's own stack.
   void enter();
-  // Goes back to enter().
+  // Returns to enter().
   void leave();
 
  private:
-  std::byte* memory_;    // with a page at its lower end that can't be touched
+  std::byte* memory_;    // with an inaccessible guard page at its lower end
   void* own_ = nullptr;  // stack pointers
   void* back_ = nullptr;
 };

@@ -35,9 +35,9 @@ std::string compiler() {
 #endif
 }
 
-// Barriers of one thread must never be merged with another's code: calls through pointers aren't.
-// The C library's functions are in the process that loads them: linking with it takes an eighth of
-// the time.
+// The barriers of a thread must never be merged with other code; calls through pointers aren't. The
+// C library's functions are already in the process that loads the kernels: linking with it would
+// take an eighth of the compile time.
 constexpr const char* kOptions[] = {"-O1",
                                     "-std=c++17",
                                     "-shared",
@@ -75,7 +75,7 @@ std::string text_of(const fs::path& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-// Runs a program with its messages in a file; its exit status.
+// Runs a program with its messages redirected to a file; returns its exit status.
 int run(const std::vector<std::string>& command, const fs::path& messages) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -95,8 +95,8 @@ int run(const std::vector<std::string>& command, const fs::path& messages) {
   return status;
 }
 
-// The shared object of a text. Processes that make the same one at once write files of their own;
-// the last one to rename its file wins.
+// Returns the shared object for a text. Processes that build the same one concurrently write
+// separate files; the last one to rename its file wins.
 fs::path shared_object(const std::string& name, const std::string& text) {
   std::string recipe = compiler();
   for (const char* option : kOptions) recipe += std::string(" ") + option;
@@ -123,7 +123,7 @@ fs::path shared_object(const std::string& name, const std::string& text) {
   return made;
 }
 
-// With CORNU_KERNEL_TEXTS, each kernel's text is left in that folder, for the CUDA compiler.
+// If CORNU_KERNEL_TEXTS is set, writes each kernel's text to that folder for the CUDA compiler.
 void keep_text(const KernelCode& code) {
   const char* folder = std::getenv("CORNU_KERNEL_TEXTS");
   if (folder == nullptr || *folder == '\0') return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels as shared objects, made by the compiler of the host and kept in a folder from one process
-// to the next: $CORNU_SIMULATOR_CACHE, else cornu-simulator-UID beside other temporary files.
+// Compiles kernels into shared objects with the host's compiler and caches them across processes in
+// a folder: $CORNU_SIMULATOR_CACHE, or else cornu-simulator-UID in the folder for temporary files.
 #pragma once
 
 #include <memory>
@@ -19,8 +19,8 @@ struct CompiledKernel {
   bool has_barriers = false;
 };
 
-// Several at once are compiled side by side. Internal, with the compiler's messages, for text that
-// it refuses. Kernels stay loaded as long as the process lives.
+// Compiles several kernels in parallel. Throws Internal, with the compiler's messages, when the
+// text doesn't compile. Kernels stay loaded for the lifetime of the process.
 std::vector<CompiledKernel> compile_kernels(std::span<const KernelCode* const> codes);
 
 }  // namespace cornu::cuda::simulated

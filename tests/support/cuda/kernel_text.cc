@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's built-in names for a C++ compiler, without any header of the host's: each would take
-// longer to compile than most kernels do.
+// CUDA's built-in names for a C++ compiler, without including any header of the host: each would
+// take longer to compile than most kernels do.
 #include "tests/support/cuda/kernel_text.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@ namespace cornu::cuda::simulated {
 namespace {
 
 // Function attributes, built-in variables, barriers. __shared__ arrays are the only variables
-// without an initial value: they are what lies between __bss_start and _end.
+// without an initial value, so they are located between __bss_start and _end.
 constexpr std::string_view kLanguage = R"cuda(
 #define CORNU_SIMULATED 1
 #define __global__
@@ -238,7 +238,7 @@ CORNU_VECTORS(long long, longlong, 8)
 CORNU_VECTORS(unsigned long long, ulonglong, 8)
 )cuda";
 
-// Mathematics: the C library's, under CUDA's names and overloads.
+// Mathematical functions: the C library's, under CUDA's names and overloads.
 constexpr std::string_view kMathematics = R"cuda(
 #define CORNU_UNARY(NAME)                                       \
   inline float NAME##f(float x) { return __builtin_##NAME##f(x); } \
@@ -391,7 +391,7 @@ inline int __float2int_rd(float x) { return (int)__builtin_floorf(x); }
 inline long long __double2ll_rn(double x) { return (long long)__builtin_rint(x); }
 )cuda";
 
-// What prelude.cu leaves to the simulator.
+// Conversions that prelude.cu leaves to the simulator.
 constexpr std::string_view kConversions = R"cuda(
 __device__ f32 f16_to_f32(u16 bits) {
   const u32 exponent = bits >> 10 & 31u;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands before and after a kernel's text, so that a C++ compiler of the host takes it.
+// The text put before and after a kernel's own text so that the host's C++ compiler accepts it.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@
 
 namespace cornu::cuda::simulated {
 
-// A kernel's built-in variables, and what it calls. kernel_text.cc declares the same.
+// A kernel's built-in variables and the functions it calls. kernel_text.cc has the same
+// declarations.
 struct KernelState {
   struct Index {
     uint32_t x, y, z;
@@ -19,14 +20,14 @@ struct KernelState {
   Index block_size;
   Index grid_size;
   char* dynamic_shared;
-  // Barriers, with the line of the text where they stand.
+  // Barriers; `line` is the line of the kernel's text that they are on.
   void (*sync_block)(int line);
   void (*sync_warp)(int line);
-  // Gives every thread of a warp the values of its 32 threads.
+  // Returns to every thread of a warp the values of its 32 threads.
   const uint64_t* (*exchange)(uint64_t value, int line);
 };
 
-// What the function `cornu_exports` of a compiled kernel gives.
+// Returned by the function `cornu_exports` of a compiled kernel.
 struct KernelExports {
   KernelState* state;
   uint64_t parameter_words;             // of 8 bytes
@@ -35,10 +36,10 @@ struct KernelExports {
   char* shared_end;
 };
 
-// The whole text for a kernel's.
+// Returns the complete text to compile for a kernel's text.
 std::string host_text(std::string_view name, std::string_view text);
 
-// Whether its threads wait for each other.
+// Whether the kernel's threads synchronize with each other.
 bool has_barriers(std::string_view text);
 
 }  // namespace cornu::cuda::simulated

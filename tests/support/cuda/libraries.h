@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of cuBLASLt and cuDNN, as plain loops that sum up in double and round once.
+// The kernels of cuBLASLt and cuDNN as plain loops that accumulate in double and round once.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace cornu::cuda::simulated {
 
 class SimulatedLibraryKernel : public LibraryKernel {
  public:
-  // Computes with operands that the host can read.
+  // Computes on operands that the host can read.
   using Compute = std::function<void(std::span<void* const> operands)>;
 
   SimulatedLibraryKernel(std::string name, std::vector<size_t> operand_bytes, Compute compute)
@@ -21,7 +21,7 @@ class SimulatedLibraryKernel : public LibraryKernel {
         operand_bytes_(std::move(operand_bytes)),
         compute_(std::move(compute)) {}
 
-  // Some, which nobody may have in use.
+  // Nonzero; the workspace mustn't be in use by anything else.
   size_t workspace_bytes() const override { return 4096; }
   std::string describe() const override { return name_; }
   const std::vector<size_t>& operand_bytes() const { return operand_bytes_; }
@@ -33,7 +33,7 @@ class SimulatedLibraryKernel : public LibraryKernel {
   Compute compute_;
 };
 
-// Null for what the libraries don't have.
+// Returns null for operations that the libraries don't have.
 std::shared_ptr<SimulatedLibraryKernel> make_library_kernel(const MatmulSpec& spec);
 std::shared_ptr<SimulatedLibraryKernel> make_library_kernel(const ConvSpec& spec);
 std::shared_ptr<SimulatedLibraryKernel> make_library_kernel(const AttentionSpec& spec);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cuDNN does: attention and its gradient, from the statistics of the forward pass.
+// cuDNN's operations: attention and its gradient, from the statistics of the forward pass.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -93,7 +93,7 @@ class Attention {
     return size_t(spec_.bias_batch * spec_.bias_heads * spec_.queries * spec_.bias_stride());
   }
 
-  // Where a row begins.
+  // The offset of a row.
   size_t row(int64_t b, int64_t h, int64_t q) const {
     return size_t((b * spec_.heads + h) * spec_.queries + q);
   }

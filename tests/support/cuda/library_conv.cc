@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cuDNN does: convolutions and their gradients, which all come of one walk over the products
-// that a convolution consists of.
+// cuDNN's operations: convolutions and their gradients, all by one traversal of the products that
+// make up a convolution.
 #include <algorithm>
 #include <array>
 
@@ -13,7 +13,7 @@ namespace {
 
 using Axes = std::array<int64_t, 3>;
 
-// Numbers of the spatial axes; those that are missing come first.
+// Values for the spatial axes; missing axes come first.
 Axes axes_of(std::span<const int64_t> values, int64_t missing) {
   Axes axes;
   axes.fill(missing);
@@ -37,7 +37,7 @@ int64_t place(const Axes& at, const Axes& size) {
   return (at[0] * size[1] + at[1]) * size[2] + at[2];
 }
 
-// Calls f(x, w, y): element y of the result has the product of x and w among its summands.
+// Calls f(x, w, y) for each product of x and w that is added to element y of the result.
 template <class F>
 void for_each_product(const ConvSpec& spec, const F& f) {
   const Axes x_size = spatial(spec.x), w_size = spatial(spec.filter), y_size = spatial(spec.y);
@@ -115,7 +115,7 @@ void convolve(const ConvSpec& spec, std::span<void* const> operands) {
   write_numbers(operands[2], spec.dtype, sums);
 }
 
-// Internal for shapes that don't belong together.
+// Throws Internal when the shapes don't fit together.
 void check_shapes(const ConvSpec& spec) {
   const Axes x = spatial(spec.x), w = spatial(spec.filter), y = spatial(spec.y);
   const Axes strides = axes_of(spec.strides, 1), dilation = axes_of(spec.dilation, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cuBLASLt does.
+// cuBLASLt's operations.
 #include <algorithm>
 
 #include "tests/support/cuda/libraries.h"

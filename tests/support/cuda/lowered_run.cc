@@ -18,7 +18,7 @@
 namespace cornu::cuda::testing {
 namespace {
 
-constexpr size_t kMargin = 512;  // before and behind each array, which must stay as it is
+constexpr size_t kMargin = 512;  // before and after each array; must stay unchanged
 constexpr int kMarginByte = 0x5A;
 
 int without_libraries = 0;
@@ -28,7 +28,7 @@ Runtime& runtime() {
   return without_libraries > 0 ? *plain : simulated::simulated_runtime();
 }
 
-// The registry's op; of "fused", which may not be there, its name alone.
+// Returns the registered op; for "fused", which may not be registered, just its name.
 const OpDef& op_named(const std::string& name) {
   if (const OpDef* op = OpRegistry::global().find(name)) return *op;
   static const OpDef fused{.name = "fused", .infer = {}, .vjp = {}, .traits = {}};
@@ -42,7 +42,7 @@ std::vector<TensorType> types_of(const std::vector<Tensor>& tensors) {
   return types;
 }
 
-// An array of a GPU between margins.
+// An array on a GPU with a margin on each side.
 class GpuArray {
  public:
   GpuArray(RuntimeStream* stream, std::string name, size_t bytes, int rubbish)
@@ -62,7 +62,7 @@ class GpuArray {
   size_t bytes() const { return bytes_; }
   void set(const void* from) { runtime_.copy_to_gpu(stream_, data(), from, bytes_); }
 
-  // The contents; also checks the margins.
+  // Returns the contents; also checks the margins.
   std::vector<std::byte> read() const {
     std::vector<std::byte> all(bytes_ + 2 * kMargin);
     runtime_.copy_to_host(stream_, all.data(), memory_, all.size());
@@ -83,7 +83,7 @@ class GpuArray {
   std::byte* memory_ = nullptr;
 };
 
-// One stream for all of a runtime's tests.
+// One stream for all tests of a runtime.
 RuntimeStream* stream() {
   static RuntimeStream* streams[2] = {};
   RuntimeStream*& own = streams[without_libraries > 0 ? 1 : 0];
@@ -91,7 +91,7 @@ RuntimeStream* stream() {
   return own;
 }
 
-// The memory of one run of a lowered op.
+// The memory for one run of a lowered op.
 class OneRun {
  public:
   OneRun(const Lowering& lowering, const std::vector<Tensor>& inputs,
@@ -107,13 +107,13 @@ class OneRun {
     scratch_ = array("scratch memory", lowering.scratch_bytes(), rubbish);
     status_ = array("the status", 16, 0);
   }
-  // Nothing may be left to run on memory that is freed.
+  // No operation may still be pending on memory that is freed.
   ~OneRun() {
     for (bool is_empty = false; !is_empty;) {
       try {
         runtime().synchronize(stream());
         is_empty = true;
-      } catch (const Error&) {  // of a step after the one whose error is on its way
+      } catch (const Error&) {  // from a step after the one whose error is already propagating
       }
     }
   }
@@ -258,7 +258,7 @@ bool are_close(double value, double expected, double tolerance) {
   return std::abs(value - expected) <= tolerance * std::max(1.0, std::abs(expected));
 }
 
-// An integer beyond 2^53 compares as bits.
+// Compares integers beyond 2^53 by their bits.
 bool are_equal_bits(const Tensor& a, const Tensor& b, size_t index) {
   const size_t size = size_of(a.dtype());
   return std::memcmp(static_cast<const std::byte*>(a.raw()) + index * size,

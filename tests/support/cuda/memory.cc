@@ -76,7 +76,8 @@ std::byte* Memory::open(const void* address) {
   return heap().contains(address) ? heap().open(byte) : byte;
 }
 
-// The block that has the address; one past the end counts, as of an array of no elements.
+// Returns the block that contains the address; one past the end counts, as for an array without
+// elements.
 Memory::Blocks::const_iterator Memory::find(const Blocks& blocks, const void* address) {
   const auto* byte = static_cast<const std::byte*>(address);
   auto it = blocks.upper_bound(byte);

@@ -10,28 +10,29 @@
 
 namespace cornu::cuda::simulated {
 
-// Not thread-safe: the runtime's lock guards it.
+// Not thread-safe: guarded by the runtime's lock.
 class Memory {
  public:
   Memory(int gpus, size_t bytes_each, size_t pinned_bytes)
       : bytes_each_(bytes_each), pinned_free_(pinned_bytes), used_(static_cast<size_t>(gpus)) {}
 
-  // Null when the GPU has no more. Addresses can't be read by the host; see open().
+  // Returns null when the GPU is out of memory. The host can't read these addresses; see open().
   void* allocate(int gpu, size_t bytes);
   void free(int gpu, void* memory);
   size_t free_bytes(int gpu) const { return bytes_each_ - used_[static_cast<size_t>(gpu)]; }
 
   void* allocate_pinned(size_t bytes);  // null when there is no more
   void free_pinned(void* memory);
-  // The page-locked block that has this address; null when there is none.
+  // Returns the page-locked block that contains this address, or null when there is none.
   const void* pinned_block_of(const void* address) const;
 
-  // Whether it is an address of a GPU's memory, allocated or not.
+  // Whether the address is within a GPU's memory, allocated or not.
   static bool is_of_gpu(const void* address);
-  // The beginning of the allocation that has this address of a GPU: Internal, naming `what`, when
-  // there is none, or none with `bytes` from there on.
+  // Returns the start of the allocation that contains this GPU address. Throws Internal, naming
+  // `what`, when there is none, or when fewer than `bytes` bytes follow the address.
   void* allocation_of(const void* address, size_t bytes, const std::string& what) const;
-  // Where the simulator finds what lies at an address of a GPU. Other addresses stay as they are.
+  // Translates a GPU address into one that the simulator can access. Other addresses are returned
+  // unchanged.
   static std::byte* open(const void* address);
 
  private:
@@ -44,7 +45,7 @@ class Memory {
 
   size_t bytes_each_;
   size_t pinned_free_;
-  std::vector<size_t> used_;  // by GPU
+  std::vector<size_t> used_;  // per GPU
   Blocks blocks_;
   Blocks pinned_;
 };

@@ -26,16 +26,16 @@ using Lock = std::lock_guard<std::mutex>;
 using Bytes = std::vector<std::byte>;
 
 constexpr int kRubbish = 0xCD;
-constexpr int64_t kJoins = -1;   // a process says which ranks it has: the first one, and how many
-constexpr int64_t kBegins = -2;  // all have come
+constexpr int64_t kJoins = -1;   // a process announces its ranks: the first one, and how many
+constexpr int64_t kBegins = -2;  // all have joined
 
-// What the ranks of one process share. The first ranks' process hears all others, and tells each
-// what it has heard. Guarded by lock_of_all().
+// State shared by the ranks of one process. The process of the first ranks receives from all
+// others, and forwards to each what it has received. Guarded by lock_of_all().
 class Exchange : public std::enable_shared_from_this<Exchange> {
  public:
   explicit Exchange(int size) : size_(static_cast<size_t>(size)) {}
 
-  // Takes those in who come, until all are there.
+  // Accepts connections until all processes have joined.
   void listen(FileDescriptor socket) {
     listener_ = std::make_shared<FileDescriptor>(std::move(socket));
     std::thread([self = shared_from_this(), listener = listener_] {
@@ -62,12 +62,12 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   }
   bool has_begun() const { return has_begun_; }
 
-  // A rank's call, which lies in its stream as number `number`.
+  // Records a rank's call, which is operation number `number` of its stream.
   void enqueued(int64_t call, RuntimeStream& stream, uint64_t number) {
     calls_[call].streams.push_back({&stream, number});
     if (!calls_[call].given.empty()) advance(call);
   }
-  // The stream has come to it: whether it can be run.
+  // Called when the stream has reached the call; returns whether it can be run.
   bool come(int64_t call, int rank, const std::vector<Segment>& segments, DType dtype) {
     Call& one = calls_[call];
     if (!one.given.contains(rank)) {
@@ -98,7 +98,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
         in.push_back(given.data() + at);
       }
       const DType as =
-          dtype == DType::Bool ? DType::UInt8 : dtype;  // flags are compared as numbers
+          dtype == DType::Bool ? DType::UInt8 : dtype;  // booleans are compared as numbers
       reduce_elements(out, in, 0, segment.count, as, op);
       at += bytes;
     }
@@ -170,7 +170,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
 
 class ProcessRank : public DeviceCollectives {
  public:
-  // `owner`: closes the exchange when the last rank of the process ends.
+  // `owner` closes the exchange when the last rank of the process is destroyed.
   ProcessRank(std::shared_ptr<Exchange> exchange, std::shared_ptr<void> owner, int rank, int size,
               int gpu, const Memory& memory)
       : exchange_(std::move(exchange)),
@@ -251,7 +251,7 @@ class ProcessRank : public DeviceCollectives {
   int64_t next_ = 0;  // the number of the next call
 };
 
-// Sockets that listen, by name. Guarded by lock_of_all().
+// Listening sockets by name. Guarded by lock_of_all().
 std::map<std::string, FileDescriptor>& listening() {
   static auto* sockets = new std::map<std::string, FileDescriptor>;
   return *sockets;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of simulated GPUs of several processes. What a GPU gives to a call is sent when its stream
-// comes to it: when its host waits for that, or when another GPU has come to the call, since GPUs
-// go on whatever their hosts do. A process that is gone gives nothing more, and nobody is told.
+// Groups of simulated GPUs that span several processes. A GPU's contribution to a call is sent when
+// its stream reaches the call: either because its host waits for it, or because another GPU has
+// reached the call, since GPUs make progress independently of their hosts. A process that has died
+// contributes nothing more, and the others aren't notified.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +16,10 @@
 
 namespace cornu::cuda::simulated {
 
-// For the process whose GPUs have the first ranks: the others reach it by this.
+// For the process whose GPUs have the first ranks; the other processes use the id to connect to it.
 std::vector<std::byte> make_group_id();
 
-// As Runtime::make_collectives; reductions alone. `memory` outlives them.
+// Like Runtime::make_collectives, but supports reductions only. `memory` must outlive the result.
 std::vector<std::unique_ptr<DeviceCollectives>> make_process_collectives(
     std::span<const int> gpus, int first, int size, std::span<const std::byte> id,
     const std::function<void()>& look, const Memory& memory);

@@ -25,7 +25,7 @@ class RuntimeFunction {
   explicit RuntimeFunction(simulated::CompiledKernel kernel) : kernel_(std::move(kernel)) {}
 
   const std::string& name() const { return kernel_.name; }
-  // Every other time backwards.
+  // Every second run goes backwards.
   void run(simulated::BlockRunner& runner, const simulated::GridLaunch& launch) {
     runner.run(kernel_, launch, runs_++ % 2 == 1);
   }
@@ -44,7 +44,8 @@ std::atomic<bool> copies_fail = false;
 std::atomic<bool> collectives_missing = false;
 std::atomic<bool> ranks_unreachable = false;
 
-// Kernels by text; guarded by the lock. They, and the stacks of their threads, are never destroyed.
+// Kernels by text; guarded by the lock. The kernels, and the stacks of their threads, are never
+// destroyed.
 std::map<std::string, std::unique_ptr<RuntimeFunction>>& loaded() {
   static auto* functions = new std::map<std::string, std::unique_ptr<RuntimeFunction>>;
   return *functions;
@@ -184,7 +185,7 @@ class Simulator : public Runtime {
   std::vector<std::unique_ptr<DeviceCollectives>> make_collectives(
       std::span<const int> gpus, int first, int size, std::span<const std::byte> id,
       const std::function<void()>& look) override {
-    // One rank more never comes.
+    // With one rank too many, the group never gets complete.
     return make_process_collectives(gpus, first, size + (ranks_unreachable ? 1 : 0), id, look,
                                     memory_);
   }
@@ -204,7 +205,7 @@ class Simulator : public Runtime {
     check<Internal>(gpu >= 0 && gpu < options_.gpus, "There is no GPU {} among {}.", gpu,
                     options_.gpus);
   }
-  // As CUDA has it for the thread that captures.
+  // As in CUDA, for the thread that captures.
   void refuse_in_capture(const char* what) {
     const auto it = capturing_.find(std::this_thread::get_id());
     if (it == capturing_.end()) return;
@@ -218,7 +219,7 @@ class Simulator : public Runtime {
                       operation ? operation->name : "");
     }
   }
-  // For an operation: the allocation of an address, which `bytes` from there on belong to.
+  // For an operation: the allocation that contains the `bytes` bytes at an address.
   const void* used(const void* address, size_t bytes, const std::string& what) const {
     return memory_.allocation_of(address, bytes, what);
   }
@@ -227,7 +228,7 @@ class Simulator : public Runtime {
   Memory memory_;
   std::vector<std::unique_ptr<RuntimeStream>> streams_;
   std::map<std::thread::id, RuntimeStream*> capturing_;
-  std::map<std::string, std::string> texts_;  // of kernels, by name
+  std::map<std::string, std::string> texts_;  // kernel texts by name
 };
 
 void Simulator::copy_to_gpu(RuntimeStream* stream, void* to, const void* from, size_t bytes) {
@@ -314,7 +315,7 @@ void Simulator::launch(RuntimeStream* stream, RuntimeFunction* function, Dim3 gr
   Operation operation{.name = "kernel " + function->name(), .memory = {}, .run = {}};
   GridLaunch launch{grid, block, shared_bytes, {}};
   for (uint64_t value : words) {
-    const auto* address = reinterpret_cast<const void*>(value);  // perhaps
+    const auto* address = reinterpret_cast<const void*>(value);  // possibly
     if (Memory::is_of_gpu(address)) {
       operation.memory.push_back(used(address, 0, operation.name));
       value = reinterpret_cast<uint64_t>(Memory::open(address));
@@ -328,7 +329,7 @@ void Simulator::launch(RuntimeStream* stream, RuntimeFunction* function, Dim3 gr
 void Simulator::run(RuntimeStream* stream, LibraryKernel& kernel, std::span<void* const> operands,
                     void* workspace) {
   const Lock lock(lock_of_all());
-  // The kernel may be gone when it runs.
+  // The kernel may have been destroyed by the time it runs.
   const SimulatedLibraryKernel own = static_cast<const SimulatedLibraryKernel&>(kernel);
   Operation operation{.name = own.describe(), .memory = {}, .run = {}};
   const std::vector<size_t>& bytes = own.operand_bytes();

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPUs that the host simulates, for tests of the CUDA backend on machines without one. The backend
-// runs on them unchanged; whatever it may not rely on goes wrong, the same way each time:
+// GPUs simulated by the host, for tests of the CUDA backend on machines without a GPU. The backend
+// runs on them unchanged; anything it mustn't rely on fails, the same way every time:
 //
-// - The host can't read a GPU's memory. New memory is full of rubbish.
-// - Nothing is run before the host waits for it, and then only what it waits for: a missing wait
-//   between streams, or a copy's source that is changed too early, gives wrong numbers. An event
-//   is done at the third question at the latest.
-// - Kernels are compiled by the host's compiler, and run thread by thread: in ascending order in
-//   one launch, in descending order in the next, so that what depends on the order has other
-//   results.
-// - Shared memory is full of rubbish when a block begins. A barrier that some threads never reach
-//   is an error.
-// - Operations must lie in memory that is allocated, and memory must not be freed before what was
-//   enqueued on it has run.
-// - A collective of several GPUs is run when all of them have enqueued it and have come to it. The
-//   host waits for that as long as it takes; one that is aborted leaves rubbish. A single GPU has
-//   none, as on a machine whose library can't be loaded. Among processes, a GPU goes on to what
-//   another one waits for, and one whose process is gone is waited for as long as it takes.
+// - The host can't read a GPU's memory. New memory is filled with garbage.
+// - Nothing runs before the host waits for it, and then only what it waits for: a missing wait
+//   between streams, or a copy whose source is overwritten too early, gives wrong numbers. An event
+//   is done by its third query at the latest.
+// - Kernels are compiled by the host's compiler and run thread by thread: in ascending order in one
+//   launch, in descending order in the next, so that anything that depends on the order gives
+//   different results.
+// - Shared memory is filled with garbage when a block begins. A barrier that some threads never
+//   reach is an error.
+// - Operands must be in allocated memory, and memory mustn't be freed before the operations
+//   enqueued on it have run.
+// - A collective of several GPUs runs once all of them have enqueued it and have reached it. The
+//   host waits for that without a timeout; an aborted collective leaves garbage. A single GPU has
+//   no collectives, as on a machine where the library can't be loaded. Across processes, a GPU
+//   advances to the call that another one waits for, and a GPU whose process has died is waited for
+//   indefinitely.
 //
-// In this folder: memory.h, kernel_text.cc (what CUDA has built in), kernel_compiler.h,
-// block_runner.h (threads and barriers), streams.h, libraries.h, collectives.h,
-// process_collectives.h (by wire.h), and the Runtime in simulator.cc.
+// In this folder: memory.h, kernel_text.cc (CUDA's built-ins), kernel_compiler.h, block_runner.h
+// (threads and barriers), streams.h, libraries.h, collectives.h, process_collectives.h (built on
+// wire.h), and the Runtime in simulator.cc.
 #pragma once
 
 #include <memory>
@@ -31,16 +32,16 @@ namespace cornu::cuda::simulated {
 
 struct SimulatorOptions {
   int gpus = 2;
-  size_t memory_bytes = size_t{1} << 30;  // of each
-  size_t pinned_bytes = size_t{1} << 30;  // page-locked, of the host
+  size_t memory_bytes = size_t{1} << 30;  // per GPU
+  size_t pinned_bytes = size_t{1} << 30;  // page-locked host memory
   int major = 9;                          // compute capability
   int minor = 0;
-  bool libraries = true;  // false: prepare() gives null
+  bool libraries = true;  // if false, prepare() returns null
 };
 
 std::unique_ptr<Runtime> make_runtime(const SimulatorOptions& options);
 
-// While there is one, nothing is copied from the host to a GPU, which is an error.
+// While an object of this class exists, every copy from the host to a GPU fails.
 class FailingCopies {
  public:
   FailingCopies();
@@ -49,7 +50,7 @@ class FailingCopies {
   FailingCopies& operator=(const FailingCopies&) = delete;
 };
 
-// While there is one, several GPUs have no collectives either.
+// While an object of this class exists, groups of several GPUs have no collectives either.
 class MissingCollectives {
  public:
   MissingCollectives();
@@ -58,7 +59,8 @@ class MissingCollectives {
   MissingCollectives& operator=(const MissingCollectives&) = delete;
 };
 
-// While there is one, ranks of different processes don't reach each other, and nobody is told.
+// While an object of this class exists, ranks in different processes can't reach each other, and
+// nobody is notified.
 class UnreachableRanks {
  public:
   UnreachableRanks();
@@ -67,7 +69,7 @@ class UnreachableRanks {
   UnreachableRanks& operator=(const UnreachableRanks&) = delete;
 };
 
-// One with the usual options, which is never destroyed.
+// A runtime with the default options, which is never destroyed.
 Runtime& simulated_runtime();
 
 }  // namespace cornu::cuda::simulated

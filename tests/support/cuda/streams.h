@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, events and captured graphs. What is enqueued lies there until the host waits for it, or
-// for something that comes after it in its stream or in one that waits for an event behind it, or
-// takes part in a collective with it. The caller holds the simulator's lock.
+// Streams, events and captured graphs. An enqueued operation stays in its stream until the host
+// waits for it, or for something that comes after it in its stream or in a stream that waits for an
+// event after it, or that takes part in a collective with it. The caller holds the simulator's
+// lock.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@ struct Operation {
   std::string name;
   std::vector<const void*> memory;  // the allocations that it reads or writes
   std::function<void()> run;
-  // Runs what it depends on in other streams: false where that isn't enqueued yet. None: nothing.
+  // Runs the operations in other streams that this one depends on; returns false when they aren't
+  // enqueued yet. Empty when there are no such dependencies.
   std::function<bool()> prepare = {};
 };
 
@@ -34,19 +36,19 @@ class RuntimeStream {
   int gpu() const { return gpu_; }
 
   void enqueue(simulated::Operation operation);
-  // The number of operations that have been enqueued so far.
+  // The number of operations enqueued so far.
   uint64_t enqueued() const { return done_ + queue_.size(); }
   uint64_t done() const { return done_; }
-  // Runs the operations before number `end`; false where one waits for what another thread has to
-  // enqueue. An operation that fails is gone.
+  // Runs the operations before number `end`; returns false when one of them waits for something
+  // that another thread has yet to enqueue. An operation that fails is removed.
   bool run_until(uint64_t end);
-  // The operation that is to run and names the memory; null when there is none.
+  // Returns a pending operation that uses the memory, or null when there is none.
   const simulated::Operation* find(const void* memory) const;
 
   void begin_capture();
   bool is_capturing() const { return captured_ != nullptr; }
   std::shared_ptr<RuntimeGraph> end_capture();
-  // What has gone wrong within the capture makes its graph unusable.
+  // Marks the captured graph as unusable after an error during the capture.
   void spoil_capture() { is_spoilt_ = true; }
 
  private:
@@ -63,9 +65,9 @@ class RuntimeEvent {
   explicit RuntimeEvent(RuntimeStream& stream) : stream_(stream), end_(stream.enqueued()) {}
 
   bool is_done() const { return stream_.done() >= end_; }
-  // What is_done of the Runtime answers; the third time, runs what it depends on.
+  // Implements the Runtime's is_done; the third call runs the operations that the event depends on.
   bool ask();
-  // False where it can't happen yet.
+  // Returns false when the event can't happen yet.
   bool run() const { return stream_.run_until(end_); }
 
  private:
@@ -82,7 +84,7 @@ class RuntimeGraph {
 
   int gpu() const { return gpu_; }
   void add(simulated::Operation operation) { operations_->push_back(std::move(operation)); }
-  // All of them as one, which stays whole when the graph is destroyed.
+  // All operations as a single one, which stays valid after the graph is destroyed.
   simulated::Operation as_operation() const;
 
  private:

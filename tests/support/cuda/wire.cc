@@ -38,7 +38,7 @@ bool send_all(int socket, const void* from, size_t bytes) {
   return true;
 }
 
-// In Linux' abstract namespace: nothing of it stays.
+// In Linux's abstract namespace, so nothing of it remains on disk.
 sockaddr_un address_of(const std::string& name, socklen_t& size) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;

@@ -22,12 +22,12 @@ struct Message {
   std::vector<std::byte> bytes;
 };
 
-// A connection. Threads of its own read and write, until it is closed from either end.
+// A connection. Its own threads read and write until either end closes it.
 class Wire : public std::enable_shared_from_this<Wire> {
  public:
   explicit Wire(FileDescriptor socket) : socket_(std::move(socket)) {}
 
-  // `got`: called for each message that comes.
+  // `got` is called for each message received.
   void start(std::function<void(Message)> got);
   void send(Message message);
   void close();
@@ -37,13 +37,13 @@ class Wire : public std::enable_shared_from_this<Wire> {
   void write();
 
   FileDescriptor socket_;
-  std::mutex mutex_;  // guards all that follows
+  std::mutex mutex_;  // guards everything below
   std::condition_variable changed_;
   std::deque<Message> waiting_;
   bool closed_ = false;
 };
 
-// A socket that listens, and one that is connected to it, by a name that no other has.
+// Return a listening socket with a unique name, and a socket connected to the one with that name.
 FileDescriptor listen_at(const std::string& name);
 FileDescriptor connect_to(const std::string& name);
 

@@ -39,7 +39,7 @@ class GuardedBuffer : public Buffer {
   }
 };
 
-// Uninitialized memory, and where to write it.
+// Uninitialized memory, and the address to write it through.
 std::pair<Tensor, std::byte*> new_tensor(const TensorType& type, const Device& device) {
   auto buffer = std::make_shared<GuardedBuffer>(type.bytes(), device);
   std::byte* open = heap().open(buffer->data());
@@ -52,13 +52,13 @@ const std::byte* open_address(const Tensor& tensor, const Device& device) {
   return heap().open(tensor.address());
 }
 
-// Programs of the CPU's kernels over the device's memory.
+// Runs the CPU's kernels on the device's memory.
 class GuardedExecutable : public Executable {
  public:
   GuardedExecutable(Graph graph, const ExecutableOptions& options)
       : graph_(options.optimize ? cpu::optimize(std::move(graph), options.name)
                                 : std::move(graph)) {
-    give(take());  // tells at once what has no kernel
+    give(take());  // fails right away for ops without a kernel
   }
 
   std::string describe() const override { return graph_.to_string(); }
@@ -99,7 +99,7 @@ class GuardedExecutable : public Executable {
     std::unique_ptr<cpu::Program> program;
   };
 
-  // A program of nobody else's for this thread's number of compute threads.
+  // A program that nobody else uses, for this thread's number of compute threads.
   Prepared take() {
     const int threads = compute_threads();
     const std::lock_guard lock(mutex_);
@@ -121,7 +121,7 @@ class GuardedExecutable : public Executable {
   std::vector<Prepared> idle_;
 };
 
-// Every launch on a thread of its own.
+// Runs every launch on a thread of its own.
 void run_launches(std::span<Launch> launches) {
   auto code = [](const Launch& launch) -> GuardedExecutable& {
     return static_cast<GuardedExecutable&>(*launch.executable);
@@ -140,7 +140,7 @@ void run_launches(std::span<Launch> launches) {
     }
   }
   std::mutex mutex;
-  std::exception_ptr cause;  // the first error; those of aborted collectives come after it
+  std::exception_ptr cause;  // the first error; errors of aborted collectives come after it
   std::vector<char> touched(launches.size(), false);
   auto launch = [&](size_t r) {
     bool wrote = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of simulated devices: one file in memory, mapped twice. What is handed out are addresses
-// of a mapping that nobody may read or write; the devices' own code works on the other one.
+// Memory of simulated devices: an in-memory file that is mapped twice. The addresses handed out
+// belong to a mapping that can't be read or written; the devices' own code uses the other mapping.
 #pragma once
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ class GuardedHeap {
     open_ = map(PROT_READ | PROT_WRITE);
   }
 
-  // An address that can't be read, aligned to 256 bytes.
+  // Returns an address that can't be read, aligned to 256 bytes.
   std::byte* take(size_t bytes) {
     const size_t size = rounded(bytes);
     const std::lock_guard lock(mutex_);
@@ -58,12 +58,12 @@ class GuardedHeap {
     return !std::less<>()(byte, guarded_) && std::less<>()(byte, guarded_ + kBytes);
   }
 
-  // Where the device's own code finds what lies at such an address.
+  // Translates such an address into one that the device's own code can access.
   std::byte* open(const std::byte* guarded) const { return open_ + (guarded - guarded_); }
 
  private:
-  static constexpr size_t kBytes = size_t{32} << 30;  // of addresses: pages are taken when written
-  static constexpr size_t kLargeBlock = size_t{1} << 20;  // free ones give their pages back
+  static constexpr size_t kBytes = size_t{32} << 30;  // of addresses: pages are allocated on write
+  static constexpr size_t kLargeBlock = size_t{1} << 20;  // larger free blocks return their pages
 
   static size_t rounded(size_t bytes) {
     const size_t unit = bytes >= kLargeBlock ? size_t{1} << 16 : 256;

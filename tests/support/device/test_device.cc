@@ -17,16 +17,17 @@
 namespace cornu::test {
 namespace {
 
-constexpr int kReplicas = 5;  // at most, of strategies that are tested
+constexpr int kReplicas = 5;  // the most that tested strategies use
 
-// The plugin that the environment names, else that of the tests, which makes devices of the CPU.
+// Uses the plugin that the environment names, or else the tests' plugin, which makes devices of the
+// CPU.
 void use_plugin(const std::string& name) {
   const char* plugin = std::getenv("CORNU_TEST_PJRT_PLUGIN");
   if (!std::getenv("PJRT_PLUGIN_LIBRARY_PATH") && plugin && std::filesystem::exists(plugin)) {
     setenv("PJRT_PLUGIN_LIBRARY_PATH", plugin, 1);
     setenv("CORNU_PJRT_OPTIONS", fmt::format("cpu_device_count={}", kReplicas).c_str(), 0);
-    // Neither fused multiply-adds nor reciprocals of constants, so that functions have the bits of
-    // their ops; and quick compilations.
+    // No fused multiply-adds and no reciprocals of constants, so that functions return the same
+    // bits as their ops; and fast compilation.
     setenv("XLA_FLAGS",
            "--xla_cpu_max_isa=AVX --xla_disable_hlo_passes=algsimp "
            "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false",

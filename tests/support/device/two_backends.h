@@ -10,7 +10,8 @@
 
 namespace cornu::test {
 
-// What lies on the device `from`, of one backend, is computed with on `to`, of another one.
+// Checks that tensors on the device `from`, of one backend, can be used in computations on `to`, a
+// device of another backend.
 inline void check_copies_between(const std::string& from, const std::string& to) {
   CAPTURE(from);
   CAPTURE(to);
@@ -18,7 +19,7 @@ inline void check_copies_between(const std::string& from, const std::string& to)
   const Tensor copy = there.to(to);
   CHECK(copy.device() == Device::parse(to));
   CHECK(copy.to_vector<float>() == std::vector<float>{1, 2, 3});
-  // An eager op's input that may follow the others.
+  // An eager op's input that may be moved to the device of the others.
   const Tensor loose = [&] {
     const DeviceScope scope(from);
     const Tensor made = ops::ones({3});
