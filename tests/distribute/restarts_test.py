@@ -64,7 +64,7 @@ def check_again(program, folder):
 
 
 def check_own(program, folder):
-    """Worker 0 has two batches per epoch, worker 1 six: states are kept while just one continues."""
+    """Worker 0 has two batches per epoch, worker 1 six: states are kept while only one goes on."""
     output = os.path.join(folder, "own")
     codes, said = run(program, "own", 2, output + ".whole", 0, output)
     assert codes == [0, 0], said
