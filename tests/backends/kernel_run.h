@@ -155,7 +155,7 @@ inline void check_close(const Tensor& result, const std::vector<double>& expecte
   CHECK_MESSAGE(wrong == 0, wrong << " of " << values.size() << " differ, the first is " << first);
 }
 
-// Checks that one, two and three compute threads give the same bits.
+// Checks that one, two and three compute threads produce the same bits.
 inline void check_thread_independent(const KernelRunner& kernels, const std::string& op,
                                      const std::vector<Tensor>& inputs,
                                      const Attributes& attributes,

@@ -159,7 +159,7 @@ TEST_CASE("a group over sockets has no memory of its own") {
 }
 
 TEST_CASE("recursive doubling, with ranks beyond a power of two") {
-  // From 64 KiB over all ranks upward; below that, a message costs more than its bytes.
+  // From 64 KiB over all ranks upward, as long as a message costs more than its bytes.
   for (const int workers : {4, 5, 6, 7, 8}) {
     CAPTURE(workers);
     const Groups groups = groups_of(over_sockets(workers), 1);

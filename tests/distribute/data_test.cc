@@ -53,7 +53,7 @@ TEST_CASE("a batch keeps the structure that the dataset's elements have") {
   for (const PerReplica& batch : tuple) {
     CHECK(batch.arguments(0).size() == 3);
     CHECK(batch.arguments(0)[0].names() == std::vector<std::string>{"image", "label"});
-    CHECK(batch[0].size() == 4);  // all replicas
+    CHECK(batch[0].size() == 4);  // all tensors of an element
     CHECK(ints(batch.at("label")[0].single()) == std::vector<int64_t>{0, 1});
     const PerReplica results = strategy.run(of_tuple, batch);
     CHECK(distance(strategy.gather(results.at(0)), ops::sum(image * image, 1)) == 0);

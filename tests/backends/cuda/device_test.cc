@@ -237,7 +237,7 @@ TEST_CASE("a variable that is given another value since kernels have refused som
   summed.assign(Tensor::from<float>({0}));
   choose(Tensor::from<int32_t>({7}));
   later.assign(Tensor::from<float>({6}));
-  add(Tensor::from<float>({1}));  // behind it: what this may have refused isn't known
+  add(Tensor::from<float>({1}));  // behind choose: whether it was refused, too, isn't known
   restored.assign(summed.value() * 2.0f);
   CHECK_THROWS_AS(table.to_vector<float>(), OutOfRange);
   CHECK(is_poisoned(restored));

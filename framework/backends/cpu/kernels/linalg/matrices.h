@@ -93,7 +93,7 @@ std::unique_ptr<Kernel> by_real(const KernelSpec& spec, Make make, const KernelF
   }
 }
 
-// In files of their own, so that each compiles in seconds.
+// In separate files, so that each compiles in seconds.
 std::unique_ptr<Kernel> make_lu(const KernelSpec& spec);
 std::unique_ptr<Kernel> make_qr(const KernelSpec& spec);
 std::unique_ptr<Kernel> make_svd(const KernelSpec& spec);
