@@ -1,47 +1,48 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures Cornu beside Keras (TensorFlow) and PyTorch, in Python and in its C++ front end: the
-same trainings, in alternating rounds of one run, and prints the ratios.
+"""Compares Cornu with Keras (TensorFlow) and with PyTorch, in Python and in its C++ front end: runs
+the same trainings in alternating rounds of one run, and prints the ratios.
 
-Every contender is a process of its own that trains an epoch when it is told to. Peers are tried in
-all their forms (memory layouts, XLA, torch.compile, optimizers); the fastest form of each goes on
-to the measured rounds. A ratio is a round's time of the fastest peer over Cornu's: above 1, Cornu
-is faster. The C++ peer is compiled into the build's folder when it is first needed.
+Every contender is a separate process that trains an epoch on request. Peers are tried in all their
+forms (memory layouts, XLA, torch.compile, optimizers); the fastest form of each continues to the
+measured rounds. A ratio is the time of the fastest peer over Cornu's in one round: above 1, Cornu
+is faster. The C++ peer is compiled into the build folder when it is first needed.
 
-"serving": client threads ask one model for single predictions; requests a second and latency.
+"serving": client threads ask one model for single predictions; requests per second and latency.
 
 "latency": one picture at a time through MobileNetV2 and ResNet50: by predict_on_batch; in Keras by
-calling the model; in PyTorch in inference_mode, by the fastest of its forms.
+calling the model; in PyTorch in inference_mode, in the fastest of its forms.
 
-"replicas" is Cornu alone: two mirrored replicas on the CPU beside one device with all cores, at the
-same global batch.
+"replicas", Cornu alone: two mirrored replicas on the CPU compared with one device with all cores,
+at the same global batch size.
 
-"startup" is Cornu alone: a process from its start to the end of the CNN's first training step on
-MNIST's files, and the peak memory of an epoch.
+"startup", Cornu alone: the time from the start of a process to the end of the CNN's first training
+step on MNIST's files, and the peak memory of an epoch.
 
-"allreduce" is Cornu alone: the sum over two replicas of one process beside plain copies.
+"allreduce", Cornu alone: the sum over two replicas of one process compared with plain copies.
 
-"runstate" is Cornu alone: trainings that keep their state beside those that don't.
+"runstate", Cornu alone: trainings that keep their state compared with trainings that don't.
 
-"files": a .keras file saved and loaded, beside Keras, and beside a file written and read as it is.
+"files": saving and loading a .keras file, compared with Keras, and with writing and reading a file
+as it is.
 
-"data": input pipelines beside tf.data and PyTorch's DataLoader (with the number of worker processes
-that is fastest), which read the same files.
+"data": input pipelines compared with tf.data and PyTorch's DataLoader (with the fastest number of
+worker processes), which read the same files.
 
-"distribute": workers of several processes: their all-reduce beside gloo's; training by two of them
-beside two processes that train alone, and TensorFlow's workers.
+"distribute": workers in several processes: their all-reduce compared with gloo's; training with two
+of them compared with two processes that train alone, and with TensorFlow's workers.
 
-"parameter_servers": steps of two workers with parameter servers, beside TensorFlow's.
+"parameter_servers": steps of two workers with parameter servers, compared with TensorFlow's.
 
 "compile": the training steps of large networks: nodes, seconds and memory; the peers' memory.
 
-With --device GPU:0: training steps on that GPU, beside PyTorch on the same card: eager, by
+With --device GPU:0: training steps on that GPU, compared with PyTorch on the same card: eager, with
 torch.compile, and with CUDA graphs (mode "reduce-overhead"; the whole step captured by hand, eager
-and compiled), in the layouts that matter, with fused optimizers, cudnn.benchmark and, where Cornu
-has mixed_bfloat16, autocast. All forms are printed; the fastest counts. TF32 is off on both sides
-unless --tf32 is given. Batches are on the card beforehand; a time is that of an epoch of many steps,
-behind warm-up, compilation and capture, up to where its loss has been read, which waits for all of
-them. Where there is no GPU it says why in one line and ends with code 77.
+and compiled), in the relevant layouts, with fused optimizers, cudnn.benchmark and, where Cornu has
+mixed_bfloat16, autocast. All forms are printed; the fastest counts. TF32 is off on both sides
+unless --tf32 is given. Batches are on the card beforehand; a time is that of an epoch of many
+steps, after warm-up, compilation and capture, until its loss has been read, which waits for all of
+them. If there is no GPU, prints the reason in one line and exits with code 77.
 """
 import argparse
 import functools
@@ -102,7 +103,7 @@ NETWORKS = ["ResNet50", "ResNet152", "EfficientNetV2M"]
 
 @functools.cache
 def libtorch_program(build):
-    """The peer in C++, compiled where it isn't yet; None, saying so, where it can't be."""
+    """The peer in C++, compiled if necessary; prints a message and returns None if it can't be."""
     torch = importlib.util.find_spec("torch")
     if torch is None:
         print("  PyTorch C++: no torch here")
@@ -168,7 +169,7 @@ def compare(work, build, rounds):
 
 
 def serving(program, rounds):
-    """Requests a second and their latency, with 1, 2 and 8 client threads."""
+    """Requests per second and their latency, with 1, 2 and 8 client threads."""
     peer = os.path.join(HERE, "peers", "torch_serving.py")
     for work, requests in (("mlp", 4000), ("cnn", 1000)):
         for clients in (1, 2, 8):
@@ -189,7 +190,7 @@ def serving(program, rounds):
 
 
 def latency(program, rounds, requests=20):
-    """Microseconds from a picture to what MobileNetV2 and ResNet50 say of it."""
+    """Microseconds from a picture to its predictions by MobileNetV2 and ResNet50."""
     for work in ("mobilenet", "resnet"):
         arguments = [work, "1", str(requests)]
         peer = lambda name, script, *form: start(" ".join([name, *form]), [
@@ -213,7 +214,7 @@ def latency(program, rounds, requests=20):
 
 
 def pipelines(program, rounds):
-    """Epochs of input pipelines, in microseconds an element."""
+    """Epochs of input pipelines, in microseconds per element."""
     with tempfile.TemporaryDirectory() as folder:
         if subprocess.run([program, "make", folder]).returncode:
             sys.exit(f"{program} does not run. Build it with ./run build.")
@@ -224,7 +225,7 @@ def pipelines(program, rounds):
 
 
 def pipelines_limits(program, folder):
-    """What large datasets cost before and beside their elements, once."""
+    """The costs of large datasets before and besides their elements, measured once."""
     once = lambda work: [column[0] for column in
                          columns(need(start("Cornu", [program, work, folder]), program), 1)]
     print(f"A shuffle of 20,000,000 rows in memory: {once('shuffle_memory')[0]:.2f} bytes a row")
@@ -238,7 +239,7 @@ def pipelines_limits(program, folder):
 
 
 def pipelines_alone(program, rounds):
-    """How a costly map scales, and what a pipeline adds to a step."""
+    """How an expensive map scales, and what a pipeline adds to a step."""
     times = columns(need(start("Cornu", [program, "map_scaling"]), program), rounds)
     print("A map of 0.2 ms of host code, us/element; and the time of 1 call over it")
     for name, own, ratio in zip(("2 calls", "4 calls", "AUTOTUNE"), times[1:4], times[4:]):
@@ -307,7 +308,7 @@ def startup(program, rounds):
 
 
 def allreduce(program, rounds):
-    """The sum over two replicas of one process, beside the bound: copies of as many bytes."""
+    """The sum over two replicas of one process, compared with the bound: copies of equal size."""
     contender = need(start("Cornu", [program] + [str(size) for size in SIZES]), program)
     figures = columns(contender, rounds)
     print("Two ranks, threads of one process, have N bytes of float32 each and get the sums.")
@@ -323,7 +324,7 @@ def allreduce(program, rounds):
 
 
 def runstate(program, rounds, batch=64, steps=400):
-    """What it costs to keep a training's state, and to go on from it."""
+    """The cost of keeping a training's state, and of resuming from it."""
     with tempfile.TemporaryDirectory(dir=os.path.dirname(program)) as folder:
         command = [program, folder, str(batch), str(steps)]
         figures = columns(need(start("Cornu", command), program), rounds)
@@ -372,7 +373,7 @@ def files(program, rounds, megabytes=100):
 
 
 def figures_of(command):
-    """The numbers that a program's last line has; None where it fails."""
+    """The numbers in a program's last output line; None if it fails."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     if done.returncode or not done.stdout.strip():
         return None

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes that benchmarks drive, one or several that work together, and their figures.
+"""The processes that benchmarks drive, alone or several that work together, and their figures.
 
-A process prints "ready"; then each line that it is sent makes it measure once, and print its
+A process prints "ready"; then, for each line that it receives, it measures once and prints its
 figures in one line.
 """
 import json
@@ -12,18 +12,19 @@ import subprocess
 import sys
 import tempfile
 
-# The C library gives freed memory back to the system, and takes it anew, in pages of zeros, for the
-# next step: up to a third of a step's time, more or less by chance. PyTorch's processes keep it.
+# The C library returns freed memory to the system and gets it again, as pages of zeros, for the
+# next step, which takes up to a third of a step's time, more or less at random. PyTorch's processes
+# keep freed memory.
 KEPT_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40),
                "MALLOC_TOP_PAD_": str(64 << 20)}
 
 
 class Contender:
-    """A process that measures for each line it is sent. `core`: the only one it may use."""
+    """A process that measures once for each line it receives. `core`: the only core it may use."""
 
     def __init__(self, name, command, settings=None, core=None):
         self.name = name
-        self.device = ""  # the name of the card, where it says one
+        self.device = ""  # the name of the card, if it reports one
         self.figures = []  # the last answer
         self.errors = tempfile.TemporaryFile("w+")
         kept = KEPT_MEMORY if name.startswith("PyTorch") else {}
@@ -42,7 +43,7 @@ class Contender:
         return False
 
     def reason(self):
-        """The last line of its errors."""
+        """The last line of its error output."""
         self.errors.seek(0)
         lines = self.errors.read().strip().splitlines()
         return lines[-1] if lines else f"it ended with code {self.process.wait()}"
@@ -81,7 +82,7 @@ def start(name, command):
 
 
 def try_form(name, command, rounds=2):
-    """One of a peer's forms, measured alone; None where it doesn't run."""
+    """One of a peer's forms, measured alone; None if it doesn't run."""
     contender = start(name, command)
     if contender:
         contender.alone = min(contender.round() for _ in range(rounds))
@@ -90,7 +91,7 @@ def try_form(name, command, rounds=2):
 
 
 def faster(best, contender):
-    """The faster one of two that were tried, or that which there is; the other one is closed."""
+    """The faster of two contenders, or the only one; closes the other."""
     if not best or not contender:
         return best or contender
     first, second = sorted((best, contender), key=lambda each: each.alone)
@@ -110,7 +111,7 @@ class Job:
         return all([member.ready() for member in self.members])
 
     def ask(self, line=""):
-        """The first figure of each."""
+        """The first figure of each process."""
         for member in self.members:
             member.tell(line)
         return [member.answer()[0] for member in self.members]
@@ -133,7 +134,7 @@ def free_ports(count):
 
 
 def worker_settings(addresses, rank, meeting):
-    """The environment of one of a job's workers, as TensorFlow and Cornu read it, and PyTorch."""
+    """The environment of one of a job's workers, for TensorFlow and Cornu, and for PyTorch."""
     cluster = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": rank}}
     host, port = meeting.rsplit(":", 1)
     return {"TF_CONFIG": json.dumps(cluster), "RANK": str(rank), "WORLD_SIZE": str(len(addresses)),
@@ -141,8 +142,8 @@ def worker_settings(addresses, rank, meeting):
 
 
 def start_job(name, command, workers, settings=None, pinned=False, alone=False):
-    """`workers` processes, which know of each other unless they work `alone`; `pinned`: each to a
-    core, in turns."""
+    """Starts `workers` processes, which know of each other unless they work `alone`; `pinned`: each
+    to a core, in turn."""
     *addresses, meeting = [f"127.0.0.1:{port}" for port in free_ports(workers + 1)]
     cores = sorted(os.sched_getaffinity(0))
     members = []
@@ -170,7 +171,7 @@ def spread(values, digits=2):
 
 
 def columns(contender, rounds):
-    """The figures of several rounds: a list for each of them."""
+    """The figures of several rounds: one list per figure."""
     lines = [contender.ask() for _ in range(rounds)]
     contender.close()
     return list(zip(*lines))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training steps on a GPU, Cornu's beside those of PyTorch on the same card in the same run."""
+"""Training steps on a GPU: Cornu's compared with PyTorch's on the same card in the same run."""
 import collections
 import os
 import re
@@ -12,7 +12,7 @@ from contenders import faster, need, spread, start, try_form
 SKIPPED = 77
 EPOCHS_TRIED = 3
 
-# side: of the images; asked: the least ratios that eager PyTorch and CUDA graphs shall have to Cornu.
+# side: of the images; asked: the minimum ratios to Cornu of eager PyTorch and of CUDA graphs.
 Work = collections.namedtuple("Work", "title batch steps side layouts asked",
                               defaults=(None, ([],), None))
 BOTH = ([], ["channels_last"])
@@ -29,7 +29,7 @@ WORKS = {
                          "mixed_bfloat16, Adam, batch 32", 32, 20),
 }
 FORMS = [[], ["compile"], ["reduce-overhead"], ["graph"], ["compile", "graph"]]
-# TFLOP/s of dense bfloat16 products, as the vendor has it, by what a card's name has in it.
+# TFLOP/s of dense bfloat16 products according to the vendor, by a pattern in the card's name.
 PEAKS = {r"\bA100\b": 312, r"\bH100 PCIe\b": 756, r"\bH100 .*HBM3\b": 989, r"\bH200\b": 989,
          r"\bB200\b": 2250}
 
@@ -43,9 +43,9 @@ def peak_flops(card):
 
 
 def resnet50_products(side, classes=10):
-    """Multiplications of convolutions and of the dense layer for one image, forward: the first
-    convolution's, and all of them. keras.applications' network: a block's first convolution has
-    the strides."""
+    """Number of multiplications in the forward pass of one image, by convolutions and the dense
+    layer: those of the first convolution, and the total. The network is that of keras.applications:
+    a block's first convolution has the strides."""
     side = -(-side // 2)
     first = side**2 * 49 * 3 * 64
     side, channels, total = -(-side // 2), 64, first
@@ -61,7 +61,7 @@ def resnet50_products(side, classes=10):
 
 def step_flops(work):
     """FLOPs of a training step's products: forward, and the gradients of weights and of inputs,
-    but for the images'. None for what isn't counted."""
+    except the images. None for works that aren't counted."""
     if not work.startswith("resnet"):
         return None
     first, total = resnet50_products(WORKS[work].side)
@@ -69,8 +69,8 @@ def step_flops(work):
 
 
 def group_of(form, work):
-    """Of forms of one group the fastest alone goes on; of large works there is one group, for the
-    sake of the card's memory."""
+    """The group of a form. Only the fastest form of each group is measured further; for large works
+    there is a single group, to save the card's memory."""
     if not WORKS[work].asked:
         return "PyTorch"
     if "graph" in form or "reduce-overhead" in form:
@@ -136,7 +136,7 @@ def show_ratios(cornu, peers, asked, rounds):
 
 
 def probe(command, device):
-    """Lets a program take one step of the MLP: its code, the last line of its errors, the card."""
+    """Runs one step of the MLP: returns the exit code, the last error line and the card."""
     done = subprocess.run(command + ["mlp", "2", "1", device], stdin=subprocess.DEVNULL,
                           capture_output=True, text=True)
     card = re.search(r"^device (.*)$", done.stdout, re.MULTILINE)
@@ -145,7 +145,7 @@ def probe(command, device):
 
 
 def measure(works, device, build, rounds, tf32):
-    """What compare.py --device GPU:0 does; the code to end with."""
+    """Implements compare.py --device GPU:0; returns the exit code."""
     program = os.path.join(build, "bin", "bench_steps")
     peer = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers",
                                          "torch_steps.py")]

@@ -16,7 +16,7 @@ def run_ip(*arguments):
 
 
 class Namespaces:
-    """`size` namespaces, one a worker, as a context."""
+    """A context manager of `size` namespaces, one per worker."""
 
     def __init__(self, build, size):
         self.programs = os.path.join(build, "bin")
@@ -45,7 +45,8 @@ class Namespaces:
         self.stack.close()
 
     def set(self, rate, delay):
-        """Bytes a second of each worker's link, and seconds to any other worker; 0: no limit."""
+        """Sets the bytes per second of each worker's link, and the seconds to any other worker; 0:
+        no limit."""
         self.network.ask(f"{rate} {delay * 1e6}")
 
     @contextlib.contextmanager

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How training scales to 1,024 workers: a model of a step's time, calibrated on 1 to 8 processes
-of this machine, which wait where others compute and really sum gradients, on networks with a rate
-and a delay. Prints the model's error at points that it wasn't calibrated on, and the bucket size
-and the algorithm that it would choose; writes its prediction as a picture. Needs root and Linux.
+"""How training scales to 1,024 workers: a model of a step's time, calibrated on 1 to 8 processes on
+this machine, which wait instead of computing but really sum gradients, on networks with a rate and
+a delay. Prints the model's error at points that it wasn't calibrated on, and the bucket size and
+the algorithm that it would choose; writes its prediction as a picture. Needs root and Linux.
 """
 import argparse
 import dataclasses
@@ -15,10 +15,10 @@ from contenders import start_job
 from namespaces import MTU, Namespaces
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-HEADER = 64  # bytes, by which ranks compare their calls
-PIECE = MTU  # bytes that come at once, and are passed on while the rest of a chunk travels
-SMALL = 64 << 10  # bytes in all, up to which every rank gets everything, and sums by itself
-MESSAGE = 32 << 10  # bytes that travel in the time of a message by itself, as Cornu assumes
+HEADER = 64  # bytes with which ranks compare their calls
+PIECE = MTU  # bytes that arrive together, and are passed on while the rest of a chunk travels
+SMALL = 64 << 10  # total bytes up to which every rank gets everything, and sums by itself
+MESSAGE = 32 << 10  # bytes that travel in the time of an empty message, as Cornu assumes
 KIB, MIB = 1 << 10, 1 << 20
 BUCKETS = [64 * KIB << i for i in range(12)]
 WORKERS = [1 << i for i in range(11)]
@@ -26,25 +26,25 @@ WORKERS = [1 << i for i in range(11)]
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    rate: float  # bytes a second of a worker's link, each way
+    rate: float  # bytes per second of a worker's link, each way
     delay: float  # seconds to any other worker
 
 
 @dataclasses.dataclass(frozen=True)
 class Step:
     compute: float  # seconds of forward and backward pass; a third of it is the forward pass
-    jitter: float  # the mean of an exponentially distributed time more, of each worker by itself
+    jitter: float  # the mean of an exponentially distributed extra time, independent per worker
     bucket: int  # bytes
     buckets: int
 
 
 @dataclasses.dataclass(frozen=True)
 class Host:
-    """What is fitted."""
-    hop: float = 50e-6  # seconds until a rank goes on with what has come, beside the delay
-    share: float = 0.95  # of the link's rate that data have
-    wake: float = 100e-6  # seconds a step, beside its parts
-    copy: float = 0.0  # seconds a byte that a rank sends, receives and sums, without a network
+    """The fitted parameters."""
+    hop: float = 50e-6  # seconds until a rank handles what has arrived, besides the delay
+    share: float = 0.95  # share of the link's rate that is available to data
+    wake: float = 100e-6  # seconds per step, besides its parts
+    copy: float = 0.0  # seconds per byte that a rank sends, receives and sums, without a network
 
     def latency(self, network):
         return network.delay + self.hop
@@ -54,28 +54,28 @@ class Host:
 
 
 def ring(size, ranks, latency, per_byte):
-    """Cornu's of many bytes: a header, then 2 (ranks - 1) steps with a chunk each. A chunk's first
-    piece is passed on when it has come: where a chunk takes longer than that, no link is idle."""
+    """Cornu's for many bytes: a header, then 2 (ranks - 1) steps with a chunk each. A chunk's first
+    piece is passed on when it arrives: if a chunk takes longer than that, no link is idle."""
     chunk = size / ranks
     step = max(chunk * per_byte, latency + min(chunk, PIECE) * per_byte)
     return 2 * latency + 2 * (ranks - 1) * step
 
 
 def gather(size, ranks, latency, per_byte):
-    """Cornu's of few bytes: what a rank has got it passes on, in log2(ranks) steps."""
+    """Cornu's for few bytes: a rank passes on what it has received, in log2(ranks) steps."""
     steps = math.ceil(math.log2(ranks))
     return 2 * steps * latency + (ranks - 1) * (size + HEADER) * per_byte
 
 
 def doubling(size, ranks, latency, per_byte):
-    """Cornu's of sizes in between: a header, then in each step ranks in pairs exchange all they
-    have; what is above a power of two takes two steps more."""
+    """Cornu's for sizes in between: a header, then in each step pairs of ranks exchange all they
+    have; ranks beyond a power of two take two more steps."""
     steps = math.floor(math.log2(ranks)) + (0 if ranks & (ranks - 1) == 0 else 2)
     return (1 + steps) * latency + steps * size * per_byte
 
 
 def cornu(size, ranks, latency, per_byte):
-    """What Cornu chooses over TCP, which knows nothing of the network (distribute/collectives)."""
+    """Cornu's choice over TCP, which doesn't depend on the network (distribute/collectives)."""
     if size * ranks <= SMALL:
         return gather(size, ranks, latency, per_byte)
     steps = math.floor(math.log2(ranks)) + (0 if ranks & (ranks - 1) == 0 else 2)
@@ -92,8 +92,8 @@ def halving(size, ranks, latency, per_byte):
 
 
 def two_rings(size, ranks, latency, per_byte):
-    """A ring within groups of about the root of ranks, one across them, for each group's share: not
-    in Cornu."""
+    """A ring within groups of about sqrt(ranks), and one across groups for each share: not in
+    Cornu."""
     inner = 1 << math.ceil(math.log2(ranks) / 2)
     outer = ranks // inner
     time = ring(size, inner, latency, per_byte)
@@ -112,7 +112,7 @@ def all_reduce(size, ranks, network, host, algorithm=cornu):
 
 
 def step_time(step, ranks, network, host, algorithm=cornu):
-    """Seconds. Sums follow one another, each when the slowest rank has its gradients."""
+    """Seconds. Sums follow one another, each once the slowest rank has its gradients."""
     slowest = step.compute + step.jitter * sum(1 / k for k in range(1, ranks + 1))
     takes = all_reduce(step.bucket, ranks, network, host, algorithm)
     end = 0.0
@@ -164,14 +164,14 @@ def calibration_points():
 
 
 def held_out_points():
-    """Nothing of the model was chosen by these."""
+    """Points that weren't used to choose anything in the model."""
     networks = [Network(30e6, 0.5e-3), Network(18e6, 1.5e-3)]
     works = [24 * KIB, 640 * KIB, Step(50e-3, 0, 768 * KIB, 3), Step(50e-3, 5e-3, 128 * KIB, 5)]
     return points((3, 5, 6, 7), networks, works)
 
 
 def measure(namespaces, wanted, rounds):
-    """Seconds by point: those of the round that was disturbed least, on its slowest rank."""
+    """Seconds by point: those of the least disturbed round, on its slowest rank."""
     found = {}
     for ranks in sorted({point.ranks for point in wanted}):
         with namespaces.job(ranks) as job:
@@ -180,13 +180,13 @@ def measure(namespaces, wanted, rounds):
                 if point.network != network:
                     network = point.network
                     namespaces.set(network.rate, network.delay)
-                    job.ask(f"all_reduce {MIB} 8")  # TCP's windows open
+                    job.ask(f"all_reduce {MIB} 8")  # lets TCP's windows open
                 found[point] = min(max(job.ask(point.line())) for _ in range(rounds)) / 1e6
     return found
 
 
 def copy_cost(build, rounds, size=16 * MIB):
-    """Seconds a byte of a sum by two workers, over TCP without a limit, each with a core."""
+    """Seconds per byte of a sum by two workers, over TCP without a limit, each on its own core."""
     program = os.path.join(build, "bin", "bench_distribute")
     job = start_job("Cornu", [program, "tcp"], 2, pinned=True)
     times = [max(job.ask(f"all_reduce {size} 8")) for _ in range(rounds)]
@@ -197,13 +197,13 @@ def copy_cost(build, rounds, size=16 * MIB):
 # ---- fitting ----
 
 def error(host, found):
-    """The mean of the logarithms' distances: as bad is twice as half."""
+    """The mean absolute log ratio: twice is as bad as half."""
     return statistics.fmean(abs(math.log(point.predicted(host) / seconds))
                             for point, seconds in found.items())
 
 
 def fit(host, found):
-    """Each parameter by itself, by ever smaller factors, while that makes the error smaller."""
+    """Adjusts one parameter at a time, by ever smaller factors, while that reduces the error."""
     factor = 2.0
     while factor > 1.002:
         best = host
@@ -232,14 +232,14 @@ class Case:
     gradients: int = 100 * MIB
 
     def efficiency(self, ranks, host, bucket, algorithm):
-        """Throughput of a worker over that of one that is alone."""
+        """Throughput per worker, relative to a worker that trains alone."""
         count = math.ceil(self.gradients / bucket)
         step = Step(self.compute, self.jitter, self.gradients // count, count)
         alone = self.compute + self.jitter + host.wake
         return alone / step_time(step, ranks, self.network, host, ALGORITHMS[algorithm])
 
     def best(self, ranks, host, algorithms):
-        """Efficiency, bucket and algorithm; of the equally good (to a thousandth) the simplest."""
+        """Efficiency, bucket and algorithm; the simplest of those equal to a thousandth."""
         tried = [(round(self.efficiency(ranks, host, bucket, each), 3), -i, bucket)
                  for i, each in enumerate(algorithms) for bucket in BUCKETS]
         efficiency, i, bucket = max(tried)

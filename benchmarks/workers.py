@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What compare.py measures of jobs of several processes: their all-reduce beside gloo's, and what
-training by two of them gives beside two that know nothing of each other.
+"""The part of compare.py for jobs of several processes: their all-reduce compared with gloo's, and
+training with two workers compared with two independent processes.
 """
 import json
 import os
@@ -12,13 +12,13 @@ from contenders import Contender, free_ports, need, spread, start_job
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIZES = [4 << 10, 1 << 20, 16 << 20, 100 << 20]  # of all-reduces
-TRAININGS = {  # batch of one process, steps of a round
+TRAININGS = {  # batch of one process, steps per round
     "cnn": ("MNIST CNN (conv 32, pool, dense 64, dense 10), SGD", 64, 150),
     "embedding": ("8 of 100000 rows of 64, dense 64, dense 10, SGD", 64, 200),
     "mobilenet": ("MobileNetV2 of 96x96 images, Adam", 16, 8),
 }
 OF_TENSORFLOW = ("cnn", "embedding")  # trainings that tf_workers.py has
-SERVED = {  # steps of a round
+SERVED = {  # steps per round
     "mlp": ("dense 784-128-10, SGD, batch 64", 500),
     "embedding": ("8 of 100000 rows of 64, dense 10, SGD, batch 64", 200),
 }
@@ -45,13 +45,13 @@ class ServedJob:
 
     def close(self):
         self.chief.close()
-        for task in self.others:  # TensorFlow's don't end by themselves
+        for task in self.others:  # TensorFlow's tasks don't end by themselves
             task.kill()
             task.wait()
 
 
 def parameter_servers(program, rounds):
-    """Steps that two workers run for a coordinator, beside TensorFlow's."""
+    """Steps that two workers run for a coordinator, compared with TensorFlow's."""
     print("Steps of two workers with parameter servers, one thread each: steps/s of both together")
     print("| step | servers | Cornu | TensorFlow | Cornu / TensorFlow |")
     print("|---|---|---|---|---|")
@@ -71,7 +71,7 @@ def parameter_servers(program, rounds):
 
 
 def calls_of(size):
-    """As many calls as are worth timing."""
+    """The number of calls to time."""
     return min(max((192 << 20) // size, 4), 1000)
 
 
@@ -100,7 +100,7 @@ def bytes_name(size):
 
 
 def all_reduce_row(size, times):
-    """Of the rounds' times of shared memory, TCP and gloo (which may not be here)."""
+    """A table row from the rounds' times of shared memory, TCP and gloo (which may be missing)."""
     cells = []
     for own in zip(*times):
         cells += [spread(own), f"{size / statistics.median(own) / 1e3:.2f}"]
@@ -133,16 +133,16 @@ def distribute(program, rounds):
 
 
 class Setting:
-    """Processes that train, and the images a second of all of them, by round. `one` and `two`: the
+    """Processes that train, and their total images per second, by round. `one` and `two`: the
     settings that it is compared with."""
 
     def __init__(self, name, job, images, one=None, two=None):
-        self.name, self.job, self.images = name, job, images  # images: in a step of all of them
+        self.name, self.job, self.images = name, job, images  # images: in a step of all processes
         self.one, self.two = one or self, two or self
         self.rates = []
 
     def measure(self):
-        own = self.images / len(self.job.members)  # of each, whether they know of each other or not
+        own = self.images / len(self.job.members)  # per process, whether they work together or not
         self.rates.append(sum(own / milliseconds * 1e3 for milliseconds in self.job.ask()))
 
     def text(self):
@@ -154,8 +154,9 @@ class Setting:
 
 
 def settings(name, command, batch):
-    """Trainings by one process, by two alone, and by two workers; `batch` is that of one process.
-    command(batch of all workers, "workers" where there are several). None where they don't run."""
+    """Trainings with one process, with two alone, and with two workers; `batch` is that of one
+    process. command(batch of all workers, "workers" if there are several). Empty if one doesn't
+    run."""
     pinned = {"settings": {"OMP_NUM_THREADS": "1"}, "pinned": True}
     jobs = [start_job(name, command(batch), 1, alone=True, **pinned),
             start_job(name, command(batch), 2, alone=True, **pinned),

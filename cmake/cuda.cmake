@@ -1,9 +1,9 @@
-# What the library that runs things on NVIDIA GPUs is compiled with: CUDA's toolkit and cuDNN, and
-# NCCL where it is there. Nothing is linked: the library loads what it needs, from the folders found
-# here or where the system looks.
+# Finds the dependencies of the library for NVIDIA GPUs: CUDA's toolkit, cuDNN and, if available,
+# NCCL. Nothing is linked: the library loads what it needs, from the folders found here or from the
+# system's search path.
 #
-# Sets cornu_cuda (whether it is built), and the target cornu_cuda_toolkit with the headers;
-# cornu_cuda_folders are those of the libraries.
+# Sets cornu_cuda (whether the library is built), cornu_cuda_folders (the folders of the libraries),
+# and the target cornu_cuda_toolkit with the headers.
 include_guard(GLOBAL)
 
 set(CORNU_CUDA AUTO CACHE STRING "Build what runs on NVIDIA GPUs: AUTO (where CUDA is found), ON or OFF")

@@ -1,4 +1,4 @@
-# The external libraries, by the names that go behind LINK in cornu_library and its like:
+# The external libraries, by the names that follow LINK in cornu_library and similar functions:
 #
 #   name        target                          what                        Debian package
 #   dnnl        DNNL::dnnl                      oneDNN                      libdnnl-dev
@@ -24,21 +24,21 @@
 #   doctest     doctest::doctest                doctest (headers)           doctest-dev
 #   benchmark   benchmark::benchmark            Google Benchmark            libbenchmark-dev
 #
-# The target's own name works behind LINK too. A library is searched when something links it first.
+# The target's own name works after LINK, too. A library is searched for when it is first linked.
 #
-# OpenMP. oneDNN brings libgomp, and a process must hold one OpenMP runtime only, so no compiler is
+# OpenMP: oneDNN brings libgomp, and a process may hold only one OpenMP runtime, so no compiler is
 # given an OpenMP flag (clang would bring libomp as well): code calls libgomp's GOMP_parallel.
 #
-# This file is installed beside cornuConfig.cmake, which finds the same libraries with it.
+# This file is installed beside cornuConfig.cmake, which uses it to find the same libraries.
 include_guard(GLOBAL)
 
-# What Cornu's public headers include: every folder compiles with it, users too.
+# Libraries that Cornu's public headers include: every folder compiles with them, and so do users.
 set(CORNU_PUBLIC_DEPENDENCIES fmt threads)
-# Nothing of these is linked (libcurl is loaded when a download needs it).
+# These are never linked (libcurl is loaded when a download needs it).
 set(CORNU_HEADER_ONLY_DEPENDENCIES eigen json cli11 curl doctest)
 
-# Imports a library that is found by one header and one library file. Debian's dnnl and libzip
-# packages ship CMake files which insist on OpenCL headers and on command-line tools: not used here.
+# Imports a library that is found by one header and one library file. (The CMake files of Debian's
+# dnnl and libzip packages aren't used: they insist on OpenCL headers and on command-line tools.)
 function(_cornu_import target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "HEADER" "LIBRARY;SUFFIXES")
   string(MAKE_C_IDENTIFIER "CORNU_${target}" var)
@@ -63,7 +63,7 @@ endfunction()
 
 # Finds the external library called `name` and puts its target into the variable `result`:
 # empty when there is no library of that name, <name>-NOTFOUND when it is not on this machine.
-# Sets also cornu_key, its name in the table above, and cornu_missing, what to say if not found.
+# Also sets cornu_key, its name in the table above, and cornu_missing, the message if not found.
 function(cornu_find_dependency name result)
   set(table
     "dnnl=DNNL::dnnl=libdnnl-dev" "eigen=Eigen3::Eigen=libeigen3-dev"
@@ -117,8 +117,8 @@ function(cornu_find_dependency name result)
     elseif(key STREQUAL "re2")
       _cornu_import(${target} HEADER re2/re2.h LIBRARY re2)
     elseif(key STREQUAL "grpc")
-      # The libraries alone: gRPC's own CMake files want the Protocol Buffers compiler. Programs that
-      # use no cluster don't load it.
+      # Only the libraries: gRPC's own CMake files require the Protocol Buffers compiler. Programs
+      # that use no cluster don't load gRPC.
       _cornu_import(gRPC::grpc HEADER grpc/grpc.h LIBRARY grpc)
       _cornu_import(gRPC::gpr HEADER grpc/support/log.h LIBRARY gpr)
       _cornu_import(gRPC::absl HEADER absl/synchronization/mutex.h LIBRARY absl_synchronization)

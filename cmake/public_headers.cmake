@@ -1,5 +1,5 @@
-# Copies the public headers of the tree SOURCE into OUTPUT/cornu, for programs elsewhere. There the
-# path in an include begins with "cornu/", so that no header of a program's own can be meant:
+# Copies the public headers of the tree SOURCE into OUTPUT/cornu, for programs elsewhere. Include
+# paths in the copies begin with "cornu/", so that they can't refer to a program's own headers:
 # "layers/core/dense.h" becomes "cornu/layers/core/dense.h".
 #
 # usage: cmake -DSOURCE=… -DOUTPUT=… -P public_headers.cmake
@@ -8,7 +8,7 @@ list(JOIN folders "|" any)
 file(GLOB_RECURSE headers RELATIVE "${SOURCE}"
   "${SOURCE}/framework/*.h" "${SOURCE}/layers/*.h" "${SOURCE}/optimizers/*.h" "${SOURCE}/data/*.h"
   "${SOURCE}/distribute/*.h" "${SOURCE}/applications/*.h")
-list(FILTER headers EXCLUDE REGEX "^framework/backends/")  # nobody's business outside
+list(FILTER headers EXCLUDE REGEX "^framework/backends/")  # internal
 foreach(header IN LISTS headers)
   file(READ "${SOURCE}/${header}" text)
   string(REGEX REPLACE "(#[ \t]*include[ \t]*\")((${any})/)" "\\1cornu/\\2" text "${text}")

@@ -1,16 +1,16 @@
-# How folders declare themselves.
+# Functions by which folders declare their targets.
 include_guard(GLOBAL)
 
-# The path in an include is the path in the tree; <cornu/cornu.h> lies in framework/include. Programs
-# of other projects get copies, whose paths all begin with "cornu/" (public_headers.cmake).
+# Include paths are paths in the tree; <cornu/cornu.h> is in framework/include. Programs of other
+# projects get copies, whose paths all begin with "cornu/" (public_headers.cmake).
 set(cornu_include_dirs "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/framework/include")
 set(cornu_copied_headers "${PROJECT_BINARY_DIR}/include")
 
-# A library that one folder found is there for all.
+# A library that one folder has found is available to all.
 set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
 
-# Links external libraries, by the names of dependencies.cmake, and any other target there is.
-# Sets cornu_keys: their names in the table.
+# Links external libraries, by the names of dependencies.cmake, and any other existing target.
+# Sets cornu_keys: the libraries' names in the table.
 function(cornu_link target)
   set(keys "")
   foreach(name IN LISTS ARGN)
@@ -41,9 +41,9 @@ function(cornu_folders)
   endwhile()
 endfunction()
 
-# Replaces sources by files that include thirty of them each: what headers cost is paid once. Their
-# text names no folder of this machine, so that a compiler cache knows them in any checkout. (CMake's
-# own UNITY_BUILD writes whole paths.)
+# Replaces sources by files that include thirty of them each, so that the cost of headers is paid
+# once. Their text names no folder of this machine, so that a compiler cache recognizes them in any
+# checkout. (CMake's own UNITY_BUILD writes whole paths.)
 function(_cornu_unite result target)
   set(alone "")
   set(together "")
@@ -73,8 +73,8 @@ endfunction()
 
 # cornu_library(cornu_<folder> [HOT] [DEPENDS cornu_<other folder> ...] [LINK dnnl ...])
 # The target of one folder of the library: all sources in it and in the folders below. DEPENDS: the
-# folders whose headers it includes. HOT: it runs in every step or for every element; a Release build
-# optimizes it fully, and a sanitized one no other.
+# folders whose headers it includes. HOT: its code runs in every step or for every element; Release
+# builds optimize it fully, and sanitized builds optimize no other folder.
 function(cornu_library target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "HOT" "" "DEPENDS;LINK")
   if(arg_UNPARSED_ARGUMENTS)
@@ -107,7 +107,7 @@ function(cornu_library target)
   set_property(GLOBAL APPEND PROPERTY cornu_links ${cornu_keys})
 endfunction()
 
-# The library `cornu` (cornu::cornu) made of all folders, and its installation.
+# Adds the library `cornu` (cornu::cornu), made of all folders, and its installation.
 function(cornu_assemble)
   get_property(objects GLOBAL PROPERTY cornu_objects)
   get_property(links GLOBAL PROPERTY cornu_links)
@@ -141,7 +141,7 @@ function(cornu_assemble)
   _cornu_install(${CORNU_PUBLIC_DEPENDENCIES} ${links})
 endfunction()
 
-# Library, headers and CMake package.
+# Installs the library, the headers and the CMake package.
 function(_cornu_install)
   set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/cornu")
   install(TARGETS cornu EXPORT cornuTargets)

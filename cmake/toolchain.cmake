@@ -1,4 +1,4 @@
-# How everything is compiled. Read once, by the top CMakeLists.txt.
+# How everything is compiled. Included once, by the top CMakeLists.txt.
 include_guard(GLOBAL)
 
 set(CMAKE_CXX_STANDARD 20)
@@ -13,8 +13,9 @@ if(PROJECT_IS_TOP_LEVEL)
   if(NOT multi_config AND NOT CMAKE_BUILD_TYPE)
     set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or RelWithDebInfo" FORCE)
   endif()
-  # Release: -O1 compiles in three quarters of the time of -O2, which is for the folders that a step
-  # runs (cornu_library(... HOT)). Line tables would take a tenth of the time; RelWithDebInfo has them.
+  # Release: -O1 compiles in three quarters of the time of -O2, which is used for the folders that
+  # run in a step (cornu_library(... HOT)). Line tables would take a tenth of the time;
+  # RelWithDebInfo has them.
   if(CMAKE_CXX_FLAGS_RELEASE STREQUAL "-O3 -DNDEBUG")
     set(CMAKE_CXX_FLAGS_RELEASE "-O1 -DNDEBUG" CACHE STRING "Flags of a Release build" FORCE)
   endif()
@@ -29,18 +30,18 @@ endif()
 
 if(CORNU_SANITIZE)
   list(JOIN CORNU_SANITIZE "," sanitizers)
-  # -O1: what -O2 adds takes longer to compile than it saves the tests; and what -O1 adds, too, but in
-  # the HOT folders.
-  # -g1: reports name lines.
+  # -O1: -O2 takes more compile time than it saves the tests; and so does -O1, except in the HOT
+  # folders.
+  # -g1: so that reports name lines.
   add_compile_options(-O1 -g1 -fsanitize=${sanitizers} -fno-sanitize-recover=all
     -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${sanitizers})
-  find_program(CORNU_LLD ld.lld)  # programs are large: it takes a quarter of the time of ld
+  find_program(CORNU_LLD ld.lld)  # programs are large: lld takes a quarter of the time of ld
   if(CORNU_LLD)
     add_link_options(-fuse-ld=lld)
   endif()
   if("thread" IN_LIST CORNU_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    add_compile_options(-Wno-tsan)  # fences aren't seen: reports about them would be false
+    add_compile_options(-Wno-tsan)  # fences aren't tracked: reports about them would be false
   endif()
 endif()
 
@@ -53,18 +54,18 @@ if(CORNU_FUZZ)
   add_compile_definitions(FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION)
 endif()
 
-# Warnings, for our own code only.
+# Warnings, for Cornu's own code only.
 function(cornu_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # GCC 12 sees overlaps in "literal" + std::string (GCC bug 105329) and uninitialized members in
-    # moved std::variants that are not there. Clang and the sanitizers watch over the real ones.
+    # GCC 12 reports false overlaps in "literal" + std::string (GCC bug 105329) and false
+    # uninitialized members in moved std::variants. Clang and the sanitizers find the real ones.
     target_compile_options(${target} PRIVATE -Wno-restrict -Wno-maybe-uninitialized)
-    # GCC 13 and later take a reference to what a handle shares for one to the handle itself.
+    # GCC 13 and later mistake a reference to what a handle shares for one to the handle itself.
     if(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
       target_compile_options(${target} PRIVATE -Wno-dangling-reference)
     endif()
-    if(CORNU_UNITY)  # a source that another file includes is taken for a header
+    if(CORNU_UNITY)  # a source included by another file is mistaken for a header
       target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
     endif()
   endif()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.distributed's all_reduce by gloo; same protocol as distribute/main.cc, all_reduce only."""
+"""torch.distributed's all_reduce on gloo; same protocol as distribute/main.cc, all_reduce only."""
 import os
 import sys
 import time

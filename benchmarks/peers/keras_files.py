@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A .keras file, saved and loaded by Keras: milliseconds to save and fsync it, to load it from the
-page cache, and to load it when it isn't in there.
+page cache, and to load it when it isn't in the page cache.
 
 usage: keras_files.py PATH
 """

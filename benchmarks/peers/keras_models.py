@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network of keras.applications without weights, of 1000 classes and their logits: written as
-JSON, or trained for two steps, to print the weights that are trained and the memory it takes.
+"""A network of keras.applications without pretrained weights, with logits of 1000 classes: written
+as JSON, or trained for two steps, to print the number of trained weights and the memory it takes.
 
 usage: keras_models.py NAME IMAGE_SIZE json PATH
        keras_models.py NAME IMAGE_SIZE memory BATCH_SIZE [xla]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The measured trainings in Keras on TensorFlow; same protocol as steps/main.cc.
 
-With "_bf16" behind WORK in mixed_bfloat16. usage: keras_steps.py WORK BATCH_SIZE STEPS [xla]
+With "_bf16" after WORK, in mixed_bfloat16. usage: keras_steps.py WORK BATCH_SIZE STEPS [xla]
 """
 import os
 import sys
@@ -13,8 +13,8 @@ import keras
 import numpy as np
 from keras import layers
 
-VOCABULARY = 65  # characters, of the GPT
-IDS = {"gpt": VOCABULARY, "embedding": 100_000}  # works whose inputs are no numbers
+VOCABULARY = 65  # characters of the GPT
+IDS = {"gpt": VOCABULARY, "embedding": 100_000}  # works whose inputs are ids
 
 
 class PositionEmbedding(layers.Layer):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What training steps take of a process's memory."""
+"""The memory that training steps take in a process."""
 
 
 def _status(name):
@@ -10,9 +10,9 @@ def _status(name):
 
 
 def growth(step, steps=2):
-    """Bytes by which the resident set's peak within `steps` steps exceeds what it was before."""
+    """Bytes by which the resident set's peak within `steps` steps exceeds its previous size."""
     with open("/proc/self/clear_refs", "w") as peak:
-        peak.write("5")  # from now on the peak is that of what follows
+        peak.write("5")  # resets the peak
     before = _status("VmRSS")
     for _ in range(steps):
         step()

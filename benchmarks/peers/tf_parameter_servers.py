@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A task of TensorFlow's ParameterServerStrategy; same protocol as distribute/parameter_servers.cc,
-same steps. Each task computes with one thread.
+"""A task of TensorFlow's ParameterServerStrategy; same protocol and steps as
+distribute/parameter_servers.cc. Each task computes with one thread.
 
 usage: tf_parameter_servers.py mlp|embedding STEPS      with TF_CONFIG set
 """

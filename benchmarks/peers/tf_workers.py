@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tutorial's CNN, or a network over a table of embeddings, by TensorFlow's workers; same protocol
-and networks as steps/main.cc. Keras 2 (tf_keras), since Keras 3's fit fails under
+"""The tutorial's CNN, or a network with an embedding table, on TensorFlow's workers; same protocol
+and networks as steps/main.cc. Uses Keras 2 (tf_keras), since Keras 3's fit fails under
 MultiWorkerMirroredStrategy. Each worker computes with one thread.
 
 usage: tf_workers.py cnn|embedding BATCH_SIZE STEPS      with TF_CONFIG set, or alone

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights that are trained, and bytes of memory that training steps take, in PyTorch.
+"""The number of trained weights, and the bytes of memory that training steps take, in PyTorch.
 
 usage: torch_memory.py ResNet50|ResNet152|EfficientNetV2M IMAGE_SIZE BATCH_SIZE [channels_last]
 """

@@ -9,7 +9,7 @@ def normalized(convolution, epsilon=1e-3, momentum=0.001):
 
 
 class Residual(nn.Module):
-    """x, or a shortcut from it, plus what the body makes of it."""
+    """x, or a shortcut from it, plus the body's output."""
 
     def __init__(self, body, shortcut=(), last=None):
         super().__init__()
@@ -41,8 +41,8 @@ def mobilenet_v2(classes=10):
 
 
 def resnet(blocks=(3, 4, 6, 3), classes=10):
-    """keras.applications.ResNet50, or one of other numbers of blocks: convolutions have biases, the
-    first of a block the strides."""
+    """keras.applications.ResNet50, or a variant with other numbers of blocks: convolutions have
+    biases, and the first of a block has the strides."""
 
     def conv(inputs, outputs, kernel=1, stride=1, active=True):
         layer = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2)
@@ -84,7 +84,7 @@ class DropPath(nn.Module):
 
 
 class Excited(nn.Module):
-    """x, each channel scaled by what all of them are on average."""
+    """Squeeze and excitation: x, each channel scaled by a function of all channels' means."""
 
     def __init__(self, channels, inner):
         super().__init__()
@@ -97,7 +97,7 @@ class Excited(nn.Module):
 
 
 class Dense(nn.Module):
-    """x, and behind its channels what the body makes of it."""
+    """x, with the body's output concatenated along its channels."""
 
     def __init__(self, body):
         super().__init__()
@@ -108,7 +108,7 @@ class Dense(nn.Module):
 
 
 def densenet121(classes=10):
-    """keras.applications.DenseNet121: growth 32."""
+    """keras.applications.DenseNet121, with a growth rate of 32."""
 
     def active(channels):
         return [nn.BatchNorm2d(channels, 1.001e-5, 0.01), nn.ReLU(inplace=True)]
@@ -135,7 +135,7 @@ def efficient_conv(inputs, outputs, kernel=1, stride=1, groups=1, active=True, m
 
 
 def efficientnet_b0(classes=10):
-    """keras.applications.EfficientNetB0, whose pictures are normalized before."""
+    """keras.applications.EfficientNetB0, for pictures that are already normalized."""
 
     def conv(*sizes, **options):
         return efficient_conv(*sizes, momentum=0.01, **options)
@@ -161,7 +161,7 @@ def efficientnet_b0(classes=10):
 def efficientnet_v2_m(classes=1000):
     """keras.applications.EfficientNetV2M."""
     conv = efficient_conv
-    # filters, blocks, stride, expansion, whether a convolution stands for the depthwise one
+    # filters, blocks, stride, expansion, whether a convolution replaces the depthwise one
     stages = ((24, 3, 1, 1, True), (48, 5, 2, 4, True), (80, 5, 2, 4, True), (160, 7, 2, 4, False),
               (176, 14, 1, 6, False), (304, 18, 2, 6, False), (512, 5, 1, 6, False))
     count, made = sum(stage[1] for stage in stages), 0

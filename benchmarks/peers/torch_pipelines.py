@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measured input pipelines in PyTorch's DataLoader; same protocol as pipelines/main.cc, but for
-the CPU time, which worker processes don't tell.
+"""The measured input pipelines in PyTorch's DataLoader; same protocol as pipelines/main.cc, except
+for the CPU time, which worker processes don't report.
 
 usage: torch_pipelines.py WORK FOLDER WORKERS
 """
@@ -46,7 +46,7 @@ class Pictures(Dataset):
 
 
 class Lines(IterableDataset):
-    """The lines of files. Each worker has files of its own."""
+    """The lines of files. Each worker has its own files."""
 
     def __init__(self, folder):
         self.all = sorted(glob.glob(os.path.join(folder, "*.txt")))
@@ -58,7 +58,7 @@ class Lines(IterableDataset):
 
 
 class Interleaved(Lines):
-    """A line of each of four files in turn; where one has ended, the next takes its place."""
+    """A line from each of four files in turn; when a file ends, the next one takes its place."""
 
     def __iter__(self):
         waiting = self.files()
@@ -75,7 +75,7 @@ class Interleaved(Lines):
 
 
 class Shuffled(Lines):
-    """Each one of those in a buffer, where the next line takes its place."""
+    """Yields random lines of a buffer, in which the next line takes their place."""
 
     def __iter__(self):
         worker = get_worker_info()

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The measured trainings in PyTorch; same protocol as steps/main.cc.
 
-Does what fit does and no more: shuffles, keeps the mean loss and the accuracy, reads them once an
-epoch. With "_bf16" behind WORK, the forward pass and its gradients are in bfloat16 where autocast
-takes it. usage: torch_steps.py WORK BATCH_SIZE STEPS [GPU:0] [side=PIXELS] [tf32] [channels_last]
+Does what fit does and no more: shuffles, keeps the mean loss and the accuracy, and reads them once
+per epoch. With "_bf16" after WORK, the forward pass and its gradients are in bfloat16 if autocast
+uses it. usage: torch_steps.py WORK BATCH_SIZE STEPS [GPU:0] [side=PIXELS] [tf32] [channels_last]
 [sparse] [compile | reduce-overhead] [graph]
 
-sparse: the embedding's gradient has its rows alone, which no fused optimizer takes.
+sparse: the embedding's gradient has only the rows that are used; no fused optimizer accepts it.
 
-compile, reduce-overhead: the model by torch.compile, the latter with the CUDA graphs of that mode.
-graph: the whole step, optimizer and metrics too, is one CUDA graph, captured by hand.
-On a GPU the batches, a few that take turns, are in its memory beforehand, as for Cornu; behind a
-time stand the bytes of its memory that PyTorch allocated and reserved at most.
+compile, reduce-overhead: compiles the model with torch.compile, the latter with the CUDA graphs of
+that mode. graph: the whole step, including optimizer and metrics, is one CUDA graph, captured by
+hand. On a GPU, a few batches that are used in turn are in its memory beforehand, as for Cornu; each
+time is followed by the maximum bytes of GPU memory that PyTorch allocated and reserved.
 """
 import os
 import sys
@@ -24,12 +24,12 @@ from torch_networks import densenet121, efficientnet_b0, mobilenet_v2, resnet
 from torch_transformers import GPT, VOCABULARY, encoder
 
 RESIDENT = 4  # batches in a GPU's memory
-IDS = {"gpt": VOCABULARY, "embedding": 100_000}  # works whose inputs are no numbers
+IDS = {"gpt": VOCABULARY, "embedding": 100_000}  # works whose inputs are ids
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", os.cpu_count())))
 
 
 class LastOutput(nn.Module):
-    """What a recurrent layer gives at the last step."""
+    """The output of a recurrent layer at the last step."""
 
     def __init__(self, layer):
         super().__init__()
@@ -40,7 +40,7 @@ class LastOutput(nn.Module):
 
 
 def make_model(name, side, sparse):
-    """A work's model, an example's shape, and whether Adam or else SGD trains it."""
+    """A work's model, the shape of an example, and whether Adam trains it (otherwise SGD)."""
     if name == "embedding":
         return nn.Sequential(nn.Embedding(IDS[name], 64, sparse=sparse), nn.Flatten(),
                              nn.Linear(512, 64), nn.ReLU(), nn.Linear(64, 10)), (8,), False
@@ -93,7 +93,7 @@ class Options:
             sys.exit("torch_steps.py: graph is for GPUs: name one, GPU:0")
 
     def prepare(self):
-        """Chooses the GPU, and what of its arithmetic is allowed."""
+        """Selects the GPU and the arithmetic that it may use."""
         if not self.on_gpu:
             return
         if not torch.cuda.is_available():
@@ -109,7 +109,7 @@ class Options:
 
 
 class Training:
-    """A model, and what a step of it is."""
+    """A model and its training step."""
 
     def __init__(self, name, options):
         self.half = name.endswith("_bf16")
@@ -151,7 +151,7 @@ class Training:
             self.correct += (output.argmax(1) == target).sum()
 
     def epoch(self, batches, step):
-        """Trains on all batches; the figures, which are read when everything is done."""
+        """Trains on all batches; returns the figures, which are read when everything is done."""
         self.total.zero_()
         self.correct.zero_()
         for x, y in batches:
@@ -160,7 +160,7 @@ class Training:
 
 
 def captured(training, x, y):
-    """The step as one CUDA graph, on copies of the batches it is called with."""
+    """The step as one CUDA graph, on copies of the batches that it is called with."""
     x, y = x.clone(), y.clone()
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
@@ -182,7 +182,7 @@ def captured(training, x, y):
 
 
 def make_epoch(training, batch_size, steps, options):
-    """What trains one epoch."""
+    """A function that trains one epoch."""
     if options.on_gpu:
         resident = [training.examples(batch_size) for _ in range(RESIDENT)]
         step = captured(training, *resident[0]) if options.graph else training.step
@@ -207,7 +207,7 @@ def main():
     epoch()
     if options.on_gpu:
         print("device", torch.cuda.get_device_name(), flush=True)
-        torch.cuda.empty_cache()  # what cuDNN's algorithms were tried with
+        torch.cuda.empty_cache()  # memory in which cuDNN's algorithms were tried
         torch.cuda.reset_peak_memory_stats()
         epoch()
     print("ready", flush=True)

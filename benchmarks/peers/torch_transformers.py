@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measured networks of attention, as steps/transformers.cc has them."""
+"""The measured attention networks, as in steps/transformers.cc."""
 import torch
 from torch import nn
 from torch.nn import functional

@@ -32,7 +32,7 @@ double tolerance_of(DType dtype) {
 
 DType wide(DType dtype) { return dtype == DType::Float64 ? dtype : DType::Float32; }
 
-// The kernels' inputs and what they give.
+// The kernels' inputs and outputs.
 struct Run {
   Run(const PlainAttention& plain, DType dtype) {
     const auto tensor = [&](const std::vector<double>& values, const Shape& shape) {
@@ -101,7 +101,7 @@ struct Run {
   std::vector<TensorType> outputs_;
 };
 
-// Numbers that every dtype holds exactly, so that rounding of inputs is no error.
+// Numbers that every dtype represents exactly, so that rounding the inputs adds no error.
 std::vector<double> numbers(const Shape& shape, uint64_t seed) {
   return values_of(random_tensor(shape, DType::BFloat16, seed));
 }
@@ -304,7 +304,7 @@ TEST_CASE("attention with dropout that keeps all, nothing, or should keep nothin
 }
 
 TEST_CASE("attention of rows that have no key, of infinities and of NaN") {
-  // The mask leaves the first row nothing: it averages all values.
+  // The mask hides all keys from the first row, which then averages all values.
   PlainAttention plain{.rows = 2,
                        .columns = 300,
                        .size = 2,
@@ -327,7 +327,7 @@ TEST_CASE("attention of rows that have no key, of infinities and of NaN") {
   fill(late);
   std::fill_n(late.bias.begin(), 299, -infinity);
   check_close(Run(late, DType::Float32).forward()[0], {late.v[299]}, 1e-6);
-  // Nothing but -infinity, as softmax has it; and NaN among the scores.
+  // Only -infinity, which is NaN as in softmax; then NaN among the scores.
   late.bias[299] = -infinity;
   CHECK(std::isnan(values_of(Run(late, DType::Float32).forward()[0])[0]));
   late.bias.assign(300, 0);

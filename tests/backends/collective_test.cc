@@ -6,7 +6,7 @@
 namespace cornu::cpu::testing {
 namespace {
 
-// Doubles floats, and remembers what it was asked for.
+// Doubles floats and records the calls.
 class Recorder : public CollectiveGroup {
  public:
   int rank() const override { return 0; }
@@ -82,7 +82,7 @@ TEST_CASE("a reduction that is awaited later gives the same") {
     Recorder group;
     const void* in[] = {kFirst.raw(), kSecond.raw(), under_way.data(), other.data(), &number};
     void* begun[] = {under_way.data(), other.data(), &number};
-    void* out[] = {result.data(), other.data()};  // one in its place
+    void* out[] = {result.data(), other.data()};  // one of them in place
     start->run({.in = in, .out = begun, .group = alone ? nullptr : &group});
     await->run({.in = in, .out = out, .group = alone ? nullptr : &group});
     const float by = alone ? 1 : 2;

@@ -28,7 +28,7 @@ struct Case {
   Ints dilation = {};
   int64_t groups = 1;
 
-  // Fills in what was left out.
+  // Fills in the defaults of what was left out.
   Case complete() const {
     Case c = *this;
     if (c.strides.empty()) c.strides.assign(in.size(), 1);
@@ -265,7 +265,7 @@ TEST_CASE("conv of one to four input channels, whose inputs are gathered") {
     check_conv({3, {9, 8}, channels, 7, {2, 3}, {}, {0, 1, 3, 2}});
   }
   check_conv({2, {5, 6, 7}, 2, 6, {3, 2, 3}, {1, 2, 1}, {1, 1, 0, 1, 1, 1}});
-  check_conv({4, {20, 20}, 2, 6, {3, 3}, {3, 2}, {5, 4, 0, 0}});  // rows of padding alone
+  check_conv({4, {20, 20}, 2, 6, {3, 3}, {3, 2}, {5, 4, 0, 0}});  // rows of nothing but padding
 }
 
 TEST_CASE("input gradients by the flipped filter") {
@@ -291,7 +291,7 @@ TEST_CASE("conv of 16-bit floats") {
     check_conv({2, {6, 6}, 16, 32, {3, 3}, {}, {1, 1, 1, 1}}, dtype);
     check_conv({2, {6, 6}, 3, 5, {3, 3}, {2, 2}}, dtype);
     check_conv({2, {6, 6}, 8, 8, {3, 3}, {}, {}, {}, 8}, dtype);
-    // Many output channels beside the image's width.
+    // Many output channels relative to the image's width.
     check_conv({5, {4, 5}, 16, 48, {3, 3}, {}, {1, 1, 1, 1}}, dtype);
     check_conv({3, {7, 6}, 5, 33, {3, 2}, {2, 1}, {0, 1, 1, 0}}, dtype);
     check_conv({2, {9}, 7, 64, {4}, {}, {}, {2}}, dtype);
@@ -314,7 +314,7 @@ TEST_CASE("conv_bias_act adds a bias and rectifies") {
                                    {2, {8, 8}, 16, 48, {1, 1}, {2, 2}},
                                    {2, {9}, 3, 8, {3}},
                                    {2, {300}, 1, 8, {30}},
-                                   {2, {5, 4}, 0, 3, {3, 3}},  // sums of nothing
+                                   {2, {5, 4}, 0, 3, {3, 3}},  // empty sums
                                    {2, {6, 6}, 8, 8, {3, 3}, {}, {}, {}, 8},
                                    {2, {9, 8}, 3, 4, {3, 3}, {int64_t{1} << 32, 2}}};
   for (const Case& given : cases) {
@@ -383,7 +383,7 @@ void check_conv_pool(DType dtype, double tolerance) {
     CAPTURE(to_string(dtype));
     CAPTURE(text(c.x_shape()));
     CAPTURE(text(c.filter_shape()));
-    // Eighths: sums are exact, and windows have several equal maxima.
+    // Multiples of 1/4: sums are exact, and windows have several equal maxima.
     auto coarse = [dtype](const Shape& shape, uint64_t seed) {
       auto values = values_of(random_tensor(shape, DType::Float64, seed));
       for (double& value : values) value = std::floor(value * 4) / 4;
@@ -449,7 +449,7 @@ TEST_CASE("conv_pool is a convolution, bias, max-pooling and relu") {
   check_conv_pool(DType::Float32, 1e-6);
 }
 
-// Computed in float32, and rounded once.
+// Computed in float32 and rounded once.
 TEST_CASE("conv_pool of 16-bit numbers") {
   check_conv_pool(DType::BFloat16, 0x1p-8);
   check_conv_pool(DType::Float16, 0x1p-11);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementary functions over all of their range, against the C library's in long double.
+// Accuracy of elementary functions over their whole range, compared with the C library's in long
+// double.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -25,8 +26,8 @@ std::vector<T> apply(const std::string& op, const std::vector<T>& x) {
   return kernels().run(op, {in}, {}, {type_of(in)})[0].template to_vector<T>();
 }
 
-// How many units in the last place of `exact`, rounded to T, a result is off; the smallest normal
-// number's where it is smaller.
+// The error of a result in units in the last place of `exact` rounded to T, or of the smallest
+// normal number if `exact` is smaller.
 template <class T>
 double units_off(T result, Real exact) {
   const T rounded = std::abs(static_cast<T>(exact));
@@ -87,7 +88,7 @@ void check_error_functions() {
       "erf", [](Real x) { return std::erf(x); }, sizes, 2);
   check_unary<T>(
       "erfc", [](Real x) { return std::erfc(x); }, sizes, kDouble ? 4 : 1);
-  // Results are denormal before they are 0.
+  // Results are denormal before they become 0.
   std::vector<T> far;
   for (int i = 0; i < 4001; ++i) far.push_back(static_cast<T>((kDouble ? 26 : 9) + i * 0.0004));
   check_unary<T>(
@@ -114,7 +115,7 @@ void check_error_functions() {
   for (const std::string op : {"erf", "erf_inv"}) {
     CAPTURE(op);
     CHECK(std::signbit(apply<T>(op, {T{-0.0}})[0]));
-    // x 2 / sqrt(pi), and the other way round.
+    // x * 2 / sqrt(pi) rounds to x here, and so does the inverse.
     const auto [a, b] = std::pair(apply<T>(op, {smallest})[0], apply<T>(op, {-smallest})[0]);
     CHECK((a == smallest && b == -smallest));
   }
@@ -135,7 +136,7 @@ std::vector<T> apply(const std::string& op, const std::vector<T>& x, const std::
   return kernels().run(op, {a, b}, {}, {type_of(a)})[0].template to_vector<T>();
 }
 
-// Both of 2^-bits to 2^bits, y of both signs; x of both where `signs`.
+// Magnitudes from 2^-bits to 2^bits; y has both signs, and so does x if `signs`.
 template <class T>
 void check_binary(const std::string& op, Real (*reference)(Real, Real), double x_bits,
                   double y_bits, bool signs) {
@@ -178,7 +179,7 @@ TEST_CASE("powers and angles are accurate over all of their range") {
   });
 }
 
-// atan2 and power, by every two of these.
+// atan2 and power, for every pair of these numbers.
 template <class T>
 void check_special_pairs() {
   using Limits = std::numeric_limits<T>;

@@ -6,7 +6,7 @@
 namespace cornu::cpu::testing {
 namespace {
 
-// The element of an operand of shape `own` that belongs to element `flat` of the shape `out`.
+// The element of an operand of shape `own` that corresponds to element `flat` of shape `out`.
 int64_t operand_index(const Shape& out, const Shape& own, int64_t flat) {
   int64_t index = 0, stride = 1;
   for (int64_t axis = out.rank() - 1; axis >= 0; --axis) {
@@ -34,7 +34,7 @@ const Shape kPairs[][2] = {
     {{3, 5000}, {3, 1}},
     {{40, 10}, {40, 1}},  // what softmax does
     {{700, 33}, {700, 1}},
-    {{9, 300}, {9, 1}},  // a scalar a row
+    {{9, 300}, {9, 1}},  // one scalar per row
     {{9, 300}, {1, 300}},
     {{8, 1}, {1, 9}},
     {{300, 1}, {1, 400}},

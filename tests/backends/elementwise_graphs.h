@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of "fused" for tests, and what they give when each op runs by itself.
+// Bodies of "fused" nodes for tests, and their results when each op runs by itself.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,7 @@ class BodyBuilder {
   ValueId cast(ValueId input, DType dtype) {
     return node("cast", {input}, {dtype, body_.type(input).shape}, {{"dtype", dtype}});
   }
-  // Over all axes but the last, or over all.
+  // Sums over all axes but the last, or over all.
   ValueId sum(ValueId input, bool all = false) {
     const Shape& from = body_.type(input).shape;
     Shape to = all ? Shape{} : Shape{from.back()};
@@ -81,7 +81,7 @@ class BodyBuilder {
   Graph body_;
 };
 
-// The outputs, each op run by its own kernel.
+// The outputs when each op is run by its own kernel.
 inline std::vector<Tensor> run_one_by_one(const Graph& body, const std::vector<Tensor>& inputs) {
   std::vector<Tensor> values(body.types.size());
   for (size_t i = 0; i < inputs.size(); ++i) values[size_t(body.inputs[i])] = inputs[i];
@@ -112,7 +112,8 @@ inline void check_same_bits(const std::vector<Tensor>& results,
   }
 }
 
-// Runs the body as one kernel on 1, 2 and 3 threads: always the bits of its ops one by one.
+// Runs the body as one kernel on 1, 2 and 3 threads: the bits must equal those of its ops one by
+// one.
 inline void check_fused(const BodyBuilder& builder, const std::vector<Tensor>& inputs) {
   const std::vector<Tensor> expected = run_one_by_one(builder.body(), inputs);
   for (int threads = 1; threads <= 3; ++threads) {

@@ -76,7 +76,7 @@ const UnaryCase kUnary[] = {
     {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }, -40, 40, 2.5},
 };
 
-// `count` values from `low` to `high`, in no order.
+// `count` values from `low` to `high`, unordered.
 template <class T>
 Tensor spread(double low, double high, int64_t count) {
   Tensor tensor = Tensor::empty({count}, dtype_of<T>);
@@ -94,7 +94,7 @@ double unit_of(double value) {
          static_cast<double>(rounded);
 }
 
-// The largest error in units of the last place. References of float64 have errors of their own.
+// The largest error in units of the last place. float64 references have errors of their own.
 template <class T>
 double largest_error(const UnaryCase& test, const Tensor& x, const Tensor& y) {
   const auto in = x.data<T>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums that "fused" makes on its way over memory.
+// Sums that "fused" computes in its pass over memory.
 #include <doctest/doctest.h>
 
 #include "tests/backends/elementwise_graphs.h"
@@ -13,8 +13,8 @@ struct Body {
   std::vector<Tensor> inputs;
 };
 
-// relu(x * f + s), its sums, those of its products with x, and those of x alone; `arrays`: what is
-// summed leaves as well.
+// relu(x * f + s), its sums, the sums of its products with x, and the sums of x alone; `arrays`:
+// the summed arrays are outputs as well.
 Body make_body(const Shape& shape, DType dtype, bool arrays, bool total) {
   Body b;
   const Shape vector = {shape.back()};
@@ -41,7 +41,7 @@ std::vector<double> sums_of(const Tensor& array, int64_t columns) {
   return sums;
 }
 
-// Each output beside what its operations give one by one.
+// Compares each output with the result of its ops run one by one.
 void check_outputs(const Body& b, const std::vector<Tensor>& results, double tolerance) {
   const Graph& body = b.builder.body();
   for (size_t i = 0; i < results.size(); ++i) {

@@ -47,7 +47,7 @@ TEST_CASE("an optimizer's update has the bits of its ops") {
   }
 }
 
-// Runs the kernel with outputs written over the inputs of `pairs`.
+// Runs the kernel with the outputs of `pairs` written over their inputs.
 std::vector<Tensor> run_in_place(const BodyBuilder& b, const std::vector<Tensor>& inputs,
                                  const std::vector<std::pair<int, int>>& pairs) {
   const std::vector<TensorType> types = b.output_types();
@@ -79,7 +79,8 @@ std::vector<std::pair<int, int>> aliases(const BodyBuilder& b, const std::vector
   return table.make({op, attributes, in, out})->may_alias();
 }
 
-// Every pair by itself, and as many as fit together, in the order of `pairs` and from its end.
+// Checks every pair by itself, then as many as fit together, taken from the front and from the
+// back.
 void check_in_place(const BodyBuilder& b, const std::vector<Tensor>& inputs) {
   const auto pairs = aliases(b, inputs);
   const std::vector<Tensor> expected = run_one_by_one(b.body(), inputs);
@@ -238,7 +239,7 @@ TEST_CASE("selects of 16-bit values, which leave or are read") {
       const ValueId zero = b.constant(tensor_of({0}, {}, dtype));
       b.output(b.op("select", {b.op("greater", {x, zero}), dy, zero}));
       b.output(b.op("select", {keep, zero, x}));
-      b.output(b.op("select", {keep, dy, b.op("negate", {x})}));  // of what isn't in memory
+      b.output(b.op("select", {keep, dy, b.op("negate", {x})}));  // of values that aren't in memory
       const ValueId read = b.op("select", {b.op("less", {dy, zero}), x, zero});
       b.output(b.op("add", {read, dy}));
       b.output(read);

@@ -9,8 +9,8 @@
 
 namespace cornu::cpu::testing {
 
-// Calls `body` with vectorised kernels of one instruction set after the other, of those that are
-// compiled in and that this machine has.
+// Calls `body` with the vectorized kernels of each instruction set that is compiled in and that
+// this machine supports.
 template <class F>
 void for_each_instruction_set(F body) {
   const int64_t all = hwy::SupportedTargets();

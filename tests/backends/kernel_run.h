@@ -22,7 +22,7 @@ std::string text(const T& value) {
   return fmt::format("{}", value);
 }
 
-// Uniform in [-1, 1), or integers of a few units; the same for the same seed.
+// Uniform in [-1, 1), or small integers; equal for equal seeds.
 inline Tensor random_tensor(const Shape& shape, DType dtype, uint64_t seed) {
   Tensor tensor = Tensor::empty(shape, dtype);
   PhiloxEngine engine(seed);
@@ -56,7 +56,8 @@ inline std::vector<double> values_of(const Tensor& tensor) {
   });
 }
 
-// A number as a T. Integers wrap around: what is beyond their range has no conversion in C++.
+// Converts a number to T. Integers wrap around, as C++ defines no conversion of numbers out of
+// range.
 template <class T>
 T wrapped(double value) {
   if constexpr (std::is_same_v<T, bool> || std::is_floating_point_v<T>) {
@@ -82,12 +83,12 @@ inline Tensor tensor_of(const std::vector<double>& values, const Shape& shape, D
   return tensor;
 }
 
-// Gives kernels of the tables that the register functions fill.
+// Makes kernels from the table that a register function fills.
 class KernelRunner {
  public:
   explicit KernelRunner(void (*fill)(KernelTable&)) { fill(table_); }
 
-  // Null where no kernel serves the spec.
+  // Returns null if no kernel supports the spec.
   std::unique_ptr<Kernel> make(const std::string& op, const std::vector<Tensor>& inputs,
                                const Attributes& attributes,
                                const std::vector<TensorType>& outputs) const {
@@ -97,7 +98,7 @@ class KernelRunner {
     return table_.try_make({def, attributes, types, outputs});
   }
 
-  // Runs a kernel, twice over memory full of rubbish: both times must give the same bits.
+  // Runs a kernel twice over memory full of garbage: both runs must produce the same bits.
   std::vector<Tensor> run(const std::string& op, const std::vector<Tensor>& inputs,
                           const Attributes& attributes,
                           const std::vector<TensorType>& outputs) const {
@@ -127,7 +128,7 @@ class KernelRunner {
     const auto scratch_bytes = static_cast<int64_t>(kernel.scratch_bytes());
     Tensor scratch = Tensor::empty({scratch_bytes}, DType::UInt8);
     std::memset(scratch.mutable_raw(), rubbish, kernel.scratch_bytes());
-    // Who asks for none gets none, as from the backend.
+    // A kernel that requests no scratch memory gets none, as from the backend.
     void* const memory = scratch_bytes > 0 ? scratch.mutable_raw() : nullptr;
     kernel.run({.in = in.data(), .out = out.data(), .scratch = memory});
     return results;
@@ -154,7 +155,7 @@ inline void check_close(const Tensor& result, const std::vector<double>& expecte
   CHECK_MESSAGE(wrong == 0, wrong << " of " << values.size() << " differ, the first is " << first);
 }
 
-// Checks that one, two and three compute threads give the same bits.
+// Checks that one, two and three compute threads produce the same bits.
 inline void check_thread_independent(const KernelRunner& kernels, const std::string& op,
                                      const std::vector<Tensor>& inputs,
                                      const Attributes& attributes,

@@ -15,7 +15,7 @@ using test::message_of;
 
 namespace {
 
-// The error of making a kernel whose factory throws `Thrown`.
+// The error when making a kernel whose factory throws `Thrown`.
 template <class Kind, class Thrown>
 std::string error_of(const Thrown& thrown) {
   KernelTable table;

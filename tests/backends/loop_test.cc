@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What loops move: counted, so that it is the same on every machine.
+// The bytes that loops copy: counted, and thus the same on every machine.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -17,7 +17,7 @@ constexpr int64_t kBatch = 4;
 constexpr int64_t kUnits = 64;
 constexpr int64_t kCarryBytes = kBatch * kUnits * 4;
 
-// What one call of f has moved.
+// What one call of f copies.
 LoopCounts counts_of(const Function& f, const Inputs& inputs) {
   f.call(inputs);  // traced and compiled
   const LoopCounts before = loop_counts();
@@ -45,7 +45,7 @@ TEST_CASE("a scan copies what the loop ends with, and nothing in its iterations"
     const Tensor xs = random::normal({turns, kBatch, kUnits}, {.seed = 2});
     const LoopCounts counts = counts_of(f, {xs, w, ops::ones({kUnits})});
     CHECK(counts.iterations == turns);
-    CHECK(counts.copied_bytes == kCarryBytes);  // h, whose last value lies in the stack
+    CHECK(counts.copied_bytes == kCarryBytes);  // h, whose last value is in the stack
   }
 }
 
@@ -62,7 +62,8 @@ TEST_CASE("a scan's gradient copies no more than one stacked carry, and no weigh
   const Tensor xs = random::normal({turns, kBatch, kUnits}, {.seed = 2});
   const LoopCounts counts = counts_of(f, {xs, w, ops::ones({kUnits})});
   CHECK(counts.iterations == 2 * turns);
-  // The values of h are stacked twice: as the loop's result, and as each iteration begins.
+  // The values of h are stacked twice: as the loop's result, and at the beginning of each
+  // iteration.
   CHECK(counts.copied_bytes <= (turns + 4) * kCarryBytes);
 }
 

@@ -12,7 +12,7 @@ const KernelRunner& kernels() {
   return runner;
 }
 
-// An index of `shape` brought down to an operand's broadcast batch axes.
+// Maps an index into the output's batch axes to one into an operand's, which are broadcast.
 int64_t batch_offset(int64_t index, const Shape& out_batch, const Shape& own_batch) {
   int64_t offset = 0;
   int64_t step = 1;
@@ -189,7 +189,7 @@ TEST_CASE("matmul of matrices and vectors, long ones too") {
 }
 
 TEST_CASE("matmul with a banded matrix passes over its zeros") {
-  // Bands at both ends, within, of everything and of nothing.
+  // Bands at both ends, in between, over the whole row, and empty.
   const auto in_band = [](int64_t row, int64_t column, int64_t columns) {
     if (row == 0) return false;
     return row == 1 || std::abs(column - row * columns / 12) < 3;

@@ -60,8 +60,8 @@ const std::vector<Case>& cases() {
       {2, {11}, 18, {2}, {2}, {0, 1}},
       {2, {9}, 18, {2}, {1}, {1, 0}},
       {1, {3}, 17, {5}, {1}, {2, 2}},                 // larger than the input
-      {2, {7, 9}, 17, {3, 3}, {1, 2}, {2, 2, 1, 1}},  // some are inside
-      {2, {6, 6}, 16, {1, 4}, {1, 3}, {0, 0, 3, 3}},  // of four positions in a row
+      {2, {7, 9}, 17, {3, 3}, {1, 2}, {2, 2, 1, 1}},  // some windows are inside
+      {2, {6, 6}, 16, {1, 4}, {1, 3}, {0, 0, 3, 3}},  // windows of four positions in a row
       {1, {7, 6, 9}, 17, {3, 2, 3}, {3, 1, 2}, {1, 1, 0, 1, 2, 0}},
       {1, {4, 6, 5}, 18, {2, 2, 2}, {2, 2, 2}, {0, 0, 0, 0, 0, 1}},
       {0, {4, 4}, 3, {2, 2}, {2, 2}, {0, 0, 0, 0}},
@@ -83,7 +83,7 @@ Ints unravel(int64_t index, const Ints& sizes) {
   return result;
 }
 
-// Elements of x in a window by their position there; -1 in the padding.
+// The elements of x in a window, by their position in it; -1 in the padding.
 std::vector<int64_t> window_elements(const Case& c, int64_t y_element) {
   const int64_t channel = y_element % c.channels;
   const int64_t positions = product(c.out());

@@ -52,7 +52,7 @@ TEST_CASE("random_uniform takes one word for a float, two for a double") {
 void check_masks() {
   const Tensor offset = Tensor::scalar(int64_t{13});
   const auto numbers = draw("random_uniform", 2100, DType::Float32).to_vector<float>();
-  // Such as are numbers themselves, and their neighbours.
+  // Thresholds that are equal to some of the numbers, and their neighbors.
   for (const float least : {0.0f, 1e-9f, 0.1f, 0.5f, numbers[20], std::nextafter(numbers[20], 1.0f),
                             std::nextafter(numbers[20], 0.0f), 1.0f, 1.5f, -1.0f}) {
     CAPTURE(least);

@@ -44,7 +44,7 @@ double lowest_of(DType dtype, bool highest) {
   });
 }
 
-// By plain loops in double. NaN goes through.
+// Computed by plain loops in double. NaN propagates.
 std::vector<double> reference(const std::string& op, const Tensor& x, const Ints& axes) {
   const Shape& shape = x.shape();
   const Shape kept = reduced_shape(shape, axes, true);
@@ -173,8 +173,8 @@ void check_case(const ReduceCase& test, DType dtype) {
     }
     const double terms = static_cast<double>(x.num_elements()) /
                          static_cast<double>(std::max<size_t>(1, expected.size()));
-    // Sums of numbers of either sign cancel: the error goes with the size of the terms. Products
-    // are rounded once for each factor.
+    // Sums of numbers of either sign cancel: the error scales with the size of the terms. Products
+    // are rounded once per factor.
     const double slack = op == "reduce_sum" || op == "reduce_prod" ? std::sqrt(terms) : 0;
     const double tolerance = tolerance_of(dtype) * (size_of(dtype) == 2 ? 1 : slack);
     check_close(reduce(op, x, test.axes), expected,
@@ -289,7 +289,7 @@ TEST_CASE("reductions have the same bits on any number of threads") {
 const Shape kScanShapes[] = {{1},       {9},       {1000},       {64, 10}, {5, 300},
                              {19, 100}, {4, 5, 6}, {3, 70, 600}, {2, 0, 3}};
 
-// Calls `use(index of the first element, distance of elements)` for each line along `axis`.
+// Calls `use(index of the first element, stride)` for each line along `axis`.
 template <class F>
 void for_each_line(const Shape& shape, int64_t axis, F use) {
   const int64_t inner = shape.slice(axis + 1).num_elements();
@@ -447,8 +447,9 @@ TEST_CASE("argsort of long rows: zeros of both signs are equal, NaN comes behind
   }
 }
 
-// The first places are those of the whole order, however few: rows of which they are selected, and
-// shorter ones; elements in falling and rising order, of which all are candidates, and equal ones.
+// The first places are those of the whole order, however few: in rows long enough for selection and
+// in shorter ones; with falling and rising elements, all of which are candidates, and with equal
+// ones.
 TEST_CASE("the first places of an order are its beginning") {
   constexpr double kValues[] = {kNan, 0.0, -0.0, -kInfinity, kInfinity, -1e-40, 2, -2};
   for (int d = 0; d < kNumDTypes; ++d) {

@@ -38,7 +38,7 @@ int64_t ravel(const Ints& index, const Shape& shape) {
   return result;
 }
 
-// Checks that each output element is the input element that `from` tells, for all element sizes.
+// Checks, for all element sizes, that each output element is the input element that `from` returns.
 void check_moves(const std::string& op, const Shape& in, const Attributes& attributes,
                  const Shape& out, const Indexer& from) {
   CAPTURE(text(op));

@@ -54,7 +54,7 @@ std::vector<double> exponentials(std::vector<double> values) {
   return values;
 }
 
-// Random logits of some size.
+// Random logits in [-8, 8).
 Tensor logits(const Shape& shape, DType dtype, uint64_t seed) {
   std::vector<double> values = values_of(random_tensor(shape, DType::Float64, seed));
   for (double& value : values) value *= 8;
@@ -114,7 +114,7 @@ TEST_CASE("softmax of large, infinite and undefined logits") {
   });
 }
 
-// Shapes of logits whose last axis are the classes.
+// Shapes of logits, whose last axis is the classes.
 const Shape kClasses[] = {{4, 10}, {1, 1}, {64, 10}, {7, 17}, {3, 1000}, {2, 5, 9},
                           {0, 4},  {6},    {37, 8},  {33, 4}, {50, 3}};
 

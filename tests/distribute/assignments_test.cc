@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables that replicas assign in branches and loops end as the same assignments one after the
-// other make them.
+// Variables that replicas assign in branches and loops end with the same values as when the same
+// assignments are made one after the other.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -23,9 +23,9 @@ namespace {
 constexpr VariableAggregation kAggregations[] = {
     VariableAggregation::Mean, VariableAggregation::Sum, VariableAggregation::OnlyFirstReplica};
 
-// What a step does to a variable, a letter each: 'v' assigns the replica's x, 'o' the value that is
-// there, 'a' adds x, 's' subtracts 2 x; in a merge_call, 'm' assigns the sum of all replicas' x,
-// and 'd' that of what the variable is on each of them.
+// The actions of a step on a variable, one letter each: 'v' assigns the replica's x, 'o' the
+// variable's own value, 'a' adds x, 's' subtracts 2 x; in a merge_call, 'm' assigns the sum of all
+// replicas' x, and 'd' the sum of the variable's values on all replicas.
 void assign(const Variable& variable, const Tensor& x, const std::string& actions) {
   for (const char action : actions) {
     if (action == 'v') variable.assign(x);
@@ -42,7 +42,7 @@ void assign(const Variable& variable, const Tensor& x, const std::string& action
   }
 }
 
-// The same program, one action after the other and with branches or loops.
+// The same program twice: one action after the other, and with branches or loops.
 struct Program {
   std::string straight;
   std::function<void(const Variable&, const Tensor& x, const Tensor& yes)> structured;
@@ -59,7 +59,8 @@ void repeat(int64_t turns, const std::function<void(const Tensor& turn)>& body) 
       0, turns, [&](const Tensor& turn, const Tensor& y) { return body(turn), y; }, Tensor(0.0f));
 }
 
-// Something before, then one of two branches, then in every other program something after.
+// First the actions `before`, then one of two branches, then an action after it in every other
+// program.
 std::vector<Program> branches() {
   const std::vector<std::string> bodies = {"", "v", "a", "m", "ma", "ad", "mv", "o"};
   std::vector<Program> programs;
@@ -82,7 +83,7 @@ std::vector<Program> branches() {
   return programs;
 }
 
-// Three turns, of which the middle one takes another branch than the others.
+// Three iterations, the middle one of which takes a different branch.
 Program branch_in_loop(const std::string& before, const std::string& body,
                        const std::string& other) {
   return {before + other + body + other, [=](const Variable& v, const Tensor& x, const Tensor&) {
@@ -94,7 +95,7 @@ Program branch_in_loop(const std::string& before, const std::string& body,
           }};
 }
 
-// Two turns in a branch, and a branch in a branch.
+// A loop of two iterations in a branch, and a branch in a branch.
 Program loop_in_branch(const std::string& before, const std::string& body,
                        const std::string& other) {
   return {before + body + body + other + "a",
@@ -140,7 +141,7 @@ Variable variable(VariableAggregation aggregation, float value = 100) {
   return Variable(Tensor(value), {.name = "v", .trainable = false, .aggregation = aggregation});
 }
 
-// x of a replica is the sum of its part: 0 where it has no examples.
+// Arguments whose sum is a replica's x: 0 for a replica without examples.
 PerReplica arguments(const Strategy& strategy, const std::vector<std::vector<float>>& parts,
                      bool yes = true) {
   std::vector<Tensors> values;
@@ -148,7 +149,7 @@ PerReplica arguments(const Strategy& strategy, const std::vector<std::vector<flo
   return own_of(strategy, values);
 }
 
-// What all replicas have of each variable after all programs have run in one step.
+// The value that all replicas have of each variable after all programs have run in one step.
 std::vector<float> results(const std::vector<Program>& programs, bool structured,
                            VariableAggregation aggregation,
                            const std::vector<std::vector<float>>& parts) {
@@ -180,7 +181,8 @@ std::vector<float> results(const std::vector<Program>& programs, bool structured
 }
 
 void check_as_straight(const std::vector<Program>& all) {
-  // Under sanitizers, and by several workers, some: they differ in the order of their parts.
+  // Under sanitizers, and with several workers, only some programs: they differ in the order of
+  // their parts.
   const size_t every = replica_counts().size() > 1 ? testing::cases(1, 7) : 7;
   std::vector<Program> programs;
   for (size_t i = 0; i < all.size(); i += every) programs.push_back(all[i]);
@@ -202,7 +204,7 @@ void check_as_straight(const std::vector<Program>& all) {
   }
 }
 
-// One variable of 100, for replicas whose x are 1, 2 and 6.
+// Runs `body` on a variable of value 100, on replicas whose x are 1, 2 and 6.
 float result(VariableAggregation aggregation,
              const std::function<void(const Variable&, const Tensor&, const Tensor& yes)>& body,
              bool yes = true) {
@@ -269,7 +271,7 @@ TEST_CASE("loops assign as their assignments do one after the other") {
   check_as_straight(loops());
 }
 
-// Where they choose by what they have.
+// The branch depends on the replica's own data.
 TEST_CASE("replicas that take different branches") {
   auto in_branch = [](const std::string& then, const std::string& otherwise) {
     return [=](const Variable& v, const Tensor& x, const Tensor&) {
@@ -277,17 +279,18 @@ TEST_CASE("replicas that take different branches") {
           x > 1, [&] { assign(v, x, then); }, [&] { assign(v, x, otherwise); });
     };
   };
-  // The mean of what replicas then have, and the first one's.
+  // The mean of the replicas' values, and the first replica's value.
   CHECK(result(VariableAggregation::Mean, in_branch("v", "a")) == doctest::Approx(109.0f / 3));
   CHECK(result(VariableAggregation::Mean, in_branch("v", "")) == doctest::Approx(36));
   CHECK(result(VariableAggregation::OnlyFirstReplica, in_branch("v", "a")) == 101);
-  // Once any has assigned a value of its own, those values and what the others have added.
+  // Once any replica has assigned a value of its own, the sum of those values and of what the
+  // others have added.
   CHECK(result(VariableAggregation::Sum, in_branch("v", "a")) == 9);
   CHECK(result(VariableAggregation::Sum, in_branch("a", "v")) == 9);
   CHECK(result(VariableAggregation::Sum, in_branch("v", "")) == 8);
   CHECK(result(VariableAggregation::Sum, in_branch("", "v")) == 1);
   CHECK(result(VariableAggregation::Sum, in_branch("a", "s")) == 106);
-  // As many turns as a replica's x.
+  // As many iterations as the replica's x.
   auto in_loop = [](const std::string& before, const std::string& body) {
     return [=](const Variable& v, const Tensor& x, const Tensor&) {
       assign(v, x, before);
@@ -305,7 +308,7 @@ TEST_CASE("replicas that take different branches") {
   CHECK(result(VariableAggregation::Sum, in_loop("m", "v")) == 9);
 }
 
-// y = w x · w · v, where v is what both replicas have merged: 5.
+// y = w x · w · v, where v is the value that both replicas have merged: 5.
 TEST_CASE("gradients of branches and loops that assign") {
   for (const VariableAggregation aggregation : kAggregations) {
     const auto strategy = replicated(2);
@@ -393,7 +396,7 @@ TEST_CASE("constraints may ask for the replica context") {
   CHECK(w.item<float>() == (1 - 2.5f) * 2);
 }
 
-// A loop of one turn is straight code, one of several turns isn't.
+// A loop of one iteration is straight-line code, a loop of several isn't.
 TEST_CASE("replicas whose loops have different lengths assign together") {
   for (const VariableAggregation aggregation : kAggregations) {
     const auto strategy = replicated(2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What replicas call together: mistakes, and steps by plain callables.
+// Calls that replicas make together: mistakes, and steps that are plain callables.
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -27,7 +27,7 @@ TEST_CASE("a step that replicas make of different calls fails on all of them") {
                          : context.all_reduce(ReduceOp::Mean, x);
   });
   const PerReplica uneven({Tensors(floats({1, 2})), Tensors(floats({3}))});
-  for (int i = 0; i < 2; ++i) {  // and again, with another group
+  for (int i = 0; i < 2; ++i) {  // again with a new group
     CHECK(error_of([&] { strategy.run(step, uneven); }) ==
           "FailedPrecondition: Strategy 'MirroredStrategy': every replica must make the same "
           "collective calls in the same order, but call 1 of the step 'function' on replica 1 is "
@@ -166,15 +166,15 @@ TEST_CASE("a thread's calls follow another one's, and don't come between them") 
   const auto error_of_another = [&] { return std::async(std::launch::async, error).get(); };
   {
     const distribute::OneCaller::Call call(caller);
-    CHECK(error().empty());  // within it
+    CHECK(error().empty());  // nested in the same thread
     CHECK(error_of_another() ==
           "FailedPrecondition: Strategy 'S': another thread of this worker runs steps, or reduces, "
           "gathers or reads batches, too. All workers must make these calls in one order: let one "
           "thread make them all, one after the other.");
   }
-  CHECK(error_of_another().empty());  // it has ended
+  CHECK(error_of_another().empty());  // the call has ended
   CHECK(error().empty());
-  // One that lives.
+  // Another thread that is still alive.
   std::promise<void> may_end;
   std::promise<std::string> of_other;
   std::thread other([&] {
@@ -208,7 +208,7 @@ TEST_CASE("which of the functions before one is run") {
 
 namespace {
 
-// In the task of this kind; by the side of so many workers.
+// The strategy of a task of this type in a cluster of so many workers.
 distribute::MultiWorkerMirroredStrategy strategy_as(const std::string& type, int workers) {
   distribute::ClusterSpec::Tasks tasks;
   for (int i = 0; i < workers; ++i) tasks.emplace(i, fmt::format("127.0.0.1:{}", i + 1));

@@ -41,7 +41,7 @@ std::shared_ptr<EVP_PKEY> new_key() {
   return key;
 }
 
-// Of a key, signed by `issuer`; by itself where that is null.
+// A certificate of `key`, signed by `issuer`, or self-signed if `issuer` is null.
 std::shared_ptr<X509> signed_certificate(const std::string& name, int days, EVP_PKEY* key,
                                          X509* issuer, EVP_PKEY* issuers_key) {
   static std::atomic<long> serial = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates for tests, made as they run.
+// Certificates for tests, generated at run time.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ class Authority {
  public:
   explicit Authority(const std::string& name);
   const std::string& certificate() const { return text_; }
-  // Good from a day ago until so many days from now.
+  // Valid from a day ago until so many days from now.
   Certificate issue(const std::string& name, int days = 1) const;
 
  private:
@@ -34,10 +34,11 @@ class Authority {
 
 using Identity = std::shared_ptr<const distribute::TlsIdentity>;
 
-// What a task reads: files with these contents; "" stands for a variable that isn't set.
+// The identity that a task reads from files with these contents; "" represents a variable that
+// isn't set.
 Identity identity_of(const testing::TempFolder& folder, const std::string& certificate,
                      const std::string& key, const std::string& authority);
-// Of a task with a certificate of this authority.
+// The identity of a task with a certificate of this authority.
 Identity identity_of(const Authority& authority);
 
 }  // namespace cornu::test

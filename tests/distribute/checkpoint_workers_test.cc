@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who writes what where several workers save: run by on_workers.py.
+// Which worker writes what when several workers save: run by on_workers.py.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using Names = std::vector<std::string>;
 
-// The chief's folder, which all workers use; it is removed when the last one has come here.
+// The chief's folder, which all workers use; it is removed when the last worker has arrived here.
 class CommonFolder {
  public:
   CommonFolder() : path_(test::of_first_worker(own_.path().string())) {}
@@ -34,7 +34,7 @@ class CommonFolder {
   CommonFolder& operator=(const CommonFolder&) = delete;
   std::string operator/(const std::string& name) const { return path_ / name; }
   const fs::path& path() const { return path_; }
-  // What is there when all workers are here.
+  // The files in the folder once all workers have arrived here.
   Names names() const {
     meet();
     Names names = names_in(path_);
@@ -80,7 +80,7 @@ TEST_CASE("model.save by every worker: the chief's path has the model, and nothi
   model.save_weights(folder / "plain.weights.h5");
   CHECK(folder.names() == Names{"plain.keras", "plain.weights.h5"});
 
-  // As the tutorial has it.
+  // As in TensorFlow's tutorial.
   const fs::path path = write_filepath(folder / "model.keras");
   CHECK((path == folder / "model.keras") == strategy.is_chief());
   model.save(path);
@@ -110,7 +110,7 @@ TEST_CASE(
     manager.save();
     train(model);
     CHECK(manager.save() == (directory / "ckpt-2").string());
-    // Each has what it wrote.
+    // Each worker has what it wrote.
     folder.meet();
     CHECK(names_in(directory) == Names{"checkpoint", "ckpt-2"});
     folder.meet();

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two workers with a ModelCheckpoint: which files there are while they train, when they were killed and
-at the end. A job of which all workers were killed goes on from what ModelCheckpoint wrote, to the same
-bits; so does one that lost a worker alone.
+"""Two workers with a ModelCheckpoint: which files exist while they train, after they were killed
+and at the end. A job whose workers were all killed continues from the files of ModelCheckpoint, to
+the same bits; so does a job that lost a single worker.
 
 usage: checkpoints_test.py ELASTIC
 """
@@ -13,7 +13,7 @@ import tempfile
 from elastic_test import Workers, numbers, run, run_with_a_loss
 
 STATE = ".{epoch}.weights.h5.run"
-BATCHES = 4  # of an epoch
+BATCHES = 4  # per epoch
 
 
 def files(folder):
@@ -23,13 +23,13 @@ def files(folder):
 
 
 def weights(folder):
-    """The bytes of the files of weights."""
+    """The bytes of the weight files."""
     return {name: open(os.path.join(folder, "0", name), "rb").read()
             for name in sorted(os.listdir(os.path.join(folder, "0")))}
 
 
 def kill_all(program, state, victim, steps, output):
-    """A worker is killed after so many steps, and the other one when that is gone."""
+    """Kills a worker after so many steps, and the other one when the first is gone."""
     job = Workers(program, "checkpoints", 2, state, output)
     other = job.start(1 - victim, 0)
     lost = job.start(victim, steps)

@@ -16,7 +16,7 @@ using cornu::testing::HttpServer;
 
 namespace {
 
-// One that runs.
+// A pod that is running by default.
 std::string pod(const std::string& name, const std::string& ip,
                 const std::string& phase = "Running") {
   return R"({"metadata": {"name": ")" + name + R"("}, "status": {"phase": ")" + phase +
@@ -29,7 +29,7 @@ std::string list_of(const Texts& pods) {
   return R"({"kind": "PodList", "items": [)" + join(pods, ",") + "]}";
 }
 
-// What Kubernetes puts into a pod.
+// The service account files that Kubernetes puts into a pod.
 struct Account {
   Account() {
     put(folder.path("token"), "secret\n");

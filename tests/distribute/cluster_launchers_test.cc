@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resolvers of clusters that a launcher's environment variables describe.
+// Resolvers of clusters that are described by a launcher's environment variables.
 #include <doctest/doctest.h>
 
 #include "distribute/cluster/environment_resolver.h"
@@ -141,10 +141,10 @@ TEST_CASE("torchrun on one machine: a port for each rank") {
   CHECK(resolver.name() == "EnvironmentClusterResolver");
   CHECK(workers_of(resolver) == Texts{"ada:29500", "ada:29501", "ada:29502", "ada:29503"});
   CHECK(resolver.task() == Task{"worker", 1});
-  // torchrun's agent has MASTER_PORT itself.
+  // torchrun's agent uses MASTER_PORT itself.
   CHECK(workers_of(torchrun(with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}}))).front() ==
         "ada:29501");
-  // Without LOCAL_WORLD_SIZE a loopback address tells.
+  // Without LOCAL_WORLD_SIZE, a loopback address tells that there is one machine.
   const Variables bare = {
       {"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "1234"}};
   CHECK(workers_of(torchrun(bare)) == Texts{"127.0.0.1:1234", "127.0.0.1:1235"});
@@ -250,14 +250,14 @@ TEST_CASE("the resolver that an environment calls for") {
   CHECK(name_of(kStep) == "SlurmClusterResolver");
   CHECK(name_of(kOpenMpi) == "MPIClusterResolver");
   CHECK(name_of(kTorchrun) == "EnvironmentClusterResolver");
-  // Incomplete, or one task alone: no cluster.
+  // Incomplete variables, or a single task: no cluster.
   CHECK(name_of(without(kTorchrun, "MASTER_ADDR")) == "none");
   CHECK(name_of(with(kTorchrun, {{"WORLD_SIZE", "1"}, {"RANK", "0"}})) == "none");
   CHECK(name_of(without(kStep, "SLURM_STEP_NODELIST")) == "none");
   CHECK(name_of(with(kStep, {{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}})) == "none");
-  // srun tells MPI's programs their ranks, too; it knows the addresses.
+  // srun sets the ranks of MPI programs, too, but it knows the addresses.
   CHECK(name_of(with(kStep, {{"PMI_RANK", "3"}, {"PMI_SIZE", "5"}})) == "SlurmClusterResolver");
-  // mpirun and torchrun within Slurm's tasks start others.
+  // mpirun and torchrun within Slurm tasks start other processes.
   CHECK(name_of(with(kStep, kOpenMpi)) == "MPIClusterResolver");
   CHECK(name_of(with(kStep, kTorchrun)) == "EnvironmentClusterResolver");
   CHECK(message_of([&] { name_of({{"TF_CONFIG", "x"}}); }).starts_with("TF_CONFIG: expected JSON"));

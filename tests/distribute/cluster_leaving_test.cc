@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How workers leave a job: at its end, or because they have waited for too long.
+// How workers leave a job: at its end, or because they have waited too long.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -38,7 +38,7 @@ bool has_waited(const std::string& error) {
   return error.find("DeadlineExceeded: Cluster: worker ") == 0;
 }
 
-// However often this worker has to give up before.
+// Retries however often this worker has to give up first.
 double sum_when_formed(Cluster& cluster) {
   std::optional<double> sum;
   while (!sum) {
@@ -75,7 +75,7 @@ TEST_CASE("nobody goes on before all have noted that all have left") {
       Cluster cluster(options_of(rank, addresses));
       cluster.form();
       CHECK(cluster.leave([&] {
-        // The last one has had the most time to overtake the first.
+        // The last worker has had the most time to overtake the first.
         for (int turn = 0; turn < 1000 * (2 - rank); ++turn) std::this_thread::yield();
         ++noted;
       }) == nullptr);
@@ -121,7 +121,7 @@ TEST_CASE("a worker that gives up within a group hasn't come to the end of it") 
   test::end_all(clusters);
 }
 
-// Else the group would be formed with it, and wait for it for ever.
+// Otherwise the group would be formed with that worker, and wait for it forever.
 TEST_CASE("a worker that has given up takes no part in what the others form without it") {
   const test::Log log;
   const auto addresses = free_addresses(2);

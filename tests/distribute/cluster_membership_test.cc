@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers that find each other, lose each other and find each other again, in one process; and what
-// comes to their ports that doesn't belong there.
+// Workers that find each other, lose each other and find each other again, in one process; and
+// foreign messages that arrive at their ports.
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -58,7 +58,7 @@ FileDescriptor connected(const std::string& address) {
                     {std::chrono::steady_clock::now() + std::chrono::seconds(10)});
 }
 
-// Whether the other end closes the connection.
+// Returns whether the other end closes the connection.
 bool is_closed(const FileDescriptor& socket) {
   timeval time{20, 0};
   ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
@@ -83,7 +83,7 @@ TEST_CASE("workers form a group, and another one when that has ended") {
   end_all(clusters);
 }
 
-// Memory of inboxes that this process holds.
+// The number of memory inboxes that this process holds.
 int64_t inboxes() {
   int64_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -107,7 +107,7 @@ TEST_CASE("workers share memory where all of them want to") {
     }
     const auto groups = on_all(clusters, [](Cluster& cluster) { return cluster.form(); });
     CHECK(inboxes() ==
-          (unwilling == 0 ? 9 : 3));  // of each worker, and the two others' that it has
+          (unwilling == 0 ? 9 : 3));  // each worker's, and its handles of the other two
     std::vector<std::future<double>> sums;
     for (const GroupPtr& group : groups) {
       sums.push_back(std::async(std::launch::async, [&group] { return sum_of_ranks(group); }));
@@ -214,7 +214,7 @@ TEST_CASE("a worker whose program fails ends the steps of all") {
 
 TEST_CASE("what has ended a worker's program reaches all others, also when it ends at once") {
   logging::set_level(logging::Level::Off);
-  for (const size_t first : {0, 1}) {  // worker 0 coordinates
+  for (const size_t first : {0, 1}) {  // worker 0 is the coordinator
     for (int round = 0; round < 5; ++round) {
       CAPTURE(first);
       auto clusters = clusters_at(free_addresses(3));
@@ -249,7 +249,7 @@ TEST_CASE("a worker whose program fails may end when the others know") {
         on_all(clusters, [](Cluster& cluster) { return cluster.form(); });
     clusters[static_cast<size_t>(failing)]->stop("the disk is full");
     for (const GroupPtr& group : groups) CHECK(group->has_ended());
-    clusters[static_cast<size_t>(failing == 0)]->stop("so it is");  // which all know already
+    clusters[static_cast<size_t>(failing == 0)]->stop("so it is");  // as all know already
     groups.clear();
     end_all(clusters);
   }
@@ -307,7 +307,7 @@ TEST_CASE("a worker with another token is turned away, and told so") {
                     "all tasks of the job "
                     "the same one.",
                     addresses[0]));
-  // The right one is let in all the same.
+  // The right worker is still let in.
   other.reset();
   {
     const testing::EnvironmentScope token("CORNU_JOB_TOKEN", "the secret of this job");
@@ -347,7 +347,7 @@ TEST_CASE("a network on which everybody is trusted") {
   CHECK(quiet.text().find("without a token") == std::string::npos);
 }
 
-// No file, and no memory to share, can be had meanwhile.
+// During its lifetime, no files can grow and no memory can be shared.
 class NoFiles {
  public:
   NoFiles() {
@@ -373,7 +373,7 @@ TEST_CASE("workers that can't have memory to share use sockets, all of them") {
   const std::string text = log.text();
   CHECK(text.find(" of shared memory: File too large. All workers exchange tensors over sockets "
                   "instead, which takes longer.") != std::string::npos);
-  size_t warnings = 0;  // one of each worker
+  size_t warnings = 0;  // one per worker
   for (size_t at = 0; (at = text.find("over sockets instead", at)) != std::string::npos; ++at) {
     ++warnings;
   }
@@ -402,14 +402,14 @@ TEST_CASE("a worker 0 that is at another address is asked for anew") {
   const test::Log log;
   const auto addresses = free_addresses(3);
   std::vector<std::unique_ptr<Cluster>> clusters;
-  // Worker 1 knows an address that nobody has any more, and worker 0 knows an old one of worker 1.
+  // Worker 1 has an address at which nobody listens, and worker 0 an old address of worker 1.
   ClusterOptions first = options_of(0, {addresses[0], "127.0.0.1:1"});
   first.share_memory = false;
   clusters.push_back(std::make_unique<Cluster>(first));
   ClusterOptions second = options_of(1, {addresses[2], addresses[1]});
   int asked = 0;
   second.renew = [&] {
-    // At first nobody can tell.
+    // At first the address is unknown.
     return ++asked == 1 ? std::vector<std::string>()
                         : std::vector<std::string>{addresses[0], addresses[1]};
   };
@@ -444,10 +444,10 @@ TEST_CASE("who listens on a port, as far as the system tells") {
         "   0: 0100007F:1F90 0100007F:0050 01 00000000:00000000 00:00000000 00000000 0 0 41 1 x\n"
         "   1: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 42 1 x\n"
         "   2: cut");
-  CHECK(port_owner(8080, proc.path()).empty());  // nobody's that is seen
+  CHECK(port_owner(8080, proc.path()).empty());  // no visible process's
   std::filesystem::create_directories(proc / "7/fd");
   std::filesystem::create_symlink("socket:[41]", proc / "7/fd/3");
-  CHECK(port_owner(8080, proc.path()).empty());  // its connection is another
+  CHECK(port_owner(8080, proc.path()).empty());  // it holds another connection
   std::filesystem::create_directories(proc / "8/fd");
   std::filesystem::create_symlink("socket:[42]", proc / "8/fd/5");
   write("8/cmdline", std::string("./train\0--epochs\0"
@@ -496,7 +496,7 @@ TEST_CASE("waiting for a connection ends when it isn't worth it any more") {
     CHECK(!server.take({.generation = 1, .from = 0, .to = 1}, patience).is_open());
     CHECK(asked == 3);
   }
-  // A port whose queue is full doesn't answer.
+  // A port whose queue is full doesn't respond.
   const FileDescriptor listens = listen_on(parsed);
   REQUIRE(::listen(listens.get(), 0) == 0);
   std::vector<FileDescriptor> queue;

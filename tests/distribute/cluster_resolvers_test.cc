@@ -56,7 +56,7 @@ TEST_CASE("TF_CONFIG: what else stands there") {
   CHECK(resolver.rpc_layer() == "grpc");
   CHECK(resolver.master() == "grpc://b:1");
   CHECK(read_tf_config(R"({"session_master": "x:9"})").master() == "x:9");
-  // One task alone has no master.
+  // A single task has no master.
   CHECK(
       read_tf_config(R"({"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 0}})")
           .master() == "");
@@ -170,7 +170,7 @@ TEST_CASE("several clusters as one") {
   CHECK(other.task() == Task{"ps", 0});
   CHECK(other.master(Task{"ps", 0}) == "grpc://p:1");
 
-  // Where indices are missing, all keep theirs.
+  // When indices are missing, all tasks keep theirs.
   const SimpleClusterResolver sparse(ClusterSpec::from_tasks({{"worker", {{2, "x:1"}}}}));
   CHECK(UnionResolver({second, sparse}).cluster_spec() ==
         ClusterSpec({{"worker", {"b:1", "c:1", "x:1"}}}));

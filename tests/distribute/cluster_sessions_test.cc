@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions message by message, without connections: what the coordinator and workers say to each
-// other, and what they make of what strangers say. And how connections begin.
+// Sessions message by message, without connections: what the coordinator and workers send each
+// other, and how they handle messages from strangers. Also how connections begin.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -81,7 +81,7 @@ Json without(const Json& message, const std::string& name) {
   return rest;
 }
 
-// A worker whose coordinator is the test.
+// A worker whose coordinator is played by the test.
 struct Worker {
   explicit Worker(int rank)
       : membership({.rank = rank,
@@ -95,7 +95,7 @@ struct Worker {
                       return sessions.back();
                     }}) {}
 
-  // The session of this number, as soon as it says hello.
+  // Returns the session of this number once it has sent hello.
   RecordedSession& session(size_t number) {
     std::unique_lock lock(mutex);
     connected.wait(lock, [&] { return sessions.size() > number; });
@@ -199,7 +199,7 @@ TEST_CASE("a worker that knows more workers than worker 0 is told so") {
   CHECK(third.session().wait_for("refused").at("why").as_string() ==
         "it is worker 2 of 3, but worker 0 knows 2 workers. Give all tasks the same cluster.");
   CHECK(third.session().closed);
-  // Who doesn't know the token isn't.
+  // A peer that doesn't know the token isn't told.
   Client stranger(*coordinator, "stranger");
   stranger.hello();
   const Json join = with(stranger.join_message(2), "proof", std::string(64, '0'));
@@ -257,13 +257,13 @@ TEST_CASE("who hasn't shown the token is turned away, by name and in time") {
   CHECK(text == "DataLoss: Cluster: its CORNU_JOB_TOKEN is another one.");
   CHECK(log.text().find("turned ipv4:10.0.0.7:99 away: Cluster: its CORNU_JOB_TOKEN is another") !=
         std::string::npos);
-  // It may say hello once.
+  // Only one hello is allowed.
   CHECK(error_of([&] { stranger.hello(); }) == "DataLoss: Cluster: expected one hello, got two.");
   CHECK(error_of([&] {
           stranger.say(Json::object({{"kind", "heartbeat"}}));
         }).find("DataLoss: Cluster: expected hello and join first, got ") == 0);
-  // One that talks, but never joins, has as long as a silent one: ten seconds from somewhere
-  // between these two on.
+  // A peer that talks but never joins has as much time as a silent one: ten seconds, starting
+  // between `before` and `after`.
   const auto before = std::chrono::steady_clock::now();
   Client talker(*coordinator, "talker");
   talker.hello();
@@ -294,7 +294,7 @@ TEST_CASE("a member whose session ends as its group forms joins again") {
   other.say(other.join_message(1, 1));
   CHECK(other.session().wait_for("members").at("generation").as_int() == 2);
   CHECK(again.session().wait_for("members").at("generation").as_int() == 2);
-  // What belongs to the group that is gone starts nothing.
+  // Messages of the group that is gone start nothing.
   const auto ready = [](int64_t generation) {
     return Json::object({{"kind", "ready"}, {"generation", generation}, {"shares_memory", true}});
   };
@@ -324,7 +324,7 @@ TEST_CASE("a worker that no longer hears of worker 0 is the one that is lost") {
   clients[2]->say(with(clients[2]->join_message(2, 1), "lost", 1));
   clients[0]->say(with(clients[0]->join_message(0, 1), "lost", 1));
   CHECK(clients[2]->session().wait_for("members").at("generation").as_int() == 2);
-  // Worker 2 has lost worker 1 before anybody else has noticed.
+  // Worker 2 has lost worker 1 before any other worker has noticed.
   clients[2]->say(with(clients[2]->join_message(2, 2), "lost", 1));
   CHECK(clients[0]->session().wait_for("lost").at("why").as_string() == "a worker has lost it");
 }
@@ -340,7 +340,7 @@ TEST_CASE("a worker whose 'members' message is lost joins again, and takes the n
   worker.challenge(1);
   const Json join = worker.session(1).wait_for("join");
   CHECK(join.at("rank").as_int() == 1);
-  worker.hear(0, Worker::members(1));  // too late: of the session that is gone
+  worker.hear(0, Worker::members(1));  // too late: that session is gone
   worker.hear(1, Worker::members(2));
   CHECK(offer.get().generation == 2);
 }
@@ -419,7 +419,7 @@ TEST_CASE("how connections begin") {
         "00000000000000000001 0000000000 -000000001",     //
         "0000000000000000000x 0000000000 0000000001",     //
         "00000000000000000001x0000000000 0000000001",     //
-        "00000000000000000001 0000000000 0000000001"}) {  // good
+        "00000000000000000001 0000000000 0000000001"}) {  // valid
     CAPTURE(numbers);
     CHECK(parse_preface(preface_of(numbers)).has_value() == (numbers == good));
   }

@@ -43,7 +43,7 @@ TEST_CASE("a cluster reads the JSON that it writes") {
         ClusterSpec::from_tasks({{"worker", ClusterSpec::Tasks{{1, "b:1"}, {3, "d:1"}}}}));
   CHECK(cluster.task_indices("worker") == std::vector<int64_t>{1, 3});
   CHECK(cluster.job_tasks("worker") == std::vector<std::string>{"", "b:1", "", "d:1"});
-  // An object without gaps is a list.
+  // An object with consecutive indices is a list.
   CHECK(parse(R"({"worker": {"1": "b:1", "0": "a:1"}})") ==
         ClusterSpec({{"worker", {"a:1", "b:1"}}}));
   CHECK(parse("{}") == ClusterSpec());

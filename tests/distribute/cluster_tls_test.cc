@@ -33,7 +33,7 @@ std::pair<FileDescriptor, FileDescriptor> connected_sockets() {
 
 Patience soon() { return {std::chrono::steady_clock::now() + std::chrono::seconds(20)}; }
 
-// Both ends of a connection, each made on a thread of its own.
+// Both ends of a connection, each created on its own thread.
 struct Links {
   Links(FileDescriptor connects, FileDescriptor accepts, const Identity& one,
         const Identity& other) {
@@ -68,7 +68,7 @@ std::string received(const FileDescriptor& socket, size_t most) {
   return all;
 }
 
-// Carries bytes between two sockets until both have ended, and keeps them.
+// Forwards bytes between two sockets until both have ended, and returns them.
 std::string tapped(const FileDescriptor& a, const FileDescriptor& b) {
   std::string all;
   std::array<pollfd, 2> waits = {pollfd{a.get(), POLLIN, 0}, pollfd{b.get(), POLLIN, 0}};
@@ -166,7 +166,7 @@ TEST_CASE("what a link carries arrives, and nobody on its way can read it") {
     std::thread answers([&] { CHECK(write_all(other.get(), std::as_bytes(std::span(secret)))); });
     std::string there;
     std::thread reads([&] { there = received(other, secret.size() + 1); });
-    CHECK(received(one, secret.size()) == secret);  // also after its end has been said
+    CHECK(received(one, secret.size()) == secret);  // also after its own end was shut down
     reads.join();
     CHECK(there == secret);
     sends.join();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The environment variables of a process that a test makes up.
+// Made-up environment variables of a process.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ inline distribute::ReadVariable reads(Variables variables) {
   };
 }
 
-// `variables` with some of them replaced.
+// Returns `variables` with some of them replaced.
 inline Variables with(Variables variables, const Variables& others) {
   for (const auto& [name, value] : others) variables[name] = value;
   return variables;

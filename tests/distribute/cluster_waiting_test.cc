@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers that wait for others who don't come: what they say of it, and how it ends.
+// Workers that wait for others that don't come: what they report, and how it ends.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -36,7 +36,7 @@ constexpr char kAdvice[] =
 constexpr char kNoAddress[] =
     "the host 'nowhere' of the task at nowhere:1 has no address: Name or service not known.";
 
-// Of worker 1, whose sessions end at once.
+// Options of worker 1, whose sessions end immediately.
 MembershipOptions options_of_second() {
   return {.rank = 1,
           .addresses = {"nowhere:1", "host1:1"},
@@ -147,7 +147,7 @@ TEST_CASE("all workers of a job whose worker 0 has a wrong name end") {
   const auto own = free_addresses(2);
   for (const int rank : {0, 1}) {
     CAPTURE(rank);
-    // Worker 0 itself listens at its port, under whatever name.
+    // Worker 0 itself listens at its port, whatever its name.
     const std::string port = own[0].substr(own[0].rfind(':'));
     Cluster cluster({.rank = rank,
                      .addresses = {"a..b" + port, own[1]},
@@ -164,7 +164,7 @@ TEST_CASE("all workers of a job whose worker 0 has a wrong name end") {
 TEST_CASE("workers that have all come, but can't reach each other, end") {
   const test::Log log;
   const auto own = free_addresses(2);
-  // Worker 0 has another name of worker 1.
+  // Worker 0 knows worker 1 by a wrong name.
   const std::string wrong = "a..b" + own[1].substr(own[1].rfind(':'));
   std::vector<std::unique_ptr<Cluster>> clusters;
   for (const int rank : {0, 1}) {

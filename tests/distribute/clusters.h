@@ -17,7 +17,7 @@
 
 namespace cornu::test {
 
-// Ports that nobody has at the moment.
+// Addresses whose ports are unused at the moment.
 inline std::vector<std::string> free_addresses(int count) {
   std::vector<FileDescriptor> sockets;
   std::vector<std::string> addresses;
@@ -41,7 +41,7 @@ inline distribute::ClusterOptions options_of(int rank, const std::vector<std::st
 
 using GroupPtr = std::shared_ptr<distribute::WorkerCollectives>;
 
-// What all workers' `body` give, each called on a thread of its own.
+// Calls `body` for each worker on its own thread, and returns all results.
 template <class Body>
 auto on_all(std::vector<std::unique_ptr<distribute::Cluster>>& clusters, Body body) {
   using Result = decltype(body(*clusters[0]));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How reductions between processes are computed: in memory that ranks read of each other, by
-// recursive doubling, rounded, and by implementations of programs.
+// How reductions between processes are computed: in memory that ranks read from each other, by
+// recursive doubling, rounded, and by user-defined implementations.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -34,7 +34,7 @@ std::vector<T> some_values(int rank, size_t count) {
 template <class T>
 using Results = std::vector<std::vector<T>>;  // by rank
 
-// In two segments; the second one is reduced in place.
+// Reduces two segments; the second one in place.
 template <class T>
 Results<T> all_reduce(const Groups& groups, size_t count, ReduceOp op, bool in_group_memory) {
   Results<T> results(groups.size() * static_cast<size_t>(groups[0]->replicas()));
@@ -108,7 +108,7 @@ TEST_CASE("memory of a group grows, and serves beside other memory") {
   }
   std::atomic<int> wrong = 0;
   on_ranks(groups, [&](CollectiveGroup& end) {
-    // Worker 1 has its values elsewhere: all of them send.
+    // Worker 1 keeps its values elsewhere, so all workers send.
     std::vector<float> own = some_values<float>(end.rank(), 60'000);
     float* values = own.data();
     if (end.rank() != 1) {
@@ -159,7 +159,7 @@ TEST_CASE("a group over sockets has no memory of its own") {
 }
 
 TEST_CASE("recursive doubling, with ranks beyond a power of two") {
-  // From 64 KiB over all ranks on, where a message costs more than its bytes.
+  // From 64 KiB over all ranks upward, as long as a message costs more than its bytes.
   for (const int workers : {4, 5, 6, 7, 8}) {
     CAPTURE(workers);
     const Groups groups = groups_of(over_sockets(workers), 1);
@@ -213,7 +213,7 @@ TEST_CASE("sums that travel narrow are rounded at each rank, and are the same ev
 
 namespace {
 
-// All of them send to rank 0, which sends back.
+// All ranks send to rank 0, which sends the result back.
 class Star : public Collectives {
  public:
   explicit Star(Transport& transport) : transport_(transport) {}

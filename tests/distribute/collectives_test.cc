@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives between processes, with threads for processes: every kind, over sockets and over
-// shared memory, 2 to 8 workers of 1 to 3 replicas, any size.
+// Collectives between processes, represented by threads: every kind, over sockets and over shared
+// memory, with 2 to 8 workers of 1 to 3 replicas, of any size.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ using namespace cornu::test;
 
 namespace {
 
-// Small whole numbers, whose sums are exact in any order.
+// Small integers, whose sums are exact in any order.
 template <class T>
 std::vector<T> input(int rank, int64_t count) {
   std::vector<T> values;
@@ -62,7 +62,7 @@ bool same(const std::vector<T>& a, const std::vector<T>& b) {
   return std::ranges::equal(a, b, [](T x, T y) { return x == y; });
 }
 
-// Several calls on one group, so that streams stay in step.
+// Makes several calls on one group, so that streams stay in sync.
 template <class T>
 void check_all(const Groups& groups, int64_t count) {
   const int ranks = static_cast<int>(groups.size()) * groups[0]->replicas();
@@ -195,7 +195,7 @@ TEST_CASE("16-bit numbers are summed in float32, and rounded once") {
     const Groups groups = groups_of(over_sockets(4), 1);
     std::atomic<int> wrong = 0;
     on_ranks(groups, [&](CollectiveGroup& end) {
-      // 256 + 1 isn't a bfloat16, 256 + 4 is.
+      // 256 + 1 isn't representable as bfloat16, 256 + 4 is.
       std::vector<bfloat16> values(static_cast<size_t>(count),
                                    bfloat16(end.rank() == 0 ? 256.0F : 1.0F));
       values[1] = bfloat16(end.rank() == 3 ? 253.0F : 1.0F);
@@ -305,7 +305,7 @@ TEST_CASE("workers exchange texts of any length between steps") {
       const std::vector<std::string> all = group->exchange("text", own);
       CHECK(all ==
             std::vector<std::string>{"", std::string(100'000, 'b'), std::string(200'000, 'c')});
-      // Of one worker's alone no other sends as much.
+      // One worker's text is large while the others send little.
       const std::string large = w == 1 ? std::string(3'000'000, 'x') : "small";
       CHECK(group->exchange("a large one", large) ==
             std::vector<std::string>{"small", std::string(3'000'000, 'x'), "small"});
@@ -372,7 +372,7 @@ TEST_CASE("a step that fails on one worker alone ends the other's next call, onc
   for (const bool is_before : {true, false}) {
     const Groups groups = groups_of(over_shared_memory(2), 1);
     CHECK(both(groups) == std::vector<std::string>(2));
-    // Where it fails on both, whoever hears of it when, they go on.
+    // When a step fails on both workers, they continue, whichever hears of it first.
     for (const int64_t number : {1, 2}) {
       const auto first = groups[0]->note_failure();
       CHECK(first.number == number);
@@ -382,7 +382,7 @@ TEST_CASE("a step that fails on one worker alone ends the other's next call, onc
     }
     groups[0]->end_by_failure({.after = 2, .number = 2}, why);
     CHECK(both(groups) == std::vector<std::string>(2));
-    groups[0]->end_by_failure({.after = 2, .number = 3}, why);  // that comes too late
+    groups[0]->end_by_failure({.after = 2, .number = 3}, why);  // which is too late
     CHECK(both(groups) == std::vector<std::string>(2));
     groups[1]->end_by_failure(groups[0]->note_failure(), why);
     CHECK(exchanged(*groups[1]) == "no such row");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What MultiWorkerMirroredStrategy's CommunicationOptions do: by several processes together
-// (on_workers.py), whose strategies follow one another. What is wrong of them, by one.
+// The effects of MultiWorkerMirroredStrategy's CommunicationOptions: in several processes together
+// (on_workers.py), whose strategies follow one another. Invalid options, in one process.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -52,7 +52,7 @@ std::vector<Tensor> train(const Strategy& strategy) {
 
 std::vector<Tensor> on_one_device() { return train(OneDeviceStrategy("CPU:0")); }
 
-// RingCollectives, and how many reductions there were.
+// RingCollectives that count the reductions.
 class Counting : public Collectives {
  public:
   Counting(Transport& transport, const CollectivesOptions& options)
@@ -98,7 +98,7 @@ CommunicationImplementation counting() {
   return CommunicationImplementation("counting");
 }
 
-// What replica `id` contributes: numbers that 16 bits can't have.
+// The contribution of replica `id`: numbers that 16 bits can't represent.
 Tensor gradient_of(int64_t id, DType dtype) {
   return random::normal({64}, {.dtype = dtype, .seed = 30 + id});
 }
@@ -143,7 +143,7 @@ TEST_CASE("gradients travel in packs of bytes_per_pack" * doctest::skip(test::is
     CHECK(distance(train(strategy), expected) < 1e-9);
     return Counting::reductions.load();
   };
-  const int by_default = reductions(0);  // all of this small model's gradients in one pack
+  const int by_default = reductions(0);  // all gradients of this small model fit in one pack
   CHECK(reductions(1 << 20) == by_default);
   CHECK(reductions(1) == by_default + (kVariables - 1) * kSteps);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every strategy of several replicas gives: the losses, metrics and weights of one device with
-// the same global batches, whatever their sizes.
+// Every strategy of several replicas yields the losses, metrics and weights of one device with the
+// same global batches, whatever their sizes.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr double kLossTolerance = 4e-7;
 
-// What a training gives.
+// The results of a training run.
 struct Outcome {
   std::vector<Tensor> weights;
   History history;
@@ -34,7 +34,7 @@ struct Outcome {
   std::vector<Tensor> predicted;
 };
 
-// Metrics that are kept as exactly as the models compute.
+// Metrics that are kept as precisely as the models compute.
 Metric accuracy() {
   return metrics::SparseCategoricalAccuracy({.name = "accuracy", .dtype = "float64"});
 }
@@ -81,8 +81,8 @@ Outcome fit(Model& model, const Training& training) {
   return outcome;
 }
 
-// The metrics above are the same to 1e-9. Losses are kept in float32, as Keras keeps them, and a
-// sum of batches by replica has other roundings (6e-8 each) than one on one device.
+// The metrics above are equal to 1e-9. Losses are kept in float32, as in Keras, and a sum of
+// batches per replica has other roundings (6e-8 each) than a sum on one device.
 double tolerance_of(const std::string& figure) {
   const bool is_loss = figure == "loss" || figure.ends_with("_loss");
   return is_loss ? kLossTolerance : 1e-9;
@@ -188,7 +188,7 @@ TEST_CASE("optimizers, op by op, without weights") {
   }
 }
 
-// Losses by example: their gradient is that of their sum, and their mean is shown.
+// Per-example losses: the gradient is that of their sum, and their mean is reported.
 TEST_CASE("losses that aren't reduced") {
   auto train = [](int outputs, bool regularized) {
     const Tensor input = Input({.shape = {3}, .dtype = DType::Float64});
@@ -235,7 +235,8 @@ TEST_CASE("losses that aren't reduced") {
   }
 }
 
-// Any number of examples in any batches: last ones are uneven, or leave replicas without data.
+// Any number of examples in batches of any size: the last ones are uneven, or leave replicas
+// without data.
 TEST_CASE("all sizes of data and batches") {
   auto make = [] {
     Sequential model({Input({.shape = {3}, .dtype = DType::Float64}),
@@ -309,7 +310,7 @@ TEST_CASE("a model saved under one strategy goes on under another") {
     const auto scope = strategy.scope();
     Model model = make_model(Normalization::Synchronized);
     fit(model, {.epochs = 2});
-    model.save(path);  // of several workers the chief's alone is written
+    model.save(path);  // of several workers, only the chief writes
     test::of_first_worker("saved");
     return model.get_weights();
   };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job with parameter servers, as coordinator_test.py disturbs it: coordinator strategies|fails
+// A job with parameter servers for coordinator_test.py, which disturbs it; usage: coordinator
+// strategies|fails
 #include <cornu/cornu.h>
 #include <fmt/core.h>
 
@@ -9,7 +10,7 @@ using namespace cornu;
 
 namespace {
 
-// A training that counts its steps; how many there were.
+// Trains a model and returns the number of steps counted.
 int64_t train(const distribute::ParameterServerStrategy& strategy) {
   const auto scope = strategy.scope();
   Sequential model({layers::Dense({.units = 2})});
@@ -19,7 +20,7 @@ int64_t train(const distribute::ParameterServerStrategy& strategy) {
   return sgd.iterations();
 }
 
-// The strategy goes before its program fails.
+// The strategy is destroyed before its program fails.
 int fail() {
   try {
     const distribute::ParameterServerStrategy strategy;

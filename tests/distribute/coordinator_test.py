@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program with parameter servers may have several strategies; its tasks end with it when it ends
-with code 0, and wait for it to be started again when it fails, or is killed.
+"""A program with parameter servers may have several strategies; its tasks end with it when it exits
+with code 0, and wait for it to be restarted when it fails or is killed.
 
 usage: coordinator_test.py COORDINATOR
 """
@@ -16,7 +16,7 @@ FAILED = 3
 
 
 class Job:
-    """A chief, a worker and a server, which have their ports again when they are started again."""
+    """A chief, a worker and a server, which keep their ports when they are restarted."""
 
     def __init__(self, program):
         self.program = program
@@ -37,13 +37,13 @@ class Job:
                                 pass_fds=[listener])
 
     def run(self, what):
-        """The chief's exit code, and what it said."""
+        """The chief's exit code and its output."""
         chief = self.start("chief", what)
         said = chief.communicate(timeout=SECONDS)[0]
         return chief.returncode, said
 
     def close(self):
-        """The other tasks' exit codes: they end by themselves."""
+        """The exit codes of the other tasks, which end by themselves."""
         for task in self.tasks:
             task.communicate(timeout=SECONDS)
         for own in self.sockets.values():

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches in parts by replica: their structure, what steps return, and positions that are saved.
+// Batches divided by replica: their structure, what steps return, and saved positions.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -42,7 +42,7 @@ TEST_CASE("a batch keeps the structure that the dataset's elements have") {
     CHECK(distance(strategy.gather(results.at("twice")), image * 2) == 0);
     CHECK(strategy.reduce(ReduceOp::Sum, results.at(1), 0).item<int64_t>() == 10);
   }
-  // A tuple of a dictionary and a tensor, and with weights.
+  // A tuple of a dictionary and a tensor, and one with weights.
   const Function of_tuple = function([](const Tensors& x, const Tensor& y, const Tensor& w) {
     return std::tuple(ops::sum(x["image"] * x["image"], 1), y, w);
   });
@@ -53,7 +53,7 @@ TEST_CASE("a batch keeps the structure that the dataset's elements have") {
   for (const PerReplica& batch : tuple) {
     CHECK(batch.arguments(0).size() == 3);
     CHECK(batch.arguments(0)[0].names() == std::vector<std::string>{"image", "label"});
-    CHECK(batch[0].size() == 4);  // all of them
+    CHECK(batch[0].size() == 4);  // all tensors of an element
     CHECK(ints(batch.at("label")[0].single()) == std::vector<int64_t>{0, 1});
     const PerReplica results = strategy.run(of_tuple, batch);
     CHECK(distance(strategy.gather(results.at(0)), ops::sum(image * image, 1)) == 0);
@@ -91,13 +91,14 @@ TEST_CASE("what isn't among a replica's tensors") {
   CHECK(two(Tensors{{"a", floats({3})}, {"b", floats({4})}}, floats({1})).item<float>() == 3);
 }
 
-// A loop that is stopped half-way and goes on from a checkpoint gives the bits of one that isn't.
+// A loop that is stopped halfway and continues from a checkpoint produces the same bits as an
+// uninterrupted one.
 TEST_CASE("the position in a distributed dataset is saved and restored") {
   const test::Scratch folder;
   for (const bool divided : {false, true}) {
     CAPTURE(divided);
     const Tensor x = random::normal({22, 3}, {.seed = 1});
-    // Trains until `last` batches have been seen in all, and saves there; the values of the
+    // Trains until `last` batches have been seen in total, saves, and returns the values of the
     // weights.
     auto train = [&](const std::optional<std::string>& from, int last) {
       const auto strategy = mirrored(2);

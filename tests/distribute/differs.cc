@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two workers whose programs differ in one thing, for differs_test.py: usage:
-// test_distribute_differs WHAT FOLDER. Prints the error that comes of it, or "alike".
+// test_distribute_differs WHAT FOLDER. Prints the resulting error, or "alike".
 #include <cornu/cornu.h>
 
 #include <cstdlib>
@@ -22,7 +22,7 @@ class Differs {
       : what_(std::move(what)), folder_(std::move(folder)), strategy_(strategy) {}
 
   void run() {
-    // Who has made other models before has other names.
+    // A worker that has made other models before has other names.
     if (is("names")) Sequential({Input({.shape = {3}}), layers::Dense({.units = 2})});
     Sequential model = compiled();
     if (what_ == "evaluate") {
@@ -70,8 +70,9 @@ class Differs {
     std::cout << to_string(error.code()) << ": " << error.what() << std::endl;
   }
 
-  // A step of a custom loop that can't be traced; on both workers where it is "trace alike". Then
-  // they go on together; else worker 1, which has caught its error, waits until worker 0 has one.
+  // Runs a step of a custom loop that can't be traced on worker 1, or on both workers for "trace
+  // alike". In the latter case they continue together; otherwise worker 1, which has caught its
+  // error, waits until worker 0 has one.
   void fail_to_trace() const {
     const bool is_second = strategy_.impl().worker() == 1;
     const auto step_with = [](int64_t rows) {
@@ -97,14 +98,14 @@ class Differs {
     std::cout << sums[0].single().to_vector<float>()[0] << "\n";
   }
 
-  // Until worker 0 has come here.
+  // Waits until worker 0 has arrived here.
   void wait_for_first() const {
     const std::string told = folder_ + "/told in " + what_;
     if (strategy_.impl().worker() == 0) std::ofstream(told) << "\n";
     while (!std::filesystem::exists(told)) std::this_thread::yield();
   }
 
-  // Of batches by function, those of worker 1.
+  // Reading worker 1's batches, made by a function, fails.
   void fail_to_read() const {
     const bool fails = strategy_.impl().worker() == 1;
     const auto batches =
@@ -152,7 +153,7 @@ class Differs {
                   Tensors(Tensor::scalar(1.0)));
   }
 
-  // Of one name, with the same collectives.
+  // Runs steps of the same name with the same collectives.
   void run_in_order() const {
     const Function first = summing("loop", 2);
     const Function second = summing("loop", 1000);
@@ -161,7 +162,7 @@ class Differs {
     strategy_.run(is("step order") ? second : first, one);
   }
 
-  // What is as large on both workers.
+  // Calls whose data has the same size on both workers.
   void bring_together() const {
     const bool is_second = strategy_.impl().worker() == 1;
     const distribute::PerReplica square({Tensors(ops::ones({2, 2}))});
@@ -176,7 +177,8 @@ class Differs {
     }
   }
 
-  // By what is wrong of worker 1's values alone. It waits until worker 0 has been told, or goes on.
+  // Fails because of worker 1's values alone. Worker 1 waits until worker 0 has been notified, or
+  // continues.
   void fail_to_reduce() const {
     const distribute::PerReplica scalar({Tensors(Tensor::scalar(1.0))});
     const distribute::PerReplica row({Tensors(ops::ones({2}, DType::Float64))});
@@ -192,7 +194,7 @@ class Differs {
     std::cout << "reduced\n";
   }
 
-  // Another thread's step is run while this one waits for it, then one of this thread's.
+  // Another thread runs a step while this one waits for it; then this thread runs one.
   void run_from_two_threads() const {
     const Function step = summing("loop", 2);
     const Tensors one(Tensor::scalar(1.0));
@@ -203,7 +205,7 @@ class Differs {
       const auto scope = strategy_.scope();
       try {
         strategy_.run(step, one);
-      } catch (const Error& error) {  // the other worker may have come to the refused step
+      } catch (const Error& error) {  // the other worker may have reached the rejected step
         say(error);
       }
       has_run.set_value();
@@ -219,7 +221,7 @@ class Differs {
     other.join();
   }
 
-  // By what isn't the loss of a worker, though it is unavailable.
+  // Fails with an Unavailable that isn't the loss of a worker.
   void fail_in_callback(Sequential& model) const {
     callbacks::LambdaCallbackOptions options;
     options.on_epoch_begin = [&](int64_t, const Logs&) {
@@ -229,7 +231,7 @@ class Differs {
               {.epochs = 1, .verbose = 0, .callbacks = {callbacks::LambdaCallback(options)}});
   }
 
-  // Of one worker alone, between two calls.
+  // Changes the weights of one worker alone, between two calls.
   void change_weights(Sequential& model) const {
     fit(model);
     if (what_.ends_with(std::to_string(strategy_.impl().worker()))) {
@@ -242,7 +244,7 @@ class Differs {
     for (const Tensor& weight : model.get_weights()) std::cout << weight.to_string() << "\n";
   }
 
-  // Worker 1 when worker 0 has written.
+  // Worker 1 saves after worker 0 has written.
   void save_twice(Sequential& model) const {
     fit(model);
     const bool is_second = strategy_.impl().worker() == 1;
@@ -252,7 +254,7 @@ class Differs {
     if (!is_second) wait_for_first();
   }
 
-  // Of a worker's own predictions nobody is told.
+  // A worker predicts by itself, which the other worker isn't told about.
   void predict_alone(Sequential& model) const {
     if (strategy_.impl().worker() == 1) {
       try {
@@ -263,7 +265,7 @@ class Differs {
     fit(model);
   }
 
-  // Calls that move as many bytes on both workers.
+  // Collectives that move the same number of bytes on both workers.
   void communicate() const {
     const bool is_second = strategy_.impl().worker() == 1;
     const Function step = function(
@@ -286,7 +288,7 @@ class Differs {
     strategy_.run(step, Tensors(ops::ones({rows, 3}, dtype)));
   }
 
-  // Of worker 1.
+  // Returns whether this is worker 1 and `what` differs.
   bool is(const char* what) const { return what_ == what && strategy_.impl().worker() == 1; }
 
   Tensor x() const {
@@ -346,7 +348,7 @@ class Differs {
     model.fit(x(), y(), options);
   }
 
-  // The second one is refused; the first goes on.
+  // The second call is rejected; the first one continues.
   void from_two_threads(Sequential& model) const {
     callbacks::LambdaCallbackOptions options;
     options.on_test_batch_begin = [&](int64_t batch, const Logs&) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two workers whose programs differ in one thing: both say in what, and which of them has what.
+"""Two workers whose programs differ in one thing: both report what differs, and each one's value.
 
 usage: differs_test.py DIFFERS
 """
@@ -16,7 +16,7 @@ DIFFERENT = "Strategy 'MultiWorkerMirroredStrategy': every worker must make the 
             "calls in the same order, but call "
 STEPS = "Strategy 'MultiWorkerMirroredStrategy': every worker must run the same steps in the same " \
         "order, but worker "
-# What differs on worker 1, and what both say of it.
+# What differs on worker 1, and what both report.
 CASES = {
     "activation": 'fit: worker 1 has "tanh" at config.layers[1].config.activation of the model, '
                   'worker 0 has "relu"' + END,
@@ -64,17 +64,17 @@ CASES = {
     "step order": STEPS + "1 runs the step 'loop', as before, and worker 0 the 'loop' that it ran "
                   "before 1 other.",
 }
-# What each worker says of the other's call and of its own.
+# How each worker names the other's call and its own.
 EXCHANGES = {"operation": ("reduce (sum)", "reduce (maximum)"),
              "axis": ("reduce (sum) along axis 0", "reduce (sum) along axis 1"),
              "one gathers": ("reduce (sum)", "gather along axis 0"),
              "values, then others": ("reduce (sum) along axis 0",
                                      "reduce (sum) (behind 1 of its own that failed)")}
-# What one worker finds wrong of its own arguments, the other is told.
+# One worker rejects its own arguments, and the other is notified.
 TOLD = {"argument": ("fit: expected epochs and initial_epoch >= 0, got -1 and 0.",
                      "fit: worker 1 has stopped: fit: expected epochs and initial_epoch >= 0"),
         "callback": ("http: no answer", ") has stopped: http: no answer")}
-# What fails on worker 1 alone: what it says, behind which text the other says the same.
+# Failures of worker 1 alone: its message, and the text after which the other repeats that message.
 FAILING = {"trace": ("InvalidArgument: matmul: ", "can't run the step 'loop': "),
             "values": ("InvalidArgument: Strategy '[^']+': reduce along axis 0 expected tensors with "
                        "axes, got a scalar of replica 0. Leave the axis out.",

@@ -1,38 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training that stops after a number of steps, for elastic_test.py: usage:
 // test_distribute_elastic KIND FOLDER STEPS OUTPUT. The state is kept in FOLDER, STEPS are those of
-// this process (0: to the end), and worker 0 writes weights and figures of the whole training to
-// OUTPUT. As many processes as TF_CONFIG says. KIND:
+// this process (0: to the end), and worker 0 writes the weights and figures of the whole training
+// to OUTPUT. There are as many processes as TF_CONFIG says. KIND:
 //   arrays, dataset, off  one call of fit; "off": each worker has a whole dataset
-//   twice                 a second model learns what the first one has learnt: SIGKILL stops that
-//   quits                 as arrays, and it ends by _Exit(0) instead of being stopped
-//   exits                 as arrays, and it ends by exit(0)
+//   twice                 a second model learns what the first one has learned: SIGKILL stops it
+//   quits                 as arrays, but ends by _Exit(0) instead of being stopped
+//   exits                 as arrays, but ends by exit(0)
 //   fails                 worker 1's evaluation throws; then it waits to be killed
-//   evaluates, skips      a worker is killed in an evaluation, after a call of fit; "skips": then
-//   it
-//                         leaves out the latter
+//   evaluates, skips      a worker is killed in an evaluation, after a call of fit; "skips": the
+//                         restarted run omits fit
 //   copies, apart         as arrays, and every worker keeps the state; "apart": in FOLDER/0, …, as
-//                         on machines of their own
-//   full, full of 1       worker 0, or 1, can't write to its disk after so many steps; where it
-//                         is 1, every worker keeps the state
+//                         on separate machines
+//   full, full of 1       worker 0, or 1, can't write to its disk after so many steps; for worker
+//                         1, every worker keeps the state
 //   again                 two calls of fit with one FOLDER: a worker is stopped in the second; by
-//                         SIGKILL where STEPS are negative
+//                         SIGKILL if STEPS is negative
 //   ends, ends interrupted, ends killed  as arrays, and the last worker gets SIGTERM, SIGINT or
 //                         SIGKILL at the end of training: STEPS says in which callback (At)
-//   keeps, folds, defers  calls of fit whose weights the program uses, or changes, between them: a
-//                         worker is killed in the last one; "folds": each has a model of its own,
-//                         "defers": one that gets its shapes in its first batch
+//   keeps, folds, defers  calls of fit between which the program uses or changes the weights: a
+//                         worker is killed in the last one; "folds": each has its own model,
+//                         "defers": a model that gets its shapes in its first batch
 //   leaks, leaks and forks  a model that holds the strategy is never deleted; "and forks": a
 //                         child of worker 1 calls exit(0) before
-//   own                   each worker has batches of its own, worker 0 fewer than the others
-//   parts                 two strategies, one after the other; SIGKILL between them where STEPS
-//                         aren't 0
-//   checkpoints           each has a ModelCheckpoint of its own in FOLDER/0, …, which keeps the
+//   own                   each worker has its own batches, worker 0 fewer than the others
+//   parts                 two strategies, one after the other; SIGKILL between them unless STEPS
+//                         is 0
+//   checkpoints           each worker has its own ModelCheckpoint in FOLDER/0, …, which keeps the
 //                         state; SIGKILL stops it
-//   ahead                 no callback looks at batches, so that steps are under way when SIGKILL
-//                         comes, so many milliseconds behind the first state
+//   ahead                 no callback looks at batches, so that steps are in flight when SIGKILL
+//                         comes, so many milliseconds after the first state
 //   early                 a worker is killed before a state is written: STEPS says where (Early)
-// Global batches are of CORNU_TEST_BATCH examples, 6 by default.
+// Global batches have CORNU_TEST_BATCH examples, 6 by default.
 #include <cornu/cornu.h>
 
 #include <sys/resource.h>
@@ -60,7 +59,7 @@ namespace {
 
 constexpr int64_t kRows = 23;
 
-// Global, and uneven for most numbers of workers.
+// The global batch size, uneven for most numbers of workers.
 int64_t batch_size() {
   const char* set = std::getenv("CORNU_TEST_BATCH");
   return set ? std::atoll(set) : 6;
@@ -68,7 +67,7 @@ int64_t batch_size() {
 
 class StopsAfter : public Callback {
  public:
-  // `state`: what must have been written then.
+  // `state`: a file that must have been written before it stops.
   explicit StopsAfter(int64_t steps, int signal = SIGTERM, std::string state = "")
       : steps_(steps), signal_(signal), state_(std::move(state)) {}
   void on_train_batch_end(int64_t, const Logs&) override {
@@ -100,7 +99,7 @@ Model compiled_model() {
   return model;
 }
 
-// Its variables are made in its first step.
+// A model whose variables are created in its first step.
 Model deferred_model() {
   Sequential model({layers::Dense({.units = 4, .activation = "tanh", .dtype = "float64"}),
                     layers::Dropout({.rate = 0.2, .dtype = "float64"}),
@@ -145,9 +144,9 @@ void train_twice(const std::string& folder, int64_t steps, std::ofstream& file) 
   Model teacher = compiled_model();
   FitOptions options = options_with(folder + "/1", make_callback<StopsAfter>(0));
   options.batch_size = batch_size();
-  // Of these calls a worker that begins anew gets the figures, and the weights.
+  // A restarted worker gets the figures of these calls, and the weights.
   write(file, teacher.fit(x, y, options));
-  // Its shuffle has no seed: each pass goes on where the last one was.
+  // Its shuffle has no seed: each pass continues where the last one ended.
   const auto shuffled = data::Dataset::from_tensor_slices({x, y}).shuffle(10).batch(batch_size());
   const FitOptions without_state{.epochs = 1, .verbose = 0};
   write(file, teacher.fit(shuffled, without_state));
@@ -195,7 +194,7 @@ void evaluate(const std::string& folder, bool trains, int64_t steps, std::ofstre
   write_number(file, model.evaluate(x, y * 2.0, {.verbose = 0}).at("loss"));
 }
 
-// No file can get longer from now on.
+// Keeps files from growing after so many steps.
 class FillsDisk : public Callback {
  public:
   explicit FillsDisk(int64_t steps) : steps_(steps) {}
@@ -213,7 +212,7 @@ class FillsDisk : public Callback {
   }
 
  private:
-  static inline std::atomic<bool> said_ = false;  // that it can't be written
+  static inline std::atomic<bool> said_ = false;  // that the state can't be written
   int64_t steps_;
   int64_t done_ = 0;
 };
@@ -246,8 +245,8 @@ void train_again(const std::string& folder, int64_t steps, std::ofstream& file) 
                                       folder + "/fit 2/run_state")));
 }
 
-// Is killed after so many steps, in the second epoch or later, when the state that is kept in a
-// folder is that of the end of the epoch before.
+// Kills the process after so many steps, in the second epoch or later, once the state that is kept
+// in a folder is that of the end of the previous epoch.
 class DiesAfterEpoch : public Callback {
  public:
   DiesAfterEpoch(int64_t steps, std::string folder) : steps_(steps), folder_(std::move(folder)) {}
@@ -271,7 +270,7 @@ class DiesAfterEpoch : public Callback {
   int64_t done_ = 0;
 };
 
-// The files of its ModelCheckpoint are all that a run which is started again has.
+// A restarted run has nothing but the files of its ModelCheckpoint.
 void train_with_checkpoints(const Strategy& strategy, const std::string& folder, int64_t steps,
                             std::ofstream& file) {
   const std::string own = folder + "/" + std::to_string(strategy.impl().worker());
@@ -287,7 +286,7 @@ void train_with_checkpoints(const Strategy& strategy, const std::string& folder,
                    .callbacks = {keeps, make_callback<DiesAfterEpoch>(steps, state)}}));
 }
 
-// Callbacks at the end of training.
+// Callbacks at the end of training, where the worker is stopped.
 enum At : int64_t { LastEpochEnd = 1, TrainEnd };
 
 class EndsAt : public Callback {
@@ -337,8 +336,8 @@ class DiesEarly : public Callback {
   int64_t where_;
 };
 
-// A model whose workers begin with other weights than the chief's, which count; then a deferred
-// one, with dropout and shuffles without seeds.
+// A model whose initial weights differ between workers, where the chief's count; then a deferred
+// model, with dropout and unseeded shuffles.
 void train_early(const Strategy& strategy, const std::string& folder, int64_t where,
                  std::ofstream& file) {
   const Tensor x = numbers({kRows, 3}, 1);
@@ -403,7 +402,7 @@ void leak(const Strategy& strategy, const std::string& kind, std::ofstream& file
   write(file, model->evaluate(numbers({kRows, 3}, 1), numbers({kRows, 1}, 2), {.verbose = 0}));
 }
 
-// Nobody begins the second part before the chief has left the first.
+// No worker begins the second part before the chief has left the first.
 void train_in_parts(const std::string& chief_left, int64_t steps) {
   for (int part = 0; part < 2; ++part) {
     bool is_chief = false;

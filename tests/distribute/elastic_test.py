@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trainings that go on with more or fewer workers than they were begun with give what one gives that
-one worker does alone, to 1e-6 in float64; and where that can't be, they say why. One in whose second
-call of fit a worker is killed, and started again, gives the same bits as one that nobody disturbed:
-what the first call has given comes from the worker that was there. So does one whose worker is killed
-while it evaluates. Where global batches have another size, training goes on behind as many examples.
+"""Trainings that continue with more or fewer workers than they began with give the results of a
+single worker, to 1e-6 in float64; where that isn't possible, they say why. A training in whose
+second call of fit a worker is killed and restarted gives the same bits as an undisturbed one: the
+results of the first call come from the worker that survived. So does one whose worker is killed
+while it evaluates. When global batches have a different size, training continues after as many
+examples.
 
-usage: elastic_test.py ELASTIC CLOCK, a library to be preloaded that puts the clock ahead
+usage: elastic_test.py ELASTIC CLOCK, a library to be preloaded that sets the clock ahead
 """
 import json
 import os
@@ -17,12 +18,12 @@ import sys
 import tempfile
 
 TERMINATED = 143
-# Of each training: by how many workers, and how many steps (0: to the end) of the 12.
+# For each training: the number of workers, and of steps out of the 12 (0: to the end).
 TRAININGS = [[(2, 3), (3, 2), (1, 2), (2, 0)], [(1, 4), (2, 0)], [(3, 6), (2, 3), (1, 0)]]
 
 
 class Workers:
-    """Processes with a port each, which they have again when they are started again."""
+    """Processes with a port each, which they keep when they are restarted."""
 
     def __init__(self, program, kind, workers, folder, output):
         self.line = [program, kind, folder]
@@ -51,7 +52,7 @@ class Workers:
 
 
 def run(program, kind, workers, folder, steps, output, **settings):
-    """The exit codes, and what they said."""
+    """The exit codes and the output."""
     job = Workers(program, kind, workers, folder, output)
     processes = [job.start(index, steps, **settings) for index in range(workers)]
     said = [process.communicate(timeout=120)[0] for process in processes]
@@ -60,7 +61,7 @@ def run(program, kind, workers, folder, steps, output, **settings):
 
 
 def run_with_a_loss(program, kind, folder, victim, steps, output, code=0, **settings):
-    """A worker is killed after so many steps; what the other says, and it, started again."""
+    """Kills a worker after so many steps; the output of the other one and of the restarted one."""
     job = Workers(program, kind, 2, folder, output)
     first = job.start(1 - victim, 0, **settings)
     lost = job.start(victim, steps, **settings)
@@ -89,7 +90,7 @@ def check_twice(program, folder):
 
 
 def check_ahead(program, folder):
-    """A worker is killed while the others have steps under way."""
+    """A worker is killed while the others have steps in flight."""
     output = os.path.join(folder, "ahead")
     codes, said = run(program, "ahead", 2, output + ".whole", 0, output)
     assert codes == [0, 0], said
@@ -101,7 +102,7 @@ def check_ahead(program, folder):
             others = job.start(1 - victim, 0)
             lost = job.start(victim, milliseconds)
             said = [lost.communicate(timeout=120)[0]]
-            # It may have come to its end before.
+            # It may have finished before.
             if lost.returncode == -signal.SIGKILL:
                 lost = job.start(victim, 0)
                 said.append(lost.communicate(timeout=120)[0])
@@ -111,7 +112,7 @@ def check_ahead(program, folder):
 
 
 def check_quits(program, folder):
-    """A worker that ends with code 0 too early hasn't ended the job; one that comes too late has
+    """A worker that exits with code 0 too early doesn't end the job; one that comes too late has
     nothing left to do."""
     output = os.path.join(folder, "quits")
     codes, said = run(program, "quits", 2, output + ".whole", 0, output)
@@ -133,7 +134,7 @@ def check_quits(program, folder):
 
 
 def check_exits(program, folder):
-    """A worker that calls exit(0) too early is to be started again."""
+    """A worker that calls exit(0) too early must be restarted."""
     output = os.path.join(folder, "exits")
     job = Workers(program, "exits", 2, output + ".state", output)
     first = job.start(0, 0)
@@ -165,16 +166,16 @@ def check_evaluates(program, folder):
 
 
 def check_other_batches(program, folder):
-    """Half as many workers with half as large a global batch, or twice as many with twice one: what
-    comes depends on the batches, and not on how many workers have had them."""
-    # Behind two batches of 23 rows: behind how many of the other size, and how many rows come again.
+    """Half as many workers with half the global batch size, or twice as many with twice the size:
+    the result depends on the batches, not on the number of workers that processed them."""
+    # After two batches of the 23 rows: after how many of the other size, and how many rows repeat.
     places = {(12, 6): (4, 0), (6, 12): (1, 0), (4, 6): (1, 2)}
     for kind in ["arrays", "dataset"]:
         for sizes, (batches, left) in places.items():
             got = []
             for workers in [(2, 1), (1, 2), (3, 2)]:
                 output = os.path.join(folder, f"batches{kind}{sizes}{workers}".replace(" ", ""))
-                # Behind the second batch of the second epoch: others hear of it one step later.
+                # After the second batch of the second epoch: the others learn of it a step later.
                 steps = (23 + sizes[0] - 1) // sizes[0] + (1 if workers[0] > 1 else 2)
                 codes, said = run(program, kind, workers[0], output + ".state", steps, output,
                                   CORNU_TEST_BATCH=str(sizes[0]))
@@ -198,7 +199,7 @@ def check_other_batches(program, folder):
 
 
 def check_ends(program, folder):
-    """A signal that one worker gets in the last callbacks ends all of them, and loses nothing."""
+    """A signal that one worker gets in the last callbacks ends all workers, and loses nothing."""
     output = os.path.join(folder, "ends")
     codes, said = run(program, "ends", 2, output + ".whole", 0, output)
     assert codes == [0, 0], said
@@ -222,7 +223,7 @@ def check_ends(program, folder):
 
 
 def check_copies(program, folder):
-    """Every worker keeps the state: the chief's may be lost, or be an old one."""
+    """Every worker keeps the state: the chief's may be lost or outdated."""
     output = os.path.join(folder, "copies")
     codes, said = run(program, "copies", 2, output + ".whole", 0, output)
     assert codes == [0, 0], said
@@ -251,7 +252,7 @@ def check_copies(program, folder):
 
 
 def check_full_disk(program, folder):
-    """All are told of a worker that can't write the state, and training goes on."""
+    """All workers are notified of one that can't write the state, and training continues."""
     for whose, kind in enumerate(["full", "full of 1"]):
         output = os.path.join(folder, kind)
         job = Workers(program, kind, 2, output + ".state", output)
@@ -266,7 +267,7 @@ def check_full_disk(program, folder):
 
 
 def check_clocks(program, folder, clock):
-    """All are told whose clock is another one."""
+    """All workers are told whose clock differs."""
     output = os.path.join(folder, "clocks")
     job = Workers(program, "arrays", 3, output + ".state", output)
     skewed = {"LD_PRELOAD": os.path.abspath(clock), "ASAN_OPTIONS": "verify_asan_link_order=0"}
@@ -283,7 +284,7 @@ def check_clocks(program, folder, clock):
 
 
 def check_fails(program, folder):
-    """The others of a call are told at once that it fails on one worker, which lives on."""
+    """When a call fails on one worker, which stays alive, the others are notified immediately."""
     job = Workers(program, "fails", 2, folder, os.path.join(folder, "fails"))
     fails = job.start(1, 0)
     other = job.start(0, 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of embeddings, of whose gradients replicas exchange rows, train as on one device.
+// Embedding tables, of whose gradients replicas exchange only rows, train as on one device.
 #include <doctest/doctest.h>
 
 #include "tests/distribute/models.h"
@@ -15,9 +15,9 @@ constexpr int64_t kWords = 3000;
 
 struct Training {
   std::string optimizer = "sgd";
-  int64_t examples = 13;  // the last batch has less than all replicas
+  int64_t examples = 13;  // the last batch has fewer examples than there are replicas
   std::optional<double> clipnorm = {};
-  bool tied = false;  // the table gives the logits, too
+  bool tied = false;  // the table computes the logits, too
 };
 
 Tensor words_of(int64_t examples) {
@@ -25,7 +25,7 @@ Tensor words_of(int64_t examples) {
   return ops::cast(few * 70, DType::Int32);
 }
 
-// One table is looked up in twice, another by no example of some replicas.
+// One table is looked up twice; another isn't used by any example of some replicas.
 Model make_model(const Training& training) {
   const Tensor words = Input({.shape = {4}, .dtype = DType::Int32});
   const Tensor averaged = ops::mean(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random layers of pictures on replicas: what is drawn for an example is what one device draws.
+// Random image layers on replicas draw the same numbers for an example as on one device.
 #include <doctest/doctest.h>
 
 #include "tests/distribute/models.h"
@@ -40,9 +40,9 @@ std::vector<Tensor> trained(const Strategy& strategy) {
   return model.get_weights();
 }
 
-// What layers that draw some numbers once for a batch make of pictures that are alike. (Where
-// RandAugment chooses Equalization, which it doesn't by this seed, each replica's part has one
-// histogram, as Keras's batch has.)
+// Equal pictures augmented by layers that draw some numbers once per batch. (If RandAugment chose
+// Equalization, which it doesn't with this seed, each replica's part would have one histogram, as
+// Keras's batch has.)
 std::vector<Tensor> augmented(const Strategy& strategy) {
   const auto scope = strategy.scope();
   set_random_seed(3);

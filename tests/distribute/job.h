@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs with parameter servers whose tasks are all in one process.
+// Jobs with parameter servers whose tasks all run in one process.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace cornu::test {
 
-// Servers for all tasks but the chief, each as if it were a process.
+// Servers for all tasks but the chief, each as if it were in its own process.
 class Job {
  public:
   Job(int workers, int servers) {

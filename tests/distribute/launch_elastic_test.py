@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of `cornu launch` that go on with fewer workers: launch_elastic_test.py PATH_OF_CORNU
+"""Jobs of `cornu launch` that continue with fewer workers: launch_elastic_test.py PATH_OF_CORNU
 [UNITTEST ARGUMENTS]."""
 
 import os
@@ -44,7 +44,7 @@ cornu: worker 1 ended with code 5; it starts again in 0 s (1 of 1)
 
     def test_as_few_as_told_and_no_fewer(self):
         done = self.launched("-n 2 --elastic 1", 'say(len(cluster["worker"])); sys.exit(6)', code=6)
-        said = launch_test.lines_by_task(done.stdout)  # of the first two, one may end before it says it
+        said = launch_test.lines_by_task(done.stdout)  # of the first two, one may end before
         self.assertEqual({line for lines in said.values() for line in lines}, {"1", "2"})
         self.assertEqual(said["worker 0"][-1], "1")
         self.assertRegex(done.stderr, "cornu: worker [01] ended with code 6; the others end, and go "

@@ -105,7 +105,7 @@ signal.pause()
 
 
 class LeftEarly(Launch):
-    """Workers that end well while others compute with them."""
+    """Workers that exit successfully while others compute with them."""
     BEGINS = """
 def begin():
     open(os.environ["CORNU_BEGUN_FILE"], "a").write("\\n")
@@ -289,7 +289,7 @@ while True:
                                stderr=subprocess.STDOUT)
         self.addCleanup(job.wait)
         self.addCleanup(job.kill)
-        while select.select([], [ends[1]], [], 0)[1]:  # until it is full
+        while select.select([], [ends[1]], [], 0)[1]:  # until the pipe is full
             time.sleep(0.01)
         job.send_signal(signal.SIGTERM)
         with open(told, encoding="utf-8") as file:
@@ -319,7 +319,7 @@ while True:
             job.send_signal(number)
         opened(os.path.join(self.folder.name, "go"))
         self.wait_for(job.stdout, "again")
-        job.send_signal(signal.SIGTERM)  # the first that it hears of
+        job.send_signal(signal.SIGTERM)  # the first signal that it gets
         self.wait_for(job.stdout, "told")
         self.assertEqual(job.wait(SECONDS), 0)
 

@@ -16,9 +16,9 @@ import unittest
 from pathlib import Path
 
 CORNU = ""
-SECONDS = 60  # then something hangs
+SECONDS = 60  # after which something hangs
 
-# What each task's program begins with.
+# The beginning of each task's program.
 PRELUDE = """
 import errno, json, os, signal, socket, sys, time
 config = json.loads(os.environ["TF_CONFIG"])
@@ -42,14 +42,14 @@ def awaited(name):  # until another one has opened the fifo
 
 
 def environment(**changes):
-    """This process's, without what a launcher or a user may have set."""
+    """This process's environment, without variables that a launcher or a user may have set."""
     ours = re.compile("TF_CONFIG|CORNU_.*|OMP_NUM_THREADS|GOMP_SPINCOUNT|NO_COLOR")
     result = {name: value for name, value in os.environ.items() if not ours.fullmatch(name)}
     return {**result, **changes}
 
 
 def program(body):
-    return [sys.executable, "-S", "-c", PRELUDE + body]  # -S: it starts in half the time
+    return [sys.executable, "-S", "-c", PRELUDE + body]  # -S: starts in half the time
 
 
 def command(options, body):
@@ -92,7 +92,7 @@ class Launch(unittest.TestCase):
         return done
 
     def started(self, options, body, **arguments):
-        """A job that the test does something to."""
+        """A running job, for the test to act on."""
         job = subprocess.Popen(command(options, body), env=environment(), text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, **arguments)
         self.addCleanup(self.ended, job)
@@ -113,7 +113,7 @@ class Launch(unittest.TestCase):
         self.fail(f"the output ended without {text!r}")
 
     def assert_end(self, file):
-        """Nobody holds the other end of the pipe any more."""
+        """Checks that no process holds the other end of the pipe any more."""
         while select.select([file], [], [], SECONDS)[0]:
             if not os.read(file, 1000):
                 return
@@ -196,7 +196,7 @@ else:
 
 class Cluster(Launch):
     def test_tf_config(self):
-        # All of them end by themselves here, but the chief decides, and waits for the others.
+        # All tasks end by themselves here, but the chief decides, and waits for the others.
         paths = [self.fifo(name) for name in ("worker0", "worker1", "ps0", "evaluator0")]
         done = self.launched("-n 2 --chief --ps 1 --evaluator", f"""
 say(os.environ["TF_CONFIG"])

@@ -14,7 +14,7 @@ using test::StrategyKind;
 
 namespace {
 
-// What a loop gives: the losses of its steps, the metric of each epoch, and the weights.
+// The results of a loop: the losses of its steps, the metric of each epoch, and the weights.
 struct Outcome {
   std::vector<Tensor> weights;
   std::vector<double> losses;
@@ -78,7 +78,7 @@ Outcome run_loop(const Strategy& strategy, bool within_function) {
       }
       outcome.losses.push_back(loss.item<double>());
     }
-    // Of all workers in a step; outside of it, of this one's replicas.
+    // Over all workers within a step; outside of a step, over this worker's replicas.
     const double whole =
         strategy.run(read, Tensors(Tensor::scalar(0.0)))[0].single().item<double>();
     if (strategy.impl().num_workers() == 1) CHECK(accuracy.result().item<double>() == whole);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every metric of the library's in compile and fit: under a strategy of several replicas, with
-// parts of a batch that are uneven or empty, it has one device's value.
+// Every metric of the library in compile and fit: under a strategy of several replicas, with uneven
+// or empty parts of a batch, its value is that of one device.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -16,7 +16,7 @@ using test::StrategyKind;
 
 namespace {
 
-// Metrics of three classes, of scores; made anew for each training.
+// Metrics of scores for three classes; created again for each training run.
 std::vector<Metric> metrics_of_one_hot() {
   return {
       OneHotIoU({.num_classes = 3, .target_class_ids = {0, 2}}),
@@ -72,7 +72,7 @@ Outcome train(bool weighted) {
            F1Score({.average = "macro", .name = "weighted_f1"}), R2Score({.name = "weighted_r2"}),
            OneHotMeanIoU({.num_classes = 3, .name = "weighted_iou", .dtype = "float32"}),
            RecallAtPrecision({.precision = 0.5, .name = "recall"})}});
-  constexpr int64_t kRows = 13;  // batches of 6, 6 and 1: the last one leaves a replica none
+  constexpr int64_t kRows = 13;  // batches of 6, 6 and 1: the last one leaves a replica empty
   const Tensor x = random::normal({kRows, 4}, {.seed = 5});
   const Tensor classes = ops::argmax(random::normal({kRows, 3}, {.seed = 6}), 1);
   const Tensor y = ops::one_hot(classes, 3);
@@ -87,7 +87,7 @@ Outcome train(bool weighted) {
   return outcome;
 }
 
-// A step of one's own, whose loss is that of a loss object.
+// A model with a custom step, whose loss is that of a loss object.
 class Tracked : public Model {
  public:
   Tensor call(const Tensor& x, const CallArgs& args) override { return dense_(x, args); }
@@ -114,7 +114,8 @@ class Tracked : public Model {
   metrics::Mean tracker_{{.name = "tracked"}};
 };
 
-// A loss of one's own in Model's steps, of loss objects alone, or beside the compiled one.
+// A model with a custom loss in Model's steps, of loss objects alone or in addition to the compiled
+// loss.
 class OwnLoss : public Model {
  public:
   explicit OwnLoss(bool with_compiled) : with_compiled_(with_compiled) {}
@@ -132,7 +133,7 @@ class OwnLoss : public Model {
   losses::Huber huber_;
 };
 
-// What training and evaluating a model shows of its loss, and the kernel that it ends with.
+// The losses that training and evaluating a model report, and the final kernel.
 std::vector<double> losses_of(const std::function<std::unique_ptr<Model>()>& make, int64_t rows) {
   clear_session();
   const auto model = make();
@@ -148,10 +149,10 @@ std::vector<double> losses_of(const std::function<std::unique_ptr<Model>()>& mak
   return found;
 }
 
-// Whether figures of a training are one device's on replicas of all kinds.
+// Checks that the figures of a training run on all kinds of replicas are those of one device.
 template <class Train>
 void check_on_replicas(const Train& train) {
-  for (const int64_t rows : {15, 9}) {  // the last batch is uneven, or leaves replicas none
+  for (const int64_t rows : {15, 9}) {  // the last batch is uneven, or leaves replicas empty
     const std::vector<double> expected = train(rows);
     for (const StrategyKind& kind : strategy_kinds()) {
       for (const int replicas : test::replica_counts()) {
@@ -265,10 +266,10 @@ TEST_CASE("a metric's integers are counted exactly under replicas, and read as o
         iou.update_state(columns[0], columns[1], columns[2]);
         return iou.result();
       });
-      // A label, a prediction, a weight; one of the weights float32 hasn't.
+      // A label, a prediction and a weight per row; float32 can't represent one of the weights.
       const std::vector<int32_t> rows = {0, 0, (1 << 24) + 1, 1, 1, 2, 1, 0, 1};
       const auto results = strategy.run(step, Tensors(Tensor::from(rows, {3, 3})));
-      // Outside of a step it is what this worker's replicas have counted.
+      // Outside of a step, it is the count of this worker's replicas.
       const auto count = static_cast<int64_t>(results.values().size());
       const std::vector<int64_t> counted =
           ops::cast(iou.variables().front().value(), DType::Int64).to_vector<int64_t>();

@@ -13,7 +13,7 @@ constexpr double kMomentum = 0.9;
 constexpr double kEpsilon = 1e-3;
 
 // Normalizes each part of a batch by its own mean and variance; the moving averages follow the mean
-// of those parts that have examples.
+// over the parts that have examples.
 class PartsNormalization : public Layer {
  public:
   explicit PartsNormalization(int64_t parts)
@@ -87,14 +87,14 @@ Tensor floats(std::vector<float> values) { return Tensor::from(std::move(values)
 
 namespace {
 
-// How many replicas each of several processes has that run one test program together
-// (on_workers.py); 0 where it is one process.
+// The number of replicas per process when several processes run one test program together
+// (on_workers.py); 0 for a single process.
 int replicas_of_worker() {
   const char* replicas = std::getenv("CORNU_TEST_REPLICAS");
   return replicas ? std::atoi(replicas) : 0;
 }
 
-// One for all tests of the process, as for a program.
+// One strategy for all tests of the process, as in a program.
 const Strategy& on_workers() {
   static const Strategy strategy =
       distribute::MultiWorkerMirroredStrategy({.devices = devices(replicas_of_worker())});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the strategies' tests train, and the strategies.
+// The models that the strategies' tests train, and the strategies.
 #pragma once
 
 #include <cornu/cornu.h>
@@ -16,46 +16,47 @@ struct StrategyKind {
   std::function<Strategy(int replicas)> make;
 };
 const std::vector<StrategyKind>& strategy_kinds();
-// Numbers of replicas to test: where several processes run the tests together (on_workers.py), what
-// these have.
+// Numbers of replicas to test; when several processes run the tests together (on_workers.py), the
+// number that these have.
 const std::vector<int>& replica_counts();
-// Does one process run the tests?
+// Whether a single process runs the tests.
 bool is_alone();
-// What the processes have together.
+// The strategy of all processes together.
 Strategy workers();
-// Of these where they have as many replicas, else of this process.
+// A strategy of all processes if they have this many replicas in total, otherwise of this process
+// alone.
 Strategy replicated(int replicas);
-// The same as replica_counts(), where one number will do: `alone`, or what the processes have
-// together.
+// Like replica_counts() when one number suffices: `alone` in a single process, otherwise the
+// replicas of all processes together.
 int replicas_or_all(int alone);
-// Where several processes run the tests together: waits for all of them, and gives worker 0's text.
-// Else `own`.
+// When several processes run the tests together, waits for all of them and returns worker 0's text.
+// Otherwise returns `own`.
 std::string of_first_worker(const std::string& own);
 // The rows of x, as the strategy divides them.
 distribute::PerReplica divided(const Strategy& strategy, const Tensor& x);
-// What this process's replicas have of what all of the strategy's have.
+// The values of this process's replicas, out of those of all the strategy's replicas.
 distribute::PerReplica own_of(const Strategy& strategy, const std::vector<Tensors>& all);
 
-// CPU:0, CPU:1, …; where tests run on other devices (CORNU_TEST_DEVICE), as many of these.
+// CPU:0, CPU:1, …; when tests run on other devices (CORNU_TEST_DEVICE), as many of those.
 std::vector<std::string> devices(int count);
-distribute::MirroredStrategy mirrored(int replicas);  // over these
+distribute::MirroredStrategy mirrored(int replicas);  // on these devices
 
 Tensor floats(std::vector<float> values);
 
-// How the model below normalizes.
+// How the model of make_model normalizes.
 enum class Normalization {
   Plain,         // BatchNormalization: each replica by its own part of the batch
   Parts,         // the same on one device, which normalizes each part by itself
   Synchronized,  // by the whole batch
 };
 
-// Convolution, batch normalization, dropout, L2 and an activity regularizer, two outputs ("kind",
-// 4 logits, and "size", one number), all in float64. `parts`: of a batch, for
-// Normalization::Parts. Call it where the strategy's scope is open; its first weights are always
-// the same.
+// Convolution, batch normalization, dropout, L2 and an activity regularizer, two outputs ("kind", 4
+// logits, and "size", one number), all in float64. `parts`: the number of parts of a batch, for
+// Normalization::Parts. Call it within the strategy's scope; the initial weights are always the
+// same.
 Model make_model(Normalization normalization, int64_t parts = 1);
 
-// Examples for it.
+// Examples for the model.
 struct Examples {
   Tensor x;       // (count, 6, 6, 2)
   Tensor kind;    // (count,), int32

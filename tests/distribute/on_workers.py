@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one program as several workers of a cluster on this machine, all at once; fails when one of
-them does, and shows what it said.
+"""Runs one program as several concurrent workers of a cluster on this machine; fails when one of
+them does, and shows its output.
 
 usage: on_workers.py [--workers N] [--replicas R] [--most-lines L] PROGRAM ARGUMENTS...
-  --most-lines: that each may write.
+  --most-lines: the maximum number of lines that each may write.
 """
 import argparse
 import json
@@ -25,7 +25,7 @@ def main():
     parser.add_argument("command", nargs=argparse.REMAINDER)
     options = parser.parse_args()
 
-    # Bound here, so that nobody else takes them, and listened on by the workers.
+    # Bound here, so that no other process takes them, and listened on by the workers.
     sockets = [socket.socket() for _ in range(options.workers)]
     for own in sockets:
         own.bind(("127.0.0.1", 0))
@@ -45,7 +45,7 @@ def main():
                                            stderr=subprocess.STDOUT, pass_fds=[own.fileno()]),
                           output))
 
-    # Where one has failed the others have nothing to wait for.
+    # When one has failed, the others have nothing to wait for.
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         codes = [process.poll() for process, _ in processes]

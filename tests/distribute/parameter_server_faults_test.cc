@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameter servers: what several workers do at once, whose an error is, and calls that lie.
+// Parameter servers: concurrent workers, whose fault an error is, and calls with false contents.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -48,7 +48,7 @@ TEST_CASE("what isn't a sum of its last value replaces a variable") {
     const DividedStep divided = divide_step(traced.graph, [](const Variable&) {
       return Placement{{0, {0, 3}}};
     });
-    // The value of that moment counts where the server's part reads it.
+    // The current value matters if the server's part reads it.
     return divided.updates.at(0).graph.use_counts().at(
                static_cast<size_t>(divided.updates[0].graph.states[0].in)) > 0;
   };
@@ -179,7 +179,7 @@ Json with_job(Json json) {
   return json;
 }
 
-// A worker and a server of a job that this test coordinates by hand.
+// A worker and a server of a job whose coordinator is played by the test.
 struct Tasks {
   Tasks() {
     worker.call("begin", {begin("j", "worker")});
@@ -191,7 +191,7 @@ struct Tasks {
   }
   std::string address(const Task& task) { return job.task(task).target().substr(7); }
 
-  // Makes a step that adds its argument and the variable, with something changed.
+  // Defines a step that adds its argument and the variable, with something changed.
   std::string define(const std::function<void(Json&)>& change) {
     Json json = with_job(Json::object(
         {{"signature", "s"},
@@ -303,7 +303,7 @@ TEST_CASE("tasks serve the coordinator that came last") {
            }).find("serves another coordinator by now. A job has one.") != std::string::npos;
   };
   CHECK(another(tasks.server, "read", with_job(Json::object({{"keys", Json::array()}}))));
-  // One that was thought to be dead doesn't take them back.
+  // A coordinator that was thought to be dead doesn't take them back.
   CHECK(another(tasks.server, "begin", tasks.begin("j", "ps")));
   CHECK(another(tasks.worker, "begin", tasks.begin("j", "worker")));
   tasks.worker.call("begin", {tasks.begin("next", "worker")});

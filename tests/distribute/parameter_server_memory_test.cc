@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tasks with parameter servers keep, and when they give it back.
+// What tasks with parameter servers keep, and when they release it.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -22,7 +22,7 @@ using test::error_of;
 
 namespace {
 
-// A job of one worker and one server that note what they are told to drop.
+// A job of one worker and one server that record what they are told to drop.
 class NotingJob {
  public:
   NotingJob()
@@ -36,7 +36,7 @@ class NotingJob {
             {{"chief", {"127.0.0.1:1"}}, {"worker", {addresses_[0]}}, {"ps", {addresses_[1]}}}),
         {.task_type = "chief", .task_id = 0});
   }
-  // Since it was asked the last time: how many steps and datasets, and shards and updates.
+  // The counts since the last call: steps and datasets, and shards and updates.
   std::string dropped() {
     return fmt::format("{} {}, {} {}", worker_.take("signatures"), worker_.take("datasets"),
                        server_.take("keys"), server_.take("updates"));
@@ -78,7 +78,7 @@ class NotingJob {
       }
     }
 
-    std::mutex mutex_;  // guards the next one
+    std::mutex mutex_;  // guards dropped_
     std::map<std::string, size_t> dropped_;
     std::atomic<bool> is_server_ = false;
     ParameterStore store_;
@@ -114,7 +114,7 @@ TEST_CASE("what a program has no more is dropped by its tasks") {
     CHECK(coordinator.schedule(step, ops::ones({3})).fetch().item<float>() == 3);
   };
   use(true);
-  CHECK(job.dropped() == "0 0, 0 0");  // nothing has come in its place
+  CHECK(job.dropped() == "0 0, 0 0");  // nothing has replaced it yet
   use(true);
   CHECK(job.dropped() == "2 1, 1 2");
   use(false);

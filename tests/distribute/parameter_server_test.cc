@@ -26,7 +26,7 @@ TEST_CASE("variables of a strategy with parameter servers live there") {
   CHECK(w.to_vector<float>() == std::vector<float>(6, 2));
   w.assign(ops::zeros({2, 3}));
   CHECK(w.to_vector<float>() == std::vector<float>(6, 0));
-  // Compiled code reads the value of the moment.
+  // Compiled code reads the current value.
   const Function doubled = function([&] { return w.value() * 2.0f + 1.0f; });
   CHECK(doubled().single().to_vector<float>() == std::vector<float>(6, 1));
   w.assign(ops::ones({2, 3}));
@@ -75,7 +75,7 @@ namespace {
 Tensor pictures() { return ops::sin(ops::reshape(ops::arange(0, 24 * 6), {24, 6})).host(); }
 Tensor labels() { return ops::mod(ops::arange(0, 24), 3).host(); }
 
-// What it makes of a model in `steps` steps over batches of 8; `run` runs one.
+// A model and its optimizer; step() trains them on a batch.
 struct Training {
   explicit Training(const Optimizer& own) : optimizer(own) {}
 
@@ -248,8 +248,8 @@ TEST_CASE("a step is divided among a worker and servers") {
   CHECK(divided.taken[0].variable.id() == table.id());
   CHECK(divided.ahead.outputs == divided.ahead.inputs);
   REQUIRE(divided.updates.size() == 2);
-  // Server 0 gets numbers of rows and the rows; server 1 those, the rate, and the rate times the
-  // gradient. Both take their rows before they multiply.
+  // Server 0 gets row numbers and the rows; server 1 gets those, the rate, and the rate times the
+  // gradient. Both select their rows before they multiply.
   for (const ServerUpdate& update : divided.updates) {
     size_t bytes = 0;
     for (const ValueId input : update.graph.inputs) bytes += update.graph.type(input).bytes();
@@ -284,7 +284,7 @@ TEST_CASE("workers go over their datasets, whose batches may differ in size") {
   for (int i = 0; i < 30; ++i) coordinator.schedule(step, dataset);
   coordinator.join();
   CHECK(seen.item<float>() > 0);
-  // A dataset that ends says so.
+  // Exhausting a dataset is reported.
   const PerWorkerDataset once = coordinator.create_per_worker_dataset(
       [] { return data::Dataset::from_tensor_slices(ops::ones({4})).batch(4); });
   for (int i = 0; i < 3; ++i) coordinator.schedule(step, once);
@@ -402,7 +402,7 @@ TEST_CASE("models fit, evaluate and predict under parameter servers") {
   const auto scores = model.evaluate(pictures(), labels(), {.batch_size = 8, .verbose = 0});
   CHECK(scores["loss"] < history["loss"].front());
   CHECK(model.predict(pictures(), {.verbose = 0}).shape() == Shape{24, 3});
-  // An evaluation is exact.
+  // Evaluation is exact.
   Sequential here({layers::Dense({.units = 8, .activation = "relu"}), layers::Dense({.units = 3})});
   here.build({kUnknown, 6});
   std::vector<Tensor> weights;
@@ -444,7 +444,7 @@ TEST_CASE("what callbacks get of each batch under parameter servers") {
   const Tensor x = ops::ones({16, 2});
   const Tensor y = ops::zeros({16, 3});
   std::vector<Logs> logs;
-  std::string beside;  // of an evaluation on another thread
+  std::string beside;  // the error of an evaluation on another thread
   const auto on_batch = [&](int64_t, const Logs& of_batch) {
     logs.push_back(of_batch);
     if (!beside.empty()) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a batch that are uneven or empty, where figures aren't made example by example; and what
+// Uneven or empty parts of a batch with figures that aren't computed per example, and values that
 // replicas keep apart.
 #include <doctest/doctest.h>
 
@@ -23,7 +23,7 @@ using test::StrategyKind;
 
 namespace {
 
-// Adds a loss that is one figure for the whole batch.
+// Adds a loss that is a single figure for the whole batch.
 class Penalty : public Layer {
  public:
   Tensor call(const Tensor& x, const CallArgs&) override {
@@ -37,7 +37,7 @@ struct Outcome {
   History history;
 };
 
-// One figure for a batch, and a metric of the same kind.
+// Trains with a loss that is one figure per batch, and a metric of the same kind.
 Outcome train(int64_t rows, int64_t batch_size) {
   const Tensor input = Input({.shape = {3}, .dtype = DType::Float64});
   const Tensor hidden =
@@ -95,7 +95,7 @@ TEST_CASE("gradients of a replica without examples count nothing, whatever they 
   const optimizers::SGD optimizer({.learning_rate = 0.1});
   const Function step = function([&](const Tensor& x) {
     GradientTape tape;
-    const Tensor loss = by_share_of_examples(ops::mean(x) * w);  // NaN of no examples
+    const Tensor loss = by_share_of_examples(ops::mean(x) * w);  // NaN without examples
     optimizer.apply_gradients({tape.gradient(loss, w)}, {w});
     return loss;
   });
@@ -152,7 +152,7 @@ TEST_CASE("noise that isn't made for examples") {
   const Function step = function([](const Tensor& x) {
     return std::vector<Tensor>{
         random::normal({7}),         // of no example
-        random::uniform({3, 4, 2}),  // nor this, with 2 examples a replica
+        random::uniform({3, 4, 2}),  // nor this, with 2 examples per replica
         random::beta({5}, 2.0, 3.0),
         random::dropout(ops::ones({x.dim(0), 64}), 0.5, {.noise_shape = Shape{1, 64}}),
     };
@@ -167,7 +167,7 @@ TEST_CASE("noise that isn't made for examples") {
     }
     CHECK(distance(drawn[0][3], drawn[1][3]) == 0);  // shared by all examples
   }
-  // Parts of other sizes draw other numbers, too.
+  // Parts of different sizes draw different numbers, too.
   const Function wide = function([](const Tensor& x) {
     return random::uniform({5, x.dim(0)}, {.seed = 4});
   });
@@ -177,7 +177,7 @@ TEST_CASE("noise that isn't made for examples") {
   for (const float value : uneven[1][0].to_vector<float>()) {
     CHECK(std::ranges::find(first, value) == first.end());
   }
-  // A loop draws the numbers of one device for the same examples.
+  // For the same examples, a loop draws the same numbers as on one device.
   const Function loop = function([](const Tensor& x) {
     return ops::map([](const Tensor& row) { return row + random::uniform(row.shape()); },
                     ops::transpose(x));
@@ -215,7 +215,7 @@ TEST_CASE("reading what replicas keep apart changes nothing") {
     CHECK(first.item<int>() == i);
     CHECK(sum.item<int>() == 4 * i);
   }
-  sum.assign_add(ops::ones({}));  // outside of steps it is one value
+  sum.assign_add(ops::ones({}));  // outside of steps it is a single value
   CHECK(sum.item<int>() == 13);
   strategy.run(step, values);
   CHECK(sum.item<int>() == 17);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of a strategy whose layers are quantized.
+// Quantizing the layers of a strategy's models.
 #include <doctest/doctest.h>
 
 #include "tests/distribute/models.h"
@@ -10,8 +10,8 @@ using test::distance;
 
 namespace {
 
-// A model of seeded weights, which has learned a little; its layers are quantized, and it learns
-// on.
+// A model with seeded weights that has learned a little; its layers are quantized, and it continues
+// to learn.
 struct Learned {
   Tensor predictions;
   std::vector<Tensor> weights;
@@ -52,12 +52,12 @@ TEST_CASE("a model of a strategy is quantized as any other, in its scope and out
     const auto scope = strategy.scope();
     const Learned got = learn(quantization);
     CHECK(got.is_int8);
-    // A float that is another in its last bit may be another integer.
+    // A float that differs in the last bit may be rounded to a different integer.
     CHECK(distance(got.predictions, expected.predictions) < (is_int4 ? 0.3 : 0.02));
     REQUIRE(got.weights.size() == expected.weights.size());
     for (size_t i = 0; i < got.weights.size(); ++i) {
       const bool is_int8 = got.weights[i].dtype() == DType::Int8;
-      if (is_int8 && is_int4) continue;  // of two numbers, either one
+      if (is_int8 && is_int4) continue;  // a byte holds two numbers, of which either may differ
       CHECK(distance(got.weights[i], expected.weights[i]) < (is_int8 ? 1.5 : 0.1));
     }
   }

@@ -13,7 +13,7 @@
 
 namespace cornu::test {
 
-// Keeps what is sent through it. Thread-safe.
+// Records the messages that are sent through it. Thread-safe.
 class RecordedSession : public distribute::Session {
  public:
   explicit RecordedSession(std::string peer = "peer") : peer_(std::move(peer)) {}
@@ -26,12 +26,12 @@ class RecordedSession : public distribute::Session {
   void close(const std::string&) override { closed = true; }
   std::string peer() const override { return peer_; }
 
-  // Messages of a kind; every one of them, where it is "".
+  // The messages of a kind, or all messages if `kind` is "".
   std::vector<Json> sent(std::string_view kind = "") {
     const std::lock_guard lock(mutex_);
     return of_kind(kind);
   }
-  // The last one, waiting for it.
+  // Waits for a message of the kind and returns the last one.
   Json wait_for(std::string_view kind) {
     std::unique_lock lock(mutex_);
     said_.wait(lock, [&] { return !of_kind(kind).empty(); });

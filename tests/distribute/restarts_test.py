@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of two workers that begin anew, or go on in a later call of fit than the first: they give
-the bits of one that nobody disturbed.
+"""Programs of two workers that start over, or continue in a call of fit later than the first: they
+produce the same bits as an undisturbed run.
 
-So do those whose workers have batches of their own. Where a worker is killed before a state is
-written, the others wait for it, and all begin anew. Where two calls of fit keep their states in one
-folder, and workers are stopped in the second one, that one goes on, and the first doesn't take its
-state. Who begins anew in a later call gets what the earlier ones have given as they ended.
+So do programs whose workers have batches of their own. When a worker is killed before a state is
+written, the others wait for it, and all start over. When two calls of fit keep their states in one
+folder, and workers are stopped in the second call, that call continues, and the first doesn't take
+its state. A worker that restarts in a later call gets the final results of the earlier calls.
 
 usage: restarts_test.py ELASTIC
 """
@@ -37,7 +37,7 @@ def check_early(program, folder):
         other, back = run_with_a_loss(program, "early", state, victim, place, output)
         assert numbers(output) == expected, (victim, place, other, back)
         assert f"worker {victim} " in other and "is lost" in other, (victim, place, other)
-        # Before, the other one may not have come to the run yet.
+        # Earlier, the other worker may not have reached the run yet.
         assert ANEW in other or place % 10 <= BEFORE_STEPS, (victim, place, other)
         print(f"worker {victim} killed at {place}: the same bits")
 
@@ -64,7 +64,7 @@ def check_again(program, folder):
 
 
 def check_own(program, folder):
-    """Worker 0 has two batches in an epoch, worker 1 six: the state is kept where only one goes on."""
+    """Worker 0 has two batches per epoch, worker 1 six: states are kept while only one goes on."""
     output = os.path.join(folder, "own")
     codes, said = run(program, "own", 2, output + ".whole", 0, output)
     assert codes == [0, 0], said
@@ -83,7 +83,7 @@ def check_own(program, folder):
 
 
 def check_kept(program, folder):
-    """Who begins anew takes what each call had given at its end, or all end where nobody has that."""
+    """A restarted worker takes the results that each call had; if no worker has them, all end."""
     lacking = {"keeps": "the model that it trained has been changed since",
                "folds": "the model that it trained has gone, or was compiled anew",
                "defers": "the model that it trained has gone, or was compiled anew"}
@@ -107,12 +107,13 @@ def check_kept(program, folder):
     codes, said = run(program, "evaluates", 2, output + ".state", 0, output,
                       CORNU_KEPT_CALLS_MIB="much")
     assert codes == [1, 1], said
-    # One of them may hear first that the other has stopped.
+    # One of them may first learn that the other has stopped.
     assert "CORNU_KEPT_CALLS_MIB: expected a number of MiB, got 'much'." in said, said
 
 
 def check_leaks(program, folder):
-    """Who returns from main has left, though a model holds the strategy; a child's exit isn't its own."""
+    """A worker that returns from main has left, even if a model holds the strategy; a child's exit
+    isn't the worker's."""
     output = os.path.join(folder, "leaks")
     sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"  # a child lacks all threads
     for kind in ["leaks", "leaks and forks"]:
@@ -122,22 +123,22 @@ def check_leaks(program, folder):
 
 
 def check_over(program, folder):
-    """The chief is killed when all have left, before it has noted that, and removed the state: that is
-    done when it is started again, and another job trains."""
+    """The chief is killed when all have left, before it has recorded that and removed the state:
+    this happens when it is restarted, and another job trains."""
     output = os.path.join(folder, "over")
     state = output + ".state"
     codes, said = run(program, "again", 2, state, 0, output)
     assert codes == [0, 0], said
     expected = numbers(output)
     job = Workers(program, "again", 2, state, output)
-    ended, job.ended = job.ended, output + ".fifo"  # where it waits, to say that all have left
+    ended, job.ended = job.ended, output + ".fifo"  # where it waits to report that all have left
     os.mkfifo(job.ended)
     chief = job.start(0, 0)
     job.ended = ended
     other = job.start(1, 0)
     while os.path.getsize(job.ended) == 0 and other.poll() is None:  # until all have left
         time.sleep(0.01)
-    assert other.poll() is None, other.communicate()  # it waits until the chief has noted it, too
+    assert other.poll() is None, other.communicate()  # waits until the chief has recorded it, too
     chief.kill()
     said = [process.communicate(timeout=120)[0] for process in (other, chief)]
     assert other.returncode == 0, said
@@ -152,8 +153,8 @@ def check_over(program, folder):
 
 
 def check_parts(program, folder):
-    """A worker that is killed between two strategies can't take part in the second one: all begin with
-    the first one again."""
+    """A worker that is killed between two strategies can't take part in the second one: all workers
+    start again with the first."""
     for victim in (0, 1):
         chief_left = os.path.join(folder, f"chief{victim}")
         job = Workers(program, "parts", 2, chief_left, os.path.join(folder, f"parts{victim}"))

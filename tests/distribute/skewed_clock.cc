@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// To be preloaded: the time of day is CORNU_TEST_CLOCK_AHEAD seconds ahead.
+// To be preloaded: sets the time of day CORNU_TEST_CLOCK_AHEAD seconds ahead.
 #include <dlfcn.h>
 #include <time.h>
 

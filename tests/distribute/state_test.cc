@@ -126,7 +126,7 @@ TEST_CASE("sums of what replicas assign, and of what they add") {
   CHECK(result([](const Variable& v, const Tensor& x) {
           v.update([&](const Tensor& before) { return before + x; });
         }) == 309);
-  // What a merge_call assigns is all replicas' already.
+  // All replicas already share the value that a merge_call assigns.
   CHECK(result([](const Variable& v, const Tensor& x) {
           get_replica_context().merge_call([&](const Strategy&, const PerReplica&) -> Tensors {
             v.assign(floats({50}));
@@ -164,7 +164,7 @@ TEST_CASE("a loop whose turns assign the value that was there assigns it") {
   });
   strategy.run(step, parts(strategy, {{2, 4}, {7}, {}}));
   CHECK(numbers(mean.value()) == std::vector<float>{5});
-  // A turn that leaves the value alone counts as one that assigns it.
+  // An iteration that assigns the unchanged value counts as an assignment.
   const Variable sum = variable(VariableAggregation::Sum, 8);
   const Function keeps = function([&](const Tensor& x) {
     ops::fori_loop(

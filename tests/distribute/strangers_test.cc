@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training, while strangers send 10,000 messages to the workers' ports: run by on_workers.py.
+// Training while strangers send 10,000 messages to the workers' ports: run by on_workers.py.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -29,7 +29,7 @@ std::string big_endian(uint64_t number, int bytes) {
   return text;
 }
 
-// HTTP/2 by hand (RFC 9113), as far as a call of gRPC needs it.
+// HTTP/2 by hand (RFC 9113), as far as a gRPC call needs it.
 std::string frame(int type, int flags, int stream, const std::string& payload) {
   return big_endian(payload.size(), 3) + static_cast<char>(type) + static_cast<char>(flags) +
          big_endian(static_cast<uint64_t>(stream), 4) + payload;
@@ -62,9 +62,10 @@ class Strangers {
     for (const std::string& address : addresses) ports_.push_back(Address::parse(address, "test"));
   }
 
-  // One message of each kind in turn, to one port after the other. Worker 0's first session, and
-  // each one's first call of another method, are waited for: what they are turned away for is known
-  // later than of others, and of many the first few are named.
+  // Sends one message of each kind in turn, to one port after the other. Waits for the end of
+  // worker 0's first session and of each worker's first call of another method: the reason for
+  // which they are turned away is known later than for others, and only the first few of many are
+  // named.
   void send_one() {
     const size_t kind = (kAnswered + count_ / ports_.size()) % kKinds;
     std::string bytes = bytes_of(kind);
@@ -78,7 +79,7 @@ class Strangers {
     const bool is_first_round = count_ <= ports_.size() * (kOther - kAnswered + 1);
     if (connected_ == 1 || (kind == kOther && is_first_round)) {
       wait_for_end_of_call(socket);
-    } else if (kind >= kHalfOpen) {  // for a while, nothing more comes
+    } else if (kind >= kHalfOpen) {  // nothing more comes for a while
       open_.push_back(std::move(socket));
       if (open_.size() > 50) open_.pop_front();
     } else if (kind >= kAnswered) {
@@ -112,7 +113,7 @@ class Strangers {
         return "\x16\x03\x01" + noise(300);
       case 6:
         return "GET / HTTP/1.1\r\nHost: worker\r\n\r\n";
-      case 7:  // who begins well, and doesn't know the token
+      case 7:  // begins correctly, but doesn't know the token
         return call(kSession) + message(hello) +
                message(R"({"kind": "join", "proof": ")" + std::string(64, '0') +
                        R"(", "rank": 1, "generation": 0, "facts": {}, "inbox": {}})");
@@ -122,7 +123,7 @@ class Strangers {
         return call("/cornu.Cluster/Other") + message(hello);
       case 10:
         return altered(call(kSession) + message(hello));
-      case 11:  // lengths of what never comes
+      case 11:  // lengths of data that never comes
         return random_.below(2) == 0
                    ? call(kSession) + big_endian(0xffffff, 3) + std::string("\0\0\0\0\0\1", 6)
                    : call(kSession) + frame(0, 0, 1, std::string(1, '\0') + "\xff\xff\xff\xff{}");
@@ -144,7 +145,8 @@ class Strangers {
     return bytes;
   }
 
-  // Until the other end has ended the call: an HTTP/2 frame of headers with END_STREAM, or a reset.
+  // Waits until the other end has ended the call: an HTTP/2 frame of headers with END_STREAM, or a
+  // reset.
   static void wait_for_end_of_call(const FileDescriptor& socket) {
     wait_at_most(socket, {.tv_sec = 60, .tv_usec = 0});
     const auto receive = [&](size_t count) {
@@ -169,7 +171,7 @@ class Strangers {
     ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
   }
 
-  // Until the other end has said something, so that what was sent is heard.
+  // Waits until the other end has replied, so that it has read what was sent.
   static void listen_to(const FileDescriptor& socket) {
     wait_at_most(socket, {.tv_sec = 0, .tv_usec = 20'000});
     char bytes[1000];
@@ -183,7 +185,7 @@ class Strangers {
   int connected_ = 0;
 };
 
-// Fits a model from the same beginning; each step is preceded by `before`.
+// Fits a model from the same initial state; `before` is called before each step.
 std::vector<Tensor> fitted(const std::function<void(int64_t)>& before) {
   constexpr int64_t kUnits = 8;
   const Tensor x = random::normal({16, 4}, {.seed = 1});
@@ -220,7 +222,7 @@ TEST_CASE("ten thousand strangers change nothing" * doctest::skip(test::is_alone
   const auto scope = strategy.scope();
   const std::vector<Tensor> expected = fitted([](int64_t) {});
 
-  // The last worker's process sends, so many before each step.
+  // The last worker's process sends messages, the same number before each step.
   const bool sends = strategy.impl().worker() == strategy.impl().num_workers() - 1;
   const Json config = Json::parse(std::getenv("TF_CONFIG"));
   std::vector<std::string> addresses;
@@ -238,7 +240,7 @@ TEST_CASE("ten thousand strangers change nothing" * doctest::skip(test::is_alone
   if (sends) CHECK(strangers.connected() == kMessages);
   CHECK(test::distance(weights, expected) == 0);
 
-  // Some are named, and why; how many more there were is said a few times.
+  // Some are named with the reason; the number of others is logged a few times.
   const std::string text = log.text();
   CHECK(count_of("turned ", text) >= 20);
   CHECK(count_of("turned ", text) < 200);

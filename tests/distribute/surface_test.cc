@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tf.distribute's surface on several replicas: contexts, reductions, values, mistakes.
+// The surface of tf.distribute on several replicas: contexts, reductions, values, mistakes.
 #include <doctest/doctest.h>
 
 #include "tests/distribute/models.h"
@@ -110,7 +110,7 @@ TEST_CASE("all_gather of parts that differ in size, with its gradient") {
       const Tensor columns = context.all_gather(ops::transpose(own), 1);
       const Tensor weights = ops::cast(ops::arange(rows.num_elements()), DType::Float32);
       const Tensor loss = ops::sum(rows * ops::reshape(weights, rows.shape()));
-      // Sizes that follow from what has been gathered, beside those that are alike.
+      // Sizes that follow from gathered values, together with equal sizes.
       const Tensor more = context.all_gather(ops::concatenate({rows, own}, 0));
       return std::vector<Tensor>{rows,
                                  columns,
@@ -249,7 +249,7 @@ TEST_CASE("what belongs in a step isn't called in its merge_call") {
     });
     return error_of([&] { strategy.run(step, Tensors(floats({1}))); });
   };
-  // It sums gradients itself: those of a merge_call would count once more for each replica.
+  // apply_gradients sums gradients itself: those of a merge_call would be counted once per replica.
   CHECK(in_merge([&](const Tensor& sum) { optimizer.apply_gradients({sum}, {w}); })
             .find("apply_gradients: it was called in a merge_call, in the cross-replica context of "
                   "strategy 'MirroredStrategy'. Call it in the step itself, which each replica "
@@ -285,7 +285,8 @@ TEST_CASE("variables by how they are kept") {
   });
   const PerReplica values({Tensors(floats({1})), Tensors(floats({2})), Tensors(floats({6}))});
   const PerReplica own = strategy.run(step, values);
-  CHECK(numbers(own[0].single()) == std::vector<float>{2});  // what was there is the first one's
+  CHECK(numbers(own[0].single()) ==
+        std::vector<float>{2});  // the first replica has the initial value
   CHECK(numbers(own[1].single()) == std::vector<float>{2});
   CHECK(numbers(own[2].single()) == std::vector<float>{6});
   CHECK(numbers(added.value()) == std::vector<float>{10});
@@ -303,7 +304,7 @@ TEST_CASE("variables by how they are kept") {
   CHECK(numbers(seen.value()) == std::vector<float>{14});
   CHECK(numbers(mean.value()) == std::vector<float>{8});
   CHECK(numbers(first.value()) == std::vector<float>{6});
-  // Outside of the strategy's runs it is one value.
+  // Outside of the strategy's runs it is a single value.
   const Function elsewhere = function([&] {
     seen.assign_add(floats({1}));
     return seen.value();

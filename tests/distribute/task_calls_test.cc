@@ -37,7 +37,7 @@ struct Answering {
   std::unique_ptr<CallServer> server;
 };
 
-// A call whose metadata the test makes up.
+// A call with metadata made up by the test.
 grpc::Status raw_call(const std::string& address, const std::string& path,
                       const std::map<std::string, std::string>& metadata,
                       std::multimap<std::string, std::string>* trailing = nullptr) {

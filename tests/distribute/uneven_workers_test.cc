@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datasets by function, of which each of several processes has its own, of other lengths: run by
-// on_workers.py.
+// Datasets made by a function, of which each of several processes has its own, with different
+// lengths: run by on_workers.py.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -16,10 +16,10 @@ using test::workers;
 
 namespace {
 
-constexpr int64_t kBatch = 2;  // of each replica
+constexpr int64_t kBatch = 2;  // per replica
 const data::ElementSpec kNumber = {.types = {{DType::Float64, Shape{}}}, .structure = {}};
 
-// How many rows each worker has: as many, others, and none from the start.
+// Number of rows of each worker: equal, different, and none from the start.
 const std::vector<std::vector<int64_t>> kRows = {{8, 8, 8}, {3, 14, 6}, {9, 0, 5}, {0, 7, 0}};
 
 Tensor inputs_of(int64_t worker, int64_t rows) {
@@ -45,7 +45,7 @@ class Uneven {
     });
   }
 
-  // In global batches, which this worker has for itself.
+  // This worker's own rows in global batches.
   data::Dataset whole() const {
     data::Options options;
     options.distribute.auto_shard_policy = data::AutoShardPolicy::Off;
@@ -57,7 +57,7 @@ class Uneven {
         .with_options(options);
   }
 
-  // What all workers have in each step, one worker's rows behind the other's.
+  // The rows of all workers in each step, one worker's after another's.
   std::vector<Batch> global_batches() const {
     const auto step = kBatch * static_cast<int64_t>(strategy_.impl().devices().size());
     std::vector<Batch> batches;
@@ -95,7 +95,7 @@ Model compiled_model() {
   return model;
 }
 
-// Of a training with validation, and of an evaluation.
+// The results of a training run with validation, and of an evaluation.
 struct Trained {
   std::vector<double> weights;
   std::vector<double> figures;  // float32
@@ -125,7 +125,7 @@ void check_close(const std::vector<double>& got, const std::vector<double>& expe
   }
 }
 
-// Of global batches, on one device.
+// Yields global batches, for one device.
 auto generator_of(const std::vector<Batch>& batches) {
   return [batches, next = size_t{0}]() mutable -> std::optional<Batch> {
     return next == batches.size() ? std::nullopt : std::optional(batches[next++]);
@@ -187,7 +187,7 @@ TEST_CASE("global batches that are distributed already aren't divided once more"
 
 namespace {
 
-// A training loop of a program's own.
+// A custom training loop.
 struct Loop {
   Variable w{ops::zeros({3, 1}, DType::Float64), {.name = "w"}};
   optimizers::SGD optimizer{{.learning_rate = 0.05}};
@@ -257,7 +257,7 @@ TEST_CASE("a loop over batches of workers that run out" * doctest::skip(test::is
       PerReplica more;
       CHECK_FALSE(iterator.next(more));
     }
-    // From a position behind which some have nothing left.
+    // From a position after which some workers have nothing left.
     auto stopped = batches.iterator();
     sums_of(stopped, 2);
     auto restored = batches.iterator();
@@ -298,7 +298,7 @@ TEST_CASE("steps of workers whose batches never end, beside some that do" *
 TEST_CASE("batches that were said never to end, but do" * doctest::skip(test::is_alone())) {
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
-  // Six elements in all, and again and again nothing; for the first worker, or for all.
+  // Six elements in total, and then repeatedly nothing; for the first worker, or for all.
   const auto steps = [&](bool all, bool empty) {
     const auto batches =
         strategy.distribute_datasets_from_function([&](const InputContext& context) {

@@ -15,7 +15,7 @@ namespace cornu::test {
 using Transports = std::vector<std::unique_ptr<distribute::Transport>>;
 using Groups = std::vector<std::shared_ptr<distribute::WorkerCollectives>>;
 
-// By rank.
+// Transports by rank.
 Transports over_sockets(int workers,
                         std::chrono::milliseconds timeout = distribute::kCollectiveTimeout);
 Transports over_shared_memory(int workers,
@@ -25,7 +25,7 @@ Groups groups_of(Transports transports, int replicas,
                  const distribute::Communication& communication = distribute::ring_communication(),
                  const distribute::CollectivesOptions& options = {});
 
-// Calls `body` with each end of all groups, on a thread each.
+// Calls `body` with each end of all groups, each on its own thread.
 void on_ranks(const Groups& groups, const std::function<void(CollectiveGroup&)>& body);
 
 }  // namespace cornu::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several processes do together that replicas of one process don't: run by on_workers.py.
+// What several processes do together that replicas of one process don't; run by on_workers.py.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -58,7 +58,7 @@ TEST_CASE("extremes of the rows of those workers that have some" *
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
   const auto all = static_cast<double>(strategy.num_replicas_in_sync());
-  // Replica i has i rows of i, and of -i; or none has any.
+  // Replica i has i rows of (i, -i), or no replica has any.
   const auto rows = [&](bool any) {
     return strategy.distribute_values_from_function([&](const distribute::ValueContext& context) {
       const int64_t id = any ? context.replica_id_in_sync_group : 0;
@@ -127,7 +127,7 @@ TEST_CASE("every row of a dataset goes to one replica" * doctest::skip(test::is_
     for (int64_t i = 0; i < strategy.impl().worker(); ++i) random::normal({1});
     const auto dataset = data::Dataset::range(rows)
                              .map([](const Tensor& i) { return i + 1; })
-                             .shuffle(rows)  // without a seed: all workers shuffle alike
+                             .shuffle(rows)  // without a seed: all workers shuffle identically
                              .batch(5);
     double sum = 0;
     double squares = 0;
@@ -178,7 +178,7 @@ TEST_CASE("what one worker alone writes between steps is the chief's to say" *
     offset.assign(offset.value() + 1.0);
     return distribute::get_replica_context().all_reduce(ReduceOp::Max, x * factor + offset);
   });
-  // The step's result, and whether it has told of a value that is lost.
+  // The step's result, and whether the loss of a value was logged.
   const auto run = [&] {
     const test::Log log;
     const double result =
@@ -220,7 +220,7 @@ TEST_CASE("gather brings the values of all workers together" * doctest::skip(tes
   const Strategy strategy = workers();
   const auto scope = strategy.scope();
   const int64_t all = strategy.num_replicas_in_sync();
-  // Replica i gives i + 1 rows of i.
+  // Replica i contributes i + 1 rows of i.
   const auto rows =
       strategy.distribute_values_from_function([](const distribute::ValueContext& context) {
         const int64_t id = context.replica_id_in_sync_group;
@@ -265,7 +265,7 @@ TEST_CASE("a worker that is to end ends all after the same step" *
       CHECK(theirs == std::to_string(last));
     }
   };
-  // It is told after its third step; the others hear of it in the fourth.
+  // The last worker is told after its third step; the others learn of it in the fourth.
   train(0, 4);
   train(4, 8);
 }
@@ -279,7 +279,7 @@ TEST_CASE("a worker that is told to end in the last call, or in a call of fit" *
   const Tensor x = random::normal({8, 4}, {.seed = 1});
   Sequential model({Input({.shape = {4}}), layers::Dense({.units = 1})});
   model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.1}), .loss = "mse"});
-  // Runs at most four calls, and is told in the `number`th one; how many there were.
+  // Runs at most four calls, is told to end in the `number`th one, and returns the number of calls.
   const auto train = [&](int64_t number, int64_t before) {
     bool ends = false;
     int64_t asked = 0;
@@ -296,7 +296,7 @@ TEST_CASE("a worker that is told to end in the last call, or in a call of fit" *
     return handler.total_run_calls();
   };
   const int64_t first = train(2, 0);
-  CHECK((first == 2 || first == 3));  // the others hear of it by the next step
+  CHECK((first == 2 || first == 3));  // the others learn of it by the next step
   const int64_t second = train(4, first);
   CHECK(second == first + 4);
   CHECK(train(100, second) == second + 4);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Full, failing and slow disks: what was saved stays, and training goes on.
+// Full, failing and slow disks: what was saved is kept, and training continues.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -42,7 +42,7 @@ int number_of(const std::optional<RunState>& state) {
   return state ? static_cast<int>(state->info.at("number").as_int()) : 0;
 }
 
-// Where save fails at one of its calls; false when it makes fewer.
+// Checks a save that fails at one of its calls; returns false when it makes fewer.
 bool check_failing_save(int error, int64_t call) {
   CAPTURE(call);
   const TempFolder scratch;
@@ -75,7 +75,7 @@ bool check_failing_save(int error, int64_t call) {
   return call < calls;
 }
 
-// How many calls the first save in a folder makes, where none fails.
+// The number of calls that the first save in a folder makes when none fails.
 int64_t calls_of_a_save() {
   const TempFolder scratch;
   RunStateFolder folder(scratch.path());
@@ -84,12 +84,12 @@ int64_t calls_of_a_save() {
   return whole.calls();
 }
 
-// States are written by another thread.
+// Waits because states are written by another thread.
 void wait_for_call(const FaultyDisk& disk, int64_t call) {
   while (disk.calls() <= call) std::this_thread::yield();
 }
 
-// A small training with a callback that keeps states; the bytes of its weights.
+// Runs a small training with callbacks that keep states; returns the bytes of the weights.
 std::string train(const std::vector<CallbackHandle>& callbacks) {
   clear_session();
   set_random_seed(3);
@@ -111,7 +111,7 @@ CallbackHandle backup(const fs::path& folder, int64_t batches) {
       {.backup_dir = folder, .save_freq = batches, .delete_checkpoint = false});
 }
 
-// Calls a function before and one after a batch, counted from the start of training.
+// Calls one function before a batch and another after a batch, counted from the start of training.
 class Between : public Callback {
  public:
   Between(int64_t first, std::function<void()> begin, int64_t last, std::function<void()> end)
@@ -244,7 +244,7 @@ TEST_CASE("a state that can't be read is never a fresh start") {
   }
   {
     const test::Log log;
-    const FaultyDisk disk(EIO, 1);  // one read
+    const FaultyDisk disk(EIO, 1);  // a single read
     CHECK(number_of(folder.load()) == 1);
     CHECK(contains(log.text(), "Input/output error. The state before it is used, "));
   }

@@ -21,7 +21,7 @@ int wanted_error = 0;
 int64_t first_call = 0;
 int64_t call_count = 0;
 
-// Whether this call fails; errno says why.
+// Returns whether this call fails, and sets errno if so.
 bool fails() {
   if (!armed) return false;
   const int64_t call = made++;

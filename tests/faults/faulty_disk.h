@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A disk that fails when a test wants it to. The test program is linked with --wrap: the library's
-// calls of open, read, write, fsync, rename, link and flock come here first.
+// A disk that fails on request. The test program is linked with --wrap, so that the library's calls
+// of open, read, write, fsync, rename, link and flock come here first.
 #pragma once
 
 #include <cstdint>
 
 namespace cornu::faults {
 
-// While one lives, calls are counted, from 0, on all threads, and some of them fail.
+// During its lifetime, calls are counted from 0, across all threads, and some of them fail.
 class FaultyDisk {
  public:
-  // The calls from `first` on fail with `error`, `count` of them.
+  // Makes `count` calls fail with `error`, from call `first` on.
   FaultyDisk(int error, int64_t first, int64_t count = 1);
-  // No call fails, but each write takes 5 bytes at most, and comes back with EINTR every other
-  // time.
+  // No call fails, but each write takes at most 5 bytes, and every other one returns with EINTR.
   static FaultyDisk slow() { return FaultyDisk(0, 0, 0); }
   ~FaultyDisk();
   FaultyDisk(const FaultyDisk&) = delete;

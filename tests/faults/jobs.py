@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of several workers that tests disturb, and what they find out about them.
+"""Jobs of several workers that tests disturb, and checks of the outcome.
 
 A worker that ends as one ends that is to come back (killed, terminated, unfinished) is started
 again, as a launcher does it. A job's places say where workers run: here (Loopback), or in networks
@@ -24,13 +24,13 @@ import zipfile
 EPOCHS, STEPS, STATE_EVERY = 2, 8, 3
 PHASES = ["rendezvous", "trace", "forward", "all-reduce", "optimizer", "checkpoint", "epoch end",
           "shutdown"]
-DEADLINE = 120  # seconds for a whole job, where a hang ends
-REPORT = 5  # seconds in which survivors know that a worker's process is gone
-SILENCE = 15  # the same, where nothing says that it is gone: it stands still, or is cut off
-FIRST_STEP = 10  # seconds from a restart to the first state that is new
-MOST_STARTS = 8  # of one worker
+DEADLINE = 120  # seconds for a whole job, after which it counts as hung
+REPORT = 5  # seconds within which survivors know that a worker's process is gone
+SILENCE = 15  # the same, when nothing signals that it is gone: it is stopped or cut off
+FIRST_STEP = 10  # seconds from a restart to the first new state
+MOST_STARTS = 8  # per worker
 TERMINATED, UNFINISHED = 143, 75
-SECONDS_AFTER = {  # the moment that a phase begins: how long after it a fault comes, at most
+SECONDS_AFTER = {  # the beginning of a phase: within how many seconds of it a fault comes
     "rendezvous": 0.4, "trace": 0.5, "checkpoint": 0.01, "epoch end": 0.05, "shutdown": 0.3}
 
 
@@ -39,10 +39,10 @@ class Failure(Exception):
 
 
 class Loopback:
-    """Each worker has a port of this machine, for the whole job."""
+    """Each worker has a port on this machine for the whole job."""
 
     def __init__(self, workers):
-        # Each life listens on a socket of its own.
+        # Each life listens on its own socket.
         self.reserved = [self.bound_socket(0) for _ in range(workers)]
         self.addresses = ["127.0.0.1:%d" % one.getsockname()[1] for one in self.reserved]
 
@@ -66,7 +66,7 @@ class Loopback:
 
 
 class Life:
-    """One process of a worker, and what it has said when."""
+    """One process of a worker, and its output lines with their times."""
 
     def __init__(self, job, rank):
         environment = dict(
@@ -92,7 +92,7 @@ class Life:
         return code
 
     def when(self, text, since=0.0):
-        """The moment when it first said something like this."""
+        """The time of its first output line that matches this text."""
         return next((at for at, line in list(self.lines) if at >= since and re.search(text, line)),
                     None)
 
@@ -105,7 +105,7 @@ class Life:
 
 
 def being_written(folder):
-    """Files of states that are being written there, or were when their writers ended."""
+    """State files that are being written there, or were when their writers ended."""
     try:
         return set(os.listdir(folder)) - {"run_state", "run_state.previous", "run_state.lock"}
     except FileNotFoundError:
@@ -164,7 +164,7 @@ class Job:
         self.lives[rank].append(Life(self, rank))
 
     def tend(self):
-        """Starts again what has failed; whether the job has ended."""
+        """Restarts workers that have failed; returns whether the job has ended."""
         codes = [life.code() for life in self.now()]
         for rank, code in enumerate(codes):
             if code in (1, TERMINATED, UNFINISHED, -signal.SIGKILL, -signal.SIGTERM):
@@ -177,13 +177,13 @@ class Job:
         self.wait_until(self.tend, "the job's end")
 
     def after_the_end(self):
-        """Whether a worker was started again when all others had left."""
+        """Whether a worker was restarted after all others had left."""
         return any(life.when("it has nothing left to do") for life in self.now())
 
     def outcome(self):
-        """Of the weights; nothing else may be left."""
+        """A hash of the weights; checks that nothing else is left."""
         left = sorted(os.listdir(self.folder)) + os.listdir(self.temporary)
-        # A chief that is lost after all have left has no chance to remove its state.
+        # A chief that is lost after all workers have left has no chance to remove its state.
         if self.after_the_end() and "state" in left:
             left.remove("state")
         if left != ["ended", "model.keras", "temporary"]:
@@ -215,17 +215,17 @@ class Job:
         return self.state_time() > 0
 
     def wait_for_phase(self, phase, chance, seconds):
-        """Returns in it, at a random moment."""
+        """Returns at a random moment within the phase."""
         self.wait_until(lambda: self.begins(phase), phase)
         time.sleep(max(0, chance.uniform(0, SECONDS_AFTER.get(phase, seconds))))
 
     def trains(self):
-        """Whether all are in a group, and have steps before them."""
+        """Whether all workers are in a group and have steps left."""
         return self.state_time() > 0 and self.lives[0][0].when(f"Epoch {self.epochs}/") is None
 
 
 def undisturbed(program, workers, places=None, steps=STEPS, deadline=DEADLINE):
-    """What a job leaves, and for how many seconds it takes steps."""
+    """The outcome of a job, and for how many seconds it takes steps."""
     with tempfile.TemporaryDirectory() as folder, Job(
             program, workers, folder, places, steps, deadline) as job:
         job.wait_until(lambda: job.begins("forward"), "the first state")
@@ -253,8 +253,8 @@ class Report:
 
 
 def check_reports(job, lost, survivors, since, limit, report, required=False):
-    """Those who were in a group with the lost (a pattern of ranks) say so in time. Where their own
-    part may have been done they needn't; where it is required they must."""
+    """Workers that were in a group with the lost ones (a pattern of ranks) must report the loss in
+    time. If their own part may have been done, they needn't report it, unless it is `required`."""
     for life in survivors:
         at = life.when(rf"worker {lost} \(\S+ (is lost|to come back)", since)
         if at is not None:
@@ -265,7 +265,7 @@ def check_reports(job, lost, survivors, since, limit, report, required=False):
 
 
 def no_children():
-    """No process is left of those that were started, dead or alive."""
+    """Whether none of the processes that were started is left, dead or alive."""
     try:
         return os.waitpid(-1, os.WNOHANG) is None
     except ChildProcessError:
@@ -286,15 +286,15 @@ def arguments(description):
 
 
 def turn(run, kinds, phases, workers):
-    """The kind, the phase and the rank of a run. Each run has another phase than the one before it;
-    in time each kind meets each phase, on each rank."""
+    """The kind, the phase and the rank of a run. Consecutive runs have different phases; eventually
+    each kind meets each phase, on each rank."""
     in_turn, place = divmod(run, len(phases))
     return (kinds[(place + in_turn) % len(kinds)], phases[place],
             (place + in_turn // len(kinds)) % workers)
 
 
 def run_all(runs, options, report):
-    """Runs each of these (what it is, a function of a folder), which raise Failure."""
+    """Runs each of these pairs (a description, a function of a folder that may raise Failure)."""
     print(f"seed {options.seed}", flush=True)
     failures = 0
     for number, (what, run) in enumerate(runs):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kills training programs, starts them again with the same line until one ends, and compares what
-they leave with a run that nobody killed: to the bit. Every other kill comes at a random moment, and
-the others while a state is written; every third one is a SIGTERM or a SIGINT, which a program may
-take a step to follow. Every fourth run is one on two replicas (--strategy mirrored).
+"""Kills training programs, restarts them with the same command line until one finishes, and
+compares the results bit by bit with an undisturbed run. Every other kill comes at a random moment,
+and the others while a state is written; every third one is a SIGTERM or a SIGINT, which a program
+may take a step to follow. Every fourth run is on two replicas (--strategy mirrored).
 
 usage: kill.py MNIST CNN [--runs N] [--seed S]
 """
@@ -21,10 +21,10 @@ import zipfile
 
 from jobs import being_written
 
-MOST_KILLS = 3  # of one run
+MOST_KILLS = 3  # per run
 SIGNALS = [signal.SIGKILL] * 4 + [signal.SIGTERM, signal.SIGINT]
-KEPT = {signal.SIGTERM: 143, signal.SIGINT: 130}  # exit codes where the state was written
-LINES = [[]] * 3 + [["--strategy", "mirrored", "--replicas", "2"]]  # of runs, in turn
+KEPT = {signal.SIGTERM: 143, signal.SIGINT: 130}  # exit codes when the state was written
+LINES = [[]] * 3 + [["--strategy", "mirrored", "--replicas", "2"]]  # options of the runs, in turn
 
 
 def command(line, folder):
@@ -54,18 +54,18 @@ def uninterrupted(line):
 
 
 def wait_for_moment(process, seconds, state, is_aimed):
-    """Returns after so long, or, where it is aimed, at the next write of a state after that; or when
-    the process has ended."""
+    """Returns after so many seconds or, if `is_aimed`, at the next write of a state after that; or
+    when the process has ended."""
     try:
         process.wait(seconds)
     except subprocess.TimeoutExpired:
-        before = being_written(state)  # by one that was killed
+        before = being_written(state)  # by a killed process
         while is_aimed and process.poll() is None and not being_written(state) - before:
             time.sleep(0.0005)
 
 
 def killed(line, seconds, chance, count):
-    """What a run leaves that was killed up to MOST_KILLS times."""
+    """The outcome of a run that is killed up to MOST_KILLS times."""
     with tempfile.TemporaryDirectory() as folder:
         state = os.path.join(folder, "state")
         for kills in range(MOST_KILLS + 1):

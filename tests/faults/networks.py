@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Machines for the workers of a job: network and process namespaces, joined by a bridge.
 
-Packets between two of them can be dropped without a word, one way or both: their address is given
-a hardware address that nobody has. No process learns of that; as with a cable that is pulled.
+Packets between two of them can be dropped silently, one way or both: their address is mapped to a
+hardware address that doesn't exist. No process is notified, as when a cable is pulled.
 """
 import itertools
 import os
@@ -22,7 +22,7 @@ def ip(*words):
 
 
 def why_not():
-    """Why this machine can't make namespaces; "" where it can."""
+    """Why this machine can't create namespaces; "" if it can."""
     try:
         Machines(2).close()
         subprocess.run(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "true"],
@@ -71,7 +71,7 @@ class Machines:
         return f"02:00:00:00:00:{rank + 1:02x}"
 
     def boot(self, rank):
-        """A machine that has just come up."""
+        """Boots a machine from scratch."""
         name = self.name(rank)
         self.make(name)
         ip("-n", self.hub, "link", "add", f"to{rank}", "type", "veth", "peer", "name", "eth0",
@@ -81,10 +81,10 @@ class Machines:
         ip("-n", name, "addr", "add", f"{self.address(rank)}/24", "dev", "eth0")
 
     def crash(self, rank):
-        """It is gone from one moment to the next, with what ran there."""
+        """The machine is suddenly gone, with everything that ran there."""
         ip("netns", "del", self.name(rank))
         self.made.remove(self.name(rank))
-        # The other end of its cable goes with the last process of it.
+        # The other end of its cable disappears with its last process.
         subprocess.run(["ip", "-n", self.hub, "link", "del", f"to{rank}"], capture_output=True)
 
     def pass_packets(self, sender, receiver, pass_them=True):

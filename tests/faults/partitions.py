@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains by several workers on machines of their own (networks.py), drops packets between them at
-some moment, and compares what the job leaves with what it leaves when nobody disturbs it.
+"""Trains with several workers on separate machines (networks.py), drops packets between them at
+some moment, and compares the outcome of the job with that of an undisturbed one.
 
 usage: partitions.py PROGRAM [--runs N] [--kinds cut ...] [--workers 2 3] [--seed S]
-  PROGRAM: multi_worker. --runs: of each number of workers. Phases come in turn, one a run; with
-  them ranks, and kinds:
+  PROGRAM: multi_worker. --runs: for each number of workers. Phases come in turn, one per run, and
+  with them ranks and kinds:
     cut      a worker is cut off for 20 s
     to       nothing reaches it for 20 s, but what it sends arrives
     from     nothing that it sends arrives for 20 s
-    blink    it is cut off for 4 s: nobody is lost
-    crash    its machine is gone without a word, and comes back after 1 s or 14 s
-    pair     of three workers two can't reach each other for 20 s, but the third one can
+    blink    it is cut off for 4 s: no worker is lost
+    crash    its machine vanishes silently, and comes back after 1 s or 14 s
+    pair     two of three workers can't reach each other for 20 s, but the third can reach both
 """
 import random
 import sys
@@ -21,13 +21,13 @@ from networks import Machines, why_not
 
 KINDS = ["cut", "to", "from", "blink", "crash", "pair"]
 CUT, BLINK = 20, 4  # seconds
-STEPS = 40  # of an epoch: so that there is time to cut cables
+STEPS = 40  # per epoch, so that there is time to cut cables
 DEADLINE = 180
 SKIPPED = 77
 
 
 def ways(kind, rank, workers):
-    """Who can't reach whom, in pairs."""
+    """Pairs of ranks of which the first can't reach the second."""
     if kind == "pair":
         return [(1, 2), (2, 1)]
     others = [other for other in range(workers) if other != rank]
@@ -54,10 +54,10 @@ class Disturbance:
         places = self.job.places
         for sender, receiver in self.ways:
             places.pass_packets(sender, receiver, False)
-        time.sleep(0.2)  # what was said before comes to be known
+        time.sleep(0.2)  # for earlier messages to arrive
         self.trained = self.job.trains()
         self.written = self.job.state_time()
-        # Over memory that they share they train until they miss signs of life.
+        # Over shared memory they continue training until they miss heartbeats.
         self.must_report = self.trained and not places.one_process_space
         if self.kind == "crash":
             self.victim.end()
@@ -86,7 +86,7 @@ class Disturbance:
             if lost and self.trained:
                 job.fail(f"a worker was lost that was cut off for {BLINK} s")
             return
-        if self.kind == "pair":  # worker 0 gives up one of the two, which sees worker 0 go
+        if self.kind == "pair":  # worker 0 drops one of the two, which then loses worker 0
             names, tell, ends = "[12]", self.lives[:1], self.lives[1:]
         else:
             names, tell = str(self.rank), [life for life in self.lives if life is not self.victim]
@@ -107,7 +107,7 @@ def all_runs(options, report):
         for run in range(options.runs):
             kinds = kinds_for(workers, options.kinds)
             kind, phase, rank = turn(run, kinds, options.phases, workers)
-            # Workers that share memory lose each other's signs of life alone.
+            # Workers that share memory lose nothing but each other's heartbeats.
             shares = run % 5 == 4 and kind != "pair"
 
             def job_of(folder, workers=workers, kind=kind, phase=phase, rank=rank, shares=shares):

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training that is killed in the midst of a step, or while it writes a state, for phases.py:
-// usage: test_faults_phases FOLDER OUTPUT. The state is kept in FOLDER, by every worker where
-// CORNU_TEST_ON_EVERY_WORKER is set; worker 0 writes the weights to OUTPUT. In step CORNU_TEST_STEP
-// of the process, in the phase that CORNU_TEST_PHASE names, SIGKILL comes: "forward" is when
-// workers have begun the step together, "all-reduce" when a part of what it sends has left,
-// "optimizer" when the sums of gradients are there. Of the state that has this number: "half
+// A training that is killed in the middle of a step, or while it writes a state, for phases.py:
+// usage: test_faults_phases FOLDER OUTPUT. The state is kept in FOLDER, by every worker if
+// CORNU_TEST_ON_EVERY_WORKER is set; worker 0 writes the weights to OUTPUT. SIGKILL comes in step
+// CORNU_TEST_STEP of the process, in the phase that CORNU_TEST_PHASE names: "forward" is when the
+// workers have begun the step together, "all-reduce" when part of what it sends has left,
+// "optimizer" when the sums of the gradients have arrived. For the state of this number: "half
 // written", "written" before it is synced, "synced" before it is put in place, "in place". (The
-// program is linked with --wrap: the library's calls of write, fsync and rename come here first.)
+// program is linked with --wrap, so that the library's calls of write, fsync and rename come here
+// first.)
 #include <cornu/cornu.h>
 #include <fmt/core.h>
 #include <sys/types.h>
@@ -51,15 +52,15 @@ class Moment {
     if (is("optimizer")) std::raise(SIGKILL);
   }
 
-  // `file`: the path of one that is about to be written, on any thread. Whether the state's writing
-  // is to be ended here.
+  // Returns whether the writing of the state is to be ended here. `file` is the path of a file that
+  // is about to be written, on any thread.
   bool ends_writing(const std::string& file, const std::string& phase) {
     if (file.find("/.run_state.") == std::string::npos) return false;
     if (file != written_) ++states_;
     written_ = file;
     return phase == phase_ && states_ == step_;
   }
-  // States are written by another thread, which leaves those out that come too fast for it.
+  // States are written by another thread, which skips those that come too fast for it.
   void wait_for_state(int number) const {
     while (is_of_writing() && states_ < std::min(number, step_)) std::this_thread::yield();
   }
@@ -81,7 +82,7 @@ class Moment {
   int steps_ = 0;
   bool reduces_ = false;
   int sent_ = 0;
-  std::atomic<int> states_ = 0;  // that it has begun to write
+  std::atomic<int> states_ = 0;  // whose writing has begun
   std::string written_;          // the last one's file
 };
 
@@ -139,7 +140,7 @@ class WatchedCollectives : public Collectives {
   void all_gather(const CollectiveCall& what, const void* in, void* out,
                   size_t bytes_per_rank) override {
     inner_->all_gather(what, in, out, bytes_per_rank);
-    // What a step begins with is larger than the size of a text.
+    // The exchange at the beginning of a step is larger than the size of a text.
     if (is_training && what.root < 0 && bytes_per_rank > sizeof(uint64_t) && !in_text_) {
       moment().begins_step();
     }
@@ -210,7 +211,7 @@ void train(const std::string& folder, const std::string& output) {
 }
 
 std::string path_of(int file) {
-  std::error_code error;  // of what is no file
+  std::error_code error;  // if it isn't a file
   return std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", file), error).string();
 }
 

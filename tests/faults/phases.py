@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that are killed at an exact moment: of a step (in its forward pass, within the all-reduce
-of gradients, or between that and the optimizer's end), or of the writing of a state. Started again,
-all go on to the same weights.
+"""Kills workers at an exact moment: of a step (in its forward pass, within the all-reduce of the
+gradients, or between that and the end of the optimizer), or of the writing of a state. After a
+restart, all continue to the same weights.
 
 usage: phases.py PROGRAM [--workers N ...] [--steps N ...]
 """
@@ -36,7 +36,7 @@ class Job(Workers):
 
 
 def run(program, workers, victim=None, phase="", step=0, of_all=None):
-    """The bytes of the weights. The victim is killed at that moment of its first life."""
+    """The bytes of the weights. The victim is killed at that moment in its first life."""
     moment = {"CORNU_TEST_PHASE": phase, "CORNU_TEST_STEP": str(step)}
     with tempfile.TemporaryDirectory() as folder:
         job = Job(program, workers, folder, of_all or {})
@@ -83,7 +83,7 @@ def main():
             print(f"{workers} workers, {phase}: the same weights")
         for number, phase in enumerate(WRITING):
             for victim in range(workers) if workers == 2 else [number % workers]:
-                state = 1 + (number + victim) % 2  # there is one before it, or none
+                state = 1 + (number + victim) % 2  # with a state before it, or without
                 got = run(options.program, workers, victim, phase, state, EVERY_WORKER)
                 assert got == expected, (workers, phase, victim, state)
                 runs += 1

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains by two workers for a long time, with a random fault (SIGKILL, SIGTERM, SIGSTOP for 12 s)
-to one of them every 20 s. Every job ends, with the weights of one that nobody disturbs; no process
-and no file is left; and workers that outlive faults don't grow: their resident memory, open files
-and threads (/proc/PID, every second; medians of the second and of the last quarter of their lives).
+"""Trains with two workers for a long time, with a random fault (SIGKILL, SIGTERM, SIGSTOP for 12 s)
+in one of them every 20 s. Every job must end with the weights of an undisturbed one; no process and
+no file may be left; and workers that survive faults must not grow in resident memory, open files or
+threads (/proc/PID, every second; medians of the second and of the last quarter of their lives).
 
 usage: soak.py PROGRAM [--minutes 30] [--seed S]
-  PROGRAM: multi_worker. One job after the other: each has steps for about a quarter of the time.
+  PROGRAM: multi_worker. Jobs run one after another: each has steps for about a quarter of the time.
 """
 import collections
 import os
@@ -21,13 +21,13 @@ from jobs import (EPOCHS, STEPS, Failure, Job, Report, arguments, no_children, u
 
 EVERY, STANDS_STILL = 20, 12  # seconds
 FAULTS = [signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP]
-LONG_LIFE = 60  # seconds that a worker has to live for its growth to be judged
+LONG_LIFE = 60  # seconds that a worker must live for its growth to be judged
 GROWTH = {"KiB": 8192, "files": 8, "threads": 4}  # at most
 WORKERS = 2
 
 
 def sample(pid):
-    """What a process has now; None where it has ended."""
+    """A process's current resources; None if it has ended."""
     try:
         with open(f"/proc/{pid}/status") as status:
             fields = dict(line.split(":", 1) for line in status)
@@ -38,7 +38,7 @@ def sample(pid):
 
 
 class Watch:
-    """What workers had, over their lives."""
+    """The resources of workers over their lives."""
 
     def __init__(self):
         self.samples = collections.defaultdict(list)
@@ -101,7 +101,7 @@ OWN_SHARED_MEMORY = ["unshare", "--mount", "sh", "-c",
 
 
 def own_shared_memory():
-    """Begins again with a /dev/shm that nobody else uses, where that can be had."""
+    """Restarts this program with a private /dev/shm, where that is possible."""
     if os.environ.get("CORNU_SOAK_HAS_OWN") or subprocess.run(
             OWN_SHARED_MEMORY + ["true"], capture_output=True).returncode:
         return

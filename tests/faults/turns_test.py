@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which faults the scripts beside this one make, in which order: few runs meet all phases and ranks,
-and many meet all faults in each."""
+"""The order of the faults that the scripts beside this one inject: few runs cover all phases and
+ranks, and many cover all faults in each."""
 import unittest
 
 from jobs import PHASES, turn

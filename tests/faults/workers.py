@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains by several workers, kills, terminates or stops one of them, starts again whatever ended as a
-launcher does, and compares what the job leaves with what it leaves when nobody disturbs it.
+"""Trains with several workers, kills, terminates or stops one of them, restarts whatever ended as a
+launcher does, and compares the outcome of the job with that of an undisturbed one.
 
-Half of the runs aim at a phase by what workers say or write: the rendezvous, the first trace, the
-writing of a state, an epoch's end, the shutdown; the others take any moment of the training, so that
-they hit forward passes, all-reduces and optimizers as these take time.
+Half of the runs aim at a phase by the workers' output or files: the rendezvous, the first trace,
+the writing of a state, an epoch's end, the shutdown; the others take any moment of the training, so
+that they hit forward passes, all-reduces and optimizers in proportion to their time.
 
 usage: workers.py PROGRAM [--runs N] [--stops N] [--workers 2 3] [--seed S]
-  PROGRAM: multi_worker. --runs, --stops: SIGKILL (every fifth one SIGTERM) and SIGSTOP, of each
+  PROGRAM: multi_worker. --runs, --stops: SIGKILL (every fifth one SIGTERM) and SIGSTOP, for each
   number of workers. Phases and ranks come in turn.
 """
 import random
@@ -28,7 +28,7 @@ def disturb(job, rank, phase, kind, chance, seconds, options, report):
     if victim.code() is None:
         victim.process.send_signal(kind)
     if kind == signal.SIGSTOP:
-        # The launcher doesn't know: only when it goes on it ends, and is started again.
+        # The launcher doesn't know: the worker ends only when it continues, and is then restarted.
         time.sleep(options.stop_seconds)
         victim.process.send_signal(signal.SIGCONT)
     else:

@@ -2,8 +2,8 @@
 """A model of real Keras whose layers are called with several arguments, masks and flags, and whose
 outputs have masks, weights and metrics of their own; for call_arguments_test.cc.
 
-make FOLDER    saves model.keras and values.h5: inputs, predictions, logs of two steps of training
-check FOLDER   loads cornu.keras, and compares
+make FOLDER    saves model.keras and values.h5: inputs, predictions, logs of two training steps
+check FOLDER   loads cornu.keras and compares
 """
 import json
 import os
@@ -28,7 +28,7 @@ def model():
     pairs = keras.Input((STEPS, STEPS), dtype="bool", name="pairs")
     signal = keras.Input((STEPS, 4), name="signal")
     embedded = layers.Embedding(11, 8, mask_zero=True, name="embedding")(tokens)
-    # With an initial state, Keras takes no mask from the sequences.
+    # With an initial state, Keras ignores the mask of the sequences.
     rnn, last = layers.GRU(6, return_sequences=True, return_state=True, name="gru")(
         signal, initial_state=state)
     masked = layers.LSTM(5, name="lstm")(embedded, mask=flags)

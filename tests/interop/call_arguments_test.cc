@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model of real Keras (call_arguments.py) whose layers are called with several tensors, masks and
 // flags, with masks, weights and metrics for each output: it predicts and trains the same here, and
-// goes back.
+// back in Keras.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -66,7 +66,7 @@ TEST_CASE(
   check_predictions(model, x, read_named(values, "after"));
   CHECK(test::run_python(CORNU_CALL_ARGUMENTS_SCRIPT, fmt::format("check '{}'", scratch.path())) ==
         0);
-  // The copy that came back from its own file knows the same calls.
+  // The copy that is loaded from Cornu's own file knows the same calls.
   Model again = load_model(scratch.path("cornu.keras"));
   check_predictions(again, x, read_named(values, "before"));
   Model clone = clone_model(again);

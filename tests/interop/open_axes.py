@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads models of ops on axes of unknown size in real Keras, and saves them anew; for
+"""Loads models of ops on axes of unknown size in real Keras and saves them again; for
 open_axes_test.cc.
 
-FOLDER   with cases.json, what they are to give, and a .keras file for each
+FOLDER   with cases.json, the expected outputs, and a .keras file for each
 """
 import json
 import os
@@ -21,7 +21,7 @@ def array(written):
 
 
 def difference(folder, case):
-    """What is wrong with a model, if anything is."""
+    """What is wrong with a model, if anything."""
     model = keras.models.load_model(os.path.join(folder, case["name"] + ".keras"))
     for trial in case["trials"]:
         inputs = [array(x) for x in trial["inputs"]]
@@ -42,7 +42,7 @@ def main():
     for case in cases:
         try:
             wrong = difference(sys.argv[1], case)
-        except Exception as error:  # said, and counted
+        except Exception as error:  # reported and counted
             wrong = f"{type(error).__name__}: {error}"
         if wrong:
             failed = True

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of ops on axes of unknown size, saved here, give the same in real Keras (open_axes.py),
-// and here again when Keras has saved them.
+// Models of ops on axes of unknown size, saved here, compute the same in real Keras (open_axes.py),
+// and again here after Keras has saved them.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -28,7 +28,7 @@ Json values_of(const Tensor& x) {
 TEST_CASE("models of ops on unknown axes are Keras's when saved") {
   const test::Scratch scratch;
   Json::Array all;
-  // Keras's sparsemax takes another threshold; its op ConvTranspose mixes its arguments up, and
+  // Keras's sparsemax uses a different threshold; its op ConvTranspose mixes up its arguments, and
   // adaptive pooling can't read its own sizes from a file.
   const std::set<std::string> differing = {"adaptive", "conv_transpose", "sparsemax"};
   for (const test::OpenCase& item : test::open_cases()) {
@@ -60,7 +60,8 @@ TEST_CASE("models of ops on unknown axes are Keras's when saved") {
   }
 }
 
-// Keras numbers the ops of masks by their kinds when it reads a file, beside what the file names.
+// When it reads a file, Keras numbers the ops of masks by kind, in addition to the names in the
+// file.
 TEST_CASE("a model whose masks are concatenated is Keras's when saved") {
   const test::Scratch scratch;
   clear_session();
@@ -85,7 +86,7 @@ TEST_CASE("a model whose masks are concatenated is Keras's when saved") {
       << Json::array({Json::object({{"name", "masked"}, {"trials", Json::array({trial})}})}).dump();
   REQUIRE(test::run_python(CORNU_OPEN_AXES_SCRIPT, fmt::format("'{}'", scratch.path())) == 0);
 
-  // Read here, layers have their names.
+  // When the file is read here, layers have their own names.
   for (const char* file : {"masked.keras", "masked_of_keras.keras"}) {
     Model loaded = load_model(scratch.path(file));
     CHECK(loaded.get_layer("concatenate").output().shape() == both.shape());

@@ -9,18 +9,18 @@ ACTIVATIONS = [None, "relu", "tanh", "sigmoid", "gelu", "silu", "elu", "softplus
 
 
 class Graph:
-    """Vectors, sequences (time, features) and pictures (height, width, channels), and layers from
-    some to others."""
+    """Vectors, sequences (time, features) and pictures (height, width, channels), and layers
+    between them."""
 
     def __init__(self, rng):
         self.rng = rng
-        self.inputs, self.sources = [], []  # sources: input, and the number of classes of integers
+        self.inputs, self.sources = [], []  # sources: input, and the number of classes if integer
         self.live = []
-        self.shared = []  # (layer, shape of its input), to be used again
+        self.shared = []  # (layer, shape of its input), to be reused
         self.has_zero_gradients = False
 
     def build(self):
-        """The vectors that outputs are made of."""
+        """The vectors that outputs are computed from."""
         for _ in range(self.rng.choice([1, 1, 1, 2, 2, 3])):
             self.live.append(self.source())
         for _ in range(self.rng.randint(2, 9)):
@@ -65,7 +65,7 @@ class Graph:
         self.add(x, made)
 
     def add(self, x, y):
-        """y takes x's place, or stands beside it: a branch."""
+        """Adds y in x's place, or beside it as a branch."""
         if len(y.shape) > 4 or 0 in y.shape[1:] or y.shape[-1] > 48:
             return
         at = next(i for i, other in enumerate(self.live) if other is x)
@@ -196,7 +196,7 @@ class Graph:
         self.has_zero_gradients = True
         return self.rng.choice([
             # key_dim 1 would make a bias (heads, 1), which Keras on TensorFlow adds along the time
-            # where that is as long.
+            # axis if that has as many steps.
             lambda: layers.MultiHeadAttention(self.rng.randint(1, 3), self.rng.randint(2, 3))(
                 x, x, use_causal_mask=self.rng.random() < 0.5),
             lambda: layers.GroupQueryAttention(2, 2 * self.rng.randint(1, 2), 2)(x, x),

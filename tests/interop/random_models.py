@@ -4,10 +4,10 @@
 random_models.py FOLDER FIRST COUNT
 
 For each seed from FIRST on: SEED.keras, a compiled model that was never trained; SEED.values.h5,
-with inputs x/0, …, targets y/0, … (all steps' batches after one another), what the model predicts
+with inputs x/0, …, targets y/0, … (all steps' batches one after another), the model's predictions
 for the first batch before and after training (before/0, …; after/0, …), and the losses of the
-steps; SEED.trained.keras. They are float64, so that what differs more than by rounding shows, but
-for every tenth. A model that Keras itself can't make is named on the standard output, with why.
+steps; SEED.trained.keras. All but every tenth are float64, so that any difference beyond rounding
+shows. A model that Keras itself can't make is named on the standard output, with the reason.
 """
 
 import os
@@ -27,11 +27,11 @@ from keras import layers  # noqa: E402
 from random_layers import Graph  # noqa: E402
 
 STEPS, BATCH = 5, 4
-warnings.filterwarnings("ignore")  # of masks that layers drop, hundreds of times
+warnings.filterwarnings("ignore")  # hundreds of warnings of masks that layers drop
 
 
 def rate(rng):
-    """Rates that float32 holds exactly, which Cornu's are."""
+    """Rates that float32 represents exactly, since Cornu's are float32."""
     value = 2.0 ** rng.choice([-4, -7, -9])
     schedules = keras.optimizers.schedules
     return rng.choice([
@@ -42,8 +42,8 @@ def rate(rng):
 
 
 def optimizer(rng, robust):
-    """`robust`: one whose steps don't depend on the sign of a gradient that is zero but for
-    rounding, as that of a bias before a normalization."""
+    """`robust`: an optimizer whose steps don't depend on the sign of a gradient that is zero except
+    for rounding, such as that of a bias before a normalization."""
     kinds = {
         "SGD": [{}, {"momentum": 0.9}, {"momentum": 0.5, "nesterov": True}],
         "RMSprop": [{}, {"momentum": 0.5}, {"centered": True}],
@@ -59,7 +59,7 @@ def optimizer(rng, robust):
         kinds["Lamb"] = [{}, {"beta_1": 0.5}]
         kinds["Adafactor"] = [{}, {"relative_step": False}]
         kinds["Lion"] = [{}, {"beta_1": 0.5}]
-        if keras.config.floatx() == "float32":  # the only one that Keras's Muon takes
+        if keras.config.floatx() == "float32":  # the only dtype that Keras's Muon supports
             kinds["Muon"] = [{}, {"nesterov": False}]
     kind = rng.choice(list(kinds))
     options = dict(rng.choice(kinds[kind]))
@@ -71,7 +71,7 @@ def optimizer(rng, robust):
     if kind not in ("AdamW", "Lion", "Lamb", "Muon"):
         options |= rng.choice([{}, {}, {"weight_decay": 0.02}])
     made = getattr(keras.optimizers, kind)(**options)
-    # Of optimizers with state beside slots Keras loses a part in here.
+    # Keras loses part of the state of optimizers that have state besides slots here.
     if rng.random() < 0.1 and kind in ("SGD", "RMSprop", "Adam", "AdamW", "Adagrad", "Lion"):
         made = keras.optimizers.LossScaleOptimizer(made, initial_scale=8.0, dynamic_growth_steps=2)
     return made
@@ -102,17 +102,17 @@ def head(rng, x, numbers, index):
 
 
 def tokens(numbers, size, steps):
-    """No token twice in a batch: there Keras on TensorFlow, unlike its other backends, takes the
-    squares of the gradients' parts for those of the gradient."""
+    """No token occurs twice in a batch: if one does, Keras on TensorFlow, unlike its other
+    backends, uses the squares of the gradient's parts instead of the square of the gradient."""
     batches = [numbers.permutation(size)[:BATCH * steps] for _ in range(STEPS)]
     return np.stack(batches).reshape(STEPS * BATCH, steps).astype("int32")
 
 
 def build(seed):
-    """A compiled model, and numbers for its inputs and outputs."""
+    """A compiled model, and values for its inputs and outputs."""
     rng, numbers = random.Random(seed), np.random.default_rng(seed)
     keras.config.set_floatx("float32" if seed % 10 == 9 else "float64")
-    keras.utils.clear_session(free_memory=False)  # a tenth of the time is else garbage collection
+    keras.utils.clear_session(free_memory=False)  # avoids garbage collection, a tenth of the time
     keras.utils.set_random_seed(seed)
     graph = Graph(rng)
     ends = graph.build()

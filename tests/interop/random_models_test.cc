@@ -40,7 +40,7 @@ Tensors batch(const std::vector<Tensor>& rows, int64_t step) {
   return parts;
 }
 
-// The greatest difference, of numbers above 1 in parts of them.
+// The greatest difference, relative for numbers above 1.
 double distance(const Tensor& a, const Tensor& b) {
   if (a.shape() != b.shape()) return INFINITY;
   const std::vector<double> x = test::numbers_of(a), y = test::numbers_of(b);
@@ -73,7 +73,7 @@ void check_model(const std::string& stem) {
   const std::vector<Tensor> y = read_list(values, "y");
   const std::vector<Tensor> before = read_list(values, "before");
   const bool exact = before.at(0).dtype() == DType::Float64;
-  // Rates, counts and denominators are float32, which the longest steps magnify.
+  // Rates, counts and denominators are float32, and the longest steps magnify their errors.
   const double close = exact ? 1e-5 : 1e-3;
   check_outputs(model(batch(x, 0)), before, close);
   const Tensor losses = values.read("losses", {kSteps}, DType::Float64);
@@ -82,7 +82,7 @@ void check_model(const std::string& stem) {
     model.reset_metrics();
     const Logs logs = model.train_on_batch(batch(x, step), batch(y, step));
     const double expected = losses(step).item<double>();
-    // Keras's trackers of losses are float32.
+    // Keras's loss trackers are float32.
     CHECK(logs.at("loss") == doctest::Approx(expected).epsilon(1e-4));
   }
   check_outputs(model(batch(x, 0)), read_list(values, "after"), close);

@@ -39,8 +39,8 @@ class CpuBackend : public Backend {
       outputs.push_back(Tensor::empty(type.shape, type.dtype));
       out.push_back(outputs.back().mutable_raw());
     }
-    // One per thread: kernels aren't shared. What they prepare, and their scratch memory, may
-    // depend on the number of compute threads.
+    // One cache per thread, as kernels aren't shared. What they prepare, and their scratch memory,
+    // may depend on the number of compute threads.
     static thread_local OpCache<Kernel> cache(kCachedKernels);
     const KernelSpec spec{op, attributes, input_types, output_types};
     Kernel& kernel = cache.get(spec, compute_threads(), [&] { return kernel_table().make(spec); });

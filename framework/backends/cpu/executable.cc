@@ -132,7 +132,7 @@ class Run {
                            .ends = recorded ? &recorded->ends : nullptr});
     } catch (const std::exception& error) {
       touched = lease.program().states_touched();
-      // Before this replica's memory is freed: others may be reading it.
+      // Abort before this replica's memory is freed, as others may be reading it.
       if (launch.group) launch.group->abort(error.what());
       throw;
     }
@@ -140,7 +140,7 @@ class Run {
 
   std::span<Launch> launches_;
   LaunchRun run_;
-  std::vector<ProgramRun> recorded_;  // by launch; none where nobody records
+  std::vector<ProgramRun> recorded_;  // by launch; empty if nobody records
 };
 
 void run(std::span<Launch> launches) {

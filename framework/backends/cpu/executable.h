@@ -22,14 +22,14 @@ class CpuExecutable : public Executable {
   CpuExecutable(Graph graph, const ExecutableOptions& options);
   ~CpuExecutable() override;
 
-  // The graph, and before it the one that is run once for a state of the variables.
+  // Describes the graph, preceded by the one that is run once per state of the variables.
   std::string describe() const override;
   size_t node_count() const override { return graph_.nodes.size(); }
   size_t workspace_bytes() const override;
 
  private:
-  // A program for a number of compute threads: what its kernels prepare, and the memory they need,
-  // may depend on it.
+  // A program for one number of compute threads, on which what its kernels prepare and the memory
+  // they need may depend.
   struct Prepared {
     explicit Prepared(const Graph& graph)
         : threads(compute_threads()), program(graph), demand(program.workspace_bytes()) {}
@@ -40,20 +40,20 @@ class CpuExecutable : public Executable {
   class Lease;
 
   friend class Run;
-  // What `program`, one of this executable's, consists of; made when it is first asked for.
+  // Returns the contents of `program`, one of this executable's; computed on first request.
   std::shared_ptr<const ProgramFacts> facts(const Program& program);
   bool writes(size_t state) const { return graph_.states.at(state).out != graph_.states[state].in; }
 
   std::string name_;
   Graph graph_;                               // optimized
-  std::unique_ptr<PreparedValues> prepared_;  // its last inputs; null: it has none
+  std::unique_ptr<PreparedValues> prepared_;  // its last inputs; null if it has none
   mutable std::mutex mutex_;                  // guards all below
   std::vector<std::unique_ptr<Prepared>> idle_;
   size_t workspace_bytes_ = 0;  // of the largest program
   std::shared_ptr<const ProgramFacts> facts_;
 };
 
-// Backend::run.
+// Implements Backend::run.
 void run(std::span<Launch> launches);
 
 }  // namespace cornu::cpu

@@ -45,7 +45,7 @@ class Kernel {
   Aliases may_alias_;
 };
 
-// Makes a kernel; null when it doesn't support the spec (then the next factory is tried).
+// Makes a kernel; returns null if it doesn't support the spec (then the next factory is tried).
 using KernelFactory = std::function<std::unique_ptr<Kernel>(const KernelSpec&)>;
 
 struct KernelEntry {
@@ -56,11 +56,11 @@ struct KernelEntry {
 // Kernels by op. For one op, entries are tried in the order they were added.
 class KernelTable {
  public:
-  // `may_alias`: for kernels from `make` that don't set their own.
+  // `may_alias` applies to kernels from `make` that don't set their own.
   void add(std::string_view op, KernelFactory make, Aliases may_alias = {});
-  // Unimplemented, naming op and dtypes, when no entry supports the spec.
+  // Throws Unimplemented, naming the op and dtypes, when no entry supports the spec.
   std::unique_ptr<Kernel> make(const KernelSpec& spec) const;
-  // The same, but null when no entry supports it.
+  // Like make, but returns null when no entry supports the spec.
   std::unique_ptr<Kernel> try_make(const KernelSpec& spec) const;
 
  private:
@@ -70,7 +70,7 @@ class KernelTable {
 // The table of this build: filled on first use by the register_* functions below.
 const KernelTable& kernel_table();
 
-// One for each file of kernels/.
+// One function for each file of kernels/.
 void register_elementwise_kernels(KernelTable& table);  // elementwise ops, cast, select, "fused"
 void register_reduction_kernels(KernelTable& table);    // sum, max, …, argmax, argmin
 void register_softmax_kernels(KernelTable& table);      // softmax, log_softmax, cross-entropies

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that run a program once per iteration on operands in place: those of "scan" and "while",
-// and of "update_rows".
+// Kernels that run a program once per iteration, with operands in place: those of "scan" and
+// "while", and of "update_rows".
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 namespace cornu::cpu {
 
 // Statistics of the loops that this thread has run. A loop's body writes the next value of a carry
-// to other memory than the old one's, and a result directly to its slice of the stack; all other
-// copies are counted.
+// to different memory than the old one's, and a result directly to its slice of the stack; all
+// other copies are counted.
 struct LoopCounts {
   int64_t iterations = 0;
   int64_t copied_bytes = 0;

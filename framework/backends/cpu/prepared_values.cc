@@ -50,7 +50,7 @@ PreparedValues::Values PreparedValues::compute(std::span<void* const> states) {
   }
   auto values = std::make_shared<std::vector<Tensor>>();
   const std::vector<void*> outputs = allocate_outputs(graph_, *values);
-  // Not of the pool of workspaces: it is seldom needed.
+  // Not from the pool of workspaces, as it is rarely needed.
   const Tensor workspace =
       Tensor::empty({static_cast<int64_t>(program_->workspace_bytes())}, DType::UInt8);
   program_->run({.inputs = {},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an executable computes from variables that it doesn't write, kept for as long as they stay.
+// Values that an executable computes from variables that it doesn't write, cached while these don't
+// change.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +16,16 @@
 
 namespace cornu::cpu {
 
-// Thread-safe. Keeps the values of as many sets of variables as replicas of a run may have.
+// Thread-safe. Keeps the values for as many sets of variables as a run may have replicas.
 class PreparedValues {
  public:
-  // `graph`: that of passes::PreparedGraph, optimized.
+  // `graph`: the optimized graph of passes::PreparedGraph.
   explicit PreparedValues(Graph graph);
 
   using Values = std::shared_ptr<const std::vector<Tensor>>;
-  // The outputs of the graph for its states: computed unless they were for the same versions. For
-  // callers that have read access to the variables: `states` is their memory, and `version(i)` that
-  // of the value in it.
+  // Returns the outputs of the graph for its states; computes them unless they are cached for the
+  // same versions. For callers that have read access to the variables: `states` is their memory,
+  // and `version(i)` the version of the value in it.
   Values of(std::span<const Variable> variables, std::span<void* const> states,
             FunctionRef<uint64_t(size_t)> version);
 
@@ -43,7 +44,7 @@ class PreparedValues {
   std::mutex mutex_;          // guards all below
   std::unique_ptr<Program> program_;
   int threads_ = 0;             // that it was made for
-  std::vector<Entry> entries_;  // the one used last is the last
+  std::vector<Entry> entries_;  // the most recently used is the last
 };
 
 }  // namespace cornu::cpu

@@ -85,7 +85,7 @@ std::vector<void*> allocate_outputs(const Graph& graph, std::vector<Tensor>& ten
   return memory;
 }
 
-// Prepares the instructions of a program, over the memory that its values have.
+// Prepares the instructions of a program, with the memory assigned to its values.
 class ProgramBuilder {
  public:
   explicit ProgramBuilder(Program& program) : program_(program) {}

@@ -17,14 +17,15 @@ namespace cornu::cpu {
 
 // Runs the passes for the CPU, in order; dumps the graph after each.
 Graph optimize(Graph graph, const std::string& name);
-// The same, but what depends on unwritten variables alone becomes a graph of its own.
+// Like optimize, but everything that depends on unwritten variables alone becomes a separate graph.
 struct Optimized {
   Graph graph;
   std::optional<Graph> prepare;  // its outputs are the last inputs of `graph`
 };
 Optimized optimize_prepared(Graph graph, const std::string& name);
 
-// Tensors for the outputs of a run of `graph`: appended to `tensors`; their memory.
+// Allocates tensors for the outputs of a run of `graph`, appends them to `tensors`, and returns
+// their memory.
 std::vector<void*> allocate_outputs(const Graph& graph, std::vector<Tensor>& tensors);
 
 // Runs a graph repeatedly without allocating. One run at a time: kernels keep their bindings. The
@@ -42,8 +43,8 @@ class Program {
     std::span<void* const> outputs;       // by graph output
     std::byte* workspace = nullptr;       // workspace_bytes(), aligned to 64
     CollectiveGroup* group = nullptr;
-    // Where it is measured: gets the time at which each instruction has ended, with the copies at
-    // the end as the last one, if there are any.
+    // If not null, receives the time at which each instruction has ended, with the copies at the
+    // end as the last one, if there are any.
     std::vector<std::chrono::steady_clock::time_point>* ends = nullptr;
   };
   // If a kernel throws, `states_touched()` returns whether state had been written before.

@@ -17,8 +17,8 @@ struct BlockPool {
   std::multiset<size_t> demands;  // of the existing programs
   size_t held = 0;
 
-  // Removes a free block that is large enough; else one that is too small, to be replaced; else
-  // returns null.
+  // Removes and returns a free block that is large enough; else one that is too small, to be
+  // replaced; else returns null.
   HeldBlock take(size_t bytes) {
     if (free.empty()) return nullptr;
     auto found = std::find_if(free.rbegin(), free.rend(),

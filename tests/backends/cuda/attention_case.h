@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An attention's sizes and operands, and how far results are from each other.
+// The sizes and operands of an attention op, and the distance between results.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct AttentionCase {
   bool causal = false;
   Shape bias_shape = {}, mask_shape = {};  // rank 0: none
   DType dtype = DType::Float32;
-  bool bias_gradient = true;  // where there is a bias
+  bool bias_gradient = true;  // if there is a bias
 
   Shape output_shape() const { return {batch, rows, heads, width}; }
   TensorType statistics() const {
@@ -46,7 +46,7 @@ struct AttentionCase {
   }
 };
 
-// The greatest difference of two arrays' elements; NaN if there is one.
+// The greatest difference between two arrays' elements; NaN if any difference is NaN.
 inline double distance(const Tensor& a, const Tensor& b) {
   const std::vector<double> left = cpu::testing::values_of(a);
   const std::vector<double> right = cpu::testing::values_of(b);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention on the simulated GPU like the CPU's.
+// Attention on the simulated GPU, compared with the CPU's.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ void check_attention(const AttentionCase& one) {
   CAPTURE(cpu::testing::text(one.dtype));
   std::vector<Tensor> inputs = one.operands();
   {
-    const WithoutLibraries alone;  // a library's statistics are others
+    const WithoutLibraries alone;  // libraries return other statistics
     check_attention_forward(one);
     for (const Tensor& result : run_attention(one)) inputs.push_back(result);
   }
@@ -45,7 +45,8 @@ void check_attention(const AttentionCase& one) {
   check_like_cpu("attention_grad", inputs, attributes, 10 * one.tolerance());
 }
 
-// What a library gives, and the gradients that it and the kernels make of that.
+// Compares a library's output with the kernels', and the gradients that each computes from the
+// library's output.
 void check_library_like_kernels(const AttentionCase& one) {
   const std::vector<Tensor> results = run_attention(one);
   std::vector<Tensor> inputs = one.operands();
@@ -161,7 +162,7 @@ TEST_CASE("attention: masks and biases of 16-bit floats, which the library adds 
                       .width = 8,
                       .dtype = dtype,
                       .bias_gradient = false};
-    // Some hide whole rows, of all heads or of one.
+    // Some masks hide whole rows, of all heads or of one.
     const Shape masks[] = {{}, {2, 1, 1, 13}, {2, 1, 9, 1}, {1, 4, 9, 1}, {2, 4, 9, 13}};
     const Shape biases[] = {{}, {1, 4, 9, 13}, {2, 1, 9, 1}, {1, 1, 1, 13}};
     for (const Shape& mask : masks) {
@@ -193,7 +194,8 @@ TEST_CASE("attention: queries of 16-bit floats from which a mask of keys hides a
                             .mask_shape = {2, 1, 1, 6},
                             .dtype = DType::BFloat16};
     std::vector<Tensor> inputs = one.operands();
-    // All of the first batch; of the second one, causally, those that its first queries see.
+    // Hides all keys of the first batch entry and, in the second, those that its first queries see
+    // causally.
     inputs.push_back(
         cpu::testing::tensor_of({0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 1}, one.mask_shape, DType::Bool));
     const std::vector<TensorType> types = {{one.dtype, one.output_shape()}, one.statistics()};
@@ -214,7 +216,7 @@ TEST_CASE("attention of nothing") {
 TEST_CASE("attention: scores of -infinity, in one tile and in all") {
   const double lowest = -std::numeric_limits<double>::infinity();
   std::vector<double> bias(2 * 70, lowest);
-  bias[69] = 0.5;  // the first row's last; the second has none
+  bias[69] = 0.5;  // the first row's last score; the second row has no finite one
   const AttentionCase one{
       .rows = 2, .columns = 70, .size = 3, .width = 3, .bias_shape = {1, 1, 2, 70}};
   std::vector<Tensor> inputs = one.operands();

@@ -27,7 +27,7 @@ using cuda::Runtime;
 using cuda::RuntimeStream;
 using Links = std::vector<std::unique_ptr<DeviceCollectives>>;
 
-// Runs `call(rank)` on a thread of each rank's own.
+// Runs `call(rank)` on a separate thread for each rank.
 template <class Call>
 void on_ranks(size_t size, const Call& call) {
   std::vector<std::future<void>> ranks;
@@ -37,7 +37,7 @@ void on_ranks(size_t size, const Call& call) {
   for (std::future<void>& rank : ranks) rank.get();
 }
 
-// A group, and on the GPU of each rank a stream and arrays.
+// A group, with a stream and arrays on each rank's GPU.
 class Ranks {
  public:
   Ranks(Runtime& runtime, Links links) : runtime_(runtime), links_(std::move(links)) {
@@ -91,7 +91,7 @@ std::vector<T> some_values(size_t rank, int64_t count) {
   return values;
 }
 
-// Reduces arrays of these sizes, in place or not, as the host does.
+// Reduces arrays of these sizes, in place or not, and compares the results with the host's.
 template <class T>
 void check_reduction(Ranks& ranks, DType dtype, ReduceOp op, const std::vector<int64_t>& counts,
                      bool in_place) {
@@ -192,7 +192,7 @@ TEST_CASE("a GPU that waits for one that never comes is let go") {
   auto waiter = std::async(std::launch::async,
                            [&] { return error_of([&] { ranks.link(0).synchronize(*end); }); });
   ranks.link(1).abort();
-  CHECK(reader.get() != std::vector<float>{1, 2});  // rubbish
+  CHECK(reader.get() != std::vector<float>{1, 2});  // garbage
   const char* const text =
       "Aborted: Communication between GPUs was stopped, since a replica has failed.";
   CHECK(waiter.get() == text);
@@ -203,7 +203,7 @@ TEST_CASE("a GPU that waits for one that never comes is let go") {
 
 namespace {
 
-// What a connection's ranks add up, in place.
+// Sums an array over a connection's ranks, in place.
 void sum_of(cuda::Connection& connection, RuntimeStream* stream, int rank, float* array,
             int64_t count) {
   const Segment segment{array, array, count};
@@ -216,7 +216,7 @@ TEST_CASE("steps that all have enqueued end before a group is stopped") {
   cuda::Connection connection(runtime(), runtime().make_collectives(std::vector{0, 1}));
   float* arrays[2];
   float* results[2];
-  Ranks ranks(runtime(), runtime().make_collectives(std::vector{0, 1}));  // for their streams
+  Ranks ranks(runtime(), runtime().make_collectives(std::vector{0, 1}));  // for its streams
   for (const int rank : {0, 1}) {
     const auto index = static_cast<size_t>(rank);
     arrays[rank] = ranks.array<float>(index, {1, 2});
@@ -225,7 +225,7 @@ TEST_CASE("steps that all have enqueued end before a group is stopped") {
     runtime().copy(ranks.stream(index), results[rank], arrays[rank], 2 * sizeof(float));
     connection.end_step(rank);
   }
-  sum_of(connection, ranks.stream(0), 0, arrays[0], 2);  // the other one fails before
+  sum_of(connection, ranks.stream(0), 0, arrays[0], 2);  // the other rank fails before it joins
   connection.abort();
   for (const size_t rank : {0, 1}) {
     CHECK(ranks.read(rank, results[rank], 2) == std::vector<float>{2, 4});
@@ -236,7 +236,7 @@ TEST_CASE("steps that all have enqueued end before a group is stopped") {
 }
 
 TEST_CASE("a rank's calls are compared before its GPU gets them") {
-  Ranks ranks(runtime(), runtime().make_collectives(std::vector{0, 1}));  // for their streams
+  Ranks ranks(runtime(), runtime().make_collectives(std::vector{0, 1}));  // for its streams
   float* array = ranks.array<float>(0, {1, 2});
   const char* const text =
       "FailedPrecondition: Collective: every rank must make the same calls in the same order, but ";
@@ -265,8 +265,8 @@ TEST_CASE("a rank's calls are compared before its GPU gets them") {
 
 namespace {
 
-// GPU:0 is a card, GPU:1 to GPU:4 are parts of another one, and GPU:5 and GPU:6 of a third one,
-// where the latter has little memory.
+// GPU:0 is a card, GPU:1 to GPU:4 are parts of a second card, and GPU:5 and GPU:6 of a third, where
+// GPU:6 has little memory.
 void use_cards() {
   static Runtime* const cards = [] {
     Runtime* made = cuda::simulated::make_runtime({.gpus = 3}).release();
@@ -294,7 +294,7 @@ std::vector<float> values_of(const distribute::PerReplica& results, size_t repli
   return results[replica].single().to_vector<float>();
 }
 
-// A step before is right, the error is the first cause, and the next step works.
+// The step before a failure is right, the error is the first cause, and the next step works.
 void check_failing(const std::vector<std::string>& devices) {
   const auto strategy = mirrored_on(devices);
   const auto scope = strategy.scope();
@@ -302,8 +302,8 @@ void check_failing(const std::vector<std::string>& devices) {
   const Tensor table = ones(4);
   const Variable total(Tensor(0.0f), {.name = "total", .trainable = false});
   const Function step = function([&](const Tensor& x) { return summed(x) * 2.0f; });
-  // The last replica has no memory for its results. What the others get of the sum is rubbish,
-  // which take refuses, at once or later.
+  // The last replica has no memory for its results. The others read garbage from the sum, which
+  // take rejects, immediately or later.
   const auto large = [&](const Tensor& x) {
     const Tensor index = summed(ops::cast(ops::sum(x) * 0.0f, DType::Int32));
     const Tensor many = ops::broadcast_to(ops::expand_dims(x, 1), {x.dim(0), 1 << 16});
@@ -347,7 +347,7 @@ TEST_CASE("replicas that make other calls than the rest are told so, on GPUs of 
   for (const auto& devices :
        {std::vector<std::string>{"GPU:0", "GPU:1"}, std::vector<std::string>{"GPU:1", "GPU:2"}}) {
     const auto strategy = mirrored_on(devices);
-    // How often a loop goes round, and which branch is taken, no one compares before.
+    // Neither loop iteration counts nor the branches taken are compared in advance.
     const Function loops = function([](const Tensor& x) {
       using Inputs = std::vector<Tensor>;
       return ops::while_loop([](const Inputs& y) { return ops::sum(y[0]) < 9.0f; },
@@ -378,7 +378,7 @@ TEST_CASE("replicas that make other calls than the rest are told so, on GPUs of 
 TEST_CASE("threads whose steps communicate share GPUs, while arrays travel between these") {
   constexpr int kLate = 40;
   constexpr float kSum = 2 * kLate;
-  // A replica that begins far from kLate comes late to the sum.
+  // A replica whose value starts far from kLate reaches the sum late.
   const Function step = function([](const Tensor& x) {
     using Inputs = std::vector<Tensor>;
     return summed(ops::while_loop([](const Inputs& y) { return y[0] < float{kLate}; },
@@ -469,7 +469,7 @@ TEST_CASE("calls on one card follow each other without the host's waiting for an
       ranks.link(rank).all_reduce(ranks.stream(rank), {&segment, 1}, DType::Float32, ReduceOp::Sum);
       if (call == 0) first[rank] = runtime().record(ranks.stream(rank));
     }
-    // What comes next in its stream must not reach what others still read.
+    // Later work in a rank's stream must not overwrite what others still read.
     runtime().fill(ranks.stream(rank), arrays[rank], 0, rank == 0 ? sizeof(float) : 0);
   });
   CHECK_FALSE(runtime().is_done(*first[0]));
@@ -505,7 +505,7 @@ TEST_CASE("a rank on a card that never comes, or calls something else") {
   Ranks two = parts_of_a_card(2);
   auto first = std::async(std::launch::async, [&] { return reduce(two, 0, DType::Float32); });
   const std::string second = reduce(two, 1, DType::Int32);
-  const std::string both = first.get() + second;  // whoever comes last compares
+  const std::string both = first.get() + second;  // the rank that comes last compares
   CHECK(both.find("Internal: GPUs of a group call different things: rank ") != std::string::npos);
   CHECK(both.find("Aborted: Communication on a GPU was stopped: GPUs of a group") !=
         std::string::npos);

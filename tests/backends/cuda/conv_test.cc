@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and their gradients, by libraries and by kernels of our own.
+// Convolutions and their gradients, by libraries and by Cornu's own kernels.
 #include <doctest/doctest.h>
 
 #include "framework/graph/passes/fuse_bias.h"
@@ -63,7 +63,7 @@ void check_directions(const ConvCase& c, DType dtype = DType::Float32) {
   check_like_cpu("conv_input_grad", {dy, filter}, of_input, tolerance);
   Attributes of_filter = c.attributes();
   of_filter.set("filter_shape", c.filter().dims());
-  check_like_cpu("conv_filter_grad", {x, dy}, of_filter, 4 * tolerance);  // of many terms
+  check_like_cpu("conv_filter_grad", {x, dy}, of_filter, 4 * tolerance);  // sums of many terms
 }
 
 void check_with_and_without_libraries(const ConvCase& c, DType dtype = DType::Float32) {
@@ -193,7 +193,7 @@ TEST_CASE("matmul with bias and relu") {
   }
 }
 
-// y with a residual is what the CPU gives with bias alone, plus the residual, then relu.
+// With a residual, y is the CPU's result with bias alone, plus the residual, followed by relu.
 TEST_CASE("conv with a residual") {
   passes::bias_op("conv_bias_act");
   for (const int64_t groups : {1, 8}) {

@@ -91,7 +91,7 @@ TEST_CASE("a captured function gives what it gave before it was captured") {
     expected += 6 * number;
     CHECK(add(Tensor::from<float>({number, number, number})).item<float>() ==
           doctest::Approx(3 * number + expected));
-    // A value that is held makes the next step write to other memory.
+    // Because a value is held, the next step writes to other memory.
     if (step == 3) CHECK(values(Tensor(total))[0] == 12);
   }
   CHECK(values(Tensor(total)) == std::vector<float>{42, 42, 42});
@@ -101,7 +101,7 @@ TEST_CASE("neighbours in memory that isn't one block are inputs of a captured fu
   use_simulated_gpus();
   const DeviceScope scope("GPU:0");
   const Function add = function([](const Tensor& x, const Tensor& y) { return ops::sum(x + y); });
-  // Each fills a block of its own, and the second one begins where the first one ends.
+  // Each tensor fills a block of its own, and the second block begins where the first ends.
   constexpr int64_t kCount = 196'608;
   const Tensor x = Tensor::from(std::vector<float>(kCount, 1.0f)).to(kFirst);
   const Tensor y = Tensor::from(std::vector<float>(kCount, 2.0f)).to(kFirst);
@@ -129,7 +129,7 @@ TEST_CASE("a group of updates doesn't write over what another of its members rea
     const DeviceScope scope(device.to_string());
     Variable a(Tensor::from<float>({1, 2, 3, 4}), {.name = "a"});
     Variable b(Tensor::from<float>({5, 7, 9, 11}, {2, 2}), {.name = "b"});
-    // Each needs both values from before, so that neither is updated in place.
+    // Each update needs both previous values, so neither variable is updated in place.
     const Function update = function([&](const Tensor& x) {
       const Tensor shared = ops::matmul(x, x);
       const Tensor next_a = (Tensor(a) - ops::reshape(Tensor(b), {4})) * ops::reshape(shared, {4});
@@ -237,7 +237,7 @@ TEST_CASE("a variable that is given another value since kernels have refused som
   summed.assign(Tensor::from<float>({0}));
   choose(Tensor::from<int32_t>({7}));
   later.assign(Tensor::from<float>({6}));
-  add(Tensor::from<float>({1}));  // behind it: what this may have refused isn't known
+  add(Tensor::from<float>({1}));  // behind choose: whether it was refused, too, isn't known
   restored.assign(summed.value() * 2.0f);
   CHECK_THROWS_AS(table.to_vector<float>(), OutOfRange);
   CHECK(is_poisoned(restored));
@@ -253,7 +253,7 @@ TEST_CASE("what one replica's kernels refuse is told by the other's results, and
                  .loss = losses::SparseCategoricalCrossentropy({.from_logits = true})});
   const Tensor x = ops::sin(ops::reshape(ops::arange(0.0f, 16.0f), {8, 2})).host();
   model.fit(x, Tensor::from<int32_t>({0, 1, 2, 0, 1, 2, 0, 1}), {.batch_size = 8, .verbose = 0});
-  // The second replica's.
+  // The invalid label is in the second replica's part.
   const Tensor wrong = Tensor::from<int32_t>({0, 1, 2, 0, 1, 2, 0, 7});
   CHECK_THROWS_AS(model.fit(x, wrong, {.batch_size = 8, .verbose = 0}), InvalidArgument);
   CHECK_THROWS_AS(model.predict(x, {.verbose = 0}), FailedPrecondition);
@@ -318,7 +318,7 @@ TEST_CASE("memory that is exhausted says who wanted it") {
   pool.give(first, 9 << 20);
   CHECK(pool.take(9 << 20, "a test") == first);
   pool.give(first, 9 << 20);
-  // Free memory of other sizes is returned for it.
+  // Free blocks of other sizes are released to make room for it.
   std::byte* second = pool.take(12 << 20, "a test");
   CHECK(drains == 2);
   pool.give(second, 12 << 20);
@@ -338,7 +338,7 @@ TEST_CASE("memory that one thread is about to return is there for others meanwhi
   CHECK_THROWS_AS(pool.take(12 << 20, "a test"), ResourceExhausted);
   CHECK(taken == first);
   pool.give(taken, 8 << 20);
-  // Given back while work ends: what was enqueued on it may still be to come.
+  // Memory returned during a drain isn't free yet: work enqueued on it may still be pending.
   int calls = 0;
   meanwhile = [&] {
     if (calls++ == 0) pool.give(pool.take(8 << 20, "another thread"), 8 << 20);
@@ -349,7 +349,7 @@ TEST_CASE("memory that one thread is about to return is there for others meanwhi
 
 TEST_CASE("memory that is kept for uploads is there for others when it is short") {
   const auto runtime = cuda::simulated::make_runtime({.gpus = 1, .memory_bytes = 64 << 20});
-  // As all of the backend's, it is never destroyed.
+  // Like all of the backend's devices, it is never destroyed.
   auto& device = *new cuda::GpuDevice(*runtime, 0, kFirst, 16 << 20);
   for (const int64_t count : {500'000, 600'000, 700'000, 800'000}) {
     device.upload(Tensor::from(std::vector<float>(static_cast<size_t>(count))));
@@ -359,7 +359,7 @@ TEST_CASE("memory that is kept for uploads is there for others when it is short"
 }
 
 TEST_CASE("arrays that nobody waits for pass through a few blocks of page-locked memory") {
-  // Six large arrays, and the status.
+  // Page-locked memory for six large arrays and the status.
   const auto runtime = cuda::simulated::make_runtime(
       {.gpus = 1, .memory_bytes = 64 << 20, .pinned_bytes = (6 << 20) + 8192});
   auto& device = *new cuda::GpuDevice(*runtime, 0, kFirst, 0);  // never destroyed
@@ -384,7 +384,7 @@ TEST_CASE("page-locked memory of a copy that fails is there for others") {
   }
   const size_t used = device.memory().usage().used;
   const Tensor copy = device.upload(x);
-  CHECK(device.memory().usage().used == used);  // in the memory of one that failed
+  CHECK(device.memory().usage().used == used);  // reuses the memory of a failed copy
   std::vector<float> found((1 << 20) / 4);
   device.read(reinterpret_cast<std::byte*>(found.data()), copy.address(), copy.bytes(), nullptr);
   CHECK(found == numbers((1 << 20) / 4));
@@ -395,7 +395,7 @@ TEST_CASE("runs that nobody waits for are at most sixteen") {
   const auto runtime = cuda::simulated::make_runtime({.gpus = 1, .memory_bytes = 64 << 20});
   auto& device = *new cuda::GpuDevice(*runtime, 0, kFirst, 0);
   std::vector<std::shared_ptr<cuda::RuntimeEvent>> runs;
-  const auto begun = [&](size_t k) {  // asked twice at most: the third time it would be
+  const auto begun = [&](size_t k) {  // query at most twice: by the third time it would be done
     return k < runs.size() && runtime->is_done(*runs[k]);
   };
   for (int k = 0; k < 20; ++k) {
@@ -419,7 +419,7 @@ TEST_CASE("a function whose variables lie elsewhere at each call is right, and i
   std::vector<Tensor> held;
   for (int step = 0; step < 40; ++step) {
     add(one);
-    held.push_back(Tensor(total));  // the next call writes to other memory
+    held.push_back(Tensor(total));  // so the next call writes to other memory
   }
   CHECK(log.text().find("variables of a function lie elsewhere at each call") != std::string::npos);
   for (size_t step = 0; step < held.size(); ++step) {
@@ -497,7 +497,7 @@ TEST_CASE("a batch normalization trains on a GPU as on the CPU") {
 
 using Values = std::vector<Tensor>;
 
-// A compiled function gives on a GPU what it gives on the CPU.
+// Checks that a compiled function returns the same on a GPU as on the CPU.
 void check_function(const char* what, const std::function<Values(const Values&)>& body,
                     const Values& inputs) {
   CAPTURE(what);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention that drops, as products and softmax: with the CPU's numbers.
+// Attention with dropout, computed as products and softmax, compared with the CPU's.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 using Values = std::vector<Tensor>;
 
-// The output and all gradients, of a loss that makes the output's gradient a number of its own.
+// The output and all gradients of a loss that gives each output element a gradient of its own.
 Values trained(const AttentionCase& one, double rate, const Values& in) {
   const bool biased = one.bias_shape.rank() == 4, masked = one.mask_shape.rank() == 4;
   Values sources(in.begin(), in.begin() + (biased ? 4 : 3));
@@ -34,7 +34,7 @@ Values trained(const AttentionCase& one, double rate, const Values& in) {
   return results;
 }
 
-// `eager`: of what a function has left on the device.
+// `eager`: runs attention eagerly, on results that a function has left on the device.
 std::vector<std::string> check_dropping(const AttentionCase& one, double rate, bool eager = false) {
   CAPTURE(cpu::testing::text(one.output_shape()));
   CAPTURE(cpu::testing::text(one.dtype));

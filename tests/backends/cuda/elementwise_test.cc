@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise kernels: every op on every dtype, shapes that broadcast, and sums on the way.
+// Elementwise kernels: every op on every dtype, broadcasting shapes, and fused sums.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -29,7 +29,7 @@ double tolerance_of(DType dtype) {
 
 // ---- every op on every dtype ----
 
-// Numbers at the limits of the dtype among them.
+// Includes numbers at the limits of the dtype.
 Tensor special_numbers(DType dtype) {
   if (is_floating(dtype)) {
     const std::vector<double> values = {0,    -0.0, 1,   -1,        0.5,        -0.5, 2, -2,
@@ -54,7 +54,7 @@ Tensor special_numbers(DType dtype) {
   });
 }
 
-// All pairs of the numbers.
+// All pairs of these numbers.
 struct Pairs {
   Tensor first;
   Tensor second;
@@ -90,7 +90,7 @@ bool gives_bool(const std::string& op) {
   return b.dtype(b.op(op, std::vector<ValueId>(2, x))) == DType::Bool;
 }
 
-// Whether the CPU has a kernel for the op on this dtype; CHECKs that the GPU has one, too.
+// Returns whether the CPU has a kernel for the op on this dtype; CHECKs that the GPU has one, too.
 bool is_served(const std::string& op, const Tensor& a, const Tensor& b, const Tensor& condition) {
   std::vector<Tensor> operands = {a};
   if (operand_count(op) >= 2) operands.push_back(b);
@@ -214,8 +214,8 @@ TEST_CASE("operands that broadcast along any axes") {
 
 // ---- groups ----
 
-// relu(x * f + s) with its sums, those of its products with x, and those of x alone; `arrays`: what
-// is summed leaves as well.
+// relu(x * f + s) with its sums, the sums of its products with x, and the sums of x alone;
+// `arrays`: the summed arrays are outputs as well.
 void check_sums(const Shape& shape, DType dtype, bool arrays, bool total) {
   CAPTURE(text(shape));
   const Shape vector = {shape.back()};
@@ -256,7 +256,7 @@ TEST_CASE("sums of columns and of everything") {
   }
 }
 
-// What changes two moments and a parameter.
+// The update of two moments and a parameter.
 TEST_CASE("an optimizer's update, in place") {
   for (const DType dtype : {DType::Float32, DType::BFloat16}) {
     const TensorType type{dtype, {1003}};

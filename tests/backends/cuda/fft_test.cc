@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fourier transforms of many lengths.
+// Fourier transforms of various lengths.
 #include <doctest/doctest.h>
 
 #include "tests/backends/cuda/lowered_run.h"
@@ -10,7 +10,7 @@ namespace {
 
 using cpu::testing::random_tensor;
 
-// The sums of a transform grow with the root of its length.
+// A transform's sums grow with the square root of its length.
 double tolerance(int64_t length, DType dtype) {
   const double unit = dtype == DType::Float64   ? 1e-15
                       : dtype == DType::Float32 ? 1e-6

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes become one over the rows of an array, and which values they leave to others.
+// Which nodes are fused into one over an array's rows, and which values the others still read.
 #include <doctest/doctest.h>
 
 #include "framework/backends/cuda/passes/passes.h"
@@ -95,7 +95,7 @@ TEST_CASE("readers compute again what is cheap, and takes no more bytes than to 
       "  %8 = add(%7, %3) : float32[4,8]\n"
       "  return %8\n"
       "}");
-  // The product reads %5, which is thus in memory; %3 isn't.
+  // The product reads %5, which is therefore stored in memory; %3 isn't.
   REQUIRE(names_of(graph) == Names{"cast", "fused_rows", "matmul", "multiply", "add"});
   CHECK(graph.nodes[1].inputs == std::vector<ValueId>{0});
   CHECK(graph.nodes[1].outputs == std::vector<ValueId>{5});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CUDA backend's passes put into one kernel.
+// What the CUDA backend's passes fuse into one kernel.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -57,7 +57,7 @@ TEST_CASE("what is computed for each channel has one shape") {
     if (node.is("subtract")) CHECK(shape == Shape{2, 8});
   }
   CHECK(std::ranges::count_if(graph.nodes, [](const Node& node) { return node.is("reshape"); }) ==
-        3);  // of the two operands, and before the subtraction
+        3);  // for the two operands, and before the subtraction
 }
 
 TEST_CASE("integers keep their additions") {

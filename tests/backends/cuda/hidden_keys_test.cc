@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys that attention's mask hides from 16-bit queries reach no result, whatever they are; values
-// that the CPU's kernels multiply with zero do there.
+// Keys that attention's mask hides from 16-bit queries affect no result, whatever they hold. On the
+// CPU, hidden values do, where its kernels multiply them by zero.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 using cpu::testing::random_tensor;
 
-// Rows of keys or values that a mask (batch, heads or 1, 1, keys) hides become such numbers.
+// Replaces the rows of keys or values that a mask (batch, heads or 1, 1, keys) hides by `number`.
 Tensor with_hidden(const Tensor& x, const Tensor& mask, double number) {
   std::vector<double> numbers = cpu::testing::values_of(x);
   const std::vector<double> shown = cpu::testing::values_of(mask);
@@ -28,7 +28,7 @@ Tensor with_hidden(const Tensor& x, const Tensor& mask, double number) {
   return cpu::testing::tensor_of(numbers, x.shape(), x.dtype());
 }
 
-// What is hidden may be anything.
+// Checks that hidden keys and values may hold anything.
 void check_hidden_keys(const AttentionCase& one) {
   std::vector<Tensor> inputs = one.operands();
   one.add_optional(inputs);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that read or add by index. Sums have the CPU's order, and bits.
+// Kernels that read or add by index. Sums have the CPU's order, and thus the same bits.
 #include <doctest/doctest.h>
 
 #include "tests/backends/cuda/lowered_run.h"
@@ -13,7 +13,8 @@ using cpu::testing::random_tensor;
 using cpu::testing::tensor_of;
 using test::message_of;
 
-// Indices in [-bound, bound), or from 0 on for unsigned ones. Of `repeated`, many are that one.
+// Indices in [-bound, bound), or in [0, bound) for unsigned dtypes. Many equal `repeated`, if
+// given.
 Tensor indices(const Shape& shape, int64_t bound, DType dtype, int64_t repeated = -1) {
   PhiloxEngine engine(5);
   std::vector<double> values(static_cast<size_t>(shape.num_elements()));
@@ -171,13 +172,13 @@ TEST_CASE("cuda: indices outside of the axis are refused as on the CPU") {
       "Negative indices count from the end.";
   CHECK(refused("scatter_add", {tensor_of({0, -1, 1, 2}, {4}, DType::UInt64), x},
                 shape_and_axis({3, 6}, 0), {DType::Float32, {3, 6}}) == scatter);
-  // Where nothing is read.
+  // Rejected even where nothing is read.
   CHECK(refused("gather",
                 {random_tensor({4, 0}, DType::Float32, 1), tensor_of({9}, {1}, DType::UInt8)},
                 {{"axis", int64_t{0}}}, {DType::Float32, {1, 0}}) ==
         "take: index 9 is outside of [-4, 4), axis 0 of shape (4, 0). Negative indices count from "
         "the end.");
-  // By the sort.
+  // Rejected by the sorting kernels.
   std::vector<double> many(1200, 1);
   many[1100] = 3;
   CHECK(refused("scatter_add",

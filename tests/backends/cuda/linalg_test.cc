@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Factorizations on the simulated GPU: like the CPU's where they are unique, else their products.
+// Factorizations on the simulated GPU: compared with the CPU's where they are unique, otherwise by
+// their products.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -69,7 +70,7 @@ double matrix_distance(const PlainMatrix& a, const PlainMatrix& b) {
   return most;
 }
 
-// How far the columns are from being orthonormal.
+// The columns' distance from being orthonormal.
 double skewness_of_columns(const PlainMatrix& x) {
   PlainMatrix product = product_of(transposed_matrix(x), x);
   for (int64_t i = 0; i < product.rows; ++i) product(i, i) -= 1;

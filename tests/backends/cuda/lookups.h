@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step that looks rows of a table up, twice.
+// A step that looks up rows of a table twice.
 #pragma once
 
 #include <cornu/cornu.h>
@@ -9,7 +9,7 @@
 
 namespace cornu::cuda::testing {
 
-// It trains the table by Adagrad or SGD.
+// Trains the table with Adagrad or SGD.
 struct Lookups {
   static constexpr int64_t kRows = 8192;
   static constexpr int64_t kWidth = 64;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs what single ops are lowered to on a simulated GPU, and compares it with the CPU's kernels.
+// Runs lowerings of single ops on a simulated GPU and compares the results with the CPU's kernels.
 #pragma once
 
 #include <functional>
@@ -13,11 +13,11 @@
 
 namespace cornu::cuda::testing {
 
-// Whether there is a lowering for the op on these inputs.
+// Returns whether there is a lowering for the op on these inputs.
 bool has_lowering(const std::string& op, const std::vector<Tensor>& inputs,
                   const Attributes& attributes, const std::vector<TensorType>& outputs);
 
-// While one lives, there are no libraries: ops run on kernels of Cornu's own.
+// During its lifetime no libraries are used: ops run on Cornu's own kernels.
 class WithoutLibraries {
  public:
   WithoutLibraries();
@@ -26,15 +26,15 @@ class WithoutLibraries {
   WithoutLibraries& operator=(const WithoutLibraries&) = delete;
 };
 
-// Lowers an op of the registry, eagerly's way (sizes are arguments) and specialized, and runs the
-// steps of both over memory full of rubbish, twice; then with each output over each input that
-// may_alias names. All times must give the same bits, and nothing may be written but outputs and
-// scratch memory. Values that the op refuses throw what its checks throw.
+// Lowers a registered op both as for eager execution (sizes are arguments) and specialized, and
+// runs the steps of each twice over memory full of garbage; then with each output over each input
+// that may_alias names. All runs must produce the same bits, and nothing but outputs and scratch
+// memory may be written. Throws what the op's checks throw for values that it rejects.
 std::vector<Tensor> run_lowered(const std::string& op, const std::vector<Tensor>& inputs,
                                 const Attributes& attributes,
                                 const std::vector<TensorType>& outputs);
 
-// What a "fused" node's body computes, by the CPU's kernel of each op.
+// Computes the body of a "fused" node with the CPU's kernel for each op.
 inline std::vector<Tensor> run_each_on_cpu(const Graph& body, const std::vector<Tensor>& inputs) {
   std::vector<Tensor> values(body.types.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -54,17 +54,17 @@ inline std::vector<Tensor> run_each_on_cpu(const Graph& body, const std::vector<
   return outputs;
 }
 
-// CHECKs that run_lowered gives what the CPU's kernel gives, within `tolerance` * max(1, |value|);
-// NaN equals NaN. 0: the same numbers.
+// CHECKs that run_lowered returns what the CPU's kernel returns, within `tolerance` * max(1,
+// |value|); NaN equals NaN. With a tolerance of 0, the numbers must be equal.
 void check_like_cpu(const std::string& op, const std::vector<Tensor>& inputs,
                     const Attributes& attributes, const std::vector<TensorType>& outputs,
                     double tolerance = 0);
-// The same, with the outputs' types from the op's own inference.
+// Overload that infers the outputs' types with the op's own inference.
 void check_like_cpu(const std::string& op, const std::vector<Tensor>& inputs,
                     const Attributes& attributes, double tolerance = 0);
 
-// CHECKs that a program gives on a GPU what it gives on the CPU, which are the default device
-// meanwhile, as above; returns what it launched, a line each.
+// CHECKs, with the tolerance above, that a program returns the same on a GPU as on the CPU, each
+// being the default device meanwhile; returns what the program launched, one line each.
 std::vector<std::string> check_program_like_cpu(const std::function<std::vector<Tensor>()>& program,
                                                 double tolerance);
 

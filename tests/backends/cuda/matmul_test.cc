@@ -21,7 +21,7 @@ double tolerance_of(DType dtype) {
   return dtype == DType::BFloat16 ? 1.6e-2 : 0;
 }
 
-// The product with both operands as they are given, by libraries and without.
+// Checks the product with both operands as given, with libraries and without.
 void check_product(const Shape& a, const Shape& b, DType dtype, bool transpose_a = false,
                    bool transpose_b = false) {
   CAPTURE(text(a));

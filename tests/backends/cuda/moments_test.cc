@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of columns with the squares of distances to their mean, of one reading.
+// Sums of columns and of their squared distances from the mean, computed in one pass.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -48,7 +48,7 @@ TEST_CASE("the moments of a batch normalization become one node") {
   CHECK(count_of(other, "column_moments") == 0);
 }
 
-// Sums and squares beside those made in float64.
+// Compares sums and squares with those computed in float64.
 void check_moments(const Tensor& x, int64_t columns, double tolerance) {
   const DType computed = is_half(x.dtype()) ? DType::Float32 : x.dtype();
   const Shape shape = {x.num_elements() / columns, columns};
@@ -71,7 +71,7 @@ void check_moments(const Tensor& x, int64_t columns, double tolerance) {
     for (size_t i = static_cast<size_t>(c); i < values.size(); i += static_cast<size_t>(columns)) {
       square += (values[i] - sum / rows) * (values[i] - sum / rows);
     }
-    // Of their magnitude and their spread.
+    // Relative to the magnitude and the spread of the values.
     CHECK(std::abs(sums[static_cast<size_t>(c)] - sum) <=
           tolerance * (size + std::sqrt(square * rows)));
     CHECK(std::abs(squares[static_cast<size_t>(c)] - square) <= 30 * tolerance * square);
@@ -95,8 +95,8 @@ TEST_CASE("moments of columns: means far from zero, and columns of one value") {
     const auto wave = static_cast<float>(std::sin(static_cast<double>(i)));
     values.push_back(i % 4 == 0 ? 1e4f + 0.5f * wave : i % 4 == 1 ? 3.25f : wave);
   }
-  values[2] = 1e3f;  // the first of a column is far from the others
-  // Some 30 roundings of float32.
+  values[2] = 1e3f;  // a column's first value is far from the others
+  // About 30 roundings of float32.
   check_moments(Tensor::from(values, {rows, 4}), 4, 2e-6);
 }
 
@@ -116,7 +116,7 @@ TEST_CASE("moments of columns: infinity and NaN reach the sums as they do in pla
     put(rows - 1, 3, infinity);
     for (int64_t row = 0; row < rows; ++row) put(row, 4, infinity);
     put(rows / 2, 5, infinity);
-    put(rows - 1, 5, -infinity);  // the last column has numbers alone
+    put(rows - 1, 5, -infinity);  // the last column has only finite numbers
     for (const DType dtype : {DType::Float32, DType::BFloat16}) {
       const Tensor x = ops::cast(Tensor::from(values, {rows, kColumns}), to_string(dtype));
       const auto found = run_lowered("column_moments", {x}, {{"axes", std::vector<int64_t>{0}}},

@@ -30,16 +30,16 @@ const std::vector<PoolCase>& pool_cases() {
       {{2, 7, 5, 19}, {2, 2}, {2, 2}, {0, 1, 0, 1}},     // same padding, odd channels
       {{3, 9, 8, 4}, {3, 3}, {2, 2}, {1, 1, 0, 1}},      // overlapping
       {{2, 8, 9, 2}, {2, 2}, {3, 4}, {0, 0, 0, 0}},      // with gaps
-      {{1, 18, 17, 3}, {18, 17}, {1, 1}, {0, 0, 0, 0}},  // global, of more than a byte can number
+      {{1, 18, 17, 3}, {18, 17}, {1, 1}, {0, 0, 0, 0}},  // global: positions exceed a byte
       {{2, 9, 3}, {3}, {2}, {0, 1}},
       {{1, 4, 6, 5, 6}, {2, 2, 2}, {2, 1, 2}, {0, 0, 0, 0, 0, 1}},
       {{0, 4, 4, 3}, {2, 2}, {2, 2}, {0, 0, 0, 0}},
-      {{2, 0, 4, 3}, {2, 2}, {2, 2}, {1, 1, 0, 0}},  // padding alone
+      {{2, 0, 4, 3}, {2, 2}, {2, 2}, {1, 1, 0, 0}},  // only padding
   };
   return cases;
 }
 
-// The input, y and two random arrays, as x and as y, for a case.
+// The tensors of a case: the input, and random arrays of the shapes of x and of y.
 struct PoolTensors {
   PoolTensors(const PoolCase& c, DType dtype) : x(random_tensor(c.x, dtype, 1)) {
     const TensorType type = type_of(x);

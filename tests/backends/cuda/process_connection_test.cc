@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulated GPUs of several processes, which threads stand for here: how they are connected, and
-// what is left of a step whose other processes are gone. (tests/distribute has real processes.)
+// Simulated GPUs of several processes, which threads represent here: how they are connected, and
+// what is left of a step when the other processes are gone. (tests/distribute has real processes.)
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -33,7 +33,7 @@ void use_simulated_gpus() {
 
 Device gpu(int index) { return {DeviceType::Gpu, index}; }
 
-// Where two processes meet.
+// The rendezvous of two processes.
 struct Meeting {
   std::barrier<> all{2};
   std::array<std::string, 2> said;
@@ -70,7 +70,7 @@ class Process : public ProcessGroup {
     return std::make_exception_ptr(PeerLost(1 - number_, "elsewhere", 3));
   }
 
-  std::string lost_at;  // what is exchanged when the other one is gone
+  std::string lost_at;  // the exchange at which the other process is lost
 
  private:
   std::shared_ptr<Meeting> meeting_;
@@ -80,7 +80,7 @@ class Process : public ProcessGroup {
   std::exception_ptr ended_;
 };
 
-// Two, with one GPU each.
+// Two processes with one GPU each.
 struct Processes {
   std::shared_ptr<Meeting> meeting = std::make_shared<Meeting>();
   std::array<std::shared_ptr<Process>, 2> both = {std::make_shared<Process>(meeting, 0),
@@ -102,7 +102,7 @@ struct Processes {
   }
 };
 
-// A process's strategy, whose only replica is on this GPU.
+// A process's strategy, whose only replica is on gpu(index).
 class OfProcess : public distribute::MirroredReplicas {
  public:
   OfProcess(int index, std::shared_ptr<GroupConnection> connection,
@@ -128,7 +128,8 @@ Tensor summed(const Tensor& x) {
 
 std::vector<float> values(const Tensor& tensor) { return tensor.to_vector<float>(); }
 
-// Two connected processes whose steps add what both give to a variable of the first one.
+// Two connected processes whose steps sum a value from each; the first one adds the sum to a
+// variable.
 struct Training {
   Processes processes;
   std::optional<Strategy> first, second;
@@ -234,7 +235,7 @@ TEST_CASE("what depends on a step that a lost process stopped is known to, and n
   const Tensor snapshot = Tensor(training.total);
   CHECK(values(snapshot) == std::vector<float>{11});
 
-  const Tensor stopped = training.run_first();  // the other one never comes
+  const Tensor stopped = training.run_first();  // the other process never joins
   copies();
   const Tensor of_variable = reads(one);
   const Tensor eager = stopped * 2.0f;
@@ -247,7 +248,7 @@ TEST_CASE("what depends on a step that a lost process stopped is known to, and n
   const Tensor of_assigned = assigned.value();
   const Tensor unconcerned = one + 1.0f;
   training.lose_second();
-  for (int i = 0; i < 2; ++i) {  // as often as they are asked
+  for (int i = 0; i < 2; ++i) {  // each read throws again
     for (const Tensor& tensor :
          {stopped, of_variable, eager, of_argument, moved, later_snapshot, of_assigned}) {
       CHECK(error_of([&] { values(tensor); }).starts_with(kLost));
@@ -271,7 +272,7 @@ TEST_CASE("a group that has ended is told once it is settled, and leaves nothing
   takes(first);
   const Tensor stopped = training.run_first();
   training.lose_second();
-  CHECK(error_of([&] { values(takes(first)); }).starts_with(kLost));  // behind what was stopped
+  CHECK(error_of([&] { values(takes(first)); }).starts_with(kLost));  // behind the stopped step
   CHECK(error_of([&] { training.processes.connections[0]->settle(); }).starts_with(kLost));
   training.total.assign(Tensor::from<float>({5}));
   CHECK(values(Tensor(training.total)) == std::vector<float>{5});
@@ -310,7 +311,7 @@ TEST_CASE("loops and indices by a value that was stopped end with the group's er
     return ops::take(Tensor::from<float>({1, 2, 3}), ops::cast(x, DType::Int32), 0);
   });
   const Tensor stopped = training.run_first();
-  // Each waits for the step.
+  // Each function waits for the step.
   const auto waiting = [&](const Function& what) {
     return std::async(std::launch::async, [&] {
       const DeviceScope same("GPU:0");
@@ -339,7 +340,7 @@ TEST_CASE("a value that is restored when its strategy has gone stays as it is") 
 
 namespace {
 
-// Whose library has lost contact with another rank.
+// A link whose library has lost contact with another rank.
 class BrokenLink : public cuda::DeviceCollectives {
  public:
   int rank() const override { return 0; }
@@ -436,7 +437,7 @@ TEST_CASE("a step may compute for longer than a call of it may wait") {
   link.is_broken = false;
   const auto process = std::make_shared<Process>(std::make_shared<Meeting>(), 0);
   cuda::RunWatch watch(runtime, {&link}, process, std::chrono::milliseconds(1));
-  // What comes before the call takes until the other GPU takes part.
+  // The work before the call lasts until the other GPU joins.
   links[0]->all_reduce(own, std::array{Segment{number, number, 1}}, DType::Float32, ReduceOp::Sum);
   watch.follow_call(0, runtime.record(own), runtime.record(own));
   watch.follow(runtime.record(own));

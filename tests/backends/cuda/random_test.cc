@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers: the CPU's bits, but for those that take logarithms and powers of the library.
+// Random numbers: the same bits as the CPU's, except those computed with the library's logarithms
+// and powers.
 #include <doctest/doctest.h>
 
 #include "tests/backends/cuda/lowered_run.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The LSTM on the simulated GPU like the CPU's.
+// The LSTM on the simulated GPU, compared with the CPU's.
 #include <doctest/doctest.h>
 
 #include "tests/backends/cuda/lowered_run.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalizations and other functions of rows: as many launches as they need, with the CPU's
-// numbers.
+// Normalizations and other functions of rows: no more launches than needed, with the CPU's results.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -48,8 +47,8 @@ Tensor normalized(const Values& in, bool centers) {
   return ops::cast(y, in[0].dtype());
 }
 
-// The normalization, and the gradients of all that it depends on; a product of matrices stands
-// between both, so that these are two kernels, as in models.
+// The normalization, and the gradients of all its operands; a matrix product separates the two, so
+// that they are two kernels, as in models.
 Body with_gradients(bool centers) {
   return [centers](const Values& in) {
     GradientTape tape;
@@ -90,7 +89,7 @@ TEST_CASE("normalizations of rows and their gradients, float32") {
   check_normalizations({3, 4, 32}, "float32", 1e-4);
   check_normalizations({2, 2, 3, 100}, "float32", 1e-4);
   check_normalizations({9, 512}, "float32", 2e-4);
-  check_normalizations({2, 1023}, "float32", 2e-4);  // thread by thread, an element each
+  check_normalizations({2, 1023}, "float32", 2e-4);  // one element per thread
   check_normalizations({3, 3, 1024}, "float32", 2e-4);
   check_normalizations({3, 1030}, "float32", 2e-4);
   check_normalizations({2, 2, 3000}, "float32", 2e-4);
@@ -131,7 +130,7 @@ TEST_CASE("what is added before, activations after, and values that others read"
       }(),
       1e-4);
   CHECK(fused_launches(lines) == 1);
-  CHECK(lines.size() == 2);  // with the product
+  CHECK(lines.size() == 2);  // including the product
 }
 
 TEST_CASE("normalizations of normalizations") {
@@ -140,7 +139,7 @@ TEST_CASE("normalizations of normalizations") {
     return Values{normalized({ops::relu(y) + in[0], in[2], in[1]}, false), y};
   };
   CHECK(fused_launches(check_on_gpu(twice, operands({6, 100}, "float32"), 1e-4)) == 1);
-  // With something between them that can't be a part.
+  // Separated by something that can't be fused.
   const Body apart = [](const Values& in) {
     const Tensor y = ops::matmul(normalized(in, true), in[3]);
     return Values{normalized({y, in[4], in[4]}, true)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulator itself: what it lets pass, and what it finds.
+// The simulator itself: what it accepts, and which errors it finds.
 #include "tests/support/cuda/simulator.h"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ namespace {
 
 using test::message_of;
 
-// A GPU's array of numbers.
+// An array of numbers in a GPU's memory.
 template <class T>
 class Array {
  public:
@@ -131,7 +131,7 @@ extern "C" __global__ void count(i32* out) {
 })");
   const Array<int32_t> out(stream(), std::vector<int32_t>(5));
   launch(stream(), count, {2, 3, 2}, {5, 2, 4}, {out.memory()}, 16);
-  // In each layer of a block 10 threads add 1, 2 or 3; there are four blocks of each.
+  // In each layer of a block, 10 threads add 1, 2 or 3; there are four blocks of each.
   CHECK(out.read() == std::vector<int32_t>{240, 240, 240, 240, 11});
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels of some rows of tables give, in which the CPU's differ from them, and what steps
-// with them write.
+// Kernels that compute some rows of tables: their results, where the CPU's differ from them, and
+// what the steps that use them write.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -26,7 +26,7 @@ using cpu::testing::tensor_of;
 using cpu::testing::values_of;
 using test::message_of;
 
-// In [-rows, rows); a third of them are row 2, where they repeat.
+// Indices in [-rows, rows); with `repeat`, a third of them are row 2.
 Tensor indices_of(int64_t count, int64_t rows, bool repeat) {
   PhiloxEngine engine(7);
   std::vector<double> values(static_cast<size_t>(count));
@@ -37,7 +37,8 @@ Tensor indices_of(int64_t count, int64_t rows, bool repeat) {
   return tensor_of(values, {count}, DType::Int32);
 }
 
-// Each row of what scatter_add gives that lies in [begin, begin + size) and is added to comes once.
+// Checks that each row in [begin, begin + size) that scatter_add adds to occurs once, with its
+// sums.
 void check_sum_rows(const Tensor& indices, const Tensor& updates, int64_t rows, int64_t begin,
                     int64_t size) {
   passes::row_op("sum_rows");
@@ -77,7 +78,7 @@ TEST_CASE("sums of rows have the bits of scatter_add's, each row once") {
       check_sum_rows(indices, random_tensor({count, 3}, dtype, 1), 300, 100, 150);
     }
   }
-  // More rows than two bytes count; and one row alone.
+  // More rows than two bytes can count, and a single row.
   check_sum_rows(indices_of(40, 70'000, false), random_tensor({40, 2}, DType::Float32, 1), 70'000,
                  0, 70'000);
   check_sum_rows(indices_of(5, 1, false), random_tensor({5, 2}, DType::Float32, 1), 1, 0, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of tables that a step names are summed up, read and written alone.
+// Only the rows of a table that a step names are summed, read and written.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -19,7 +19,7 @@ void check_lookups(const std::string& dtype, bool adagrad) {
       [&] {
         Lookups lookups(dtype, adagrad);
         std::vector<Tensor> results;
-        for (int k = 0; k < 4; ++k) {  // captured from the second one on
+        for (int k = 0; k < 4; ++k) {  // captured from the second step on
           results.push_back(
               ops::cast(lookups.step(numbers({3, 8191, 3, -1, 0, 40 + k}), numbers({3, 5, -2, 5})),
                         "float64"));
@@ -30,7 +30,7 @@ void check_lookups(const std::string& dtype, bool adagrad) {
       },
       half ? 2e-2 : 1e-6);
   CHECK(std::ranges::any_of(lines, [](const std::string& line) { return line == "update_rows"; }));
-  // Nothing is as large as the table, which is updated in place.
+  // No array is as large as the table, which is updated in place.
   const int64_t bytes = Lookups::kRows * Lookups::kWidth * (half ? 2 : 4);
   for (const char* what : {"fill", "copy"}) {
     CHECK(std::ranges::count(lines, fmt::format("{} {} bytes", what, bytes)) == 0);

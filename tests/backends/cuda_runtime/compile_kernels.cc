@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// compile_kernels FOLDER CAPABILITY...: compiles the kernels whose texts a simulated GPU has left
-// in the folder ($CORNU_KERNEL_TEXTS), each NAME.cu, for GPUs of each compute capability (9.0).
+// compile_kernels FOLDER CAPABILITY...: compiles the kernels whose sources a simulated GPU has left
+// in the folder ($CORNU_KERNEL_TEXTS), each as NAME.cu, for GPUs of each compute capability (9.0).
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tests of lowerings (../cuda) once more: here the CUDA compiler reads their kernels, at the
-// end, and what the tests look at comes from the CPU.
+// Runs the tests of lowerings (../cuda) again: here the CUDA compiler compiles their kernels, at
+// the end, and the results that the tests check come from the CPU.
 #include <doctest/doctest.h>
 
 #include "framework/backends/cuda/cuda_backend.h"
@@ -23,7 +23,7 @@ Runtime& compiling() {
   return without_libraries_now > 0 ? *plain : *usual;
 }
 
-// The registry's op; of "fused", which may not be there, its name alone.
+// The registry's op; for "fused", which may not be registered, an op with nothing but the name.
 const OpDef& op_of(const std::string& name) {
   if (const OpDef* op = OpRegistry::global().find(name)) return *op;
   static const OpDef fused{.name = "fused", .infer = {}, .vjp = {}, .traits = {}};
@@ -55,8 +55,8 @@ void note_kernels(const std::string& op, const std::vector<Tensor>& inputs,
   }
 }
 
-// A convolution with a residual, which is added before the activation, or of no channels: the CPU
-// has neither.
+// A convolution with a residual, which is added before the activation, or with no channels: the CPU
+// supports neither.
 Tensor conv_on_cpu(const std::vector<Tensor>& inputs, Attributes attributes,
                    const std::vector<TensorType>& outputs) {
   const bool is_rectified = attributes.get_string("activation") == "relu";
@@ -71,10 +71,10 @@ Tensor conv_on_cpu(const std::vector<Tensor>& inputs, Attributes attributes,
 
 std::vector<Tensor> on_cpu(const std::string& op, const std::vector<Tensor>& inputs,
                            const Attributes& attributes, const std::vector<TensorType>& outputs) {
-  if (op == "fused") {  // sums of 16-bit floats are no part of the CPU's
+  if (op == "fused") {  // the CPU's doesn't sum 16-bit floats
     return run_each_on_cpu(attributes.get_graph("body"), inputs);
   }
-  if (op == "column_moments") {  // of the CUDA backend alone
+  if (op == "column_moments") {  // only the CUDA backend has it
     const Tensor x = ops::cast(inputs[0], outputs[0].dtype);
     const Tensor sums = ops::sum(x, {0});
     const Tensor distances = x - sums / static_cast<double>(x.dim(0));
@@ -83,7 +83,7 @@ std::vector<Tensor> on_cpu(const std::string& op, const std::vector<Tensor>& inp
   if (op == "conv_bias_act" && (inputs.size() == 4 || inputs[1].num_elements() == 0)) {
     return {conv_on_cpu(inputs, attributes, outputs)};
   }
-  if (op == "fused_rows") {  // which the CPU hasn't
+  if (op == "fused_rows") {  // which the CPU lacks
     std::vector<Tensor> zeros;
     for (const TensorType& type : outputs) zeros.push_back(ops::zeros(type.shape, type.dtype));
     return zeros;
@@ -131,7 +131,7 @@ std::vector<std::string> check_program_like_cpu(const std::function<std::vector<
 
 }  // namespace cornu::cuda::testing
 
-// The last one: test cases run in the order of their files.
+// This test case is the last one: they run in the order of their files.
 TEST_CASE("the CUDA compiler takes the kernels of the tests above") {
   const auto counts = cornu::cuda::testing::compile_noted();
   MESSAGE(counts.compiled << " of " << counts.noted << " kernels");

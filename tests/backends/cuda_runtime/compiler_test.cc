@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA compiler and the folder where it keeps what it has compiled. Needs no GPU.
+// The CUDA compiler and the folder in which it caches compiled kernels. Needs no GPU.
 #include "framework/backends/cuda_runtime/compiler.h"
 
 #include <doctest/doctest.h>
@@ -33,7 +33,7 @@ KernelCode kernel(const std::string& name) {
                             name)};
 }
 
-// Where the compiler keeps its results while this lives.
+// Sets the folder of the compiler's cache during its lifetime.
 EnvironmentScope cache_in(const fs::path& folder) { return {"CORNU_CUDA_CACHE", folder.string()}; }
 
 bool is_machine_code(const std::vector<char>& image) {
@@ -136,7 +136,7 @@ TEST_CASE("two processes and several threads share a folder") {
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
   CHECK(WEXITSTATUS(status) == 0);
-  CHECK(names_in(folder.path()).size() == codes.size());  // and nothing that is half written
+  CHECK(names_in(folder.path()).size() == codes.size());  // and no half-written files
   for (const KernelCode& code : codes) CHECK(compilations_of(code) == 0);
 }
 

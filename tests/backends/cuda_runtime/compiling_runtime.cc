@@ -20,12 +20,12 @@ struct Architecture {
 };
 constexpr Architecture kUsual = {9, 0};
 constexpr Architecture kOthers[] = {{8, 0}, {10, 0}};
-// Of kernels whose names are equal but for the hash: so many are compiled for all GPUs, and for the
-// usual one.
+// Of the kernels whose names differ only in the hash, how many are compiled for all GPUs, and how
+// many for the usual one.
 constexpr size_t kForAll = 1;
 constexpr size_t kForUsual = 6;
 
-// What the whole process has asked for.
+// The kernels that the whole process has requested.
 class Noted {
  public:
   void add(std::span<const KernelCode> codes) {
@@ -69,7 +69,7 @@ class NoLibraryKernel : public LibraryKernel {
   std::string describe() const override { return "nothing"; }
 };
 
-// Handles are addresses of nothing.
+// Handles are dummy addresses.
 template <class Handle>
 Handle* new_handle() {
   return reinterpret_cast<Handle*>(new char);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU on which kernels are compiled, by the CUDA compiler, and nothing is run: whether all that
-// the backend writes is CUDA can be seen on any machine.
+// A GPU for which kernels are compiled, by the CUDA compiler, but never run: checks on any machine
+// that everything the backend writes is valid CUDA.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,19 @@
 namespace cornu::cuda::testing {
 
 struct CompilingOptions {
-  bool libraries = true;  // false: prepare() gives null
+  bool libraries = true;  // false: prepare() returns null
 };
 
-// Its load() notes kernels. Its memory is the host's, and what kernels would write there are zeros.
+// Its load() notes kernels. Its memory is the host's, and what kernels would write there is zeros.
 std::unique_ptr<Runtime> make_compiling_runtime(const CompilingOptions& options = {});
 
 struct CompiledCounts {
-  size_t noted = 0;     // different kernels
+  size_t noted = 0;     // distinct kernels
   size_t compiled = 0;  // of these
 };
-// Compiles what any such runtime of the process has noted, for the GPUs that Cornu knows; of
-// kernels whose names differ in nothing but their hash, the first ones. Internal, with the
-// compiler's messages, for what isn't CUDA.
+// Compiles the kernels that all such runtimes of the process have noted, for the GPUs that Cornu
+// knows; of kernels whose names differ only in their hash, only the first ones. Throws Internal,
+// with the compiler's messages, when a kernel isn't valid CUDA.
 CompiledCounts compile_noted();
 
 }  // namespace cornu::cuda::testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library above the driver: libcornu_cuda.so with a driver that is the test's (fake_driver.h).
+// The library above the driver: libcornu_cuda.so with the test's own driver (fake_driver.h).
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 
@@ -35,7 +35,7 @@ Runtime& runtime() {
   return *made;
 }
 
-// A function of the driver fails while this lives.
+// Makes a function of the driver fail during its lifetime.
 class Failing {
  public:
   Failing(const char* function, int result, int after = 0) : function_(function) {
@@ -54,7 +54,7 @@ RuntimeStream* stream() {
   return one;
 }
 
-// The name's number is that of its parameters.
+// The number in the name is the number of parameters.
 KernelCode kernel(const std::string& name, const std::string& parameters) {
   return {name, "extern \"C\" __global__ void " + name + "(" + parameters + ") {}\n"};
 }
@@ -146,7 +146,7 @@ TEST_CASE("copies and events") {
     const Failing failing("cuEventQuery", kNotReady);
     CHECK(!runtime().is_done(*event));
   }
-  CHECK(fake_cuda_calls("cuEventCreate") == events + 1);  // it is used again
+  CHECK(fake_cuda_calls("cuEventCreate") == events + 1);  // it is reused
 }
 
 TEST_CASE("kernels are loaded once, and launched with as many arguments as they take") {
@@ -155,12 +155,12 @@ TEST_CASE("kernels are loaded once, and launched with as many arguments as they 
   const uint64_t arguments[2] = {};
   const int before = fake_cuda_calls("cuLaunchKernel");
   runtime().launch(stream(), function, {4}, {256}, 0, arguments);
-  runtime().launch(stream(), function, {0}, {256}, 0, arguments);  // nothing
+  runtime().launch(stream(), function, {0}, {256}, 0, arguments);  // a no-op
   CHECK(fake_cuda_calls("cuLaunchKernel") == before + 1);
   CHECK(message_of<Internal>([&] {
           runtime().launch(stream(), function, {1}, {1}, 0, std::span(arguments).first(1));
         }) == "Kernel k2 takes 2 words of arguments, got 1.");
-  // More shared memory is asked for when it is needed, once.
+  // More shared memory is requested when it is needed, once.
   CHECK(fake_cuda_calls("cuFuncSetAttribute") == 0);
   for (int i = 0; i < 2; ++i) runtime().launch(stream(), function, {1}, {64}, 100'000, arguments);
   CHECK(fake_cuda_calls("cuFuncSetAttribute") == 1);
@@ -223,7 +223,7 @@ TEST_CASE("what is captured runs when the graph is launched") {
     CHECK_THROWS_AS(runtime().fill(own, a.get(), 'c', 8), Internal);
   }
   CHECK(runtime().end_capture(own) == nullptr);
-  runtime().begin_capture(own);  // the next one is whole again
+  runtime().begin_capture(own);  // the next capture is valid again
   CHECK(runtime().end_capture(own) != nullptr);
 
   runtime().begin_capture(own);
@@ -241,7 +241,7 @@ TEST_CASE("tensors of a GPU that has failed can be destroyed") {
   CHECK(has(message_of<Internal>([] { device.drain(); }), "CUDA_ERROR_ILLEGAL_ADDRESS"));
 }
 
-TEST_CASE("libraries that don't start are errors") {  // they want a whole driver
+TEST_CASE("libraries that don't start are errors") {  // they need a complete driver
   CHECK(message_of<Internal>([] {
           runtime().prepare(0, ConvSpec{});
         }).starts_with("cuDNN doesn't start: CUDNN_STATUS_NOT_INITIALIZED"));

@@ -34,7 +34,7 @@ std::map<std::string, Failure>& failures() {
 int blocks = 0;
 thread_local CUcontext current = nullptr;
 
-// Notes a call; what it has to return.
+// Records a call and returns its result.
 CUresult call(const char* function) {
   const std::lock_guard lock(mutex);
   ++calls()[function];
@@ -43,7 +43,7 @@ CUresult call(const char* function) {
   failure.after = 0;
   return failure.result;
 }
-// Of a call that needs a context.
+// Records a call that needs a context.
 CUresult call_within(const char* function) {
   const CUresult result = call(function);
   return current == nullptr ? CUDA_ERROR_INVALID_CONTEXT : result;
@@ -53,7 +53,7 @@ using Work = std::function<void()>;
 using Graph = std::vector<Work>;
 
 struct Stream {
-  std::unique_ptr<Graph> captured;  // while it captures
+  std::unique_ptr<Graph> captured;  // while capturing
   bool invalid = false;
 };
 struct Function {
@@ -183,7 +183,7 @@ CUresult cuCtxEnablePeerAccess(CUcontext, unsigned int) {
   return call_within("cuCtxEnablePeerAccess");
 }
 
-// What NVRTC asks for.
+// Called by NVRTC.
 CUresult cuGetExportTable(const void** table, const CUuuid*) {
   *table = nullptr;
   return CUDA_ERROR_NOT_FOUND;

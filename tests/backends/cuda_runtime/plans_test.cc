@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cuDNN makes of convolutions and attention, for GPUs that need not be there.
+// The plans that cuDNN makes for convolutions and attention, on GPUs that need not be present.
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 
@@ -111,7 +111,7 @@ TEST_CASE("cuDNN has plans for what networks use") {
                          << static_cast<int>(direction));
           CHECK_MESSAGE(has(plan, "engine"), plan);
           CHECK_MESSAGE(!has(plan, "nondeterministic"), plan);
-          // No rounding of float32 that nobody has asked for.
+          // float32 isn't rounded unless requested.
           if (dtype == DType::Float32) CHECK_MESSAGE(!has(plan, "tensor cores"), plan);
         }
       }
@@ -157,7 +157,8 @@ TEST_CASE("what cuDNN can't do has no plan, and a reason") {
   CHECK(why == "head sizes must be multiples of 8");
 }
 
-// Its kernels are compiled, then loaded by the driver: a toolkit's stub takes the place of one.
+// cuDNN's kernels are compiled, then loaded by the driver; without a driver, a toolkit's stub
+// replaces it.
 TEST_CASE("cuDNN knows the pattern of attention and of its gradient") {
   if (dlopen("libcuda.so.1", RTLD_NOW) == nullptr &&
       dlopen(CORNU_CUDA_STUB, RTLD_NOW | RTLD_GLOBAL) == nullptr) {
@@ -165,8 +166,8 @@ TEST_CASE("cuDNN knows the pattern of attention and of its gradient") {
     return;
   }
   const DescribedGpu gpu(kKinds[1]);
-  // With a bias for each of the batch, and one for all; and of so many scores that the gradient's
-  // batch is divided.
+  // With a bias for each batch entry and with a shared one, and with so many scores that the
+  // gradient splits the batch.
   for (const auto& [bias_batch, bias_heads, length] :
        std::vector<std::array<int64_t, 3>>{{0, 0, 256}, {4, 1, 250}, {1, 8, 256}, {4, 8, 4096}}) {
     for (const bool gradient : {false, true}) {

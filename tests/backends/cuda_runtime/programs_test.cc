@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training steps of whole models: what they enqueue on a GPU, and whether it is CUDA.
+// Training steps of whole models: what they enqueue on a GPU, and whether it is valid CUDA.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -24,7 +24,7 @@ void use_compiling_gpu() {
   register_backend(DeviceType::Gpu, cuda::cuda_backend(*runtime));
 }
 
-// The launches of a model's training step, a line each.
+// The launches of a model's training step, one line each.
 std::vector<std::string> launches_of(Model model, const Tensor& x, const Tensor& y) {
   return test::launches_of([&] {
     model.compile({.optimizer = optimizers::Adam(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client is made with.
+// What a client is created with.
 #include <doctest/doctest.h>
 
 #include "framework/backends/xla/client.h"

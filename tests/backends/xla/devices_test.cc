@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole trainings on the devices of a PJRT plugin, beside the CPU's, and what is the plugin's own:
-// its devices, and arrays that programs overwrite or see in part.
+// Whole training runs on a PJRT plugin's devices, compared with the CPU's, and what is specific to
+// the plugin: its devices, and arrays that programs overwrite or see in part.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -61,7 +61,7 @@ void check_same(const Trained& found, const Trained& expected) {
   }
 }
 
-// On the default device, which is the plugin's, and on the CPU.
+// Trains on the default device, which is the plugin's, and on the CPU.
 template <class Make>
 void check_trains_as_on_cpu(Make make, const Tensor& x, const Tensor& y) {
   set_random_seed(5);

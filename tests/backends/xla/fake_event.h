@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a test gives to fake_plugin.cc as an event.
+// What a test passes to fake_plugin.cc as an event.
 #pragma once
 
 namespace cornu::test {
 
 struct FakeEvent {
-  int code = 0;  // of the error that it ends with; 0: none
+  int code = 0;  // of the error that the event ends with; 0: none
   int awaited = 0;
   int destroyed = 0;
-  int errors = 0;  // that are there
+  int errors = 0;  // that currently exist
 };
 
 }  // namespace cornu::test

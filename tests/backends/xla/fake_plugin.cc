@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PJRT plugin that knows events, and nothing else.
+// A PJRT plugin that implements events and nothing else.
 #include <cstring>
 
 #include "framework/backends/xla/pjrt_api.h"
@@ -14,7 +14,7 @@ template <class Arguments>
 FakeEvent& event_of(void* arguments) {
   return *reinterpret_cast<FakeEvent*>(static_cast<Arguments*>(arguments)->event);
 }
-// An error stands for its event.
+// An error is represented by its event.
 template <class Arguments>
 FakeEvent& failed_of(void* arguments) {
   const auto* error = static_cast<Arguments*>(arguments)->error;

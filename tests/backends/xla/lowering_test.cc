@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs are written for graphs: text in, text out.
+// The programs that graphs are lowered to: text in, text out.
 #include <doctest/doctest.h>
 
 #include <limits>

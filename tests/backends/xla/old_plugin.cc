@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library with the table of a PJRT plugin of another major version, and no functions.
+// A library with the function table of a PJRT plugin of another major version, but no functions.
 #include "framework/backends/xla/pjrt_api.h"
 
 extern "C" const cornu::xla::pjrt::Api* GetPjrtApi() {

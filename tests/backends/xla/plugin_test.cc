@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the loader says of files that are no plugin, and of none at all.
+// The loader's errors for files that aren't plugins, or that don't exist.
 #include <doctest/doctest.h>
 
 #include <array>

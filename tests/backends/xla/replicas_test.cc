@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replicas of one run on the devices of a PJRT plugin, and devices of another backend beside them.
+// Replicas of one run on a PJRT plugin's devices, together with devices of another backend.
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr char kEnded[] = "every rank must make the same calls in the same order";
 
-// Two replicas run `body` on scalars of these values, on these devices.
+// Runs `body` in two replicas, on scalars of these values and on these devices.
 std::vector<float> run_replicas(const std::function<Tensor(const Tensor&)>& body,
                                 const std::vector<float>& values,
                                 const std::vector<std::string>& devices) {

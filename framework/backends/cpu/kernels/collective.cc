@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives, done by the group that a run is given.
+// Collectives, performed by the group that a run is given.
 #include <cstring>
 #include <map>
 
@@ -15,8 +15,8 @@ class Segments {
     for (const TensorType& type : types_) by_dtype_[type.dtype].reserve(types_.size());
   }
 
-  // Calls visit(dtype, segments) for each dtype. Without a group it copies the values, which are
-  // the results.
+  // Calls visit(dtype, segments) for each dtype. Without a group, copies the values, which are the
+  // results.
   template <class Visit>
   void each(const KernelArgs& args, Visit visit) {
     for (auto& [dtype, segments] : by_dtype_) segments.clear();

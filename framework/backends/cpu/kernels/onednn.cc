@@ -108,7 +108,7 @@ class PrimitiveKernel : public Kernel {
     bool is_output;
     size_t index;
     size_t offset;                // in scratch memory, of the inner layout
-    std::optional<Step> reorder;  // where the layouts differ
+    std::optional<Step> reorder;  // if the layouts differ
   };
 
   static Step make_reorder(const Operand& operand) {

@@ -23,21 +23,22 @@ using Tag = dnnl::memory::format_tag;
 // The one CPU engine.
 const dnnl::engine& engine();
 
-// oneDNN's type for `dtype`; nothing where this CPU doesn't compute well with it.
+// oneDNN's type for `dtype`; nullopt if this CPU doesn't compute well with it.
 std::optional<Type> compute_type(DType dtype);
 
 // Attributes of every primitive: the caller provides scratch memory.
 const dnnl::primitive_attr& attributes();
-// An object of one's own, to add to (copies of attributes() would share its object). `adds`: the
-// result is added to what is there; else it is multiplied by `scale` before it is stored.
+// A separate object that may be modified (copies of attributes() would share its object). `adds`:
+// the result is added to the existing values; otherwise it is multiplied by `scale` before it is
+// stored.
 dnnl::primitive_attr new_attributes(bool adds, float scale = 1);
 
 // `bytes` rounded up to whole cache lines.
 size_t aligned(size_t bytes);
 
-// What chooses an implementation of a primitive: `arguments` are those of its constructor in oneDNN
-// 3, from the operation's kind on, without attributes; oneDNN 2 has them in a description of its
-// own. Empty where there is no implementation.
+// Chooses an implementation of a primitive: `arguments` are those of its constructor in oneDNN 3,
+// from the operation's kind on, without attributes; oneDNN 2 takes them in a separate description.
+// Empty if there is no implementation.
 template <class Primitive, class... Arguments>
 typename Primitive::primitive_desc choose(const dnnl::primitive_attr& attributes,
                                           const Arguments&... arguments) {
@@ -48,15 +49,15 @@ typename Primitive::primitive_desc choose(const dnnl::primitive_attr& attributes
 #endif
 }
 
-// The same for a gradient of what `forward` computes: the first implementation that `skips` doesn't
-// leave out by its name.
+// Like choose, for a gradient of what `forward` computes: the first implementation whose name
+// `skips` doesn't reject.
 template <class Primitive, class Forward, class Skips, class... Arguments>
 typename Primitive::primitive_desc choose_gradient(const Forward& forward, const Skips& skips,
                                                    const Arguments&... arguments) {
 #if DNNL_VERSION_MAJOR >= 3
   typename Primitive::primitive_desc chosen = {engine(), arguments..., forward, attributes(), true};
 #else
-  // The next implementation is made of this description, too, which isn't copied.
+  // The next implementation is also created from this description, which isn't copied.
   const typename Primitive::desc description(arguments...);
   typename Primitive::primitive_desc chosen = {description, attributes(), engine(), forward, true};
 #endif
@@ -75,7 +76,7 @@ class Step {
   // Sets the memory of argument `index`, numbered in the order of `add`.
   void bind(size_t index, const void* data);
   // Runs on the calling thread's compute threads, within a parallel region on the calling thread
-  // only. Internal when oneDNN fails.
+  // only. Throws Internal when oneDNN fails.
   void run();
   bool try_run();  // false when oneDNN fails
 

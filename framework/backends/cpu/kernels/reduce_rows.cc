@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// all_reduce_rows: sums over replicas of tables that are zero but for some rows.
+// all_reduce_rows: sums over replicas of tables that are zero except for some rows.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -14,11 +14,11 @@ namespace cornu::cpu {
 namespace {
 
 // How many times as much a byte of a row costs as one of a table, at least: it is gathered from
-// everybody, found by its number and added.
+// every rank, located by its number and added.
 constexpr int64_t kGatherOverhead = 2;
 
-// Ranks tell each other how many rows they have. That decides, on all of them alike, whether a
-// table's rows are gathered by everybody, who adds them up in the order of ranks, or the tables
+// Ranks exchange how many rows they have. These counts decide, identically on all ranks, whether a
+// table's rows are gathered by every rank and added up in the order of ranks, or the tables
 // themselves are reduced.
 class AllReduceRows : public Kernel {
  public:
@@ -113,7 +113,7 @@ class AllReduceRows : public Kernel {
     }
   }
 
-  // A rank's rows of all tables that are gathered: the numbers of all of them, then the values.
+  // Gathers a rank's rows of all tables: the numbers of all of them, then the values.
   void gather_rows(const KernelArgs& args) {
     bytes_per_rank_ = 0;
     for (size_t rank = 0; rank < ranks(); ++rank) {
@@ -172,7 +172,7 @@ class AllReduceRows : public Kernel {
     });
   }
 
-  // Adds a rank's rows, of which each is another one of the table's, to those of these places.
+  // Adds a rank's rows to those at these places, all of which are different.
   static void add_rows(const Table& table, const Part& part, const int64_t* places, float* to) {
     parallel_for(part.count, grain(table), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
@@ -235,7 +235,7 @@ class AllReduceRows : public Kernel {
   }
 
   std::vector<Table> tables_;
-  // Of the run under way; they grow with what ranks have.
+  // Of the current run; they grow with the ranks' data.
   std::vector<int64_t> own_counts_;
   std::vector<int64_t> counts_;  // by rank and table
   size_t bytes_per_rank_ = 0;
@@ -246,7 +246,7 @@ class AllReduceRows : public Kernel {
   std::vector<Segment> others_;
 };
 
-// An all_reduce of sparse tensors as it stands in a graph that no pass has seen.
+// An all_reduce of sparse tensors in a graph that no pass has processed.
 class SparseAllReduce : public Kernel {
  public:
   explicit SparseAllReduce(const KernelSpec& spec) {

@@ -7,9 +7,10 @@
 
 namespace cornu::cpu {
 
-// Of an all_reduce of sparse tensors, those whose rows may travel: large enough for an exchange of
-// how many there are. What every replica must decide alike, whatever it has, and however its graph
-// is run: the others are reduced first, then these as all_reduce_rows does it.
+// Whether the rows of a sparse tensor in an all_reduce may be exchanged: it is large enough for an
+// exchange of how many there are. Every replica must decide this alike, whatever data it has and
+// however its graph is run: the other tensors are reduced first, then these, as all_reduce_rows
+// does it.
 inline bool is_exchanged_by_rows(const TensorType& type) {
   constexpr size_t kLeast = size_t{64} << 10;  // bytes
   return type.dtype == DType::Float32 && type.shape.rank() >= 2 && type.bytes() >= kLeast;

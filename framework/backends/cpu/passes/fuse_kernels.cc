@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each rule looks at one node and its neighbours, adds nodes and redirects uses.
+// Each rule looks at one node and its neighbors, adds nodes and redirects uses.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -36,7 +36,7 @@ class KernelFusion {
   bool used_once(ValueId id) const { return graph_.uses(id) == 1; }
   bool is_zero(ValueId id) const { return graph_.is_number(id, 0); }
 
-  // Adds an internal op in the place of a node.
+  // Replaces a node by an internal op.
   std::vector<ValueId> add(std::string_view op, std::vector<ValueId> inputs, Attributes attributes,
                            int place) {
     return graph_.insert(place, internal_op(op), std::move(inputs), std::move(attributes));
@@ -137,7 +137,7 @@ class KernelFusion {
     return graph_.insert(place, *like.op, std::move(inputs), like.attributes)[0];
   }
 
-  // Whether it sums over all axes but the last, like a bias's gradient.
+  // Whether the node sums over all axes but the last, like a bias's gradient.
   bool sums_positions(const Node& node) const {
     if (!node.is("reduce_sum") || graph_.shape(node.inputs[0]).empty()) return false;
     std::vector<int64_t> positions(static_cast<size_t>(graph_.shape(node.inputs[0]).rank()) - 1);
@@ -181,7 +181,7 @@ class KernelFusion {
     return true;
   }
 
-  // What a dropout keeps takes a byte instead of a number for each element.
+  // A dropout's mask takes a byte instead of a number for each element.
   bool fuse_random_mask(int index) {
     const Node& node = graph_.node(index);
     if (!node.is("greater_equal") || !used_once(node.inputs[0])) return false;

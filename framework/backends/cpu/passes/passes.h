@@ -6,18 +6,18 @@
 
 namespace cornu::cpu {
 
-// Convolutions that another op does better: with filters of one position they become matrix
+// Convolutions that another op computes better: with filters of one position they become matrix
 // products, as do their gradients (a blocked convolution would reorder the filter at each step); a
-// convolution of a zero-padded input pads itself, and of an input gradient only the part that is
-// read is computed.
+// convolution of a zero-padded input does the padding itself, and of an input gradient only the
+// part that is read is computed.
 Graph simplify_convs(const Graph& graph);
 
 // Fuses ops that the CPU has kernels for (internal_ops.h): bias and activation into matmul and
 // conv, relu and max-pooling into one, a single-channel conv with its pooling into one, and their
-// gradients; what dropout keeps is made without the random numbers that say it.
+// gradients; dropout masks are made without storing the random numbers that decide them.
 Graph fuse_kernels(const Graph& graph);
 
-// graph/passes/update_rows.h, with rows in blocks that stay in caches; of sums over replicas, too.
+// graph/passes/update_rows.h, with rows in blocks that stay in caches; also for sums over replicas.
 Graph update_rows(const Graph& graph);
 
 }  // namespace cornu::cpu

@@ -37,7 +37,7 @@ class ConvSimplification {
   ValueId reshaped(int place, ValueId id, const Shape& to) {
     return shape(id) == to ? id : insert(place, "reshape", {id}, {{"shape", to.dims()}});
   }
-  // All positions of an image, as rows of a matrix.
+  // Reshapes an image to a matrix whose rows are its positions.
   ValueId rows_of(int place, ValueId id) {
     const Shape& from = shape(id);
     return reshaped(place, id, {from.slice(0, from.rank() - 1).num_elements(), from.back()});
@@ -84,7 +84,7 @@ class ConvSimplification {
     replace(index, at_inputs(index, matmul(index, first, filter, false, true), shape(old)));
   }
 
-  // Strides of all axes, batch and channels too.
+  // Strides of all axes, including batch and channels.
   Ints steps(int index) const {
     Ints result = graph_.node(index).attributes.get_ints("strides");
     result.insert(result.begin(), 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention, forward: a block of queries meets the keys block by block, and keeps the largest score
-// and the sum of exponentials of each row so far.
+// Attention, forward: a block of queries processes the keys block by block, keeping the largest
+// score and the sum of exponentials of each row so far.
 #include "framework/backends/cpu/kernels/attention/attention.h"
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace cornu::cpu {
 namespace {
 
 constexpr int64_t kBlockRows = 128;
-// Where there is much beyond the diagonal, or little to share out to threads.
+// Used where much lies beyond the diagonal, or where there is little to divide among threads.
 constexpr int64_t kFewBlockRows = 64;
 constexpr int64_t kManyBlocks = 64;
 constexpr int64_t kBlockColumns = 256;
@@ -89,7 +89,7 @@ class Attention : public Kernel {
         const int64_t seen = scores_.seen(block, i);
         if (seen > 0) {
           add_row(row_scores, seen, statistics + 2 * i, outputs + i * p_.width);
-          // The sum is that of all.
+          // The sum of exponentials includes those that dropout drops.
           if (scores_.drops()) {
             scores_.drop(args, block, i, row_scores, static_cast<size_t>(seen), T{1});
           }
@@ -114,11 +114,11 @@ class Attention : public Kernel {
     return true;
   }
 
-  // Scores become exponentials; what the row has so far is brought to its new largest score.
+  // Turns scores into exponentials, and rescales the row's results so far to its new largest score.
   void add_row(T* scores, int64_t count, T* statistics, T* outputs) const {
     const T old = statistics[0];
     const T largest = std::max(old, functions_.largest(scores, static_cast<size_t>(count)));
-    // Scores of -infinity alone have no exponentials yet: what is to come decides.
+    // If all scores so far are -infinity, there are no exponentials yet: later scores decide.
     const T shift = std::isinf(largest) && largest < 0 ? 0 : largest;
     if (largest > old) {
       const T factor = std::exp(old - shift);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of attention, and what its forward and backward kernels share.
+// The parameters of attention, and code that its forward and backward kernels share.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@
 
 namespace cornu::cpu {
 
-// Sizes and how operands lie. Arrays of queries and outputs are (batch, rows, heads, ·), of keys
-// and values (batch, columns, keys, ·).
+// Sizes and memory layout of operands. Arrays of queries and outputs are (batch, rows, heads, ·),
+// of keys and values (batch, columns, keys, ·).
 struct AttentionProblem {
   explicit AttentionProblem(const KernelSpec& spec, size_t first_optional);
 
@@ -34,18 +34,20 @@ struct AttentionProblem {
   bool causal, bias, mask;
   size_t bias_input, mask_input, kept_input;
   Shape bias_shape, mask_shape;  // of rank 4
-  // Blocks of scores: they depend on sizes alone, and so does the order of all sums.
+  // Sizes of blocks of scores: they depend on the problem's sizes alone, and so does the order of
+  // all sums.
   int64_t block_rows, block_columns;
 
   int64_t group() const { return heads / keys; }
   int64_t row_blocks() const { return (rows + block_rows - 1) / block_rows; }
   int64_t column_blocks() const { return (columns + block_columns - 1) / block_columns; }
   bool empty() const { return batch * rows * columns * heads * size * width == 0; }
-  // Where rows or columns of a block end.
+  // The end of a block's rows and columns.
   int64_t end_row(int64_t row) const { return std::min(row + block_rows, rows); }
   int64_t end_column(int64_t column) const { return std::min(column + block_columns, columns); }
-  // How many columns of the block at `row` and `column` its last row sees: the others aren't made.
-  // Masked ones never count as hidden: where a row has nothing else, its hidden scores are alike.
+  // The number of columns that the last row of the block at `row` and `column` sees: the others
+  // aren't computed. Masked columns never count as hidden here: in a row that has nothing else, its
+  // hidden scores are equal.
   int64_t seen_columns(int64_t row, int64_t column) const {
     const int64_t end = end_column(column);
     return (causal && !mask ? std::clamp(end_row(row), column, end) : end) - column;
@@ -56,7 +58,7 @@ struct AttentionProblem {
   int64_t output_at(int64_t b, int64_t row, int64_t head) const {
     return ((b * rows + row) * heads + head) * width;
   }
-  // In (batch, heads, rows, columns).
+  // The index of a score in (batch, heads, rows, columns).
   int64_t score_at(int64_t b, int64_t row, int64_t head, int64_t column) const {
     return ((b * heads + head) * rows + row) * columns + column;
   }
@@ -94,11 +96,11 @@ struct ScoreOperand {
   std::array<int64_t, 4> strides = {};
 };
 
-// A product of blocks, prepared for each size that they have: whole ones, and those that end where
-// rows, columns or what is seen of them do.
+// A product of blocks, prepared for each size that occurs: that of whole blocks, and those of
+// blocks that are cut off where the rows, the columns or the visible columns end.
 class BlockProducts {
  public:
-  // `shape_of(rows, columns)`: the product where the block of scores has these sizes.
+  // `shape_of(rows, columns)` returns the product for blocks of scores of these sizes.
   template <class F>
   void prepare(const AttentionProblem& p, DType dtype, int parts, F shape_of) {
     for (int64_t row = 0; row < p.rows; row += p.block_rows) {
@@ -123,7 +125,7 @@ class BlockProducts {
   std::map<std::pair<int64_t, int64_t>, std::unique_ptr<BlockProduct>> products_;
 };
 
-// Whether numbers are computed in what they are stored as.
+// Whether numbers are computed in the type that they are stored in.
 template <class S>
 inline constexpr bool kComputedAsStored = std::is_same_v<S, Computed<S>>;
 
@@ -142,7 +144,7 @@ class ScratchLayout {
   size_t bytes_ = 0;
 };
 
-// Scores of blocks, with scale, bias and mask; what dropout keeps of what is made of them.
+// Computes blocks of scores, with scale, bias and mask, and applies dropout to the probabilities.
 template <class S>
 class Scores {
  public:
@@ -180,13 +182,13 @@ class Scores {
     return true;
   }
 
-  // How many scores of a row are looked at: those behind count for nothing.
+  // The number of scores of a row that are looked at: those after them don't count.
   int64_t seen(const ScoreBlock& block, int64_t i) const {
     if (!p_.causal || p_.mask) return block.columns;
     return std::clamp<int64_t>(block.row + i + 1 - block.column, 0, block.columns);
   }
 
-  // Puts `value` where a row's scores don't count, of those that are looked at.
+  // Writes `value` over the hidden scores among those of a row that are looked at.
   void hide(const KernelArgs& args, const ScoreBlock& block, int64_t i, T* row, T value) const {
     if (p_.mask) {
       const auto* mask = static_cast<const bool*>(args.in[p_.mask_input]) + mask_.at(block, i);
@@ -199,7 +201,7 @@ class Scores {
   }
 
   bool drops() const { return p_.dropout > 0; }
-  // Puts 0 where dropout keeps nothing of the first `count` numbers of a row, and multiplies the
+  // Zeroes those of the first `count` numbers of a row that dropout drops, and multiplies the
   // others by `factor`.
   void drop(const KernelArgs& args, const ScoreBlock& block, int64_t i, T* row, size_t count,
             T factor) const {
@@ -228,8 +230,8 @@ class Scores {
   AttentionRows<S> functions_ = attention_rows<S>();
 };
 
-// make(S{}) for the type that a spec's operands are stored as. Products of 16-bit numbers that this
-// CPU has no fast ones for are float32's: `factory` makes the kernel again, for those.
+// Calls make(S{}) with the type that a spec's operands are stored in. If this CPU has no fast
+// products of 16-bit numbers, they are computed in float32: `factory` is called again, for float32.
 template <class Make>
 std::unique_ptr<Kernel> make_in_its_dtype(const KernelSpec& spec, const KernelFactory& factory,
                                           Make make) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention, backward: probabilities are made again, a block at a time, from the scores and what
-// the forward kernel kept of each row.
+// Attention, backward: probabilities are recomputed, one block at a time, from the scores and the
+// statistics that the forward kernel kept of each row.
 #include <cstring>
 
 #include "framework/backends/cpu/kernels/attention/attention.h"
@@ -19,7 +19,7 @@ class AttentionGrad : public Kernel {
       : p_(problem),
         bias_gradient_(bias_gradient),
         parts_(compute_threads()),
-        // Every sum has the same order either way: over keys' blocks, and over heads and their
+        // Every sum has the same order either way: over blocks of keys, and over heads and their
         // blocks.
         by_heads_(problem.batch * problem.keys >= parts_),
         scores_(problem, parts_) {
@@ -58,9 +58,9 @@ class AttentionGrad : public Kernel {
     T* gradients;             // of scores
     S* stored_probabilities;  // both as the operands of products
     S* stored_gradients;
-    T* of_keys;  // sums of a block of keys and values, block_columns x ·
+    T* of_keys;  // sums for a block of keys and values, block_columns x ·
     T* of_values;
-    T* of_queries;  // of all queries of a key's heads, or of a block of them
+    T* of_queries;  // for all queries of a key's heads, or for a block of them
   };
 
   void lay_out_scratch() {
@@ -139,8 +139,8 @@ class AttentionGrad : public Kernel {
     }
   }
 
-  // Gradients of queries are summed in the result where that has the sums' type, else apart. `at`
-  // and `apart`: the first row there and here.
+  // Gradients of queries are summed in the result if that has the sums' type, otherwise separately.
+  // `at` and `apart`: the first row in the result and in the separate array.
   int64_t query_step() const { return kSame ? p_.heads * p_.size : p_.size; }
   T* query_sums(const KernelArgs& args, int64_t at, T* apart) const {
     if constexpr (kSame) {
@@ -156,7 +156,7 @@ class AttentionGrad : public Kernel {
     if (!kSame) store(sums, rows, p_.size, out(args, 0) + at, p_.heads * p_.size);
   }
 
-  // All of a key head and its queries.
+  // Computes the gradients of a whole key head and its queries.
   bool of_key_head(const KernelArgs& args, int part, int64_t item) const {
     const int64_t batch = item / p_.keys, first = item % p_.keys * p_.group();
     const auto each_head = [&](auto use) {
@@ -173,7 +173,7 @@ class AttentionGrad : public Kernel {
     return true;
   }
 
-  // The gradients of a block of keys and values; `by_heads_`: adds to those of queries.
+  // Computes the gradients of a block of keys and values; if `by_heads_`, adds to those of queries.
   bool of_columns(const KernelArgs& args, int part, int64_t item, int64_t column) const {
     const Work work = work_of(args, part);
     const int64_t batch = item / p_.keys, first = item % p_.keys * p_.group();
@@ -204,7 +204,7 @@ class AttentionGrad : public Kernel {
     return true;
   }
 
-  // The gradient of a block of queries.
+  // Computes the gradient of a block of queries.
   bool of_rows(const KernelArgs& args, int part, int64_t item) const {
     const Work work = work_of(args, part);
     const int64_t row = item % p_.row_blocks() * p_.block_rows;
@@ -236,7 +236,7 @@ class AttentionGrad : public Kernel {
     return {batch, head, row, column, p_.end_row(row) - row, p_.seen_columns(row, column)};
   }
 
-  // Probabilities of a block, as dropout leaves them, and the gradients of its scores times
+  // Computes the probabilities of a block after dropout, and the gradients of its scores times
   // `factor`.
   bool differentiate(const KernelArgs& args, int part, const ScoreBlock& block, const Work& work,
                      T factor) const {
@@ -272,11 +272,11 @@ class AttentionGrad : public Kernel {
     return true;
   }
 
-  // Whether the bias' gradient is summed in scratch memory, behind the threads' parts.
+  // Whether the bias gradient is summed in scratch memory, after the threads' parts.
   bool sums_bias_apart() const { return bias_gradient_ && !kSame && !p_.empty(); }
   size_t bias_elements() const { return static_cast<size_t>(p_.bias_shape.num_elements()); }
 
-  // One pass of its own, in which each element of the bias belongs to one thread.
+  // A separate pass, in which each element of the bias belongs to one thread.
   void run_bias(const KernelArgs& args) const {
     auto* sums = static_cast<T*>(
         sums_bias_apart() ? static_cast<std::byte*>(args.scratch) + bias_at_ : args.out[3]);
@@ -325,7 +325,7 @@ class AttentionGrad : public Kernel {
   AttentionProblem p_;
   bool bias_gradient_;
   int parts_;
-  bool by_heads_;  // each thread takes whole heads of keys
+  bool by_heads_;  // each thread takes whole key heads
   Scores<S> scores_;
   // Products of blocks: dy v^T; p^T dy; ds k; ds^T q.
   BlockProducts of_probabilities_, of_values_, of_queries_, of_keys_;

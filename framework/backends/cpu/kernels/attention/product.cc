@@ -17,7 +17,7 @@ using onednn::Dims;
 template <class T>
 using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// Of operands of type S, summed in T.
+// A product of operands of type S, summed in T.
 template <class S, class T = S>
 class EigenProduct : public BlockProduct {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of small blocks of matrices, each by one thread, several at once.
+// Products of small blocks of matrices, each run by one thread, several concurrently.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace cornu::cpu {
 
-// How the elements of a matrix lie: the distances between its rows and between its columns, one of
-// which is 1.
+// The strides of a matrix: the distances between its rows and between its columns, one of which is
+// 1.
 struct Layout {
   int64_t row = 1;
   int64_t column = 1;
@@ -29,18 +29,18 @@ struct BlockShape {
   double scale = 1;
 };
 
-// A prepared product. Sums over k have one order, whatever thread runs it.
+// A prepared product. Sums over k have a fixed order, whatever thread runs it.
 class BlockProduct {
  public:
   virtual ~BlockProduct() = default;
-  // On the calling thread alone. `part` < parts: no two calls with the same one may run at once.
-  // False when it fails. `scratch`: scratch_bytes() bytes, aligned to 64.
+  // Runs on the calling thread alone. `part` < parts: no two calls with the same part may run
+  // concurrently. Returns false on failure. `scratch`: scratch_bytes() bytes, aligned to 64.
   virtual bool run(int part, const void* a, const void* b, void* out, void* scratch) = 0;
   virtual size_t scratch_bytes() const { return 0; }
 };
 
-// Of float32 and float64, and of bfloat16, whose products are summed and given in float32. oneDNN,
-// or Eigen for float64 and where oneDNN has no fast implementation.
+// For float32, float64 and bfloat16, whose products are summed and returned in float32. Uses
+// oneDNN, or Eigen for float64 and where oneDNN has no fast implementation.
 std::unique_ptr<BlockProduct> make_block_product(DType dtype, const BlockShape& shape, int parts);
 
 }  // namespace cornu::cpu

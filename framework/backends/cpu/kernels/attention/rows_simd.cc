@@ -124,7 +124,8 @@ class Rows {
       store_tail(D(), value, to, many);
     }
   }
-  // Calls use(vector, index of its first element, number of its elements); zeros come after these.
+  // Calls use(vector, index of its first element, number of its elements); the other lanes are
+  // zeros.
   template <class F>
   static HWY_INLINE void each(const T* row, size_t count, F use) {
     size_t i = 0;

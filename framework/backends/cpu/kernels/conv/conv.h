@@ -13,7 +13,7 @@ namespace cornu::cpu {
 enum class ConvDirection { Forward, InputGrad, FilterGrad };
 
 // x (batch, in..., c_in), filter (taps..., c_in / groups, c_out), y (batch, out..., c_out), with
-// one to three spatial axes. `direction`: which of the three is computed from the others.
+// one to three spatial axes. `direction`: which of the three is computed from the other two.
 struct ConvProblem {
   ConvProblem(const KernelSpec& spec, ConvDirection direction);
 
@@ -35,7 +35,7 @@ struct ConvProblem {
 
   size_t spatial() const { return in.size(); }
   bool all(const std::vector<int64_t>& values, int64_t value) const;
-  // Of one image: for each output position and tap, row-major, the input position; -1 in the
+  // For one image: the input position for each output position and tap, row-major; -1 in the
   // padding.
   std::vector<int64_t> input_positions() const;
 };

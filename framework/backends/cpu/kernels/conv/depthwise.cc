@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of depthwise filters. Each channel is a problem of its own, so threads share out the
-// channels, and a vector holds neighbouring ones; a tap's sum over an image stays in registers. The
-// order of sums is that of images, and of output positions within them: it doesn't depend on the
-// number of threads.
+// Gradients of depthwise filters. Each channel is an independent problem, so the channels are
+// divided among threads, and a vector holds neighboring ones; a tap's sum over an image stays in
+// registers. Sums follow the order of images, and of output positions within them: it doesn't
+// depend on the number of threads.
 #include "framework/backends/cpu/kernels/conv/depthwise.h"
 
 #include <algorithm>
@@ -17,9 +17,9 @@ namespace {
 constexpr int64_t kChannels = 16;             // a thread's share is a multiple
 constexpr int64_t kThreadProducts = 1 << 17;  // per thread, at least
 constexpr int64_t kMostPairs = 1 << 18;       // of an image's outputs and taps
-// Outputs that all taps go through before the next ones: they stay in the cache.
+// Number of outputs that all taps process before the next ones, so that they stay in the cache.
 constexpr int64_t kOutputs = 1024;
-// oneDNN 2.6 is fast for up to nine taps, if there are more outputs than a few.
+// oneDNN 2.6 is fast for up to nine taps, if there are more than a few outputs.
 constexpr int64_t kFastTaps = 9;
 constexpr int64_t kFewOutputs = 9;
 

@@ -8,8 +8,8 @@
 
 namespace cornu::cpu {
 
-// Where a tap meets the image: elements from its first channel to those of an input and of an
-// output position.
+// Where a tap meets the image: the offsets, in elements from the image's first channel, of an input
+// and of an output position.
 struct DepthwisePair {
   int64_t x;
   int64_t y;

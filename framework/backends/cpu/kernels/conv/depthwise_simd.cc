@@ -18,7 +18,7 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 using Pairs = std::span<const DepthwisePair>;
 
-// Four vectors of channels: as many sums that don't wait for each other.
+// Four vectors of channels, whose sums are independent of each other.
 void sum_four(Pairs pairs, const float* x, const float* y, float* sums) {
   const D d;
   const size_t lanes = hn::Lanes(d);

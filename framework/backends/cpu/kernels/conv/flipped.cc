@@ -11,7 +11,7 @@
 namespace cornu::cpu::onednn {
 namespace {
 
-// For fewer, flipping the filter costs as much as is gained.
+// With fewer positions, flipping the filter costs as much as it gains.
 constexpr int64_t kFewestPositions = 2048;  // of all images
 
 class FlippedConv : public Kernel {

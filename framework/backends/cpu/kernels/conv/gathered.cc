@@ -19,7 +19,7 @@
 namespace cornu::cpu {
 namespace {
 
-constexpr int64_t kMostChannels = 4;      // of input gradients; of others one
+constexpr int64_t kMostChannels = 4;      // for input gradients; one for the others
 constexpr int64_t kShortestLine = 24;     // of a filter over one channel: its last axis, at least
 constexpr int64_t kFewestPositions = 64;  // of an image
 constexpr int64_t kChunkBytes = 1 << 17;  // of the gathered matrix
@@ -79,7 +79,8 @@ class GatheredConv : public Kernel {
   ConvDirection direction() const { return problem_.direction; }
   int64_t element() const { return static_cast<int64_t>(sizeof(float)); }
 
-  // Units of work, which parts divide between them: images where they write what others add to.
+  // Units of work, which are divided among parts: whole images for input gradients, since chunks of
+  // an image add to the same elements.
   int64_t units() const {
     return direction() == ConvDirection::InputGrad ? problem_.batch : problem_.batch * chunks_;
   }
@@ -153,8 +154,8 @@ class GatheredConv : public Kernel {
 
   size_t product_scratch() const { return aligned(static_cast<int64_t>(product_bytes_)); }
 
-  // Calls visit(line in a row of the matrix, its elements that lie in the image, the image's) for
-  // each line of taps that these output positions read: [begin, end) of it.
+  // Calls visit(line in a row of the matrix, line in the image, begin, end) for each line of taps
+  // that these output positions read; its elements [begin, end) are in the image.
   template <class Visit>
   void each_line(int64_t first, int64_t rows, Visit visit) const {
     const int64_t width = problem_.in.back(), out_width = problem_.out.back();
@@ -190,7 +191,7 @@ class GatheredConv : public Kernel {
     });
   }
 
-  // In order.
+  // Adds up the parts' sums, in order.
   void add_sums(const KernelArgs& args) const {
     constexpr int64_t kGrain = 4096;
     const auto* sums = static_cast<const std::byte*>(args.scratch) + gathered_bytes_;
@@ -214,7 +215,7 @@ class GatheredConv : public Kernel {
   std::vector<int64_t> read_lines_;  // by output line and line of taps; -1 in the padding
   int64_t chunks_ = 1;               // of an image
   int64_t rows_ = 0;                 // of a chunk, but for an image's last one
-  // By part: of whole chunks, and of the last one of an image.
+  // By part: for whole chunks, and for the last one of an image.
   std::vector<std::array<std::unique_ptr<Kernel>, 2>> products_;
   size_t gathered_bytes_ = 0;
   size_t product_bytes_ = 0;

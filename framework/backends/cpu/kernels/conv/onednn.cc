@@ -22,7 +22,7 @@ Dims filter_dims(const ConvProblem& problem) {
                       problem.taps);
 }
 
-// In the graph's layouts, or any where they needn't be `plain`.
+// Which tensors keep the graph's layout; the others may have any.
 struct Plain {
   bool images = true;
   bool filter = true;

@@ -12,7 +12,7 @@ namespace cornu::cpu::onednn {
 // The kind of primitive that is requested.
 struct ConvForm {
   dnnl::algorithm method = dnnl::algorithm::convolution_direct;
-  bool any_layout = false;  // of x and y; else the graph's layout
+  bool any_layout = false;  // of x and y; otherwise the graph's layout
 };
 
 // The tensors of a convolution, whichever of them is computed.
@@ -20,7 +20,7 @@ struct ConvDescs {
   Desc x;
   Desc filter;
   Desc y;
-  Desc bias;  // empty where there is none
+  Desc bias;  // empty if there is none
 };
 
 struct ConvPrimitive {
@@ -33,18 +33,19 @@ struct ConvPrimitive {
   std::vector<Operand> operands(ConvDirection direction) const;
 };
 
-// Empty where oneDNN has no such implementation; slow reference ones count only with `reference`.
+// Returns nullopt if oneDNN has no such implementation; slow reference implementations count only
+// with `reference`.
 std::optional<ConvPrimitive> make_conv_primitive(const ConvProblem& problem, Type type,
                                                  ConvForm form, bool reference = false);
 
-// A kernel of single-threaded primitives for a few images each; null where dividing the batch
-// doesn't pay.
+// A kernel of single-threaded primitives for a few images each; null if dividing the batch doesn't
+// pay.
 std::unique_ptr<Kernel> make_tiled_conv(const ConvProblem& problem, Type type);
 
 // Whether make_tiled_conv uses Winograd's method.
 bool uses_winograd(const ConvProblem& problem);
 
-// The input gradient as a convolution with the flipped filter; null where that isn't possible or
+// The input gradient as a convolution with the flipped filter; null if that isn't possible or
 // doesn't pay.
 std::unique_ptr<Kernel> make_flipped_conv(const ConvProblem& problem);
 

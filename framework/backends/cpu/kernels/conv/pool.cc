@@ -24,7 +24,7 @@ struct Plan {
   int64_t taps;  // of the whole filter
 };
 
-// Nothing where the vectorised functions don't support the spec.
+// Returns nullopt if the vectorized functions don't support the spec.
 std::optional<Plan> plan(const KernelSpec& spec, const Shape& filter, const Shape& y) {
   const Shape& x = spec.inputs[0].shape;
   const Attributes& attributes = spec.attributes;

@@ -20,13 +20,14 @@ struct ConvPoolProblem {
   int64_t pooled() const { return pooled_h * pooled_w * channels; }  // elements of an image of y
 };
 
-// Vectorised over output channels; for one size of filter and window. Each works on images
+// Vectorized over output channels, for one size of filter and window. Each function works on images
 // [begin, end).
 struct SimdConvPool {
-  // y = max of the window's convolution outputs; index = where in the window the first maximum is.
+  // y = max of the window's convolution outputs; index = the position of the first maximum in the
+  // window.
   void (*forward)(const ConvPoolProblem&, const float* x, const float* filter, const float* bias,
                   float* y, uint8_t* index, int64_t begin, int64_t end);
-  // The gradients of filter and bias, (taps_h * taps_w + 1, channels), of these images only.
+  // The gradients of filter and bias, (taps_h * taps_w + 1, channels), from these images only.
   void (*filter_grad)(const ConvPoolProblem&, const float* x, const float* dy, const uint8_t* index,
                       float* gradients, int64_t begin, int64_t end);
 };

@@ -18,8 +18,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Calls `body(std::integral_constant<size_t, i>)` for i < kCount, unrolled, so that arrays that it
-// indexes by i stay in registers.
+// Calls `body(std::integral_constant<size_t, i>)` for i < kCount, unrolled, so that arrays indexed
+// by i stay in registers.
 template <class Body, size_t... kIndex>
 HWY_INLINE void unroll(Body body, std::index_sequence<kIndex...>) {
   (body(std::integral_constant<size_t, kIndex>()), ...);

@@ -20,8 +20,8 @@ namespace {
 constexpr int64_t kMostPositions = 128;     // of all images together
 constexpr int64_t kSmallestFilter = 65536;  // elements
 constexpr int64_t kGrain = 16;              // positions per thread, at least
-// Of a bfloat16 filter's gradient: output channels for each column of the image, at least, and
-// elements of the gathered matrix, at most.
+// For a bfloat16 filter's gradient: the minimum number of output channels per column of the image,
+// and the maximum number of elements of the gathered matrix.
 constexpr int64_t kChannelsPerColumn = 8;
 constexpr int64_t kMostGathered = 1 << 24;
 

@@ -91,7 +91,7 @@ struct FloatToInt32 {
     return hn::IfThenElse(hn::RebindMask(di, too_large), hn::Set(di, 2147483647), truncated);
   }
 };
-// The same.
+// Like FloatToInt32.
 template <class To>
 struct FloatToBytes {
   template <class D, class V>

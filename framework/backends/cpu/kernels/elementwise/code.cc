@@ -37,7 +37,8 @@ class Lowering {
                     code_.add_value({TileValue::Source::Input, index, dtype, TileStage::Tile}));
   }
 
-  // False when the node has no tile function. `read`: by others, which compute in float32.
+  // Returns false if the node has no tile function. `read`: whether other nodes, which compute in
+  // float32, read the result.
   bool node(const OpDef& op, const Attributes& attributes, bool read, std::span<Forms> in,
             Forms& out) {
     if (op.name == "constant") {
@@ -80,7 +81,7 @@ class Lowering {
     code_.accumulators.push_back(-1);
   }
 
-  // Of float32 or float64.
+  // Adds a sum, of float32 or float64.
   void sum(const Forms& of) {
     const auto index = static_cast<int>(code_.outputs.size());
     const int accumulator =
@@ -254,7 +255,7 @@ void join_comparison(TileCode& code, TileInstruction& user, const TileInstructio
   user = {nullptr, TileOp::Select, dtype, std::move(in), user.out, 2 * user.cost, comparison.op};
 }
 
-// Whether an element of relu's result compares with `limit` as one of its operand does.
+// Whether an element of relu's result compares with `limit` as the element of its operand does.
 bool sees_through_relu(TileOp compare, bool relu_first, double limit) {
   if (compare == TileOp::Equal || compare == TileOp::NotEqual) return false;
   const bool zero_differs = compare == (relu_first ? TileOp::Less : TileOp::LessEqual) ||
@@ -262,7 +263,7 @@ bool sees_through_relu(TileOp compare, bool relu_first, double limit) {
   return limit > 0 || (limit == 0 && !zero_differs);
 }
 
-// Lets a comparison read what relu reads, where it has the same result.
+// Makes a comparison read relu's operand instead of its result, if the outcome is the same.
 void compare_before_relu(const TileCode& code, std::span<const int> producers,
                          TileInstruction& comparison) {
   if (!comparison.op || !is_compare(*comparison.op)) return;
@@ -334,7 +335,7 @@ void simplify(TileCode& code) {
   }
   propagate_stages(code);
   const std::vector<int> uses = count_uses(code);
-  // What makes a value that nothing else reads, for every tile.
+  // Returns the instruction that computes, for every tile, a value with a single reader.
   const auto made_for_one = [&](int value) -> const TileInstruction* {
     const auto at = static_cast<size_t>(value);
     if (at >= uses.size() || producers[at] < 0 || uses[at] != 1) return nullptr;

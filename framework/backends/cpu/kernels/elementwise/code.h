@@ -60,7 +60,7 @@ struct TileCode {
   bool is_sum(size_t output) const { return accumulators[output] >= 0; }
 };
 
-// The code for one elementwise op, or for the body of "fused"; nothing when an op has no tile
+// The code for one elementwise op, or for the body of "fused"; nullopt if an op has no tile
 // function. Arithmetic of 16-bit floating-point numbers is done in float32 and rounded where a
 // value is cast or leaves the program.
 std::optional<TileCode> tile_code(const KernelSpec& spec);
@@ -70,7 +70,7 @@ void propagate_stages(TileCode& code);
 
 // Removes instructions whose values nothing reads, and merges comparisons into a select or cast
 // that is their only reader, and two such selects into one: the gradient of relu6. Inputs and
-// constants have stages; propagate_stages is called again behind it.
+// constants have stages; propagate_stages is called again afterwards.
 void simplify(TileCode& code);
 
 }  // namespace cornu::cpu

@@ -11,7 +11,7 @@
 
 namespace cornu::cpu {
 
-// The broadcast shape, with neighbouring axes merged where every operand treats them alike, and
+// The broadcast shape, with neighboring axes merged where every operand treats them alike, and
 // without axes of size 1.
 class BroadcastLayout {
  public:
@@ -31,8 +31,9 @@ class BroadcastLayout {
   bool varies_inside(size_t operand) const { return operands_[operand].strides.back() != 0; }
   // Whether the operand is the same in every block of `block` elements (a value of block()).
   bool is_periodic(size_t operand, int64_t block) const;
-  // Elements, a whole number of blocks, within which it is: those of a (batch, height, width,
-  // channels) array where the operand is (batch, 1, 1, channels) and a block is some channels.
+  // Elements, a whole number of blocks, within which the operand is periodic: those of a (batch,
+  // height, width, channels) array where the operand is (batch, 1, 1, channels) and a block is some
+  // channels.
   int64_t span(size_t operand, int64_t block) const;
 
   // The offset of the operand's elements for this row (a single one if it is constant there).

@@ -85,7 +85,8 @@ constexpr bool gives_bool(TileOp op) {
   return is_compare(op) || (op >= TileOp::IsNan && op <= TileOp::IsFinite);
 }
 
-// The operation of a graph op of this name; none for "cast" and for ops that aren't elementwise.
+// The operation of the graph op of this name; nullopt for "cast" and for ops that aren't
+// elementwise.
 std::optional<TileOp> tile_op(std::string_view name);
 std::vector<std::string_view> tile_op_names();
 
@@ -115,8 +116,8 @@ struct TileArgs {
 // is written. (A chain's outputs: where the plan says so.)
 using TileFn = void (*)(const TileArgs& args, size_t count);
 
-// Each of these is null where there is no such function. 16-bit floating-point numbers have casts
-// only: arithmetic on them is done in float32.
+// Each of these returns null if there is no such function. 16-bit floating-point numbers support
+// casts only: arithmetic on them is done in float32.
 TileFn tile_function(TileOp op, DType operand_dtype);
 TileFn cast_tile(DType from, DType to);
 

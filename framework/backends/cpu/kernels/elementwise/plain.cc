@@ -23,7 +23,7 @@ void map_plain(const TileArgs& args, size_t count) {
   const auto* a = static_cast<const In*>(args.operand[0].data);
   const auto* b = static_cast<const In*>(args.operand[1].data);
   auto* out = static_cast<Out*>(args.out());
-  // Separate loops, so that each can be vectorised.
+  // Separate loops, so that each can be vectorized.
   if (args.operand[0].step != 0 && args.operand[1].step != 0) {
     for (size_t i = 0; i < count; ++i) out[i] = kFunction(a[i], b[i]);
   } else if (args.operand[0].step != 0) {

@@ -120,7 +120,7 @@ class ChainBuilder {
   const TileInstruction& instruction(size_t position) const { return *run_[order_[position]]; }
 
   // The operand that the operation at `position` can take from the accumulator if that holds
-  // `value`; -1: none.
+  // `value`; -1 if none.
   int accumulated(size_t position, int value) const {
     const TileInstruction& user = instruction(position);
     const int product = product_[order_[position]];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instruction sets that vectorised kernels are compiled for. Include before <hwy/...>.
+// The instruction sets that vectorized kernels are compiled for. Include before <hwy/...>.
 #pragma once
 
 #if defined(__x86_64__)

@@ -13,7 +13,7 @@
 namespace cornu::cpu {
 namespace {
 
-// Rows in groups of those that `fft` transforms together; `memory`: numbers that a group needs.
+// Groups of rows that `fft` transforms together; `memory`: the numbers that a group needs.
 template <class T>
 struct RowGroups {
   RowGroups(int64_t row_count, int64_t length, int64_t group_size, int64_t numbers)
@@ -51,7 +51,7 @@ class FftKernel : public Kernel {
   size_t scratch_bytes() const override { return groups_.scratch_bytes(); }
 
   void run(const KernelArgs& args) override {
-    // The inverse is the transform of numbers whose parts are exchanged.
+    // The inverse is the transform of numbers with real and imaginary parts swapped.
     const int real = inverse_ ? 1 : 0;
     const ComplexRows<const T> in{static_cast<const T*>(args.in[real]),
                                   static_cast<const T*>(args.in[1 - real])};
@@ -70,8 +70,8 @@ class FftKernel : public Kernel {
   bool inverse_;
 };
 
-// Of an even length: pairs of real numbers are complex ones, whose transform has both the even and
-// the odd numbers'. Of an odd length: a transform of numbers with imaginary parts of 0.
+// For an even length, pairs of real numbers are complex numbers, whose transform holds those of the
+// even and of the odd numbers. For an odd length, a transform of numbers with imaginary parts of 0.
 template <class T>
 class RfftKernel : public Kernel {
  public:

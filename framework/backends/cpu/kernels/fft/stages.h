@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fourier transforms of many rows at once, whose elements alternate.
+// Fourier transforms of many rows at once, whose elements are interleaved.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace cornu::cpu {
 
-// One step of a Stockham transform: from groups of `radix` x `rest` elements it makes `radix` times
-// as many groups of `rest`. `stride`: the product of the radices before.
+// One step of a Stockham transform: turns groups of `radix` x `rest` elements into `radix` times as
+// many groups of `rest`. `stride`: the product of the previous radices.
 template <class T>
 struct FftStage {
   int64_t radix = 1;
@@ -27,7 +27,7 @@ struct ComplexRows {
 // Loops over rows, for the CPU's instruction set.
 template <class T>
 struct FftFunctions {
-  // Writes `stage` of `from` to `to`: element i of row l lies at i * lanes + l. A row's bits don't
+  // Writes `stage` of `from` to `to`: element i of row l is at i * lanes + l. A row's bits don't
   // depend on the number of rows.
   void (*run_stage)(const FftStage<T>& stage, int64_t lanes, const ComplexRows<const T>& from,
                     const ComplexRows<T>& to);
@@ -42,7 +42,7 @@ struct FftFunctions {
   void (*multiply_tile)(const ComplexRows<const T>& from, int64_t rows, int64_t lanes,
                         const ComplexRows<const T>& by_lane, const ComplexRows<const T>& by_row,
                         int64_t step, const ComplexRows<T>& to);
-  // Every second number, and the others: to[i] = (from[2 * i], from[2 * i + 1]).
+  // Separates every second number from the others: to[i] = (from[2 * i], from[2 * i + 1]).
   void (*pairs_of)(const T* from, int64_t count, const ComplexRows<T>& to);
   // The bins 0 to `half` of a row of 2 * half real numbers; z: the transform of the row's pairs as
   // complex numbers; roots: powers of the root of the row's length.

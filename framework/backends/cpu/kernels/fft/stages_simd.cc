@@ -18,7 +18,7 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Calls visit(d, i) for i in [0, count), step by step, with vectors d of as many numbers as a step
-// has: large ones first. What is computed for an element must not depend on its vector.
+// has, the largest first. An element's result must not depend on its vector.
 template <class T, class Visit>
 HWY_INLINE void each_vector(int64_t count, Visit visit) {
   const hn::ScalableTag<T> whole;
@@ -154,7 +154,7 @@ void run_radix(const FftStage<T>& stage, int64_t lanes, const ComplexRows<const 
   }
 }
 
-// Of any radix, by its definition.
+// Any radix, by the definition of the transform.
 template <class T>
 void run_any(const FftStage<T>& stage, int64_t lanes, const ComplexRows<const T>& from,
              const ComplexRows<T>& to) {
@@ -196,7 +196,7 @@ void run_stage(const FftStage<T>& stage, int64_t lanes, const ComplexRows<const 
 HWY_INLINE void transpose_square(const float* from, int64_t from_step, float* to, int64_t to_step) {
   transpose_4x4(from, from_step, to, to_step);
 }
-// The same of 2 x 2 elements of eight bytes.
+// Transposes 2 x 2 elements of eight bytes.
 HWY_INLINE void transpose_square(const double* from, int64_t from_step, double* to,
                                  int64_t to_step) {
   const hn::FixedTag<double, 2> d;
@@ -227,7 +227,7 @@ void transpose_block(const T* from, int64_t from_step, T* to, int64_t to_step, i
   elements(row, rows, 0);
 }
 
-// In blocks whose cache lines stay in a cache until they are whole.
+// In blocks whose cache lines stay in a cache until they are complete.
 template <class T>
 void transpose(const T* from, int64_t from_step, T* to, int64_t to_step, int64_t rows,
                int64_t columns) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transforms by stages of small radices; of long rows, by columns and rows of a matrix; of lengths
-// with a large prime factor, by a convolution.
+// Transforms by stages of small radices; of long rows, by the columns and rows of a matrix; of
+// lengths with a large prime factor, by a convolution.
 #include "framework/backends/cpu/kernels/fft/transform.h"
 
 #include <algorithm>
@@ -56,8 +56,8 @@ int64_t largest_prime_factor(int64_t length) {
   return std::max(largest, length);
 }
 
-// Runs all stages on `lanes` rows whose elements alternate, in `from`; returns where the result is:
-// in `from` or `to`.
+// Runs all stages on `lanes` interleaved rows in `from`; returns where the result is, in `from` or
+// `to`.
 template <class T>
 ComplexRows<T> run_stages(const std::vector<FftStage<T>>& stages, int64_t lanes,
                           ComplexRows<T> from, ComplexRows<T> to) {
@@ -68,14 +68,14 @@ ComplexRows<T> run_stages(const std::vector<FftStage<T>>& stages, int64_t lanes,
   return from;
 }
 
-// Memory for two groups of `size` complex numbers, of the calling thread.
+// The calling thread's memory for two groups of `size` complex numbers.
 template <class T>
 std::pair<ComplexRows<T>, ComplexRows<T>> two_groups(int64_t size) {
   T* const memory = reinterpret_cast<T*>(thread_memory(4 * static_cast<size_t>(size) * sizeof(T)));
   return {{memory, memory + size}, {memory + 2 * size, memory + 3 * size}};
 }
 
-// Rows that fit into a cache: several at once, whose elements alternate, so that they fill vectors.
+// Rows that fit into a cache: several at once, interleaved, so that they fill vectors.
 template <class T>
 class ShortFft : public RowFft<T> {
  public:
@@ -99,9 +99,9 @@ class ShortFft : public RowFft<T> {
   int64_t length_;
 };
 
-// Of length rows x columns: transforms of the columns of that matrix, whose element (i, j) is then
-// multiplied by root i * j, and of its rows, whose element (i, j) is element j * rows + i of the
-// result. Both take kLanes of them at once, which fit into a cache.
+// A length of rows x columns: transforms the columns of that matrix, multiplies element (i, j) by
+// root i * j, and transforms the rows, whose element (i, j) is element j * rows + i of the result.
+// Both take kLanes of them at once, which fit into a cache.
 template <class T>
 class LongFft : public RowFft<T> {
  public:
@@ -149,7 +149,7 @@ class LongFft : public RowFft<T> {
   }
 
  private:
-  // The columns of a tile, which is a matrix of kLanes columns afterwards.
+  // Transforms the columns of a tile, which is a matrix of kLanes columns afterwards.
   void transform_columns(const ComplexRows<const T>& in, int64_t tile,
                          const ComplexRows<T>& tiles) const {
     const int64_t first = tile * kLanes;
@@ -242,7 +242,7 @@ class ChirpFft : public RowFft<T> {
       const ComplexRows<T> from = at(found, row * padded_);
       multiply({from.real, from.imaginary}, filter, padded_, at(padded, row * padded_));
     }
-    // The inverse is the transform of numbers whose parts are exchanged.
+    // The inverse is the transform of numbers with real and imaginary parts swapped.
     inner_->transform({padded.imaginary, padded.real}, {found.imaginary, found.real}, rows, rest);
     for (int64_t row = 0; row < rows; ++row) {
       const ComplexRows<T> from = at(found, row * padded_);

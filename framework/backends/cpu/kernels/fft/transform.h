@@ -11,16 +11,16 @@
 
 namespace cornu::cpu {
 
-// A row's bits don't depend on the rows beside it, nor on the number of threads.
+// A row's bits depend neither on the other rows nor on the number of threads.
 template <class T>
 class RowFft {
  public:
   virtual ~RowFft() = default;
-  // How many rows are best transformed together.
+  // The number of rows that are best transformed together.
   virtual int64_t group() const = 0;
-  // How many numbers of memory a group needs.
+  // The size of the memory that a group needs, in numbers.
   virtual int64_t memory() const = 0;
-  // Transforms up to group() rows that lie behind each other, into others, from any thread.
+  // Transforms up to group() consecutive rows out of place; may be called from any thread.
   virtual void transform(const ComplexRows<const T>& in, const ComplexRows<T>& out, int64_t rows,
                          T* memory) const = 0;
 };
@@ -28,8 +28,8 @@ class RowFft {
 template <class T>
 std::unique_ptr<RowFft<T>> make_row_fft(int64_t length);
 
-// exp(-2 pi i power / length), of powers in [0, length), rounded once: a product of two numbers of
-// tables, in more digits than float64 has.
+// exp(-2 pi i power / length) for powers in [0, length), rounded once: the product of two table
+// entries, with more digits than float64 has.
 class UnitRoots {
  public:
   explicit UnitRoots(int64_t length);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What blocked decompositions are made of: products of parts of a matrix, and triangles that are
-// solved for many right sides. Columns or rows are divided among threads; the bits don't depend on
+// Building blocks of blocked decompositions: products of parts of a matrix, and triangular solves
+// for many right-hand sides. Columns or rows are divided among threads; the bits don't depend on
 // how many there are.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace cornu::cpu {
 
-// Rows of neighbouring elements, `step` elements from one to the next (upwards, if it is negative).
+// Rows of contiguous elements, `step` elements from one to the next (upwards, if it is negative).
 struct MatrixRows {
   double* row(int64_t i) const { return data + i * step; }
   MatrixRows from(int64_t first) const { return {row(first), step}; }
@@ -21,8 +21,8 @@ struct MatrixRows {
   int64_t step;
 };
 
-// The distance of rows of n elements: a cache line more, lest elements of a column evict each
-// other.
+// The distance between rows of n elements: a cache line more, so that elements of a column don't
+// evict each other.
 constexpr int64_t row_step(int64_t n) { return n < 64 ? n : n + 8; }
 
 // A matrix as rows that are row_step(columns) apart.
@@ -48,15 +48,15 @@ struct ProductSizes {
   int64_t rows, depth, columns;
 };
 
-// out (rows x columns) less left (rows x depth) times right (depth x columns).
+// out (rows x columns) -= left (rows x depth) * right (depth x columns).
 void subtract_product(const StridedMatrix<double>& left, const StridedMatrix<double>& right,
                       const ProductSizes& sizes, const MatrixRows& out);
 
-// Row `to` less `factor` times row `from`, in columns [begin, end).
+// Subtracts `factor` times row `from` from row `to`, in columns [begin, end).
 void subtract_row(double* to, double factor, const double* from, int64_t begin, int64_t end);
 
-// Replaces x (n x columns) by the solution of l x, where l's triangle below the diagonal, and the
-// diagonal unless it is `unit`, are read.
+// Replaces x (n x columns) by the solution of l * solution = x, reading only l's triangle below the
+// diagonal, and the diagonal unless it is `unit`.
 void solve_lower(const StridedMatrix<double>& l, int64_t n, bool unit, const MatrixRows& x,
                  int64_t columns);
 

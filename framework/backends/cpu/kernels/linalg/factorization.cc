@@ -28,8 +28,8 @@ class FirstFailure {
   std::atomic<int64_t> first_{kNone};
 };
 
-// Replaces a's triangle from the diagonal to the right, n x n, by u of a = u^T u; false when a
-// isn't positive definite.
+// Replaces a's upper triangle, n x n, by u with a = u^T u; returns false when a isn't positive
+// definite.
 bool factor_small(const MatrixRows& a, int64_t n) {
   for (int64_t j = 0; j < n; ++j) {
     double* const row = a.row(j);
@@ -41,7 +41,8 @@ bool factor_small(const MatrixRows& a, int64_t n) {
   return true;
 }
 
-// The same: the first half's factor, its part above the second half, and what is left of that.
+// Like factor_small, by halves: the first half's factor, its part above the second half, and what
+// remains of the latter.
 bool factor_upper(const MatrixRows& a, int64_t n) {
   constexpr int64_t kSmall = 32;
   constexpr int64_t kRows = 96;  // of a product, whose elements left of the diagonal aren't needed
@@ -93,7 +94,7 @@ struct Triangle {
   bool unit;
 };
 
-// Several sums at once, since each waits for the one before it.
+// Several sums at once, since each addition waits for the one before it.
 template <class T>
 double dot(const T* a, const double* b, int64_t count) {
   constexpr int64_t kSums = 8;
@@ -108,11 +109,11 @@ double dot(const T* a, const double* b, int64_t count) {
 
 constexpr int64_t kFewRightSides = 16;  // with more, multiplying blocks of matrices is faster
 
-// Replaces a few right sides, x (n x count), by the solution, of a triangle that is read where it
-// is, by rows; false if there is none.
+// Replaces a few right-hand sides, x (n x count), by the solution; the triangle is read by rows,
+// where it is. Returns false if there is no solution.
 template <class T>
 bool solve_few(const T* a, int64_t n, double* x, int64_t count, const Triangle& triangle) {
-  // Of a transposed triangle, row i has the factors of x[i] in the equations of others.
+  // In a transposed triangle, row i holds the factors of x[i] in the other equations.
   const bool forward = triangle.lower != triangle.transposed;
   for (int64_t step = 0; step < n; ++step) {
     const int64_t i = forward ? step : n - 1 - step;
@@ -136,8 +137,8 @@ bool solve_few(const T* a, int64_t n, double* x, int64_t count, const Triangle& 
   return true;
 }
 
-// The same for any number of them. With its rows and columns reversed, an upper triangle is a lower
-// one.
+// Like solve_few, for any number of right-hand sides. With its rows and columns reversed, an upper
+// triangle is a lower one.
 template <class T>
 bool solve_many(const T* a, int64_t n, double* x, int64_t count, const Triangle& triangle) {
   for (int64_t row = 0; !triangle.unit && row < n; ++row) {

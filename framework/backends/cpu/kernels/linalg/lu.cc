@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// lu, with partial pivoting: blocks of columns, whose effect on what is right of them is a product
-// of matrices.
+// lu, with partial pivoting: blocks of columns, each of which updates the columns to its right by a
+// product of matrices.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -17,8 +17,8 @@ constexpr int64_t kLuColumns = 32;  // of a block
 
 class LuFactors {
  public:
-  // Replaces a, n rows of n that are `step` apart, by its factors, and rows, which count from 0, by
-  // where they came from.
+  // Replaces a, n rows of n elements that are `step` apart, by its factors, and `rows`, which
+  // counts from 0, by the rows' origins.
   LuFactors(double* a, int64_t n, int64_t step, int32_t* rows)
       : a_(a), n_(n), step_(step), rows_(rows) {
     for (int64_t first = 0; first < n; first += kLuColumns) {
@@ -31,7 +31,7 @@ class LuFactors {
  private:
   double* row(int64_t i) const { return a_ + i * step_; }
 
-  // Columns [first, end) from row `first` on.
+  // Factors columns [first, end) from row `first` on.
   void factor_columns(int64_t first, int64_t end) {
     for (int64_t j = first; j < end; ++j) {
       int64_t best = j;
@@ -51,7 +51,8 @@ class LuFactors {
     }
   }
 
-  // What is right of columns [first, end): rows of U, and what they leave of the rows below.
+  // Updates what is to the right of columns [first, end): computes rows of U, and subtracts their
+  // products from the rows below.
   void update_right(int64_t first, int64_t end) {
     const StridedMatrix<double> left{row(first) + first, step_, 1};
     const MatrixRows right{row(first) + end, step_};

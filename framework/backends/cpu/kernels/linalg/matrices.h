@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the kernels over Eigen's decompositions. Each is compiled for float64 only, since its
-// templates take long: other dtypes are cast on the way in and out. Eigen allocates while it
-// decomposes; the matrices of a batch are divided among threads.
+// Shared by the kernels that use Eigen's decompositions. Each is compiled for float64 only, since
+// its templates take long to compile: other dtypes are cast on the way in and out. Eigen allocates
+// while it decomposes; the matrices of a batch are divided among threads.
 #pragma once
 
 #define EIGEN_DONT_PARALLELIZE
@@ -28,7 +28,8 @@ struct Batch {
   int64_t rows;
   int64_t columns;
 
-  // Calls visit(index) for each matrix, which costs about its size to the power of 1.5.
+  // Calls visit(index) for each matrix, which is assumed to cost about its size to the power of
+  // 1.5.
   template <class Visit>
   void each(Visit visit) const {
     const int64_t cost = std::max<int64_t>(1, size() * std::max(rows, columns));
@@ -79,7 +80,7 @@ void write_vector(const Eigen::VectorXd& vector, void* to, int64_t index) {
   for (int64_t i = 0; i < vector.size(); ++i) *out++ = static_cast<T>(vector(i));
 }
 
-// The kernel from make(T{}) for a floating-point dtype T.
+// Returns the kernel from make(T{}) for a floating-point dtype T.
 template <class Make>
 std::unique_ptr<Kernel> by_real(const KernelSpec& spec, Make make, const KernelFactory& self) {
   switch (spec.inputs[0].dtype) {
@@ -92,7 +93,7 @@ std::unique_ptr<Kernel> by_real(const KernelSpec& spec, Make make, const KernelF
   }
 }
 
-// In files of their own, so that each compiles in seconds.
+// In separate files, so that each compiles in seconds.
 std::unique_ptr<Kernel> make_lu(const KernelSpec& spec);
 std::unique_ptr<Kernel> make_qr(const KernelSpec& spec);
 std::unique_ptr<Kernel> make_svd(const KernelSpec& spec);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// qr, by Householder reflections, as many at once as a block has columns: Schreiber and Van Loan,
-// "A storage-efficient WY representation for products of Householder transformations" (1989).
+// qr, by Householder reflections, applied a block of columns at a time: Schreiber and Van Loan, "A
+// storage-efficient WY representation for products of Householder transformations" (1989).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,10 +14,10 @@ namespace {
 
 constexpr int64_t kReflections = 32;  // of a block
 
-// The product I - v t v^T of reflections that make `count` columns of a matrix a triangle.
+// The product I - v t v^T of reflections that turn `count` columns of a matrix into a triangle.
 class Block {
  public:
-  // Of the first columns of a, whose triangle they become.
+  // Computes the reflections of the first columns of a, which become their triangle.
   Block(const MatrixRows& a, int64_t rows, int64_t count)
       : rows_(rows),
         count_(count),
@@ -46,13 +46,14 @@ class Block {
   double& vector(int64_t i, int64_t j) { return vectors_[static_cast<size_t>(i * count_ + j)]; }
   double& t(int64_t i, int64_t j) { return t_[static_cast<size_t>(i * count_ + j)]; }
 
-  // The reflection that leaves column j nothing below the diagonal, of the columns behind it, too.
+  // Computes the reflection that zeroes column j below the diagonal, and applies it to the later
+  // columns.
   void reflect_column(const MatrixRows& a, int64_t j) {
     vector(j, j) = 1;
     double below = 0;
     for (int64_t i = j + 1; i < rows_; ++i) below += a.row(i)[j] * a.row(i)[j];
     if (below <=
-        std::numeric_limits<double>::min()) {  // of tiny numbers, whose squares are inexact
+        std::numeric_limits<double>::min()) {  // for tiny numbers, whose squares are inexact
       for (int64_t i = j + 1; i < rows_; ++i) a.row(i)[j] = 0;
       return;
     }
@@ -70,7 +71,7 @@ class Block {
     }
   }
 
-  // The rest of t, whose diagonal has the reflections' own factors.
+  // Computes the rest of t, whose diagonal holds the reflections' own factors.
   void multiply_factors() {
     std::vector<double> less_products(static_cast<size_t>(count_ * count_));
     subtract_product({vectors_.data(), 1, count_}, {vectors_.data(), count_, 1},

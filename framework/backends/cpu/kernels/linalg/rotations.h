@@ -12,11 +12,11 @@ struct Rotation {
   double c, s;
 };
 
-// Rows of a matrix come in so many, with what fills the last ones.
+// Rows of a matrix are padded to a multiple of this number.
 constexpr int64_t kRotatedRows = 32;
 
-// Applies rotations, one after the other, to columns of `rows` elements (a multiple of
-// kRotatedRows), `step` elements from one column to the next. Rows are divided among threads.
+// Applies rotations, one after another, to columns of `rows` elements (a multiple of kRotatedRows),
+// `step` elements apart. Rows are divided among threads.
 void rotate(std::span<const Rotation> rotations, double* columns, int64_t rows, int64_t step);
 
 }  // namespace cornu::cpu

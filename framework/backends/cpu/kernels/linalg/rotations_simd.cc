@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many rotations at once, on a few rows that stay in a near cache: Van Zee, van de Geijn and
+// Applies many rotations at once to a few rows that stay in a near cache: Van Zee, van de Geijn and
 // Quintana-Orti, "Restructuring the tridiagonal and bidiagonal QR algorithms for performance"
 // (2014).
 #include <algorithm>
@@ -35,7 +35,7 @@ HWY_INLINE void write_vectors(const Vector* vectors, double* to) {
 void rotate_few(std::span<const Rotation> rotations, double* columns, int64_t step) {
   const hn::ScalableTag<double> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  Vector left[kVectors];  // column `held`, which the next rotation takes on, mostly
+  Vector left[kVectors];  // column `held`, with which the next rotation mostly continues
   int64_t held = -1;
   for (const Rotation& rotation : rotations) {
     if (rotation.k != held) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// eigh; of matrices that aren't small by the implicit symmetric QR algorithm (Golub and Van Loan,
-// "Matrix Computations", 8.3), whose rotations reach the eigenvectors many at a time. And the
-// registration of svd.
+// eigh: for matrices that aren't small, by the implicit symmetric QR algorithm (Golub and Van Loan,
+// "Matrix Computations", 8.3), whose rotations are applied to the eigenvectors many at a time. Also
+// the registration of svd.
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
@@ -18,13 +18,13 @@ namespace {
 
 constexpr int64_t kRotatedAtOnce = 64;  // rows: Eigen is as fast
 
-// Makes a symmetric tridiagonal matrix diagonal, and tells what rotates its columns.
+// Diagonalizes a symmetric tridiagonal matrix, and reports the rotations of its columns.
 class TridiagonalQr {
  public:
   TridiagonalQr(Eigen::VectorXd& diagonal, Eigen::VectorXd& below)
       : diagonal_(diagonal), below_(below), end_(diagonal.size() - 1) {}
 
-  // Adds a sweep's rotations; false where the matrix is diagonal, or will never be (failed).
+  // Adds a sweep's rotations; returns false if the matrix is diagonal, or will never be (failed).
   bool sweep(std::vector<Rotation>& rotations) {
     const int64_t begin = find_block();
     if (begin == end_) return false;
@@ -39,7 +39,7 @@ class TridiagonalQr {
       rotations.push_back({k, c, s});
       x = below_(k);
       z = 0;
-      if (k + 1 < end_) {  // what the rotation brings outside of the three diagonals
+      if (k + 1 < end_) {  // the element outside of the three diagonals
         z = -s * below_(k + 1);
         below_(k + 1) *= c;
         failed_ = z == 0;  // it has become too small to reach the end
@@ -54,7 +54,7 @@ class TridiagonalQr {
     double c, s, length;
   };
 
-  // c x - s z = length, s x + c z = 0, without squares of large or tiny numbers.
+  // c x - s z = length, s x + c z = 0, avoiding squares of large or tiny numbers.
   static Givens annihilate(double x, double z) {
     if (std::abs(x) >= std::abs(z)) {
       const double ratio = z / x, root = std::sqrt(1 + ratio * ratio);
@@ -64,12 +64,13 @@ class TridiagonalQr {
     return {ratio / root, -1 / root, z * root};
   }
 
-  static constexpr int64_t kMostSweeps = 30;  // a row
+  static constexpr int64_t kMostSweeps = 30;  // per row
 
-  // The first row of the last block that isn't diagonal, whose last row is end_; end_: none.
+  // The first row of the last block that isn't diagonal, whose last row is end_; end_ if there is
+  // none.
   int64_t find_block() {
     constexpr double kPrecision = std::numeric_limits<double>::epsilon();
-    constexpr double kTiny = std::numeric_limits<double>::min();  // beside elements of at most 1
+    constexpr double kTiny = std::numeric_limits<double>::min();  // for elements of at most 1
     const auto is_small = [&](int64_t i) {
       const double beside = std::abs(diagonal_(i)) + std::abs(diagonal_(i + 1));
       return std::abs(below_(i)) <= std::max(kPrecision * beside, kTiny);
@@ -81,7 +82,7 @@ class TridiagonalQr {
     return begin;
   }
 
-  // Wilkinson's: the eigenvalue of the last two rows that is closer to the last element.
+  // Wilkinson's shift: the eigenvalue of the last two rows that is closer to the last element.
   double shift() const {
     const double half = (diagonal_(end_ - 1) - diagonal_(end_)) / 2;
     const double off = below_(end_ - 1);
@@ -89,7 +90,7 @@ class TridiagonalQr {
     return diagonal_(end_) - off * (off / (half + length));
   }
 
-  // Rows and columns k and k + 1, whose common element is below_(k).
+  // Rotates rows and columns k and k + 1, whose common element is below_(k).
   void rotate_pair(int64_t k, double c, double s) {
     const double first = diagonal_(k), second = diagonal_(k + 1), off = below_(k);
     diagonal_(k) = c * (c * first - s * off) - s * (c * off - s * second);
@@ -104,10 +105,10 @@ class TridiagonalQr {
   bool failed_ = false;
 };
 
-// The elements of columns of n elements, with what fills the last ones.
+// The number of rows for columns of n elements, with padding.
 int64_t filled_rows(int64_t n) { return (n + kRotatedRows - 1) / kRotatedRows * kRotatedRows; }
 
-// Eigenvalues, in no order, of which number i has the eigenvector in column i of `columns`:
+// Returns the eigenvalues, unordered; the eigenvector of number i is in column i of `columns`:
 // x.rows() elements, `step` from one column to the next.
 Eigen::VectorXd eigenvalues_of(Doubles x, std::vector<double>& columns, int64_t step) {
   const int64_t n = x.rows();

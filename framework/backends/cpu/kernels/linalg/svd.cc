@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// svd: of small matrices by Jacobi rotations, which are accurate for small singular values, too; of
+// svd: small matrices by Jacobi rotations, which are accurate for small singular values, too;
 // larger ones by divide and conquer, which is many times faster.
 #include "framework/backends/cpu/kernels/linalg/matrices.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with a matrix most of which is zeros, but for a band of each row's: such as weights by
-// which images are resized.
+// Products with a matrix whose rows are zero except for a band, such as the weights by which images
+// are resized.
 #include <algorithm>
 
 #include "framework/backends/cpu/kernels/elementwise/memory.h"
@@ -71,10 +71,10 @@ namespace {
 
 constexpr int64_t kBandedGrain = 16384;   // multiplications of a thread, at least
 constexpr int64_t kNarrow = 16;           // columns of b that don't fill vectors
-constexpr int64_t kMostPlaces = 1 << 24;  // that a thread notes
+constexpr int64_t kMostPlaces = 1 << 24;  // recorded per thread, at most
 static_assert(sizeof(float) == sizeof(int32_t));
 
-// The columns [first, end) of a row of a, outside of which are zeros.
+// The columns [first, end) of a row of a; the others are zero.
 struct Band {
   int32_t first, end;
 };
@@ -126,8 +126,8 @@ struct BandedMatmul {
     return widest;
   }
 
-  // Rows of few columns side by side are one row, each of whose elements has weights and places of
-  // its own.
+  // Rows of few columns, side by side, are treated as one row, each of whose elements has its own
+  // weights and places.
   void multiply_narrow(const float* a, const float* b, float* out, const Band* bands,
                        int64_t taps) const {
     const auto& p = problem;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices and a vector, such as those of pairs of vectors: one dot product a row,
-// which costs as much as reading the matrix. oneDNN takes longer to begin, and doesn't divide them.
+// Products of matrices and a vector, such as those of pairs of vectors: one dot product per row,
+// which costs as much as reading the matrix. oneDNN takes longer to start, and doesn't divide them.
 #include <algorithm>
 
 #include "framework/backends/cpu/kernels/elementwise/targets.h"

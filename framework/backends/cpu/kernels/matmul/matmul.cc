@@ -20,7 +20,7 @@ std::vector<int64_t> batch_axes(const Shape& shape, size_t rank) {
   return axes;
 }
 
-// Merges neighbouring axes that both operands iterate over, or are broadcast along, alike.
+// Merges neighboring axes along which both operands iterate, or are broadcast, alike.
 void merge_batch(MatmulProblem& problem) {
   MatmulProblem merged = problem;
   merged.batch.clear();
@@ -73,7 +73,7 @@ std::unique_ptr<Kernel> make_empty_sum(const MatmulProblem& problem) {
   });
 }
 
-// Products of int8 as products of int32.
+// Computes products of int8 as products of int32.
 class WidenedMatmul : public Kernel {
  public:
   WidenedMatmul(const MatmulProblem& problem, const KernelSpec& spec)

@@ -33,14 +33,14 @@ struct MatmulProblem {
   int64_t batch_size() const;
 };
 
-// float32, bfloat16 and int8; null for other dtypes and where oneDNN has no fast implementation.
+// float32, bfloat16 and int8; null for other dtypes and if oneDNN has no fast implementation.
 std::unique_ptr<Kernel> make_onednn_matmul(const MatmulProblem& problem);
 
 // Products of a matrix and a vector, of float32 and float64; null for others.
 std::unique_ptr<Kernel> make_dots(const MatmulProblem& problem);
 
-// Products of one matrix, of which all but a band of each row is zeros, with others, of float32;
-// null for others. What a doesn't count is 0, whatever it is multiplied by.
+// Products of float32 with a matrix that is zero except for a band of each row; null for others.
+// Elements of a outside of the bands contribute 0, whatever they are multiplied by.
 std::unique_ptr<Kernel> make_banded_matmul(const MatmulProblem& problem);
 
 // Any arithmetic dtype: floating-point numbers by Eigen, integers by loops.

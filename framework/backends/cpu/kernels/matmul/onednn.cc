@@ -16,7 +16,7 @@ namespace {
 
 using namespace onednn;
 
-// Of the operands, and of the product and its bias.
+// The types of the operands, and of the product and its bias.
 struct OperandTypes {
   Type in;
   Type out;
@@ -44,7 +44,7 @@ Desc bias_desc(size_t rank, int64_t n, Type type) {
   return Desc(dims, type, strides);
 }
 
-// Empty where oneDNN has none.
+// Empty if oneDNN has no implementation.
 dnnl::matmul::primitive_desc matmul_desc(const Desc& a, const Desc& b, const Desc& bias,
                                          const Desc& out) {
   return bias.get_size() > 0 ? choose<dnnl::matmul>(attributes(), a, b, bias, out)
@@ -63,7 +63,7 @@ int64_t divide_up(int64_t value, int64_t parts) { return (value + parts - 1) / p
 constexpr int64_t kRowUnit = 8;
 constexpr int64_t kColumnUnit = 16;
 
-// What a tile of m x n costs, in results: from measurements on one core of an AMD Zen 5, where
+// The cost of a tile of m x n, in results: from measurements on one core of an AMD Zen 5, where
 // packing a row of a or a column of b costs as much as computing pack_row or pack_column results.
 double tile_cost(const MatmulProblem& problem, double m, double n) {
   const double pack_row = problem.transpose_a ? 5 : 0.5;
@@ -71,10 +71,10 @@ double tile_cost(const MatmulProblem& problem, double m, double n) {
   return m * n + pack_row * m + pack_column * n;
 }
 
-// The same of 16-bit numbers, on a core of a Xeon with AMX: whole rows have a kernel that writes
-// them as they are. Parts of rows, and products of a transposed a, pass through float32: once for
-// each result, which counts the less the more terms it has. What packing costs these was measured
-// on an AMD Zen 4.
+// Like tile_cost, for 16-bit numbers, on a core of a Xeon with AMX: whole rows have a kernel that
+// writes them directly. Parts of rows, and products of a transposed a, pass through float32 once
+// per result, which matters less the more terms it has. Their cost of packing was measured on an
+// AMD Zen 4.
 double half_tile_cost(const MatmulProblem& problem, bool whole_rows, double m, double n) {
   if (whole_rows && !problem.transpose_a) return (m + 30) * n;
   return m * n * (1 + 200 / static_cast<double>(problem.k)) + 67 * m + 17 * n;
@@ -100,7 +100,8 @@ Grid choose_grid(const MatmulProblem& problem, int64_t threads) {
   return best;
 }
 
-// The most columns of a tile: oneDNN is slow for wide tiles of a transposed b in float32.
+// The maximum number of columns of a tile: oneDNN is slow for wide tiles of a transposed b in
+// float32.
 int64_t widest_tile(const MatmulProblem& problem) {
   return problem.transpose_b && !is_half(problem.dtype) ? 1024 : INT64_MAX / 2;
 }

@@ -6,7 +6,7 @@
 
 namespace cornu::cpu {
 
-// A matrix whose element (i, j) lies at data[i * row + j * column].
+// A matrix whose element (i, j) is data[i * row + j * column].
 template <class T>
 struct StridedMatrix {
   const T* data;
@@ -25,12 +25,12 @@ struct PackedRows {
   bool adds = false;  // to what is in `out`
 };
 
-// The loops of a product. Operands are copied to where the innermost loop reads them one after the
-// other: b to panels of `columns` columns, a's blocks to strips of `rows`.
+// The loops of a product. Operands are packed so that the innermost loop reads them sequentially: b
+// into panels of `columns` columns, a's blocks into strips of `rows` rows.
 template <class T>
 struct PackedProduct {
-  int64_t rows, columns;  // of what the innermost loop computes
-  // Panel number `panel` of b.
+  int64_t rows, columns;  // of the innermost loop's results
+  // Packs panel number `panel` of b.
   void (*pack_panel)(const StridedMatrix<T>& b, int64_t k, int64_t n, int64_t panel, T* to);
   void (*multiply)(const PackedRows<T>& rows);
 };

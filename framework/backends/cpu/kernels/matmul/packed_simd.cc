@@ -18,7 +18,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// As many sums as registers hold beside a row of b and an element of a.
+// As many sums as fit in registers besides a row of b and an element of a.
 constexpr int64_t kStripRows = HWY_TARGET == HWY_AVX3 ? 8 : 4;
 constexpr int64_t kVectors = HWY_TARGET == HWY_AVX3 ? 3 : 2;
 template <class T>
@@ -60,7 +60,7 @@ HWY_INLINE void multiply_strip(const T* strip, const T* panel, int64_t depth, bo
   }
 }
 
-// The same of fewer rows and columns.
+// Like multiply_strip, for fewer rows and columns.
 template <class T>
 void multiply_edge(const T* strip, const T* panel, int64_t depth, bool adds, T* out, int64_t step,
                    int64_t rows, int64_t columns) {
@@ -85,7 +85,7 @@ void pack_panel(const StridedMatrix<T>& b, int64_t k, int64_t n, int64_t panel, 
   }
 }
 
-// Rows [begin, end), columns [first, first + depth) of a.
+// Packs rows [begin, end), columns [first, first + depth) of a.
 template <class T>
 void pack_strips(const StridedMatrix<T>& a, int64_t begin, int64_t end, int64_t first,
                  int64_t depth, T* to) {

@@ -80,7 +80,7 @@ template <class T>
 struct PlainMatmul {
   MatmulProblem problem;
 
-  // Rows [begin, end) of product `index`.
+  // Computes rows [begin, end) of product `index`.
   void rows(const KernelArgs& args, int64_t index, int64_t begin, int64_t end) const {
     const auto& [m, n, k] = std::tie(problem.m, problem.n, problem.k);
     const int64_t a_row = problem.transpose_a ? 1 : k;
@@ -117,7 +117,7 @@ struct PlainMatmul {
   }
 };
 
-// By copies of both operands, which pay where each element is read often.
+// Packs both operands, which pays if each element is read often.
 template <class T>
 class PackedMatmul : public Kernel {
  public:

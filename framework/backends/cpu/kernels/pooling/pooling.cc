@@ -125,11 +125,11 @@ void plain_average_grad(const PoolProblem& problem, const KernelArgs& args) {
   });
 }
 
-// What a vectorised kernel reads and writes: float32 images, and positions of maxima.
+// The arguments of a vectorized kernel: float32 images, and positions of maxima.
 struct Images {
   const float* in;
   float* out;
-  uint8_t* index;  // of a pooled image; null for kernels without
+  uint8_t* index;  // of a pooled image; null for kernels without it
 };
 
 struct Sizes {  // elements of an image
@@ -146,8 +146,8 @@ uint8_t* index_in(const KernelArgs& args) {
   return static_cast<uint8_t*>(const_cast<void*>(args.in[1]));
 }
 
-// Calls `run(problem, images, begin, end)` for ranges of images, in parallel; those of 16-bit
-// numbers one at a time, widened while they are in the cache.
+// Calls `run(problem, images, begin, end)` for ranges of images, in parallel; 16-bit images are
+// processed one at a time, widened while they are in the cache.
 template <class Run>
 std::unique_ptr<Kernel> make_per_image(const PoolProblem& problem, DType dtype, Sizes sizes,
                                        uint8_t* (*index)(const KernelArgs&), Run run) {
@@ -320,7 +320,7 @@ PoolProblem::PoolProblem(const Shape& x, const Shape& y, const Attributes& attri
     in[first + i] = x[axis];
     out[first + i] = y[axis];
     window[first + i] = windows[i];
-    // Steps out of the image are as good as any, and their sums must not overflow.
+    // Strides beyond the image are all equivalent, and sums with them must not overflow.
     const int64_t extent = x[axis] + padding[2 * i] + padding[2 * i + 1];
     strides[first + i] = std::clamp<int64_t>(steps[i], 1, std::max<int64_t>(extent, 1));
     low[first + i] = padding[2 * i];

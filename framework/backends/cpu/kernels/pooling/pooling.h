@@ -25,7 +25,7 @@ struct PoolProblem {
   Triple out;
   Triple strides;
   Triple low;  // padding
-  // Offsets of a window's positions from its first one, where all of it is inside the image.
+  // Offsets of a window's positions from its first one, for windows entirely inside the image.
   std::vector<int64_t> inside;
 
   int64_t image() const { return in[0] * in[1] * in[2] * channels; }      // elements of x
@@ -114,7 +114,7 @@ struct PoolOutputs {
   PoolWindow window() const { return {problem, position[0], position[1], position[2]}; }
 };
 
-// float32, vectorised over channels. Each works on images [begin, end).
+// float32, vectorized over channels. Each function works on images [begin, end).
 struct SimdPooling {
   void (*max)(const PoolProblem&, const float* x, float* y, int64_t begin, int64_t end);
   void (*max_with_index)(const PoolProblem&, bool relu, const float* x, float* y, uint8_t* index,

@@ -14,7 +14,7 @@ enum class Activation { None, Relu, Relu6 };
 // The attribute `activation` of fused ops: "", "relu" or "relu6".
 Activation activation_named(std::string_view name);
 
-// Of one number; NaN stays.
+// Applied to one number; NaN stays NaN.
 template <class T>
 T activated(Activation activation, T value) {
   if (activation == Activation::None) return value;

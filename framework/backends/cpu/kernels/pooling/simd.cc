@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling in float32, vectorised over channels.
+// Pooling in float32, vectorized over channels.
 #include <algorithm>
 #include <limits>
 #include <span>
@@ -34,8 +34,8 @@ HWY_INLINE void each_channels(int64_t channels, Visit visit) {
   for (; c < channels; ++c) visit(Single(), c);
 }
 
-// A window inside the input: all have the same offsets from their first position. kSize is that of
-// the most common kinds, whose loops are unrolled, else 0.
+// A window inside the input: all such windows have the same offsets from their first position.
+// kSize is the number of positions for the most common kinds, whose loops are unrolled, else 0.
 template <size_t kSize>
 struct Inside {
   int64_t first;
@@ -179,7 +179,7 @@ void max_with_index(const PoolProblem& problem, bool with_relu, const float* x, 
   }
 }
 
-// Writes dx of one window: dy at the window's maximum; added where windows overlap.
+// Writes dx of one window: dy at the window's maximum; adds it where windows overlap.
 template <bool kAdd, class Window>
 HWY_INLINE void scatter_window(int64_t channels, const Window& window, const float* dy,
                                const uint8_t* index, float* dx) {

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kDrawsGrain = 512;  // draws per thread, at least
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// In (0, 1): its logarithm is finite.
+// A number in (0, 1), so that its logarithm is finite.
 double open_unit(PhiloxEngine& engine) {
   const uint32_t high = engine();
   return to_unit_double(high, engine()) + 0x1p-54;
@@ -46,14 +46,14 @@ double draw_gamma(double alpha, PhiloxEngine& engine) {
   }
 }
 
-// The logarithm of such a draw, which would underflow to 0 for small shapes.
+// The logarithm of a gamma draw, which would underflow to 0 for small shapes.
 double draw_log_gamma(double alpha, PhiloxEngine& engine) {
   if (!(alpha < 1 && alpha > 0)) return std::log(draw_gamma(alpha, engine));
   const double scale = std::log(open_unit(engine)) / alpha;
   return std::log(draw_gamma(alpha + 1, engine)) + scale;
 }
 
-// log(k!) less its approximation by Stirling's formula.
+// log(k!) minus its approximation by Stirling's formula.
 double stirling_error(double k) {
   constexpr double kSmall[] = {0.0810614667953272, 0.0413406959554092, 0.0276779256849983,
                                0.0207906721037650, 0.0166446911898211, 0.0138761288230707,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random numbers: element i is computed from a word of philox(key, i / 4) that depends on i only,
-// so any number of threads gives the same bits.
+// so any number of threads produces the same bits.
 #include "framework/backends/cpu/kernels/random/random.h"
 
 #include <algorithm>
@@ -90,7 +90,7 @@ std::unique_ptr<Kernel> make_uniform(const KernelSpec& spec) {
   }
 }
 
-// Numbers of float32 are compared before they are made: they are their words' upper 24 bits.
+// float32 numbers are compared before they are computed: they are the upper 24 bits of their words.
 std::unique_ptr<Kernel> make_mask(const KernelSpec& spec) {
   const double least = std::ceil(spec.attributes.get_double("least") * 0x1p24);
   const auto bits = static_cast<uint32_t>(std::clamp(least, 0.0, 0x1p24));

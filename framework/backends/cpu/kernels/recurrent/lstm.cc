@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// LstmRows of the batch don't know of each other: each thread takes some of them through all steps,
-// so that threads meet once a sequence and not at every step. A step is a single-threaded oneDNN
-// product with the recurrent kernel, packed once a run, and one pass over the gates. The gates may
-// take the place of the inputs, and their gradients that of the gates: less goes through memory.
+// Rows of the batch are independent: each thread takes some of them through all steps, so that
+// threads synchronize once per sequence and not at every step. A step is a single-threaded oneDNN
+// product with the recurrent kernel, packed once per run, and one pass over the gates. The gates
+// may overwrite the inputs, and the gates' gradients the gates, which reduces memory traffic.
 #include "framework/backends/cpu/kernels/recurrent/lstm.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ struct LstmProblem {
 };
 
 // Some rows of the batch, and their product with the kernel (units x 4 units), which is added to
-// what is there; or with its transpose, which isn't.
+// the existing values; or with its transpose, which replaces them.
 class LstmRows {
  public:
   LstmRows(int64_t begin, int64_t count, int64_t units, bool transposed)
@@ -56,7 +56,7 @@ class LstmRows {
     return aligned(desc_.weights_desc().get_size()) + aligned(desc_.scratchpad_desc().get_size());
   }
 
-  // Takes a kernel for the products that follow.
+  // Packs a kernel for the products that follow.
   bool pack(const void* kernel, void* scratch) {
     pack_.bind(0, kernel);
     pack_.bind(1, scratch);
@@ -91,7 +91,7 @@ class LstmRows {
   Step product_;
 };
 
-// What the two directions share.
+// The parts that both directions share.
 class LstmKernel : public Kernel {
  public:
   LstmKernel(const LstmProblem& problem, bool transposed) : problem_(problem), simd_(simd_lstm()) {
@@ -108,7 +108,7 @@ class LstmKernel : public Kernel {
   size_t scratch_bytes() const override { return part_scratch_ * parts_.size(); }
 
  protected:
-  // body(rows) -> whether oneDNN did well.
+  // body(rows) -> whether oneDNN succeeded.
   template <class Body>
   void run_parts(const KernelArgs& args, Body body) {
     std::atomic<bool> failed = false;
@@ -121,7 +121,7 @@ class LstmKernel : public Kernel {
     check<Internal>(!failed, "lstm: oneDNN failed.");
   }
 
-  // The step that runs as the `turn`th.
+  // The step that runs at position `turn`.
   int64_t step_at(int64_t turn) const {
     return problem_.reverse ? problem_.steps - 1 - turn : turn;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step of an LSTM computes beside its products.
+// What a step of an LSTM computes besides its products.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct LstmBackwardRow {
   const float* c;
   const float* dh_outside;  // the gradient of h from outside the loop, and of c
   const float* dc_outside;
-  const float* dh;  // from the step behind
+  const float* dh;  // from the following step
   float* dc;        // from the step behind; afterwards for the step before
   float* dgates;    // 4 * units: the gradient before activation; may be `gates`
 };

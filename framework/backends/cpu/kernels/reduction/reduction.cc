@@ -2,7 +2,7 @@
 // Reductions over any axes.
 //
 // Axes are merged where they are all kept or all reduced; the rest is done in passes, the last
-// reduced axes first, but where that would be many short rows. A pass reduces an array [outer,
+// reduced axes first, except where that would be many short rows. A pass reduces an array [outer,
 // reduced, inner] to [outer, inner]. Its sums have a fixed order, whatever the number of threads:
 // within blocks of a fixed size, then pairs of blocks, then pairs of pairs, and so on.
 #include "framework/backends/cpu/kernels/reduction/reduction.h"

@@ -121,7 +121,7 @@ class Softmax {
     size_t count, stride, width;
   };
 
-  // The maxima of columns, and the sums of their exponentials, which `out` gets, too.
+  // The maxima of columns, and the sums of their exponentials, which are also written to `out`.
   template <bool kStore>
   static HWY_INLINE void sums(const Columns& columns, const T* logits, T* max, T* sum, T* out) {
     const auto& [count, stride, width] = columns;
@@ -165,8 +165,8 @@ class Softmax {
     }
   }
 
-  // Rows of at most half a vector: as many as a vector has lanes are columns of a block, each with
-  // a lane of its own. A row's results don't depend on its place in the block.
+  // Rows of at most half a vector: as many as a vector has lanes become the columns of a block, one
+  // per lane. A row's results don't depend on its place in the block.
   static constexpr size_t kMostLanes = hn::MaxLanes(D());
   static bool is_narrow(size_t count) { return count > 0 && 2 * count <= lanes(); }
   struct Block {
@@ -201,8 +201,8 @@ class Softmax {
     }
   }
 
-  // Calls use(block, first row, number of rows) with the logits of blocks of rows; then rows of
-  // `out` are what the block's `out` has become.
+  // Calls use(block, first row, number of rows) with the logits of blocks of rows, then copies the
+  // block's `out` to the rows of `out`.
   template <class F>
   static HWY_INLINE void each_block(const T* logits, size_t rows, size_t count, T* out, F use) {
     Block block;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// argsort: along one axis, by the digits of keys whose unsigned order is that of the elements.
-// Where few places are wanted, these are selected first.
+// argsort: along one axis, by the digits of keys whose unsigned order is that of the elements. If
+// few places are wanted, these are selected first.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -17,7 +17,7 @@ namespace cornu::cpu {
 namespace {
 
 constexpr int64_t kSortGrain = 1024;     // elements per thread, at least
-constexpr int64_t kShortRow = 64;        // which comparisons sort sooner than digits
+constexpr int64_t kShortRow = 64;        // sorted faster by comparisons than by digits
 constexpr int64_t kSelectGrain = 16384;  // elements per thread, at least
 constexpr int64_t kFewest = 8;           // of so many, one is wanted, where places are selected
 constexpr int64_t kCandidates = 128;     // for which there is room, besides as many as are wanted
@@ -29,7 +29,7 @@ using Unsigned = std::conditional_t<
     kBytes == 1, uint8_t,
     std::conditional_t<kBytes == 2, uint16_t, std::conditional_t<kBytes == 4, uint32_t, uint64_t>>>;
 
-// A number in the order of T: -0 is 0, and NaN comes behind all others.
+// A number in the order of T: -0 equals 0, and NaN comes after all others.
 template <class T>
 Unsigned<sizeof(T)> key_of(T value) {
   using Bits = Unsigned<sizeof(T)>;
@@ -50,8 +50,9 @@ struct Item {
   int32_t index;
 };
 
-// Sorts by one digit after the other, the last one first, but for those that all have in common;
-// each of these sorts is stable. Returns where the sorted items are: in `items` or in `other`.
+// Sorts by one digit after another, the last one first, skipping those that all keys have in
+// common; each of these sorts is stable. Returns where the sorted items are: in `items` or in
+// `other`.
 template <class Bits>
 Item<Bits>* sort_by_digits(Item<Bits>* items, Item<Bits>* other, int64_t count) {
   std::array<std::array<uint32_t, kDigits>, sizeof(Bits)> counts{};
@@ -90,7 +91,7 @@ struct RowOrder {
     first = spec.outputs[0].shape[axis];
     descending = spec.attributes.get_bool("descending");
   }
-  // Looking for few places takes one comparison for most elements.
+  // Selecting few places takes one comparison for most elements.
   bool is_selection() const { return first <= count / kFewest; }
   size_t items() const {
     return static_cast<size_t>(is_selection() ? 2 * first + kCandidates : 2 * count);
@@ -131,7 +132,7 @@ class RowSorter {
     return {static_cast<Bits>(key_of(in[i * order_.inner]) ^ flipped_), static_cast<int32_t>(i)};
   }
 
-  // False where `value` surely doesn't come before `bound`.
+  // Returns false if `value` certainly doesn't come before `bound`.
   template <bool kDescending>
   static bool may_precede(T value, T bound) {
     if constexpr (!std::is_arithmetic_v<T>) return true;
@@ -139,9 +140,9 @@ class RowSorter {
     return !(value >= bound);
   }
 
-  // Takes the row's first items, in order; then gives `insert` each later one that precedes the
-  // last of those wanted so far, which `insert` returns. What comes behind that isn't wanted any
-  // more; nor is what equals it, since its index is higher.
+  // Takes the row's first items, in order; then passes `insert` each later item that precedes the
+  // last of those wanted so far; `insert` returns the new last one. Items after the last one are no
+  // longer wanted; nor are equal ones, since their indices are higher.
   template <bool kDescending, class Insert>
   void select(const T* in, Insert insert) const {
     for (int64_t i = 0; i < order_.first; ++i) items_[i] = item(in, i);
@@ -171,7 +172,7 @@ class RowSorter {
         return items_[first - 1];
       });
     }
-    // Candidates are gathered, of which the first ones stay whenever there is no room for more.
+    // Candidates are gathered; whenever there is no room for more, only the first ones are kept.
     int64_t candidates = first;
     select<kDescending>(in, [&](const Item<Bits>& next) {
       items_[candidates++] = next;

@@ -31,9 +31,9 @@ void transpose_part(const T* from, int64_t from_step, T* to, int64_t to_step, in
   }
 }
 
-// The same for a tile of at most kCopyTile x kCopyTile. Whole tiles of four-byte elements are
-// transposed in a buffer, so that all accesses to a cache line of either array are close together:
-// with strides of powers of two the lines would evict each other.
+// Like transpose_part, for a tile of at most kCopyTile x kCopyTile. Whole tiles of four-byte
+// elements are transposed in a buffer, so that all accesses to a cache line of either array are
+// close together: with strides of powers of two the lines would evict each other.
 template <class T>
 void transpose_tile(const T* from, int64_t from_step, T* to, int64_t to_step, int64_t rows,
                     int64_t columns) {
@@ -79,7 +79,7 @@ void copy_row(const T* from, int64_t from_step, T* to, int64_t to_step, int64_t 
   }
 }
 
-// Rows of a length that the compiler knows, without a call per row.
+// Copies rows of a length known to the compiler, without a call per row.
 template <class T, int64_t kCount>
 void copy_short_rows(const T* from, T* to, const CopyAxis& rows, int64_t from_step) {
   if (from_step == 1) {
@@ -93,8 +93,8 @@ void copy_short_rows(const T* from, T* to, const CopyAxis& rows, int64_t from_st
   }
 }
 
-// Copies rows.size rows. Those that are contiguous in `to`, and contiguous or one value in `from`,
-// may be of a short length.
+// Copies rows.size rows. Rows that are contiguous in `to`, and contiguous or a single value in
+// `from`, may be short.
 template <class T>
 void copy_rows(const T* from, T* to, const CopyAxis& rows, const CopyAxis& inner) {
   const auto short_rows = [&]<int64_t... kCounts>(std::integer_sequence<int64_t, kCounts...>) {
@@ -179,7 +179,7 @@ void StridedCopy::each_outer(int64_t begin, int64_t end, int64_t skipped, Visit 
   }
 }
 
-// Long rows are divided, so that every thread has a part; of others it has several.
+// Long rows are divided, so that every thread has a part; of shorter rows, a thread has several.
 template <class T>
 void StridedCopy::run_as(const T* from, T* to) const {
   constexpr auto kElement = static_cast<int64_t>(sizeof(T));

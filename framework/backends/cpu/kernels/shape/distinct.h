@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows of a table indices name, and the first place of each.
+// The distinct rows of a table that indices name, and the first place of each.
 #pragma once
 
 #include <algorithm>
@@ -9,12 +9,12 @@
 
 namespace cornu::cpu {
 
-// How many row numbers there are: those before the first -1, of at most so many.
+// The number of row numbers: those before the first -1, at most `most`.
 inline int64_t count_rows(const int64_t* numbers, int64_t most) {
   return std::find(numbers, numbers + most, int64_t{-1}) - numbers;
 }
 
-// Numbers the different ones of `count` indices, in the order in which they first occur.
+// Numbers the distinct values of `count` indices, in the order in which they first occur.
 class DistinctIndices {
  public:
   explicit DistinctIndices(int64_t count)
@@ -22,8 +22,9 @@ class DistinctIndices {
 
   size_t bytes() const { return (size_t{1} << bits_) * sizeof(int64_t); }
 
-  // In place of each index in [begin, begin + size) its number, -1 for others. `distinct`: what
-  // they are, counted from `begin`. Returns how many there are. `table`: bytes() of memory.
+  // Replaces each index in [begin, begin + size) by its number, and others by -1. Writes the
+  // distinct indices, counted from `begin`, to `distinct`, and returns how many there are. `table`:
+  // bytes() of memory.
   int64_t number(int64_t* index, int64_t begin, int64_t size, int64_t* distinct,
                  int64_t* table) const {
     const uint64_t mask = (uint64_t{1} << bits_) - 1;

@@ -6,7 +6,7 @@
 
 namespace cornu::cpu {
 
-// What f gives for an unsigned integer of so many bytes: elements that are moved are nothing else.
+// Returns f of an unsigned integer of so many bytes: for moving elements, only their size matters.
 template <class F>
 auto with_element(size_t bytes, F f) {
   switch (bytes) {

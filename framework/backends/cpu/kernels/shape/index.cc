@@ -74,9 +74,9 @@ std::unique_ptr<Kernel> make_gather(const KernelSpec& spec) {
   return make_kernel(run, reader.bytes());
 }
 
-// Adds in the order of the indices. Threads divide the axes before the indexed one; else rows that
-// are long, or else the indexed axis: each reads all indices, and adds to the rows that are its
-// own. Short rows are added sooner than one has found out whose they are.
+// Adds in the order of the indices. Threads divide the axes before the indexed one; otherwise rows,
+// if they are long; otherwise the indexed axis: each thread reads all indices, and adds to its own
+// rows. Adding short rows is faster than finding out which thread owns them.
 template <class T>
 class ScatterAdd {
  public:
@@ -113,7 +113,7 @@ class ScatterAdd {
   }
 
  private:
-  // To the columns [first, last) of all rows.
+  // Adds to the columns [first, last) of all rows.
   void add(const int64_t* index, const T* updates, T* out, int64_t first, int64_t last) const {
     for (int64_t row = 0; row < view_.size; ++row) {
       std::fill(out + row * view_.inner + first, out + row * view_.inner + last, T{});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels that read or write by index have in common.
+// Common parts of kernels that read or write by index.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,7 @@ class IndexReader {
     return out;
   }
 
-  // Calls visit(values) with the indices, which have been checked: place(value) is what each means.
+  // Calls visit(values) with the checked indices; place(value) is the place that each refers to.
   template <class Visit>
   void visit(const void* indices, Visit visit) const {
     dispatch_dtype(dtype_, [&]<class T>(T) {
@@ -75,7 +75,7 @@ class IndexReader {
  private:
   static constexpr int64_t kGrain = 16384;  // indices that a thread reads, at least
 
-  // Refuses the first of `values` that place_of(i) says is outside of the axis.
+  // Rejects the first of `values` that is outside of the axis according to place_of(i).
   template <class T, class PlaceOf>
   void checked(const T* values, PlaceOf place_of) const {
     const auto size = static_cast<uint64_t>(view_.size);

@@ -15,7 +15,7 @@ constexpr int64_t kFillGrain = 16384;     // elements
 constexpr int64_t kJoinedBytes = 262144;  // of a concatenation's result, in a block
 constexpr int64_t kLongRowBytes = 1'048'576;
 
-// Zeros where nothing is in it, whose other sizes may have a product beyond 64 bits.
+// Zeros for an empty shape, whose other sizes may have a product beyond 64 bits.
 std::vector<int64_t> strides_of(const Shape& shape) {
   std::vector<int64_t> strides(static_cast<size_t>(shape.rank()));
   int64_t step = shape.num_elements() == 0 ? 0 : 1;
