@@ -256,26 +256,38 @@ TEST_CASE("conv of batches that are shared out to threads") {
 }
 
 TEST_CASE("conv of one to four input channels, whose inputs are gathered") {
-  check_conv({2, {700}, 1, 5, {40}, {}, {20, 19}});  // several chunks of an image
-  check_conv({1, {150}, 1, 16, {24}, {2}, {3, 0}});
+  check_conv({2, {700}, 1, 5, {90}, {}, {45, 44}});  // several chunks of an image
+  check_conv({1, {250}, 1, 16, {80}, {2}, {3, 0}});
   check_conv({3, {90}, 1, 3, {80}, {}, {79, 79}});  // most positions reach into the padding
-  check_conv({5, {9, 100}, 1, 4, {3, 25}, {2, 3}, {1, 0, 12, 30}});
+  check_conv({5, {9, 100}, 1, 64, {3, 41}, {2, 3}, {1, 0, 12, 30}});
   for (const int64_t channels : {1, 2, 3, 4, 5}) {
-    check_conv({4, {16, 15}, channels, 8, {5, 5}, {2, 2}, {2, 1, 1, 2}});
-    check_conv({3, {9, 8}, channels, 7, {2, 3}, {}, {0, 1, 3, 2}});
+    check_conv({4, {16, 15}, channels, 24, {5, 5}, {2, 2}, {2, 1, 1, 2}});
+    check_conv({3, {9, 8}, channels, 27, {2, 3}, {}, {0, 1, 3, 2}});
   }
-  check_conv({2, {5, 6, 7}, 2, 6, {3, 2, 3}, {1, 2, 1}, {1, 1, 0, 1, 1, 1}});
-  check_conv({4, {20, 20}, 2, 6, {3, 3}, {3, 2}, {5, 4, 0, 0}});  // rows of nothing but padding
+  check_conv({2, {5, 6, 7}, 2, 26, {3, 2, 3}, {1, 2, 1}, {1, 1, 0, 1, 1, 1}});
+  check_conv({4, {20, 20}, 2, 25, {3, 3}, {3, 2}, {5, 4, 0, 0}});  // rows of padding alone
 }
 
 TEST_CASE("input gradients by the flipped filter") {
-  check_conv({8, {16, 17}, 5, 7, {5, 5}, {}, {2, 2, 2, 2}});
-  check_conv({9, {16, 16}, 16, 24, {4, 3}, {}, {0, 3, 1, 0}});
-  check_conv({8, {18, 18}, 6, 8, {3, 3}, {}, {2, 2, 4, 1}, {1, 2}});
-  check_conv({8, {17, 16}, 6, 8, {2, 2}, {}, {2, 0, 0, 0}});  // padding that no tap reaches
-  check_conv({4, {600}, 8, 9, {7}, {}, {3, 3}});
-  check_conv({4, {8, 9, 8}, 6, 8, {3, 3, 2}, {}, {1, 1, 1, 1, 0, 1}});
-  check_conv({8, {16, 16}, 16, 24, {1, 1}});
+  check_conv({8, {16, 17}, 32, 48, {5, 5}, {}, {2, 2, 2, 2}});
+  check_conv({9, {16, 16}, 48, 32, {4, 3}, {}, {0, 3, 2, 0}});
+  check_conv({8, {17, 16}, 32, 32, {3, 1}, {}, {2, 0, 0, 0}});
+  check_conv({8, {17, 16}, 32, 32, {2, 2}, {}, {1, 0, 0, 1}});
+  check_conv({8, {16, 16}, 64, 32, {1, 1}});
+}
+
+// Where blocks of outputs begin at the first one that reaches beyond the image, a kernel of oneDNN
+// 2.6 reads memory that it didn't write.
+TEST_CASE("conv of filters that reach far beyond the end") {
+  check_conv({1, {9}, 32, 64, {11}, {}, {4, 4}});
+  check_conv({2, {7}, 64, 4, {5}, {}, {4, 0}});  // by the input gradient
+  check_conv({1, {8, 20}, 64, 32, {3, 12}, {}, {0, 0, 0, 10}});
+  check_conv({1, {3, 23}, 32, 64, {2, 13}, {}, {0, 0, 5, 5}, {1, 2}});
+  for (const int64_t width : {7, 9, 11, 17, 19, 21}) {
+    for (int64_t reach = 3; reach < width; ++reach) {
+      check_conv({1, {width}, 8, 64, {reach + 1}, {}, {0, reach}});
+    }
+  }
 }
 
 TEST_CASE("conv of few positions and large filters") {
@@ -313,7 +325,7 @@ TEST_CASE("conv_bias_act adds a bias and rectifies") {
                                    {4, {16, 16}, 32, 32, {3, 3}},
                                    {2, {8, 8}, 16, 48, {1, 1}, {2, 2}},
                                    {2, {9}, 3, 8, {3}},
-                                   {2, {300}, 1, 8, {30}},
+                                   {2, {300}, 1, 8, {80}},
                                    {2, {5, 4}, 0, 3, {3, 3}},  // empty sums
                                    {2, {6, 6}, 8, 8, {3, 3}, {}, {}, {}, 8},
                                    {2, {9, 8}, 3, 4, {3, 3}, {int64_t{1} << 32, 2}}};

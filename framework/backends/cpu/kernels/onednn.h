@@ -36,35 +36,50 @@ dnnl::primitive_attr new_attributes(bool adds, float scale = 1);
 // `bytes` rounded up to whole cache lines.
 size_t aligned(size_t bytes);
 
-// Chooses an implementation of a primitive: `arguments` are those of its constructor in oneDNN 3,
-// from the operation's kind on, without attributes; oneDNN 2 takes them in a separate description.
-// Empty if there is no implementation.
-template <class Primitive, class... Arguments>
-typename Primitive::primitive_desc choose(const dnnl::primitive_attr& attributes,
-                                          const Arguments&... arguments) {
-#if DNNL_VERSION_MAJOR >= 3
-  return {engine(), arguments..., attributes, true};
-#else
-  return {typename Primitive::desc(arguments...), attributes, engine(), true};
-#endif
-}
-
-// Like choose, for a gradient of what `forward` computes: the first implementation whose name
-// `skips` doesn't reject.
-template <class Primitive, class Forward, class Skips, class... Arguments>
-typename Primitive::primitive_desc choose_gradient(const Forward& forward, const Skips& skips,
-                                                   const Arguments&... arguments) {
-#if DNNL_VERSION_MAJOR >= 3
-  typename Primitive::primitive_desc chosen = {engine(), arguments..., forward, attributes(), true};
-#else
-  // The next implementation is also created from this description, which isn't copied.
-  const typename Primitive::desc description(arguments...);
-  typename Primitive::primitive_desc chosen = {description, attributes(), engine(), forward, true};
-#endif
+// The first implementation, from `chosen` on, whose name `skips` doesn't reject; empty if there is
+// none. In oneDNN 2, what `chosen` was made from must still exist: it isn't copied.
+template <class PrimitiveDesc, class Skips>
+PrimitiveDesc first_unless(const Skips& skips, PrimitiveDesc chosen) {
   while (chosen && skips(chosen.impl_info_str())) {
     if (!chosen.next_impl()) return {};
   }
   return chosen;
+}
+
+// Chooses an implementation of a primitive: `arguments` are those of its constructor in oneDNN 3,
+// from the operation's kind on, without attributes; oneDNN 2 takes them in a separate description.
+// Empty if there is no implementation whose name `skips` doesn't reject.
+template <class Primitive, class Skips, class... Arguments>
+typename Primitive::primitive_desc choose_unless(const Skips& skips,
+                                                 const dnnl::primitive_attr& attributes,
+                                                 const Arguments&... arguments) {
+  using PrimitiveDesc = typename Primitive::primitive_desc;
+#if DNNL_VERSION_MAJOR >= 3
+  return first_unless(skips, PrimitiveDesc{engine(), arguments..., attributes, true});
+#else
+  const typename Primitive::desc description(arguments...);
+  return first_unless(skips, PrimitiveDesc{description, attributes, engine(), true});
+#endif
+}
+
+// The same for a gradient of what `forward` computes.
+template <class Primitive, class Skips, class Forward, class... Arguments>
+typename Primitive::primitive_desc choose_gradient(const Skips& skips, const Forward& forward,
+                                                   const Arguments&... arguments) {
+  using PrimitiveDesc = typename Primitive::primitive_desc;
+#if DNNL_VERSION_MAJOR >= 3
+  return first_unless(skips, PrimitiveDesc{engine(), arguments..., forward, attributes(), true});
+#else
+  const typename Primitive::desc description(arguments...);
+  return first_unless(skips, PrimitiveDesc{description, attributes(), engine(), forward, true});
+#endif
+}
+
+// Like choose_unless, accepting any implementation.
+template <class Primitive, class... Arguments>
+typename Primitive::primitive_desc choose(const dnnl::primitive_attr& attributes,
+                                          const Arguments&... arguments) {
+  return choose_unless<Primitive>([](const char*) { return false; }, attributes, arguments...);
 }
 
 // A primitive with its arguments.

@@ -222,16 +222,27 @@ class GatheredConv : public Kernel {
   size_t part_bytes_ = 0;
 };
 
+// From some 1300 random shapes on one core of an AMD Zen 5: input gradients take 0.37 times as long
+// as oneDNN's, filter gradients 0.8 times, the others 0.6 times; a few of the latter take longer.
+bool gathering_pays(const ConvProblem& problem) {
+  const int64_t line = problem.taps.back();
+  switch (problem.direction) {
+    case ConvDirection::Forward:
+      return problem.c_in == 1 && (line >= 80 || (line >= 40 && problem.c_out >= 64));
+    case ConvDirection::InputGrad:
+      return problem.c_in <= 4 && problem.c_out >= 24 && product_of(problem.taps) > 1 &&
+             problem.batch >= compute_threads();
+    case ConvDirection::FilterGrad:
+      return problem.c_in == 1 && line >= 40 && problem.c_out <= 128;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_gathered_conv(const ConvProblem& problem) {
-  const bool input_grad = problem.direction == ConvDirection::InputGrad;
-  const int64_t line = problem.taps.back() * problem.c_in;
-  if (problem.dtype != DType::Float32 || problem.groups != 1 || problem.c_in > kMostChannels ||
-      !problem.all(problem.dilation, 1) || product_of(problem.out) < kFewestPositions) {
-    return nullptr;
-  }
-  if (input_grad ? problem.batch < compute_threads() : problem.c_in > 1 || line < kShortestLine) {
+  if (problem.dtype != DType::Float32 || problem.groups != 1 || !problem.all(problem.dilation, 1) ||
+      product_of(problem.out) < kFewestPositions || !gathering_pays(problem)) {
     return nullptr;
   }
   const int64_t lines = product_of(problem.out) / problem.out.back() *
