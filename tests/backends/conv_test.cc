@@ -257,9 +257,10 @@ TEST_CASE("conv of batches that are shared out to threads") {
 
 TEST_CASE("conv of one to four input channels, whose inputs are gathered") {
   check_conv({2, {700}, 1, 5, {90}, {}, {45, 44}});  // several chunks of an image
-  check_conv({1, {250}, 1, 16, {80}, {2}, {3, 0}});
+  check_conv({1, {250}, 1, 16, {80}, {2}, {25, 0}});
+  check_conv({2, {250}, 1, 16, {80}});              // not gathered without padding
   check_conv({3, {90}, 1, 3, {80}, {}, {79, 79}});  // most positions reach into the padding
-  check_conv({5, {9, 100}, 1, 64, {3, 41}, {2, 3}, {1, 0, 12, 30}});
+  check_conv({5, {9, 100}, 1, 20, {3, 64}, {2, 3}, {1, 0, 12, 30}});
   for (const int64_t channels : {1, 2, 3, 4, 5}) {
     check_conv({4, {16, 15}, channels, 24, {5, 5}, {2, 2}, {2, 1, 1, 2}});
     check_conv({3, {9, 8}, channels, 27, {2, 3}, {}, {0, 1, 3, 2}});
@@ -280,7 +281,11 @@ TEST_CASE("input gradients by the flipped filter") {
 // 2.6 reads memory that it didn't write.
 TEST_CASE("conv of filters that reach far beyond the end") {
   check_conv({1, {9}, 32, 64, {11}, {}, {4, 4}});
-  check_conv({2, {7}, 64, 4, {5}, {}, {4, 0}});  // by the input gradient
+  check_conv({8, {7}, 4, 64, {5}, {}, {0, 4}});
+  check_conv({8, {9}, 4, 64, {11}, {}, {5, 5}});
+  check_conv({300, {7}, 64, 4, {5}, {}, {4, 0}});
+  check_conv({8, {5, 15}, 32, 16, {1, 9}, {}, {0, 0, 8, 0}}, DType::BFloat16);
+  check_conv({8, {5, 15}, 16, 32, {1, 9}, {}, {0, 0, 0, 8}}, DType::BFloat16);
   check_conv({1, {8, 20}, 64, 32, {3, 12}, {}, {0, 0, 0, 10}});
   check_conv({1, {3, 23}, 32, 64, {2, 13}, {}, {0, 0, 5, 5}, {1, 2}});
   for (const int64_t width : {7, 9, 11, 17, 19, 21}) {
@@ -325,7 +330,7 @@ TEST_CASE("conv_bias_act adds a bias and rectifies") {
                                    {4, {16, 16}, 32, 32, {3, 3}},
                                    {2, {8, 8}, 16, 48, {1, 1}, {2, 2}},
                                    {2, {9}, 3, 8, {3}},
-                                   {2, {300}, 1, 8, {80}},
+                                   {2, {300}, 1, 8, {80}, {}, {79, 0}},
                                    {2, {5, 4}, 0, 3, {3, 3}},  // empty sums
                                    {2, {6, 6}, 8, 8, {3, 3}, {}, {}, {}, 8},
                                    {2, {9, 8}, 3, 4, {3, 3}, {int64_t{1} << 32, 2}}};

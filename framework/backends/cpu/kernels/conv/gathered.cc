@@ -21,6 +21,7 @@ namespace {
 
 constexpr int64_t kFewestPositions = 64;  // of an image
 constexpr int64_t kChunkBytes = 1 << 17;  // of the gathered matrix
+constexpr int64_t kMostFilter = 1 << 16;  // elements: parts keep partial sums of gradients
 constexpr int64_t kMostLines = 1 << 20;   // of taps, of all output positions of an image
 constexpr int64_t kSums = 16;             // of a filter gradient, whatever the number of threads
 
@@ -220,13 +221,14 @@ class GatheredConv : public Kernel {
   size_t part_bytes_ = 0;
 };
 
-// From some 1300 random shapes on one core of an AMD Zen 5: input gradients take 0.37 times as long
-// as oneDNN's, filter gradients 0.8 times, the others 0.6 times; a few of the latter take longer.
+// From some 1800 random shapes on one core of an AMD Zen 5: input gradients take 0.37 times as long
+// as oneDNN's, filter gradients 0.8 times. oneDNN is faster at convolutions without much padding.
 bool gathering_pays(const ConvProblem& problem) {
   const int64_t line = problem.taps.back();
   switch (problem.direction) {
     case ConvDirection::Forward:
-      return problem.c_in == 1 && (line >= 80 || (line >= 40 && problem.c_out >= 64));
+      return problem.c_in == 1 && line >= 64 &&
+             problem.low.back() + problem.high.back() >= line / 4;
     case ConvDirection::InputGrad:
       return problem.c_in <= 4 && problem.c_out >= 24 && product_of(problem.taps) > 1 &&
              problem.batch >= compute_threads();
@@ -243,6 +245,7 @@ std::unique_ptr<Kernel> make_gathered_conv(const ConvProblem& problem) {
       product_of(problem.out) < kFewestPositions || !gathering_pays(problem)) {
     return nullptr;
   }
+  if (product_of(problem.taps) * problem.c_in * problem.c_out > kMostFilter) return nullptr;
   const int64_t lines = product_of(problem.out) / problem.out.back() *
                         (product_of(problem.taps) / problem.taps.back());
   if (lines > kMostLines) return nullptr;
