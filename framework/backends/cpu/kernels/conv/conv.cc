@@ -65,6 +65,8 @@ ConvProblem::ConvProblem(const KernelSpec& spec, ConvDirection which) : directio
   if (bias) activation = activation_named(attributes.get_string("activation"));
 }
 
+int64_t ConvProblem::filter_size() const { return product_of(taps) * c_in / groups * c_out; }
+
 bool ConvProblem::all(const std::vector<int64_t>& values, int64_t value) const {
   return std::ranges::all_of(values, [&](int64_t v) { return v == value; });
 }

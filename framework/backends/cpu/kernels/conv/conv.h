@@ -34,6 +34,7 @@ struct ConvProblem {
   Activation activation = Activation::None;
 
   size_t spatial() const { return in.size(); }
+  int64_t filter_size() const;  // elements
   bool all(const std::vector<int64_t>& values, int64_t value) const;
   // For one image: the input position for each output position and tap, row-major; -1 in the
   // padding.

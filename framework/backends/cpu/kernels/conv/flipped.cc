@@ -18,8 +18,7 @@ class FlippedConv : public Kernel {
  public:
   FlippedConv(const ConvProblem& problem, std::unique_ptr<Kernel> forward)
       : forward_(std::move(forward)), flip_(flip_of(problem)) {
-    const int64_t elements = product_of(problem.taps) * problem.c_in * problem.c_out;
-    filter_bytes_ = aligned(static_cast<size_t>(elements) * size_of(problem.dtype));
+    filter_bytes_ = aligned(static_cast<size_t>(problem.filter_size()) * size_of(problem.dtype));
   }
 
   size_t scratch_bytes() const override { return filter_bytes_ + forward_->scratch_bytes(); }

@@ -37,7 +37,7 @@ class GatheredConv : public Kernel {
         line_(problem.taps.back() * problem.c_in),
         row_(product_of(problem.taps) * problem.c_in),
         positions_(product_of(problem.out)),
-        filter_(row_ * problem.c_out) {
+        filter_(problem.filter_size()) {
     ConvProblem lines = problem;
     for (auto* sizes : {&lines.in, &lines.taps, &lines.out, &lines.strides, &lines.dilation,
                         &lines.low, &lines.high}) {
@@ -56,11 +56,11 @@ class GatheredConv : public Kernel {
     }
     const int64_t results = sums ? 2 * filter_ : 0;
     gathered_bytes_ = aligned(rows_ * row_ * element());
-    part_bytes_ = gathered_bytes_ + aligned(results * element());
-    if (complete()) {
-      product_bytes_ = std::max(products_[0][0]->scratch_bytes(), products_[0][1]->scratch_bytes());
-      part_bytes_ += aligned(static_cast<int64_t>(product_bytes_));
-    }
+    product_offset_ = gathered_bytes_ + aligned(results * element());
+    if (!complete()) return;
+    const auto& [whole, last] = products_[0];
+    part_bytes_ =
+        round_up(product_offset_ + std::max(whole->scratch_bytes(), last->scratch_bytes()), 64);
   }
 
   bool complete() const {
@@ -143,15 +143,13 @@ class GatheredConv : public Kernel {
         break;
     }
     products_[part][chunk + 1 == chunks_]->run(
-        {.in = in.data(), .out = out.data(), .scratch = scratch + part_bytes_ - product_scratch()});
+        {.in = in.data(), .out = out.data(), .scratch = scratch + product_offset_});
     if (direction() == ConvDirection::InputGrad) {
       scatter(gathered, first, rows, static_cast<float*>(args.out[0]) + x);
     } else if (direction() == ConvDirection::FilterGrad) {
       Eigen::Map<Array>(results, filter_) += Eigen::Map<const Array>(results + filter_, filter_);
     }
   }
-
-  size_t product_scratch() const { return aligned(static_cast<int64_t>(product_bytes_)); }
 
   // Calls visit(line in a row of the matrix, line in the image, begin, end) for each line of taps
   // that these output positions read; its elements [begin, end) are in the image.
@@ -216,8 +214,9 @@ class GatheredConv : public Kernel {
   int64_t rows_ = 0;                 // of a chunk, but for an image's last one
   // By part: for whole chunks, and for the last one of an image.
   std::vector<std::array<std::unique_ptr<Kernel>, 2>> products_;
+  // Of a part's scratch memory: the gathered matrix, sums of a filter gradient, the product's own.
   size_t gathered_bytes_ = 0;
-  size_t product_bytes_ = 0;
+  size_t product_offset_ = 0;
   size_t part_bytes_ = 0;
 };
 
@@ -245,7 +244,7 @@ std::unique_ptr<Kernel> make_gathered_conv(const ConvProblem& problem) {
       product_of(problem.out) < kFewestPositions || !gathering_pays(problem)) {
     return nullptr;
   }
-  if (product_of(problem.taps) * problem.c_in * problem.c_out > kMostFilter) return nullptr;
+  if (problem.filter_size() > kMostFilter) return nullptr;
   const int64_t lines = product_of(problem.out) / problem.out.back() *
                         (product_of(problem.taps) / problem.taps.back());
   if (lines > kMostLines) return nullptr;

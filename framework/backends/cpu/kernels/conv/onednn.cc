@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 namespace cornu::cpu {
 namespace onednn {
@@ -80,7 +81,7 @@ class Maker {
     const auto kind = prop_kind::forward_training;
     const auto& [x, filter, y, bias] = requested_;
     const Dims &strides = problem_.strides, &low = problem_.low, &high = problem_.high;
-    const auto skips = [&](const char* implementation) { return is_wrong(implementation); };
+    const auto skips = std::bind_front(&Maker::is_wrong, this);
     return problem_.bias ? choose_unless<Forward>(skips, attributes(), kind, method_, x, filter,
                                                   bias, y, strides, dilates_, low, high)
                          : choose_unless<Forward>(skips, attributes(), kind, method_, x, filter, y,
@@ -90,7 +91,7 @@ class Maker {
   template <class Primitive>
   typename Primitive::primitive_desc gradient(const Forward::primitive_desc& forward) const {
     const auto& [x, filter, y, bias] = requested_;
-    const auto skips = [&](const char* implementation) { return is_wrong(implementation); };
+    const auto skips = std::bind_front(&Maker::is_wrong, this);
     return choose_gradient<Primitive>(skips, forward, method_, x, filter, y, problem_.strides,
                                       dilates_, problem_.low, problem_.high);
   }

@@ -147,9 +147,8 @@ namespace {
 
 // At most as many positions as output channels: the gathered matrix is no larger than the filter.
 bool has_few_positions(const ConvProblem& problem) {
-  const int64_t filter = product_of(problem.taps) * problem.c_in * problem.c_out;
   const int64_t positions = problem.batch * product_of(problem.out);
-  return problem.dtype == DType::Float32 && filter >= kSmallestFilter &&
+  return problem.dtype == DType::Float32 && problem.filter_size() >= kSmallestFilter &&
          positions <= std::min(kMostPositions, problem.c_out);
 }
 

@@ -30,7 +30,8 @@ double tile_fill(const std::vector<int64_t>& image) {
 }
 
 // From measurements on one core of an AMD Zen 5, with shapes typical of small models.
-bool winograd_pays(const ConvProblem& problem, int64_t images) {
+bool winograd_pays(const ConvProblem& problem) {
+  const int64_t images = problem.batch / compute_threads();  // of a thread
   const bool fits = problem.spatial() == 2 && problem.groups == 1 && problem.all(problem.taps, 3) &&
                     problem.all(problem.strides, 1) && problem.all(problem.dilation, 1) &&
                     problem.c_in % 16 == 0 && problem.c_out % 16 == 0 && problem.c_in >= 32 &&
@@ -249,20 +250,19 @@ int64_t image_bytes(const ConvProblem& problem) {
 // Not with too few images, nor with filters too large to copy for each thread.
 bool tiles_pay(const ConvProblem& problem) {
   const int64_t threads = compute_threads();
-  const int64_t filter = product_of(problem.taps) * problem.c_in / problem.groups * problem.c_out *
-                         static_cast<int64_t>(size_of(problem.dtype));
+  const int64_t filter = problem.filter_size() * static_cast<int64_t>(size_of(problem.dtype));
   return problem.batch >= 2 * threads && filter * threads <= problem.batch * image_bytes(problem);
 }
 
 }  // namespace
 
 bool uses_winograd(const ConvProblem& problem) {
-  return tiles_pay(problem) && winograd_pays(problem, problem.batch / compute_threads());
+  return tiles_pay(problem) && winograd_pays(problem);
 }
 
 std::unique_ptr<Kernel> make_tiled_conv(const ConvProblem& problem, Type type) {
   if (!tiles_pay(problem)) return nullptr;
-  const bool winograd = uses_winograd(problem);
+  const bool winograd = winograd_pays(problem);
   if (problem.direction == ConvDirection::FilterGrad && !winograd) return nullptr;
   const ConvForm form =
       winograd ? ConvForm{dnnl::algorithm::convolution_winograd, true} : ConvForm{};
