@@ -118,9 +118,8 @@ class BatchesOfGroups : public Stream<Element> {
     batches_->leave_out(count, left_out);
   }
   Json save() const override {
-    const Json saved = batches_->save();
-    const Json* state = saved.is_null() ? nullptr : saved.find("state");
-    return state ? *state : Json();
+    Json saved = batches_->save();
+    return saved.contains("state") ? std::move(saved).at("state") : Json();
   }
   void restore(const Json& state) override {
     batches_->restore(Json::object({{"taken", 0}, {"state", state}}));

@@ -131,6 +131,12 @@ class Builder : public nlohmann::json_sax<Parsed> {
   std::vector<Open> open_;
 };
 
+// Moves a part out of a temporary.
+template <class Part>
+Part taken(const Part& part) {
+  return std::move(const_cast<Part&>(part));
+}
+
 std::string number_text(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
@@ -279,9 +285,9 @@ const Json::Object& Json::as_object() const& {
   return expect(std::get_if<Object>(&value_), "an object", *this);
 }
 
-std::string Json::as_string() && { return std::string(std::as_const(*this).as_string()); }
-Json::Array Json::as_array() && { return Array(std::as_const(*this).as_array()); }
-Json::Object Json::as_object() && { return Object(std::as_const(*this).as_object()); }
+std::string Json::as_string() && { return taken(std::as_const(*this).as_string()); }
+Json::Array Json::as_array() && { return taken(std::as_const(*this).as_array()); }
+Json::Object Json::as_object() && { return taken(std::as_const(*this).as_object()); }
 
 Shape Json::as_shape() const {
   Shape shape;
@@ -309,7 +315,7 @@ const Json& Json::at(std::string_view key) const& {
   return *found;
 }
 
-Json Json::at(std::string_view key) && { return Json(std::as_const(*this).at(key)); }
+Json Json::at(std::string_view key) && { return taken(std::as_const(*this).at(key)); }
 
 const Json* Json::find(std::string_view key) const& {
   const auto* object = std::get_if<Object>(&value_);
@@ -343,7 +349,7 @@ const Json& Json::operator[](size_t index) const& {
   return elements[index];
 }
 
-Json Json::operator[](size_t index) && { return Json(std::as_const(*this)[index]); }
+Json Json::operator[](size_t index) && { return taken(std::as_const(*this)[index]); }
 
 void Json::push_back(Json value) {
   if (is_null()) value_ = Array();
