@@ -107,13 +107,31 @@ function(cornu_library target)
   set_property(GLOBAL APPEND PROPERTY cornu_links ${cornu_keys})
 endfunction()
 
-# Adds the library `cornu` (cornu::cornu), made of all folders, and its installation.
-function(cornu_assemble)
+# Adds the objects of all folders to the target, and what they need. Sets cornu_keys.
+function(_cornu_add_objects target)
   get_property(objects GLOBAL PROPERTY cornu_objects)
   get_property(links GLOBAL PROPERTY cornu_links)
   list(REMOVE_DUPLICATES links)
   list(REMOVE_ITEM links ${CORNU_PUBLIC_DEPENDENCIES} ${CORNU_HEADER_ONLY_DEPENDENCIES})
+  foreach(object IN LISTS objects)
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:${object}>)
+  endforeach()
+  cornu_link(${target} ${links})
+  set(cornu_keys "${cornu_keys}" PARENT_SCOPE)
+endfunction()
 
+# cornu_contain(<target>): links the library's objects into the target, also where cornu::cornu is a
+# shared library: for programs that replace functions which the library calls (--wrap).
+function(cornu_contain target)
+  get_target_property(type cornu TYPE)
+  if(type STREQUAL "SHARED_LIBRARY")
+    _cornu_add_objects(${target})
+    target_link_options(${target} PRIVATE "LINKER:--as-needed")  # else it is loaded, too
+  endif()
+endfunction()
+
+# Adds the library `cornu` (cornu::cornu), made of all folders, and its installation.
+function(cornu_assemble)
   add_library(cornu)
   add_library(cornu::cornu ALIAS cornu)
   set_target_properties(cornu PROPERTIES
@@ -129,16 +147,13 @@ function(cornu_assemble)
   endif()
   target_include_directories(cornu PUBLIC
     "$<BUILD_INTERFACE:${include_dirs}>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
-  foreach(object IN LISTS objects)
-    target_sources(cornu PRIVATE $<TARGET_OBJECTS:${object}>)
-  endforeach()
   foreach(name IN LISTS CORNU_PUBLIC_DEPENDENCIES)
     cornu_find_dependency(${name} found)
     target_link_libraries(cornu PUBLIC ${found})
   endforeach()
-  cornu_link(cornu ${links})
+  _cornu_add_objects(cornu)
 
-  _cornu_install(${CORNU_PUBLIC_DEPENDENCIES} ${links})
+  _cornu_install(${CORNU_PUBLIC_DEPENDENCIES} ${cornu_keys})
 endfunction()
 
 # Installs the library, the headers and the CMake package.

@@ -29,6 +29,8 @@ if(PROJECT_IS_TOP_LEVEL)
 endif()
 
 if(CORNU_SANITIZE)
+  # Sanitizers make the library ten times as large: programs share it instead of each having a copy.
+  option(BUILD_SHARED_LIBS "Build a shared library" ON)
   list(JOIN CORNU_SANITIZE "," sanitizers)
   # -O1: -O2 takes more compile time than it saves the tests; and so does -O1, except in the HOT
   # folders.
