@@ -165,12 +165,8 @@ Tensor displaced(const Tensor& images, const ElasticNoise& noise,
 
 }  // namespace internal
 
-namespace {
+namespace internal {
 
-// ---- perspectives ----
-
-// From points (count, 4, 2), computes (count, 8): the parameters for affine_transform that map the
-// ends to the starts.
 Tensor perspectives(const Tensor& start_points, const Tensor& end_points) {
   // Two equations per point, linear in the eight parameters of the transform.
   const Tensor x = slice_axis(end_points, 2, 0, 1);
@@ -185,6 +181,10 @@ Tensor perspectives(const Tensor& start_points, const Tensor& end_points) {
   return solve_for("perspective_transform, where no three points may lie on one line",
                    concatenate({of_x, of_y}, 1), right);
 }
+
+}  // namespace internal
+
+namespace {
 
 // ---- scaling ----
 
@@ -295,7 +295,7 @@ Tensor perspective_transform(const Tensor& images, const Tensor& start_points,
     const Tensor numbers = cast(x, DType::Float32);
     return several ? numbers : expand_dims(numbers, 0);
   };
-  return affine_transform(images, perspectives(points(start_points), points(end_points)),
+  return affine_transform(images, internal::perspectives(points(start_points), points(end_points)),
                           {.interpolation = options.interpolation,
                            .fill_value = options.fill_value,
                            .data_format = options.data_format});

@@ -73,6 +73,10 @@ Tensor scale_and_translate(const Tensor& images, const Shape& output_shape, cons
 
 namespace cornu::ops::internal {
 
+// From points (batch, 4, 2), computes (batch, 8): the parameters for affine_transform that map the
+// ends to the starts.
+Tensor perspectives(const Tensor& start_points, const Tensor& end_points);
+
 // The random numbers of elastic transforms: for images (batch, height, width, channels), standard
 // normal noise (batch, height, width), and scalars. sigma must not exceed what `window` allows: 2 *
 // floor(3 * sigma) + 1 pixels.

@@ -11,6 +11,7 @@
 #include "framework/ops/arrange.h"
 #include "framework/ops/attention.h"
 #include "framework/ops/bits.h"
+#include "framework/ops/bounding_boxes.h"
 #include "framework/ops/collective.h"
 #include "framework/ops/control.h"
 #include "framework/ops/conv.h"

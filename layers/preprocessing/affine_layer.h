@@ -9,10 +9,10 @@
 namespace cornu::layers {
 
 template <class Options>
-class AffineLayer : public RandomImageLayer<Options> {
+class AffineLayer : public RandomMovingLayer<Options> {
  protected:
   AffineLayer(const std::string& class_name, const Options& options)
-      : RandomImageLayer<Options>(class_name, options) {
+      : RandomMovingLayer<Options>(class_name, options) {
     this->require_one_of("fill_mode", options.fill_mode,
                          {"reflect", "wrap", "constant", "nearest"});
     this->require_one_of("interpolation", options.interpolation, {"nearest", "bilinear"});
@@ -21,11 +21,18 @@ class AffineLayer : public RandomImageLayer<Options> {
   // Draws the transforms: (batch, 8).
   virtual Tensor transforms(const Tensor& images) = 0;
 
-  Tensor augmented(const Tensor& images) override {
-    return ops::image::affine_transform(images, transforms(images),
-                                        {.interpolation = this->options_.interpolation,
-                                         .fill_mode = this->options_.fill_mode,
-                                         .fill_value = this->options_.fill_value});
+  Change movement(const Tensor& images) override {
+    const Options& options = this->options_;
+    const Tensor drawn = transforms(images);
+    const auto move = [=](const Tensor& pixels, const std::string& interpolation) {
+      return ops::image::affine_transform(pixels, drawn,
+                                          {.interpolation = interpolation,
+                                           .fill_mode = options.fill_mode,
+                                           .fill_value = options.fill_value});
+    };
+    return moving(move, options.interpolation,
+                  [=](const Tensor& boxes) { return transform_boxes(boxes, drawn); },
+                  {images.dim(1), images.dim(2)});
   }
 };
 

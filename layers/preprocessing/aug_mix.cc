@@ -9,6 +9,7 @@ namespace cornu::layers {
 template <class Fields>
 void visit_fields(Fields& fields, AugMixOptions& options) {
   fields("data_format", options.data_format);
+  visit_box_format(fields, options);
   fields("value_range", options.value_range);
   fields("num_chains", options.num_chains);
   fields("chain_depth", options.chain_depth);

@@ -22,6 +22,7 @@ struct AugMixOptions {
   std::string interpolation = "bilinear";  // or "nearest"
   std::optional<int64_t> seed = {};        // None: the next seed of this thread's sequence
   std::string data_format = {};            // None: "channels_last"
+  std::optional<std::string> bounding_box_format = {};  // of boxes in dictionaries
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -29,7 +30,8 @@ struct AugMixOptions {
 
 // keras.layers.AugMix: mixes images with several chains of RandAugment's operations (Hendrycks et
 // al. 2020). Chains are redrawn in each call; in Keras, compiled code keeps the first ones. Images
-// are as described in random_rotation.h, with red, green and blue channels.
+// are as described in random_rotation.h, with red, green and blue channels; masks and boxes in a
+// dictionary stay.
 class AugMix : public LayerHandle {
  public:
   explicit AugMix(const AugMixOptions& options = {});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "framework/model/layer.h"
@@ -10,8 +11,9 @@
 namespace cornu::layers {
 
 struct AutoContrastOptions {
-  NumberList value_range = {0.0, 255.0};  // the range of pixel values
-  std::string data_format = {};           // None: "channels_last"
+  NumberList value_range = {0.0, 255.0};                // the range of pixel values
+  std::string data_format = {};                         // None: "channels_last"
+  std::optional<std::string> bounding_box_format = {};  // of boxes in dictionaries
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;

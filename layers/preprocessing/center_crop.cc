@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/preprocessing/center_crop.h"
 
+#include "layers/preprocessing/image_crops.h"
 #include "layers/preprocessing/image_layer.h"
-#include "layers/preprocessing/image_transforms.h"
 
 namespace cornu::layers {
 
 template <class Fields>
 void visit_fields(Fields& fields, CenterCropOptions& options) {
   fields("data_format", options.data_format);
+  visit_box_format(fields, options);
   fields("height", options.height);
   fields("width", options.width);
 }
@@ -22,14 +23,11 @@ class CenterCropLayer : public ImageLayer<CenterCropOptions> {
   }
 
  protected:
-  Tensor changed(const Tensor& images, const CallArgs&) override {
-    const int64_t height = options_.height;
-    const int64_t width = options_.width;
-    const int64_t rows = images.dim(1) - height;
-    const int64_t columns = images.dim(2) - width;
-    if (rows < 0 || columns < 0) return crop_and_resize(images, {height, width});
-    const Tensor middle = ops::slice_axis(images, 1, rows / 2, rows / 2 + height);
-    return ops::slice_axis(middle, 2, columns / 2, columns / 2 + width);
+  Tensor changed(const Tensor& images, const CallArgs& args) override {
+    return change(images, args).images(images);
+  }
+  Change change(const Tensor& images, const CallArgs&) override {
+    return center_crop({images.dim(1), images.dim(2)}, {options_.height, options_.width});
   }
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "framework/model/layer.h"
@@ -9,9 +10,10 @@
 namespace cornu::layers {
 
 struct CenterCropOptions {
-  int64_t height = 0;            // required
-  int64_t width = 0;             // required
-  std::string data_format = {};  // None: "channels_last"
+  int64_t height = 0;                                   // required
+  int64_t width = 0;                                    // required
+  std::string data_format = {};                         // None: "channels_last"
+  std::optional<std::string> bounding_box_format = {};  // of boxes in dictionaries
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "framework/model/layer.h"
@@ -14,6 +15,7 @@ struct ContrastLimitedAdaptiveHistogramEqualizationOptions {
   double clip_limit = 4.0;       // limit of a histogram bin, relative to the mean; <= 0: none
   Size2 tile_grid_size = 8;      // number of tiles vertically and horizontally
   std::string data_format = {};  // None: "channels_last"
+  std::optional<std::string> bounding_box_format = {};  // of boxes in dictionaries
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;

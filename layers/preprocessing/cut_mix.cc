@@ -8,6 +8,7 @@ namespace cornu::layers {
 template <class Fields>
 void visit_fields(Fields& fields, CutMixOptions& options) {
   fields("data_format", options.data_format);
+  visit_box_format(fields, options);
   fields("factor", options.factor);
   fields("seed", options.seed);
 }
@@ -32,6 +33,18 @@ class CutMixLayer : public MixingLayer<CutMixOptions> {
     const Tensor left = draw(images, {0, 1});
     const Tensor order = random::permutation(images.dim(0), {.seed = next_key()});
     return {order, 1 - ops::square(side), inside({top, left, side, side}, images)};
+  }
+  Change mixed(const Mixture& mixture) const override {
+    return {
+        .images = {},
+        .masks = [=](const Tensor& masks) { return mix_images(masks, mixture); },
+        .boxes = [this](const BoundingBoxes&) -> BoundingBoxes {
+          raise<Unimplemented>(
+              "{}: boxes of images with parts of others aren't defined. Leave '{}' out of the "
+              "dictionary.",
+              label(), kBoxes);
+        },
+    };
   }
 
  private:

@@ -16,6 +16,7 @@ struct CutMixOptions {
   NumberList factor = 1.0;
   std::optional<int64_t> seed = {};  // None: the next seed of this thread's sequence
   std::string data_format = {};      // None: "channels_last"
+  std::optional<std::string> bounding_box_format = {};  // of boxes in dictionaries
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -23,7 +24,8 @@ struct CutMixOptions {
 
 // keras.layers.CutMix: replaces a rectangle of each image by that of another image in the batch
 // (Yun et al. 2019). Called with {images, labels}, where labels are numbers (batch, ...), it mixes
-// the labels by area. Images are as described in random_rotation.h.
+// the labels by area; in a dictionary, masks are treated like images, and boxes throw
+// Unimplemented. Images and dictionaries are as described in random_rotation.h.
 class CutMix : public LayerHandle {
  public:
   explicit CutMix(const CutMixOptions& options = {});

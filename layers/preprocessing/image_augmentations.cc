@@ -26,10 +26,20 @@ class Draws {
   Bounds factor_;
 };
 
-Tensor move_pixels(const Tensor& images, const Tensor& transforms,
-                   const AugmentationSettings& settings) {
-  return ops::image::affine_transform(
-      images, transforms, {.interpolation = settings.interpolation, .fill_mode = "reflect"});
+// The first operations move pixels.
+constexpr int64_t kMoves = 3;
+
+Tensor transforms_of(int64_t which, const Draws& draws, int64_t height, int64_t width) {
+  switch (which) {
+    case 0: {
+      const Tensor sign = ops::where(draws.unit(0) > 0.5, -1.0, 1.0);
+      return shears(sign * draws.factor(1), sign * draws.factor(2));
+    }
+    case 1:
+      return translations(draws.factor(0) * height, draws.factor(1) * width);
+    default:
+      return rotations(360 * draws.factor(0), height, width);
+  }
 }
 
 Tensor with_fewer_bits(const Tensor& images, const Draws& draws,
@@ -43,18 +53,12 @@ Tensor with_fewer_bits(const Tensor& images, const Draws& draws,
 
 Tensor augment_plainly(const Tensor& images, int64_t which, const Draws& draws,
                        const AugmentationSettings& settings) {
-  const int64_t height = images.dim(1), width = images.dim(2);
+  if (which < kMoves) {
+    return move_pixels(images, transforms_of(which, draws, images.dim(1), images.dim(2)),
+                       settings.interpolation);
+  }
   const Bounds& factor = settings.factor;
   switch (which) {
-    case 0: {
-      const Tensor sign = ops::where(draws.unit(0) > 0.5, -1.0, 1.0);
-      return move_pixels(images, shears(sign * draws.factor(1), sign * draws.factor(2)), settings);
-    }
-    case 1:
-      return move_pixels(images, translations(draws.factor(0) * height, draws.factor(1) * width),
-                         settings);
-    case 2:
-      return move_pixels(images, rotations(360 * draws.factor(0), height, width), settings);
     case 3:
       return with_fewer_bits(images, draws, settings);
     case 4:
@@ -101,6 +105,25 @@ Tensor augment(const Tensor& images, const Tensor& which, const Tensor& numbers,
     result = ops::cond(which == i, changed, kept);
   }
   return result;
+}
+
+Tensor moves_pixels(const Tensor& which) { return ops::logical_and(which >= 0, which < kMoves); }
+
+Tensor augmentation_transforms(const Tensor& which, const Tensor& numbers,
+                               const AugmentationSettings& settings, int64_t height,
+                               int64_t width) {
+  const Draws draws(numbers, settings.factor);
+  Tensor result = Tensor::from<float>({1, 0, 0, 0, 1, 0, 0, 0}, {1, 8});
+  for (int64_t i = 0; i < kMoves; ++i) {
+    result = ops::where(which == i, transforms_of(i, draws, height, width), result);
+  }
+  return result;
+}
+
+Tensor move_pixels(const Tensor& images, const Tensor& transforms,
+                   const std::string& interpolation) {
+  return ops::image::affine_transform(images, transforms,
+                                      {.interpolation = interpolation, .fill_mode = "reflect"});
 }
 
 }  // namespace cornu::layers

@@ -27,4 +27,12 @@ constexpr int64_t kAugmentationNumbers = 3;
 Tensor augment(const Tensor& images, const Tensor& which, const Tensor& numbers,
                const AugmentationSettings& settings);
 
+// Whether operation `which` moves pixels, and by what transforms (batch, 8): no-ops if it doesn't.
+Tensor moves_pixels(const Tensor& which);
+Tensor augmentation_transforms(const Tensor& which, const Tensor& numbers,
+                               const AugmentationSettings& settings, int64_t height, int64_t width);
+// Moves pixels by such transforms.
+Tensor move_pixels(const Tensor& images, const Tensor& transforms,
+                   const std::string& interpolation);
+
 }  // namespace cornu::layers

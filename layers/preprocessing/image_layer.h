@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,19 +12,48 @@
 #include "framework/ops/ops.h"
 #include "layers/keras_layer.h"
 #include "layers/preprocessing/image_colors.h"
+#include "layers/preprocessing/labeled_images.h"
 #include "layers/regularization/random_layer.h"
 
 namespace cornu::layers {
 
-// A layer for a single image or a batch of images. Derived classes see (batch, height, width,
+// The field that follows data_format in the config of every image layer.
+template <class Fields, class Options>
+void visit_box_format(Fields& fields, Options& options) {
+  fields.unless_default("bounding_box_format", options.bounding_box_format,
+                        std::optional<std::string>());
+}
+
+// A layer for a single image or a batch of images, or for a dictionary of images and what belongs
+// to them: labeled_images.h. Derived classes see (batch, height, width,
 // channels) in the layer's dtype, whatever the data_format.
 template <class Base>
 class ImageLayerOf : public Base {
  public:
   bool supports_masking() const override { return false; }
+  bool autocast() const override { return false; }  // only images are cast
+
+  // Dictionaries are checked when they are used.
+  void build_list(const std::vector<Shape>& input_shapes) override {
+    if (input_shapes.size() == 1) Base::build_list(input_shapes);
+  }
 
   Tensor call(const Tensor& x, const CallArgs& args) final {
-    return restored(changed(unified(x), args), x);
+    const Tensor given = with_policy(x);
+    return restored(changed(unified(given), args), given);
+  }
+
+  Tensors call_list(const Tensors& inputs, const CallArgs& args) override {
+    if (!inputs.has_names()) return Base::call_list(inputs, args);
+    const LabeledImages data({this->label(), this->options_.bounding_box_format, channels_first()},
+                             inputs);
+    check_input(data.images().shape());
+    const Tensor given = with_policy(data.images());
+    const Tensor images = unified(given);
+    const Change change = this->change(images, args);
+    const Tensor result = change.images(images);
+    return data.changed(change, restored(result, given), {images.dim(1), images.dim(2)},
+                        {result.dim(1), result.dim(2)});
   }
 
  protected:
@@ -32,20 +62,26 @@ class ImageLayerOf : public Base {
     auto& format = this->options_.data_format;
     if (format.empty()) format = "channels_last";
     require_one_of("data_format", format, {"channels_last", "channels_first"});
+    if (const auto& boxes = this->options_.bounding_box_format) {
+      bounding_boxes::check_format(*boxes, this->label());
+    }
   }
 
   virtual Tensor changed(const Tensor& images, const CallArgs& args) = 0;
 
+  // What a call does to dictionaries of such images. By default, images are `changed`, and all that
+  // belongs to them stays.
+  virtual Change change(const Tensor&, const CallArgs& args) {
+    return {.images = [this, args](const Tensor& images) { return changed(images, args); }};
+  }
+
   // Convert an input to (batch, height, width, channels), and a result back to the form of the
   // input.
   Tensor unified(const Tensor& x) const {
-    Tensor images = ops::cast(x, working_dtype(x.dtype()));
-    if (x.rank() == 3) images = ops::expand_dims(images, 0);
-    return channels_first() ? ops::transpose(images, {0, 2, 3, 1}) : images;
+    return arranged(ops::cast(x, working_dtype(x.dtype())), channels_first());
   }
   Tensor restored(const Tensor& result, const Tensor& x) const {
-    const Tensor images = channels_first() ? ops::transpose(result, {0, 3, 1, 2}) : result;
-    return finished(x.rank() == 3 ? ops::squeeze(images, 0) : images, x);
+    return finished(rearranged(result, x, channels_first()), x);
   }
 
   // The dtype in which images of this dtype are processed.
@@ -84,6 +120,9 @@ class ImageLayerOf : public Base {
   }
 
  private:
+  Tensor with_policy(const Tensor& x) const {
+    return is_floating(x.dtype()) ? ops::cast(x, this->compute_dtype()) : x;
+  }
   bool channels_first() const { return this->options_.data_format == "channels_first"; }
 };
 
@@ -138,6 +177,22 @@ class RandomImageLayer : public ImageLayerOf<RandomLayer<Options>> {
       return {std::max(-most, low), most};
     }
     return {std::min(values[0], values[1]), std::max(values[0], values[1])};
+  }
+};
+
+// A random layer that moves pixels, and with them masks and boxes.
+template <class Options>
+class RandomMovingLayer : public RandomImageLayer<Options> {
+ protected:
+  using RandomImageLayer<Options>::RandomImageLayer;
+
+  // Called in training: draws random numbers.
+  virtual Change movement(const Tensor& images) = 0;
+
+  Tensor augmented(const Tensor& images) final { return movement(images).images(images); }
+  Change change(const Tensor& images, const CallArgs& args) override {
+    if (this->draws(args)) return movement(images);
+    return {.images = [](const Tensor& same) { return same; }};
   }
 };
 

@@ -115,14 +115,4 @@ Tensor adjust_brightness(const Tensor& images, const Tensor& delta, double low, 
   return ops::clip(images + ops::cast(delta, images.dtype()), low, high);
 }
 
-Tensor crop_images(const Tensor& images, const Tensor& top, const Tensor& left,
-                   std::pair<int64_t, int64_t> size) {
-  const Tensor rows = ops::take(images, top + ops::arange(0, size.first, 1, top.dtype()), 1);
-  return ops::take(rows, left + ops::arange(0, size.second, 1, left.dtype()), 2);
-}
-
-Tensor crop_and_resize(const Tensor& images, std::pair<int64_t, int64_t> size) {
-  return ops::image::resize(images, size, {.crop_to_aspect_ratio = true});
-}
-
 }  // namespace cornu::layers

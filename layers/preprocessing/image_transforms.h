@@ -65,11 +65,4 @@ Tensor adjust_contrast(const Tensor& images, const Tensor& factor, double low, d
 // images + delta, clipped to [low, high].
 Tensor adjust_brightness(const Tensor& images, const Tensor& delta, double low, double high);
 
-// Crops the part with this `size` (height, width) that starts at (top, left), int32 or int64
-// scalars.
-Tensor crop_images(const Tensor& images, const Tensor& top, const Tensor& left,
-                   std::pair<int64_t, int64_t> size);
-// Crops the largest centered part with the aspect ratio of `size`, and resizes it to that.
-Tensor crop_and_resize(const Tensor& images, std::pair<int64_t, int64_t> size);
-
 }  // namespace cornu::layers

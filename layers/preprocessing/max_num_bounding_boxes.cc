@@ -6,6 +6,7 @@
 #include "framework/ops/ops.h"
 #include "layers/keras_layer.h"
 #include "layers/preprocessing/category_output.h"
+#include "layers/preprocessing/labeled_images.h"
 
 namespace cornu::layers {
 
@@ -19,9 +20,6 @@ void visit_fields(Fields& fields, MaxNumBoundingBoxesOptions& options) {
 }
 
 namespace {
-
-constexpr char kBoxes[] = "bounding_boxes/boxes";
-constexpr char kBoxLabels[] = "bounding_boxes/labels";
 
 class MaxNumBoundingBoxesLayer : public KerasLayerOf<MaxNumBoundingBoxesOptions> {
  public:
@@ -42,20 +40,12 @@ class MaxNumBoundingBoxesLayer : public KerasLayerOf<MaxNumBoundingBoxesOptions>
       return inputs;
     }
     const auto& names = inputs.names();
-    const bool boxes = std::count(names.begin(), names.end(), kBoxes) > 0;
-    const bool labels = std::count(names.begin(), names.end(), kBoxLabels) > 0;
-    require(boxes == labels, "expected both '{}' and '{}', or none of them.", kBoxes, kBoxLabels);
-    if (!boxes) return inputs;
-    const Shape& shape = inputs.at(kBoxes).shape();
-    require((shape.rank() == 2 || shape.rank() == 3) && shape.back() == 4,
-            "expected '{}' (boxes, 4), or a batch of them, got {}.", kBoxes, shape);
-    require(inputs.at(kBoxLabels).shape() == shape.slice(0, shape.rank() - 1),
-            "expected '{}' {}, as there are boxes, got {}.", kBoxLabels,
-            shape.slice(0, shape.rank() - 1), inputs.at(kBoxLabels).shape());
+    if (!check_boxes(inputs, label())) return inputs;
+    const int64_t axis = inputs.at(kBoxes).rank() - 2;
     std::vector<Tensor> result;
     for (size_t i = 0; i < inputs.size(); ++i) {
       const bool changes = names[i] == kBoxes || names[i] == kBoxLabels;
-      result.push_back(changes ? as_many(inputs[i], shape.rank() - 2) : inputs[i]);
+      result.push_back(changes ? as_many(inputs[i], axis) : inputs[i]);
     }
     return inputs.with(std::move(result));
   }

@@ -8,6 +8,7 @@ namespace cornu::layers {
 template <class Fields>
 void visit_fields(Fields& fields, MixUpOptions& options) {
   fields("data_format", options.data_format);
+  visit_box_format(fields, options);
   fields("alpha", options.alpha);
   fields("seed", options.seed);
 }
@@ -25,6 +26,20 @@ class MixUpLayer : public MixingLayer<MixUpOptions> {
     const Tensor order = random::permutation(images.dim(0), {.seed = next_key()});
     return {order, random::beta({images.dim(0), 1, 1, 1}, options_.alpha, options_.alpha,
                                 {.seed = next_key()})};
+  }
+  // Masks, of classes as their channels, are mixed; an image has its boxes and the other's.
+  Change mixed(const Mixture& mixture) const override {
+    const DType dtype = compute_dtype();
+    return {
+        .images = {},
+        .masks = [=](const Tensor& masks) { return mix_images(ops::cast(masks, dtype), mixture); },
+        .boxes = [=](const BoundingBoxes& given) -> BoundingBoxes {
+          const auto both = [&](const Tensor& x) {
+            return ops::concatenate({x, ops::take(x, mixture.order, 0)}, 1);
+          };
+          return {both(given.boxes), both(given.labels)};
+        },
+    };
   }
 };
 

@@ -11,13 +11,14 @@
 namespace cornu::layers {
 
 // One input: images. Two inputs: a batch of images and their labels, (batch, ...), which are mixed
-// in the same proportions.
+// in the same proportions. In dictionaries, labels and masks are mixed, too.
 template <class Options>
-class MixingLayer : public RandomImageLayer<Options> {
+class MixingLayer : public RandomMovingLayer<Options> {
  public:
-  void build_list(const std::vector<Shape>& input_shapes) override { check_inputs(input_shapes); }
+  void build_list(const std::vector<Shape>&) override {}
 
   Tensors call_list(const Tensors& inputs, const CallArgs& args) override {
+    if (inputs.has_names()) return RandomMovingLayer<Options>::call_list(inputs, args);
     std::vector<Shape> shapes;
     for (const Tensor& input : inputs) shapes.push_back(input.shape());
     check_inputs(shapes);
@@ -25,18 +26,27 @@ class MixingLayer : public RandomImageLayer<Options> {
     const Tensor labels = ops::cast(inputs[1], this->compute_dtype());
     const Tensor images = this->unified(inputs[0]);
     if (!this->draws(args)) return std::vector<Tensor>{this->restored(images, inputs[0]), labels};
-    const Mixture mixture = draw_mixture(images);
-    return std::vector<Tensor>{this->restored(mix_images(images, mixture), inputs[0]),
-                               mix_labels(labels, mixture)};
+    const Change change = this->change(images, args);
+    return std::vector<Tensor>{this->restored(change.images(images), inputs[0]),
+                               change.labels(labels)};
   }
 
  protected:
-  using RandomImageLayer<Options>::RandomImageLayer;
+  using RandomMovingLayer<Options>::RandomMovingLayer;
 
   virtual Mixture draw_mixture(const Tensor& images) const = 0;
+  // What happens to masks and boxes.
+  virtual Change mixed(const Mixture& mixture) const = 0;
 
-  Tensor augmented(const Tensor& images) override {
-    return mix_images(images, draw_mixture(images));
+  Change movement(const Tensor& images) final {
+    const Mixture mixture = draw_mixture(images);
+    const DType dtype = this->compute_dtype();
+    Change change = mixed(mixture);
+    change.images = [=](const Tensor& pixels) { return mix_images(pixels, mixture); };
+    change.labels = [=](const Tensor& labels) {
+      return mix_labels(ops::cast(labels, dtype), mixture);
+    };
+    return change;
   }
 
  private:

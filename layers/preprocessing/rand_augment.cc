@@ -9,6 +9,7 @@ namespace cornu::layers {
 template <class Fields>
 void visit_fields(Fields& fields, RandAugmentOptions& options) {
   fields("data_format", options.data_format);
+  visit_box_format(fields, options);
   fields("value_range", options.value_range);
   fields("num_ops", options.num_ops);
   fields("factor", options.factor);
@@ -18,10 +19,10 @@ void visit_fields(Fields& fields, RandAugmentOptions& options) {
 
 namespace {
 
-class RandAugmentLayer : public RandomImageLayer<RandAugmentOptions> {
+class RandAugmentLayer : public RandomMovingLayer<RandAugmentOptions> {
  public:
   explicit RandAugmentLayer(const RandAugmentOptions& options)
-      : RandomImageLayer("RandAugment", options) {
+      : RandomMovingLayer("RandAugment", options) {
     settings_.factor = bounds_of("factor", options.factor, 0, 1);
     settings_.range = checked_range(options_.value_range);
     settings_.interpolation = options.interpolation;
@@ -33,23 +34,56 @@ class RandAugmentLayer : public RandomImageLayer<RandAugmentOptions> {
 
  protected:
   void check_input(const Shape& shape) const override {
-    RandomImageLayer::check_input(shape);
+    RandomMovingLayer::check_input(shape);
     require_rgb(shape, true);
   }
 
-  Tensor augmented(const Tensor& images) override {
-    Tensor result = images;
+  Change movement(const Tensor& images) override {
+    std::vector<Operation> operations;
     for (int64_t i = 0; i < options_.num_ops; ++i) {
       const Tensor choice = ops::internal::shared_uniform(next_key(), {});
       const Tensor numbers =
           random::uniform({images.dim(0), 1, 1, kAugmentationNumbers}, {.seed = next_key()});
-      result =
-          augment(result, ops::cast(choice * kAugmentations, DType::Int32), numbers, settings_);
+      operations.push_back({ops::cast(choice * kAugmentations, DType::Int32), numbers});
     }
-    return result;
+    const int64_t height = images.dim(1), width = images.dim(2);
+    const auto transforms = [=, this](const Operation& operation) {
+      return augmentation_transforms(operation.which, operation.numbers, settings_, height, width);
+    };
+    const auto move = [=](const Tensor& pixels, const std::string& interpolation) {
+      Tensor result = pixels;
+      for (const Operation& operation : operations) {
+        const auto moved = [&]() -> Tensor {
+          return move_pixels(result, transforms(operation), interpolation);
+        };
+        const auto kept = [&]() -> Tensor { return result; };
+        result = ops::cond(moves_pixels(operation.which), moved, kept);
+      }
+      return result;
+    };
+    const auto move_boxes = [=](const Tensor& boxes) {
+      Tensor result = boxes;
+      for (const Operation& operation : operations) {
+        result = transform_boxes(result, transforms(operation));
+      }
+      return result;
+    };
+    Change change = moving(move, "nearest", move_boxes, {height, width});
+    change.images = [=, this](const Tensor& pixels) {
+      Tensor result = pixels;
+      for (const Operation& operation : operations) {
+        result = augment(result, operation.which, operation.numbers, settings_);
+      }
+      return result;
+    };
+    return change;
   }
 
  private:
+  // One of those that are applied to all images, with its random numbers.
+  struct Operation {
+    Tensor which, numbers;
+  };
   static constexpr int64_t kMostChanges = 100;
   AugmentationSettings settings_;
 };

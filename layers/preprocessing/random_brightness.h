@@ -17,6 +17,7 @@ struct RandomBrightnessOptions {
   NumberList value_range = {0.0, 255.0};  // the range of pixel values
   std::optional<int64_t> seed = {};       // None: the next seed of this thread's sequence
   std::string data_format = {};           // None: "channels_last"
+  std::optional<std::string> bounding_box_format = {};  // of boxes in dictionaries
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;

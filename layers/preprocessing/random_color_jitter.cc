@@ -12,6 +12,7 @@ namespace cornu::layers {
 template <class Fields>
 void visit_fields(Fields& fields, RandomColorJitterOptions& options) {
   fields("data_format", options.data_format);
+  visit_box_format(fields, options);
   fields("value_range", options.value_range);
   fields("brightness_factor", options.brightness_factor);
   fields("contrast_factor", options.contrast_factor);

@@ -20,6 +20,7 @@ struct RandomColorJitterOptions {
   NumberList hue_factor = {};
   std::optional<int64_t> seed = {};  // None: the next seed of this thread's sequence
   std::string data_format = {};      // None: "channels_last"
+  std::optional<std::string> bounding_box_format = {};  // of boxes in dictionaries
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;

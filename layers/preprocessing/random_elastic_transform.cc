@@ -9,6 +9,7 @@ namespace cornu::layers {
 template <class Fields>
 void visit_fields(Fields& fields, RandomElasticTransformOptions& options) {
   fields("data_format", options.data_format);
+  visit_box_format(fields, options);
   fields("factor", options.factor);
   fields("scale", options.scale);
   fields("interpolation", options.interpolation);
@@ -20,10 +21,10 @@ void visit_fields(Fields& fields, RandomElasticTransformOptions& options) {
 
 namespace {
 
-class RandomElasticTransformLayer : public RandomImageLayer<RandomElasticTransformOptions> {
+class RandomElasticTransformLayer : public RandomMovingLayer<RandomElasticTransformOptions> {
  public:
   explicit RandomElasticTransformLayer(const RandomElasticTransformOptions& options)
-      : RandomImageLayer("RandomElasticTransform", options),
+      : RandomMovingLayer("RandomElasticTransform", options),
         bounds_(bounds_of("factor", options.factor, 0, 1)),
         scale_(bounds_of("scale", options.scale, 0, 1)) {
     require_one_of("interpolation", options.interpolation, {"nearest", "bilinear"});
@@ -35,20 +36,43 @@ class RandomElasticTransformLayer : public RandomImageLayer<RandomElasticTransfo
   }
 
  protected:
-  Tensor augmented(const Tensor& images) override {
-    if (bounds_.upper == 0 || scale_.upper == 0) return images;
+  Change movement(const Tensor& images) override {
+    const auto no_boxes = [this](const BoundingBoxes&) -> BoundingBoxes {
+      raise<Unimplemented>(
+          "{}: bounding boxes don't move with pixels that each move differently. Leave '{}' out of "
+          "the dictionary.",
+          label(), kBoxes);
+    };
+    if (bounds_.upper == 0 || scale_.upper == 0) {
+      return {.images = [](const Tensor& same) { return same; }, .boxes = no_boxes};
+    }
     const Tensor moved = chance(images, bounds_);
     const Tensor drawn = ops::internal::shared_uniform(next_key(), {});
     const Shape pixels = images.shape().slice(0, 3);
     const Tensor right = random::normal(pixels, {.seed = next_key()});
     const Tensor down = random::normal(pixels, {.seed = next_key()});
-    const Tensor distorted =
-        distort(images, right, down, drawn * (scale_.upper - scale_.lower) + scale_.lower,
-                {.largest = scale_.upper,
-                 .interpolation = options_.interpolation,
-                 .fill_mode = options_.fill_mode,
-                 .fill_value = options_.fill_value});
-    return ops::clip(ops::where(moved, distorted, images), range_.lower, range_.upper);
+    const Tensor scale = drawn * (scale_.upper - scale_.lower) + scale_.lower;
+    const auto distorted = [=, this](const Tensor& pixels, const std::string& interpolation) {
+      const Tensor seen = distort(pixels, right, down, scale,
+                                  {.largest = scale_.upper,
+                                   .interpolation = interpolation,
+                                   .fill_mode = options_.fill_mode,
+                                   .fill_value = options_.fill_value});
+      return ops::where(moved, seen, pixels);
+    };
+    return {
+        .images =
+            [=, this](const Tensor& pixels) {
+              return ops::clip(distorted(pixels, options_.interpolation), range_.lower,
+                               range_.upper);
+            },
+        .masks =
+            [=](const Tensor& masks) {
+              const Tensor floats = ops::cast(masks, DType::Float32);
+              return ops::cast(distorted(floats, "nearest"), masks.dtype());
+            },
+        .boxes = no_boxes,
+    };
   }
 
  private:

@@ -23,6 +23,7 @@ struct RandomElasticTransformOptions {
   NumberList value_range = {0.0, 255.0};  // the range of pixel values
   std::optional<int64_t> seed = {};       // None: the next seed of this thread's sequence
   std::string data_format = {};           // None: "channels_last"
+  std::optional<std::string> bounding_box_format = {};  // of boxes in dictionaries
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;
@@ -30,7 +31,8 @@ struct RandomElasticTransformOptions {
 
 // keras.layers.RandomElasticTransform: moves pixels like ops::image::elastic_transform, where alpha
 // is a tenth of the longer side and sigma a twentieth of the shorter one, times the number drawn
-// from `scale`. Images are as described in random_rotation.h.
+// from `scale`. Images are as described in random_rotation.h; boxes in a dictionary throw
+// Unimplemented.
 class RandomElasticTransform : public LayerHandle {
  public:
   explicit RandomElasticTransform(const RandomElasticTransformOptions& options = {});

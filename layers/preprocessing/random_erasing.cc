@@ -11,6 +11,7 @@ namespace cornu::layers {
 template <class Fields>
 void visit_fields(Fields& fields, RandomErasingOptions& options) {
   fields("data_format", options.data_format);
+  visit_box_format(fields, options);
   fields("factor", options.factor);
   fields("scale", options.scale);
   fields("fill_value", options.fill_value);

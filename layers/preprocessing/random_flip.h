@@ -14,6 +14,7 @@ struct RandomFlipOptions {
   std::string mode = "horizontal_and_vertical";  // or "horizontal" (left and right), "vertical"
   std::optional<int64_t> seed = {};              // None: the next seed of this thread's sequence
   std::string data_format = {};                  // None: "channels_last"
+  std::optional<std::string> bounding_box_format = {};  // of boxes in dictionaries
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;

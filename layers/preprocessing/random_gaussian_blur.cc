@@ -8,6 +8,7 @@ namespace cornu::layers {
 template <class Fields>
 void visit_fields(Fields& fields, RandomGaussianBlurOptions& options) {
   fields("data_format", options.data_format);
+  visit_box_format(fields, options);
   fields("factor", options.factor);
   fields("kernel_size", options.kernel_size);
   fields("sigma", options.sigma);

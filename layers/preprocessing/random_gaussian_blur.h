@@ -17,9 +17,10 @@ struct RandomGaussianBlurOptions {
   Size2 kernel_size = 3;  // columns and rows of the kernel; odd
   // In [0, 1] pixels: the bounds of the blur's standard deviation, the same for all images.
   NumberList sigma = 1.0;
-  NumberList value_range = {0.0, 255.0};  // the range of pixel values
-  std::string data_format = {};           // None: "channels_last"
-  std::optional<int64_t> seed = {};       // None: the next seed of this thread's sequence
+  NumberList value_range = {0.0, 255.0};                // the range of pixel values
+  std::string data_format = {};                         // None: "channels_last"
+  std::optional<std::string> bounding_box_format = {};  // of boxes in dictionaries
+  std::optional<int64_t> seed = {};  // None: the next seed of this thread's sequence
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;

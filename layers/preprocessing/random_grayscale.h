@@ -11,8 +11,9 @@
 namespace cornu::layers {
 
 struct RandomGrayscaleOptions {
-  double factor = 0.5;               // probability of grayscale, in [0, 1]
-  std::string data_format = {};      // None: "channels_last"
+  double factor = 0.5;                                  // probability of grayscale, in [0, 1]
+  std::string data_format = {};                         // None: "channels_last"
+  std::optional<std::string> bounding_box_format = {};  // of boxes in dictionaries
   std::optional<int64_t> seed = {};  // None: the next seed of this thread's sequence
   std::string name = {};
   DTypeName dtype = {};

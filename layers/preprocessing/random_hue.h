@@ -14,9 +14,10 @@ struct RandomHueOptions {
   // Required, in [0, 1]: the bounds of the hue rotation in either direction, as fractions of half a
   // circle; a single number is the upper bound.
   NumberList factor = {};
-  NumberList value_range = {0.0, 255.0};  // the range of pixel values
-  std::string data_format = {};           // None: "channels_last"
-  std::optional<int64_t> seed = {};       // None: the next seed of this thread's sequence
+  NumberList value_range = {0.0, 255.0};                // the range of pixel values
+  std::string data_format = {};                         // None: "channels_last"
+  std::optional<std::string> bounding_box_format = {};  // of boxes in dictionaries
+  std::optional<int64_t> seed = {};  // None: the next seed of this thread's sequence
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;

@@ -9,6 +9,7 @@ namespace cornu::layers {
 template <class Fields>
 void visit_fields(Fields& fields, RandomInvertOptions& options) {
   fields("data_format", options.data_format);
+  visit_box_format(fields, options);
   fields("factor", options.factor);
   fields("value_range", options.value_range);
   fields("seed", options.seed);

@@ -8,6 +8,7 @@ namespace cornu::layers {
 template <class Fields>
 void visit_fields(Fields& fields, RandomPerspectiveOptions& options) {
   fields("data_format", options.data_format);
+  visit_box_format(fields, options);
   fields("factor", options.factor);
   fields("scale", options.scale);
   fields("interpolation", options.interpolation);
@@ -17,10 +18,10 @@ void visit_fields(Fields& fields, RandomPerspectiveOptions& options) {
 
 namespace {
 
-class RandomPerspectiveLayer : public RandomImageLayer<RandomPerspectiveOptions> {
+class RandomPerspectiveLayer : public RandomMovingLayer<RandomPerspectiveOptions> {
  public:
   explicit RandomPerspectiveLayer(const RandomPerspectiveOptions& options)
-      : RandomImageLayer("RandomPerspective", options),
+      : RandomMovingLayer("RandomPerspective", options),
         bounds_(bounds_of("factor", options.factor, 0, 1)) {
     require(options.scale >= 0 && options.scale <= 1, "expected scale in [0, 1], got {}.",
             options.scale);
@@ -29,7 +30,7 @@ class RandomPerspectiveLayer : public RandomImageLayer<RandomPerspectiveOptions>
   }
 
  protected:
-  Tensor augmented(const Tensor& images) override {
+  Change movement(const Tensor& images) override {
     const Tensor moved = chance(images, bounds_);
     const auto right = static_cast<float>(images.dim(2) - 1);
     const auto bottom = static_cast<float>(images.dim(1) - 1);
@@ -39,10 +40,17 @@ class RandomPerspectiveLayer : public RandomImageLayer<RandomPerspectiveOptions>
     const double most = options_.scale / 2;
     const Tensor moves = random::uniform({images.dim(0), 4, 2},
                                          {.minval = -most, .maxval = most, .seed = next_key()});
-    const Tensor seen = ops::image::perspective_transform(
-        images, corners, corners + corners * moves,
-        {.interpolation = options_.interpolation, .fill_value = options_.fill_value});
-    return ops::where(moved, seen, images);
+    const Tensor transforms = ops::internal::perspectives(corners, corners + corners * moves);
+    const double fill_value = options_.fill_value;
+    const auto move = [=](const Tensor& pixels, const std::string& interpolation) {
+      const Tensor seen = ops::image::affine_transform(
+          pixels, transforms, {.interpolation = interpolation, .fill_value = fill_value});
+      return ops::where(moved, seen, pixels);
+    };
+    const auto move_boxes = [=](const Tensor& boxes) {
+      return ops::where(ops::squeeze(moved, 3), transform_boxes(boxes, transforms), boxes);
+    };
+    return moving(move, options_.interpolation, move_boxes, {images.dim(1), images.dim(2)});
   }
 
  private:

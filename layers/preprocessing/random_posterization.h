@@ -14,9 +14,10 @@ struct RandomPosterizationOptions {
   // Required, in [1, 8]: the bounds of the number of bits to keep, out of 8; the upper bound is
   // exclusive unless both are equal. A single number is the upper bound, with a lower bound of 1.
   NumberList factor = {};
-  NumberList value_range = {0.0, 255.0};  // the range of pixel values
-  std::string data_format = {};           // None: "channels_last"
-  std::optional<int64_t> seed = {};       // None: the next seed of this thread's sequence
+  NumberList value_range = {0.0, 255.0};                // the range of pixel values
+  std::string data_format = {};                         // None: "channels_last"
+  std::optional<std::string> bounding_box_format = {};  // of boxes in dictionaries
+  std::optional<int64_t> seed = {};  // None: the next seed of this thread's sequence
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;

@@ -9,6 +9,7 @@ namespace cornu::layers {
 template <class Fields>
 void visit_fields(Fields& fields, RandomRotationOptions& options) {
   fields("data_format", options.data_format);
+  visit_box_format(fields, options);
   fields("factor", options.factor);
   fields("fill_mode", options.fill_mode);
   fields("fill_value", options.fill_value);

@@ -10,7 +10,18 @@
 // dataset's map, they are keyed by the element and by `seed`, if given; a restored position draws
 // the same numbers again.
 //
-// Dictionaries of images with boxes, labels and masks aren't supported.
+// All image layers also accept dictionaries, and change what belongs to the "images":
+//
+// - "segmentation_masks" (height, width, 1), or a batch of them: layers that move pixels move these
+//   in the same way, without interpolation. The dtype stays.
+// - "bounding_boxes/boxes" (boxes, 4) or (batch, boxes, 4), in the layer's bounding_box_format
+//   (framework/ops/bounding_boxes.h), and "bounding_boxes/labels" (boxes), (boxes, classes), or a
+//   batch of them: boxes become those around their moved corners, clipped to the image, float32;
+//   the labels of boxes of which nothing is left become -1.
+// - "labels": only MixUp and CutMix change them.
+//
+// Entries with other names stay. Throws InvalidArgument for a dictionary without images, and for
+// boxes and masks that don't fit them.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +41,8 @@ struct RandomRotationOptions {
   std::string interpolation = "bilinear";  // or "nearest"
   std::optional<int64_t> seed = {};        // None: the next seed of this thread's sequence
   double fill_value = 0.0;
-  std::string data_format = {};  // None: "channels_last"
+  std::string data_format = {};                         // None: "channels_last"
+  std::optional<std::string> bounding_box_format = {};  // of boxes in dictionaries
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;

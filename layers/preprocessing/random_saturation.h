@@ -16,7 +16,8 @@ struct RandomSaturationOptions {
   NumberList factor = {};
   // Saturations are clipped to these bounds; those of images are in [0, 1].
   NumberList value_range = {0.0, 255.0};
-  std::string data_format = {};      // None: "channels_last"
+  std::string data_format = {};                         // None: "channels_last"
+  std::optional<std::string> bounding_box_format = {};  // of boxes in dictionaries
   std::optional<int64_t> seed = {};  // None: the next seed of this thread's sequence
   std::string name = {};
   DTypeName dtype = {};

@@ -9,6 +9,7 @@ namespace cornu::layers {
 template <class Fields>
 void visit_fields(Fields& fields, RandomShearOptions& options) {
   fields("data_format", options.data_format);
+  visit_box_format(fields, options);
   fields("x_factor", options.x_factor);
   fields("y_factor", options.y_factor);
   fields("fill_mode", options.fill_mode);

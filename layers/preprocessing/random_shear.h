@@ -18,7 +18,8 @@ struct RandomShearOptions {
   std::string interpolation = "bilinear";  // or "nearest"
   std::string fill_mode = "reflect";       // as in ops::image::AffineTransformOptions
   double fill_value = 0.0;
-  std::string data_format = {};      // None: "channels_last"
+  std::string data_format = {};                         // None: "channels_last"
+  std::optional<std::string> bounding_box_format = {};  // of boxes in dictionaries
   std::optional<int64_t> seed = {};  // None: the next seed of this thread's sequence
   std::string name = {};
   DTypeName dtype = {};

@@ -9,6 +9,7 @@ namespace cornu::layers {
 template <class Fields>
 void visit_fields(Fields& fields, RandomTranslationOptions& options) {
   fields("data_format", options.data_format);
+  visit_box_format(fields, options);
   fields("height_factor", options.height_factor);
   fields("width_factor", options.width_factor);
   fields("fill_mode", options.fill_mode);

@@ -19,7 +19,8 @@ struct RandomTranslationOptions {
   std::string interpolation = "bilinear";  // or "nearest"
   std::optional<int64_t> seed = {};        // None: the next seed of this thread's sequence
   double fill_value = 0.0;
-  std::string data_format = {};  // None: "channels_last"
+  std::string data_format = {};                         // None: "channels_last"
+  std::optional<std::string> bounding_box_format = {};  // of boxes in dictionaries
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/preprocessing/resizing.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "layers/preprocessing/image_layer.h"
-#include "layers/preprocessing/image_transforms.h"
 
 namespace cornu::layers {
 
 template <class Fields>
 void visit_fields(Fields& fields, ResizingOptions& options) {
   fields("data_format", options.data_format);
+  visit_box_format(fields, options);
   fields("height", options.height);
   fields("width", options.width);
   fields("interpolation", options.interpolation);
@@ -34,12 +37,16 @@ class ResizingLayer : public ImageLayer<ResizingOptions> {
 
  protected:
   Tensor changed(const Tensor& images, const CallArgs&) override {
-    return ops::image::resize(images, {options_.height, options_.width},
-                              {.interpolation = options_.interpolation,
-                               .antialias = options_.antialias,
-                               .crop_to_aspect_ratio = options_.crop_to_aspect_ratio,
-                               .pad_to_aspect_ratio = options_.pad_to_aspect_ratio,
-                               .fill_value = options_.fill_value});
+    return resized(images, options_.interpolation);
+  }
+  Change change(const Tensor& images, const CallArgs&) override {
+    const ImageSize from = {images.dim(1), images.dim(2)};
+    return moving(
+        [this](const Tensor& pixels, const std::string& interpolation) {
+          return resized(pixels, interpolation);
+        },
+        options_.interpolation, [=, this](const Tensor& boxes) { return moved(boxes, from); },
+        {options_.height, options_.width});
   }
   DType working_dtype(DType dtype) const override {
     return options_.interpolation == "nearest" ? dtype : compute_dtype();
@@ -48,6 +55,36 @@ class ResizingLayer : public ImageLayer<ResizingOptions> {
     if (result.dtype() == x.dtype()) return result;
     const bool whole = !is_floating(x.dtype());
     return ops::saturate_cast(whole ? ops::round(result) : result, x.dtype());
+  }
+
+ private:
+  Tensor resized(const Tensor& images, const std::string& interpolation) const {
+    return ops::image::resize(images, {options_.height, options_.width},
+                              {.interpolation = interpolation,
+                               .antialias = options_.antialias,
+                               .crop_to_aspect_ratio = options_.crop_to_aspect_ratio,
+                               .pad_to_aspect_ratio = options_.pad_to_aspect_ratio,
+                               .fill_value = options_.fill_value});
+  }
+
+  // Boxes of zeros, or of -1, are padding, and become zeros.
+  Tensor moved(const Tensor& boxes, ImageSize from) const {
+    const Tensor padding =
+        ops::logical_or(ops::all(boxes == 0, -1, true), ops::all(boxes == -1, -1, true));
+    return ops::where(padding, 0, scaled(boxes, from));
+  }
+
+  Tensor scaled(const Tensor& boxes, ImageSize from) const {
+    const auto height = static_cast<double>(options_.height);
+    const auto width = static_cast<double>(options_.width);
+    double down = height / static_cast<double>(from.first);
+    double right = width / static_cast<double>(from.second);
+    if (options_.pad_to_aspect_ratio) down = right = std::min(down, right);
+    if (options_.crop_to_aspect_ratio) down = right = std::max(down, right);
+    // Of what is cropped or padded, half is at the top or left.
+    const double y = height - static_cast<double>(from.first) * down;
+    const double x = width - static_cast<double>(from.second) * right;
+    return scale_boxes(boxes, {right, down}, {std::trunc(x / 2), std::trunc(y / 2)});
   }
 };
 

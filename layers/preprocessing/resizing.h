@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "framework/model/layer.h"
@@ -17,7 +18,8 @@ struct ResizingOptions {
   std::string fill_mode = "constant";  // the only supported mode
   double fill_value = 0.0;
   bool antialias = false;
-  std::string data_format = {};  // None: "channels_last"
+  std::string data_format = {};                         // None: "channels_last"
+  std::optional<std::string> bounding_box_format = {};  // of boxes in dictionaries
   std::string name = {};
   DTypeName dtype = {};
   bool trainable = true;

@@ -9,6 +9,7 @@
 #include "framework/ops/ops.h"
 #include "layers/layers.h"
 #include "layers/preprocessing/image_colors.h"
+#include "layers/preprocessing/image_crops.h"
 #include "layers/preprocessing/image_transforms.h"
 #include "tests/golden/golden.h"
 

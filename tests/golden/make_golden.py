@@ -38,6 +38,7 @@ GROUPS = {
     "numpy": "golden_numpy",
     "images": "golden_images",
     "image_layers": "golden_image_layers",
+    "bounding_boxes": "golden_bounding_boxes",
     "preprocessing": "golden_preprocessing",
     "sequence_examples": "golden_examples",
     "dictionaries": "golden_dictionaries",
