@@ -16,59 +16,63 @@ namespace {
 
 using Entry = std::pair<const char*, const char*>;
 
-constexpr const char* kSame = "the same in `cornu`";
-constexpr const char* kBase = "its class with `Impl` behind the name, from which one's own derive";
-constexpr const char* kInData = "the same in `cornu::data`";
-constexpr const char* kInDataset = "the same, as `datasets::mnist::load_data` is";
-constexpr const char* kPolicy = "`set_dtype_policy`, `dtype_policy`, a layer's `.dtype`";
-constexpr const char* kEpsilon = "`.epsilon`, an option of each layer and optimizer that has one";
-constexpr const char* kPlaces = "`.data_format`, an option of each layer that has one";
-constexpr const char* kClasses = "`register_serializable`, for the whole program";
+constexpr const char* kSame = "the same name in `cornu`";
+constexpr const char* kBase = "the base class for your own is this name followed by `Impl`";
+constexpr const char* kInData = "the same name in `cornu::data`";
+constexpr const char* kInDataset =
+    "the same name in `cornu::datasets`, such as `datasets::mnist::load_data`";
+constexpr const char* kPolicy =
+    "`set_dtype_policy`, `dtype_policy`, and the option `.dtype` of each layer";
+constexpr const char* kEpsilon = "the option `.epsilon` of layers and optimizers";
+constexpr const char* kPlaces = "the option `.data_format` of layers";
+constexpr const char* kClasses = "`register_serializable`, which holds for the whole program";
 constexpr const char* kConfigs =
-    "`serialize`, `layer_from_json`, `loss_from_json` and so on; `to_json` of models";
-constexpr const char* kBars = "`.verbose` of `fit` and others; `logging::set_level`";
-constexpr const char* kFused = "a fused kernel is taken wherever one fits";
-constexpr const char* kErrors = "errors name the layer and the op; there is no traceback";
-constexpr const char* kSteps = "options of `fit`: `.epochs`, `.steps_per_epoch`";
-constexpr const char* kPolicies = "`.dtype = \"int8_from_float32\"` and others, by name";
-constexpr const char* kNoPolicy = "int8 and int4 alone are available";
+    "`serialize`, `layer_from_json`, `loss_from_json` and so on; `to_json` for models";
+constexpr const char* kBars = "the option `.verbose` of `fit` and others; `logging::set_level`";
+constexpr const char* kFused = "a fused kernel is used wherever one applies";
+constexpr const char* kErrors = "errors name the layer and the op; there is no traceback to filter";
+constexpr const char* kSteps = "the options `.epochs` and `.steps_per_epoch` of `fit`";
+constexpr const char* kPolicies = "policies are given by name: `.dtype = \"int8_from_float32\"`";
+constexpr const char* kNoPolicy = "only int8 and int4 are available";
 
 // By full name, or by module for names without an entry of their own.
 constexpr Entry kEntries[] = {
     {"keras", kSame},
-    {"keras.Function", "`Model` of inputs and outputs"},
-    {"keras.Operation", "a function over `ops`; each op on a placeholder is one node"},
-    {"keras.KerasTensor", "`Tensor`: what `Input` gives is one"},
+    {"keras.Function", "`Model(inputs, outputs)`"},
+    {"keras.Operation", "any function of `ops`; each op applied to a placeholder is one node"},
+    {"keras.KerasTensor", "`Tensor`, which `Input` returns"},
     {"keras.InputSpec", "layers check their inputs themselves (`check_input`)"},
     {"keras.FloatDTypePolicy", "`DTypePolicy`"},
-    {"keras.StatelessScope", "`function`, whose graphs have variables as states in and out"},
-    {"keras.SymbolicScope", "`Layer::compute_output_shape`, which computes with shapes alone"},
+    {"keras.StatelessScope",
+     "`function`, whose graphs take variables as inputs and return their new values"},
+    {"keras.SymbolicScope", "`Layer::compute_output_shape`, which computes shapes only"},
     {"keras.device", "`DeviceScope`"},
     {"keras.name_scope", "`NameScope`"},
-    {"keras.version", "`cornu_VERSION` of CMake's package"},
+    {"keras.version", "`cornu_VERSION`, set by the CMake package"},
     {"keras.Initializer", kBase},
     {"keras.Loss", kBase},
     {"keras.Metric", kBase},
     {"keras.Optimizer", kBase},
     {"keras.Quantizer", kBase},
     {"keras.Regularizer", kBase},
-    {"keras.backend.backend", "there is one"},
+    {"keras.backend.backend", "there is only one backend for all devices"},
     {"keras.backend.clear_session", kSame},
     {"keras.backend.epsilon", kEpsilon},
     {"keras.backend.set_epsilon", kEpsilon},
     {"keras.backend.floatx", kPolicy},
     {"keras.backend.set_floatx", kPolicy},
-    {"keras.backend.get_uid", "layers number themselves; `clear_session` begins anew"},
+    {"keras.backend.get_uid",
+     "layers are numbered automatically; `clear_session` restarts the numbers"},
     {"keras.backend.image_data_format", kPlaces},
     {"keras.backend.set_image_data_format", kPlaces},
     {"keras.backend.is_float_dtype", "`is_floating`"},
     {"keras.backend.is_int_dtype", "`is_integer`"},
     {"keras.backend.is_keras_tensor", "`tensor.is_symbolic()`"},
-    {"keras.backend.result_type", "ops promote as Keras's do"},
+    {"keras.backend.result_type", "ops promote dtypes as Keras does"},
     {"keras.backend.standardize_dtype", "`dtype_from_string`"},
-    {"keras.config.backend", "there is one"},
-    {"keras.config.set_backend", "there is one"},
-    {"keras.config.is_nnx_enabled", "of another framework"},
+    {"keras.config.backend", "there is only one backend for all devices"},
+    {"keras.config.set_backend", "there is only one backend for all devices"},
+    {"keras.config.is_nnx_enabled", "not applicable: specific to JAX"},
     {"keras.config.disable_flash_attention", kFused},
     {"keras.config.enable_flash_attention", kFused},
     {"keras.config.is_flash_attention_enabled", kFused},
@@ -78,7 +82,7 @@ constexpr Entry kEntries[] = {
     {"keras.config.disable_traceback_filtering", kErrors},
     {"keras.config.enable_traceback_filtering", kErrors},
     {"keras.config.is_traceback_filtering_enabled", kErrors},
-    {"keras.config.enable_unsafe_deserialization", "nothing that a file holds is ever run"},
+    {"keras.config.enable_unsafe_deserialization", "code in a file is never run"},
     {"keras.config.dtype_policy", kSame},
     {"keras.config.set_dtype_policy", kSame},
     {"keras.config.epsilon", kEpsilon},
@@ -99,13 +103,13 @@ constexpr Entry kEntries[] = {
     {"keras.datasets.imdb", kInDataset},
     {"keras.datasets.mnist", kInDataset},
     {"keras.datasets.reuters", kInDataset},
-    {"keras.distillation", "the same in `cornu::distillation`"},
+    {"keras.distillation", "the same name in `cornu::distillation`"},
     {"keras.distribution",
-     "`distribute::MirroredStrategy` and others: data is divided, models aren't"},
+     "`distribute::MirroredStrategy` and others; they divide data, not models"},
     {"keras.dtype_policies", kPolicies},
     {"keras.dtype_policies.DTypePolicy", kSame},
     {"keras.dtype_policies.FloatDTypePolicy", "`DTypePolicy`"},
-    {"keras.dtype_policies.DTypePolicyMap", "each layer's own `.dtype`"},
+    {"keras.dtype_policies.DTypePolicyMap", "the option `.dtype` of each layer"},
     {"keras.dtype_policies.AWQDTypePolicy", kNoPolicy},
     {"keras.dtype_policies.GPTQDTypePolicy", kNoPolicy},
     {"keras.dtype_policies.QuantizedFloat8DTypePolicy", kNoPolicy},
@@ -130,7 +134,7 @@ constexpr Entry kEntries[] = {
     {"keras.saving.load_weights", "`model.load_weights`"},
     {"keras.saving.save_weights", "`model.save_weights`"},
     {"keras.tree",
-     "`Tensors` are a list, or have names; elements of datasets are `data::Structure`s"},
+     "`Tensors` are a list or a dictionary; elements of datasets are `data::Structure`s"},
     {"keras.utils", kInData},
     {"keras.utils.Config", "a struct of options"},
     {"keras.utils.CustomObjectScope", kClasses},
@@ -158,9 +162,9 @@ constexpr Entry kEntries[] = {
     {"keras.utils.pack_x_y_sample_weight", "`Batch`"},
     {"keras.utils.unpack_x_y_sample_weight", "`Batch`"},
     {"keras.utils.standardize_dtype", "`dtype_from_string`"},
-    {"keras.utils.bounding_boxes", "not written; `layers::MaxNumBoundingBoxes` is here"},
-    {"keras.visualization", "not written: `data::save_img` writes pictures"},
-    {"keras.wrappers", "of another framework: scikit-learn is Python's"},
+    {"keras.utils.bounding_boxes", "the same name in `cornu::bounding_boxes`"},
+    {"keras.visualization", "not available; `data::save_img` writes images"},
+    {"keras.wrappers", "not applicable: scikit-learn is a Python library"},
 };
 
 using Table = std::map<std::string, std::string>;
@@ -209,8 +213,8 @@ std::string unknown_names() {
 
 std::string elsewhere_section() {
   std::string text =
-      "\n## Everything else that Keras makes public\n\nOf each name what is used here in its "
-      "stead.\n";
+      "\n## Everything else that Keras makes public\n\nWhat to use instead of each "
+      "name.\n";
   for (const Json& item : golden_cases("namespaces").as_array()) {
     const std::string& module = item.at("name").as_string();
     std::map<std::string, std::vector<std::string>> names;  // names by what to use instead

@@ -107,10 +107,10 @@ std::map<std::string, Names> names_here() {
 }
 
 const Reasons& reasons() {
-  static const std::string other = "of another framework";
-  static const std::string complex = "there are no complex dtypes";
-  static const std::string others = "int8 and int4 alone are available";
-  static const std::string python = "of Python: functions of functions are templates";
+  static const std::string other = "specific to another framework";
+  static const std::string complex = "complex dtypes are not supported";
+  static const std::string others = "only int8 and int4 are available";
+  static const std::string python = "specific to Python; write a template";
   static const Reasons table = {
       {"FlaxLayer", other},
       {"JaxLayer", other},
@@ -120,9 +120,10 @@ const Reasons& reasons() {
       {"AWQConfig", others},
       {"Float8QuantizationConfig", others},
       {"GPTQConfig", others},
-      {"InputSpec", "layers check their inputs themselves (check_input)"},
-      {"LearningRateSchedule", "ScheduleImpl in framework/train/optimizer.h"},
-      {"keras.activations.threshold", "ops::threshold: it takes arguments, which a name can't"},
+      {"InputSpec", "layers check their own inputs (`check_input`)"},
+      {"LearningRateSchedule", "the base class is `ScheduleImpl` (`framework/train/optimizer.h`)"},
+      {"keras.activations.threshold",
+       "`ops::threshold`; its required arguments can't be given by name"},
       {"angle", complex},
       {"conj", complex},
       {"conjugate", complex},
@@ -135,9 +136,9 @@ const Reasons& reasons() {
       {"view_as_real", complex},
       {"vectorize", python},
       {"jvp", python},
-      {"keras.ops.copy", "no op changes its operands, so handles can be copied instead"},
-      {"keras.ops.dtype", "of the tensor: `x.dtype()`"},
-      {"keras.ops.size", "of the tensor: `x.size()`"},
+      {"keras.ops.copy", "no op modifies its operands, so copying the handle is enough"},
+      {"keras.ops.dtype", "`x.dtype()`"},
+      {"keras.ops.size", "`x.size()`"},
   };
   return table;
 }
@@ -189,7 +190,7 @@ const Reasons& few_cases() {
   static const Reasons table = {
       {"keras.layers.Layer", base},
       {"keras.layers.Wrapper", base},
-      {"keras.layers.InputLayer", "it computes nothing; models of other groups have it"},
+      {"keras.layers.InputLayer", "it computes nothing, and is part of models in other groups"},
       {"keras.losses.Loss", base},
       {"keras.metrics.Metric", base},
       {"keras.metrics.MeanMetricWrapper", "Python's function can't be rebuilt from a config"},
@@ -252,9 +253,9 @@ std::string absences(const Module& module) {
   std::map<std::string, std::vector<std::string>> by_reason;
   for (const std::string& name : module.absent) {
     const std::string* reason = reason_of(module.name, name);
-    by_reason[reason ? *reason : "not written yet"].push_back("`" + name + "`");
+    by_reason[reason ? *reason : "not implemented"].push_back("`" + name + "`");
   }
-  std::string text = "\nNot here:\n\n";
+  std::string text = "\nNot available:\n\n";
   for (const auto& [reason, names] : by_reason) text += "- " + reason + ":\n" + wrapped(names);
   return text;
 }
@@ -269,7 +270,7 @@ std::string described(const Module& module, bool counted) {
   if (!module.others.empty()) {
     std::vector<std::string> names;
     for (const std::string& name : module.others) names.push_back("`" + name + "`");
-    text += "\nSecond names:\n\n" + wrapped(names);
+    text += "\nAliases:\n\n" + wrapped(names);
   }
   return text + absences(module);
 }
@@ -281,8 +282,8 @@ bool has_cases(const Module& module) {
 }
 
 std::string summary(const std::vector<Module>& all, bool ops) {
-  std::string text = ops ? "| module | names | here |\n|---|---|---|\n"
-                         : "| module | names | here | golden cases |\n|---|---|---|---|\n";
+  std::string text = ops ? "| module | names | available |\n|---|---|---|\n"
+                         : "| module | names | available | golden cases |\n|---|---|---|---|\n";
   for (const Module& module : all) {
     if (of_ops(module) != ops) continue;
     const size_t here = module.present.size() + module.others.size();
@@ -299,20 +300,20 @@ constexpr const char* kMade =
 // What to do without an argument, by its name, or by "Class" for all arguments of a class.
 const Reasons& argument_reasons() {
   static const Reasons table = {
-      {"gptq_unpacked_column_size", "it belongs to `quantization_config`"},
-      {"sparse", "there are no sparse tensors"},
-      {"ragged", "there are no ragged tensors"},
-      {"optional", "all inputs must be given"},
-      {"weights", "`set_weights` does that"},
-      {"use_cudnn", "`docs/from_keras.md` says when a fused kernel is taken"},
-      {"flash_attention", "`docs/from_keras.md` says when a fused kernel is taken"},
-      {"vocabulary_dtype", "a vocabulary is of int64"},
-      {"fn", "it is called `function`"},
-      {"QuantizationConfig", "its kinds have them"},
-      {"Quantizer", "what one gives says it"},
-      {"CallbackList", "`fit` adds what it needs"},
-      {"InputLayer", "`Input` makes it"},
-      {"Metric", "it is an argument of `MetricImpl`, from which one's own metrics derive"},
+      {"gptq_unpacked_column_size", "part of `quantization_config`"},
+      {"sparse", "sparse tensors are not supported"},
+      {"ragged", "ragged tensors are not supported"},
+      {"optional", "all inputs are required"},
+      {"weights", "use `set_weights`"},
+      {"use_cudnn", "`docs/from_keras.md` says when a fused kernel is used"},
+      {"flash_attention", "`docs/from_keras.md` says when a fused kernel is used"},
+      {"vocabulary_dtype", "integer vocabularies are int64"},
+      {"fn", "named `function`"},
+      {"QuantizationConfig", "arguments of its subclasses"},
+      {"Quantizer", "follows from the arguments"},
+      {"CallbackList", "`fit` adds the callbacks it needs"},
+      {"InputLayer", "use `Input`"},
+      {"Metric", "an argument of `MetricImpl`, the base class of your own metrics"},
   };
   return table;
 }
@@ -360,10 +361,13 @@ std::string arguments_section(const std::vector<Module>& all) {
       }
     }
   }
-  std::string text =
-      "\n## Arguments that aren't here\n\nThe arguments of all classes above and of `Input`, "
-      "compared with what is declared here. In\n`docs/from_keras.md` are those that have another "
-      "form.\n\n";
+  std::string text = R"(
+## Arguments that are not available
+
+Compared are the arguments of all classes above, and of `Input`, with those declared here.
+Arguments that have another form are listed in `docs/from_keras.md`.
+
+)";
   for (const auto& [argument, classes] : classes_of) {
     text += "- " + argument + ":\n" + wrapped(classes);
   }
@@ -371,15 +375,14 @@ std::string arguments_section(const std::vector<Module>& all) {
 }
 
 std::string parity_document(const std::vector<Module>& all) {
-  std::string text =
-      "# Keras's classes, one by one\n\n" + std::string(kMade) +
-      "\nThe public classes of Keras 3, and what of them is here. The number behind a name: in how "
-      "many\ngolden cases this class takes part, each of which compares values, and where there "
-      "are "
-      "any\ngradients, weights and states, with those of real Keras (tests/golden). A case is "
-      "counted "
-      "once in\nits module's number, and once for each class that takes part in it. Callbacks and "
-      "applications have\ntests of their own. `docs/ops.md` is the same for `keras.ops`.\n\n";
+  std::string text = "# Keras's classes, one by one\n\n" + std::string(kMade) + R"(
+The public classes of Keras 3 that are available in Cornu. The number after a name says how many
+golden cases the class takes part in. Each case compares values, and gradients, weights and states
+where there are any, with those computed by Keras itself (`tests/golden`). The number of a module
+counts each case once, although several classes may take part in it. Callbacks and applications have
+separate tests. `docs/ops.md` is the same document for `keras.ops`.
+
+)";
   text += summary(all, false);
   for (const Module& module : all) {
     if (!of_ops(module)) text += described(module, has_cases(module));
@@ -388,11 +391,12 @@ std::string parity_document(const std::vector<Module>& all) {
 }
 
 std::string ops_document(const std::vector<Module>& all) {
-  std::string text =
-      "# keras.ops, function by function\n\n" + std::string(kMade) +
-      "\n`cornu::ops` has what is named here, under Keras's names (a word of C++ has an underscore "
-      "behind\nit: `switch_`); `framework/ops/ops.h` leads to the declarations. Layout is "
-      "channels-last; `ops::image` takes `data_format`.\n\n";
+  std::string text = "# keras.ops, function by function\n\n" + std::string(kMade) + R"(
+These functions are available in `cornu::ops` under Keras's names; a name that is a C++ keyword ends
+in an underscore: `switch_`. `framework/ops/ops.h` includes the headers that declare them. Images
+are channels-last; the functions of `ops::image` take `data_format`.
+
+)";
   text += summary(all, true);
   for (const Module& module : all) {
     if (of_ops(module)) text += described(module, false);
