@@ -210,6 +210,14 @@ TEST_CASE("conv with groups, and depthwise") {
   }
 }
 
+TEST_CASE("conv of depthwise filters along one axis") {
+  check_conv({2, {40}, 32, 32, {3}, {}, {1, 1}, {}, 32});
+  check_conv({2, {41}, 17, 17, {4}, {2}, {2, 1}, {}, 17});
+  check_conv({3, {30}, 16, 16, {3}, {}, {4, 0}, {2}, 16});
+  check_conv({1, {25}, 8, 24, {5}, {}, {2, 2}, {}, 8});
+  check_conv({2, {3}, 16, 16, {5}, {}, {2, 2}, {}, 16});
+}
+
 TEST_CASE("conv of depthwise filters that are large, or meet few positions") {
   for (int threads : {1, 3}) {
     const ComputeThreadsScope scope(threads);

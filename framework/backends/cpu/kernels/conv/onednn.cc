@@ -202,12 +202,26 @@ bool reaches_too_far(const ConvProblem& problem) {
   return false;
 }
 
+// The same convolution over images of one row.
+ConvProblem as_images(const ConvProblem& problem) {
+  ConvProblem result = problem;
+  for (auto* sizes : {&result.in, &result.taps, &result.out, &result.strides, &result.dilation}) {
+    sizes->insert(sizes->begin(), 1);
+  }
+  for (auto* padding : {&result.low, &result.high}) padding->insert(padding->begin(), 0);
+  return result;
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_onednn_conv(const ConvProblem& problem) {
   using namespace onednn;
   const auto type = compute_type(problem.dtype);
   if (!type || !is_safe(problem) || reaches_too_far(problem)) return nullptr;
+  // oneDNN has no fast kernels for depthwise convolutions of a single axis.
+  if (problem.spatial() == 1 && problem.groups > 1 && problem.groups == problem.c_in) {
+    return make_onednn_conv(as_images(problem));
+  }
   if (auto kernel = make_flipped_conv(problem)) return kernel;
   if (auto kernel = make_tiled_conv(problem, *type)) return kernel;
   auto made = make_conv_primitive(problem, *type, {});
