@@ -98,30 +98,27 @@ Tensor factors(const DeltaOptions& options, const char* who) {
 Tensor places_of(const Tensor& boxes) { return ops::slice_axis(boxes, -1, 0, 2); }
 Tensor sizes_of(const Tensor& boxes) { return ops::slice_axis(boxes, -1, 2, 4); }
 
-// Numbers as (batch), for (batch, boxes, ...).
-Tensor per_image(const Tensor& numbers, int64_t batch, const char* what) {
+// One number, or one for each image, as (1 or batch, 1).
+Tensor per_image(const Tensor& numbers, const char* what) {
   const Tensor all = ops::cast(numbers, DType::Float32);
-  check<InvalidArgument>(all.rank() == 0 || all.shape() == Shape{batch},
+  check<InvalidArgument>(all.rank() <= 1,
                          "bounding_boxes::affine_transform: expected {} to be a scalar or one "
-                         "number per image ({}), got {}.",
-                         what, batch, all.shape());
-  return ops::broadcast_to(all, {batch});
+                         "number per image, got {}.",
+                         what, all.shape());
+  return ops::reshape(all, {all.rank() == 0 ? 1 : all.dim(0), 1});
 }
 
 // The rows (a0, a1, a2) and (b0, b1, b2) of the transform, as six tensors (batch, 1).
-std::vector<Tensor> affine_rows(const AffineTransformOptions& options, int64_t batch) {
+std::vector<Tensor> affine_rows(const AffineTransformOptions& options) {
   constexpr double kRadian = std::numbers::pi / 180;
-  const auto given = [&](const Tensor& numbers, const char* what) {
-    return ops::expand_dims(per_image(numbers, batch, what), 1);
-  };
   const double right = options.image_size.second - 1, bottom = options.image_size.first - 1;
   const double center_x = options.center_x * right, center_y = options.center_y * bottom;
-  const Tensor turn = -kRadian * given(options.angle, "angle");
-  const Tensor shear_x = -kRadian * given(options.shear_x, "shear_x");
-  const Tensor shear_y = -kRadian * given(options.shear_y, "shear_y");
-  const Tensor scale = given(options.scale, "scale");
-  const Tensor x = center_x - right * given(options.translate_x, "translate_x");
-  const Tensor y = center_y - bottom * given(options.translate_y, "translate_y");
+  const Tensor turn = -kRadian * per_image(options.angle, "angle");
+  const Tensor shear_x = -kRadian * per_image(options.shear_x, "shear_x");
+  const Tensor shear_y = -kRadian * per_image(options.shear_y, "shear_y");
+  const Tensor scale = per_image(options.scale, "scale");
+  const Tensor x = center_x - right * per_image(options.translate_x, "translate_x");
+  const Tensor y = center_y - bottom * per_image(options.translate_y, "translate_y");
 
   const Tensor cosine = ops::cos(shear_y), tangent = ops::tan(shear_x);
   const Tensor a = ops::cos(turn - shear_y) / cosine;
@@ -151,6 +148,8 @@ Tensor convert_format(const Tensor& boxes, const std::string& source, const std:
                          "{}: '{}' and '{}' differ by the image's size; expected image_size, "
                          "height and width in pixels.",
                          kWho, source, target);
+  check<InvalidArgument>(is_floating(options.dtype), "{}: expected a floating-point dtype, got {}.",
+                         kWho, options.dtype);
   const Tensor given = ops::cast(boxes, options.dtype);
   if (from.name == to.name && !sized) return given;
   Tensor corners = to_corners(with_x_first(given, from.y_first), from.name);
@@ -187,9 +186,12 @@ Tensor affine_transform(const Tensor& boxes, const AffineTransformOptions& optio
   check<InvalidArgument>(boxes.rank() == 2 || boxes.rank() == 3,
                          "{}: expected boxes (boxes, 4) or (batch, boxes, 4), got {}.", kWho,
                          boxes.shape());
+  check<InvalidArgument>(options.image_size.first > 0 && options.image_size.second > 0,
+                         "{}: expected image_size, height and width in pixels, got {} and {}.",
+                         kWho, options.image_size.first, options.image_size.second);
   Tensor given = ops::cast(boxes, DType::Float32);
   if (boxes.rank() == 2) given = ops::expand_dims(given, 0);
-  const auto rows = affine_rows(options, given.dim(0));
+  const auto rows = affine_rows(options);
   const auto in = columns(given);  // (batch, boxes, 1)
   const Tensor x = ops::concatenate({in[0], in[2], in[2], in[0]}, -1);
   const Tensor y = ops::concatenate({in[1], in[1], in[3], in[3]}, -1);
@@ -236,10 +238,7 @@ Tensor compute_iou(const Tensor& boxes1, const Tensor& boxes2,
   const Tensor both = ops::squeeze(overlap(0, 2) * overlap(1, 3), -1);
   const Tensor result = both / (area(each) + area(other) - both + kEpsilon);
   if (!options.use_masking) return result;
-  const auto padding = [](const Tensor& boxes, int64_t axis) {
-    return ops::expand_dims(ops::max(boxes, -1) < 0, axis);
-  };
-  const Tensor none = ops::logical_or(padding(boxes1, -1), padding(boxes2, -2));
+  const Tensor none = ops::logical_or(ops::max(each, -1) < 0, ops::max(other, -1) < 0);
   return ops::where(none, options.mask_val, result);
 }
 

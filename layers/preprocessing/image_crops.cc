@@ -37,8 +37,8 @@ Change crop_part(const Window& part, ImageSize size) {
 
 // How long a part of one side is, if it is to the other side as `target` to `target_other`.
 int64_t in_proportion(int64_t side, int64_t other, int64_t target, int64_t target_other) {
-  const auto wanted = static_cast<int64_t>(number(other * target) / number(target_other));
-  return std::max<int64_t>(1, std::min(wanted, side));
+  const double wanted = number(other) * number(target) / number(target_other);
+  return std::max<int64_t>(1, static_cast<int64_t>(std::min(wanted, number(side))));
 }
 
 // The size of the largest part with the aspect ratio of `size`.

@@ -44,7 +44,7 @@ class ImageLayerOf : public Base {
   }
 
   Tensors call_list(const Tensors& inputs, const CallArgs& args) override {
-    if (!inputs.has_names()) return Base::call_list(inputs, args);
+    if (!is_dictionary(inputs)) return Base::call_list(inputs, args);
     const LabeledImages data({this->label(), this->options_.bounding_box_format, channels_first()},
                              inputs);
     check_input(data.images().shape());

@@ -38,13 +38,20 @@ Change moving(const Move& move, const std::string& interpolation,
               const std::function<Tensor(const Tensor& boxes)>& move_boxes, ImageSize size) {
   return {
       .images = [=](const Tensor& images) { return move(images, interpolation); },
-      .masks = [=](const Tensor& masks) { return move(masks, "nearest"); },
+      .masks =
+          [=](const Tensor& masks) {
+            if (masks.dtype() != DType::Bool) return move(masks, "nearest");
+            return ops::cast(move(ops::cast(masks, DType::UInt8), "nearest"), DType::Bool);
+          },
       .boxes =
           [=](const BoundingBoxes& given) {
-            return bounding_boxes::clip_to_image_size({move_boxes(given.boxes), given.labels},
-                                                      {.image_size = in_pixels(size)});
+            return clipped({move_boxes(given.boxes), given.labels}, size);
           },
   };
+}
+
+BoundingBoxes clipped(const BoundingBoxes& boxes, ImageSize size) {
+  return bounding_boxes::clip_to_image_size(boxes, {.image_size = in_pixels(size)});
 }
 
 Tensor transform_boxes(const Tensor& boxes, const Tensor& transforms) {
@@ -57,8 +64,13 @@ Tensor transform_boxes(const Tensor& boxes, const Tensor& transforms) {
   const Tensor x = ops::concatenate({corners[0], corners[2], corners[2], corners[0]}, -1);
   const Tensor y = ops::concatenate({corners[1], corners[1], corners[3], corners[3]}, -1);
   const Tensor k = (b0 * c1 - b1 * c0) * x + (a1 * c0 - a0 * c1) * y + (a0 * b1 - a1 * b0);
-  const Tensor xs = ((b1 - b2 * c1) * x + (a2 * c1 - a1) * y + (a1 * b2 - a2 * b1)) / k;
-  const Tensor ys = ((b2 * c0 - b0) * x + (a0 - a2 * c0) * y + (a2 * b0 - a0 * b2)) / k;
+  // A singular transform leaves nothing.
+  const Tensor gone = k == 0;
+  const auto place = [&](const Tensor& by_x, const Tensor& by_y, const Tensor& constant) {
+    return ops::where(gone, 0, (by_x * x + by_y * y + constant) / ops::where(gone, 1, k));
+  };
+  const Tensor xs = place(b1 - b2 * c1, a2 * c1 - a1, a1 * b2 - a2 * b1);
+  const Tensor ys = place(b2 * c0 - b0, a0 - a2 * c0, a2 * b0 - a0 * b2);
   return ops::stack({ops::min(xs, -1), ops::min(ys, -1), ops::max(xs, -1), ops::max(ys, -1)}, -1);
 }
 
@@ -73,6 +85,10 @@ Tensor flip_boxes(const Tensor& boxes, const Tensor& flips, bool horizontally, b
 Tensor scale_boxes(const Tensor& boxes, std::pair<double, double> scale,
                    std::pair<double, double> offset) {
   return boxes * numbers(scale.first, scale.second) + numbers(offset.first, offset.second);
+}
+
+bool is_dictionary(const Tensors& inputs) {
+  return inputs.has_names() && (inputs.size() > 1 || has(inputs, kImages));
 }
 
 bool check_boxes(const Tensors& entries, const std::string& layer) {
@@ -123,11 +139,8 @@ void LabeledImages::check_masks() const {
 Tensor LabeledImages::changed_masks(const Change& change) const {
   const Tensor& masks = entries_.at(kMasks);
   if (!change.masks) return masks;
-  const Tensor given = arranged(masks, layer_.channels_first);
-  // What moves pixels takes numbers.
-  const bool flags = given.dtype() == DType::Bool;
-  const Tensor result = change.masks(flags ? ops::cast(given, DType::UInt8) : given);
-  return rearranged(flags ? ops::cast(result, DType::Bool) : result, masks, layer_.channels_first);
+  return rearranged(change.masks(arranged(masks, layer_.channels_first)), masks,
+                    layer_.channels_first);
 }
 
 Tensor LabeledImages::changed_labels(const Change& change) const {
@@ -149,11 +162,14 @@ BoundingBoxes LabeledImages::changed_boxes(const Change& change, ImageSize befor
     given = {ops::expand_dims(given.boxes, 0), ops::expand_dims(given.labels, 0)};
   }
   const std::string& format = *layer_.bounding_box_format;
+  const Tensor padding =
+      ops::logical_or(ops::all(given.boxes == 0, -1, true), ops::all(given.boxes == -1, -1, true));
   given.boxes = bounding_boxes::convert_format(given.boxes, format, "xyxy",
                                                {.image_size = in_pixels(before)});
   BoundingBoxes result = change.boxes(given);
   result.boxes = bounding_boxes::convert_format(result.boxes, "xyxy", format,
                                                 {.image_size = in_pixels(after)});
+  if (change.zero_padding) result.boxes = ops::where(padding, 0, result.boxes);
   if (batched()) return result;
   return {ops::squeeze(result.boxes, 0), ops::squeeze(result.labels, 0)};
 }

@@ -27,6 +27,7 @@ struct Change {
   std::function<Tensor(const Tensor& masks)> masks = {};
   std::function<Tensor(const Tensor& labels)> labels = {};  // (batch, ...)
   std::function<BoundingBoxes(const BoundingBoxes&)> boxes = {};
+  bool zero_padding = false;  // boxes of zeros, or of -1, in any format, are padding: become zeros
 };
 
 // Moves pixels, with the given interpolation.
@@ -35,6 +36,9 @@ using Move = std::function<Tensor(const Tensor& images, const std::string& inter
 // boxes as `move_boxes` does. Boxes are then clipped to the result, of this size (height, width).
 Change moving(const Move& move, const std::string& interpolation,
               const std::function<Tensor(const Tensor& boxes)>& move_boxes, ImageSize size);
+
+// Boxes clipped to images of this size; those of which nothing is left get the label -1.
+BoundingBoxes clipped(const BoundingBoxes& boxes, ImageSize size);
 
 // The boxes around the corners of `boxes` after affine or perspective transforms, (batch, 8) as for
 // ops::image::affine_transform: from places in the result to places in the image.
@@ -52,6 +56,9 @@ inline constexpr char kMasks[] = "segmentation_masks";
 inline constexpr char kLabels[] = "labels";
 inline constexpr char kBoxes[] = "bounding_boxes/boxes";
 inline constexpr char kBoxLabels[] = "bounding_boxes/labels";
+
+// Whether these are named entries of a dictionary, rather than images, whatever their name.
+bool is_dictionary(const Tensors& inputs);
 
 // Checks the boxes of a dictionary: (boxes, 4) or (batch, boxes, 4), with a label or classes for
 // each. Returns whether there are any. Throws InvalidArgument, naming `layer`.

@@ -27,6 +27,7 @@ class MixUpLayer : public MixingLayer<MixUpOptions> {
     return {order, random::beta({images.dim(0), 1, 1, 1}, options_.alpha, options_.alpha,
                                 {.seed = next_key()})};
   }
+  DType mask_dtype(DType) const override { return compute_dtype(); }
   // Masks, of classes as their channels, are mixed; an image has its boxes and the other's.
   Change mixed(const Mixture& mixture) const override {
     const DType dtype = compute_dtype();

@@ -18,7 +18,7 @@ class MixingLayer : public RandomMovingLayer<Options> {
   void build_list(const std::vector<Shape>&) override {}
 
   Tensors call_list(const Tensors& inputs, const CallArgs& args) override {
-    if (inputs.has_names()) return RandomMovingLayer<Options>::call_list(inputs, args);
+    if (is_dictionary(inputs)) return RandomMovingLayer<Options>::call_list(inputs, args);
     std::vector<Shape> shapes;
     for (const Tensor& input : inputs) shapes.push_back(input.shape());
     check_inputs(shapes);
@@ -37,6 +37,19 @@ class MixingLayer : public RandomMovingLayer<Options> {
   virtual Mixture draw_mixture(const Tensor& images) const = 0;
   // What happens to masks and boxes.
   virtual Change mixed(const Mixture& mixture) const = 0;
+  // The dtype of masks after that.
+  virtual DType mask_dtype(DType dtype) const { return dtype; }
+
+  // In inference, nothing is mixed, but dtypes are those of training.
+  Change change(const Tensor& images, const CallArgs& args) override {
+    if (this->draws(args)) return movement(images);
+    return {
+        .images = [](const Tensor& same) { return same; },
+        .masks =
+            [this](const Tensor& masks) { return ops::cast(masks, mask_dtype(masks.dtype())); },
+        .labels = [this](const Tensor& labels) { return ops::cast(labels, this->compute_dtype()); },
+    };
+  }
 
   Change movement(const Tensor& images) final {
     const Mixture mixture = draw_mixture(images);

@@ -61,14 +61,16 @@ class RandAugmentLayer : public RandomMovingLayer<RandAugmentOptions> {
       }
       return result;
     };
-    const auto move_boxes = [=](const Tensor& boxes) {
-      Tensor result = boxes;
+    Change change = moving(move, "nearest", {}, {height, width});
+    // What one operation moves out of the image doesn't come back by the next.
+    change.boxes = [=](const BoundingBoxes& given) {
+      BoundingBoxes result = given;
       for (const Operation& operation : operations) {
-        result = transform_boxes(result, transforms(operation));
+        result.boxes = transform_boxes(result.boxes, transforms(operation));
+        result = clipped(result, {height, width});
       }
       return result;
     };
-    Change change = moving(move, "nearest", move_boxes, {height, width});
     change.images = [=, this](const Tensor& pixels) {
       Tensor result = pixels;
       for (const Operation& operation : operations) {

@@ -44,7 +44,7 @@ class RandomElasticTransformLayer : public RandomMovingLayer<RandomElasticTransf
           label(), kBoxes);
     };
     if (bounds_.upper == 0 || scale_.upper == 0) {
-      return {.images = [](const Tensor& same) { return same; }, .boxes = no_boxes};
+      return {.images = [](const Tensor& same) { return same; }};
     }
     const Tensor moved = chance(images, bounds_);
     const Tensor drawn = ops::internal::shared_uniform(next_key(), {});

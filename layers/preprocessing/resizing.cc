@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/preprocessing/resizing.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "layers/preprocessing/image_layer.h"
 
 namespace cornu::layers {
@@ -41,12 +38,14 @@ class ResizingLayer : public ImageLayer<ResizingOptions> {
   }
   Change change(const Tensor& images, const CallArgs&) override {
     const ImageSize from = {images.dim(1), images.dim(2)};
-    return moving(
-        [this](const Tensor& pixels, const std::string& interpolation) {
-          return resized(pixels, interpolation);
-        },
-        options_.interpolation, [=, this](const Tensor& boxes) { return moved(boxes, from); },
-        {options_.height, options_.width});
+    const auto move = [this](const Tensor& pixels, const std::string& interpolation) {
+      return resized(pixels, interpolation);
+    };
+    const auto move_boxes = [=, this](const Tensor& boxes) { return scaled(boxes, from); };
+    Change change =
+        moving(move, options_.interpolation, move_boxes, {options_.height, options_.width});
+    change.zero_padding = true;
+    return change;
   }
   DType working_dtype(DType dtype) const override {
     return options_.interpolation == "nearest" ? dtype : compute_dtype();
@@ -67,24 +66,22 @@ class ResizingLayer : public ImageLayer<ResizingOptions> {
                                .fill_value = options_.fill_value});
   }
 
-  // Boxes of zeros, or of -1, are padding, and become zeros.
-  Tensor moved(const Tensor& boxes, ImageSize from) const {
-    const Tensor padding =
-        ops::logical_or(ops::all(boxes == 0, -1, true), ops::all(boxes == -1, -1, true));
-    return ops::where(padding, 0, scaled(boxes, from));
-  }
-
   Tensor scaled(const Tensor& boxes, ImageSize from) const {
-    const auto height = static_cast<double>(options_.height);
-    const auto width = static_cast<double>(options_.width);
-    double down = height / static_cast<double>(from.first);
-    double right = width / static_cast<double>(from.second);
-    if (options_.pad_to_aspect_ratio) down = right = std::min(down, right);
-    if (options_.crop_to_aspect_ratio) down = right = std::max(down, right);
-    // Of what is cropped or padded, half is at the top or left.
-    const double y = height - static_cast<double>(from.first) * down;
-    const double x = width - static_cast<double>(from.second) * right;
-    return scale_boxes(boxes, {right, down}, {std::trunc(x / 2), std::trunc(y / 2)});
+    const int64_t height = options_.height, width = options_.width;
+    const auto ratio = [](int64_t to, int64_t of) {
+      return static_cast<double>(to) / static_cast<double>(of);
+    };
+    const double down = ratio(height, from.first), right = ratio(width, from.second);
+    const bool crops = options_.crop_to_aspect_ratio;
+    if (!crops && !options_.pad_to_aspect_ratio) return scale_boxes(boxes, {right, down}, {0, 0});
+    // One of the ratios holds for both axes. Half of what the other axis has too much or lacks is
+    // at its beginning, in whole pixels.
+    const int64_t lacking = width * from.first - height * from.second;
+    if ((lacking < 0) == crops) {
+      return scale_boxes(boxes, {down, down}, {static_cast<double>(lacking / (2 * from.first)), 0});
+    }
+    return scale_boxes(boxes, {right, right},
+                       {0, static_cast<double>(-lacking / (2 * from.second))});
   }
 };
 

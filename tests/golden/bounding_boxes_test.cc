@@ -8,7 +8,9 @@
 #include <functional>
 #include <map>
 
+#include "framework/model/input.h"
 #include "framework/model/layer_registry.h"
+#include "framework/ops/ops.h"
 #include "tests/golden/golden.h"
 
 using namespace cornu;
@@ -155,7 +157,37 @@ TEST_CASE("functions on bounding boxes are Keras's") {
       CHECK(difference(result.labels, *labels, {}) == "");
     ++calls;
   }
-  CHECK(calls == 107);
+  CHECK(calls == 108);
+}
+
+TEST_CASE("functions on boxes of placeholders, and on what makes no sense") {
+  namespace functions = bounding_boxes;
+  const Tensor boxes = Input({.shape = Shape{3, 4}});
+  CHECK(functions::affine_transform(boxes, {.image_size = {10, 20}, .angle = 30.0f}).shape() ==
+        Shape{kUnknown, 3, 4});
+  const auto refused = [](const std::function<void()>& call) -> std::string {
+    try {
+      call();
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+    return "nothing";
+  };
+  const Tensor one = Tensor::from<float>({1, 2, 3, 4}, {1, 4});
+  CHECK(refused([&] { functions::affine_transform(one, {}); }) ==
+        "bounding_boxes::affine_transform: expected image_size, height and width in pixels, got 0 "
+        "and 0.");
+  CHECK(refused([&] { functions::convert_format(one, "xyxy", "rel_xyxy"); }) ==
+        "bounding_boxes::convert_format: 'xyxy' and 'rel_xyxy' differ by the image's size; "
+        "expected image_size, height and width in pixels.");
+  CHECK(refused([&] { functions::convert_format(one, "xyxy", "xywh", {.dtype = DType::Int32}); }) ==
+        "bounding_boxes::convert_format: expected a floating-point dtype, got int32.");
+  CHECK(refused([&] {
+          functions::pad(ops::zeros({2, 3}), 1, 1);
+        }) == "bounding_boxes::pad: expected boxes (..., 4), got (2, 3).");
+  CHECK(refused([&] {
+          functions::encode_box_to_deltas(one, one, "xyxy", "xyxy", {.variance = {1, 2}});
+        }) == "bounding_boxes::encode_box_to_deltas: expected variance of four numbers, got 2.");
 }
 
 TEST_CASE("image layers change dictionaries as Keras's do") {

@@ -104,6 +104,9 @@ def overlaps(rng):
                use_masking=True, mask_val=-2)
     yield call("iou_masked_second", "compute_iou", [b, padded], bounding_box_format="xyxy",
                use_masking=True)
+    shifted = np.array([[-5, -5, 3, 3], [-4, -4, 9, 2]], "float32")
+    yield call("iou_masked_corners", "compute_iou", [shifted, np.concatenate([shifted, b[0]])],
+               bounding_box_format="xywh", use_masking=True)
     yield call("ciou", "compute_ciou", [a, b[:, :3]], bounding_box_format="xyxy")
     yield call("ciou_equal", "compute_ciou", [a, a], bounding_box_format="xywh")
 

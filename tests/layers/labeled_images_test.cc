@@ -258,6 +258,35 @@ TEST_CASE("boxes of which nothing is left have the label -1") {
         std::vector<float>{-1, -1, -1, 1, 1, 1});
 }
 
+TEST_CASE("boxes of resized images: padding in any format, and whole pixels at the beginning") {
+  const auto resized = [](const layers::ResizingOptions& options, int64_t height, int64_t width,
+                          const std::vector<float>& boxes) {
+    const auto count = static_cast<int64_t>(boxes.size()) / 4;
+    const Tensors result =
+        layers::Resizing(options)(Tensors{{"images", ops::zeros({height, width, 3})},
+                                          {kBoxes, Tensor::from(boxes, {count, 4})},
+                                          {kBoxLabels, ops::zeros({count}, DType::Int32)}});
+    return result.at(kBoxes).to_vector<float>();
+  };
+  for (const char* format : {"xywh", "center_xywh", "rel_xyxy", "rel_center_xywh"}) {
+    CAPTURE(format);
+    const auto boxes = resized(
+        {.height = 80, .width = 40, .pad_to_aspect_ratio = true, .bounding_box_format = format}, 10,
+        20, {-1, -1, -1, -1, 0, 0, 0, 0});
+    CHECK(boxes == std::vector<float>(8, 0));
+  }
+  // Half of 448 - 224 and of 224 - 112 pixels, which fractions in floating point miss.
+  const auto cropped = resized(
+      {.height = 224, .width = 224, .crop_to_aspect_ratio = true, .bounding_box_format = "xyxy"},
+      20, 90, {36, 2, 54, 18});
+  CHECK(cropped[0] == doctest::Approx(36 * 11.2 - 392));
+  const auto padded = resized(
+      {.height = 224, .width = 224, .pad_to_aspect_ratio = true, .bounding_box_format = "xyxy"},
+      101, 202, {0, 0, 202, 101});
+  CHECK(padded[1] == doctest::Approx(56));
+  CHECK(padded[3] == doctest::Approx(168));
+}
+
 TEST_CASE("mixed images have mixed labels and masks, and both images' boxes") {
   Tensors data = rectangles();
   data = with(data, "labels", ops::one_hot(data.at("labels"), kBatch));
@@ -274,6 +303,15 @@ TEST_CASE("mixed images have mixed labels and masks, and both images' boxes") {
     CHECK(boxes[i * 8] == 18 + static_cast<float>(i));
     CHECK((other == i || labels[i * kBatch + other] > 0));
   }
+
+  // Flags are mixed, too; in inference, only dtypes change.
+  const Tensors flags = with(data, kMasks, ops::cast(data.at(kMasks), DType::Bool));
+  layers::MixUp again({.bounding_box_format = "xyxy", .seed = 2});
+  CHECK(same(Tensors(again(flags, {.training = true})).at(kMasks), mixed.at(kMasks)));
+  const Tensors still =
+      again(with(flags, "labels", ops::zeros({kBatch}, DType::Int32)), {.training = false});
+  CHECK(still.at(kMasks).dtype() == DType::Float32);
+  CHECK(still.at("labels").dtype() == DType::Float32);
 
   layers::CutMix cut({.seed = 2, .bounding_box_format = "xyxy"});
   const Tensors parts = cut(without(without(data, kBoxes), kBoxLabels), {.training = true});
@@ -299,6 +337,31 @@ TEST_CASE("RandAugment moves masks and boxes by the same operations") {
   CHECK(moved < 12);
 }
 
+TEST_CASE("what RandAugment moved out of the image doesn't come back") {
+  // With this seed, the second operation moves the box out of the image, and the third back to
+  // where other pixels are by then.
+  layers::RandAugment augment({.value_range = {0, 1},
+                               .num_ops = 3,
+                               .factor = 0.5,
+                               .interpolation = "nearest",
+                               .seed = 30,
+                               .bounding_box_format = "xyxy"});
+  const Tensors result = augment(Tensors{{"images", ops::zeros({32, 32, 1})},
+                                         {kBoxes, Tensor::from<float>({0, 24, 8, 32}, {1, 4})},
+                                         {kBoxLabels, ops::full({1}, 12, DType::Int32)}},
+                                 {.training = true});
+  CHECK(result.at(kBoxLabels).item<int32_t>() == -1);
+}
+
+TEST_CASE("images with a name of their own are images") {
+  const Tensor x = ops::ones({2, 8, 8, 1});
+  layers::RandomZoom zoom({.height_factor = {0.5, 0.5}, .fill_mode = "constant"});
+  const Tensor plain = zoom(x, {.training = true});
+  CHECK(same(zoom(Tensors::named({{"pic", x}}), {.training = true}), plain));
+  layers::MixUp mix({.seed = 1});
+  CHECK(mix(Tensors::named({{"pic", x}}), {.training = false}).shape() == x.shape());
+}
+
 TEST_CASE("dictionaries in a dataset's map, by rows and by batches, through a pipeline") {
   const Tensors data = rectangles();
   layers::Pipeline pipeline(
@@ -306,8 +369,7 @@ TEST_CASE("dictionaries in a dataset's map, by rows and by batches, through a pi
        layers::RandomCrop({.height = 36, .width = 50, .seed = 2, .bounding_box_format = "xyxy"}),
        layers::MaxNumBoundingBoxes({.max_number = 1})});
   const auto rows = data::Dataset::from_tensor_slices(data::Element(data));
-  const auto change = [=](const Tensors& x) { return Tensors(pipeline(x)); };
-  for (const auto& dataset : {rows.map(change).batch(kBatch), rows.batch(kBatch).map(change)}) {
+  for (const auto& dataset : {rows.map(pipeline).batch(kBatch), rows.batch(kBatch).map(pipeline)}) {
     int64_t seen = 0;
     for (const auto& element : dataset) {
       const Tensors batch = element[0];
