@@ -14,6 +14,8 @@
 #include "framework/model/input.h"
 #include "framework/model/layer_registry.h"
 #include "framework/ops/ops.h"
+#include "framework/saving/dictionary_paths.h"
+#include "framework/saving/keras_calls.h"
 #include "framework/saving/keras_op.h"
 #include "framework/saving/op_layers.h"
 
@@ -21,26 +23,9 @@ namespace cornu {
 namespace {
 
 constexpr char kKerasTensor[] = "__keras_tensor__";
-// A member of a call that Keras ignores: the call's `training` was explicit, though it has the
-// value that Keras writes as a default.
-constexpr char kGivenTraining[] = "training_was_given";
-
 // Limits for what a file may create: 1 GiB for an op's constant, 1 TiB for a (hypothetical) result.
 constexpr size_t kMostConstant = size_t{1} << 30;
 constexpr size_t kMostResult = size_t{1} << 40;
-
-// In input_layers and output_layers, Keras counts the calls of a nested functional model from 1.
-int64_t first_call(const Layer& layer) { return layer.class_name() == "Functional" ? 1 : 0; }
-
-// Whether `training` in a file written by Keras was given to the call. If the class's own call has
-// a default for it, Keras writes that default, which means that the model's flag is used.
-bool says_training(const Layer& layer, bool training) {
-  static const std::set<std::string> kWithoutDefault = {
-      "BatchNormalization", "Bidirectional",       "Dense",          "EinsumDense",
-      "Functional",         "GroupQueryAttention", "Lambda",         "Model",
-      "MultiHeadAttention", "Sequential",          "TimeDistributed"};
-  return training != layer.training_by_default() || kWithoutDefault.contains(layer.class_name());
-}
 
 // ---- to files ----
 
@@ -115,7 +100,12 @@ class GraphWriter {
   Json end(const Tensor& tensor) const {
     const auto node = keras_node(tensor);
     return Json::array({node->layer()->name(), numbers_.at(node.get()) + first_call(*node->layer()),
-                        tensor.symbol_id()});
+                        output_number(*node, tensor)});
+  }
+
+  static int64_t output_number(KerasNode& node, const Tensor& tensor) {
+    const size_t place = static_cast<size_t>(tensor.symbol_id());
+    return static_cast<int64_t>(number_of_entry(node.outputs().names(), place));
   }
 
   Json reference(const Tensor& tensor) const {
@@ -126,7 +116,7 @@ class GraphWriter {
                                   {"dtype", to_string(tensor.dtype())},
                                   {"keras_history",
                                    Json::array({node->layer()->name(), numbers_.at(node.get()),
-                                                tensor.symbol_id()})}})}});
+                                                output_number(*node, tensor)})}})}});
   }
 
   // An argument of a call: another call's output, or a value.
@@ -150,9 +140,9 @@ class GraphWriter {
       return list;
     }
     if (inputs.has_names()) {
-      Json named = Json::object();
-      for (size_t i = 0; i < inputs.size(); ++i) named.set(inputs.names()[i], value(inputs[i]));
-      return {named};
+      std::vector<Json> values;
+      for (const Tensor& input : inputs) values.push_back(value(input));
+      return {nested_object(inputs.names(), values)};
     }
     for (const Tensor& input : inputs) list.push_back(value(input));
     if (list.size() == 1) return list;
@@ -372,7 +362,8 @@ class GraphReader {
                         which < static_cast<int64_t>(outputs[static_cast<size_t>(call)].size());
     check<InvalidArgument>(exists, "Functional: its layer '{}' has no output {} of call {}.",
                            it->first, which, call);
-    return outputs[static_cast<size_t>(call)][static_cast<size_t>(which)];
+    const Tensors& tensors = outputs[static_cast<size_t>(call)];
+    return tensors[place_of_entry(tensors.names(), static_cast<size_t>(which))];
   }
 
   static bool is_end(const Json& json) {
@@ -381,19 +372,18 @@ class GraphReader {
 
   void find_ends(const Json& json, const std::string& path,
                  std::vector<Tensors::Named>& found) const {
-    const auto inner = [&](const std::string& key) {
-      return path.empty() ? key : path + '/' + key;
-    };
     if (is_end(json)) {
       found.emplace_back(path, end(json));
     } else if (json.is_object()) {
       Json::Object members = json.as_object();
       if (!path.empty()) std::ranges::sort(members, {}, &Json::Member::first);  // as in Keras
-      for (const auto& [key, value] : members) find_ends(value, inner(key), found);
+      for (const auto& [key, value] : members) find_ends(value, path_in(path, key), found);
     } else {
       check<InvalidArgument>(json.is_array(), "Functional: expected [layer, call, output], got {}.",
                              json.excerpt());
-      for (size_t i = 0; i < json.size(); ++i) find_ends(json[i], inner(std::to_string(i)), found);
+      for (size_t i = 0; i < json.size(); ++i) {
+        find_ends(json[i], path_in(path, std::to_string(i)), found);
+      }
     }
   }
 
@@ -410,7 +400,7 @@ class GraphReader {
     std::vector<Tensor> list;
     std::vector<std::string> names;
   };
-  void collect(const Json& value, Operands& operands) const {
+  void collect(const Json& value, Operands& operands, const std::string& path = {}) const {
     if (const Json* history = history_of(value)) {
       operands.list.push_back(output(*history, (*history)[1].as_int()));
     } else if (value.is_array()) {
@@ -423,8 +413,10 @@ class GraphReader {
         return;
       }
       for (const auto& [key, element] : value.as_object()) {
-        operands.names.push_back(key);
-        collect(element, operands);
+        const std::string inner = path_in(path, key);
+        const bool nests = element.is_object() && !history_of(element) && !is_constant(element);
+        if (!nests) operands.names.push_back(inner);
+        collect(element, operands, inner);
       }
     }
   }
