@@ -81,10 +81,23 @@ template <size_t... kIndex>
 Parameters<decltype((void)kIndex, std::declval<const Tensor&>())...> tensor_parameters(
     std::index_sequence<kIndex...>);
 
+// Without the last parameters that have default values: the fewest with which F can be called.
+template <class F, class... Taken>
+Parameters<Taken...> required_parameters(Parameters<Taken...>, Parameters<>);
+template <class F, class... Taken, class Next, class... Rest>
+auto required_parameters(Parameters<Taken...>, Parameters<Next, Rest...>) {
+  if constexpr (sizeof...(Taken) > 0 && std::is_invocable_v<F&, Taken...>) {
+    return Parameters<Taken...>();
+  } else {
+    return decltype(required_parameters<F>(Parameters<Taken..., Next>(), Parameters<Rest...>())){};
+  }
+}
+
 template <class F>
 auto parameters() {
   if constexpr (requires { &F::operator(); }) {
-    return decltype(parameters_of(&F::operator())){};
+    using All = decltype(parameters_of(&F::operator()));
+    return decltype(required_parameters<F>(Parameters<>(), All())){};
   } else if constexpr (std::is_pointer_v<F>) {
     return decltype(parameters_of(std::declval<F>())){};
   } else {
@@ -127,8 +140,9 @@ Element call_with(F& f, const Element& element, Parameters<Args...> parameters) 
 }  // namespace internal
 
 // `f` takes one argument per component: a Tensor, or Tensors or an Element for a component with
-// several tensors; or the whole Element as its only argument. It returns a Tensor, Tensors, an
-// Element, or a pair, tuple or vector of these. Function objects may declare with `bool
+// several tensors; or the whole Element as its only argument. Parameters with default values keep
+// them, so that layers can be passed: `dataset.map(layers::RandomFlip())`. It returns a Tensor,
+// Tensors, an Element, or a pair, tuple or vector of these. Function objects may declare with `bool
 // works_on_batches() const` that they can be applied to batches, and define with `void
 // write(LinkWriter&) const` how they are serialized.
 template <class F>

@@ -41,6 +41,11 @@ TEST_CASE("what a map function may take and return") {
   CHECK(numbers(pairs(2).map([](const Tensor& x, const Tensor& y) {
           return std::pair(y - x, x);
         })) == Numbers{100, 0, 100, 1});
+  // Parameters with default values keep them, those of pairs, too.
+  const auto moved = [](const Tensor& x, int64_t by = 5) { return x + by; };
+  CHECK(numbers(rows_to(2).map(moved)) == Numbers{5, 6});
+  const auto summed = [](const Tensor& x, const Tensor& y, int64_t by = 5) { return x + y + by; };
+  CHECK(numbers(pairs(2).map(summed)) == Numbers{105, 107});
   auto by_tuple =
       pairs(1).map([](const auto& x, const auto& y) { return std::tuple(x, y, x + y); });
   CHECK(by_tuple.element_spec().to_string() == "(int64 (), int64 (), int64 ())");
