@@ -200,7 +200,9 @@ TEST_CASE("image layers change dictionaries as Keras's do") {
     const Tensors given = golden_entries(item.at("inputs"));
     const Tensors result = layer(given, {.training = item.at("training").as_bool()});
     REQUIRE(result.size() == given.size());
-    for (const auto& [name, wanted] : item.at("outputs").as_object()) {
+    for (const auto& entry : item.at("outputs").as_object()) {
+      const std::string& name = entry.first;
+      const Json& wanted = entry.second;
       CAPTURE(name);
       CHECK(difference(result.at(name), wanted, kCloseInPixels) == "");
       const bool masks = name == "segmentation_masks";  // Keras's become floats
