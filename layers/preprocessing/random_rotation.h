@@ -13,7 +13,7 @@
 // All image layers also accept dictionaries, and change what belongs to the "images":
 //
 // - "segmentation_masks" (height, width, 1), or a batch of them: layers that move pixels move these
-//   in the same way, without interpolation. The dtype stays.
+//   in the same way, without interpolation. Their dtype stays, except in MixUp.
 // - "bounding_boxes/boxes" (boxes, 4) or (batch, boxes, 4), in the layer's bounding_box_format
 //   (framework/ops/bounding_boxes.h), and "bounding_boxes/labels" (boxes), (boxes, classes), or a
 //   batch of them: boxes become those around their moved corners, clipped to the image, float32;
