@@ -2,11 +2,11 @@
 #include "framework/ops/bounding_boxes.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numbers>
 
 #include "framework/core/error.h"
 #include "framework/core/strings.h"
+#include "framework/ops/box_corners.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/ops.h"
 
@@ -74,6 +74,15 @@ Tensor from_corners(const Tensor& boxes, const std::string& format) {
   const Tensor width = in[2] - in[0], height = in[3] - in[1];
   if (format == "xywh") return of_columns({in[0], in[1], width, height});
   return of_columns({in[0] + width / 2, in[1] + height / 2, width, height});
+}
+
+// How far boxes overlap along an axis, whose edges are these columns.
+Tensor overlap(const std::vector<Tensor>& a, const std::vector<Tensor>& b, size_t low,
+               size_t high) {
+  return ops::maximum(ops::minimum(a[high], b[high]) - ops::maximum(a[low], b[low]), 0);
+}
+Tensor intersection(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  return overlap(a, b, 0, 2) * overlap(a, b, 1, 3);
 }
 
 Tensor area(const Tensor& corners) {
@@ -159,6 +168,17 @@ Tensor convert_format(const Tensor& boxes, const std::string& source, const std:
   return with_x_first(result, to.y_first);
 }
 
+Corners corners_of(const Tensor& boxes) {
+  const auto in = columns(boxes);
+  return {of_columns({in[0], in[2], in[2], in[0]}), of_columns({in[1], in[1], in[3], in[3]})};
+}
+
+Tensor boxes_around(const Corners& points) {
+  return ops::stack({ops::min(points.x, -1), ops::min(points.y, -1), ops::max(points.x, -1),
+                     ops::max(points.y, -1)},
+                    -1);
+}
+
 BoundingBoxes clip_to_image_size(const BoundingBoxes& bounding_boxes,
                                  const ClipToImageSizeOptions& options) {
   static constexpr char kWho[] = "bounding_boxes::clip_to_image_size";
@@ -192,16 +212,12 @@ Tensor affine_transform(const Tensor& boxes, const AffineTransformOptions& optio
   Tensor given = ops::cast(boxes, DType::Float32);
   if (boxes.rank() == 2) given = ops::expand_dims(given, 0);
   const auto rows = affine_rows(options);
-  const auto in = columns(given);  // (batch, boxes, 1)
-  const Tensor x = ops::concatenate({in[0], in[2], in[2], in[0]}, -1);
-  const Tensor y = ops::concatenate({in[1], in[1], in[3], in[3]}, -1);
+  const Corners points = corners_of(given);
   const auto moved = [&](size_t row) {
     const auto number = [&](size_t i) { return ops::expand_dims(rows[row + i], 2); };
-    return number(0) * x + number(1) * y + number(2);
+    return number(0) * points.x + number(1) * points.y + number(2);
   };
-  const Tensor xs = moved(0), ys = moved(3);
-  const Tensor result =
-      ops::stack({ops::min(xs, -1), ops::min(ys, -1), ops::max(xs, -1), ops::max(ys, -1)}, -1);
+  const Tensor result = boxes_around({moved(0), moved(3)});
   return boxes.rank() == 2 ? ops::squeeze(result, 0) : result;
 }
 
@@ -231,11 +247,7 @@ Tensor compute_iou(const Tensor& boxes1, const Tensor& boxes2,
         axis);
   };
   const Tensor each = corners(boxes1, -2), other = corners(boxes2, -3);
-  const auto a = columns(each), b = columns(other);
-  const auto overlap = [&](size_t low, size_t high) {
-    return ops::maximum(ops::minimum(a[high], b[high]) - ops::maximum(a[low], b[low]), 0);
-  };
-  const Tensor both = ops::squeeze(overlap(0, 2) * overlap(1, 3), -1);
+  const Tensor both = ops::squeeze(intersection(columns(each), columns(other)), -1);
   const Tensor result = both / (area(each) + area(other) - both + kEpsilon);
   if (!options.use_masking) return result;
   const Tensor none = ops::logical_or(ops::max(each, -1) < 0, ops::max(other, -1) < 0);
@@ -250,16 +262,13 @@ Tensor compute_ciou(const Tensor& boxes1, const Tensor& boxes2,
   const auto a = corners(boxes1), b = corners(boxes2);
   const auto width = [](const std::vector<Tensor>& box) { return box[2] - box[0]; };
   const auto height = [](const std::vector<Tensor>& box) { return box[3] - box[1] + kEpsilon; };
-  const auto overlap = [&](size_t low, size_t high) {
-    return ops::maximum(ops::minimum(a[high], b[high]) - ops::maximum(a[low], b[low]), 0);
-  };
   const auto extent = [&](size_t low, size_t high) {
     return ops::maximum(a[high], b[high]) - ops::minimum(a[low], b[low]);
   };
   const auto distance = [&](size_t low, size_t high) {
     return ops::square((a[low] + a[high]) / 2 - (b[low] + b[high]) / 2);
   };
-  const Tensor both = overlap(0, 2) * overlap(1, 3);
+  const Tensor both = intersection(a, b);
   const Tensor all = width(a) * height(a) + width(b) * height(b) - both + kEpsilon;
   const Tensor iou = both / (all + kEpsilon);
   const Tensor diagonal = ops::square(extent(0, 2)) + ops::square(extent(1, 3)) + kEpsilon;

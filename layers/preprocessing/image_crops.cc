@@ -41,10 +41,11 @@ int64_t in_proportion(int64_t side, int64_t other, int64_t target, int64_t targe
   return std::max<int64_t>(1, static_cast<int64_t>(std::min(wanted, number(side))));
 }
 
-// The size of the largest part with the aspect ratio of `size`.
-ImageSize largest_part(ImageSize from, ImageSize size) {
-  return {in_proportion(from.first, from.second, size.first, size.second),
-          in_proportion(from.second, from.first, size.second, size.first)};
+// The largest centered part with the aspect ratio of `size`.
+Window largest_part(ImageSize from, ImageSize size) {
+  const int64_t height = in_proportion(from.first, from.second, size.first, size.second);
+  const int64_t width = in_proportion(from.second, from.first, size.second, size.first);
+  return {(from.first - height) / 2, (from.second - width) / 2, {height, width}};
 }
 
 }  // namespace
@@ -76,20 +77,17 @@ Change crop_and_resize(ImageSize from, ImageSize size) {
                               {.interpolation = interpolation, .crop_to_aspect_ratio = true});
   };
   const auto move_boxes = [=](const Tensor& boxes) {
-    const ImageSize part = largest_part(from, size);
-    const int64_t top = (from.first - part.first) / 2, left = (from.second - part.second) / 2;
-    return Window{top, left, part}.moved(boxes, size);
+    return largest_part(from, size).moved(boxes, size);
   };
   return moving(move, "bilinear", move_boxes, size);
 }
 
 Change crop_small(ImageSize from, ImageSize size) {
   if (from.first == kUnknown || from.second == kUnknown) return crop_and_resize(from, size);
-  const ImageSize part = largest_part(from, size);
-  const int64_t top = (from.first - part.first) / 2, left = (from.second - part.second) / 2;
-  const ImageSize seen = {std::min(size.first, from.first - top),
-                          std::min(size.second, from.second - left)};
-  return crop_part({top, left, seen}, size);
+  Window part = largest_part(from, size);
+  part.size = {std::min(size.first, from.first - part.top),
+               std::min(size.second, from.second - part.left)};
+  return crop_part(part, size);
 }
 
 }  // namespace cornu::layers

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "framework/core/error.h"
+#include "framework/ops/box_corners.h"
 #include "framework/ops/ops.h"
 
 namespace cornu::layers {
@@ -60,9 +61,8 @@ Tensor transform_boxes(const Tensor& boxes, const Tensor& transforms) {
   const auto in = ops::split(ops::expand_dims(ops::cast(transforms, DType::Float32), 1), 8, -1);
   const Tensor &a0 = in[0], &a1 = in[1], &a2 = in[2], &b0 = in[3], &b1 = in[4], &b2 = in[5];
   const Tensor &c0 = in[6], &c1 = in[7];
-  const auto corners = ops::split(boxes, 4, -1);  // (batch, boxes, 1)
-  const Tensor x = ops::concatenate({corners[0], corners[2], corners[2], corners[0]}, -1);
-  const Tensor y = ops::concatenate({corners[1], corners[1], corners[3], corners[3]}, -1);
+  const bounding_boxes::Corners at = bounding_boxes::corners_of(boxes);
+  const Tensor &x = at.x, &y = at.y;
   const Tensor k = (b0 * c1 - b1 * c0) * x + (a1 * c0 - a0 * c1) * y + (a0 * b1 - a1 * b0);
   // A singular transform leaves nothing.
   const Tensor gone = k == 0;
@@ -71,7 +71,7 @@ Tensor transform_boxes(const Tensor& boxes, const Tensor& transforms) {
   };
   const Tensor xs = place(b1 - b2 * c1, a2 * c1 - a1, a1 * b2 - a2 * b1);
   const Tensor ys = place(b2 * c0 - b0, a0 - a2 * c0, a2 * b0 - a0 * b2);
-  return ops::stack({ops::min(xs, -1), ops::min(ys, -1), ops::max(xs, -1), ops::max(ys, -1)}, -1);
+  return bounding_boxes::boxes_around({xs, ys});
 }
 
 Tensor flip_boxes(const Tensor& boxes, const Tensor& flips, bool horizontally, bool vertically,

@@ -23,12 +23,10 @@ class MixingLayer : public RandomMovingLayer<Options> {
     for (const Tensor& input : inputs) shapes.push_back(input.shape());
     check_inputs(shapes);
     if (inputs.size() == 1) return this->call(inputs[0], args);
-    const Tensor labels = ops::cast(inputs[1], this->compute_dtype());
     const Tensor images = this->unified(inputs[0]);
-    if (!this->draws(args)) return std::vector<Tensor>{this->restored(images, inputs[0]), labels};
     const Change change = this->change(images, args);
     return std::vector<Tensor>{this->restored(change.images(images), inputs[0]),
-                               change.labels(labels)};
+                               change.labels(inputs[1])};
   }
 
  protected:

@@ -4,7 +4,6 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <functional>
 #include <map>
 
@@ -12,6 +11,7 @@
 #include "framework/model/layer_registry.h"
 #include "framework/ops/ops.h"
 #include "tests/golden/golden.h"
+#include "tests/support/layer_conformance.h"
 
 using namespace cornu;
 using cornu::test::difference;
@@ -135,14 +135,6 @@ const std::map<std::string, Function>& functions() {
   return table;
 }
 
-Tensors golden_entries(const Json& json) {
-  std::vector<Tensors::Named> named;
-  for (const auto& [name, tensor] : json.as_object()) {
-    named.emplace_back(name, golden_tensor(tensor));
-  }
-  return Tensors::named(std::move(named));
-}
-
 }  // namespace
 
 TEST_CASE("functions on bounding boxes are Keras's") {
@@ -165,29 +157,27 @@ TEST_CASE("functions on boxes of placeholders, and on what makes no sense") {
   const Tensor boxes = Input({.shape = Shape{3, 4}});
   CHECK(functions::affine_transform(boxes, {.image_size = {10, 20}, .angle = 30.0f}).shape() ==
         Shape{kUnknown, 3, 4});
-  const auto refused = [](const std::function<void()>& call) -> std::string {
-    try {
-      call();
-    } catch (const InvalidArgument& error) {
-      return error.what();
-    }
-    return "nothing";
-  };
   const Tensor one = Tensor::from<float>({1, 2, 3, 4}, {1, 4});
-  CHECK(refused([&] { functions::affine_transform(one, {}); }) ==
-        "bounding_boxes::affine_transform: expected image_size, height and width in pixels, got 0 "
+  CHECK(test::error_of([&] { functions::affine_transform(one, {}); }) ==
+        "InvalidArgument: bounding_boxes::affine_transform: expected image_size, height and width "
+        "in pixels, got 0 "
         "and 0.");
-  CHECK(refused([&] { functions::convert_format(one, "xyxy", "rel_xyxy"); }) ==
-        "bounding_boxes::convert_format: 'xyxy' and 'rel_xyxy' differ by the image's size; "
+  CHECK(test::error_of([&] { functions::convert_format(one, "xyxy", "rel_xyxy"); }) ==
+        "InvalidArgument: bounding_boxes::convert_format: 'xyxy' and 'rel_xyxy' differ by the "
+        "image's size; "
         "expected image_size, height and width in pixels.");
-  CHECK(refused([&] { functions::convert_format(one, "xyxy", "xywh", {.dtype = DType::Int32}); }) ==
-        "bounding_boxes::convert_format: expected a floating-point dtype, got int32.");
-  CHECK(refused([&] {
+  CHECK(test::error_of(
+            [&] { functions::convert_format(one, "xyxy", "xywh", {.dtype = DType::Int32}); }) ==
+        "InvalidArgument: bounding_boxes::convert_format: expected a floating-point dtype, got "
+        "int32.");
+  CHECK(test::error_of([&] {
           functions::pad(ops::zeros({2, 3}), 1, 1);
-        }) == "bounding_boxes::pad: expected boxes (..., 4), got (2, 3).");
-  CHECK(refused([&] {
+        }) == "InvalidArgument: bounding_boxes::pad: expected boxes (..., 4), got (2, 3).");
+  CHECK(test::error_of([&] {
           functions::encode_box_to_deltas(one, one, "xyxy", "xyxy", {.variance = {1, 2}});
-        }) == "bounding_boxes::encode_box_to_deltas: expected variance of four numbers, got 2.");
+        }) ==
+        "InvalidArgument: bounding_boxes::encode_box_to_deltas: expected variance of four numbers, "
+        "got 2.");
 }
 
 TEST_CASE("image layers change dictionaries as Keras's do") {
@@ -197,7 +187,7 @@ TEST_CASE("image layers change dictionaries as Keras's do") {
     CAPTURE(item.at("name").as_string());
     const LayerHandle layer = layer_from_json(item.at("object"));
     CHECK(test::difference(serialize_layer(layer.get()), item.at("object")) == "");
-    const Tensors given = golden_entries(item.at("inputs"));
+    const Tensors given = test::golden_dictionary(item.at("inputs"));
     const Tensors result = layer(given, {.training = item.at("training").as_bool()});
     REQUIRE(result.size() == given.size());
     for (const auto& entry : item.at("outputs").as_object()) {

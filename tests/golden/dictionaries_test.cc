@@ -15,18 +15,11 @@
 
 using namespace cornu;
 using cornu::test::difference;
-using cornu::test::golden_tensor;
+using cornu::test::golden_dictionary;
 
 namespace {
 
 constexpr test::Tolerance kCloseCodes = {.relative = 2e-6, .absolute = 5e-6};
-
-Tensors golden_dictionary(const Json& json) {
-  std::vector<Tensors::Named> named;
-  for (const auto& [name, tensor] : json.as_object())
-    named.emplace_back(name, golden_tensor(tensor));
-  return Tensors::named(std::move(named));
-}
 
 // Drops the shapes that layers were built for, since Cornu builds them later.
 Json without_builds(const Json& json) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "framework/core/tensor.h"
+#include "framework/core/tensors.h"
 #include "tests/golden/golden_cases.h"
 
 namespace cornu::test {
@@ -48,6 +49,15 @@ inline Tensor golden_tensor(const Json& json) {
     }
   });
   return tensor;
+}
+
+// An object of such tensors, as a dictionary.
+inline Tensors golden_dictionary(const Json& json) {
+  std::vector<Tensors::Named> named;
+  for (const auto& [name, tensor] : json.as_object()) {
+    named.emplace_back(name, golden_tensor(tensor));
+  }
+  return Tensors::named(std::move(named));
 }
 
 inline std::vector<double> numbers_of(const Tensor& tensor) {
