@@ -8,11 +8,21 @@ namespace {
 
 constexpr size_t kAlignment = 256;  // of the buffers for carries
 
+std::vector<size_t> bytes_of(const Graph& graph, const std::vector<ValueId>& values) {
+  std::vector<size_t> bytes;
+  for (ValueId id : values) bytes.push_back(graph.type(id).bytes());
+  return bytes;
+}
+
 }  // namespace
 
-IteratedBody::IteratedBody(Graph& body, size_t carries, size_t xs) : carries_(carries), xs_(xs) {
-  for (ValueId id : body.inputs) input_bytes_.push_back(body.type(id).bytes());
-  for (ValueId id : body.outputs) output_bytes_.push_back(body.type(id).bytes());
+IteratedBody::IteratedBody(Graph& body, size_t carries, size_t xs, const Graph* whole)
+    : carries_(carries),
+      xs_(xs),
+      input_bytes_(bytes_of(body, body.inputs)),
+      output_bytes_(bytes_of(body, body.outputs)),
+      input_steps_(whole ? bytes_of(*whole, whole->inputs) : input_bytes_),
+      output_steps_(whole ? bytes_of(*whole, whole->outputs) : output_bytes_) {
   find_sources(body);
   chain_.assign(carries_, kNone);
   shared_.assign(carries_, kNone);
@@ -56,7 +66,7 @@ int64_t IteratedBody::run_while(const LoopRun& run, int64_t maximum, FunctionRef
 
 void IteratedBody::run_iteration(int64_t slot, int64_t next_slot, bool first) {
   for (size_t i = carries_; i < carries_ + xs_; ++i) {
-    operands_[i] = static_cast<const std::byte*>(run_->in[i]) + offset(input_bytes_[i], slot);
+    operands_[i] = static_cast<const std::byte*>(run_->in[i]) + offset(input_steps_[i], slot);
   }
   for (size_t i = 0; i < carries_; ++i) {
     if (chain_[i] != kNone && first) move_to_chain(i, slot);
@@ -79,14 +89,24 @@ void IteratedBody::run_iteration(int64_t slot, int64_t next_slot, bool first) {
 void IteratedBody::finish(int64_t iterations) {
   for (size_t i = 0; i < carries_; ++i) copy(run_->out[i], operands_[i], output_bytes_[i]);
   for (size_t i = carries_; iterations < run_->slots && i < outputs(); ++i) {
-    const size_t written = offset(output_bytes_[i], iterations);
-    const size_t bytes = offset(output_bytes_[i], run_->slots) - written;
-    if (bytes > 0) run_->machine.zero(static_cast<std::byte*>(stack(i)) + written, bytes);
+    zero_unused(i, iterations);
+  }
+}
+
+void IteratedBody::zero_unused(size_t output, int64_t iterations) {
+  const size_t bytes = output_bytes_[output];
+  if (bytes == 0) return;
+  if (bytes == output_steps_[output]) {
+    run_->machine.zero(slice(output, iterations), offset(bytes, run_->slots - iterations));
+    return;
+  }
+  for (int64_t slot = iterations; slot < run_->slots; ++slot) {
+    run_->machine.zero(slice(output, slot), bytes);
   }
 }
 
 void* IteratedBody::slice(size_t output, int64_t slot) const {
-  return static_cast<std::byte*>(stack(output)) + offset(output_bytes_[output], slot);
+  return static_cast<std::byte*>(stack(output)) + offset(output_steps_[output], slot);
 }
 
 bool IteratedBody::is_chained(size_t output) const {

@@ -40,8 +40,9 @@ struct LoopRun {
 // - else to two buffers alternately, one of which is the loop's output.
 class IteratedBody {
  public:
-  // Reduces `body`, which is compiled afterwards, to the outputs that it computes, each once.
-  IteratedBody(Graph& body, size_t carries, size_t xs);
+  // Reduces `body`, which is compiled afterwards, to the outputs that it computes, each once. If it
+  // handles a part of each slice only, `whole` is the body of whole slices.
+  IteratedBody(Graph& body, size_t carries, size_t xs, const Graph* whole = nullptr);
 
   // Scratch memory for the carries.
   size_t spare_bytes() const { return spare_bytes_; }
@@ -71,7 +72,7 @@ class IteratedBody {
   };
 
   size_t outputs() const { return output_bytes_.size(); }
-  static size_t offset(size_t bytes, int64_t slot) { return bytes * static_cast<size_t>(slot); }
+  static size_t offset(size_t step, int64_t slot) { return step * static_cast<size_t>(slot); }
   void* stack(size_t output) const { return run_->stacks[output - carries_]; }
   void* slice(size_t output, int64_t slot) const;
   bool is_fixed(size_t carry) const { return sources_[carry] == Source{false, carry}; }
@@ -82,11 +83,14 @@ class IteratedBody {
   const void* place_of_next(size_t i, int64_t slot, int64_t next_slot) const;
   void* place_of_output(size_t i, int64_t slot) const;
   void copy(void* to, const void* from, size_t bytes);
+  void zero_unused(size_t output, int64_t iterations);
 
   size_t carries_;
   size_t xs_;
   std::vector<size_t> input_bytes_;  // of the body's inputs
   std::vector<size_t> output_bytes_;
+  std::vector<size_t> input_steps_;  // bytes from one slice of an input to the next
+  std::vector<size_t> output_steps_;
   std::vector<Source> sources_;  // by output
   std::vector<size_t> chain_;    // by carry: the y that equals it at the start of an iteration
   std::vector<size_t> shared_;   // by carry: the y that equals its next value

@@ -3,8 +3,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
+#include "framework/backends/cpu/passes/batch_rows.h"
+#include "framework/core/threads.h"
 #include "framework/graph/iterated_body.h"
 
 namespace cornu::cpu {
@@ -12,12 +17,16 @@ namespace {
 
 thread_local LoopCounts counts;
 
+Graph optimized_body(const KernelSpec& spec) {
+  return optimize(spec.attributes.get_graph("body"), "body");
+}
+
 // A loop's body, as a program.
 class LoopBody : public LoopMachine {
  public:
-  LoopBody(const KernelSpec& spec, size_t xs)
-      : LoopBody(optimize(spec.attributes.get_graph("body"), "body"),
-                 static_cast<size_t>(spec.attributes.get_int("carries")), xs) {}
+  // `graph` is optimized. If it computes some rows of another body's slices, that is `whole`.
+  LoopBody(Graph graph, size_t carries, size_t xs, const Graph* whole = nullptr)
+      : iterations_(graph, carries, xs, whole), program_(std::move(graph)) {}
 
   IteratedBody& iterations() { return iterations_; }
   size_t spare_bytes() const { return iterations_.spare_bytes(); }
@@ -40,52 +49,161 @@ class LoopBody : public LoopMachine {
   void zero(void* to, size_t bytes) override { std::memset(to, 0, bytes); }
 
  private:
-  LoopBody(Graph graph, size_t carries, size_t xs)
-      : iterations_(graph, carries, xs), program_(std::move(graph)) {}
-
   IteratedBody iterations_;
   Program program_;
   CollectiveGroup* group_ = nullptr;
 };
 
+// The attributes of a scan.
+struct ScanProblem {
+  explicit ScanProblem(const KernelSpec& spec)
+      : carries(static_cast<size_t>(spec.attributes.get_int("carries"))),
+        xs(static_cast<size_t>(spec.attributes.get_int("xs"))),
+        length(spec.attributes.get_int("length")),
+        reverse(spec.attributes.get_bool("reverse")),
+        count(spec.attributes.get_bool("counted") ? static_cast<int>(spec.inputs.size()) - 1 : -1) {
+  }
+
+  int64_t iterations(const KernelArgs& args) const {
+    if (count < 0) return length;
+    return std::clamp<int64_t>(*static_cast<const int64_t*>(args.in[count]), 0, length);
+  }
+
+  size_t carries;
+  size_t xs;
+  int64_t length;
+  bool reverse;
+  int count;  // index of the operand; -1: none
+};
+
+// Runs all iterations one after the other; each kernel of the body uses all threads.
 class ScanKernel : public Kernel {
  public:
   explicit ScanKernel(const KernelSpec& spec)
-      : body_(spec, static_cast<size_t>(spec.attributes.get_int("xs"))),
-        carries_(static_cast<size_t>(spec.attributes.get_int("carries"))),
-        length_(spec.attributes.get_int("length")),
-        reverse_(spec.attributes.get_bool("reverse")),
-        count_(spec.attributes.get_bool("counted") ? static_cast<int>(spec.inputs.size()) - 1
-                                                   : -1) {}
+      : problem_(spec), body_(optimized_body(spec), problem_.carries, problem_.xs) {}
 
   size_t scratch_bytes() const override { return body_.scratch_bytes(); }
 
   void run(const KernelArgs& args) override {
-    int64_t iterations = length_;
-    if (count_ >= 0) {
-      iterations = std::clamp<int64_t>(*static_cast<const int64_t*>(args.in[count_]), 0, length_);
-    }
-    const LoopRun run{
-        body_,   args.in,   args.out, args.out + carries_, static_cast<std::byte*>(args.scratch),
-        length_, iterations};
+    const LoopRun run{body_,
+                      args.in,
+                      args.out,
+                      args.out + problem_.carries,
+                      static_cast<std::byte*>(args.scratch),
+                      problem_.length,
+                      problem_.iterations(args)};
     body_.set_group(args.group);
-    body_.iterations().run_all(run, reverse_);
+    body_.iterations().run_all(run, problem_.reverse);
   }
 
  private:
+  ScanProblem problem_;
   LoopBody body_;
-  size_t carries_;
-  int64_t length_;
-  bool reverse_;
-  int count_;  // index of the operand; -1: none
 };
+
+// Divides the batch: each thread takes some of its rows through all iterations, so that threads
+// meet once rather than in each kernel of each iteration.
+class DividedScan : public Kernel {
+ public:
+  DividedScan(const KernelSpec& spec, const BatchRows& rows, int64_t parts) : problem_(spec) {
+    const ComputeThreadsScope alone(1);
+    const Graph& whole = spec.attributes.get_graph("body");
+    const int64_t most = (rows.batch() + parts - 1) / parts;
+    std::optional<Graph> optimized;
+    for (int64_t first = 0; first < rows.batch(); first += most) {
+      const int64_t count = std::min(most, rows.batch() - first);
+      if (!optimized || count < most) optimized = optimize(rows.with_rows(count), "body");
+      parts_.push_back(std::make_unique<Part>(*optimized, whole, rows, first, problem_));
+      const size_t bytes = parts_.back()->body.scratch_bytes();
+      part_scratch_ = std::max(part_scratch_, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+    }
+  }
+
+  size_t scratch_bytes() const override { return part_scratch_ * parts_.size(); }
+
+  void run(const KernelArgs& args) override {
+    parallel_parts(static_cast<int>(parts_.size()), [&](int index) {
+      const ComputeThreadsScope alone(1);
+      Part& part = *parts_[static_cast<size_t>(index)];
+      part.bind(args);
+      const LoopRun run{
+          part.body,
+          part.in.data(),
+          part.out.data(),
+          part.out.data() + problem_.carries,
+          static_cast<std::byte*>(args.scratch) + static_cast<size_t>(index) * part_scratch_,
+          problem_.length,
+          problem_.iterations(args)};
+      part.body.iterations().run_all(run, problem_.reverse);
+    });
+  }
+
+ private:
+  static constexpr size_t kAlignment = 256;
+
+  struct Part {
+    Part(const Graph& optimized, const Graph& whole, const BatchRows& rows, int64_t first,
+         const ScanProblem& problem)
+        : body(optimized, problem.carries, problem.xs, &whole) {
+      const auto offset = [&](ValueId id) {
+        const auto row = whole.type(id).bytes() / static_cast<size_t>(rows.batch());
+        return rows.is_divided(id) ? row * static_cast<size_t>(first) : 0;
+      };
+      for (const ValueId id : whole.inputs) in_offsets.push_back(offset(id));
+      for (const ValueId id : whole.outputs) out_offsets.push_back(offset(id));
+      in.resize(in_offsets.size());
+      out.resize(out_offsets.size());
+    }
+
+    void bind(const KernelArgs& args) {
+      for (size_t i = 0; i < in.size(); ++i) {
+        in[i] = static_cast<const std::byte*>(args.in[i]) + in_offsets[i];
+      }
+      for (size_t i = 0; i < out.size(); ++i) {
+        out[i] = static_cast<std::byte*>(args.out[i]) + out_offsets[i];
+      }
+    }
+
+    LoopBody body;
+    std::vector<size_t> in_offsets;  // bytes before this part's rows
+    std::vector<size_t> out_offsets;
+    std::vector<const void*> in;  // of a run
+    std::vector<void*> out;
+  };
+
+  ScanProblem problem_;
+  std::vector<std::unique_ptr<Part>> parts_;
+  size_t part_scratch_ = 0;
+};
+
+// The number of parts into which a batch is divided; 1 if threads do better by sharing each kernel,
+// since there are too few rows for them, and an iteration isn't short.
+int64_t parts_of(const BatchRows& rows) {
+  constexpr int64_t kFewestRows = 8;
+  constexpr int64_t kShort = int64_t{1} << 23;  // multiplications
+  const int64_t threads = compute_threads();
+  const int64_t parts = std::min(threads, rows.batch() / kFewestRows);
+  return 2 * parts >= threads || rows.multiplications() <= kShort ? parts : 1;
+}
+
+std::unique_ptr<Kernel> make_scan(const KernelSpec& spec) {
+  const Graph& body = spec.attributes.get_graph("body");
+  const auto carries = static_cast<size_t>(spec.attributes.get_int("carries"));
+  if (compute_threads() > 1) {
+    if (const auto rows = BatchRows::of(body, carries)) {
+      const int64_t parts = parts_of(*rows);
+      if (parts > 1) return std::make_unique<DividedScan>(spec, *rows, parts);
+    }
+  }
+  return std::make_unique<ScanKernel>(spec);
+}
 
 class WhileKernel : public Kernel {
  public:
   explicit WhileKernel(const KernelSpec& spec)
       : condition_(make_program(spec.attributes, "condition")),
-        body_(spec, 0),
         carries_(static_cast<size_t>(spec.attributes.get_int("carries"))),
+        body_(optimized_body(spec), carries_, 0),
         maximum_(spec.attributes.get_int("maximum")) {}
 
   size_t scratch_bytes() const override {
@@ -116,8 +234,8 @@ class WhileKernel : public Kernel {
   }
 
   std::unique_ptr<Program> condition_;
-  LoopBody body_;
   size_t carries_;
+  LoopBody body_;
   int64_t maximum_;  // -1: unbounded
 };
 
@@ -130,7 +248,7 @@ std::unique_ptr<Program> make_program(const Attributes& attributes, std::string_
 }
 
 void register_loop_kernels(KernelTable& table) {
-  table.add("scan", [](const KernelSpec& spec) { return std::make_unique<ScanKernel>(spec); });
+  table.add("scan", make_scan);
   table.add("while", [](const KernelSpec& spec) { return std::make_unique<WhileKernel>(spec); });
 }
 

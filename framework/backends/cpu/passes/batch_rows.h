@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a loop's body computes the rows of a batch independently of each other, so that threads
+// can each take some of them through all iterations.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "framework/graph/graph.h"
+
+namespace cornu::cpu {
+
+// A body in which row i (along axis 0) of every carry and every output depends only on row i of
+// some inputs, the divided ones, and on all of the others (weights).
+class BatchRows {
+ public:
+  // Returns nullopt unless it follows from the ops' definitions that rows are independent. There
+  // are at least two of them, and nothing in the body checks values, communicates, has an effect or
+  // runs graphs.
+  static std::optional<BatchRows> of(const Graph& body, size_t carries);
+
+  int64_t batch() const { return batch_; }
+  bool is_divided(ValueId id) const { return divided_[static_cast<size_t>(id)]; }
+  // The same computation for this number of rows.
+  Graph with_rows(int64_t rows) const;
+  // The number of multiplications in the matrix products of all rows.
+  int64_t multiplications() const;
+
+ private:
+  BatchRows(const Graph& body, int64_t batch);
+
+  bool divide(const Node& node);
+  bool divide_matmul(const Node& node);
+  bool divide_broadcast(const Node& node);
+  bool mark(ValueId id);
+  bool mark_all(const Node& node);
+
+  Graph body_;
+  int64_t batch_;
+  std::vector<bool> divided_;  // by value
+  bool changed_ = false;
+};
+
+}  // namespace cornu::cpu
