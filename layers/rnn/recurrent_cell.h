@@ -125,6 +125,10 @@ class RecurrentCell : public KerasLayerOf<Options>, public SteppedCell {
     }
     return bias_.defined() ? result + input_bias(compute(bias_)) : result;
   }
+  Tensor project_step(const Tensor& input, const StepConstants& constants) const override {
+    return project(input,
+                   constants);  // products don't mind how many axes there are before the last
+  }
 
  protected:
   using Base = KerasLayerOf<Options>;

@@ -106,10 +106,7 @@ class StackedRNNCellsLayer : public KerasLayer, public SteppedCell {
     auto next = states.begin();
     for (size_t i = 0; i < cells_.size(); ++i) {
       const SteppedCell& cell = *constants.stepped[i];
-      if (i > 0) {
-        const Tensor step = ops::expand_dims(as_of(i, input), 0);
-        input = ops::squeeze(cell.project(step, constants.cells[i]), 0);
-      }
+      if (i > 0) input = cell.project_step(as_of(i, input), constants.cells[i]);
       const auto end = next + static_cast<std::ptrdiff_t>(cell.state_size().size());
       std::vector<Tensor> after = cell.advance(input, {next, end}, constants.cells[i]);
       next = end;

@@ -18,8 +18,11 @@ std::vector<Tensor> RNNCell::get_initial_state(const Tensor& step_input) const {
 Tensors SteppedCell::step(const Tensors& inputs, const CallArgs& args) {
   const std::vector<Tensor>& list = inputs.list();
   const StepConstants constants = prepare(list.at(0), args);
-  const Tensor projected = ops::squeeze(project(ops::expand_dims(list[0], 0), constants), 0);
-  return advance(projected, {list.begin() + 1, list.end()}, constants);
+  return advance(project_step(list[0], constants), {list.begin() + 1, list.end()}, constants);
+}
+
+Tensor SteppedCell::project_step(const Tensor& input, const StepConstants& constants) const {
+  return ops::squeeze(project(ops::expand_dims(input, 0), constants), 0);
 }
 
 namespace {

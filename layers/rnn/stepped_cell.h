@@ -33,6 +33,8 @@ class SteppedCell : public RNNCell {
   virtual StepConstants prepare(const Tensor& step_input, const CallArgs& args) = 0;
   // Computes what doesn't depend on states, for inputs (time, batch, …) with any number of steps.
   virtual Tensor project(const Tensor& inputs, const StepConstants& constants) const = 0;
+  // The same for the input of a single step, (batch, …).
+  virtual Tensor project_step(const Tensor& input, const StepConstants& constants) const;
   // Returns {output, states…} for one step's slice of the result of project.
   virtual std::vector<Tensor> advance(const Tensor& projected, const std::vector<Tensor>& states,
                                       const StepConstants& constants) const = 0;

@@ -176,14 +176,18 @@ class DividedScan : public Kernel {
   size_t part_scratch_ = 0;
 };
 
-// The number of parts into which a batch is divided; 1 if threads do better by sharing each kernel,
-// since there are too few rows for them, and an iteration isn't short.
-int64_t parts_of(const BatchRows& rows) {
+// The number of parts into which a batch is divided; 1 if that doesn't pay: the whole loop is
+// short, or threads do better by sharing each kernel, since there are too few rows for them and
+// iterations aren't short.
+int64_t parts_of(const BatchRows& rows, int64_t iterations) {
   constexpr int64_t kFewestRows = 8;
-  constexpr int64_t kShort = int64_t{1} << 23;  // multiplications
+  constexpr int64_t kShortLoop = int64_t{1} << 14;  // operations
+  constexpr int64_t kShortIteration = int64_t{1} << 23;
+  const int64_t each = rows.operations();
+  if (each < kShortLoop / std::max<int64_t>(iterations, 1)) return 1;
   const int64_t threads = compute_threads();
   const int64_t parts = std::min(threads, rows.batch() / kFewestRows);
-  return 2 * parts >= threads || rows.multiplications() <= kShort ? parts : 1;
+  return 2 * parts >= threads || each <= kShortIteration ? parts : 1;
 }
 
 std::unique_ptr<Kernel> make_scan(const KernelSpec& spec) {
@@ -191,7 +195,7 @@ std::unique_ptr<Kernel> make_scan(const KernelSpec& spec) {
   const auto carries = static_cast<size_t>(spec.attributes.get_int("carries"));
   if (compute_threads() > 1) {
     if (const auto rows = BatchRows::of(body, carries)) {
-      const int64_t parts = parts_of(*rows);
+      const int64_t parts = parts_of(*rows, spec.attributes.get_int("length"));
       if (parts > 1) return std::make_unique<DividedScan>(spec, *rows, parts);
     }
   }

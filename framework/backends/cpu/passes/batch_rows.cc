@@ -7,27 +7,12 @@
 namespace cornu::cpu {
 namespace {
 
-bool contains_first(const std::vector<int64_t>& axes) {
-  return std::find(axes.begin(), axes.end(), 0) != axes.end();
-}
+constexpr int64_t kNone = -1;
 
-// Whether a node that keeps the rows of its operands apart does so by its attributes.
-bool leaves_rows(const Node& node, int64_t batch) {
-  const Attributes& a = node.attributes;
-  if (node.is("reshape")) return true;  // if both shapes begin with the batch
-  if (node.is("transpose")) return a.get_ints("permutation").front() == 0;
-  if (node.is("slice")) {
-    return a.get_ints("begin").front() == 0 && a.get_ints("size").front() == batch;
-  }
-  if (node.is("reverse")) return !contains_first(a.get_ints("axes"));
-  if (node.is("concatenate") || node.is("softmax") || node.is("log_softmax") || node.is("cumsum")) {
-    return a.get_int("axis") != 0;
-  }
-  if (node.is("reduce_sum") || node.is("reduce_prod") || node.is("reduce_max") ||
-      node.is("reduce_min")) {
-    return !contains_first(a.get_ints("axes"));
-  }
-  return false;
+// The first axis whose size isn't 1.
+int64_t first_axis(const Shape& shape) {
+  const auto at = std::find_if(shape.begin(), shape.end(), [](int64_t size) { return size != 1; });
+  return at == shape.end() ? kNone : at - shape.begin();
 }
 
 bool needs_one_thread(const Node& node) {
@@ -42,9 +27,10 @@ BatchRows::BatchRows(const Graph& body, int64_t batch)
 
 std::optional<BatchRows> BatchRows::of(const Graph& body, size_t carries) {
   if (carries == 0 || std::ranges::any_of(body.nodes, needs_one_thread)) return std::nullopt;
-  const Shape& first = body.type(body.inputs[0]).shape;
-  if (first.rank() == 0 || first[0] < 2) return std::nullopt;
-  BatchRows rows(body, first[0]);
+  const Shape& shape = body.type(body.inputs[0]).shape;
+  const int64_t axis = first_axis(shape);
+  if (axis == kNone || shape[axis] < 2) return std::nullopt;
+  BatchRows rows(body, shape[axis]);
   for (size_t i = 0; i < carries; ++i) {
     if (!rows.mark(body.inputs[i])) return std::nullopt;
   }
@@ -59,10 +45,16 @@ std::optional<BatchRows> BatchRows::of(const Graph& body, size_t carries) {
   return rows;
 }
 
+// The axis of a value's rows; kNone if it has none.
+int64_t BatchRows::row_axis(ValueId id) const {
+  const Shape& shape = body_.type(id).shape;
+  const int64_t axis = first_axis(shape);
+  return axis != kNone && shape[axis] == batch_ ? axis : kNone;
+}
+
 // Divides a value; returns false if it has no rows.
 bool BatchRows::mark(ValueId id) {
-  const Shape& shape = body_.type(id).shape;
-  if (shape.rank() == 0 || shape[0] != batch_) return false;
+  if (row_axis(id) == kNone) return false;
   changed_ |= !is_divided(id);
   divided_[static_cast<size_t>(id)] = true;
   return true;
@@ -82,44 +74,74 @@ bool BatchRows::divide(const Node& node) {
   }
   if (node.is("matmul")) return divide_matmul(node);
   if (node.op->traits.elementwise || node.is("broadcast_to")) return divide_broadcast(node);
-  return leaves_rows(node, batch_) && mark_all(node);
+  return !node.inputs.empty() && mark_all(node) && leaves_rows(node);
 }
 
-// Operands of the result's rank have its rows, or one that all share.
+// Operands have the result's rows, or something that all rows share.
 bool BatchRows::divide_broadcast(const Node& node) {
-  for (const ValueId out : node.outputs) {
-    if (!mark(out)) return false;
-    const int64_t rank = body_.type(out).shape.rank();
-    for (const ValueId id : node.inputs) {
-      const Shape& shape = body_.type(id).shape;
-      if (shape.rank() == rank && shape[0] == batch_) {
-        mark(id);
-      } else if (is_divided(id)) {
-        return false;
-      }
+  const ValueId out = node.outputs[0];
+  if (!mark(out)) return false;
+  for (const ValueId id : node.inputs) {
+    const Shape& shape = body_.type(id).shape;
+    const int64_t axis = row_axis(out) - (body_.type(out).shape.rank() - shape.rank());
+    if (axis >= 0 && shape[axis] == batch_) {
+      mark(id);
+    } else if (is_divided(id)) {
+      return false;
     }
   }
   return true;
 }
 
-// The rows of a matrix, all by the same one; or a matrix for each row.
+// A matrix for each row; or a matrix with the rows, all by the same one.
 bool BatchRows::divide_matmul(const Node& node) {
-  if (body_.type(node.outputs[0]).shape.rank() > 2) return divide_broadcast(node);
-  return !node.attributes.get_bool("transpose_a") && !is_divided(node.inputs[1]) &&
-         mark(node.inputs[0]) && mark(node.outputs[0]);
+  const ValueId a = node.inputs[0], out = node.outputs[0];
+  const int64_t rank = body_.type(out).shape.rank();
+  if (row_axis(out) < rank - 2) return divide_broadcast(node);
+  return row_axis(out) == rank - 2 && !node.attributes.get_bool("transpose_a") && mark(a) &&
+         row_axis(a) == body_.type(a).shape.rank() - 2 && mark(out) && !is_divided(node.inputs[1]);
+}
+
+// Whether a node with one operand and result, or several operands like it, keeps rows apart.
+bool BatchRows::leaves_rows(const Node& node) const {
+  const Attributes& a = node.attributes;
+  const int64_t axis = row_axis(node.inputs[0]);
+  const auto not_among = [&](const std::vector<int64_t>& axes) {
+    return std::find(axes.begin(), axes.end(), axis) == axes.end();
+  };
+  const auto at = [](const std::vector<int64_t>& values, int64_t index) {
+    return values[static_cast<size_t>(index)];
+  };
+  if (node.is("reshape")) return true;
+  if (node.is("transpose")) {
+    return at(a.get_ints("permutation"), row_axis(node.outputs[0])) == axis;
+  }
+  if (node.is("reduce_sum") || node.is("reduce_prod") || node.is("reduce_max") ||
+      node.is("reduce_min")) {
+    return not_among(a.get_ints("axes"));
+  }
+  if (row_axis(node.outputs[0]) != axis) return false;
+  if (node.is("slice")) {
+    return at(a.get_ints("begin"), axis) == 0 && at(a.get_ints("size"), axis) == batch_;
+  }
+  if (node.is("reverse")) return not_among(a.get_ints("axes"));
+  if (node.is("concatenate") || node.is("softmax") || node.is("log_softmax") || node.is("cumsum")) {
+    return a.get_int("axis") != axis;
+  }
+  return false;
 }
 
 Graph BatchRows::with_rows(int64_t rows) const {
   Graph graph = body_;
   for (size_t id = 0; id < divided_.size(); ++id) {
-    if (divided_[id]) graph.types[id].shape[0] = rows;
+    if (divided_[id]) graph.types[id].shape[row_axis(static_cast<ValueId>(id))] = rows;
   }
   for (Node& node : graph.nodes) {
     if (!is_divided(node.outputs[0])) continue;
     for (const char* name : {"shape", "size"}) {  // of reshape, broadcast_to; of slice
       if (!node.attributes.find(name)) continue;
       std::vector<int64_t> sizes = node.attributes.get_ints(name);
-      sizes.front() = rows;
+      sizes[static_cast<size_t>(row_axis(node.outputs[0]))] = rows;
       node.attributes.set(name, std::move(sizes));
     }
   }
@@ -127,13 +149,16 @@ Graph BatchRows::with_rows(int64_t rows) const {
   return graph;
 }
 
-int64_t BatchRows::multiplications() const {
+int64_t BatchRows::operations() const {
   int64_t sum = 0;
   for (const Node& node : body_.nodes) {
-    if (!node.is("matmul") || !is_divided(node.outputs[0])) continue;
-    const Shape& a = body_.type(node.inputs[0]).shape;
-    const int64_t depth = a[a.rank() - (node.attributes.get_bool("transpose_a") ? 2 : 1)];
-    sum += body_.type(node.outputs[0]).shape.num_elements() * depth;
+    if (!is_divided(node.outputs[0])) continue;
+    int64_t each = 1;
+    if (node.is("matmul")) {
+      const Shape& a = body_.type(node.inputs[0]).shape;
+      each = a[a.rank() - (node.attributes.get_bool("transpose_a") ? 2 : 1)];
+    }
+    sum += body_.type(node.outputs[0]).shape.num_elements() * each;
   }
   return sum;
 }

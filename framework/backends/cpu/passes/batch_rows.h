@@ -12,8 +12,9 @@
 
 namespace cornu::cpu {
 
-// A body in which row i (along axis 0) of every carry and every output depends only on row i of
-// some inputs, the divided ones, and on all of the others (weights).
+// A body in which row i of every carry and every output depends only on row i of some inputs, the
+// divided ones, and on all of the others (weights). Rows are along the first axis, or along the
+// first one whose size isn't 1.
 class BatchRows {
  public:
   // Returns nullopt unless it follows from the ops' definitions that rows are independent. There
@@ -25,15 +26,18 @@ class BatchRows {
   bool is_divided(ValueId id) const { return divided_[static_cast<size_t>(id)]; }
   // The same computation for this number of rows.
   Graph with_rows(int64_t rows) const;
-  // The number of multiplications in the matrix products of all rows.
-  int64_t multiplications() const;
+  // The number of operations for all rows: one for each element of a result, or, in a matrix
+  // product, for each of its factors.
+  int64_t operations() const;
 
  private:
   BatchRows(const Graph& body, int64_t batch);
 
+  int64_t row_axis(ValueId id) const;
   bool divide(const Node& node);
   bool divide_matmul(const Node& node);
   bool divide_broadcast(const Node& node);
+  bool leaves_rows(const Node& node) const;
   bool mark(ValueId id);
   bool mark_all(const Node& node);
 
