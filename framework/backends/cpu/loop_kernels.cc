@@ -176,18 +176,25 @@ class DividedScan : public Kernel {
   size_t part_scratch_ = 0;
 };
 
-// The number of parts into which a batch is divided; 1 if that doesn't pay: the whole loop is
-// short, or threads do better by sharing each kernel, since there are too few rows for them and
-// iterations aren't short.
+// The number of parts into which a batch is divided; 1 if that doesn't pay: if an iteration is so
+// short that the constant costs of its kernels, which each part has, prevail, or the whole loop is;
+// if weights don't stay in a core's cache, so that each part would read them from memory again in
+// every iteration; if there are too few rows for the threads, and kernels long enough to share; or
+// if compiling a program for each part would take long.
 int64_t parts_of(const BatchRows& rows, int64_t iterations) {
   constexpr int64_t kFewestRows = 8;
-  constexpr int64_t kShortLoop = int64_t{1} << 14;  // operations
-  constexpr int64_t kShortIteration = int64_t{1} << 23;
-  const int64_t each = rows.operations();
-  if (each < kShortLoop / std::max<int64_t>(iterations, 1)) return 1;
+  constexpr int64_t kShortIteration = int64_t{1} << 14;  // work
+  constexpr int64_t kShortLoop = int64_t{1} << 16;
+  constexpr int64_t kLongIteration = int64_t{1} << 19;
+  constexpr size_t kLargeWeights = size_t{4} << 20;  // bytes
+  constexpr size_t kManyNodes = 4096;
+  const int64_t work = rows.work();
+  if (work < kShortIteration || work < kShortLoop / std::max<int64_t>(iterations, 1)) return 1;
+  if (rows.undivided_bytes() > kLargeWeights) return 1;
   const int64_t threads = compute_threads();
   const int64_t parts = std::min(threads, rows.batch() / kFewestRows);
-  return 2 * parts >= threads || each <= kShortIteration ? parts : 1;
+  if (rows.nodes() * static_cast<size_t>(parts) > kManyNodes) return 1;
+  return 2 * parts >= threads || work < kLongIteration ? parts : 1;
 }
 
 std::unique_ptr<Kernel> make_scan(const KernelSpec& spec) {

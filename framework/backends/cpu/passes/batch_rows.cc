@@ -149,16 +149,25 @@ Graph BatchRows::with_rows(int64_t rows) const {
   return graph;
 }
 
-int64_t BatchRows::operations() const {
+size_t BatchRows::undivided_bytes() const {
+  size_t bytes = 0;
+  for (const ValueId id : body_.inputs) {
+    if (!is_divided(id)) bytes += body_.type(id).bytes();
+  }
+  return bytes;
+}
+
+int64_t BatchRows::work() const {
+  constexpr int64_t kMultiplications = 16;  // as fast as computing one element
   int64_t sum = 0;
   for (const Node& node : body_.nodes) {
     if (!is_divided(node.outputs[0])) continue;
-    int64_t each = 1;
-    if (node.is("matmul")) {
-      const Shape& a = body_.type(node.inputs[0]).shape;
-      each = a[a.rank() - (node.attributes.get_bool("transpose_a") ? 2 : 1)];
-    }
-    sum += body_.type(node.outputs[0]).shape.num_elements() * each;
+    const int64_t elements = body_.type(node.outputs[0]).shape.num_elements();
+    sum += elements;
+    if (!node.is("matmul")) continue;
+    const Shape& a = body_.type(node.inputs[0]).shape;
+    const int64_t depth = a[a.rank() - (node.attributes.get_bool("transpose_a") ? 2 : 1)];
+    sum += elements * depth / kMultiplications;
   }
   return sum;
 }

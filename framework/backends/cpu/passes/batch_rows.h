@@ -26,9 +26,11 @@ class BatchRows {
   bool is_divided(ValueId id) const { return divided_[static_cast<size_t>(id)]; }
   // The same computation for this number of rows.
   Graph with_rows(int64_t rows) const;
-  // The number of operations for all rows: one for each element of a result, or, in a matrix
-  // product, for each of its factors.
-  int64_t operations() const;
+  // The work of an iteration for all rows, in elements computed one by one. A matrix product counts
+  // as one element for every 16 multiplications.
+  int64_t work() const;
+  size_t undivided_bytes() const;  // of inputs
+  size_t nodes() const { return body_.nodes.size(); }
 
  private:
   BatchRows(const Graph& body, int64_t batch);
