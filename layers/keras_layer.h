@@ -128,6 +128,7 @@ class KerasLayer : public Layer {
   Json module() const override { return "keras.layers"; }
   void build_list(const std::vector<Shape>& input_shapes) override;
   Tensors call_list(const Tensors& inputs, const CallArgs& args) override;
+  bool autocasts_variables() const override { return false; }  // `compute` casts
 
  protected:
   KerasLayer(std::string class_name, const LayerOptions& options);

@@ -2,6 +2,7 @@
 #include "framework/core/variable.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "framework/core/variable_access.h"
@@ -11,6 +12,7 @@ namespace {
 
 thread_local VariableHooks* current_hooks = nullptr;
 thread_local std::vector<VariableReadObserver*> read_observers;
+thread_local std::optional<DType> read_dtype;
 thread_local uint64_t current_number = 0;
 thread_local VariableOwner* current_owner = nullptr;
 
@@ -33,6 +35,7 @@ Variable::Variable(const Tensor& initial_value, const VariableOptions& options)
   impl_->shape = initial_value.shape();
   impl_->dtype = initial_value.dtype();
   impl_->trainable = options.trainable;
+  impl_->autocast = options.autocast;
   impl_->synchronization = options.synchronization;
   impl_->aggregation = options.aggregation;
   impl_->sparse_gradients = options.sparse_gradients;
@@ -57,6 +60,12 @@ Variable Variable::of_value(const Tensor& value) {
 }
 
 Tensor Variable::value() const {
+  const Tensor value = read();
+  const bool casts = read_dtype && autocast() && is_floating(dtype()) && dtype() != *read_dtype;
+  return casts ? as_dtype(value, *read_dtype) : value;
+}
+
+Tensor Variable::read() const {
   impl();
   const Tensor value = current_hooks ? current_hooks->read(*this) : stored();
   for (VariableReadObserver* observer : read_observers) observer->on_read(*this, value);
@@ -76,7 +85,7 @@ void Variable::update(const std::function<Tensor(const Tensor&)>& f) const { upd
 
 void Variable::update(const std::function<Tensor(const Tensor&)>& f, bool adds) const {
   if (current_hooks) {
-    const Tensor typed = fitted(f(value()));
+    const Tensor typed = fitted(f(read()));
     return adds ? current_hooks->assign_sum(*this, typed) : current_hooks->assign(*this, typed);
   }
   if (home()) return store(fitted(f(stored())));
@@ -106,6 +115,11 @@ std::byte* Variable::writable() const {
   ++state.version;
   return state.value.writable();
 }
+
+AutocastScope::AutocastScope(std::optional<DType> dtype)
+    : previous_(std::exchange(read_dtype, dtype)) {}
+
+AutocastScope::~AutocastScope() { read_dtype = previous_; }
 
 VariableHooksScope::VariableHooksScope(VariableHooks* hooks) : previous_(current_hooks) {
   current_hooks = hooks;

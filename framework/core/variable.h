@@ -6,6 +6,7 @@
 #include <functional>
 #include <iosfwd>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ enum class VariableAggregation { None, Sum, Mean, OnlyFirstReplica };
 struct VariableOptions {
   std::string name = "variable";
   bool trainable = true;
+  // Whether layers with mixed precision read it in the dtype in which they compute, if it is
+  // floating (AutocastScope).
+  bool autocast = true;
   VariableSynchronization synchronization = VariableSynchronization::Auto;
   VariableAggregation aggregation = VariableAggregation::None;
   // Whether the gradients are zero except for the rows that a batch looks up, like an embedding's:
@@ -76,10 +80,11 @@ class VariableHome {
 };
 
 // A cheap handle to a named piece of state with a fixed shape. Reading it (it converts to Tensor)
-// returns the current value. Shape, dtype and device never change: a variable is created on the
-// device of the innermost DeviceScope, else on the one its initial value is bound to, else with the
-// other variables of the function being traced, else on the default device. Reads and writes are
-// thread-safe; while a compiled step that writes the variable runs, others wait.
+// returns the current value, within an AutocastScope in that scope's dtype. Shape, dtype and device
+// never change: a variable is created on the device of the innermost DeviceScope, else on the one
+// its initial value is bound to, else with the other variables of the function being traced, else
+// on the default device. Reads and writes are thread-safe; while a compiled step that writes the
+// variable runs, others wait.
 class Variable {
  public:
   Variable() = default;  // undefined until built
@@ -134,6 +139,7 @@ class Variable {
   requires(sizeof...(Indices) > 0) Tensor operator()(const Indices&... indices) const {
     return value()(indices...);
   }
+  bool autocast() const { return impl().autocast; }
   bool trainable() const { return impl().trainable; }
   void set_trainable(bool trainable) const { impl().trainable = trainable; }
   VariableSynchronization synchronization() const { return impl().synchronization; }
@@ -200,6 +206,7 @@ class Variable {
     DType dtype = DType::Float32;
     Device device;
     bool trainable = true;
+    bool autocast = true;
     VariableSynchronization synchronization = VariableSynchronization::Auto;
     VariableAggregation aggregation = VariableAggregation::None;
     bool sparse_gradients = false;
@@ -232,7 +239,9 @@ class Variable {
   std::vector<Variable> copies(std::span<const Device> devices) const;
   Tensor combined(const std::vector<Tensor>& values) const;
   void update(const std::function<Tensor(const Tensor&)>& f, bool adds) const;
-  void require_healthy(const std::string& poisoned) const;  // `poisoned`: the reason, if any
+  void require_healthy(const std::string& poisoned) const;   // `poisoned`: the reason, if any
+  Tensor read() const;                                       // in the variable's dtype
+  static Tensor as_dtype(const Tensor& value, DType dtype);  // defined in ops
   Tensor fitted(const Tensor& value) const;  // in the variable's dtype; defined in ops
   void require_storable(const Tensor& value) const;
   static Device home_of(const Tensor& initial_value);  // in graph/dispatch.cc
@@ -247,6 +256,20 @@ class Variable {
 };
 
 std::ostream& operator<<(std::ostream& out, const Variable& variable);
+
+// Until the guard is destroyed, this thread reads floating variables in this dtype, unless they opt
+// out (VariableOptions::autocast); nullopt: in their own. Guards nest: the innermost one counts. A
+// layer opens one for its call. As in Keras.
+class [[nodiscard]] AutocastScope {
+ public:
+  explicit AutocastScope(std::optional<DType> dtype);
+  ~AutocastScope();
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+
+ private:
+  std::optional<DType> previous_;
+};
 
 // Installs hooks on this thread until the guard is destroyed. Guards nest.
 class [[nodiscard]] VariableHooksScope {

@@ -26,6 +26,7 @@ const Variable* VariableBindings::copy_of(const Variable& variable) {
     it->second.emplace(variable.stored(),
                        VariableOptions{.name = variable.name(),
                                        .trainable = variable.trainable(),
+                                       .autocast = variable.autocast(),
                                        .synchronization = variable.synchronization(),
                                        .aggregation = variable.aggregation(),
                                        .sparse_gradients = variable.sparse_gradients()});

@@ -106,6 +106,7 @@ Variable MetricImpl::add_variable(const Shape& shape, const std::string& name, d
   Variable variable(initializers::Constant(initial)(shape, dtype),
                     {.name = name,
                      .trainable = false,
+                     .autocast = false,
                      .synchronization = VariableSynchronization::OnRead,
                      .aggregation = VariableAggregation::Sum});
   variable.set_path(name_ + "/" + name);

@@ -367,7 +367,11 @@ Tensors Layer::call_built(const Tensors& inputs, const CallOptions& options) {
                 .settings = options.settings};
   if (cast.size() == 1) args.mask = cast[0].mask();
   const Tensors typed = inputs.with(std::move(cast));
-  Tensors outputs = call_list(typed, args);
+  Tensors outputs = [&] {
+    const AutocastScope dtype_of_variables(autocasts_variables() ? std::optional(compute_dtype())
+                                                                 : std::nullopt);
+    return call_list(typed, args);
+  }();
   if (activity_regularizer()) {
     for (const Tensor& output : outputs) {
       const Tensor loss = (*activity_regularizer())(output);
@@ -418,6 +422,7 @@ void Layer::build_once(const std::vector<Shape>& input_shapes, std::vector<std::
   state_->building = true;
   state_->built_names = std::move(names);
   const AtEnd ended([&] { state_->building = false; });
+  const AutocastScope whole({});
   internal::outside_of_traces([&] {
     build_list(input_shapes);
     return 0;

@@ -72,6 +72,7 @@ struct WeightOptions {
   Initializer initializer = {};         // None: glorot_uniform for floats, zeros otherwise
   std::optional<DTypeLike> dtype = {};  // None: the layer's variable dtype
   bool trainable = true;
+  bool autocast = true;  // as in VariableOptions
   Regularizer regularizer = {};
   Constraint constraint = {};
   VariableAggregation aggregation = VariableAggregation::None;
@@ -150,6 +151,9 @@ class Layer : public std::enable_shared_from_this<Layer> {
   virtual Json module() const;
   // Whether floating inputs are cast to compute_dtype() before the call (default: true).
   virtual bool autocast() const { return true; }
+  // Whether the call reads floating variables in compute_dtype(), unless they opt out
+  // (WeightOptions::autocast); by default, as autocast().
+  virtual bool autocasts_variables() const { return autocast(); }
   // Value of `training` when neither the caller nor any enclosing layer sets it (default: false;
   // true for Keras's augmentation layers).
   virtual bool training_by_default() const { return false; }
@@ -214,6 +218,8 @@ class Layer : public std::enable_shared_from_this<Layer> {
   std::vector<Tensor> get_weights() const;  // copies
   // Throws InvalidArgument, naming the weight, when the number of values or a shape differs.
   void set_weights(const std::vector<Tensor>& values);
+  // The number of elements of weights(). Throws FailedPrecondition before there are any, unless the
+  // layer is built.
   int64_t count_params() const;
 
   // Replaces weights by int8 or int4 weights with scales, and the dtype policy by "int8_from_…" or
@@ -263,8 +269,9 @@ class Layer : public std::enable_shared_from_this<Layer> {
  protected:
   // Creates a weight, or state when not trainable. Call it in build (or a constructor).
   Variable add_weight(const WeightOptions& options);
-  // Adds state that isn't a weight (not counted as a parameter), such as that of a seed generator.
-  // Use OnRead for values computed from each replica's own rows, which may differ between replicas.
+  // Adds state that isn't a weight (not counted as a parameter), such as that of a seed generator,
+  // which is always read in its own dtype. Use OnRead for values computed from each replica's own
+  // rows, which may differ between replicas.
   Variable add_state(const std::string& name, const Tensor& initial_value,
                      VariableSynchronization synchronization = VariableSynchronization::Auto);
   // Adds a scalar to losses(); call it during call.

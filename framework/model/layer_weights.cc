@@ -66,6 +66,7 @@ Variable Layer::add_weight(const WeightOptions& options) {
   Variable variable(waits ? Tensor::empty(options.shape, dtype) : initial_value(),
                     {.name = options.name,
                      .trainable = options.trainable,
+                     .autocast = options.autocast,
                      .aggregation = options.aggregation,
                      .sparse_gradients = options.sparse_gradients});
   if (waits) WeightLimit::defer(variable, initial_value);
@@ -95,8 +96,10 @@ void Layer::set_quantization(const std::string& mode, std::optional<int64_t> blo
 
 Variable Layer::add_state(const std::string& state_name, const Tensor& initial_value,
                           VariableSynchronization synchronization) {
-  Variable variable(initial_value,
-                    {.name = state_name, .trainable = false, .synchronization = synchronization});
+  Variable variable(initial_value, {.name = state_name,
+                                    .trainable = false,
+                                    .autocast = false,
+                                    .synchronization = synchronization});
   track_state(variable);
   return variable;
 }
@@ -252,6 +255,10 @@ void Layer::set_weights(const std::vector<Tensor>& values) {
 int64_t Layer::count_params() const {
   int64_t count = 0;
   for (const Variable& variable : weights()) count += variable.num_elements();
+  check<FailedPrecondition>(built() || count > 0,
+                            "{} '{}': count_params needs its weights, which don't exist yet. Call "
+                            "it, or build it with an input shape, first.",
+                            class_name(), name());
   return count;
 }
 

@@ -358,6 +358,8 @@ Tensor Tensor::item_at(std::initializer_list<Index> indices) const {
 
 // ---- variables, in terms of ops ----
 
+Tensor Variable::as_dtype(const Tensor& value, DType dtype) { return ops::cast(value, dtype); }
+
 Tensor Variable::fitted(const Tensor& value) const {
   check<InvalidArgument>(value.shape() == shape(),
                          "Variable '{}': expected a value of shape {}, got {}.", path(), shape(),

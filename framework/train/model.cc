@@ -182,6 +182,9 @@ bool Model::autocast() const {
   // A functional model's inputs keep the dtypes of its Inputs (Keras: _convert_input_args).
   return !body_ || body_->class_name() != "Functional";
 }
+bool Model::autocasts_variables() const {
+  return object_ ? object_->autocasts_variables() : Layer::autocasts_variables();
+}
 bool Model::supports_masking() const {
   return object_ ? object_->supports_masking() : Layer::supports_masking();
 }
@@ -256,6 +259,14 @@ std::optional<std::vector<std::shared_ptr<Layer>>> Model::saved_list() const {
 }
 
 std::vector<LayerHandle> Model::layers() const {
+  std::vector<LayerHandle> result = operations();
+  std::erase_if(result, [](const LayerHandle& layer) {
+    return dynamic_cast<const GraphOp*>(&layer.get()) != nullptr;
+  });
+  return result;
+}
+
+std::vector<LayerHandle> Model::operations() const {
   std::vector<LayerHandle> result;
   for (const auto& [key, layer] : sublayers()) result.emplace_back(layer);
   return result;
@@ -263,7 +274,7 @@ std::vector<LayerHandle> Model::layers() const {
 
 LayerHandle Model::get_layer(const std::string& layer_name) const {
   std::vector<std::string> known;
-  for (const LayerHandle& layer : layers()) {
+  for (const LayerHandle& layer : operations()) {
     if (layer.name() == layer_name) return layer;
     known.push_back(layer.name());
   }

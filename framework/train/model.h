@@ -20,96 +20,13 @@
 #include "framework/model/input.h"
 #include "framework/model/layer.h"
 #include "framework/strategy/batch_source.h"
+#include "framework/train/compile_options.h"
 #include "framework/train/generator_source.h"
 #include "framework/train/optimizer.h"
 #include "framework/train/profile.h"
 #include "framework/train/saving_options.h"
 
 namespace cornu {
-
-// A compile argument with one value per output, in the forms that Keras accepts:
-//   .loss = "mse"                              for the only output, or for every one
-//   .loss = {"mse", losses::Huber()}           one each, in the outputs' order
-//   .loss = {{"price", "mse"}, {"kind", "ce"}} by output name
-template <class T>
-class PerOutput {
- public:
-  using Named = std::pair<std::string, T>;
-  PerOutput() = default;
-  template <class U>
-  requires(std::is_convertible_v<U, T> && !std::is_same_v<std::remove_cvref_t<U>, PerOutput>)
-      PerOutput(U&& value)
-      : list_{T(std::forward<U>(value))}, for_all_(true) {}       // NOLINT: implicit
-  PerOutput(std::initializer_list<T> values) : list_(values) {}   // NOLINT
-  PerOutput(std::vector<T> values) : list_(std::move(values)) {}  // NOLINT
-  PerOutput(std::initializer_list<Named> named) {                 // NOLINT
-    for (const Named& entry : named) add(entry.first, entry.second);
-  }
-  PerOutput(const std::map<std::string, T>& named) {  // NOLINT
-    for (const auto& [name, value] : named) add(name, value);
-  }
-  bool empty() const { return list_.empty(); }
-  bool has_names() const { return !names_.empty(); }
-  // True for a single value that isn't in a list.
-  bool is_for_all() const { return for_all_; }
-  const std::vector<std::string>& names() const { return names_; }
-  const std::vector<T>& list() const { return list_; }
-  void add(std::string name, T value) {
-    names_.push_back(std::move(name));
-    list_.push_back(std::move(value));
-  }
-
- private:
-  std::vector<std::string> names_;
-  std::vector<T> list_;
-  bool for_all_ = false;
-};
-
-// Metrics, in the forms that Keras accepts:
-//   .metrics = {"accuracy", metrics::AUC()}      all for the only output; or one for each output
-//   .metrics = {{"mae", "mse"}, {}}              a list for each output, in their order
-//   .metrics = {{"price", {"mae"}}, {"kind", {"accuracy"}}}   by output name
-class MetricsArgument {
- public:
-  // The metrics of one entry of the list.
-  struct Entry {
-    Entry() = default;
-    template <class... M>
-    requires(sizeof...(M) > 0 && (std::is_convertible_v<M, Metric> && ...)) Entry(M&&... metrics)
-        : list{Metric(std::forward<M>(metrics))...} {}                // NOLINT: implicit on purpose
-    Entry(std::vector<Metric> metrics) : list(std::move(metrics)) {}  // NOLINT
-    Entry(std::string output, std::vector<Metric> metrics)
-        : output(std::move(output)), list(std::move(metrics)) {}
-
-    std::string output = {};  // "": by position
-    std::vector<Metric> list = {};
-  };
-  MetricsArgument() = default;
-  MetricsArgument(std::initializer_list<Entry> entries) : entries_(entries) {}   // NOLINT
-  MetricsArgument(std::vector<Entry> entries) : entries_(std::move(entries)) {}  // NOLINT
-  MetricsArgument(const std::vector<Metric>& metrics)                            // NOLINT
-      : entries_(metrics.begin(), metrics.end()) {}
-  MetricsArgument(const std::vector<std::string>& names)  // NOLINT
-      : entries_(names.begin(), names.end()) {}
-  bool empty() const { return entries_.empty(); }
-  const std::vector<Entry>& entries() const { return entries_; }
-
- private:
-  std::vector<Entry> entries_;
-};
-
-// Arguments of compile, in Keras's order.
-struct CompileOptions {
-  Optimizer optimizer = "rmsprop";
-  PerOutput<Loss> loss = {};
-  PerOutput<double> loss_weights = {};
-  MetricsArgument metrics = {};           // unweighted
-  MetricsArgument weighted_metrics = {};  // weighted by sample_weight and class_weight
-  bool run_eagerly = false;               // run the step op by op, for debugging
-  int64_t steps_per_execution = 1;        // between calls of callbacks' batch methods
-  bool jit_compile = true;                // false: compile without graph passes
-  bool auto_scale_loss = true;            // use a LossScaleOptimizer with "mixed_float16"
-};
 
 // 0: silent, 1: a progress bar, 2: one line per epoch; "auto": 1 (2 if output isn't a terminal).
 class Verbose {
@@ -401,9 +318,11 @@ class Model : public Layer {
   SharedFlag stop_evaluating;
   SharedFlag stop_predicting;
 
-  // Layers in Keras's order, including the inputs of a functional model.
+  // Layers in Keras's order, including the inputs of a functional model. `operations` also has the
+  // ops that a functional model applies outside of layers, each where it runs.
   std::vector<LayerHandle> layers() const;
-  // Throws NotFound, suggesting the nearest known name.
+  std::vector<LayerHandle> operations() const;
+  // Also finds ops. Throws NotFound, suggesting the nearest known name.
   LayerHandle get_layer(const std::string& name) const;
   void summary(const SummaryOptions& options = {});
   // The input and output placeholders of a functional model, or of a Sequential model whose input
@@ -456,6 +375,7 @@ class Model : public Layer {
   Json module() const override;
   Json get_config() const override;
   bool autocast() const override;
+  bool autocasts_variables() const override;
   bool supports_masking() const override;
   const CallSignature& call_signature() const override;
   Tensor compute_mask(const Tensors& inputs, const Tensor& mask) const override;

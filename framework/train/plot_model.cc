@@ -148,7 +148,7 @@ class DotWriter {
   void add_layers(const Model& model, int depth) {
     const FunctionalGraph& graph = *model.body()->graph();
     const Calls calls = first_calls(graph);
-    const std::vector<LayerHandle> layers = model.layers();
+    const std::vector<LayerHandle> layers = model.operations();
     for (const LayerHandle& handle : layers) {
       const Model* nested = options_.expand_nested ? as_graph(handle.get()) : nullptr;
       if (nested) {

@@ -29,6 +29,7 @@ class LambdaLayer : public KerasLayerOf<LambdaOptions>, public CopiedByItself {
       : KerasLayerOf("Lambda", options), function_(std::move(function)) {}
 
   void build_list(const std::vector<Shape>&) override {}
+  bool autocasts_variables() const override { return true; }
   Tensors call_list(const Tensors& inputs, const CallArgs& args) override {
     return function_.call()(inputs, args, options_.arguments);
   }

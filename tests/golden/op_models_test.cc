@@ -24,7 +24,7 @@ void check_model(Model& model, const std::vector<Tensor>& inputs, const Json& ex
 // The names of a model's layers that are among these, in the model's order.
 std::vector<std::string> layer_names(const Model& model, const std::vector<std::string>& among) {
   std::vector<std::string> names;
-  for (const LayerHandle& layer : model.layers()) {
+  for (const LayerHandle& layer : model.operations()) {
     const std::string& name = layer.get().name();
     if (std::ranges::find(among, name) != among.end()) names.push_back(name);
   }
@@ -39,7 +39,7 @@ TEST_CASE("models of one op each give what Keras's give, also when written, and 
     CAPTURE(item.at("name").as_string());
     const std::vector<Tensor> inputs = test::golden_tensors(item.at("inputs"));
     Model model = model_from_json(item.at("model").dump());
-    CHECK(model.layers().size() == item.at("model").at("config").at("layers").size());
+    CHECK(model.operations().size() == item.at("model").at("config").at("layers").size());
     check_model(model, inputs, item.at("outputs"));
     Model again = model_from_json(model.to_json());
     check_model(again, inputs, item.at("outputs"));

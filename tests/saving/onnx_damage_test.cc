@@ -271,7 +271,7 @@ TEST_CASE("names, and weights that several nodes have") {
   test::put(scratch.path("m.onnx"), text_of(graph));
   const Model model = load_model(scratch.path("m.onnx"));
   std::vector<std::string> names;
-  for (const auto& layer : model.layers()) names.push_back(layer.name());
+  for (const auto& layer : model.operations()) names.push_back(layer.name());
   CHECK(join(names, " ") == "in.1_x a_b_MatMul a_b_MatMul_1 y");
   CHECK(model.count_params() == 16);
 }
@@ -538,7 +538,7 @@ TEST_CASE("a long chain of nodes") {
   }
   test::put(scratch.path("m.onnx"), text_of(graph_of(std::move(nodes))));
   const Model model = load_model(scratch.path("m.onnx"));
-  CHECK(model.layers().size() == kNodes + 1);
+  CHECK(model.operations().size() == kNodes + 1);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "framework/autodiff/gradient_tape.h"
+#include "framework/model/functional.h"
 #include "framework/ops/ops.h"
 #include "framework/train/model.h"
 #include "layers/layers.h"
@@ -128,6 +129,7 @@ TEST_CASE("a model may begin at what layers gave") {
   const layers::Dense skip({.units = 4, .name = "skip"}), last({.units = 2, .name = "last"});
   const Tensor middle = first(x);
   const Tensor doubled = middle * 2.0F;
+  const std::string doubled_name = keras_node(doubled)->layer()->name();
   const Tensor y = last(layers::Add({.name = "sum"})({doubled, skip(middle)}));
   const Model whole(x, y);
   const Tensor given = first(rows());
@@ -148,7 +150,9 @@ TEST_CASE("a model may begin at what layers gave") {
   head.fit(given, ops::zeros({2, 2}), {.verbose = 0});
   CHECK(floats(Model(whole)(rows())) == floats(head(given)));
   CHECK(floats(Model(whole)(rows())) != expected);
-  CHECK(whole.layers().size() == 6);
+  CHECK(whole.layers().size() == 5);
+  CHECK(whole.operations().size() == 6);  // `* 2` isn't a layer
+  CHECK(whole.get_layer(doubled_name).output().shape() == doubled.shape());
 
   CHECK(message_of<InvalidArgument>([&] { Model(doubled, y); }) ==
         "Model: its outputs depend on the Input 'x', which isn't among its inputs. Add it to "

@@ -208,7 +208,8 @@ SummaryRow make_row(Layer& layer, const NodesByLayer& calls) {
   SummaryRow row{.name = layer.name(), .class_name = layer.class_name()};
   row.output_shape = output_shape(layer, calls);
   const bool is_op = dynamic_cast<const GraphOp*>(&layer) != nullptr;
-  if (is_op || layer.built()) row.params = layer.count_params();
+  if (is_op) row.params = 0;
+  if (layer.built()) row.params = layer.count_params();
   if (!layer.weights().empty()) row.trainable = layer.trainable();
   if (const auto found = calls.find(&layer); found != calls.end()) {
     for (const KerasNode* node : found->second) {
@@ -226,7 +227,7 @@ std::vector<SummaryRow> make_rows(const Model& model, bool nested) {
   const FunctionalGraph* graph = model.body() ? model.body()->graph() : nullptr;
   const NodesByLayer calls = graph ? nodes_by_layer(*graph) : NodesByLayer();
   std::vector<SummaryRow> rows;
-  for (const LayerHandle& handle : model.layers()) {
+  for (const LayerHandle& handle : model.operations()) {
     Layer& layer = handle.get();
     // As in Keras, ops are shown only in the model's own table.
     if (nested && dynamic_cast<const GraphOp*>(&layer)) continue;
