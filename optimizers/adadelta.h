@@ -27,7 +27,7 @@ struct AdadeltaOptions {
 };
 
 // Zeiler, "ADADELTA: an adaptive learning rate method", 2012. The paper uses a learning rate of 1.
-class Adadelta : public Optimizer {
+class Adadelta final : public Optimizer {
  public:
   explicit Adadelta(const AdadeltaOptions& options = {});
 };

@@ -32,7 +32,7 @@ struct AdafactorOptions {
 // Shazeer & Stern, "Adafactor: adaptive learning rates with sublinear memory cost", ICML 2018, as
 // implemented in Keras (which also stores the full second moments). The learning rate is at most 1
 // / sqrt(step).
-class Adafactor : public Optimizer {
+class Adafactor final : public Optimizer {
  public:
   explicit Adafactor(const AdafactorOptions& options = {});
 };

@@ -28,7 +28,7 @@ struct AdagradOptions {
 
 // Duchi et al., "Adaptive subgradient methods for online learning and stochastic optimization",
 // JMLR 2011.
-class Adagrad : public Optimizer {
+class Adagrad final : public Optimizer {
  public:
   explicit Adagrad(const AdagradOptions& options = {});
 };

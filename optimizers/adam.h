@@ -31,7 +31,7 @@ struct AdamOptions {
 // Kingma & Ba, "Adam: a method for stochastic optimization", ICLR 2015 (with epsilon as in its
 // section 2, "epsilon hat"); amsgrad: Reddi et al., "On the convergence of Adam and beyond", ICLR
 // 2018.
-class Adam : public Optimizer {
+class Adam final : public Optimizer {
  public:
   explicit Adam(const AdamOptions& options = {});
 };

@@ -28,7 +28,7 @@ struct AdamaxOptions {
 };
 
 // Kingma & Ba, "Adam: a method for stochastic optimization", ICLR 2015, section 7.
-class Adamax : public Optimizer {
+class Adamax final : public Optimizer {
  public:
   explicit Adamax(const AdamaxOptions& options = {});
 };

@@ -29,7 +29,7 @@ struct AdamWOptions {
 };
 
 // Loshchilov & Hutter, "Decoupled weight decay regularization", ICLR 2019.
-class AdamW : public Optimizer {
+class AdamW final : public Optimizer {
  public:
   explicit AdamW(const AdamWOptions& options = {});
 };

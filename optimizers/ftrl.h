@@ -31,7 +31,7 @@ struct FtrlOptions {
 };
 
 // McMahan et al., "Ad click prediction: a view from the trenches", KDD 2013.
-class Ftrl : public Optimizer {
+class Ftrl final : public Optimizer {
  public:
   explicit Ftrl(const FtrlOptions& options = {});
 };

@@ -28,7 +28,7 @@ struct LambOptions {
 };
 
 // You et al., "Large batch optimization for deep learning: training BERT in 76 minutes", ICLR 2020.
-class Lamb : public Optimizer {
+class Lamb final : public Optimizer {
  public:
   explicit Lamb(const LambOptions& options = {});
 };

@@ -28,7 +28,7 @@ struct LionOptions {
 
 // Chen et al., "Symbolic discovery of optimization algorithms", 2023: steps of uniform size, in the
 // direction of the momentum's sign.
-class Lion : public Optimizer {
+class Lion final : public Optimizer {
  public:
   explicit Lion(const LionOptions& options = {});
 };

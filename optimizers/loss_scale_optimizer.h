@@ -24,7 +24,7 @@ struct LossScaleOptimizerOptions {
 // The learning rate and iterations are those of the inner optimizer; skipped steps aren't counted.
 // Clipping, averages and everything else are options of the inner optimizer. fit scales losses
 // itself; a custom loop must call scale_loss(loss) before computing gradients.
-class LossScaleOptimizer : public Optimizer {
+class LossScaleOptimizer final : public Optimizer {
  public:
   explicit LossScaleOptimizer(const LossScaleOptimizerOptions& options);
 };

@@ -41,7 +41,7 @@ struct MultiOptimizerOptions {
 // Passes each variable's gradient to the optimizer that the map selects. The optimizers are
 // available through impl().parts(), and each has its own learning rate: querying a common one
 // throws FailedPrecondition. LossScaleOptimizer and MultiOptimizer aren't allowed among them.
-class MultiOptimizer : public Optimizer {
+class MultiOptimizer final : public Optimizer {
  public:
   explicit MultiOptimizer(const MultiOptimizerOptions& options);
 };

@@ -43,7 +43,7 @@ struct MuonOptions {
 // Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024; rms_rate: Liu et
 // al., "Muon is scalable for LLM training", 2025. Muon updates all variables with two axes that
 // aren't excluded: to use AdamW for the last layer, name it in exclude_layers.
-class Muon : public Optimizer {
+class Muon final : public Optimizer {
  public:
   explicit Muon(const MuonOptions& options = {});
 };

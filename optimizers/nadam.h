@@ -28,7 +28,7 @@ struct NadamOptions {
 };
 
 // Dozat, "Incorporating Nesterov momentum into Adam", 2016.
-class Nadam : public Optimizer {
+class Nadam final : public Optimizer {
  public:
   explicit Nadam(const NadamOptions& options = {});
 };

@@ -30,7 +30,7 @@ struct RMSpropOptions {
 
 // Hinton's lecture 6e, 2012; centered as in Graves, "Generating sequences with recurrent neural
 // networks", 2013.
-class RMSprop : public Optimizer {
+class RMSprop final : public Optimizer {
  public:
   explicit RMSprop(const RMSpropOptions& options = {});
 };

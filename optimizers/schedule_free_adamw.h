@@ -29,7 +29,7 @@ struct ScheduleFreeAdamWOptions {
 };
 
 // Defazio et al., "The road less scheduled", NeurIPS 2024.
-class ScheduleFreeAdamW : public Optimizer {
+class ScheduleFreeAdamW final : public Optimizer {
  public:
   explicit ScheduleFreeAdamW(const ScheduleFreeAdamWOptions& options = {});
 };

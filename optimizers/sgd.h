@@ -28,7 +28,7 @@ struct SGDOptions {
 
 // w -= learning_rate * g; with momentum m = momentum * m - learning_rate * g, w += m (Nesterov:
 // w += momentum * m - learning_rate * g).
-class SGD : public Optimizer {
+class SGD final : public Optimizer {
  public:
   explicit SGD(const SGDOptions& options = {});
 };

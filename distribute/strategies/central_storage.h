@@ -20,7 +20,7 @@ struct CentralStorageStrategyOptions {
 // replicas read the values from before the step, gradients are summed, and one replica applies the
 // update. Takes less memory than MirroredStrategy if the optimizer has much state, and computes the
 // same numbers.
-class CentralStorageStrategy : public Strategy {
+class CentralStorageStrategy final : public Strategy {
  public:
   explicit CentralStorageStrategy(const CentralStorageStrategyOptions& options = {});
 };

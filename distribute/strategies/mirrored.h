@@ -35,7 +35,7 @@ struct MirroredStrategyOptions {
 //   auto scope = strategy.scope();
 //   … make and compile a model …
 //   model.fit(dataset, {.epochs = 3});
-class MirroredStrategy : public Strategy {
+class MirroredStrategy final : public Strategy {
  public:
   explicit MirroredStrategy(const MirroredStrategyOptions& options = {});
 

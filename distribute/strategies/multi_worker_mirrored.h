@@ -107,7 +107,7 @@ inline constexpr int kUnfinishedExitCode = 75;  // EX_TEMPFAIL of sysexits.h
 // Throws FailedPrecondition in tasks other than chief and worker, except the evaluator, whose
 // strategy evaluates alone and doesn't train. Also throws it while the process has another
 // multi-worker strategy: they must be used one after the other.
-class MultiWorkerMirroredStrategy : public Strategy {
+class MultiWorkerMirroredStrategy final : public Strategy {
  public:
   explicit MultiWorkerMirroredStrategy(const MultiWorkerMirroredStrategyOptions& options = {});
 };

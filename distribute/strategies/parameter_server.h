@@ -50,7 +50,7 @@ struct ParameterServerStrategyOptions {
 //
 // Throws InvalidArgument in a process that isn't the chief, and for a cluster without workers or
 // ps.
-class ParameterServerStrategy : public Strategy {
+class ParameterServerStrategy final : public Strategy {
  public:
   explicit ParameterServerStrategy(const ParameterServerStrategyOptions& options = {});
 };

@@ -31,7 +31,7 @@ class TPUClusterResolver : public ClusterResolver {
 //   distribute::TPUStrategy strategy;
 //   auto scope = strategy.scope();
 //   … make and compile a model …
-class TPUStrategy : public Strategy {
+class TPUStrategy final : public Strategy {
  public:
   explicit TPUStrategy(const TPUClusterResolver& resolver = TPUClusterResolver());
 };

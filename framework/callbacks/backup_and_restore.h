@@ -40,7 +40,7 @@ struct BackupAndRestoreOptions {
 // holds only damaged states. The following only log a warning: another config of the model or the
 // optimizer; other losses, metrics, class_weight or data values; additional callbacks; fewer epochs
 // than the state has (nothing is trained, and the state stays); a state that can't be written.
-class BackupAndRestore : public CallbackHandle {
+class BackupAndRestore final : public CallbackHandle {
  public:
   explicit BackupAndRestore(const BackupAndRestoreOptions& options);
 };

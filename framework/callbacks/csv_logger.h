@@ -19,7 +19,7 @@ struct CSVLoggerOptions {
 // that is killed before any callback has saved its state starts over and writes its lines again.
 // Throws InvalidArgument for an invalid separator, FailedPrecondition when the file can't be
 // written.
-class CSVLogger : public CallbackHandle {
+class CSVLogger final : public CallbackHandle {
  public:
   explicit CSVLogger(const CSVLoggerOptions& options);
 };

@@ -22,7 +22,7 @@ struct EarlyStoppingOptions {
 
 // Stops training when a metric has stopped improving (keras.callbacks.EarlyStopping). A missing
 // metric only logs a warning. Its state, including the best weights, is part of a resumed run.
-class EarlyStopping : public CallbackHandle {
+class EarlyStopping final : public CallbackHandle {
  public:
   explicit EarlyStopping(const EarlyStoppingOptions& options = {});
 

@@ -29,7 +29,7 @@ struct LambdaCallbackOptions {
 };
 
 // A callback made of functions (keras.callbacks.LambdaCallback); empty ones are no-ops.
-class LambdaCallback : public CallbackHandle {
+class LambdaCallback final : public CallbackHandle {
  public:
   explicit LambdaCallback(const LambdaCallbackOptions& options);
 };

@@ -38,7 +38,7 @@ struct LearningRateSchedulerOptions {
 // adds "learning_rate" to the epoch's logs. Throws InvalidArgument without a schedule, or when it
 // returns a number that isn't finite; FailedPrecondition for an optimizer whose learning rate is
 // itself a schedule.
-class LearningRateScheduler : public CallbackHandle {
+class LearningRateScheduler final : public CallbackHandle {
  public:
   explicit LearningRateScheduler(const LearningRateSchedulerOptions& options);
 };

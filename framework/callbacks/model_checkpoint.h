@@ -32,7 +32,7 @@ struct ModelCheckpointOptions {
 // at the end of training. Throws InvalidArgument for a filepath with an invalid ending or invalid
 // fields. Throws FailedPrecondition when training begins if files can't be written there, before
 // anything is trained.
-class ModelCheckpoint : public CallbackHandle {
+class ModelCheckpoint final : public CallbackHandle {
  public:
   explicit ModelCheckpoint(const ModelCheckpointOptions& options);
 

@@ -23,7 +23,7 @@ struct ReduceLROnPlateauOptions {
 // (keras.callbacks.ReduceLROnPlateau), and adds "learning_rate" to the epoch's logs. A missing
 // metric only logs a warning. Its state is part of a resumed run. Throws InvalidArgument for a
 // factor of 1 or more; FailedPrecondition for an optimizer whose rate is a schedule.
-class ReduceLROnPlateau : public CallbackHandle {
+class ReduceLROnPlateau final : public CallbackHandle {
  public:
   explicit ReduceLROnPlateau(const ReduceLROnPlateauOptions& options = {});
 };

@@ -21,7 +21,7 @@ struct RemoteMonitorOptions {
 // (keras.callbacks.RemoteMonitor); with several workers, only the first one does. fit waits up to
 // 30 seconds for a response, and continues whatever it is; a missing response logs a warning.
 // Throws InvalidArgument for headers with several lines.
-class RemoteMonitor : public CallbackHandle {
+class RemoteMonitor final : public CallbackHandle {
  public:
   explicit RemoteMonitor(const RemoteMonitorOptions& options = {});
 };

@@ -15,7 +15,7 @@ struct SwapEMAWeightsOptions {
 // (keras.callbacks.SwapEMAWeights; Keras's leaves the averages in the model after a prediction).
 // With swap_on_epoch, callbacks after this one see the averages in the model at the end of an
 // epoch.
-class SwapEMAWeights : public CallbackHandle {
+class SwapEMAWeights final : public CallbackHandle {
  public:
   explicit SwapEMAWeights(const SwapEMAWeightsOptions& options = {});
 };

@@ -78,7 +78,7 @@ struct TensorBoardOptions {
 // evaluation outside of it) begins and files can't be written to log_dir; later failures, e.g.
 // because the disk is full, only log a warning, and events are dropped until they can be written
 // again.
-class TensorBoard : public CallbackHandle {
+class TensorBoard final : public CallbackHandle {
  public:
   explicit TensorBoard(const TensorBoardOptions& options = {});
 };

@@ -11,7 +11,7 @@ struct TerminateOnNaNOptions {
 
 // Stops training when the loss is NaN or infinite (keras.callbacks.TerminateOnNaN). It checks every
 // batch, so fit reads the metrics of each.
-class TerminateOnNaN : public CallbackHandle {
+class TerminateOnNaN final : public CallbackHandle {
  public:
   explicit TerminateOnNaN(const TerminateOnNaNOptions& options = {});
 };

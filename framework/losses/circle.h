@@ -35,7 +35,7 @@ struct CircleOptions {
 };
 // Compares each embedding of a batch with the others in it; with several replicas, within each
 // replica's part.
-class Circle : public Loss {
+class Circle final : public Loss {
  public:
   explicit Circle(const CircleOptions& options = {});
 };

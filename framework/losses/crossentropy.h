@@ -96,7 +96,7 @@ struct BinaryCrossentropyOptions {
   std::string name = "binary_crossentropy";
   DTypeName dtype = {};
 };
-class BinaryCrossentropy : public Loss {
+class BinaryCrossentropy final : public Loss {
  public:
   explicit BinaryCrossentropy(const BinaryCrossentropyOptions& options = {});
 };
@@ -112,7 +112,7 @@ struct BinaryFocalCrossentropyOptions {
   std::string name = "binary_focal_crossentropy";
   DTypeName dtype = {};
 };
-class BinaryFocalCrossentropy : public Loss {
+class BinaryFocalCrossentropy final : public Loss {
  public:
   explicit BinaryFocalCrossentropy(const BinaryFocalCrossentropyOptions& options = {});
 };
@@ -125,7 +125,7 @@ struct CategoricalCrossentropyOptions {
   std::string name = "categorical_crossentropy";
   DTypeName dtype = {};
 };
-class CategoricalCrossentropy : public Loss {
+class CategoricalCrossentropy final : public Loss {
  public:
   explicit CategoricalCrossentropy(const CategoricalCrossentropyOptions& options = {});
 };
@@ -140,7 +140,7 @@ struct CategoricalFocalCrossentropyOptions {
   std::string name = "categorical_focal_crossentropy";
   DTypeName dtype = {};
 };
-class CategoricalFocalCrossentropy : public Loss {
+class CategoricalFocalCrossentropy final : public Loss {
  public:
   explicit CategoricalFocalCrossentropy(const CategoricalFocalCrossentropyOptions& options = {});
 };
@@ -153,7 +153,7 @@ struct SparseCategoricalCrossentropyOptions {
   std::string name = "sparse_categorical_crossentropy";
   DTypeName dtype = {};
 };
-class SparseCategoricalCrossentropy : public Loss {
+class SparseCategoricalCrossentropy final : public Loss {
  public:
   explicit SparseCategoricalCrossentropy(const SparseCategoricalCrossentropyOptions& options = {});
 };
@@ -164,18 +164,18 @@ struct CategoricalGeneralizedCrossEntropyOptions {
   std::string name = "categorical_generalized_cross_entropy";
   DTypeName dtype = {};
 };
-class CategoricalGeneralizedCrossEntropy : public Loss {
+class CategoricalGeneralizedCrossEntropy final : public Loss {
  public:
   explicit CategoricalGeneralizedCrossEntropy(
       const CategoricalGeneralizedCrossEntropyOptions& options = {});
 };
 
-class KLDivergence : public Loss {
+class KLDivergence final : public Loss {
  public:
   explicit KLDivergence(const LossOptions& options = {});
 };
 
-class Poisson : public Loss {
+class Poisson final : public Loss {
  public:
   explicit Poisson(const LossOptions& options = {});
 };

@@ -23,7 +23,7 @@ struct CTCOptions {
   std::string name = "ctc";
   DTypeName dtype = {};
 };
-class CTC : public Loss {
+class CTC final : public Loss {
  public:
   explicit CTC(const CTCOptions& options = {});
 };

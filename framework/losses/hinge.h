@@ -19,17 +19,17 @@ Tensor categorical_hinge(const Tensor& y_true, const Tensor& y_pred);
 
 // ---- losses ----
 
-class Hinge : public Loss {
+class Hinge final : public Loss {
  public:
   explicit Hinge(const LossOptions& options = {});
 };
 
-class SquaredHinge : public Loss {
+class SquaredHinge final : public Loss {
  public:
   explicit SquaredHinge(const LossOptions& options = {});
 };
 
-class CategoricalHinge : public Loss {
+class CategoricalHinge final : public Loss {
  public:
   explicit CategoricalHinge(const LossOptions& options = {});
 };

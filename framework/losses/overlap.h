@@ -29,7 +29,7 @@ struct DiceOptions {
   OptionalList<int64_t> axis = {};
   DTypeName dtype = {};
 };
-class Dice : public Loss {
+class Dice final : public Loss {
  public:
   explicit Dice(const DiceOptions& options = {});
 };
@@ -42,7 +42,7 @@ struct TverskyOptions {
   OptionalList<int64_t> axis = {};
   DTypeName dtype = {};
 };
-class Tversky : public Loss {
+class Tversky final : public Loss {
  public:
   explicit Tversky(const TverskyOptions& options = {});
 };

@@ -27,22 +27,22 @@ Tensor cosine_similarity(const Tensor& y_true, const Tensor& y_pred, int64_t axi
 
 // ---- losses ----
 
-class MeanSquaredError : public Loss {
+class MeanSquaredError final : public Loss {
  public:
   explicit MeanSquaredError(const LossOptions& options = {});
 };
 
-class MeanAbsoluteError : public Loss {
+class MeanAbsoluteError final : public Loss {
  public:
   explicit MeanAbsoluteError(const LossOptions& options = {});
 };
 
-class MeanAbsolutePercentageError : public Loss {
+class MeanAbsolutePercentageError final : public Loss {
  public:
   explicit MeanAbsolutePercentageError(const LossOptions& options = {});
 };
 
-class MeanSquaredLogarithmicError : public Loss {
+class MeanSquaredLogarithmicError final : public Loss {
  public:
   explicit MeanSquaredLogarithmicError(const LossOptions& options = {});
 };
@@ -53,12 +53,12 @@ struct HuberOptions {
   std::string name = "huber_loss";
   DTypeName dtype = {};
 };
-class Huber : public Loss {
+class Huber final : public Loss {
  public:
   explicit Huber(const HuberOptions& options = {});
 };
 
-class LogCosh : public Loss {
+class LogCosh final : public Loss {
  public:
   explicit LogCosh(const LossOptions& options = {});
 };
@@ -69,7 +69,7 @@ struct CosineSimilarityOptions {
   std::string name = "cosine_similarity";
   DTypeName dtype = {};
 };
-class CosineSimilarity : public Loss {
+class CosineSimilarity final : public Loss {
  public:
   explicit CosineSimilarity(const CosineSimilarityOptions& options = {});
 };

@@ -21,7 +21,7 @@ Tensor sparse_top_k_categorical_accuracy(const Tensor& y_true, const Tensor& y_p
 // ---- metrics ----
 
 // How often y_pred equals y_true.
-class Accuracy : public Metric {
+class Accuracy final : public Metric {
  public:
   explicit Accuracy(const MetricOptions& options = {});
 };
@@ -32,19 +32,19 @@ struct BinaryAccuracyOptions {
   double threshold = 0.5;
 };
 // How often y_pred is on the same side of the threshold as y_true (1 above it).
-class BinaryAccuracy : public Metric {
+class BinaryAccuracy final : public Metric {
  public:
   explicit BinaryAccuracy(const BinaryAccuracyOptions& options = {});
 };
 
 // How often the largest prediction is at the position of the largest label (one-hot).
-class CategoricalAccuracy : public Metric {
+class CategoricalAccuracy final : public Metric {
  public:
   explicit CategoricalAccuracy(const MetricOptions& options = {});
 };
 
 // How often the largest prediction is at index y_true.
-class SparseCategoricalAccuracy : public Metric {
+class SparseCategoricalAccuracy final : public Metric {
  public:
   explicit SparseCategoricalAccuracy(const MetricOptions& options = {});
 };
@@ -55,7 +55,7 @@ struct TopKCategoricalAccuracyOptions {
   DTypeName dtype = {};
 };
 // How often the position of the largest label is among the k largest predictions.
-class TopKCategoricalAccuracy : public Metric {
+class TopKCategoricalAccuracy final : public Metric {
  public:
   explicit TopKCategoricalAccuracy(const TopKCategoricalAccuracyOptions& options = {});
 };
@@ -67,7 +67,7 @@ struct SparseTopKCategoricalAccuracyOptions {
   bool from_sorted_ids = false;  // y_pred holds class indices, best first
 };
 // How often index y_true is among the k largest predictions.
-class SparseTopKCategoricalAccuracy : public Metric {
+class SparseTopKCategoricalAccuracy final : public Metric {
  public:
   explicit SparseTopKCategoricalAccuracy(const SparseTopKCategoricalAccuracyOptions& options = {});
 };

@@ -27,7 +27,7 @@ struct AUCOptions {
 // The area under the ROC curve (true-positive rate over false-positive rate) or the
 // precision-recall curve, approximated with as many steps as there are thresholds. Predictions are
 // in [0, 1].
-class AUC : public Metric {
+class AUC final : public Metric {
  public:
   explicit AUC(const AUCOptions& options = {});
 };

@@ -19,19 +19,19 @@ struct ConfusionOptions {
   DTypeName dtype = {};                 // only kept for configs: counts are float32 (as in Keras)
 };
 
-class TruePositives : public Metric {
+class TruePositives final : public Metric {
  public:
   explicit TruePositives(const ConfusionOptions& options = {});
 };
-class FalsePositives : public Metric {
+class FalsePositives final : public Metric {
  public:
   explicit FalsePositives(const ConfusionOptions& options = {});
 };
-class TrueNegatives : public Metric {
+class TrueNegatives final : public Metric {
  public:
   explicit TrueNegatives(const ConfusionOptions& options = {});
 };
-class FalseNegatives : public Metric {
+class FalseNegatives final : public Metric {
  public:
   explicit FalseNegatives(const ConfusionOptions& options = {});
 };
@@ -44,12 +44,12 @@ struct PrecisionOptions {
   DTypeName dtype = {};  // see ConfusionOptions
 };
 // True positives divided by all predicted positives; 0 if there are none.
-class Precision : public Metric {
+class Precision final : public Metric {
  public:
   explicit Precision(const PrecisionOptions& options = {});
 };
 // True positives divided by all actual positives; 0 if there are none.
-class Recall : public Metric {
+class Recall final : public Metric {
  public:
   explicit Recall(const PrecisionOptions& options = {});
 };

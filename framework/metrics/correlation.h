@@ -24,7 +24,7 @@ struct PearsonCorrelationOptions {
   int64_t axis = -1;  // correlated along this axis; 0: within each batch, not across batches
 };
 // The mean of pearson_correlation over all other axes and batches.
-class PearsonCorrelation : public Metric {
+class PearsonCorrelation final : public Metric {
  public:
   explicit PearsonCorrelation(const PearsonCorrelationOptions& options = {});
 };
@@ -35,7 +35,7 @@ struct ConcordanceCorrelationOptions {
   int64_t axis = -1;
 };
 // The mean of concordance_correlation over all other axes and batches.
-class ConcordanceCorrelation : public Metric {
+class ConcordanceCorrelation final : public Metric {
  public:
   explicit ConcordanceCorrelation(const ConcordanceCorrelationOptions& options = {});
 };

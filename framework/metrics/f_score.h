@@ -26,7 +26,7 @@ struct FBetaScoreOptions {
 //
 // y_true, y_pred: (batch, classes). `sample_weight`: (batch) or (batch, 1). The variables are
 // created in the first update, according to the number of classes.
-class FBetaScore : public Metric {
+class FBetaScore final : public Metric {
  public:
   explicit FBetaScore(const FBetaScoreOptions& options = {});
 };
@@ -38,7 +38,7 @@ struct F1ScoreOptions {
   DTypeName dtype = {};
 };
 // FBetaScore with beta 1: the harmonic mean of precision and recall.
-class F1Score : public Metric {
+class F1Score final : public Metric {
  public:
   explicit F1Score(const F1ScoreOptions& options = {});
 };

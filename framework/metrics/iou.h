@@ -34,7 +34,7 @@ struct IoUOptions {
   bool sparse_y_pred = true;
   int64_t axis = -1;  // of classes
 };
-class IoU : public Metric {
+class IoU final : public Metric {
  public:
   explicit IoU(const IoUOptions& options = {});
 };
@@ -46,7 +46,7 @@ struct BinaryIoUOptions {
   DTypeName dtype = {};
 };
 // IoU for two classes, from probabilities or logits.
-class BinaryIoU : public Metric {
+class BinaryIoU final : public Metric {
  public:
   explicit BinaryIoU(const BinaryIoUOptions& options = {});
 };
@@ -61,7 +61,7 @@ struct MeanIoUOptions {
   int64_t axis = -1;
 };
 // IoU averaged over all classes.
-class MeanIoU : public Metric {
+class MeanIoU final : public Metric {
  public:
   explicit MeanIoU(const MeanIoUOptions& options = {});
 };
@@ -76,7 +76,7 @@ struct OneHotIoUOptions {
   int64_t axis = -1;
 };
 // IoU for one-hot labels.
-class OneHotIoU : public Metric {
+class OneHotIoU final : public Metric {
  public:
   explicit OneHotIoU(const OneHotIoUOptions& options = {});
 };
@@ -90,7 +90,7 @@ struct OneHotMeanIoUOptions {
   int64_t axis = -1;
 };
 // OneHotIoU averaged over all classes.
-class OneHotMeanIoU : public Metric {
+class OneHotMeanIoU final : public Metric {
  public:
   explicit OneHotMeanIoU(const OneHotMeanIoUOptions& options = {});
 };

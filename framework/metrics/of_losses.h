@@ -18,7 +18,7 @@ struct BinaryCrossentropyOptions {
   bool from_logits = false;
   double label_smoothing = 0;
 };
-class BinaryCrossentropy : public Metric {
+class BinaryCrossentropy final : public Metric {
  public:
   explicit BinaryCrossentropy(const BinaryCrossentropyOptions& options = {});
 };
@@ -30,7 +30,7 @@ struct CategoricalCrossentropyOptions {
   double label_smoothing = 0;
   int64_t axis = -1;
 };
-class CategoricalCrossentropy : public Metric {
+class CategoricalCrossentropy final : public Metric {
  public:
   explicit CategoricalCrossentropy(const CategoricalCrossentropyOptions& options = {});
 };
@@ -42,7 +42,7 @@ struct SparseCategoricalCrossentropyOptions {
   std::optional<int64_t> ignore_class = {};
   int64_t axis = -1;
 };
-class SparseCategoricalCrossentropy : public Metric {
+class SparseCategoricalCrossentropy final : public Metric {
  public:
   explicit SparseCategoricalCrossentropy(const SparseCategoricalCrossentropyOptions& options = {});
 };
@@ -53,53 +53,53 @@ struct CosineSimilarityOptions {
   int64_t axis = -1;
 };
 // The cosine itself: 1 for the same direction.
-class CosineSimilarity : public Metric {
+class CosineSimilarity final : public Metric {
  public:
   explicit CosineSimilarity(const CosineSimilarityOptions& options = {});
 };
 
-class KLDivergence : public Metric {
+class KLDivergence final : public Metric {
  public:
   explicit KLDivergence(const MetricOptions& options = {});
 };
-class Poisson : public Metric {
+class Poisson final : public Metric {
  public:
   explicit Poisson(const MetricOptions& options = {});
 };
-class MeanSquaredError : public Metric {
+class MeanSquaredError final : public Metric {
  public:
   explicit MeanSquaredError(const MetricOptions& options = {});
 };
 // The root of the mean squared error over all updates.
-class RootMeanSquaredError : public Metric {
+class RootMeanSquaredError final : public Metric {
  public:
   explicit RootMeanSquaredError(const MetricOptions& options = {});
 };
-class MeanAbsoluteError : public Metric {
+class MeanAbsoluteError final : public Metric {
  public:
   explicit MeanAbsoluteError(const MetricOptions& options = {});
 };
-class MeanAbsolutePercentageError : public Metric {
+class MeanAbsolutePercentageError final : public Metric {
  public:
   explicit MeanAbsolutePercentageError(const MetricOptions& options = {});
 };
-class MeanSquaredLogarithmicError : public Metric {
+class MeanSquaredLogarithmicError final : public Metric {
  public:
   explicit MeanSquaredLogarithmicError(const MetricOptions& options = {});
 };
-class LogCoshError : public Metric {
+class LogCoshError final : public Metric {
  public:
   explicit LogCoshError(const MetricOptions& options = {});  // named "logcosh"
 };
-class Hinge : public Metric {
+class Hinge final : public Metric {
  public:
   explicit Hinge(const MetricOptions& options = {});
 };
-class SquaredHinge : public Metric {
+class SquaredHinge final : public Metric {
  public:
   explicit SquaredHinge(const MetricOptions& options = {});
 };
-class CategoricalHinge : public Metric {
+class CategoricalHinge final : public Metric {
  public:
   explicit CategoricalHinge(const MetricOptions& options = {});
 };

@@ -27,7 +27,7 @@ struct SensitivityAtSpecificityOptions {
   std::string name = {};
   DTypeName dtype = {};
 };
-class SensitivityAtSpecificity : public Metric {
+class SensitivityAtSpecificity final : public Metric {
  public:
   explicit SensitivityAtSpecificity(const SensitivityAtSpecificityOptions& options);
 };
@@ -39,7 +39,7 @@ struct SpecificityAtSensitivityOptions {
   std::string name = {};
   DTypeName dtype = {};
 };
-class SpecificityAtSensitivity : public Metric {
+class SpecificityAtSensitivity final : public Metric {
  public:
   explicit SpecificityAtSensitivity(const SpecificityAtSensitivityOptions& options);
 };
@@ -51,7 +51,7 @@ struct PrecisionAtRecallOptions {
   std::string name = {};
   DTypeName dtype = {};
 };
-class PrecisionAtRecall : public Metric {
+class PrecisionAtRecall final : public Metric {
  public:
   explicit PrecisionAtRecall(const PrecisionAtRecallOptions& options);
 };
@@ -63,7 +63,7 @@ struct RecallAtPrecisionOptions {
   std::string name = {};
   DTypeName dtype = {};
 };
-class RecallAtPrecision : public Metric {
+class RecallAtPrecision final : public Metric {
  public:
   explicit RecallAtPrecision(const RecallAtPrecisionOptions& options);
 };

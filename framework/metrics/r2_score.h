@@ -26,7 +26,7 @@ struct R2ScoreOptions {
 //
 // y_true, y_pred: (batch, outputs). `sample_weight`: (batch), or broadcastable to y_true's shape.
 // The per-output variables are created in the first update.
-class R2Score : public Metric {
+class R2Score final : public Metric {
  public:
   explicit R2Score(const R2ScoreOptions& options = {});
 };

@@ -11,14 +11,14 @@ namespace cornu::metrics {
 // The weighted mean of values. Axes after the first are averaged first, so that each example counts
 // once (Keras's rule); a scalar counts as one example. 0 if there are no values. Values and weights
 // are cast to the dtype; an integer dtype truncates them.
-class Mean : public Metric {
+class Mean final : public Metric {
  public:
   explicit Mean(const MetricOptions& options = {});
   void update_state(const Tensor& values, const Tensor& sample_weight = {}) const;
 };
 
 // The weighted sum of values.
-class Sum : public Metric {
+class Sum final : public Metric {
  public:
   explicit Sum(const MetricOptions& options = {});
   void update_state(const Tensor& values, const Tensor& sample_weight = {}) const;
@@ -27,7 +27,7 @@ class Sum : public Metric {
 // The mean of a function of labels and predictions that returns a value per example or position.
 // The dtype is that of the mean: labels and predictions are passed to the function as they are. A
 // metric of a user's function can't be saved.
-class MeanMetricWrapper : public Metric {
+class MeanMetricWrapper final : public Metric {
  public:
   explicit MeanMetricWrapper(Function function, const MetricOptions& options = {});
 };

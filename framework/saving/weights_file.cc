@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -200,10 +201,19 @@ class Loading {
     for (size_t i = 0; i < weights.size(); ++i) {
       plan_.add(saved.weights[i], *weights[i].file, weights[i].path);
     }
-    if (!weights.empty()) layers_.push_back({&layer, name_in(*weights[0].file, group)});
+    if (!weights.empty() && is_found_by_number(layer, group)) {
+      layers_.push_back({&layer, name_in(*weights[0].file, group)});
+    }
     if (auto parts = saved_parts_of(layer)) {
       parts_.emplace_back(std::move(parts), std::move(values));
     }
+  }
+
+  // Whether a layer's group is named by its class and number ("layers/dense_2/vars"), not by an
+  // attribute ("head/vars").
+  static bool is_found_by_number(const Layer& layer, const std::string& group) {
+    const std::filesystem::path holder = std::filesystem::path(group).parent_path();
+    return number_in(holder.filename().string(), layer.class_name()).has_value();
   }
 
   // The layer's name when it was saved; empty if the file doesn't contain it.

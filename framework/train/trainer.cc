@@ -206,8 +206,9 @@ Tensors Trainer::traced_body(Model& model, Kind kind, const std::vector<Tensors>
   for (const auto& [name, value] : results) {
     check<InvalidArgument>(value.num_elements() == 1,
                            "{}: expected one number for '{}', as logs and the history hold, got "
-                           "shape {}. Give the metric the option that makes one of them: average "
-                           "of F1Score, class_aggregation of R2Score, a single threshold.",
+                           "shape {}. Reduce it (ops::mean, ops::sum), or give the metric the "
+                           "option that makes one of them: average of F1Score, class_aggregation "
+                           "of R2Score, a single threshold.",
                            title_of(model), name, value.shape());
     figures.emplace_back(name, ops::reshape(ops::cast(value, DType::Float32), Shape{}));
   }

@@ -17,7 +17,7 @@ struct ActivationOptions {
 };
 
 // keras.layers.Activation: an activation function by name, or a callable (which can't be saved).
-class Activation : public LayerHandle {
+class Activation final : public LayerHandle {
  public:
   explicit Activation(const ActivationOptions& options);
   // Allows `Activation("relu")`. In braces, options are possible, too: because of T's default,

@@ -15,7 +15,7 @@ struct ELUOptions {
 };
 
 // keras.layers.ELU: x, or alpha * (exp(x) - 1) if x < 0.
-class ELU : public LayerHandle {
+class ELU final : public LayerHandle {
  public:
   explicit ELU(const ELUOptions& options = {});
   static ELU from_config(const Json& config);

@@ -21,7 +21,7 @@ struct PReLUOptions {
 // keras.layers.PReLU: x, or alpha * x if x < 0 (He et al., "Delving deep into rectifiers", 2015).
 //
 // Weight: alpha, with the shape of one example and size 1 for shared axes.
-class PReLU : public LayerHandle {
+class PReLU final : public LayerHandle {
  public:
   explicit PReLU(const PReLUOptions& options = {});
   static PReLU from_config(const Json& config);

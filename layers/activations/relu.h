@@ -19,7 +19,7 @@ struct ReLUOptions {
 
 // keras.layers.ReLU: x above `threshold`, at most max_value; negative_slope * (x - threshold)
 // below.
-class ReLU : public LayerHandle {
+class ReLU final : public LayerHandle {
  public:
   explicit ReLU(const ReLUOptions& options = {});
   static ReLU from_config(const Json& config);
@@ -33,7 +33,7 @@ struct LeakyReLUOptions {
 };
 
 // keras.layers.LeakyReLU: x, or negative_slope * x if x < 0.
-class LeakyReLU : public LayerHandle {
+class LeakyReLU final : public LayerHandle {
  public:
   explicit LeakyReLU(const LeakyReLUOptions& options = {});
   static LeakyReLU from_config(const Json& config);

@@ -17,7 +17,7 @@ struct SoftmaxOptions {
 
 // keras.layers.Softmax: exp(x), normalized to sum to 1 over `axis`. The output is 0 where a mask
 // (which must broadcast to the input) is false.
-class Softmax : public LayerHandle {
+class Softmax final : public LayerHandle {
  public:
   explicit Softmax(const SoftmaxOptions& options = {});
   static Softmax from_config(const Json& config);

@@ -28,7 +28,7 @@ struct AttentionOptions {
 // query (batch, Tq, dim), value (batch, Tv, dim), key (batch, Tv, dim; default: value) -> (batch,
 // Tq, dim). With the setting return_attention_scores, also returns the scores (batch, Tq, Tv).
 // Weights: scale () with use_scale; concat_score_weight () for "concat".
-class Attention : public LayerHandle {
+class Attention final : public LayerHandle {
  public:
   explicit Attention(const AttentionOptions& options = {});
   static Attention from_config(const Json& config);
@@ -47,7 +47,7 @@ struct AdditiveAttentionOptions {
 // keras.layers.AdditiveAttention (Bahdanau et al. 2015): scores are sums of scale * tanh(query +
 // key). Inputs, masks and settings are as for Attention.
 // Weight: scale (dim), with use_scale.
-class AdditiveAttention : public LayerHandle {
+class AdditiveAttention final : public LayerHandle {
  public:
   explicit AdditiveAttention(const AdditiveAttentionOptions& options = {});
   static AdditiveAttention from_config(const Json& config);

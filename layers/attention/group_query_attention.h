@@ -33,7 +33,7 @@ struct GroupQueryAttentionOptions {
 // keras.layers.GroupQueryAttention (Ainslie et al. 2023): groups of query heads share a key and
 // value head. Arguments, settings and weights are as for MultiHeadAttention, with three axes:
 // (batch, Tq, features), (batch, Tv, features) -> (batch, Tq, features).
-class GroupQueryAttention : public LayerHandle {
+class GroupQueryAttention final : public LayerHandle {
  public:
   explicit GroupQueryAttention(const GroupQueryAttentionOptions& options = {});
   static GroupQueryAttention from_config(const Json& config);

@@ -45,7 +45,7 @@ struct MultiHeadAttentionOptions {
 // return_attention_scores: also return the scores, (batch, heads, Tq, Tv). Keras's layer removes
 // the masks from the tensors passed to it, so that other layers don't see them; here they are kept.
 // Weights: those of query, key, (gate,) value and attention_output, each an EinsumDense.
-class MultiHeadAttention : public LayerHandle {
+class MultiHeadAttention final : public LayerHandle {
  public:
   explicit MultiHeadAttention(const MultiHeadAttentionOptions& options = {});
   static MultiHeadAttention from_config(const Json& config);

@@ -43,7 +43,7 @@ struct ConvOptions {
 // (divided by the strides, rounded up); if the padding is odd, the larger half is at the end.
 // Weights: kernel (*kernel_size, channels / groups, filters), bias (filters,).
 template <int kAxes>
-class Conv : public LayerHandle {
+class Conv final : public LayerHandle {
  public:
   explicit Conv(const ConvOptions<kAxes>& options = {});
   static Conv from_config(const Json& config);

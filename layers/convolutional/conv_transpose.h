@@ -40,7 +40,7 @@ struct ConvTransposeOptions {
 //
 // Weights: kernel (*kernel_size, filters, channels), bias (filters,).
 template <int kAxes>
-class ConvTranspose : public LayerHandle {
+class ConvTranspose final : public LayerHandle {
  public:
   explicit ConvTranspose(const ConvTransposeOptions<kAxes>& options = {});
   static ConvTranspose from_config(const Json& config);

@@ -37,7 +37,7 @@ struct DepthwiseConvOptions {
 //
 // Weights: kernel (*kernel_size, channels, depth_multiplier), bias (channels * depth_multiplier,).
 template <int kAxes>
-class DepthwiseConv : public LayerHandle {
+class DepthwiseConv final : public LayerHandle {
  public:
   explicit DepthwiseConv(const DepthwiseConvOptions<kAxes>& options = {});
   static DepthwiseConv from_config(const Json& config);

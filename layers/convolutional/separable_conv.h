@@ -42,7 +42,7 @@ struct SeparableConvOptions {
 // Weights: depthwise_kernel (*kernel_size, channels, depth_multiplier),
 // pointwise_kernel (1…, channels * depth_multiplier, filters), bias (filters,).
 template <int kAxes>
-class SeparableConv : public LayerHandle {
+class SeparableConv final : public LayerHandle {
  public:
   explicit SeparableConv(const SeparableConvOptions<kAxes>& options = {});
   static SeparableConv from_config(const Json& config);

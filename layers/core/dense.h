@@ -37,7 +37,7 @@ struct DenseOptions {
 // ceil(units / 2)) with two numbers per byte, bias, kernel_scale and kernel_zero (ceil(n / 128),
 // units), and g_idx (n,), the block of each row; without blocks ("int4_from_float32"), scales are
 // as for int8.
-class Dense : public LayerHandle {
+class Dense final : public LayerHandle {
  public:
   explicit Dense(const DenseOptions& options = {});
   static Dense from_config(const Json& config);

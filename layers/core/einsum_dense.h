@@ -42,7 +42,7 @@ struct EinsumDenseOptions {
 // that the kernel lacks have size 1. As int4, the weights are like Dense's, for the kernel reshaped
 // to a matrix: its rows are the axes that the kernel doesn't share with the output, its columns the
 // others.
-class EinsumDense : public LayerHandle {
+class EinsumDense final : public LayerHandle {
  public:
   explicit EinsumDense(const EinsumDenseOptions& options = {});
   static EinsumDense from_config(const Json& config);

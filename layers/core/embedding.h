@@ -36,7 +36,7 @@ struct EmbeddingOptions {
 // byte, embeddings_scale and embeddings_zero (input_dim, ceil(output_dim / 128)), and g_idx
 // (output_dim,), the block of each column; without blocks ("int4_from_float32"), scales are as for
 // int8.
-class Embedding : public LayerHandle {
+class Embedding final : public LayerHandle {
  public:
   explicit Embedding(const EmbeddingOptions& options = {});
   static Embedding from_config(const Json& config);

@@ -14,7 +14,7 @@ struct IdentityOptions {
 };
 
 // keras.layers.Identity: returns its inputs, one or several, unchanged.
-class Identity : public LayerHandle {
+class Identity final : public LayerHandle {
  public:
   explicit Identity(const IdentityOptions& options = {});
   static Identity from_config(const Json& config);

@@ -88,7 +88,7 @@ struct LambdaOptions {
 // keras.layers.Lambda: a function of ops as a layer without weights. Only named functions can be
 // saved: get_config() of others throws FailedPrecondition, explaining how to register one. Files
 // with Python bytecode (a Python lambda) are rejected; none of it is executed.
-class Lambda : public LayerHandle {
+class Lambda final : public LayerHandle {
  public:
   explicit Lambda(const LambdaFunction& function, const LambdaOptions& options = {});
   static Lambda from_config(const Json& config);

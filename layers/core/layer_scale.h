@@ -20,7 +20,7 @@ struct LayerScaleOptions {
 // transformers", 2021): x * gamma, for inputs (…, projection_dim).
 //
 // Weight: gamma (projection_dim), initially init_values.
-class LayerScale : public LayerHandle {
+class LayerScale final : public LayerHandle {
  public:
   explicit LayerScale(const LayerScaleOptions& options);
   static LayerScale from_config(const Json& config);

@@ -16,7 +16,7 @@ struct MaskingOptions {
 
 // keras.layers.Masking: masks the steps of (batch, steps, features) whose features all equal
 // mask_value, and sets them to 0.
-class Masking : public LayerHandle {
+class Masking final : public LayerHandle {
  public:
   explicit Masking(const MaskingOptions& options = {});
   static Masking from_config(const Json& config);

@@ -46,7 +46,7 @@ struct ReversibleEmbeddingOptions {
 // like Embedding's, with reverse_embeddings packed along its first axis. The reverse projection is
 // then a product with the quantized weight in the compute dtype, without LoRA's contribution, as in
 // Keras.
-class ReversibleEmbedding : public LayerHandle {
+class ReversibleEmbedding final : public LayerHandle {
  public:
   explicit ReversibleEmbedding(const ReversibleEmbeddingOptions& options = {});
   static ReversibleEmbedding from_config(const Json& config);

@@ -17,7 +17,7 @@ struct ConcatenateOptions {
 
 // keras.layers.Concatenate: concatenates its inputs along `axis`. All other axes must have the same
 // sizes. The output has a mask if any input does.
-class Concatenate : public LayerHandle {
+class Concatenate final : public LayerHandle {
  public:
   explicit Concatenate(const ConcatenateOptions& options = {});
   static Concatenate from_config(const Json& config);

@@ -16,7 +16,7 @@ struct CustomScaleLayerOptions {
 
 // The layer of this name in keras.applications' InceptionResNetV2: the first input plus `scale`
 // times the second; the inputs must broadcast.
-class CustomScaleLayer : public LayerHandle {
+class CustomScaleLayer final : public LayerHandle {
  public:
   explicit CustomScaleLayer(const CustomScaleLayerOptions& options = {});
   static CustomScaleLayer from_config(const Json& config);

@@ -21,7 +21,7 @@ struct DotOptions {
 // The output has the first input's remaining axes, then those of the second except the batch:
 // (batch, a, n) and (batch, n, b) with axes {2, 1} result in (batch, a, b). Two vectors result in
 // (batch, 1).
-class Dot : public LayerHandle {
+class Dot final : public LayerHandle {
  public:
   explicit Dot(const DotOptions& options);
   static Dot from_config(const Json& config);

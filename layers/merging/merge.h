@@ -21,7 +21,7 @@ enum class MergeKind { Add, Subtract, Multiply, Average, Maximum, Minimum };
 // Inputs are broadcast; those with fewer axes get axes of size 1 after the batch. Batch sizes must
 // be the same. If all inputs have masks, the output's mask is true where any of them is.
 template <MergeKind kKind>
-class Merge : public LayerHandle {
+class Merge final : public LayerHandle {
  public:
   explicit Merge(const MergeOptions& options = {});
   static Merge from_config(const Json& config);

@@ -56,7 +56,7 @@ struct BatchNormalizationOptions {
 //
 // Weights: gamma, beta, moving_mean, moving_variance and, with renorm, moving_stddev, renorm_mean,
 // renorm_stddev; each (features,).
-class BatchNormalization : public LayerHandle {
+class BatchNormalization final : public LayerHandle {
  public:
   explicit BatchNormalization(const BatchNormalizationOptions& options = {});
   static BatchNormalization from_config(const Json& config);

@@ -29,7 +29,7 @@ struct GroupNormalizationOptions {
 // group of channels of each example, over all axes except the batch.
 //
 // Weights: gamma, beta; each (channels,).
-class GroupNormalization : public LayerHandle {
+class GroupNormalization final : public LayerHandle {
  public:
   explicit GroupNormalization(const GroupNormalizationOptions& options = {});
   static GroupNormalization from_config(const Json& config);

@@ -28,7 +28,7 @@ struct LayerNormalizationOptions {
 // sqrt(variance + epsilon) * gamma + beta, with mean and variance over `axis`.
 //
 // Weights: gamma, beta; with the sizes of the axes, in ascending order.
-class LayerNormalization : public LayerHandle {
+class LayerNormalization final : public LayerHandle {
  public:
   explicit LayerNormalization(const LayerNormalizationOptions& options = {});
   static LayerNormalization from_config(const Json& config);

@@ -20,7 +20,7 @@ struct RMSNormalizationOptions {
 // x / sqrt(mean(x^2) + epsilon) * scale, the mean over `axis`.
 //
 // Weight: scale, of the sizes of the axes, in ascending order.
-class RMSNormalization : public LayerHandle {
+class RMSNormalization final : public LayerHandle {
  public:
   explicit RMSNormalization(const RMSNormalizationOptions& options = {});
   static RMSNormalization from_config(const Json& config);

@@ -26,7 +26,7 @@ struct SpectralNormalizationOptions {
 // The division isn't part of the gradient. Throws NotFound for a layer without such a weight.
 // Weights: the kernel; vector_u (1, the kernel's last axis), which isn't trainable; the layer's
 // other weights.
-class SpectralNormalization : public LayerHandle {
+class SpectralNormalization final : public LayerHandle {
  public:
   explicit SpectralNormalization(const LayerHandle& layer,
                                  const SpectralNormalizationOptions& options = {});

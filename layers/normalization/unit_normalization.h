@@ -16,7 +16,7 @@ struct UnitNormalizationOptions {
 };
 
 // keras.layers.UnitNormalization: divides x by its Euclidean norm over `axis`.
-class UnitNormalization : public LayerHandle {
+class UnitNormalization final : public LayerHandle {
  public:
   explicit UnitNormalization(const UnitNormalizationOptions& options = {});
   static UnitNormalization from_config(const Json& config);

@@ -25,7 +25,7 @@ struct AdaptivePoolingOptions {
 //
 // (batch, spatial…, channels) -> (batch, *output_size, channels).
 template <PoolingKind kKind, int kAxes>
-class AdaptivePooling : public LayerHandle {
+class AdaptivePooling final : public LayerHandle {
  public:
   explicit AdaptivePooling(const AdaptivePoolingOptions<kAxes>& options = {});
   static AdaptivePooling from_config(const Json& config);

@@ -20,7 +20,7 @@ struct GlobalPoolingOptions {
 // keras.layers.GlobalMaxPooling… and GlobalAveragePooling…: (batch, spatial…, channels) -> (batch,
 // channels). GlobalAveragePooling1D ignores masked steps.
 template <PoolingKind kKind, int kAxes>
-class GlobalPooling : public LayerHandle {
+class GlobalPooling final : public LayerHandle {
  public:
   explicit GlobalPooling(const GlobalPoolingOptions& options = {});
   static GlobalPooling from_config(const Json& config);

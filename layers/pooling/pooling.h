@@ -27,7 +27,7 @@ enum class PoolingKind { Max, Average };
 //
 // (batch, spatial…, channels) -> (batch, new spatial…, channels).
 template <PoolingKind kKind, int kAxes>
-class Pooling : public LayerHandle {
+class Pooling final : public LayerHandle {
  public:
   explicit Pooling(const PoolingOptions<kAxes>& options = {});
   static Pooling from_config(const Json& config);

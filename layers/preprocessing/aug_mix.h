@@ -32,7 +32,7 @@ struct AugMixOptions {
 // al. 2020). Chains are redrawn in each call; in Keras, compiled code keeps the first ones. Images
 // are as described in random_rotation.h, with red, green and blue channels; masks and boxes in a
 // dictionary stay.
-class AugMix : public LayerHandle {
+class AugMix final : public LayerHandle {
  public:
   explicit AugMix(const AugMixOptions& options = {});
   static AugMix from_config(const Json& config);

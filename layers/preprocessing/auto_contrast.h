@@ -21,7 +21,7 @@ struct AutoContrastOptions {
 
 // keras.layers.AutoContrast: stretches each channel of each image to the full value_range, also
 // outside training; a constant channel is unchanged. Images are as described in random_rotation.h.
-class AutoContrast : public LayerHandle {
+class AutoContrast final : public LayerHandle {
  public:
   explicit AutoContrast(const AutoContrastOptions& options = {});
   static AutoContrast from_config(const Json& config);

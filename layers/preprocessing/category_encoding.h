@@ -23,7 +23,7 @@ struct CategoryEncodingOptions {
 //   axis.
 // - "count": the same with the number of occurrences. A second input with the shape of the first
 //   weights each number: `layer({numbers, weights})` is Keras's count_weights.
-class CategoryEncoding : public LayerHandle {
+class CategoryEncoding final : public LayerHandle {
  public:
   explicit CategoryEncoding(const CategoryEncodingOptions& options);
   static CategoryEncoding from_config(const Json& config);

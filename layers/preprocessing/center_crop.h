@@ -22,7 +22,7 @@ struct CenterCropOptions {
 // keras.layers.CenterCrop: crops the center of images. If an image is smaller in one direction,
 // resizes its largest centered part with the aspect ratio of (height, width). Accepts (height,
 // width, channels) or (batch, height, width, channels) of any dtype, and returns floats.
-class CenterCrop : public LayerHandle {
+class CenterCrop final : public LayerHandle {
  public:
   explicit CenterCrop(const CenterCropOptions& options);
   static CenterCrop from_config(const Json& config);

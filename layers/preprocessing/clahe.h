@@ -25,7 +25,7 @@ struct ContrastLimitedAdaptiveHistogramEqualizationOptions {
 // channel in each tile of each image, also outside training, with interpolation between tile
 // centers (Pizer et al. 1987). Integers stay integers. Images are as described in
 // random_rotation.h.
-class ContrastLimitedAdaptiveHistogramEqualization : public LayerHandle {
+class ContrastLimitedAdaptiveHistogramEqualization final : public LayerHandle {
  public:
   explicit ContrastLimitedAdaptiveHistogramEqualization(
       const ContrastLimitedAdaptiveHistogramEqualizationOptions& options = {});

@@ -26,7 +26,7 @@ struct CutMixOptions {
 // (Yun et al. 2019). Called with {images, labels}, where labels are numbers (batch, ...), it mixes
 // the labels by area; in a dictionary, masks are treated like images, and boxes throw
 // Unimplemented. Images and dictionaries are as described in random_rotation.h.
-class CutMix : public LayerHandle {
+class CutMix final : public LayerHandle {
  public:
   explicit CutMix(const CutMixOptions& options = {});
   static CutMix from_config(const Json& config);

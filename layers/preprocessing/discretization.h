@@ -30,7 +30,7 @@ struct DiscretizationOptions {
 // A model may be built with the layer before adapt, with outputs for num_bins bins; data with fewer
 // distinct numbers result in fewer bins. Functions compiled before adapt keep the old boundaries:
 // compile the model again.
-class Discretization : public LayerHandle {
+class Discretization final : public LayerHandle {
  public:
   explicit Discretization(const DiscretizationOptions& options);
   static Discretization from_config(const Json& config);

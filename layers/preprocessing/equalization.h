@@ -23,7 +23,7 @@ struct EqualizationOptions {
 // keras.layers.Equalization: equalizes the histograms of channels, in training and when the
 // training flag isn't set. As in Keras, a batch has one histogram per channel: to equalize each
 // image separately, map over single images. Images are as described in random_rotation.h.
-class Equalization : public LayerHandle {
+class Equalization final : public LayerHandle {
  public:
   explicit Equalization(const EqualizationOptions& options = {});
   static Equalization from_config(const Json& config);

@@ -19,7 +19,7 @@ struct FeatureLayerOptions {
 };
 
 // Casts numbers to floats and returns strings unchanged.
-class TFDIdentity : public LayerHandle {
+class TFDIdentity final : public LayerHandle {
  public:
   explicit TFDIdentity(const FeatureLayerOptions& options = {});
   static TFDIdentity from_config(const Json& config);
@@ -33,7 +33,7 @@ struct TFDConcatOptions {
 };
 
 // Concatenates all inputs.
-class TFDConcat : public LayerHandle {
+class TFDConcat final : public LayerHandle {
  public:
   explicit TFDConcat(const TFDConcatOptions& options = {});
   static TFDConcat from_config(const Json& config);

@@ -122,7 +122,7 @@ struct FeatureSpaceOptions {
 // FailedPrecondition before adapt if a feature learns from data.
 //
 // Strings reside on the host: see StringLookup.
-class FeatureSpace : public LayerHandle {
+class FeatureSpace final : public LayerHandle {
  public:
   explicit FeatureSpace(const FeatureSpaceOptions& options);
   static FeatureSpace from_config(const Json& config);

@@ -20,7 +20,7 @@ struct HashedCrossingOptions {
 // TensorFlow's. output_mode: "int" (with the inputs' shape) or "one_hot", (batch, num_bins).
 //
 // Numbers are supported everywhere, strings where Hashing supports them.
-class HashedCrossing : public LayerHandle {
+class HashedCrossing final : public LayerHandle {
  public:
   explicit HashedCrossing(const HashedCrossingOptions& options);
   static HashedCrossing from_config(const Json& config);

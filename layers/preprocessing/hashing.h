@@ -25,7 +25,7 @@ struct HashingOptions {
 //
 // Numbers can be hashed anywhere. Strings reside on the host: hash them in a model called on
 // values, or in a dataset's map.
-class Hashing : public LayerHandle {
+class Hashing final : public LayerHandle {
  public:
   explicit Hashing(const HashingOptions& options);
   static Hashing from_config(const Json& config);

@@ -35,7 +35,7 @@ struct IntegerLookupOptions {
 // StringLookup, except that it can be compiled and therefore be part of models in fit and predict,
 // where num_oov_indices must be at least 1. Functions compiled before adapt or set_vocabulary keep
 // the old vocabulary: compile the model again.
-class IntegerLookup : public LayerHandle {
+class IntegerLookup final : public LayerHandle {
  public:
   explicit IntegerLookup(const IntegerLookupOptions& options = {});
   static IntegerLookup from_config(const Json& config);

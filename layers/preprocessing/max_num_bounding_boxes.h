@@ -26,7 +26,7 @@ struct MaxNumBoundingBoxesOptions {
 // "labels", …) are unchanged, as is an unnamed input, which consists of images.
 //
 //   auto rows = dataset.map([=](const Tensors& row) { return Tensors(most(row)); });
-class MaxNumBoundingBoxes : public LayerHandle {
+class MaxNumBoundingBoxes final : public LayerHandle {
  public:
   explicit MaxNumBoundingBoxes(const MaxNumBoundingBoxesOptions& options);
   static MaxNumBoundingBoxes from_config(const Json& config);

@@ -32,7 +32,7 @@ struct MelSpectrogramOptions {
 // frames). Before framing, the signal is padded by reflection at both ends, so it must have more
 // than fft_length / 2 samples. As in Keras, the loudest value (top_db) is that of the whole batch.
 // Reference: the Hidden Markov Model Toolkit's mel scale, 1127 ln(1 + f / 700).
-class MelSpectrogram : public LayerHandle {
+class MelSpectrogram final : public LayerHandle {
  public:
   explicit MelSpectrogram(const MelSpectrogramOptions& options = {});
   static MelSpectrogram from_config(const Json& config);

@@ -24,7 +24,7 @@ struct MixUpOptions {
 // batch (Zhang et al. 2017). Called with {images, labels}, where labels are numbers (batch, ...),
 // it mixes both in the same way; in a dictionary, labels and masks, whose channels are classes, and
 // an image gets the boxes of both. Images and dictionaries are as described in random_rotation.h.
-class MixUp : public LayerHandle {
+class MixUp final : public LayerHandle {
  public:
   explicit MixUp(const MixUpOptions& options = {});
   static MixUp from_config(const Json& config);

@@ -28,7 +28,7 @@ struct NormalizationOptions {
 //
 // Weights, none of them trainable: mean (0 until adapted), variance (1) and count (0, as in Keras),
 // with the shape of `axis`; none if mean and variance are given.
-class Normalization : public LayerHandle {
+class Normalization final : public LayerHandle {
  public:
   explicit Normalization(const NormalizationOptions& options = {});
   static Normalization from_config(const Json& config);

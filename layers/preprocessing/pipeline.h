@@ -18,7 +18,7 @@ struct PipelineOptions {
 //   const layers::Pipeline augment(
 //       {layers::RandomFlip(), layers::RandomRotation({.factor = 0.1})});
 //   auto pictures = dataset.map([=](const Tensor& x) { return Tensor(augment(x)); });
-class Pipeline : public LayerHandle {
+class Pipeline final : public LayerHandle {
  public:
   // Throws InvalidArgument if any handle is empty. Without layers, returns its inputs.
   explicit Pipeline(const std::vector<LayerHandle>& layers, const PipelineOptions& options = {});

@@ -29,7 +29,7 @@ struct RandAugmentOptions {
 // brightness, color degeneration, posterization, solarization, sharpness, equalization and contrast
 // (Cubuk et al. 2019). Images are as described in random_rotation.h, with red, green and blue
 // channels.
-class RandAugment : public LayerHandle {
+class RandAugment final : public LayerHandle {
  public:
   explicit RandAugment(const RandAugmentOptions& options = {});
   static RandAugment from_config(const Json& config);

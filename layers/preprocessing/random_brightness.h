@@ -25,7 +25,7 @@ struct RandomBrightnessOptions {
 
 // keras.layers.RandomBrightness: adds a number to all values, clipping to value_range. Images are
 // as described in random_rotation.h.
-class RandomBrightness : public LayerHandle {
+class RandomBrightness final : public LayerHandle {
  public:
   explicit RandomBrightness(const RandomBrightnessOptions& options);
   static RandomBrightness from_config(const Json& config);

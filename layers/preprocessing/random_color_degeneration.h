@@ -25,7 +25,7 @@ struct RandomColorDegenerationOptions {
 
 // keras.layers.RandomColorDegeneration: moves red, green and blue toward gray (0: no change, 1:
 // gray) or away from it. Images are as described in random_rotation.h.
-class RandomColorDegeneration : public LayerHandle {
+class RandomColorDegeneration final : public LayerHandle {
  public:
   explicit RandomColorDegeneration(const RandomColorDegenerationOptions& options);
   static RandomColorDegeneration from_config(const Json& config);

@@ -29,7 +29,7 @@ struct RandomColorJitterOptions {
 // keras.layers.RandomColorJitter: changes brightness, contrast, saturation and hue, in this order.
 // Images are as described in random_rotation.h, with red, green and blue channels if the last two
 // factors are given.
-class RandomColorJitter : public LayerHandle {
+class RandomColorJitter final : public LayerHandle {
  public:
   explicit RandomColorJitter(const RandomColorJitterOptions& options = {});
   static RandomColorJitter from_config(const Json& config);

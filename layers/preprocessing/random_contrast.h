@@ -25,7 +25,7 @@ struct RandomContrastOptions {
 
 // keras.layers.RandomContrast: multiplies the distance of values from their channel's mean by a
 // factor, clipping to value_range. Images are as described in random_rotation.h.
-class RandomContrast : public LayerHandle {
+class RandomContrast final : public LayerHandle {
  public:
   explicit RandomContrast(const RandomContrastOptions& options);
   static RandomContrast from_config(const Json& config);

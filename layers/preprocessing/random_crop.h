@@ -25,7 +25,7 @@ struct RandomCropOptions {
 // the aspect ratio of (height, width) and resizes it. (Keras 3.15 documents this, but outside
 // training it returns images unchanged, although models infer the smaller shape.) Images are as
 // described in random_rotation.h.
-class RandomCrop : public LayerHandle {
+class RandomCrop final : public LayerHandle {
  public:
   explicit RandomCrop(const RandomCropOptions& options);
   static RandomCrop from_config(const Json& config);

@@ -33,7 +33,7 @@ struct RandomElasticTransformOptions {
 // is a tenth of the longer side and sigma a twentieth of the shorter one, times the number drawn
 // from `scale`. Images are as described in random_rotation.h; boxes in a dictionary throw
 // Unimplemented.
-class RandomElasticTransform : public LayerHandle {
+class RandomElasticTransform final : public LayerHandle {
  public:
   explicit RandomElasticTransform(const RandomElasticTransformOptions& options = {});
   static RandomElasticTransform from_config(const Json& config);

@@ -30,7 +30,7 @@ struct RandomErasingOptions {
 // keras.layers.RandomErasing: fills a random rectangle in an image. Noise is normal, scaled by the
 // upper bound of value_range; fill values are clipped to value_range. Images are as described in
 // random_rotation.h.
-class RandomErasing : public LayerHandle {
+class RandomErasing final : public LayerHandle {
  public:
   explicit RandomErasing(const RandomErasingOptions& options = {});
   static RandomErasing from_config(const Json& config);

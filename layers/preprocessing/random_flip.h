@@ -22,7 +22,7 @@ struct RandomFlipOptions {
 
 // keras.layers.RandomFlip: in training, randomly mirrors each image, along both axes if the mode
 // says so. Otherwise returns it unchanged. Images are as described in random_rotation.h.
-class RandomFlip : public LayerHandle {
+class RandomFlip final : public LayerHandle {
  public:
   explicit RandomFlip(const RandomFlipOptions& options = {});
   // Allows `RandomFlip("horizontal")`.

@@ -28,7 +28,7 @@ struct RandomGaussianBlurOptions {
 
 // keras.layers.RandomGaussianBlur: averages neighboring pixels (ops::image::gaussian_blur), with
 // zeros outside the image. Images are as described in random_rotation.h.
-class RandomGaussianBlur : public LayerHandle {
+class RandomGaussianBlur final : public LayerHandle {
  public:
   explicit RandomGaussianBlur(const RandomGaussianBlurOptions& options = {});
   static RandomGaussianBlur from_config(const Json& config);

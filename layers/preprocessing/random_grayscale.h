@@ -23,7 +23,7 @@ struct RandomGrayscaleOptions {
 // keras.layers.RandomGrayscale: sets the red, green and blue channels to the gray value of
 // ops::image::rgb_to_grayscale. As in Keras, its config doesn't contain the seed. Images are as
 // described in random_rotation.h.
-class RandomGrayscale : public LayerHandle {
+class RandomGrayscale final : public LayerHandle {
  public:
   explicit RandomGrayscale(const RandomGrayscaleOptions& options = {});
   static RandomGrayscale from_config(const Json& config);

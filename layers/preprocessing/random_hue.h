@@ -25,7 +25,7 @@ struct RandomHueOptions {
 
 // keras.layers.RandomHue: rotates the hues of images with red, green and blue channels. Images are
 // as described in random_rotation.h.
-class RandomHue : public LayerHandle {
+class RandomHue final : public LayerHandle {
  public:
   explicit RandomHue(const RandomHueOptions& options);
   static RandomHue from_config(const Json& config);

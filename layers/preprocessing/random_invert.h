@@ -25,7 +25,7 @@ struct RandomInvertOptions {
 
 // keras.layers.RandomInvert: subtracts values from the upper bound of value_range. Images are as
 // described in random_rotation.h.
-class RandomInvert : public LayerHandle {
+class RandomInvert final : public LayerHandle {
  public:
   explicit RandomInvert(const RandomInvertOptions& options = {});
   static RandomInvert from_config(const Json& config);

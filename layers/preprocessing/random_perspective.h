@@ -27,7 +27,7 @@ struct RandomPerspectiveOptions {
 
 // keras.layers.RandomPerspective: moves the corners of images, except the top left one, as in
 // Keras. Images are as described in random_rotation.h.
-class RandomPerspective : public LayerHandle {
+class RandomPerspective final : public LayerHandle {
  public:
   explicit RandomPerspective(const RandomPerspectiveOptions& options = {});
   static RandomPerspective from_config(const Json& config);

@@ -25,7 +25,7 @@ struct RandomPosterizationOptions {
 
 // keras.layers.RandomPosterization: keeps the leading bits of values as 8-bit integers. Images are
 // as described in random_rotation.h.
-class RandomPosterization : public LayerHandle {
+class RandomPosterization final : public LayerHandle {
  public:
   explicit RandomPosterization(const RandomPosterizationOptions& options);
   static RandomPosterization from_config(const Json& config);

@@ -49,7 +49,7 @@ struct RandomRotationOptions {
 };
 
 // keras.layers.RandomRotation: rotates images about their center.
-class RandomRotation : public LayerHandle {
+class RandomRotation final : public LayerHandle {
  public:
   explicit RandomRotation(const RandomRotationOptions& options);
   static RandomRotation from_config(const Json& config);

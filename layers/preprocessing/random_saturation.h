@@ -28,7 +28,7 @@ struct RandomSaturationOptions {
 // stronger. As in Keras, the bounds of `factor` are [-f, f] for a single number, and stronger
 // colors may exceed the range of pixel values unless value_range is {0, 1}. Images are as described
 // in random_rotation.h.
-class RandomSaturation : public LayerHandle {
+class RandomSaturation final : public LayerHandle {
  public:
   explicit RandomSaturation(const RandomSaturationOptions& options);
   static RandomSaturation from_config(const Json& config);

@@ -25,7 +25,7 @@ struct RandomSharpnessOptions {
 
 // keras.layers.RandomSharpness: blurs images over 3 x 3 pixels, or reverses such a blur. Images are
 // as described in random_rotation.h.
-class RandomSharpness : public LayerHandle {
+class RandomSharpness final : public LayerHandle {
  public:
   explicit RandomSharpness(const RandomSharpnessOptions& options);
   static RandomSharpness from_config(const Json& config);

@@ -28,7 +28,7 @@ struct RandomShearOptions {
 
 // keras.layers.RandomShear: moves rows and columns in proportion to their distance from the top
 // left. Images are as described in random_rotation.h.
-class RandomShear : public LayerHandle {
+class RandomShear final : public LayerHandle {
  public:
   explicit RandomShear(const RandomShearOptions& options = {});
   static RandomShear from_config(const Json& config);

@@ -27,7 +27,7 @@ struct RandomTranslationOptions {
 };
 
 // keras.layers.RandomTranslation: shifts images. Images are as described in random_rotation.h.
-class RandomTranslation : public LayerHandle {
+class RandomTranslation final : public LayerHandle {
  public:
   explicit RandomTranslation(const RandomTranslationOptions& options);
   static RandomTranslation from_config(const Json& config);

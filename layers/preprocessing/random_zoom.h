@@ -27,7 +27,7 @@ struct RandomZoomOptions {
 };
 
 // keras.layers.RandomZoom: zooms in or out. Images are as described in random_rotation.h.
-class RandomZoom : public LayerHandle {
+class RandomZoom final : public LayerHandle {
  public:
   explicit RandomZoom(const RandomZoomOptions& options);
   static RandomZoom from_config(const Json& config);

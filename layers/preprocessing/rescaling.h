@@ -17,7 +17,7 @@ struct RescalingOptions {
 };
 
 // keras.layers.Rescaling: x * scale + offset, in the layer's dtype. Integers are cast to it.
-class Rescaling : public LayerHandle {
+class Rescaling final : public LayerHandle {
  public:
   explicit Rescaling(const RescalingOptions& options);
   static Rescaling from_config(const Json& config);

@@ -27,7 +27,7 @@ struct ResizingOptions {
 
 // keras.layers.Resizing: ops::image::resize. Accepts (height, width, channels) or (batch, height,
 // width, channels); integers are rounded to preserve the dtype.
-class Resizing : public LayerHandle {
+class Resizing final : public LayerHandle {
  public:
   explicit Resizing(const ResizingOptions& options);
   static Resizing from_config(const Json& config);

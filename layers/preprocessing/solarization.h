@@ -26,7 +26,7 @@ struct SolarizationOptions {
 
 // keras.layers.Solarization: adds an offset to all values, then inverts those above a threshold.
 // Images are as described in random_rotation.h.
-class Solarization : public LayerHandle {
+class Solarization final : public LayerHandle {
  public:
   explicit Solarization(const SolarizationOptions& options = {});
   static Solarization from_config(const Json& config);

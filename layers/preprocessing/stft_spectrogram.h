@@ -36,7 +36,7 @@ struct STFTSpectrogramOptions {
 // (batch, frames, F, channels). With "channels_first": (batch, channels, samples) -> (batch,
 // channels * F, frames) or (batch, channels, frames, F).
 // Weights: real_kernel and imag_kernel (frame_length, 1, F), only those that are needed.
-class STFTSpectrogram : public LayerHandle {
+class STFTSpectrogram final : public LayerHandle {
  public:
   explicit STFTSpectrogram(const STFTSpectrogramOptions& options = {});
   static STFTSpectrogram from_config(const Json& config);

@@ -47,7 +47,7 @@ struct StringLookupOptions {
 //
 // Files: .keras archives store a vocabulary that wasn't passed to the constructor as a list in
 // assets/…/vocabulary.txt, as in Keras.
-class StringLookup : public LayerHandle {
+class StringLookup final : public LayerHandle {
  public:
   explicit StringLookup(const StringLookupOptions& options = {});
   static StringLookup from_config(const Json& config);

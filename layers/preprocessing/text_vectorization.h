@@ -63,7 +63,7 @@ struct TextVectorizationOptions {
 //
 // Only ASCII letters are converted to lower case, as in TensorFlow; "character" splits UTF-8. Where
 // it can be called, and its files, are as for StringLookup. Ragged outputs aren't supported.
-class TextVectorization : public LayerHandle {
+class TextVectorization final : public LayerHandle {
  public:
   explicit TextVectorization(const TextVectorizationOptions& options = {});
   static TextVectorization from_config(const Json& config);

@@ -17,7 +17,7 @@ struct ActivityRegularizationOptions {
 
 // keras.layers.ActivityRegularization: returns the input unchanged and adds l1 * sum(|x|) +
 // l2 * sum(x^2) to the losses.
-class ActivityRegularization : public LayerHandle {
+class ActivityRegularization final : public LayerHandle {
  public:
   explicit ActivityRegularization(const ActivityRegularizationOptions& options = {});
   static ActivityRegularization from_config(const Json& config);

@@ -22,7 +22,7 @@ struct AlphaDropoutOptions {
 // outputs of "selu": in training, sets a fraction `rate` of the elements to selu's negative limit,
 // then scales and shifts all elements to preserve mean 0 and variance 1. Otherwise returns the
 // input unchanged.
-class AlphaDropout : public LayerHandle {
+class AlphaDropout final : public LayerHandle {
  public:
   explicit AlphaDropout(const AlphaDropoutOptions& options);
   static AlphaDropout from_config(const Json& config);

@@ -21,7 +21,7 @@ struct DropoutOptions {
 // keras.layers.Dropout (Srivastava et al., "Dropout", JMLR 2014): in training, sets a fraction
 // `rate` of the elements to 0 and divides the others by 1 - rate. Otherwise returns the input
 // unchanged.
-class Dropout : public LayerHandle {
+class Dropout final : public LayerHandle {
  public:
   explicit Dropout(const DropoutOptions& options);
   static Dropout from_config(const Json& config);

@@ -20,7 +20,7 @@ struct GaussianNoiseOptions {
 
 // keras.layers.GaussianNoise: in training, adds normal noise with mean 0. Otherwise returns the
 // input.
-class GaussianNoise : public LayerHandle {
+class GaussianNoise final : public LayerHandle {
  public:
   explicit GaussianNoise(const GaussianNoiseOptions& options);
   static GaussianNoise from_config(const Json& config);
@@ -37,7 +37,7 @@ struct GaussianDropoutOptions {
 // keras.layers.GaussianDropout (Srivastava et al., "Dropout", JMLR 2014): in training, multiplies
 // by normal noise with mean 1 and standard deviation sqrt(rate / (1 - rate)). Otherwise returns the
 // input.
-class GaussianDropout : public LayerHandle {
+class GaussianDropout final : public LayerHandle {
  public:
   explicit GaussianDropout(const GaussianDropoutOptions& options);
   static GaussianDropout from_config(const Json& config);

@@ -30,7 +30,7 @@ using SpatialDropout3DOptions = SpatialDropoutOptions;
 // keras.layers.SpatialDropout… (Tompson et al., "Efficient object localization using convolutional
 // networks", CVPR 2015): drops whole channels of (batch, spatial…, channels).
 template <class Options, int kAxes>
-class SpatialDropout : public LayerHandle {
+class SpatialDropout final : public LayerHandle {
  public:
   explicit SpatialDropout(const Options& options);
   static SpatialDropout from_config(const Json& config);

@@ -17,7 +17,7 @@ struct StochasticDepthOptions {
 // The layer of this name in keras.applications' ConvNeXt (Huang et al., "Deep networks with
 // stochastic depth", 2016): in training, sets whole examples to zero and divides the others by 1 -
 // drop_path_rate. As there, it draws without a seed and has no state.
-class StochasticDepth : public LayerHandle {
+class StochasticDepth final : public LayerHandle {
  public:
   explicit StochasticDepth(const StochasticDepthOptions& options = {});
   static StochasticDepth from_config(const Json& config);

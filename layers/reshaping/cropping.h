@@ -17,7 +17,7 @@ struct Cropping1DOptions {
 };
 
 // keras.layers.Cropping1D: (batch, steps, channels) -> (batch, fewer steps, channels).
-class Cropping1D : public LayerHandle {
+class Cropping1D final : public LayerHandle {
  public:
   explicit Cropping1D(const Cropping1DOptions& options = {});
   static Cropping1D from_config(const Json& config);
@@ -32,7 +32,7 @@ struct Cropping2DOptions {
 };
 
 // keras.layers.Cropping2D: (batch, height, width, channels) -> the same with smaller images.
-class Cropping2D : public LayerHandle {
+class Cropping2D final : public LayerHandle {
  public:
   explicit Cropping2D(const Cropping2DOptions& options = {});
   static Cropping2D from_config(const Json& config);
@@ -49,7 +49,7 @@ struct Cropping3DOptions {
 
 // keras.layers.Cropping3D: (batch, depth, height, width, channels) -> the same with smaller
 // volumes.
-class Cropping3D : public LayerHandle {
+class Cropping3D final : public LayerHandle {
  public:
   explicit Cropping3D(const Cropping3DOptions& options = {});
   static Cropping3D from_config(const Json& config);

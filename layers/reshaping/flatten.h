@@ -15,7 +15,7 @@ struct FlattenOptions {
 };
 
 // keras.layers.Flatten: (batch, …) -> (batch, product of …).
-class Flatten : public LayerHandle {
+class Flatten final : public LayerHandle {
  public:
   explicit Flatten(const FlattenOptions& options = {});
   static Flatten from_config(const Json& config);

@@ -19,7 +19,7 @@ struct PermuteOptions {
 
 // keras.layers.Permute: axis i of the output is axis dims[i - 1] of the input. Axes count from 1;
 // the batch, axis 0, is unchanged.
-class Permute : public LayerHandle {
+class Permute final : public LayerHandle {
  public:
   explicit Permute(const PermuteOptions& options);
   template <std::same_as<std::vector<int64_t>> T = std::vector<int64_t>>  // as for Reshape

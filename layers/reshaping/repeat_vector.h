@@ -17,7 +17,7 @@ struct RepeatVectorOptions {
 };
 
 // keras.layers.RepeatVector: (batch, features) -> (batch, n, features).
-class RepeatVector : public LayerHandle {
+class RepeatVector final : public LayerHandle {
  public:
   explicit RepeatVector(const RepeatVectorOptions& options);
   template <std::integral T = int64_t>  // the default covers RepeatVector({3})

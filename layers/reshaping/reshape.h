@@ -17,7 +17,7 @@ struct ReshapeOptions {
 
 // keras.layers.Reshape: (batch, …) -> (batch, *target_shape), with the same number of elements. An
 // axis of -1 is inferred from the others.
-class Reshape : public LayerHandle {
+class Reshape final : public LayerHandle {
  public:
   explicit Reshape(const ReshapeOptions& options);
   template <std::same_as<Shape> T = Shape>  // as a template, it ranks below options in braces

@@ -18,7 +18,7 @@ struct UpSampling1DOptions {
 };
 
 // keras.layers.UpSampling1D: (batch, steps, channels) -> each step repeated.
-class UpSampling1D : public LayerHandle {
+class UpSampling1D final : public LayerHandle {
  public:
   explicit UpSampling1D(const UpSampling1DOptions& options = {});
   static UpSampling1D from_config(const Json& config);
@@ -36,7 +36,7 @@ struct UpSampling2DOptions {
 
 // keras.layers.UpSampling2D: enlarges images (batch, height, width, channels), or (batch, channels,
 // height, width), by repeating or interpolating pixels (ops::image::resize).
-class UpSampling2D : public LayerHandle {
+class UpSampling2D final : public LayerHandle {
  public:
   explicit UpSampling2D(const UpSampling2DOptions& options = {});
   static UpSampling2D from_config(const Json& config);
@@ -52,7 +52,7 @@ struct UpSampling3DOptions {
 
 // keras.layers.UpSampling3D: enlarges volumes (batch, depth, height, width, channels), or (batch,
 // channels, depth, height, width), by repeating elements.
-class UpSampling3D : public LayerHandle {
+class UpSampling3D final : public LayerHandle {
  public:
   explicit UpSampling3D(const UpSampling3DOptions& options = {});
   static UpSampling3D from_config(const Json& config);

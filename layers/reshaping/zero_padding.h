@@ -18,7 +18,7 @@ struct ZeroPadding1DOptions {
 };
 
 // keras.layers.ZeroPadding1D: (batch, steps, channels) -> (batch, more steps, channels).
-class ZeroPadding1D : public LayerHandle {
+class ZeroPadding1D final : public LayerHandle {
  public:
   explicit ZeroPadding1D(const ZeroPadding1DOptions& options = {});
   static ZeroPadding1D from_config(const Json& config);
@@ -33,7 +33,7 @@ struct ZeroPadding2DOptions {
 };
 
 // keras.layers.ZeroPadding2D: (batch, height, width, channels) -> the same with larger images.
-class ZeroPadding2D : public LayerHandle {
+class ZeroPadding2D final : public LayerHandle {
  public:
   explicit ZeroPadding2D(const ZeroPadding2DOptions& options = {});
   static ZeroPadding2D from_config(const Json& config);
@@ -50,7 +50,7 @@ struct ZeroPadding3DOptions {
 
 // keras.layers.ZeroPadding3D: (batch, depth, height, width, channels) -> the same with larger
 // volumes.
-class ZeroPadding3D : public LayerHandle {
+class ZeroPadding3D final : public LayerHandle {
  public:
   explicit ZeroPadding3D(const ZeroPadding3DOptions& options = {});
   static ZeroPadding3D from_config(const Json& config);

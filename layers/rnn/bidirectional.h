@@ -27,7 +27,7 @@ struct BidirectionalOptions {
 // the forward layer, the second for the backward layer. The layer is copied via its config. Throws
 // InvalidArgument for a layer that isn't recurrent, or an incompatible backward layer.
 // Weights: forward_layer's, then backward_layer's.
-class Bidirectional : public LayerHandle {
+class Bidirectional final : public LayerHandle {
  public:
   explicit Bidirectional(const LayerHandle& layer, const BidirectionalOptions& options = {});
   static Bidirectional from_config(const Json& config);

@@ -56,7 +56,7 @@ struct ConvLSTMOptions {
 // Weights: kernel (*kernel_size, channels, 4 filters), recurrent_kernel (*kernel_size, filters, 4
 // filters), bias (4 filters); the last axis has the gates i, f, g, o.
 template <int kAxes>
-class ConvLSTM : public LayerHandle {
+class ConvLSTM final : public LayerHandle {
  public:
   explicit ConvLSTM(const ConvLSTMOptions<kAxes>& options = {});
   static ConvLSTM from_config(const Json& config);

@@ -43,7 +43,7 @@ struct GRUCellOptions {
 // Weights: kernel (features, 3 units), recurrent_kernel (units, 3 units), bias (2, 3 units), for
 // the input and the recurrent product, or (3 units) without reset_after; columns are ordered z, r,
 // g.
-class GRUCell : public LayerHandle {
+class GRUCell final : public LayerHandle {
  public:
   explicit GRUCell(const GRUCellOptions& options = {});
   static GRUCell from_config(const Json& config);
@@ -88,7 +88,7 @@ struct GRUOptions {
 // size other than the one it was built with.
 //
 // Weights: those of its cell. Returns {output, h} with return_state.
-class GRU : public LayerHandle {
+class GRU final : public LayerHandle {
  public:
   explicit GRU(const GRUOptions& options = {});
   static GRU from_config(const Json& config);

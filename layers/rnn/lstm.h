@@ -41,7 +41,7 @@ struct LSTMCellOptions {
 // {(batch, features), h, c} -> {output, h', c'}, all (batch, units); the output is h'.
 // Weights: kernel (features, 4 units), recurrent_kernel (units, 4 units), bias (4 units); columns
 // are ordered i, f, g, o.
-class LSTMCell : public LayerHandle {
+class LSTMCell final : public LayerHandle {
  public:
   explicit LSTMCell(const LSTMCellOptions& options = {});
   static LSTMCell from_config(const Json& config);
@@ -86,7 +86,7 @@ struct LSTMOptions {
 // a stateful layer, for a batch size other than the one it was built with.
 //
 // Weights: those of its cell. Returns {output, h, c} with return_state.
-class LSTM : public LayerHandle {
+class LSTM final : public LayerHandle {
  public:
   explicit LSTM(const LSTMOptions& options = {});
   static LSTM from_config(const Json& config);

@@ -32,7 +32,7 @@ struct RNNOptions {
 // Further arguments are the initial states. Masked steps leave the states unchanged. When traced,
 // the loop is a single node. Throws InvalidArgument for a layer that isn't an RNNCell.
 // Weights: those of its cell.
-class RNN : public LayerHandle {
+class RNN final : public LayerHandle {
  public:
   explicit RNN(const LayerHandle& cell, const RNNOptions& options = {});
   explicit RNN(const std::vector<LayerHandle>& cells, const RNNOptions& options = {});
@@ -52,7 +52,7 @@ struct StackedRNNCellsOptions {
 
 // keras.layers.StackedRNNCells: a stack of cells that acts as a single cell. Its states are those
 // of the cells, in order; its output is that of the last cell.
-class StackedRNNCells : public LayerHandle {
+class StackedRNNCells final : public LayerHandle {
  public:
   explicit StackedRNNCells(const std::vector<LayerHandle>& cells,
                            const StackedRNNCellsOptions& options = {});

@@ -36,7 +36,7 @@ struct SimpleRNNCellOptions {
 //
 // {(batch, features), (batch, units)} -> {output, h'}, which are equal, (batch, units).
 // Weights: kernel (features, units), recurrent_kernel (units, units), bias (units).
-class SimpleRNNCell : public LayerHandle {
+class SimpleRNNCell final : public LayerHandle {
  public:
   explicit SimpleRNNCell(const SimpleRNNCellOptions& options = {});
   static SimpleRNNCell from_config(const Json& config);
@@ -79,7 +79,7 @@ struct SimpleRNNOptions {
 // size other than the one it was built with.
 //
 // Weights: those of its cell. Returns {output, h} with return_state.
-class SimpleRNN : public LayerHandle {
+class SimpleRNN final : public LayerHandle {
  public:
   explicit SimpleRNN(const SimpleRNNOptions& options = {});
   static SimpleRNN from_config(const Json& config);

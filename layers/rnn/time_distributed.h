@@ -21,7 +21,7 @@ struct TimeDistributedOptions {
 // together, except for stateful layers and, in training, for layers that update weights in their
 // calls (BatchNormalization), which run step by step. Throws InvalidArgument for fewer than 3 axes.
 // Weights: those of its layer.
-class TimeDistributed : public LayerHandle {
+class TimeDistributed final : public LayerHandle {
  public:
   explicit TimeDistributed(const LayerHandle& layer, const TimeDistributedOptions& options = {});
   static TimeDistributed from_config(const Json& config);

@@ -20,7 +20,7 @@ struct CosineDecayOptions {
 };
 
 // Loshchilov & Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017.
-class CosineDecay : public LearningRate {
+class CosineDecay final : public LearningRate {
  public:
   // Throws InvalidArgument if an option is out of range.
   explicit CosineDecay(const CosineDecayOptions& options);

@@ -19,7 +19,7 @@ struct CosineDecayRestartsOptions {
 };
 
 // Loshchilov & Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017.
-class CosineDecayRestarts : public LearningRate {
+class CosineDecayRestarts final : public LearningRate {
  public:
   // Throws InvalidArgument if an option is out of range.
   explicit CosineDecayRestarts(const CosineDecayRestartsOptions& options);

@@ -18,7 +18,7 @@ struct ExponentialDecayOptions {
 };
 
 // initial_learning_rate * decay_rate ^ (step / decay_steps)
-class ExponentialDecay : public LearningRate {
+class ExponentialDecay final : public LearningRate {
  public:
   // Throws InvalidArgument if an option is out of range.
   explicit ExponentialDecay(const ExponentialDecayOptions& options);

@@ -18,7 +18,7 @@ struct InverseTimeDecayOptions {
 };
 
 // initial_learning_rate / (1 + decay_rate * step / decay_steps)
-class InverseTimeDecay : public LearningRate {
+class InverseTimeDecay final : public LearningRate {
  public:
   // Throws InvalidArgument if an option is out of range.
   explicit InverseTimeDecay(const InverseTimeDecayOptions& options);

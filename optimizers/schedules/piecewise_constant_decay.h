@@ -17,7 +17,7 @@ struct PiecewiseConstantDecayOptions {
 };
 
 // values[i] for the first i with step <= boundaries[i]; the last value beyond all boundaries.
-class PiecewiseConstantDecay : public LearningRate {
+class PiecewiseConstantDecay final : public LearningRate {
  public:
   // Throws InvalidArgument if an option is out of range.
   explicit PiecewiseConstantDecay(const PiecewiseConstantDecayOptions& options);

@@ -19,7 +19,7 @@ struct PolynomialDecayOptions {
 };
 
 // (initial - end) * (1 - step / decay_steps) ^ power + end
-class PolynomialDecay : public LearningRate {
+class PolynomialDecay final : public LearningRate {
  public:
   // Throws InvalidArgument if an option is out of range.
   explicit PolynomialDecay(const PolynomialDecayOptions& options);

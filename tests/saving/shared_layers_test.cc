@@ -3,6 +3,9 @@
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
+#include <memory>
+#include <string>
+
 #include "tests/saving/models.h"
 #include "tests/support/log.h"
 #include "tests/support/scratch.h"
@@ -131,4 +134,31 @@ TEST_CASE("weights that go to a layer of another name are told of, where the mod
   CHECK(test::contains(
       warnings(branches(true, "dense", "dense_1"), branches(false, "dense", "dense_1")),
       "weights that a layer 'dense' had go to Dense 'dense_1', as the order of the model's"));
+}
+
+TEST_CASE("layers found by attribute may have each other's automatic names") {
+  class Pair : public Model {
+   public:
+    Pair(const std::string& first, const std::string& second)
+        : first_(track("head", layers::Dense({.units = 2, .name = first}))),
+          second_(track("tail", layers::Dense({.units = 2, .name = second}))) {}
+    Tensor call(const Tensor& x, const CallArgs&) override { return second_(first_(x)); }
+
+   private:
+    layers::Dense first_, second_;
+  };
+  const test::Scratch scratch;
+  const auto make = [](const std::string& first, const std::string& second) {
+    auto model = std::make_unique<Pair>(first, second);
+    (*model)(ops::ones({1, 2}));
+    return model;
+  };
+  const auto saved = make("dense", "dense_1");
+  saved->save_weights(scratch.path("p.weights.h5"));
+  const auto loaded = make("dense_1", "dense");
+  const test::Log log;
+  loaded->load_weights(scratch.path("p.weights.h5"));
+  CHECK(log.text().empty());
+  const Tensor x = ops::ones({1, 2});
+  CHECK(ops::all(ops::equal((*saved)(x)[0], (*loaded)(x)[0])).item<bool>());
 }

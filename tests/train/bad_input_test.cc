@@ -569,9 +569,10 @@ TEST_CASE("a metric of several numbers") {
   const Tensor x = some_values({kRows, 4});
   CHECK(
       error_of([&] { model.fit(x, ops::one_hot(good_labels(), 3), {.verbose = 0}); })
-          .find("Sequential 'm': expected one number for 'f1_score', as logs and the history hold, "
-                "got shape (3,). Give the metric the option that makes one of them: average of "
-                "F1Score") != std::string::npos);
+          .find(
+              "Sequential 'm': expected one number for 'f1_score', as logs and the history hold, "
+              "got shape (3,). Reduce it (ops::mean, ops::sum), or give the metric the option that "
+              "makes one of them: average of F1Score") != std::string::npos);
 }
 
 TEST_CASE("a model without trainable weights trains nothing, and says so once a compile") {
