@@ -64,11 +64,12 @@ class Weighted : public Layer {
 
 TEST_CASE("a layer reads its floating weights in its compute dtype") {
   const Tensor x = ops::ones({2, 3});
-  for (const auto& [policy, computes] :
+  for (const auto& each :
        std::vector<std::pair<std::string, DType>>{{"mixed_bfloat16", DType::BFloat16},
                                                   {"mixed_float16", DType::Float16},
                                                   {"float32", DType::Float32}}) {
-    const DType expected = computes;
+    const std::string policy = each.first;
+    const DType expected = each.second;
     CAPTURE(policy);
     const auto probe = make_layer<Probe>(LayerOptions{.dtype = policy});
     CHECK(probe(x)[0].dtype() == expected);
