@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 
 #include "framework/core/random.h"
@@ -163,4 +164,18 @@ TEST_CASE("one run has a folder at a time") {
   testing::write_file(scratch / "file", "");
   CHECK(contains(message_of<FailedPrecondition>([&] { RunStateFolder{scratch / "file"}; }),
                  "isn't a folder, and none can be made there"));
+}
+
+TEST_CASE("what killed writers have left in a folder goes with its states") {
+  const TempFolder folder;
+  const std::string path = folder / "run";
+  {
+    RunStateFolder states(path);
+    states.save(some_state(1));
+    for (const std::string name : {"/.run_state.0123abcd.cornu-tmp", "/run_state.previous.link"}) {
+      testing::write_file(path + name, "a part");
+    }
+    states.clear();
+  }
+  CHECK(!std::filesystem::exists(path));
 }
