@@ -6,9 +6,6 @@
 #include <iterator>
 
 #include "framework/core/logging.h"
-#include "framework/model/serialized.h"
-#include "framework/saving/run_conditions.h"
-#include "framework/saving/saved_variables.h"
 #include "framework/strategy/agreed_bits.h"
 #include "framework/train/array_source.h"
 #include "framework/train/body.h"
@@ -28,19 +25,6 @@ Json config_of(const Optimizer& optimizer) {
   }
 }
 
-// The batch number of the state before the first batch.
-constexpr int64_t kBeginning = -1;
-
-constexpr const char* kBeginsAnew =
-    "Training begins anew: a worker was lost before a state was kept.";
-
-bool is_beginning(const RunState& state) { return state.info.at("batch") == Json(kBeginning); }
-
-std::string place_of(int64_t epoch, std::optional<int64_t> batch) {
-  return batch ? fmt::format("after batch {} of epoch {}", *batch + 1, epoch + 1)
-               : fmt::format("after epoch {}", epoch + 1);
-}
-
 // The first ones, counted from 0.
 Json validated_epochs(const FitOptions& options) {
   constexpr int64_t kMost = 1000;
@@ -53,6 +37,11 @@ Json validated_epochs(const FitOptions& options) {
 }
 
 }  // namespace
+
+std::string place_of(int64_t epoch, std::optional<int64_t> batch) {
+  return batch ? fmt::format("after batch {} of epoch {}", *batch + 1, epoch + 1)
+               : fmt::format("after epoch {}", epoch + 1);
+}
 
 bool keeps_state(const FitOptions& options) {
   return std::ranges::any_of(options.callbacks, [](const CallbackHandle& callback) {
@@ -112,6 +101,7 @@ History Trainer::FitRun::run() {
       require_same_on_workers("fit", of_worker);
       const bool has_state = resume();
       if (lost && !has_state && !has_begun_) logging::info(kBeginsAnew);
+      if (!has_state && !has_begun_) note_untouched();
       if (has_state || !has_begun_) {
         train();
         return std::move(history_);
@@ -139,6 +129,8 @@ void Trainer::FitRun::train() {
       restore(*resumed_);
     } else {
       iterator_.begin_epoch();
+      if (validation_) validation_iterator_.open();  // the state has its position from now on
+      if (untouched_) opened_ = places();
     }
     logs_ = train_epoch();
     callbacks_.set_steps(iterator_.done());
@@ -228,7 +220,7 @@ void Trainer::FitRun::recover(const PeerLost& lost) {
   if (noticed_) std::raise(noticed_->number);  // the others don't know of it yet
   get_strategy().impl().rejoin(lost);
   signals_.emplace();
-  if (!has_begun_) iterator_ = EpochIterator(source_, options_.steps_per_epoch);
+  if (!has_begun_) undo_touches();
   bits_ = 0;
   kept_ = false;
   unkept_.clear();
@@ -318,13 +310,11 @@ Logs Trainer::FitRun::train_epoch() {
   const bool reads = callbacks_.wants_batches();
   // Callbacks count as if every execution were complete (as in Keras).
   const int64_t further = trainer_.options_.steps_per_execution - 1;
-  const bool begins = signals_ && !has_begun_ && get_strategy().impl().num_workers() > 1;
-  const Json before = begins ? places() : Json();
   Tensors figures;
   Batch batch;
   const BegunSteps begun;
   while (!stopped_ && iterator_.next(batch)) {
-    if (begins && !has_begun_) note_beginning(before, batch);
+    if (untouched_) note_beginning(batch);
     resumed_.reset();
     const int64_t first = iterator_.done() - 1;
     if (reads) callbacks_.on_train_batch_begin(first);
@@ -380,14 +370,6 @@ void Trainer::FitRun::offer_state(std::optional<int64_t> batch, const std::funct
   if (const auto signal = stop_signal()) keep_and_end(*signal, batch, &made());
 }
 
-// The initial state: if a worker is lost before a state is written, all start over from it.
-void Trainer::FitRun::note_beginning(const Json& places, const Batch& first) {
-  trainer_.prepare(model_, Kind::Train, first);
-  agree_on_seeds();
-  beginning_ = state(kBeginning, {}, places);
-  has_begun_ = true;
-}
-
 void Trainer::FitRun::keep_and_end(const StopSignal& signal, std::optional<int64_t> batch,
                                    const RunState* state) {
   for (const CallbackHandle& callback : callbacks_.callbacks()) {
@@ -407,192 +389,6 @@ void Trainer::FitRun::keep_and_end(const StopSignal& signal, std::optional<int64
   // An exception caused by SIGTERM can't be caught: the process ends once the state is written.
   if (signal.number == SIGTERM) logging::info(text);
   throw Interrupted(signal.number, text);
-}
-
-VariableGroups Trainer::FitRun::variables() const {
-  VariableGroups groups = {{"model", model_.variables()},
-                           {"optimizer", trainer_.optimizer(model_).variables()},
-                           {"metrics", {}}};
-  for (const Metric& metric : model_.metrics()) {
-    const std::vector<Variable> states = metric.variables();
-    groups.back().second.insert(groups.back().second.end(), states.begin(), states.end());
-  }
-  add_others(groups, trainer_.steps_[static_cast<size_t>(Kind::Train)].written_variables());
-  return groups;
-}
-
-Json Trainer::FitRun::places() const {
-  return Json::object({{"source", iterator_.save()}, {"validation", validation_iterator_.save()}});
-}
-
-RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figures) const {
-  return state(batch, figures, places());
-}
-
-RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figures,
-                                const Json& places) const {
-  get_strategy().impl().finish_steps();
-  const Json schedules = trainer_.optimizer(model_).impl().schedules();
-  RunState state;
-  state.info = Json::object({{"epoch", epoch_},
-                             {"batch", batch ? Json(*batch) : Json()},
-                             {"stopped", stopped_},
-                             {"steps", config_value(callbacks_.params().steps)},
-                             {"first_steps", config_value(callbacks_.params().first_steps)},
-                             {"optimizer", trainer_.optimizer(model_).impl().class_name()},
-                             {"optimizer_config", optimizer_config_},
-                             {"schedules", schedules == schedules_ ? Json() : schedules},
-                             {"facts", facts_},
-                             {"source", places.at("source")},
-                             {"validation", places.at("validation")},
-                             {"replicas", get_strategy().num_replicas_in_sync()},
-                             {"history", history_to_json(history_)},
-                             {"logs", logs_to_json(figures)}});
-  save_conditions(state);
-  for (const auto& [group, members] : variables()) save_variables(state, group, members);
-  save_callbacks(state, callbacks_.callbacks());
-  add_worker_parts(state, own_part(places));
-  return state;
-}
-
-RunState Trainer::FitRun::own_part(const Json& places) const {
-  RunState own;
-  own.info = places;
-  save_variables(own, kOwnVariables, on_read(variables()));
-  return own;
-}
-
-bool Trainer::FitRun::resume() {
-  resumed_ = kept_state(callbacks_.callbacks());
-  const std::string folder = resumed_ ? resumed_->folder : "";
-  resumed_ = newest_state(resumed_ ? std::move(resumed_) : beginning_);
-  if (!resumed_) return false;
-  beginning_.reset();
-  if (is_beginning(*resumed_)) beginning_ = resumed_;
-  kept_ = !beginning_;
-  has_begun_ = true;
-  try {
-    take_up_state();
-  } catch (FailedPrecondition& error) {
-    if (!folder.empty()) {
-      error.add_advice(fmt::format("The saved state is in the folder '{}'.", folder));
-    }
-    throw;
-  }
-  return true;
-}
-
-void Trainer::FitRun::take_up_state() {
-  const Json& info = resumed_->info;
-  const std::optional<RunState> own = own_worker_part(*resumed_);
-  const std::string now = trainer_.optimizer(model_).impl().class_name();
-  const std::string& then = info.at("optimizer").as_string();
-  check<FailedPrecondition>(now == then,
-                            "fit: the run to go on with was trained by {}, but this program "
-                            "compiles the model with {}. Start it as it was, or remove the saved "
-                            "state to begin anew.",
-                            then, now);
-  const Json& batch = info.at("batch");
-  epoch_ = info.at("epoch").as_int();
-  const Json* stopped = info.find("stopped");
-  stopped_ = stopped && stopped->as_bool();
-  model_.stop_training = stopped_;
-  const std::string place =
-      place_of(epoch_, batch.is_null() ? std::nullopt : std::optional(batch.as_int()));
-  logging::info(is_beginning(*resumed_) ? kBeginsAnew
-                                        : fmt::format("Training goes on {}{}.", place,
-                                                      stopped_ ? ", where it was stopped" : ""));
-  warn_of_other_conditions(*resumed_);
-  const StrategyImpl& strategy = get_strategy().impl();
-  if (workers_of(*resumed_) == strategy.num_workers()) {
-    warn_of_other_replicas(*resumed_, strategy.num_replicas_in_sync());
-    resume_steps(info);
-  }
-  warn_of_other_seed(*resumed_);
-  optimizer_config_ = resumed_config(info.at("optimizer_config"), optimizer_config_);
-  warn_of_other_callbacks(*resumed_, callbacks_.callbacks());
-  restore_schedules(info);
-  make_variables(*resumed_);
-  restore_schedules(info);  // also for optimizers created by the first step
-  history_ = history_from_json(info.at("history"));
-  restore_places(own ? own->info : info, workers_of(*resumed_));
-  restore(*resumed_);
-  if (const Json* facts = info.find("facts")) warn_of_other_facts(*facts, facts_);
-  is_further_ = epoch_ + 1 > options_.epochs;
-  if (is_further_) warn_of_fewer_epochs(options_.epochs, place);
-  if (batch.is_null()) {
-    ++epoch_;
-    logs_ = logs_from_json(info.at("logs"));
-    resumed_.reset();
-  }
-}
-
-// Callbacks get the step counts of an uninterrupted run, unless this program changes them.
-void Trainer::FitRun::resume_steps(const Json& info) {
-  std::optional<int64_t> steps, first_steps;
-  ConfigReader counts(info);
-  counts("steps", steps);
-  counts("first_steps", first_steps);
-  if (iterator_.steps() && iterator_.steps() != first_steps) return;
-  callbacks_.restore_steps(steps, first_steps);
-}
-
-void Trainer::FitRun::restore_places(const Json& places, int64_t workers) {
-  const int64_t now = get_strategy().impl().num_workers();
-  if (workers != now) {
-    logging::info(fmt::format("fit: {} workers go on where {} have been.", now, workers));
-  }
-  try {
-    using BatchSize = EpochIterator::BatchSize;
-    const BatchSize size = workers == now ? BatchSize::Same : BatchSize::Any;
-    // Every evaluation starts from the first batch.
-    const bool has_other_batches = iterator_.restore(places.at("source"), size);
-    if (validation_ && !has_other_batches) {
-      validation_iterator_.restore(places.at("validation"), size);
-    }
-  } catch (const FailedPrecondition& error) {
-    if (workers == now) throw;
-    raise<FailedPrecondition>(
-        "fit: the run to go on with had {} workers, this one has {}, and where they were in their "
-        "data can't be told for others: {} Workers can be more or fewer where batches are divided "
-        "among them (AutoShardPolicy::Data, or arrays); then the size of global batches may be "
-        "another, too. Start as many, or remove the saved state to begin anew.",
-        workers, now, error.what());
-  }
-}
-
-// Restores schedules that were set after the run began, or the original ones if there are none.
-void Trainer::FitRun::restore_schedules(const Json& info) {
-  const Json* set = info.find("schedules");
-  trainer_.optimizer(model_).impl().restore_schedules(set && !set->is_null() ? *set : schedules_);
-}
-
-// Layers, metrics and optimizers create variables in the first step. It is run for that purpose, by
-// all workers if any of them needs it, and its other effects are undone.
-void Trainer::FitRun::make_variables(const RunState& state) {
-  const auto groups = variables();
-  const bool lacks = std::ranges::any_of(groups, [&](const auto& group) {
-    return static_cast<int64_t>(group.second.size()) !=
-           count_of_saved_variables(state, group.first);
-  });
-  const auto by_worker =
-      get_strategy().impl().exchange("what is lacking", lacks ? "lacks some" : "");
-  if (std::ranges::all_of(by_worker, &std::string::empty)) return;
-  // A failed step leaves values that can't be used.
-  for (const auto& [group, members] : groups) {
-    if (difference_of_variables(state, group, members).empty()) {
-      restore_variables(state, group, members);
-    }
-  }
-  Batch batch;
-  check<FailedPrecondition>(iterator_.peek(batch), "fit: the data to go on with are empty.");
-  trainer_.run(model_, Kind::Train, batch);
-}
-
-void Trainer::FitRun::restore(const RunState& state) {
-  restore_own_variables(state, on_read(restore_groups(state, variables())));
-  restore_callbacks(state, callbacks_.callbacks());
-  restore_seeds(state);
 }
 
 }  // namespace cornu

@@ -16,6 +16,12 @@
 
 namespace cornu {
 
+// "after epoch 2", "after batch 3 of epoch 2"; both are counted from 0.
+std::string place_of(int64_t epoch, std::optional<int64_t> batch);
+
+constexpr const char* kBeginsAnew =
+    "Training begins anew: a worker was lost before a state was kept.";
+
 // Whether a callback saves the state of the run.
 bool keeps_state(const FitOptions& options);
 
@@ -41,8 +47,11 @@ class Trainer::FitRun {
   RunState state(std::optional<int64_t> batch, const Logs& figures, const Json& places) const;
   // The positions of training and validation in their data.
   Json places() const;
-  // Records the initial state of the run. `places` are the positions before the first batch.
-  void note_beginning(const Json& places, const Batch& first);
+  // With several workers: records what may change before the first step, or puts it back.
+  void note_untouched();
+  void undo_touches();
+  // Records the initial state of the run.
+  void note_beginning(const Batch& first);
   // Returns a stop signal received by this or another worker: either one that all workers knew of
   // when the last step began, or (Now, which all workers must call together) one received until
   // now.
@@ -106,6 +115,14 @@ class Trainer::FitRun {
   std::optional<RunState> beginning_;
   std::vector<std::vector<uint64_t>> orders_;  // of the data, at the start of the call
   bool has_begun_ = false;                     // there was a step or a restored state in this call
+  // With several workers, until the first step: the values and callbacks' states before the first
+  // epoch, and the positions in passes that were opened but not read.
+  struct Untouched {
+    std::vector<Variable> variables;
+    RunState state = {};
+  };
+  std::optional<Untouched> untouched_;
+  std::optional<Json> opened_;
 };
 
 }  // namespace cornu
