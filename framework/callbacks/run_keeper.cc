@@ -71,6 +71,8 @@ std::string folder_of_worker(const std::string& of_run, int64_t worker) {
 
 void RunKeeper::begin(const std::string& folder, bool on_every_worker) {
   leave();
+  error_.clear();
+  has_kept_ = false;
   const StrategyImpl& strategy = get_strategy().impl();
   get_strategy().impl().clean_up_now();
   JobEnd::get().forget();
@@ -161,8 +163,17 @@ void RunKeeper::skip(const std::string& folder, bool on_every_worker, bool keep_
   end(keep_states);
 }
 
+std::string RunKeeper::take_error() {
+  return writer_ ? writer_->take_error() : std::exchange(error_, {});
+}
+
 void RunKeeper::leave() {
   keeps_ = false;
+  if (writer_) {
+    writer_->finish();
+    error_ = writer_->take_error();
+    has_kept_ = writer_->has_written();
+  }
   writer_.reset();
   folder_.reset();
 }

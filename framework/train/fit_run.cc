@@ -71,10 +71,10 @@ Trainer::FitRun::FitRun(Trainer& trainer, Model& model, std::shared_ptr<BatchSou
                       : shared("validation ", options.validation_data.source(
                                                   options.validation_batch_size.value_or(32)))),
       validation_iterator_(validation_, options.validation_steps),
-      callbacks_(options.callbacks, in_training(model),
-                 {.verbose = options.verbose.resolve(),
-                  .epochs = options.epochs,
-                  .steps = iterator_.steps()}),
+      callbacks_(std::in_place, options.callbacks, in_training(model),
+                 CallbackParams{.verbose = options.verbose.resolve(),
+                                .epochs = options.epochs,
+                                .steps = iterator_.steps()}),
       epoch_(options.initial_epoch),
       call_(call) {
   iterator_.check_finite("fit", "steps_per_epoch");
@@ -83,7 +83,7 @@ Trainer::FitRun::FitRun(Trainer& trainer, Model& model, std::shared_ptr<BatchSou
 
 History Trainer::FitRun::run() {
   model_.stop_training = false;
-  callbacks_.on_train_begin();
+  callbacks_->on_train_begin();
   schedules_ = trainer_.optimizer(model_).impl().schedules();
   // Facts are recorded as a restarted program will see them.
   if (keeps_state(options_)) {
@@ -96,7 +96,7 @@ History Trainer::FitRun::run() {
   for (std::optional<PeerLost> lost;;) {
     if (lost) recover(*lost);
     try {
-      if (lost && !call_.join()) return skip_run(callbacks_.callbacks(), call_);
+      if (lost && !call_.join()) return skip_run(callbacks_->callbacks(), call_);
       agree_on_orders();
       require_same_on_workers("fit", of_worker);
       const bool has_state = resume();
@@ -123,7 +123,7 @@ History Trainer::FitRun::run() {
 void Trainer::FitRun::train() {
   for (; epoch_ < options_.epochs && (!stopped_ || resumed_); ++epoch_) {
     model_.reset_metrics();
-    callbacks_.on_epoch_begin(epoch_);
+    callbacks_->on_epoch_begin(epoch_);
     agree_on_learning_rate(trainer_.optimizer(model_));
     if (resumed_) {  // resuming within this epoch; its start changed the state
       restore(*resumed_);
@@ -133,9 +133,9 @@ void Trainer::FitRun::train() {
       if (untouched_) opened_ = places();
     }
     logs_ = train_epoch();
-    callbacks_.set_steps(iterator_.done());
+    callbacks_->set_steps(iterator_.done());
     evaluate(logs_);
-    logs_ = callbacks_.on_epoch_end(epoch_, logs_);
+    logs_ = callbacks_->on_epoch_end(epoch_, logs_);
     history_.add(epoch_, logs_);
     stopped_ = stops_after_epoch();
     offer_state({}, [this] { return logs_; });
@@ -158,7 +158,7 @@ void Trainer::FitRun::end() {
     trainer_.optimizer(model_).impl().finalize_variable_values();
   }
   const auto tell = [this](bool keepers) {
-    for (const CallbackHandle& callback : callbacks_.callbacks()) {
+    for (const CallbackHandle& callback : callbacks_->callbacks()) {
       if (callback->keeps_run_state() == keepers) callback->on_train_end(logs_);
     }
   };
@@ -189,7 +189,7 @@ Json Trainer::FitRun::facts(bool of_worker) const {
 Json Trainer::FitRun::facts_of_schedule() const {
   const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(); };
   Json::Array keepers;
-  for (const CallbackHandle& callback : callbacks_.callbacks()) {
+  for (const CallbackHandle& callback : callbacks_->callbacks()) {
     if (callback->keeps_run_state()) keepers.emplace_back(callback->class_name());
   }
   return Json::object(
@@ -278,7 +278,7 @@ bool Trainer::FitRun::stops_here() {
 void Trainer::FitRun::tell_of_kept_states() {
   StrategyImpl& strategy = get_strategy().impl();
   if (!signals_ || strategy.num_workers() == 1) return;
-  for (const CallbackHandle& callback : callbacks_.callbacks()) {
+  for (const CallbackHandle& callback : callbacks_->callbacks()) {
     if (const std::string why = callback->unkept_state(); !why.empty()) unkept_ = why;
     if (beginning_ && callback->has_kept_state()) bits_ |= agreed::kKept;
   }
@@ -307,7 +307,7 @@ bool Trainer::FitRun::stops_after_epoch() {
 }
 
 Logs Trainer::FitRun::train_epoch() {
-  const bool reads = callbacks_.wants_batches();
+  const bool reads = callbacks_->wants_batches();
   // Callbacks count as if every execution were complete (as in Keras).
   const int64_t further = trainer_.options_.steps_per_execution - 1;
   Tensors figures;
@@ -317,9 +317,9 @@ Logs Trainer::FitRun::train_epoch() {
     if (untouched_) note_beginning(batch);
     resumed_.reset();
     const int64_t first = iterator_.done() - 1;
-    if (reads) callbacks_.on_train_batch_begin(first);
+    if (reads) callbacks_->on_train_batch_begin(first);
     figures = trainer_.run_steps(model_, Kind::Train, iterator_, batch);
-    if (reads) callbacks_.on_train_batch_end(first + further, read_logs(figures));
+    if (reads) callbacks_->on_train_batch_end(first + further, read_logs(figures));
     tell_of_kept_states();
     stopped_ = stops_here();  // after a batch, even if set earlier
     if (stopped_) break;
@@ -347,7 +347,7 @@ void Trainer::FitRun::evaluate(Logs& logs) {
     });
   }
   validation_iterator_.begin_anew();
-  for (const auto& [name, value] : trainer_.test_loop(model_, validation_iterator_, callbacks_)) {
+  for (const auto& [name, value] : trainer_.test_loop(model_, validation_iterator_, *callbacks_)) {
     logs["val_" + name] = value;
   }
   validation_iterator_.set_interruption({});
@@ -361,7 +361,7 @@ void Trainer::FitRun::offer_state(std::optional<int64_t> batch, const std::funct
   };
   // Saved even if no callback wants a state yet, so that workers can return to the first step.
   const bool first = signals_ && !kept_ && get_strategy().impl().num_workers() > 1;
-  for (const CallbackHandle& callback : callbacks_.callbacks()) {
+  for (const CallbackHandle& callback : callbacks_->callbacks()) {
     const bool wants = callback->wants_run_state(batch);
     if (!wants && !(first && callback->keeps_run_state())) continue;
     callback->keep_run_state(made());
@@ -372,23 +372,51 @@ void Trainer::FitRun::offer_state(std::optional<int64_t> batch, const std::funct
 
 void Trainer::FitRun::keep_and_end(const StopSignal& signal, std::optional<int64_t> batch,
                                    const RunState* state) {
-  for (const CallbackHandle& callback : callbacks_.callbacks()) {
+  for (const CallbackHandle& callback : callbacks_->callbacks()) {
     if (state && callback->keeps_run_state()) callback->keep_run_state(*state);
   }
   if (!signal.ends) return;
+  const auto [said, is_kept] = settle_state();
+  const std::string text =
+      fmt::format("fit: {} ends it {}. {}", signal.name(), place_of(epoch_, batch), said);
+  // An exception caused by SIGTERM can't be caught.
+  if (signal.number == SIGTERM) is_kept ? logging::info(text) : logging::warn(text);
+  throw Interrupted(signal.number, text);
+}
+
+std::pair<std::string, bool> Trainer::FitRun::settle_state() {
+  const std::vector<CallbackHandle> callbacks = callbacks_->callbacks();
+  callbacks_.reset();  // they leave when they have written
+  StrategyImpl& strategy = get_strategy().impl();
+  bool is_kept = false;
+  std::string why;
+  for (const CallbackHandle& callback : callbacks) {
+    if (!callback->keeps_run_state()) continue;
+    const std::string error = callback->unkept_state();
+    // On other workers than the chief, most have nothing to write.
+    is_kept |= error.empty() && (strategy.is_chief() || callback->has_kept_state());
+    if (why.empty()) why = error;
+  }
   try {  // don't leave before the others have saved it
-    get_strategy().impl().exchange("that the state is kept", "");
+    const Json own = Json::object({{"kept", is_kept}, {"why", why}});
+    for (const std::string& text : strategy.exchange("that the state is kept", own.dump())) {
+      const Json theirs = Json::parse(text);
+      is_kept |= theirs.at("kept").as_bool();
+      if (why.empty()) why = theirs.at("why").as_string();
+    }
   } catch (const Unavailable& error) {
     logging::warn(error.what());
   } catch (const Aborted& error) {
     logging::warn(error.what());
   }
-  const std::string text = fmt::format(
-      "fit: {} ends it {}. Its state is kept: the same program, started again, resumes from there.",
-      signal.name(), place_of(epoch_, batch));
-  // An exception caused by SIGTERM can't be caught: the process ends once the state is written.
-  if (signal.number == SIGTERM) logging::info(text);
-  throw Interrupted(signal.number, text);
+  if (is_kept) {
+    return {"Its state is kept: the same program, started again, resumes from there.", true};
+  }
+  return {fmt::format("{} The same program, started again, resumes from the last state that was "
+                      "written, or begins anew if there is none.",
+                      why.empty() ? "Whether its state is kept, other workers can't tell."
+                                  : "Its state can't be written: " + why),
+          false};
 }
 
 }  // namespace cornu

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "framework/core/stop_signals.h"
 #include "framework/saving/run_state.h"
@@ -67,6 +68,9 @@ class Trainer::FitRun {
   void agree_on_orders();
   // Waits for another worker that was lost.
   void recover(const PeerLost& lost);
+  // Waits for callbacks to write the state that they were given last, and for other workers.
+  // Returns what is to be said of it, and whether it was written.
+  std::pair<std::string, bool> settle_state();
   // Handles a signal: passes the state, if there is a new one, to all callbacks that save it.
   // Throws Interrupted when the run is to end.
   void keep_and_end(const StopSignal& signal, std::optional<int64_t> batch, const RunState* state);
@@ -96,7 +100,7 @@ class Trainer::FitRun {
   EpochIterator iterator_;
   std::shared_ptr<BatchSource> validation_;
   EpochIterator validation_iterator_;
-  CallbackList callbacks_;
+  std::optional<CallbackList> callbacks_;  // until they have left the run
   History history_;
   Logs logs_;  // of the last epoch
   int64_t epoch_;

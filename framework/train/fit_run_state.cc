@@ -46,7 +46,7 @@ void Trainer::FitRun::note_untouched() {
   Untouched now{.variables = model_.variables()};
   add_variables(trainer_.optimizer(model_), now.variables);
   save_variables(now.state, kUntouched, now.variables);
-  save_callbacks(now.state, callbacks_.callbacks());
+  save_callbacks(now.state, callbacks_->callbacks());
   save_conditions(now.state);
   untouched_ = std::move(now);
 }
@@ -65,7 +65,7 @@ void Trainer::FitRun::undo_touches() {
   }
   trainer_.optimizer(model_).impl().restore_schedules(schedules_);
   restore_variables(untouched_->state, kUntouched, untouched_->variables);
-  restore_callbacks(untouched_->state, callbacks_.callbacks());
+  restore_callbacks(untouched_->state, callbacks_->callbacks());
   restore_seeds(untouched_->state);
 }
 
@@ -97,8 +97,8 @@ RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figure
   state.info = Json::object({{"epoch", epoch_},
                              {"batch", batch ? Json(*batch) : Json()},
                              {"stopped", stopped_},
-                             {"steps", config_value(callbacks_.params().steps)},
-                             {"first_steps", config_value(callbacks_.params().first_steps)},
+                             {"steps", config_value(callbacks_->params().steps)},
+                             {"first_steps", config_value(callbacks_->params().first_steps)},
                              {"optimizer", trainer_.optimizer(model_).impl().class_name()},
                              {"optimizer_config", optimizer_config_},
                              {"schedules", schedules == schedules_ ? Json() : schedules},
@@ -110,7 +110,7 @@ RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figure
                              {"logs", logs_to_json(figures)}});
   save_conditions(state);
   for (const auto& [group, members] : variables()) save_variables(state, group, members);
-  save_callbacks(state, callbacks_.callbacks());
+  save_callbacks(state, callbacks_->callbacks());
   add_worker_parts(state, own_part(places));
   return state;
 }
@@ -123,7 +123,7 @@ RunState Trainer::FitRun::own_part(const Json& places) const {
 }
 
 bool Trainer::FitRun::resume() {
-  resumed_ = kept_state(callbacks_.callbacks());
+  resumed_ = kept_state(callbacks_->callbacks());
   const std::string folder = resumed_ ? resumed_->folder : "";
   resumed_ = newest_state(resumed_ ? std::move(resumed_) : beginning_);
   if (!resumed_) return false;
@@ -171,7 +171,7 @@ void Trainer::FitRun::take_up_state() {
   }
   warn_of_other_seed(*resumed_);
   optimizer_config_ = resumed_config(info.at("optimizer_config"), optimizer_config_);
-  warn_of_other_callbacks(*resumed_, callbacks_.callbacks());
+  warn_of_other_callbacks(*resumed_, callbacks_->callbacks());
   restore_schedules(info);
   make_variables(*resumed_);
   restore_schedules(info);  // also for optimizers created by the first step
@@ -195,7 +195,7 @@ void Trainer::FitRun::resume_steps(const Json& info) {
   counts("steps", steps);
   counts("first_steps", first_steps);
   if (iterator_.steps() && iterator_.steps() != first_steps) return;
-  callbacks_.restore_steps(steps, first_steps);
+  callbacks_->restore_steps(steps, first_steps);
 }
 
 void Trainer::FitRun::restore_places(const Json& places, int64_t workers) {
@@ -252,7 +252,7 @@ void Trainer::FitRun::make_variables(const RunState& state) {
 
 void Trainer::FitRun::restore(const RunState& state) {
   restore_own_variables(state, on_read(restore_groups(state, variables())));
-  restore_callbacks(state, callbacks_.callbacks());
+  restore_callbacks(state, callbacks_->callbacks());
   restore_seeds(state);
 }
 
