@@ -111,7 +111,9 @@ RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figure
   save_conditions(state);
   for (const auto& [group, members] : variables()) save_variables(state, group, members);
   save_callbacks(state, callbacks_->callbacks());
-  add_worker_parts(state, own_part(places));
+  RunState own = own_part(places);
+  if (get_strategy().impl().worker() == 0) own.info.set(kCallbacks, state.info.at(kCallbacks));
+  add_worker_parts(state, own);
   return state;
 }
 

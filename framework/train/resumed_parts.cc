@@ -56,7 +56,7 @@ std::string prefix_of(size_t place) { return fmt::format("callback/{}/", place);
 
 RunState saved_part(const RunState& state, size_t place) {
   RunState part;
-  part.info = state.info.at("callbacks")[place].at("info");
+  part.info = state.info.at(kCallbacks)[place].at("info");
   const std::string prefix = prefix_of(place);
   for (const auto& [name, tensor] : state.tensors) {
     if (name.starts_with(prefix)) part.tensors.emplace_back(name.substr(prefix.size()), tensor);
@@ -175,11 +175,29 @@ void save_callbacks(RunState& state, const std::vector<CallbackHandle>& callback
       parts.back().set("name", name);
     }
   }
-  state.info.set("callbacks", Json(std::move(parts)));
+  state.info.set(kCallbacks, Json(std::move(parts)));
+}
+
+void take_callbacks(RunState& state, const Json& chiefs) {
+  Json::Array parts = state.info.at(kCallbacks).as_array();
+  std::vector<bool> taken(parts.size());
+  for (const Json& part : chiefs.as_array()) {
+    size_t place = 0;
+    while (place < taken.size() && (taken[place] || parts[place].at("class") != part.at("class"))) {
+      ++place;
+    }
+    if (place < taken.size()) {
+      parts[place] = part;
+      taken[place] = true;
+    } else {
+      parts.push_back(part);
+    }
+  }
+  state.info.set(kCallbacks, Json(std::move(parts)));
 }
 
 void restore_callbacks(const RunState& state, const std::vector<CallbackHandle>& callbacks) {
-  const auto places = places_of_states(state.info.at("callbacks").as_array(), callbacks);
+  const auto places = places_of_states(state.info.at(kCallbacks).as_array(), callbacks);
   for (size_t i = 0; i < callbacks.size(); ++i) {
     if (!places[i]) continue;
     try {
@@ -192,7 +210,7 @@ void restore_callbacks(const RunState& state, const std::vector<CallbackHandle>&
 }
 
 void warn_of_other_callbacks(const RunState& state, const std::vector<CallbackHandle>& callbacks) {
-  const Json::Array& saved = state.info.at("callbacks").as_array();
+  const Json::Array& saved = state.info.at(kCallbacks).as_array();
   const auto places = places_of_states(saved, callbacks);
   std::vector<bool> taken(saved.size());
   for (size_t i = 0; i < callbacks.size(); ++i) {

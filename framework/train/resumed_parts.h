@@ -16,6 +16,9 @@
 
 namespace cornu {
 
+// Where a state has what callbacks remember.
+inline constexpr const char* kCallbacks = "callbacks";
+
 // Variables of a run, by what they belong to.
 using VariableGroups = std::vector<std::pair<std::string, std::vector<Variable>>>;
 
@@ -37,6 +40,9 @@ std::optional<RunState> kept_state(const std::vector<CallbackHandle>& callbacks)
 
 // Adds the state of each callback.
 void save_callbacks(RunState& state, const std::vector<CallbackHandle>& callbacks);
+// Replaces what callbacks remember, except tensors, by what the chief's of the same classes do:
+// they may know what they alone have written. `chiefs`: its kCallbacks.
+void take_callbacks(RunState& state, const Json& chiefs);
 
 // Restores each callback from a saved state of its class. If there are several, prefers the one
 // with the same state_name(), then the one that monitors the same metric, then the next in order.

@@ -11,7 +11,7 @@
 //   evaluates, skips      a worker is killed in an evaluation, after a call of fit; "skips": the
 //                         restarted run omits fit
 //   copies, apart         as arrays, and every worker keeps the state; "apart": in FOLDER/0, …, as
-//                         on separate machines
+//                         on separate machines; the chief writes OUTPUT.csv
 //   full, full of 1       worker 0, or 1, can't write to its disk after so many steps; for worker
 //                         1, every worker keeps the state
 //   again                 two calls of fit with one FOLDER: a worker is stopped in the second; by
@@ -579,6 +579,10 @@ int main(int argc, char** argv) {
       const bool on_every_worker = is_apart || kind == "copies";
       FitOptions options =
           options_with(own, make_callback<StopsAfter>(steps, signal, state), on_every_worker);
+      if (on_every_worker) {
+        options.callbacks.push_back(
+            callbacks::CSVLogger({.filename = fmt::format("{}.csv", argv[4])}));
+      }
       Model model = compiled_model();
       write(file, model, trained(model, kind, options));
     }

@@ -228,6 +228,7 @@ def check_copies(program, folder):
     codes, said = run(program, "copies", 2, output + ".whole", 0, output)
     assert codes == [0, 0], said
     expected = numbers(output)
+    lines = text_of(output + ".csv")
     for kind, workers in [("apart", 2), ("copies", 1)]:
         state = f"{output}.{kind}"
         chiefs = os.path.join(state, "0" if kind == "apart" else "")
@@ -243,12 +244,15 @@ def check_copies(program, folder):
         else:
             with open(os.path.join(chiefs, "run_state"), "wb") as file:
                 file.write(old)
+        os.remove(output + ".csv")  # another worker's state must tell what the chief has written
         codes, said = run(program, kind, workers, state, 0, output)
         assert codes == [0] * workers, said
         assert "Training goes on after batch 3 of epoch 2." in said, said
         assert max(abs(a - b) for a, b in zip(numbers(output), expected, strict=True)) < 1e-6, said
         if kind == "apart":
             assert "fit: the newest state is that of worker 1, which all take." in said, said
+            assert text_of(output + ".csv") == lines, (text_of(output + ".csv"), lines)
+        assert [line[:2] for line in text_of(output + ".csv").split()] == ["ep", "0,", "1,", "2,"]
 
 
 def check_full_disk(program, folder):
@@ -293,6 +297,11 @@ def check_fails(program, folder):
     fails.kill()
     assert "caught" in fails.communicate()[0]
     job.close()
+
+
+def text_of(path):
+    with open(path) as file:
+        return file.read()
 
 
 def numbers(path):
