@@ -406,6 +406,7 @@ std::pair<std::string, bool> Trainer::FitRun::settle_state() {
       is_kept |= theirs.at("kept").as_bool();
       if (why.empty()) why = theirs.at("why").as_string();
     }
+    strategy.exchange("that all know of the state", "");
   } catch (const Unavailable& error) {
     logging::warn(error.what());
   } catch (const Aborted& error) {
