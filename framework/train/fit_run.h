@@ -12,6 +12,7 @@
 #include "framework/saving/run_state.h"
 #include "framework/train/epoch_iterator.h"
 #include "framework/train/joint_call.h"
+#include "framework/train/noted_variables.h"
 #include "framework/train/resumed_parts.h"
 #include "framework/train/trainer.h"
 
@@ -85,7 +86,8 @@ class Trainer::FitRun {
   void take_up_state();
   void resume_steps(const Json& info);
   void restore_places(const Json& places, int64_t workers);
-  void make_variables(const RunState& state);
+  void make_variables(const RunState& state, Kind kind, const EpochIterator& iterator);
+  void note_untested(const Batch& first);
   // Restores variables, callbacks and random seeds.
   void restore(const RunState& state);
   void restore_schedules(const Json& info);
@@ -124,11 +126,12 @@ class Trainer::FitRun {
   // With several workers, until the first step: the values and callbacks' states before the first
   // epoch, and the positions in passes that were opened but not read.
   struct Untouched {
-    std::vector<Variable> variables;
+    NotedVariables variables;
     RunState state = {};
   };
   std::optional<Untouched> untouched_;
   std::optional<Json> opened_;
+  std::optional<NotedVariables> untested_;  // written by the test step alone, before the first one
 };
 
 }  // namespace cornu

@@ -17,8 +17,6 @@ constexpr int64_t kBeginning = -1;
 
 bool is_beginning(const RunState& state) { return state.info.at("batch") == Json(kBeginning); }
 
-constexpr const char* kUntouched = "untouched";
-
 // Adds those of an optimizer, also where it hasn't been built, and of the optimizers it delegates
 // to.
 void add_variables(const Optimizer& optimizer, std::vector<Variable>& all) {
@@ -43,9 +41,9 @@ void Trainer::FitRun::note_beginning(const Batch& first) {
 void Trainer::FitRun::note_untouched() {
   if (!signals_ || get_strategy().impl().num_workers() == 1) return;
   opened_.reset();
-  Untouched now{.variables = model_.variables()};
-  add_variables(trainer_.optimizer(model_), now.variables);
-  save_variables(now.state, kUntouched, now.variables);
+  std::vector<Variable> all = model_.variables();
+  add_variables(trainer_.optimizer(model_), all);
+  Untouched now{.variables = NotedVariables(std::move(all))};
   save_callbacks(now.state, callbacks_->callbacks());
   save_conditions(now.state);
   untouched_ = std::move(now);
@@ -64,7 +62,7 @@ void Trainer::FitRun::undo_touches() {
     if (validation_) reopen(validation_iterator_, *validation_, opened_->at("validation"));
   }
   trainer_.optimizer(model_).impl().restore_schedules(schedules_);
-  restore_variables(untouched_->state, kUntouched, untouched_->variables);
+  untouched_->variables.put_back();
   restore_callbacks(untouched_->state, callbacks_->callbacks());
   restore_seeds(untouched_->state);
 }
@@ -77,7 +75,11 @@ VariableGroups Trainer::FitRun::variables() const {
     const std::vector<Variable> states = metric.variables();
     groups.back().second.insert(groups.back().second.end(), states.begin(), states.end());
   }
-  add_others(groups, trainer_.steps_[static_cast<size_t>(Kind::Train)].written_variables());
+  const auto written = [this](Kind kind) {
+    return trainer_.steps_[static_cast<size_t>(kind)].written_variables();
+  };
+  add_others(groups, kOfStep, written(Kind::Train));
+  if (validation_) add_others(groups, kOfTestStep, written(Kind::Test));
   return groups;
 }
 
@@ -175,7 +177,8 @@ void Trainer::FitRun::take_up_state() {
   optimizer_config_ = resumed_config(info.at("optimizer_config"), optimizer_config_);
   warn_of_other_callbacks(*resumed_, callbacks_->callbacks());
   restore_schedules(info);
-  make_variables(*resumed_);
+  make_variables(*resumed_, Kind::Train, iterator_);
+  if (validation_) make_variables(*resumed_, Kind::Test, validation_iterator_);
   restore_schedules(info);  // also for optimizers created by the first step
   history_ = history_from_json(info.at("history"));
   restore_places(own ? own->info : info, workers_of(*resumed_));
@@ -232,11 +235,14 @@ void Trainer::FitRun::restore_schedules(const Json& info) {
 
 // Layers, metrics and optimizers create variables in the first step. It is run for that purpose, by
 // all workers if any of them needs it, and its other effects are undone.
-void Trainer::FitRun::make_variables(const RunState& state) {
+void Trainer::FitRun::make_variables(const RunState& state, Kind kind,
+                                     const EpochIterator& iterator) {
   const auto groups = variables();
   const bool lacks = std::ranges::any_of(groups, [&](const auto& group) {
-    return static_cast<int64_t>(group.second.size()) !=
-           count_of_saved_variables(state, group.first);
+    const int64_t then = count_of_saved_variables(state, group.first);
+    const auto now = static_cast<int64_t>(group.second.size());
+    if (kind == Kind::Test) return group.first == kOfTestStep && now < then;
+    return group.first != kOfTestStep && now != then;
   });
   const auto by_worker =
       get_strategy().impl().exchange("what is lacking", lacks ? "lacks some" : "");
@@ -248,11 +254,20 @@ void Trainer::FitRun::make_variables(const RunState& state) {
     }
   }
   Batch batch;
-  check<FailedPrecondition>(iterator_.peek(batch), "fit: the data to go on with are empty.");
-  trainer_.run(model_, Kind::Train, batch);
+  check<FailedPrecondition>(iterator.peek(batch), "fit: the data to go on with are empty.");
+  trainer_.run(model_, kind, batch);
+}
+
+// With several workers: what the test step alone writes is known, and has its first values, when it
+// has been prepared.
+void Trainer::FitRun::note_untested(const Batch& first) {
+  if (!signals_ || get_strategy().impl().num_workers() == 1) return;
+  trainer_.prepare(model_, Kind::Test, first);  // also when some of the workers have done it before
+  if (!untested_) untested_ = NotedVariables(variables().back().second);
 }
 
 void Trainer::FitRun::restore(const RunState& state) {
+  if (untested_ && count_of_saved_variables(state, kOfTestStep) == 0) untested_->put_back();
   restore_own_variables(state, on_read(restore_groups(state, variables())));
   restore_callbacks(state, callbacks_->callbacks());
   restore_seeds(state);

@@ -98,16 +98,14 @@ void warn_of_values(const std::string& path, const Json& then, const Json& now) 
                : fmt::format("It goes on with {}, as this program says.", text_of(now))));
 }
 
-constexpr const char* kOfStep = "step";
-
 }  // namespace
 
-void add_others(VariableGroups& groups, const std::vector<Variable>& written) {
+void add_others(VariableGroups& groups, const char* group, const std::vector<Variable>& written) {
   std::unordered_set<uint64_t> known;
-  for (const auto& [group, members] : groups) {
-    for (const Variable& variable : members) known.insert(variable.number());
+  for (const auto& before : groups) {
+    for (const Variable& variable : before.second) known.insert(variable.number());
   }
-  auto& others = groups.emplace_back(kOfStep, std::vector<Variable>()).second;
+  auto& others = groups.emplace_back(group, std::vector<Variable>()).second;
   for (const Variable& variable : written) {
     if (!known.contains(variable.number())) others.push_back(variable);
   }
@@ -126,12 +124,13 @@ std::vector<Variable> on_read(const VariableGroups& groups) {
 VariableGroups restore_groups(const RunState& state, const VariableGroups& groups) {
   VariableGroups same;
   for (const auto& [group, members] : groups) {
+    if (group == kOfTestStep && count_of_saved_variables(state, group) == 0) continue;
     const std::string difference = difference_of_variables(state, group, members);
     if (difference.empty()) {
       same.emplace_back(group, members);
       continue;
     }
-    check<FailedPrecondition>(group == kOfStep,
+    check<FailedPrecondition>(group == kOfStep || group == kOfTestStep,
                               "fit: the run to go on with had another {} than this program makes: "
                               "{}. Start it as it was, or remove the saved state to begin anew.",
                               group, difference);

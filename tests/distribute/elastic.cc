@@ -187,10 +187,17 @@ void evaluate(const std::string& folder, bool trains, int64_t steps, std::ofstre
   kills.on_test_batch_begin = [&](int64_t batch, const Logs&) {
     if (steps > 0 && batch == steps) std::raise(SIGKILL);
   };
-  write(file, model.evaluate(x, y,
-                             {.batch_size = batch_size(),
-                              .verbose = 0,
-                              .callbacks = {callbacks::LambdaCallback(kills)}}));
+  const auto noisy =
+      data::Dataset::from_tensor_slices({x, y})
+          .shuffle(kRows)
+          .take(17)
+          .map([](const Tensor& a, const Tensor& b) {
+            return std::pair{a + random::normal(a.shape(), {.dtype = DType::Float64}), b};
+          })
+          .batch(batch_size());
+  const EvaluateOptions dies{.verbose = 0, .callbacks = {callbacks::LambdaCallback(kills)}};
+  write(file, model.evaluate(noisy, dies));
+  write(file, model.evaluate(noisy, {.verbose = 0}));
   write_number(file, model.evaluate(x, y * 2.0, {.verbose = 0}).at("loss"));
 }
 
@@ -505,10 +512,6 @@ History trained(Model model, const std::string& kind, const FitOptions& given) {
   options.validation_data = dataset.take(2);
   return model.fit(dataset, options);
 }
-
-}  // namespace
-
-namespace {
 
 void train_ahead(const std::string& folder, int64_t milliseconds, std::ofstream& file) {
   if (milliseconds > 0) {
