@@ -109,10 +109,22 @@ std::vector<std::string> RunKeeper::other_folders() const {
 std::optional<RunState> RunKeeper::load() {
   if (!folder_) return {};
   writer_.reset();
-  auto state = folder_->load();
+  std::optional<RunState> state;
+  std::optional<DataLoss> damage;
+  try {
+    state = folder_->load();
+  } catch (const DataLoss& error) {
+    damage = error;
+  }
   for (const std::string& folder : other_folders()) {
     auto other = RunStateFolder::peek(folder);
-    if (other && (!state || place_in_run(*state) < place_in_run(*other))) state = std::move(other);
+    if (!other || (state && place_in_run(*state) >= place_in_run(*other))) continue;
+    state = std::move(other);
+    state->folder = folder;
+  }
+  if (damage && !state) throw *damage;
+  if (damage) {
+    logging::warn(fmt::format("{} The state in '{}' is used.", damage->what(), state->folder));
   }
   writer_ = std::make_unique<RunStateWriter>(folder_);
   return state;

@@ -127,10 +127,17 @@ RunState Trainer::FitRun::own_part(const Json& places) const {
 }
 
 bool Trainer::FitRun::resume() {
-  resumed_ = kept_state(callbacks_->callbacks());
+  std::optional<DataLoss> damage;
+  try {
+    resumed_ = kept_state(callbacks_->callbacks());
+  } catch (const DataLoss& error) {
+    damage = error;
+  }
   const std::string folder = resumed_ ? resumed_->folder : "";
   resumed_ = newest_state(resumed_ ? std::move(resumed_) : beginning_);
+  if (damage && !resumed_) throw *damage;
   if (!resumed_) return false;
+  if (damage) logging::warn(fmt::format("{} Another worker's state is used.", damage->what()));
   beginning_.reset();
   if (is_beginning(*resumed_)) beginning_ = resumed_;
   kept_ = !beginning_;

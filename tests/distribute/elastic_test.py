@@ -229,8 +229,9 @@ def check_copies(program, folder):
     assert codes == [0, 0], said
     expected = numbers(output)
     lines = text_of(output + ".csv")
-    for kind, workers in [("apart", 2), ("copies", 1)]:
-        state = f"{output}.{kind}"
+    for kind, workers, how in [("apart", 2, "removed"), ("apart", 2, "damaged"), ("copies", 1, "old"),
+                               ("copies", 2, "damaged")]:
+        state = f"{output}.{kind}.{how}"
         chiefs = os.path.join(state, "0" if kind == "apart" else "")
         codes, said = run(program, kind, 2, state, 2, output)
         assert codes == [TERMINATED] * 2, said
@@ -239,11 +240,11 @@ def check_copies(program, folder):
         codes, said = run(program, kind, 2, state, 3, output)
         assert codes == [TERMINATED] * 2, said
         os.remove(os.path.join(chiefs, "run_state.previous"))
-        if kind == "apart":
+        if how == "removed":
             os.remove(os.path.join(chiefs, "run_state"))
         else:
             with open(os.path.join(chiefs, "run_state"), "wb") as file:
-                file.write(old)
+                file.write(old if how == "old" else b"damaged")
         os.remove(output + ".csv")  # another worker's state must tell what the chief has written
         codes, said = run(program, kind, workers, state, 0, output)
         assert codes == [0] * workers, said
