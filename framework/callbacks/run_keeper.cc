@@ -2,6 +2,7 @@
 #include "framework/callbacks/run_keeper.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <map>
@@ -150,8 +151,8 @@ void RunKeeper::end(bool keep_states) {
           for (const std::string& other : others) RunStateFolder::clear_unused(other);
           own->clear();
           own.reset();
-          std::error_code used;  // if another run or worker has left files in it
-          for (const std::string& folder : around) fs::remove(folder, used);
+          // It stays where another run or worker has left files in it, and where it is a link.
+          for (const std::string& folder : around) rmdir(folder.c_str());
         });
   }
   leave();

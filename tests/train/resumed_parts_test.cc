@@ -289,6 +289,16 @@ TEST_CASE("a run that can't begin leaves the file of the one that can as it is")
   CHECK(testing::read_file(csv) == text);
 }
 
+TEST_CASE("a link to the folder of the state stays when the state goes") {
+  const Changed run;
+  std::filesystem::create_directory(run.folder / "disk");
+  std::filesystem::create_directory_symlink(run.folder / "disk", run.folder / "backup");
+  Sequential model = run.compiled("sgd");
+  run.fit(model, {});
+  CHECK(std::filesystem::is_symlink(run.folder / "backup"));
+  CHECK(std::filesystem::is_empty(run.folder / "disk"));
+}
+
 TEST_CASE("an optimizer without a config trains, and resumes") {
   const auto adam = [] {
     return optimizers::Adam({.learning_rate = LearningRate(std::make_shared<Constant>())});
