@@ -112,8 +112,9 @@ void check_header(const Header& header, size_t file_bytes, std::string_view what
   check<DataLoss>(header.version == kVersion,
                   "expected version {} of the format, got {}; another version of Cornu wrote it",
                   kVersion, header.version);
-  check<DataLoss>(header.file_bytes == file_bytes, "expected {} bytes, got {}; it is cut off",
-                  header.file_bytes, file_bytes);
+  check<DataLoss>(header.file_bytes == file_bytes, "expected {} bytes, got {}; it is {}",
+                  header.file_bytes, file_bytes,
+                  header.file_bytes > file_bytes ? "cut off" : "too long");
   check<DataLoss>(header.text_bytes < file_bytes, "its header is damaged");
 }
 

@@ -98,8 +98,8 @@ History Trainer::FitRun::run() {
     if (lost) recover(*lost);
     try {
       if (lost && !call_.join()) return skip_run(callbacks_->callbacks(), call_);
-      agree_on_orders();
       require_same_on_workers("fit", of_worker);
+      agree_on_orders();
       const bool has_state = resume();
       if (lost && !has_state && !has_begun_) logging::info(kBeginsAnew);
       if (!has_state && !has_begun_) note_untouched();

@@ -79,6 +79,7 @@ TEST_CASE("every file that is cut off, and every flipped bit, is found out") {
     CHECK(contains(damage_of(path), "Run state " + path + ": "));
   }
   testing::write_file(path, whole + '\0');
+  CHECK(contains(damage_of(path), "it is too long."));
   CHECK(contains(damage_of(path), "bytes, got "));
   PhiloxEngine random(17);
   for (int i = 0; i < 10'000; ++i) {
