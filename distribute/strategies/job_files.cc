@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/strategies/job_files.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -43,7 +45,7 @@ void remove_obsolete_states() {
       for (const std::string& folder : obsolete.states) {
         if (std::filesystem::is_directory(folder, gone)) RunStateFolder::clear_unused(folder);
       }
-      for (const std::string& folder : obsolete.folders) std::filesystem::remove(folder, gone);
+      for (const std::string& folder : obsolete.folders) rmdir(folder.c_str());  // no link
     } catch (const Error&) {  // the launcher may have written something else
     }
   }

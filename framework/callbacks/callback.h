@@ -77,7 +77,7 @@ class Callback {
   virtual std::optional<RunState> resume_run() { return std::nullopt; }
   // Whether this callback saves run states. If any callback does, SIGTERM and SIGINT are handled
   // between two steps, and the callback then receives the state even if it doesn't want it (see
-  // Interrupted). Its on_train_end is called last.
+  // Interrupted). Its on_train_begin is called first, its on_train_end last.
   virtual bool keeps_run_state() const { return false; }
   // Whether it wants the run's state now, after a batch (its index in the epoch) or an epoch
   // (nullopt). Called after all callbacks' methods; keep_run_state then receives the state.

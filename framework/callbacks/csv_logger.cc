@@ -5,9 +5,11 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 #include "framework/callbacks/text.h"
 #include "framework/core/error.h"
+#include "framework/core/logging.h"
 #include "framework/strategy/strategy.h"
 
 namespace cornu::callbacks {
@@ -36,10 +38,12 @@ class CsvLoggerImpl : public Callback {
     if (!writes_) return;
     text_ = options_.append ? text_of(options_.filename) : "";
     needs_header_ = text_.empty();
-    file_.open(options_.filename,
-               std::ios::binary | (options_.append ? std::ios::app : std::ios::trunc));
+    empties_ = !options_.append;
+    file_.open(options_.filename, std::ios::binary | std::ios::app);
     require_good("opened");
   }
+
+  void on_epoch_begin(int64_t, const Logs&) override { empty_once(); }
 
   void on_epoch_end(int64_t epoch, const Logs& logs) override {
     if (!writes_) return;
@@ -52,7 +56,10 @@ class CsvLoggerImpl : public Callback {
     write_line(line);
   }
 
-  void on_train_end(const Logs&) override { file_.close(); }
+  void on_train_end(const Logs&) override {
+    empty_once();
+    file_.close();
+  }
 
   // The lines written so far: after the process was killed, the file may be missing or ahead of the
   // run.
@@ -62,16 +69,35 @@ class CsvLoggerImpl : public Callback {
   }
   void restore_state(const RunState& saved) override {
     if (!writes_) return;
+    if (!saved.info.contains("text")) return keep_text();
     columns_ = saved.info.at("columns").as_strings();
     text_ = saved.info.at("text").as_string();
     needs_header_ = text_.empty();  // otherwise the file of an earlier training has one
-    file_.close();
-    file_.open(options_.filename, std::ios::binary | std::ios::trunc);
+    empties_ = true;
+    empty_once();
     file_ << text_ << std::flush;
     require_good("written");
   }
 
  private:
+  // Empties the file when a training is known to begin: until then it may be another run's, or that
+  // of a run that can't be resumed.
+  void empty_once() {
+    if (!std::exchange(empties_, false)) return;
+    file_.close();
+    file_.open(options_.filename, std::ios::binary | std::ios::trunc);
+    require_good("opened");
+  }
+
+  void keep_text() {
+    text_ = text_of(options_.filename);
+    needs_header_ = text_.empty();
+    empties_ = false;
+    logging::warn(
+        fmt::format("CSVLogger: the saved state doesn't tell the lines of '{}': those it has stay.",
+                    options_.filename));
+  }
+
   void choose_columns(const Logs& logs) {
     columns_ = logs.names();
     std::sort(columns_.begin(), columns_.end());
@@ -114,6 +140,7 @@ class CsvLoggerImpl : public Callback {
   std::string text_;                  // the whole file
   std::vector<std::string> columns_;  // without the epoch
   bool needs_header_ = true;
+  bool empties_ = false;  // the file, before anything is written
   bool writes_ = false;
 };
 

@@ -2,6 +2,7 @@
 #include "framework/callbacks/run_keeper.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <map>
@@ -71,6 +72,8 @@ std::string folder_of_worker(const std::string& of_run, int64_t worker) {
 
 void RunKeeper::begin(const std::string& folder, bool on_every_worker) {
   leave();
+  error_.clear();
+  has_kept_ = false;
   const StrategyImpl& strategy = get_strategy().impl();
   get_strategy().impl().clean_up_now();
   JobEnd::get().forget();
@@ -107,10 +110,22 @@ std::vector<std::string> RunKeeper::other_folders() const {
 std::optional<RunState> RunKeeper::load() {
   if (!folder_) return {};
   writer_.reset();
-  auto state = folder_->load();
+  std::optional<RunState> state;
+  std::optional<DataLoss> damage;
+  try {
+    state = folder_->load();
+  } catch (const DataLoss& error) {
+    damage = error;
+  }
   for (const std::string& folder : other_folders()) {
     auto other = RunStateFolder::peek(folder);
-    if (other && (!state || place_in_run(*state) < place_in_run(*other))) state = std::move(other);
+    if (!other || (state && place_in_run(*state) >= place_in_run(*other))) continue;
+    state = std::move(other);
+    state->folder = folder;
+  }
+  if (damage && !state) throw *damage;
+  if (damage) {
+    logging::warn(fmt::format("{} The state in '{}' is used.", damage->what(), state->folder));
   }
   writer_ = std::make_unique<RunStateWriter>(folder_);
   return state;
@@ -136,8 +151,8 @@ void RunKeeper::end(bool keep_states) {
           for (const std::string& other : others) RunStateFolder::clear_unused(other);
           own->clear();
           own.reset();
-          std::error_code used;  // if another run or worker has left files in it
-          for (const std::string& folder : around) fs::remove(folder, used);
+          // It stays where another run or worker has left files in it, and where it is a link.
+          for (const std::string& folder : around) rmdir(folder.c_str());
         });
   }
   leave();
@@ -161,8 +176,17 @@ void RunKeeper::skip(const std::string& folder, bool on_every_worker, bool keep_
   end(keep_states);
 }
 
+std::string RunKeeper::take_error() {
+  return writer_ ? writer_->take_error() : std::exchange(error_, {});
+}
+
 void RunKeeper::leave() {
   keeps_ = false;
+  if (writer_) {
+    writer_->finish();
+    error_ = writer_->take_error();
+    has_kept_ = writer_->has_written();
+  }
   writer_.reset();
   folder_.reset();
 }

@@ -25,9 +25,11 @@ class RunKeeper {
   std::optional<RunState> load();
   bool keeps() const { return keeps_; }
   void keep(const RunState& state);
-  std::string take_error() { return writer_ ? writer_->take_error() : ""; }
+  // Returns, once, why the last state that was written, or was to be, couldn't be; empty if it
+  // could. After leave(), this is known of the last state passed to keep().
+  std::string take_error();
   // Whether a state passed to keep() since load() has been written.
-  bool has_kept() { return writer_ && writer_->has_written(); }
+  bool has_kept() { return writer_ ? writer_->has_written() : has_kept_; }
   // Called when training has completed: removes the states, unless they are to be kept, once they
   // aren't needed any more. (With several workers, one that dies before all programs have ended
   // resumes from the last state.)
@@ -48,6 +50,8 @@ class RunKeeper {
                                   // chief
   std::shared_ptr<RunStateFolder> folder_;
   std::unique_ptr<RunStateWriter> writer_;
+  std::string error_;      // of the last writer
+  bool has_kept_ = false;  // it has written a state
 };
 
 }  // namespace cornu::callbacks

@@ -106,17 +106,6 @@ bool is_temporary(const std::string& name) {
          name.find_first_not_of("0123456789abcdef", digits) == digits + kHexDigits;
 }
 
-// Removes files left by processes that were killed. A live writer holds the lock of its file.
-void remove_leftovers(const Target& target) {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(target.directory, error)) {
-    if (!is_temporary(entry.path().filename().string())) continue;
-    const FileDescriptor file(
-        open(entry.path().c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-    if (file.is_open() && lock(file.get())) unlink(entry.path().c_str());
-  }
-}
-
 // A new empty file next to the target, locked during its lifetime, and removed unless it was
 // released.
 class TemporaryFile {
@@ -204,6 +193,17 @@ int open_readable(const std::string& path, struct stat& status) {
 
 }  // namespace
 
+// A live writer holds the lock of its file.
+void remove_leftovers(const std::string& directory) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    if (!is_temporary(entry.path().filename().string())) continue;
+    const FileDescriptor file(
+        open(entry.path().c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (file.is_open() && lock(file.get())) unlink(entry.path().c_str());
+  }
+}
+
 void raise_file_error(const std::string& path, const char* doing, int error) {
   switch (error) {
     case ENOENT:
@@ -231,7 +231,7 @@ struct AtomicFile::State {
 };
 
 AtomicFile::AtomicFile(const std::string& path) : state_(new State{look_at(path), {}}) {
-  remove_leftovers(state_->target);
+  remove_leftovers(state_->target.directory.string());
   do {
     state_->temporary.emplace(state_->target);
   } while (state_->temporary->is_lost());

@@ -36,6 +36,9 @@ void write_file_atomically(const std::string& path, std::string_view text);
 void write_file_atomically(const std::string& path,
                            std::span<const std::span<const std::byte>> pieces);
 
+// Removes temporary files in a directory that processes that were killed have left.
+void remove_leftovers(const std::string& directory);
+
 // For writing incrementally: write to the file at temporary_path(), then call commit() to move it
 // to `path`. Without commit(), it is removed. Throws the same errors as write_file_atomically. Must
 // be used by one thread at a time.

@@ -112,8 +112,9 @@ void check_header(const Header& header, size_t file_bytes, std::string_view what
   check<DataLoss>(header.version == kVersion,
                   "expected version {} of the format, got {}; another version of Cornu wrote it",
                   kVersion, header.version);
-  check<DataLoss>(header.file_bytes == file_bytes, "expected {} bytes, got {}; it is cut off",
-                  header.file_bytes, file_bytes);
+  check<DataLoss>(header.file_bytes == file_bytes, "expected {} bytes, got {}; it is {}",
+                  header.file_bytes, file_bytes,
+                  header.file_bytes > file_bytes ? "cut off" : "too long");
   check<DataLoss>(header.text_bytes < file_bytes, "its header is damaged");
 }
 
@@ -258,6 +259,13 @@ RunStateFolder::~RunStateFolder() {
   if (cleared_) rmdir(path_.c_str());  // fails if the directory isn't empty
 }
 
+namespace {
+
+// The name under which the current state becomes the previous one.
+std::string link_of(const std::string& previous) { return previous + ".link"; }
+
+}  // namespace
+
 std::string RunStateFolder::file() const { return path_ + "/run_state"; }
 std::string RunStateFolder::previous() const { return path_ + "/run_state.previous"; }
 
@@ -308,7 +316,7 @@ std::optional<RunState> RunStateFolder::load() const {
 
 void RunStateFolder::save(const RunState& state) {
   cleared_ = false;
-  const std::string link = previous() + ".link";
+  const std::string link = link_of(previous());
   unlink(link.c_str());
   // Creates a second name for the current state. Without hard link support, there is only one
   // state.
@@ -323,6 +331,8 @@ void RunStateFolder::save(const RunState& state) {
 void RunStateFolder::clear() {
   unlink(previous().c_str());  // first: if killed in between, the newest state remains
   unlink(file().c_str());
+  unlink(link_of(previous()).c_str());
+  remove_leftovers(path_);
   cleared_ = true;
 }
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/saving/run_state_writer.h"
 
+#include <signal.h>
+
+#include <filesystem>
+#include <system_error>
 #include <typeinfo>
 #include <utility>
 
@@ -12,13 +16,15 @@ namespace cornu {
 RunStateWriter::RunStateWriter(const std::shared_ptr<RunStateFolder>& folder)
     : folder_(folder), thread_([this] { work(); }) {}
 
-RunStateWriter::~RunStateWriter() {
+RunStateWriter::~RunStateWriter() { finish(); }
+
+void RunStateWriter::finish() {
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
   }
   changed_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void RunStateWriter::write(RunState state) {
@@ -40,6 +46,11 @@ bool RunStateWriter::has_written() {
 }
 
 void RunStateWriter::work() {
+  // A file that would become larger than the process's limit is an error like a full disk.
+  sigset_t too_large;
+  sigemptyset(&too_large);
+  sigaddset(&too_large, SIGXFSZ);
+  pthread_sigmask(SIG_BLOCK, &too_large, nullptr);
   const std::type_info* warned_of = nullptr;
   std::unique_lock lock(mutex_);
   while (true) {
@@ -55,17 +66,16 @@ void RunStateWriter::work() {
       failed = error.what();
       // A full disk tends to stay full.
       if (!warned_of || *warned_of != typeid(error)) {
-        logging::warn(fmt::format(
-            "The state of the run can't be written, the one before it stays: {}", failed));
+        std::error_code unknown;
+        const bool has_older = std::filesystem::exists(folder_->path() + "/run_state", unknown);
+        logging::warn(fmt::format("The state of the run can't be written{}: {}",
+                                  has_older ? ", the one before it stays" : "", failed));
       }
       warned_of = &typeid(error);
     }
     lock.lock();
-    if (failed.empty()) {
-      has_written_ = true;
-    } else {
-      error_ = std::move(failed);
-    }
+    has_written_ = has_written_ || failed.empty();
+    error_ = std::move(failed);
   }
 }
 

@@ -23,10 +23,12 @@ class RunStateWriter {
 
   // Schedules the state for writing, replacing a state that is still pending. If a state can't be
   // written, logs a warning unless the previous one failed with the same type of error; the last
-  // state written is kept. Tensors are shared: a variable that is written to in the meantime is
-  // copied first.
+  // state written, if any, is kept. Tensors are shared: a variable that is written to in the
+  // meantime is copied first.
   void write(RunState state);
-  // Returns, once, why the last failed write failed; empty if there was none.
+  // Waits until any pending state is written. No more may be passed then.
+  void finish();
+  // Returns, once, why the last write failed; empty if it didn't.
   std::string take_error();
   // Whether any state has been written.
   bool has_written();

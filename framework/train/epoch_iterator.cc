@@ -22,13 +22,19 @@ bool EpochIterator::peek(Batch& batch) const {
   return true;
 }
 
+bool EpochIterator::is_unread() const { return iterator_ && passed_ == 0 && !exhausted_; }
+
+void EpochIterator::open() {
+  if (!iterator_) iterate();
+}
+
 void EpochIterator::begin_epoch() {
   done_ = 0;
-  if (!iterator_ || !steps_ || exhausted_) iterate();
+  if (!iterator_ || ((!steps_ || exhausted_) && !is_unread())) iterate();
 }
 
 void EpochIterator::begin_anew() {
-  iterator_.reset();
+  if (!is_unread()) iterator_.reset();
   begin_epoch();
 }
 
@@ -89,6 +95,7 @@ void EpochIterator::restore_counts(const Json& position) {
 }
 
 bool EpochIterator::restore(const Json& position, BatchSize size) {
+  iterator_.reset();
   if (position.is_null()) return false;
   const auto text = [](const Json& steps) { return steps.is_null() ? "unknown" : steps.dump(); };
   const Json here = steps() ? Json(*steps()) : Json();

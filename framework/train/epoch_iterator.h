@@ -18,6 +18,8 @@ class EpochIterator {
 
   // Batches per epoch, if known.
   std::optional<int64_t> steps() const;
+  // Opens a pass, unless there is one: its position can be saved then, and the next epoch reads it.
+  void open();
   // Starts an epoch. With a step count, continues where the last epoch ended as long as batches are
   // left.
   void begin_epoch();
@@ -38,7 +40,7 @@ class EpochIterator {
   // argument that limits the number of batches.
   void check_finite(const char* method, const char* steps) const;
 
-  // Saves the position (null before the first batch), or restores it in a newly created iterator.
+  // Saves the position (null if no pass was opened), or restores it in a pass of its own.
   // Throws FailedPrecondition when the source differs. With BatchSize::Any, the batch size may
   // differ: the position is then after the same number of examples, or at the same fraction of an
   // epoch with a step count. restore returns whether the batch size differs.
@@ -48,6 +50,7 @@ class EpochIterator {
 
  private:
   void iterate();
+  bool is_unread() const;
   bool has_batches_of(const Json& position) const;
   void restore_counts(const Json& position);
   void warn_of_end() const;

@@ -6,9 +6,6 @@
 #include <iterator>
 
 #include "framework/core/logging.h"
-#include "framework/model/serialized.h"
-#include "framework/saving/run_conditions.h"
-#include "framework/saving/saved_variables.h"
 #include "framework/strategy/agreed_bits.h"
 #include "framework/train/array_source.h"
 #include "framework/train/body.h"
@@ -28,19 +25,6 @@ Json config_of(const Optimizer& optimizer) {
   }
 }
 
-// The batch number of the state before the first batch.
-constexpr int64_t kBeginning = -1;
-
-constexpr const char* kBeginsAnew =
-    "Training begins anew: a worker was lost before a state was kept.";
-
-bool is_beginning(const RunState& state) { return state.info.at("batch") == Json(kBeginning); }
-
-std::string place_of(int64_t epoch, std::optional<int64_t> batch) {
-  return batch ? fmt::format("after batch {} of epoch {}", *batch + 1, epoch + 1)
-               : fmt::format("after epoch {}", epoch + 1);
-}
-
 // The first ones, counted from 0.
 Json validated_epochs(const FitOptions& options) {
   constexpr int64_t kMost = 1000;
@@ -53,6 +37,11 @@ Json validated_epochs(const FitOptions& options) {
 }
 
 }  // namespace
+
+std::string place_of(int64_t epoch, std::optional<int64_t> batch) {
+  return batch ? fmt::format("after batch {} of epoch {}", *batch + 1, epoch + 1)
+               : fmt::format("after epoch {}", epoch + 1);
+}
 
 bool keeps_state(const FitOptions& options) {
   return std::ranges::any_of(options.callbacks, [](const CallbackHandle& callback) {
@@ -82,10 +71,10 @@ Trainer::FitRun::FitRun(Trainer& trainer, Model& model, std::shared_ptr<BatchSou
                       : shared("validation ", options.validation_data.source(
                                                   options.validation_batch_size.value_or(32)))),
       validation_iterator_(validation_, options.validation_steps),
-      callbacks_(options.callbacks, in_training(model),
-                 {.verbose = options.verbose.resolve(),
-                  .epochs = options.epochs,
-                  .steps = iterator_.steps()}),
+      callbacks_(std::in_place, options.callbacks, in_training(model),
+                 CallbackParams{.verbose = options.verbose.resolve(),
+                                .epochs = options.epochs,
+                                .steps = iterator_.steps()}),
       epoch_(options.initial_epoch),
       call_(call) {
   iterator_.check_finite("fit", "steps_per_epoch");
@@ -94,7 +83,8 @@ Trainer::FitRun::FitRun(Trainer& trainer, Model& model, std::shared_ptr<BatchSou
 
 History Trainer::FitRun::run() {
   model_.stop_training = false;
-  callbacks_.on_train_begin();
+  // Callbacks that keep the state find out first whether another run has its place.
+  for (const bool keepers : {true, false}) tell(keepers, &Callback::on_train_begin);
   schedules_ = trainer_.optimizer(model_).impl().schedules();
   // Facts are recorded as a restarted program will see them.
   if (keeps_state(options_)) {
@@ -107,11 +97,12 @@ History Trainer::FitRun::run() {
   for (std::optional<PeerLost> lost;;) {
     if (lost) recover(*lost);
     try {
-      if (lost && !call_.join()) return skip_run(callbacks_.callbacks(), call_);
-      agree_on_orders();
+      if (lost && !call_.join()) return skip_run(callbacks_->callbacks(), call_);
       require_same_on_workers("fit", of_worker);
+      agree_on_orders();
       const bool has_state = resume();
       if (lost && !has_state && !has_begun_) logging::info(kBeginsAnew);
+      if (!has_state && !has_begun_) note_untouched();
       if (has_state || !has_begun_) {
         train();
         return std::move(history_);
@@ -133,17 +124,19 @@ History Trainer::FitRun::run() {
 void Trainer::FitRun::train() {
   for (; epoch_ < options_.epochs && (!stopped_ || resumed_); ++epoch_) {
     model_.reset_metrics();
-    callbacks_.on_epoch_begin(epoch_);
+    callbacks_->on_epoch_begin(epoch_);
     agree_on_learning_rate(trainer_.optimizer(model_));
     if (resumed_) {  // resuming within this epoch; its start changed the state
       restore(*resumed_);
     } else {
       iterator_.begin_epoch();
+      if (validation_) validation_iterator_.open();  // the state has its position from now on
+      if (untouched_) opened_ = places();
     }
     logs_ = train_epoch();
-    callbacks_.set_steps(iterator_.done());
+    callbacks_->set_steps(iterator_.done());
     evaluate(logs_);
-    logs_ = callbacks_.on_epoch_end(epoch_, logs_);
+    logs_ = callbacks_->on_epoch_end(epoch_, logs_);
     history_.add(epoch_, logs_);
     stopped_ = stops_after_epoch();
     offer_state({}, [this] { return logs_; });
@@ -165,18 +158,19 @@ void Trainer::FitRun::end() {
     }
     trainer_.optimizer(model_).impl().finalize_variable_values();
   }
-  const auto tell = [this](bool keepers) {
-    for (const CallbackHandle& callback : callbacks_.callbacks()) {
-      if (callback->keeps_run_state() == keepers) callback->on_train_end(logs_);
-    }
-  };
-  tell(false);
+  tell(false, &Callback::on_train_end, logs_);
   if (signals_) {
     const auto signal = stop_signal(Known::Now);
     if (signal) keep_and_end(*signal, {}, last ? &*last : nullptr);
     signals_.reset();
   }
-  if (!is_further_) tell(true);
+  if (!is_further_) tell(true, &Callback::on_train_end, logs_);
+}
+
+void Trainer::FitRun::tell(bool keepers, void (Callback::*what)(const Logs&), const Logs& logs) {
+  for (const CallbackHandle& callback : callbacks_->callbacks()) {
+    if (callback->keeps_run_state() == keepers) (callback.get().*what)(logs);
+  }
 }
 
 // Facts that should be the same in a program that resumes from the state; with `of_worker`, facts
@@ -197,7 +191,7 @@ Json Trainer::FitRun::facts(bool of_worker) const {
 Json Trainer::FitRun::facts_of_schedule() const {
   const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(); };
   Json::Array keepers;
-  for (const CallbackHandle& callback : callbacks_.callbacks()) {
+  for (const CallbackHandle& callback : callbacks_->callbacks()) {
     if (callback->keeps_run_state()) keepers.emplace_back(callback->class_name());
   }
   return Json::object(
@@ -228,7 +222,7 @@ void Trainer::FitRun::recover(const PeerLost& lost) {
   if (noticed_) std::raise(noticed_->number);  // the others don't know of it yet
   get_strategy().impl().rejoin(lost);
   signals_.emplace();
-  if (!has_begun_) iterator_ = EpochIterator(source_, options_.steps_per_epoch);
+  if (!has_begun_) undo_touches();
   bits_ = 0;
   kept_ = false;
   unkept_.clear();
@@ -286,7 +280,7 @@ bool Trainer::FitRun::stops_here() {
 void Trainer::FitRun::tell_of_kept_states() {
   StrategyImpl& strategy = get_strategy().impl();
   if (!signals_ || strategy.num_workers() == 1) return;
-  for (const CallbackHandle& callback : callbacks_.callbacks()) {
+  for (const CallbackHandle& callback : callbacks_->callbacks()) {
     if (const std::string why = callback->unkept_state(); !why.empty()) unkept_ = why;
     if (beginning_ && callback->has_kept_state()) bits_ |= agreed::kKept;
   }
@@ -315,21 +309,19 @@ bool Trainer::FitRun::stops_after_epoch() {
 }
 
 Logs Trainer::FitRun::train_epoch() {
-  const bool reads = callbacks_.wants_batches();
+  const bool reads = callbacks_->wants_batches();
   // Callbacks count as if every execution were complete (as in Keras).
   const int64_t further = trainer_.options_.steps_per_execution - 1;
-  const bool begins = signals_ && !has_begun_ && get_strategy().impl().num_workers() > 1;
-  const Json before = begins ? places() : Json();
   Tensors figures;
   Batch batch;
   const BegunSteps begun;
   while (!stopped_ && iterator_.next(batch)) {
-    if (begins && !has_begun_) note_beginning(before, batch);
+    if (untouched_) note_beginning(batch);
     resumed_.reset();
     const int64_t first = iterator_.done() - 1;
-    if (reads) callbacks_.on_train_batch_begin(first);
+    if (reads) callbacks_->on_train_batch_begin(first);
     figures = trainer_.run_steps(model_, Kind::Train, iterator_, batch);
-    if (reads) callbacks_.on_train_batch_end(first + further, read_logs(figures));
+    if (reads) callbacks_->on_train_batch_end(first + further, read_logs(figures));
     tell_of_kept_states();
     stopped_ = stops_here();  // after a batch, even if set earlier
     if (stopped_) break;
@@ -357,7 +349,9 @@ void Trainer::FitRun::evaluate(Logs& logs) {
     });
   }
   validation_iterator_.begin_anew();
-  for (const auto& [name, value] : trainer_.test_loop(model_, validation_iterator_, callbacks_)) {
+  for (const auto& [name, value] :
+       trainer_.test_loop(model_, validation_iterator_, *callbacks_,
+                          [this](const Batch& first) { note_untested(first); })) {
     logs["val_" + name] = value;
   }
   validation_iterator_.set_interruption({});
@@ -371,7 +365,7 @@ void Trainer::FitRun::offer_state(std::optional<int64_t> batch, const std::funct
   };
   // Saved even if no callback wants a state yet, so that workers can return to the first step.
   const bool first = signals_ && !kept_ && get_strategy().impl().num_workers() > 1;
-  for (const CallbackHandle& callback : callbacks_.callbacks()) {
+  for (const CallbackHandle& callback : callbacks_->callbacks()) {
     const bool wants = callback->wants_run_state(batch);
     if (!wants && !(first && callback->keeps_run_state())) continue;
     callback->keep_run_state(made());
@@ -380,219 +374,54 @@ void Trainer::FitRun::offer_state(std::optional<int64_t> batch, const std::funct
   if (const auto signal = stop_signal()) keep_and_end(*signal, batch, &made());
 }
 
-// The initial state: if a worker is lost before a state is written, all start over from it.
-void Trainer::FitRun::note_beginning(const Json& places, const Batch& first) {
-  trainer_.prepare(model_, Kind::Train, first);
-  agree_on_seeds();
-  beginning_ = state(kBeginning, {}, places);
-  has_begun_ = true;
-}
-
 void Trainer::FitRun::keep_and_end(const StopSignal& signal, std::optional<int64_t> batch,
                                    const RunState* state) {
-  for (const CallbackHandle& callback : callbacks_.callbacks()) {
+  for (const CallbackHandle& callback : callbacks_->callbacks()) {
     if (state && callback->keeps_run_state()) callback->keep_run_state(*state);
   }
   if (!signal.ends) return;
+  const auto [said, is_kept] = settle_state();
+  const std::string text =
+      fmt::format("fit: {} ends it {}. {}", signal.name(), place_of(epoch_, batch), said);
+  // An exception caused by SIGTERM can't be caught.
+  if (signal.number == SIGTERM) is_kept ? logging::info(text) : logging::warn(text);
+  throw Interrupted(signal.number, text);
+}
+
+std::pair<std::string, bool> Trainer::FitRun::settle_state() {
+  const std::vector<CallbackHandle> callbacks = callbacks_->callbacks();
+  callbacks_.reset();  // they leave when they have written
+  StrategyImpl& strategy = get_strategy().impl();
+  bool is_kept = false;
+  std::string why;
+  for (const CallbackHandle& callback : callbacks) {
+    if (!callback->keeps_run_state()) continue;
+    const std::string error = callback->unkept_state();
+    // On other workers than the chief, most have nothing to write.
+    is_kept |= error.empty() && (strategy.is_chief() || callback->has_kept_state());
+    if (why.empty()) why = error;
+  }
   try {  // don't leave before the others have saved it
-    get_strategy().impl().exchange("that the state is kept", "");
+    const Json own = Json::object({{"kept", is_kept}, {"why", why}});
+    for (const std::string& text : strategy.exchange("that the state is kept", own.dump())) {
+      const Json theirs = Json::parse(text);
+      is_kept |= theirs.at("kept").as_bool();
+      if (why.empty()) why = theirs.at("why").as_string();
+    }
+    strategy.exchange("that all know of the state", "");
   } catch (const Unavailable& error) {
     logging::warn(error.what());
   } catch (const Aborted& error) {
     logging::warn(error.what());
   }
-  const std::string text = fmt::format(
-      "fit: {} ends it {}. Its state is kept: the same program, started again, resumes from there.",
-      signal.name(), place_of(epoch_, batch));
-  // An exception caused by SIGTERM can't be caught: the process ends once the state is written.
-  if (signal.number == SIGTERM) logging::info(text);
-  throw Interrupted(signal.number, text);
-}
-
-VariableGroups Trainer::FitRun::variables() const {
-  VariableGroups groups = {{"model", model_.variables()},
-                           {"optimizer", trainer_.optimizer(model_).variables()},
-                           {"metrics", {}}};
-  for (const Metric& metric : model_.metrics()) {
-    const std::vector<Variable> states = metric.variables();
-    groups.back().second.insert(groups.back().second.end(), states.begin(), states.end());
+  if (is_kept) {
+    return {"Its state is kept: the same program, started again, resumes from there.", true};
   }
-  add_others(groups, trainer_.steps_[static_cast<size_t>(Kind::Train)].written_variables());
-  return groups;
-}
-
-Json Trainer::FitRun::places() const {
-  return Json::object({{"source", iterator_.save()}, {"validation", validation_iterator_.save()}});
-}
-
-RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figures) const {
-  return state(batch, figures, places());
-}
-
-RunState Trainer::FitRun::state(std::optional<int64_t> batch, const Logs& figures,
-                                const Json& places) const {
-  get_strategy().impl().finish_steps();
-  const Json schedules = trainer_.optimizer(model_).impl().schedules();
-  RunState state;
-  state.info = Json::object({{"epoch", epoch_},
-                             {"batch", batch ? Json(*batch) : Json()},
-                             {"stopped", stopped_},
-                             {"steps", config_value(callbacks_.params().steps)},
-                             {"first_steps", config_value(callbacks_.params().first_steps)},
-                             {"optimizer", trainer_.optimizer(model_).impl().class_name()},
-                             {"optimizer_config", optimizer_config_},
-                             {"schedules", schedules == schedules_ ? Json() : schedules},
-                             {"facts", facts_},
-                             {"source", places.at("source")},
-                             {"validation", places.at("validation")},
-                             {"replicas", get_strategy().num_replicas_in_sync()},
-                             {"history", history_to_json(history_)},
-                             {"logs", logs_to_json(figures)}});
-  save_conditions(state);
-  for (const auto& [group, members] : variables()) save_variables(state, group, members);
-  save_callbacks(state, callbacks_.callbacks());
-  add_worker_parts(state, own_part(places));
-  return state;
-}
-
-RunState Trainer::FitRun::own_part(const Json& places) const {
-  RunState own;
-  own.info = places;
-  save_variables(own, kOwnVariables, on_read(variables()));
-  return own;
-}
-
-bool Trainer::FitRun::resume() {
-  resumed_ = kept_state(callbacks_.callbacks());
-  const std::string folder = resumed_ ? resumed_->folder : "";
-  resumed_ = newest_state(resumed_ ? std::move(resumed_) : beginning_);
-  if (!resumed_) return false;
-  beginning_.reset();
-  if (is_beginning(*resumed_)) beginning_ = resumed_;
-  kept_ = !beginning_;
-  has_begun_ = true;
-  try {
-    take_up_state();
-  } catch (FailedPrecondition& error) {
-    if (!folder.empty()) {
-      error.add_advice(fmt::format("The saved state is in the folder '{}'.", folder));
-    }
-    throw;
-  }
-  return true;
-}
-
-void Trainer::FitRun::take_up_state() {
-  const Json& info = resumed_->info;
-  const std::optional<RunState> own = own_worker_part(*resumed_);
-  const std::string now = trainer_.optimizer(model_).impl().class_name();
-  const std::string& then = info.at("optimizer").as_string();
-  check<FailedPrecondition>(now == then,
-                            "fit: the run to go on with was trained by {}, but this program "
-                            "compiles the model with {}. Start it as it was, or remove the saved "
-                            "state to begin anew.",
-                            then, now);
-  const Json& batch = info.at("batch");
-  epoch_ = info.at("epoch").as_int();
-  const Json* stopped = info.find("stopped");
-  stopped_ = stopped && stopped->as_bool();
-  model_.stop_training = stopped_;
-  const std::string place =
-      place_of(epoch_, batch.is_null() ? std::nullopt : std::optional(batch.as_int()));
-  logging::info(is_beginning(*resumed_) ? kBeginsAnew
-                                        : fmt::format("Training goes on {}{}.", place,
-                                                      stopped_ ? ", where it was stopped" : ""));
-  warn_of_other_conditions(*resumed_);
-  const StrategyImpl& strategy = get_strategy().impl();
-  if (workers_of(*resumed_) == strategy.num_workers()) {
-    warn_of_other_replicas(*resumed_, strategy.num_replicas_in_sync());
-    resume_steps(info);
-  }
-  warn_of_other_seed(*resumed_);
-  optimizer_config_ = resumed_config(info.at("optimizer_config"), optimizer_config_);
-  warn_of_other_callbacks(*resumed_, callbacks_.callbacks());
-  restore_schedules(info);
-  make_variables(*resumed_);
-  restore_schedules(info);  // also for optimizers created by the first step
-  history_ = history_from_json(info.at("history"));
-  restore_places(own ? own->info : info, workers_of(*resumed_));
-  restore(*resumed_);
-  if (const Json* facts = info.find("facts")) warn_of_other_facts(*facts, facts_);
-  is_further_ = epoch_ + 1 > options_.epochs;
-  if (is_further_) warn_of_fewer_epochs(options_.epochs, place);
-  if (batch.is_null()) {
-    ++epoch_;
-    logs_ = logs_from_json(info.at("logs"));
-    resumed_.reset();
-  }
-}
-
-// Callbacks get the step counts of an uninterrupted run, unless this program changes them.
-void Trainer::FitRun::resume_steps(const Json& info) {
-  std::optional<int64_t> steps, first_steps;
-  ConfigReader counts(info);
-  counts("steps", steps);
-  counts("first_steps", first_steps);
-  if (iterator_.steps() && iterator_.steps() != first_steps) return;
-  callbacks_.restore_steps(steps, first_steps);
-}
-
-void Trainer::FitRun::restore_places(const Json& places, int64_t workers) {
-  const int64_t now = get_strategy().impl().num_workers();
-  if (workers != now) {
-    logging::info(fmt::format("fit: {} workers go on where {} have been.", now, workers));
-  }
-  try {
-    using BatchSize = EpochIterator::BatchSize;
-    const BatchSize size = workers == now ? BatchSize::Same : BatchSize::Any;
-    // Every evaluation starts from the first batch.
-    const bool has_other_batches = iterator_.restore(places.at("source"), size);
-    if (validation_ && !has_other_batches) {
-      validation_iterator_.restore(places.at("validation"), size);
-    }
-  } catch (const FailedPrecondition& error) {
-    if (workers == now) throw;
-    raise<FailedPrecondition>(
-        "fit: the run to go on with had {} workers, this one has {}, and where they were in their "
-        "data can't be told for others: {} Workers can be more or fewer where batches are divided "
-        "among them (AutoShardPolicy::Data, or arrays); then the size of global batches may be "
-        "another, too. Start as many, or remove the saved state to begin anew.",
-        workers, now, error.what());
-  }
-}
-
-// Restores schedules that were set after the run began, or the original ones if there are none.
-void Trainer::FitRun::restore_schedules(const Json& info) {
-  const Json* set = info.find("schedules");
-  trainer_.optimizer(model_).impl().restore_schedules(set && !set->is_null() ? *set : schedules_);
-}
-
-// Layers, metrics and optimizers create variables in the first step. It is run for that purpose, by
-// all workers if any of them needs it, and its other effects are undone.
-void Trainer::FitRun::make_variables(const RunState& state) {
-  const auto groups = variables();
-  const bool lacks = std::ranges::any_of(groups, [&](const auto& group) {
-    return static_cast<int64_t>(group.second.size()) !=
-           count_of_saved_variables(state, group.first);
-  });
-  const auto by_worker =
-      get_strategy().impl().exchange("what is lacking", lacks ? "lacks some" : "");
-  if (std::ranges::all_of(by_worker, &std::string::empty)) return;
-  // A failed step leaves values that can't be used.
-  for (const auto& [group, members] : groups) {
-    if (difference_of_variables(state, group, members).empty()) {
-      restore_variables(state, group, members);
-    }
-  }
-  Batch batch;
-  check<FailedPrecondition>(iterator_.peek(batch), "fit: the data to go on with are empty.");
-  trainer_.run(model_, Kind::Train, batch);
-}
-
-void Trainer::FitRun::restore(const RunState& state) {
-  restore_own_variables(state, on_read(restore_groups(state, variables())));
-  restore_callbacks(state, callbacks_.callbacks());
-  restore_seeds(state);
+  return {fmt::format("{} The same program, started again, resumes from the last state that was "
+                      "written, or begins anew if there is none.",
+                      why.empty() ? "Whether its state is kept, other workers can't tell."
+                                  : "Its state can't be written: " + why),
+          false};
 }
 
 }  // namespace cornu

@@ -6,15 +6,23 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "framework/core/stop_signals.h"
 #include "framework/saving/run_state.h"
 #include "framework/train/epoch_iterator.h"
 #include "framework/train/joint_call.h"
+#include "framework/train/noted_variables.h"
 #include "framework/train/resumed_parts.h"
 #include "framework/train/trainer.h"
 
 namespace cornu {
+
+// "after epoch 2", "after batch 3 of epoch 2"; both are counted from 0.
+std::string place_of(int64_t epoch, std::optional<int64_t> batch);
+
+constexpr const char* kBeginsAnew =
+    "Training begins anew: a worker was lost before a state was kept.";
 
 // Whether a callback saves the state of the run.
 bool keeps_state(const FitOptions& options);
@@ -41,8 +49,11 @@ class Trainer::FitRun {
   RunState state(std::optional<int64_t> batch, const Logs& figures, const Json& places) const;
   // The positions of training and validation in their data.
   Json places() const;
-  // Records the initial state of the run. `places` are the positions before the first batch.
-  void note_beginning(const Json& places, const Batch& first);
+  // With several workers: records what may change before the first step, or puts it back.
+  void note_untouched();
+  void undo_touches();
+  // Records the initial state of the run.
+  void note_beginning(const Batch& first);
   // Returns a stop signal received by this or another worker: either one that all workers knew of
   // when the last step began, or (Now, which all workers must call together) one received until
   // now.
@@ -58,6 +69,11 @@ class Trainer::FitRun {
   void agree_on_orders();
   // Waits for another worker that was lost.
   void recover(const PeerLost& lost);
+  // Calls a method of the callbacks that save the state, or of all others.
+  void tell(bool keepers, void (Callback::*what)(const Logs&), const Logs& logs = {});
+  // Waits for callbacks to write the state that they were given last, and for other workers.
+  // Returns what is to be said of it, and whether it was written.
+  std::pair<std::string, bool> settle_state();
   // Handles a signal: passes the state, if there is a new one, to all callbacks that save it.
   // Throws Interrupted when the run is to end.
   void keep_and_end(const StopSignal& signal, std::optional<int64_t> batch, const RunState* state);
@@ -70,7 +86,8 @@ class Trainer::FitRun {
   void take_up_state();
   void resume_steps(const Json& info);
   void restore_places(const Json& places, int64_t workers);
-  void make_variables(const RunState& state);
+  void make_variables(const RunState& state, Kind kind, const EpochIterator& iterator);
+  void note_untested(const Batch& first);
   // Restores variables, callbacks and random seeds.
   void restore(const RunState& state);
   void restore_schedules(const Json& info);
@@ -87,7 +104,7 @@ class Trainer::FitRun {
   EpochIterator iterator_;
   std::shared_ptr<BatchSource> validation_;
   EpochIterator validation_iterator_;
-  CallbackList callbacks_;
+  std::optional<CallbackList> callbacks_;  // until they have left the run
   History history_;
   Logs logs_;  // of the last epoch
   int64_t epoch_;
@@ -106,6 +123,15 @@ class Trainer::FitRun {
   std::optional<RunState> beginning_;
   std::vector<std::vector<uint64_t>> orders_;  // of the data, at the start of the call
   bool has_begun_ = false;                     // there was a step or a restored state in this call
+  // With several workers, until the first step: the values and callbacks' states before the first
+  // epoch, and the positions in passes that were opened but not read.
+  struct Untouched {
+    NotedVariables variables;
+    RunState state = {};
+  };
+  std::optional<Untouched> untouched_;
+  std::optional<Json> opened_;
+  std::optional<NotedVariables> untested_;  // written by the test step alone, before the first one
 };
 
 }  // namespace cornu

@@ -56,7 +56,7 @@ std::string prefix_of(size_t place) { return fmt::format("callback/{}/", place);
 
 RunState saved_part(const RunState& state, size_t place) {
   RunState part;
-  part.info = state.info.at("callbacks")[place].at("info");
+  part.info = state.info.at(kCallbacks)[place].at("info");
   const std::string prefix = prefix_of(place);
   for (const auto& [name, tensor] : state.tensors) {
     if (name.starts_with(prefix)) part.tensors.emplace_back(name.substr(prefix.size()), tensor);
@@ -98,16 +98,14 @@ void warn_of_values(const std::string& path, const Json& then, const Json& now) 
                : fmt::format("It goes on with {}, as this program says.", text_of(now))));
 }
 
-constexpr const char* kOfStep = "step";
-
 }  // namespace
 
-void add_others(VariableGroups& groups, const std::vector<Variable>& written) {
+void add_others(VariableGroups& groups, const char* group, const std::vector<Variable>& written) {
   std::unordered_set<uint64_t> known;
-  for (const auto& [group, members] : groups) {
-    for (const Variable& variable : members) known.insert(variable.number());
+  for (const auto& before : groups) {
+    for (const Variable& variable : before.second) known.insert(variable.number());
   }
-  auto& others = groups.emplace_back(kOfStep, std::vector<Variable>()).second;
+  auto& others = groups.emplace_back(group, std::vector<Variable>()).second;
   for (const Variable& variable : written) {
     if (!known.contains(variable.number())) others.push_back(variable);
   }
@@ -126,12 +124,13 @@ std::vector<Variable> on_read(const VariableGroups& groups) {
 VariableGroups restore_groups(const RunState& state, const VariableGroups& groups) {
   VariableGroups same;
   for (const auto& [group, members] : groups) {
+    if (group == kOfTestStep && count_of_saved_variables(state, group) == 0) continue;
     const std::string difference = difference_of_variables(state, group, members);
     if (difference.empty()) {
       same.emplace_back(group, members);
       continue;
     }
-    check<FailedPrecondition>(group == kOfStep,
+    check<FailedPrecondition>(group == kOfStep || group == kOfTestStep,
                               "fit: the run to go on with had another {} than this program makes: "
                               "{}. Start it as it was, or remove the saved state to begin anew.",
                               group, difference);
@@ -175,11 +174,29 @@ void save_callbacks(RunState& state, const std::vector<CallbackHandle>& callback
       parts.back().set("name", name);
     }
   }
-  state.info.set("callbacks", Json(std::move(parts)));
+  state.info.set(kCallbacks, Json(std::move(parts)));
+}
+
+void take_callbacks(RunState& state, const Json& chiefs) {
+  Json::Array parts = state.info.at(kCallbacks).as_array();
+  std::vector<bool> taken(parts.size());
+  for (const Json& part : chiefs.as_array()) {
+    size_t place = 0;
+    while (place < taken.size() && (taken[place] || parts[place].at("class") != part.at("class"))) {
+      ++place;
+    }
+    if (place < taken.size()) {
+      parts[place] = part;
+      taken[place] = true;
+    } else {
+      parts.push_back(part);
+    }
+  }
+  state.info.set(kCallbacks, Json(std::move(parts)));
 }
 
 void restore_callbacks(const RunState& state, const std::vector<CallbackHandle>& callbacks) {
-  const auto places = places_of_states(state.info.at("callbacks").as_array(), callbacks);
+  const auto places = places_of_states(state.info.at(kCallbacks).as_array(), callbacks);
   for (size_t i = 0; i < callbacks.size(); ++i) {
     if (!places[i]) continue;
     try {
@@ -192,7 +209,7 @@ void restore_callbacks(const RunState& state, const std::vector<CallbackHandle>&
 }
 
 void warn_of_other_callbacks(const RunState& state, const std::vector<CallbackHandle>& callbacks) {
-  const Json::Array& saved = state.info.at("callbacks").as_array();
+  const Json::Array& saved = state.info.at(kCallbacks).as_array();
   const auto places = places_of_states(saved, callbacks);
   std::vector<bool> taken(saved.size());
   for (size_t i = 0; i < callbacks.size(); ++i) {

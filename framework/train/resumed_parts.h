@@ -16,19 +16,27 @@
 
 namespace cornu {
 
+// Where a state has what callbacks remember.
+inline constexpr const char* kCallbacks = "callbacks";
+
 // Variables of a run, by what they belong to.
 using VariableGroups = std::vector<std::pair<std::string, std::vector<Variable>>>;
 
-// Adds, as the group "step", variables that a step writes in addition to those of `groups`, such as
-// those of an additional optimizer used by a custom train_step.
-void add_others(VariableGroups& groups, const std::vector<Variable>& written);
+// The groups of variables that only the training step, or only the test step, writes.
+inline constexpr const char* kOfStep = "step";
+inline constexpr const char* kOfTestStep = "test step";
+
+// Adds, as a group, variables that a step writes in addition to those of `groups`, such as those of
+// an additional optimizer used by a custom train_step.
+void add_others(VariableGroups& groups, const char* group, const std::vector<Variable>& written);
 
 // The variables of which each replica has its own part.
 std::vector<Variable> on_read(const VariableGroups& groups);
 
 // Restores the groups and returns those that were restored. Throws FailedPrecondition, before
-// anything is restored, if a group differs from the saved one; for the group "step", whose
-// variables may depend on batch shapes, this is only a warning.
+// anything is restored, if a group differs from the saved one; for those of steps, whose variables
+// may depend on batch shapes, this is only a warning. A state that was saved before the first test
+// step has none of its variables, which then stay.
 VariableGroups restore_groups(const RunState& state, const VariableGroups& groups);
 
 // Returns the newest state that a callback has. If others' states are damaged, logs a warning;
@@ -37,6 +45,9 @@ std::optional<RunState> kept_state(const std::vector<CallbackHandle>& callbacks)
 
 // Adds the state of each callback.
 void save_callbacks(RunState& state, const std::vector<CallbackHandle>& callbacks);
+// Replaces what callbacks remember, except tensors, by what the chief's of the same classes do:
+// they may know what they alone have written. `chiefs`: its kCallbacks.
+void take_callbacks(RunState& state, const Json& chiefs);
 
 // Restores each callback from a saved state of its class. If there are several, prefers the one
 // with the same state_name(), then the one that monitors the same metric, then the next in order.

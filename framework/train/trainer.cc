@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "framework/core/logging.h"
@@ -16,6 +17,7 @@
 #include "framework/train/fit_run.h"
 #include "framework/train/joined_batches.h"
 #include "framework/train/model_in_training.h"
+#include "framework/train/noted_variables.h"
 #include "framework/train/same_on_workers.h"
 #include "framework/train/string_inputs.h"
 #include "framework/train/worker_parts.h"
@@ -423,7 +425,8 @@ Tensors Trainer::finish_steps(const Model& model, const Tensors& figures) {
   return last.front().with(std::move(values));
 }
 
-Logs Trainer::test_loop(Model& model, EpochIterator& iterator, CallbackList& callbacks) {
+Logs Trainer::test_loop(Model& model, EpochIterator& iterator, CallbackList& callbacks,
+                        const std::function<void(const Batch&)>& before_first) {
   model.stop_evaluating = false;
   callbacks.on_test_begin();
   model.reset_metrics();
@@ -434,6 +437,7 @@ Logs Trainer::test_loop(Model& model, EpochIterator& iterator, CallbackList& cal
   Batch batch;
   while (iterator.next(batch)) {
     const int64_t first = iterator.done() - 1;
+    if (first == 0) before_first(batch);
     if (reads) callbacks.on_test_batch_begin(first);
     figures = run_steps(model, Kind::Test, iterator, batch);
     if (reads) callbacks.on_test_batch_end(first + further, read_logs(figures));
@@ -473,7 +477,15 @@ Logs Trainer::evaluate(Model& model, std::shared_ptr<BatchSource> source,
       model, [&] { return source; }, options);
 }
 
-// An evaluation changes no lasting state: if a worker is lost, it is repeated together with it.
+// Beside the metrics, which are reset, an evaluation changes the passes over its data, and
+// variables that the test step writes.
+struct Trainer::EvaluationStart {
+  std::optional<std::vector<uint64_t>> order;
+  std::optional<Json> place;  // where each worker has its own order
+  std::optional<NotedVariables> variables;
+};
+
+// If a worker is lost, the evaluation is made again together with it, as it began.
 Logs Trainer::evaluate_source(Model& model,
                               const std::function<std::shared_ptr<BatchSource>()>& make,
                               const EvaluateOptions& options) {
@@ -487,9 +499,10 @@ Logs Trainer::evaluate_source(Model& model,
                       "let the dataset give (x, y, sample_weight)");
     source = make();
   });
+  EvaluationStart start;
   while (is_joined) {
     try {
-      return told_to_others([&] { return evaluate_together(model, source, options, call); });
+      return told_to_others([&] { return evaluate_together(model, source, options, call, start); });
     } catch (const PeerLost& lost) {
       is_joined = call.rejoin(lost);
     }
@@ -499,9 +512,13 @@ Logs Trainer::evaluate_source(Model& model,
 
 // All workers have joined the call.
 Logs Trainer::evaluate_together(Model& model, const std::shared_ptr<BatchSource>& source,
-                                const EvaluateOptions& options, JointCall& call) {
+                                const EvaluateOptions& options, JointCall& call,
+                                EvaluationStart& start) {
   StrategyImpl& strategy = get_strategy().impl();
   const std::shared_ptr<BatchSource> own = strategy.distribute(source);
+  if (start.order) own->set_order_keys(*start.order);
+  if (start.variables) start.variables->put_back();
+  start.order = own->order_keys();
   distribute::agree_on_order(strategy, *own);
   EpochIterator iterator(own, options.steps);
   iterator.check_finite("evaluate", "steps");
@@ -511,13 +528,21 @@ Logs Trainer::evaluate_together(Model& model, const std::shared_ptr<BatchSource>
     add_facts(facts, "", facts_of_model(model, false));
     add_facts(facts, "", source->facts());
     require_same_on_workers("evaluate", facts);
+    iterator.open();
+    if (start.order->empty() && start.place) iterator.restore(*start.place);
+    start.place = iterator.save();
   }
   CallbackList callbacks(
       options.callbacks, in_training(model),
       {.verbose = options.verbose.resolve(), .epochs = 1, .steps = iterator.steps()});
   iterator.begin_epoch();
   const MetricScope metrics = metric_scope(model);
-  const Logs logs = test_loop(model, iterator, callbacks);
+  const Logs logs = test_loop(model, iterator, callbacks, [&](const Batch& first) {
+    if (strategy.num_workers() == 1) return;
+    prepare(model, Kind::Test, first);
+    if (start.variables) return;
+    start.variables.emplace(steps_[static_cast<size_t>(Kind::Test)].written_variables());
+  });
   call.finish(logs_to_json(logs));
   return logs;
 }

@@ -117,10 +117,14 @@ class Trainer {
                      JointCall& call);
   Logs evaluate_source(Model& model, const std::function<std::shared_ptr<BatchSource>()>& make,
                        const EvaluateOptions& options);
+  // How an evaluation began, with several workers: it is made again if one is lost.
+  struct EvaluationStart;
   Logs evaluate_together(Model& model, const std::shared_ptr<BatchSource>& source,
-                         const EvaluateOptions& options, JointCall& call);
+                         const EvaluateOptions& options, JointCall& call, EvaluationStart& start);
   Tensors run_steps(Model& model, Kind kind, EpochIterator& iterator, Batch& batch);
-  Logs test_loop(Model& model, EpochIterator& iterator, CallbackList& callbacks);
+  // `before_first`: called with the first batch.
+  Logs test_loop(Model& model, EpochIterator& iterator, CallbackList& callbacks,
+                 const std::function<void(const Batch&)>& before_first);
   static OutputNames output_names(const Model& model, const Tensors& y_pred);
 
   bool compiled_ = false;

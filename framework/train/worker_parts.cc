@@ -12,11 +12,17 @@
 #include "framework/ops/ops.h"
 #include "framework/saving/saved_variables.h"
 #include "framework/strategy/strategy.h"
+#include "framework/train/resumed_parts.h"
 
 namespace cornu {
 namespace {
 
 std::string name_of_part(int64_t worker) { return fmt::format("worker {}", worker); }
+
+RunState part_of(const RunState& state, int64_t worker) {
+  const Tensor& bytes = state.tensor(name_of_part(worker));
+  return decode_run_state({reinterpret_cast<const char*>(bytes.raw()), bytes.bytes()});
+}
 
 }  // namespace
 
@@ -70,6 +76,7 @@ void add_worker_parts(RunState& state, const RunState& own) {
     state.tensors.emplace_back(name_of_part(static_cast<int64_t>(worker)), std::move(bytes));
   }
   state.info.set("workers", static_cast<int64_t>(parts.size()));
+  if (strategy.worker() > 0) take_callbacks(state, part_of(state, 0).info.at(kCallbacks));
 }
 
 int64_t workers_of(const RunState& state) {
@@ -78,11 +85,6 @@ int64_t workers_of(const RunState& state) {
 }
 
 namespace {
-
-RunState part_of(const RunState& state, int64_t worker) {
-  const Tensor& bytes = state.tensor(name_of_part(worker));
-  return decode_run_state({reinterpret_cast<const char*>(bytes.raw()), bytes.bytes()});
-}
 
 // Combines the workers' own values in the same way as reading the variable does.
 Tensor together(const Variable& variable, const std::vector<Tensor>& by_worker) {

@@ -24,8 +24,9 @@ void agree_on_seeds();
 // The name of the replicas' own variables in workers' parts.
 inline constexpr const char* kOwnVariables = "on read";
 
-// Adds each worker's own part (its position in the data, its part of metrics) to the shared state.
-// Must be called by all workers.
+// Adds each worker's own part (its position in the data, its part of metrics) to the shared state,
+// and takes what the chief's callbacks remember, which its part tells. Must be called by all
+// workers.
 void add_worker_parts(RunState& state, const RunState& own);
 // Returns this worker's own part of a state, or the first worker's if the number of workers has
 // changed; nullopt if the state has no parts.

@@ -345,6 +345,7 @@ class Differs {
       options.callbacks = {callbacks::BackupAndRestore({.backup_dir = folder_ + "/1"})};
     }
     if (is("weights")) options.class_weight = {{0, 2.0}};
+    if (is("validation")) options.validation_data = {x(), y()};
     model.fit(x(), y(), options);
   }
 

@@ -29,6 +29,9 @@ CASES = {
     "optimizer": "fit: the learning rate of worker 1 is 0.2, that of worker 0 is 0.1" + END,
     "steps": "fit: the steps_per_execution of worker 1 is 2, that of worker 0 is 1" + END,
     "weights": "fit: worker 1 has 2.0 at 0 of the class_weight, worker 0 has nothing" + END,
+    "validation": "fit: the number of validation steps of worker 1 is 2, that of worker 0 is null; "
+                  "worker 1 has 1 element in the list of epochs with a validation, worker 0 has 0 "
+                  "elements",
     "callbacks": "fit: worker 1 has 1 element in the list of callbacks that keep the state, worker 0 "
                  "has 0 elements" + END,
     "rows": 'fit: worker 1 has "crc32c [0-9a-f]{8}" at x[0] of the checksums of the arrays, worker 0 '

@@ -11,7 +11,7 @@
 //   evaluates, skips      a worker is killed in an evaluation, after a call of fit; "skips": the
 //                         restarted run omits fit
 //   copies, apart         as arrays, and every worker keeps the state; "apart": in FOLDER/0, …, as
-//                         on separate machines
+//                         on separate machines; the chief writes OUTPUT.csv
 //   full, full of 1       worker 0, or 1, can't write to its disk after so many steps; for worker
 //                         1, every worker keeps the state
 //   again                 two calls of fit with one FOLDER: a worker is stopped in the second; by
@@ -187,10 +187,17 @@ void evaluate(const std::string& folder, bool trains, int64_t steps, std::ofstre
   kills.on_test_batch_begin = [&](int64_t batch, const Logs&) {
     if (steps > 0 && batch == steps) std::raise(SIGKILL);
   };
-  write(file, model.evaluate(x, y,
-                             {.batch_size = batch_size(),
-                              .verbose = 0,
-                              .callbacks = {callbacks::LambdaCallback(kills)}}));
+  const auto noisy =
+      data::Dataset::from_tensor_slices({x, y})
+          .shuffle(kRows)
+          .take(17)
+          .map([](const Tensor& a, const Tensor& b) {
+            return std::pair{a + random::normal(a.shape(), {.dtype = DType::Float64}), b};
+          })
+          .batch(batch_size());
+  const EvaluateOptions dies{.verbose = 0, .callbacks = {callbacks::LambdaCallback(kills)}};
+  write(file, model.evaluate(noisy, dies));
+  write(file, model.evaluate(noisy, {.verbose = 0}));
   write_number(file, model.evaluate(x, y * 2.0, {.verbose = 0}).at("loss"));
 }
 
@@ -316,12 +323,50 @@ void train_to_end(const Strategy& strategy, const std::string& folder, int64_t w
 }
 
 // Where a worker is killed; ten times the number of the call is added.
-enum Early : int64_t { Nowhere, BeforeFits, BeforeSteps, InFirstStep, AfterFirstStep, OnFullDisk };
+enum Early : int64_t {
+  Nowhere,
+  BeforeFits,
+  BeforeSteps,
+  InFirstStep,
+  AfterFirstStep,
+  OnFullDisk,
+  AtEpochBegin,
+  InValidation
+};
+
+// At each epoch's beginning, changes what a run that begins anew must find as it was: its own
+// state, the learning rate and the weights.
+class ChangesEpochs : public Callback {
+ public:
+  void on_epoch_begin(int64_t, const Logs&) override {
+    ++epochs_;
+    trained().set_learning_rate(trained().learning_rate() * 0.7);
+    if (!model().built()) return;
+    for (const Variable& weight : model().weights()) weight.assign(weight.value() * 1.1);
+  }
+  Logs epoch_logs() const override { return {{"epochs", static_cast<double>(epochs_)}}; }
+  RunState save_state() const override { return {.info = Json::object({{"epochs", epochs_}})}; }
+  void restore_state(const RunState& state) override { epochs_ = state.info.at("epochs").as_int(); }
+
+ private:
+  int64_t epochs_ = 0;
+};
 
 class DiesEarly : public Callback {
  public:
-  explicit DiesEarly(int64_t where) : where_(where) {}
+  // `begun`: the beginning of names of files that tell that workers have begun an epoch.
+  DiesEarly(int64_t where, std::string begun) : where_(where), begun_(std::move(begun)) {}
   void on_train_begin(const Logs&) override { die_at(BeforeSteps); }
+  void on_epoch_begin(int64_t, const Logs&) override {
+    const StrategyImpl& strategy = get_strategy().impl();
+    std::ofstream(fmt::format("{}{}", begun_, strategy.worker())) << "\n";
+    const std::string other = fmt::format("{}{}", begun_, 1 - strategy.worker());
+    while (where_ == AtEpochBegin && !std::filesystem::exists(other)) std::this_thread::yield();
+    die_at(AtEpochBegin);
+  }
+  void on_test_batch_begin(int64_t batch, const Logs&) override {
+    if (batch == 1) die_at(InValidation);
+  }
   void on_train_batch_begin(int64_t, const Logs&) override { die_at(InFirstStep); }
   void on_train_batch_end(int64_t batch, const Logs&) override {
     die_at(AfterFirstStep);
@@ -334,10 +379,11 @@ class DiesEarly : public Callback {
   }
 
   int64_t where_;
+  std::string begun_;
 };
 
 // A model whose initial weights differ between workers, where the chief's count; then a deferred
-// model, with dropout and unseeded shuffles.
+// model, with dropout and unseeded shuffles; then each worker has a whole dataset.
 void train_early(const Strategy& strategy, const std::string& folder, int64_t where,
                  std::ofstream& file) {
   const Tensor x = numbers({kRows, 3}, 1);
@@ -348,18 +394,31 @@ void train_early(const Strategy& strategy, const std::string& folder, int64_t wh
     weight.assign(weight.value() + static_cast<double>(strategy.impl().worker()));
   }
   if (where == BeforeFits) std::raise(SIGKILL);
+  std::filesystem::create_directories(folder);
+  const auto all = data::Dataset::from_tensor_slices({x, y});
+  const auto noisy = all.shuffle(kRows).take(9).map([](const Tensor& a, const Tensor& b) {
+    return std::pair{a + random::normal(a.shape(), {.dtype = DType::Float64}), b};
+  });
   const auto options_of = [&](int64_t call) {
     const int64_t here = where / 10 == call ? where % 10 : int64_t{Nowhere};
-    FitOptions options =
-        options_with(folder + "/" + std::to_string(call), make_callback<DiesEarly>(here));
+    const std::string own = folder + "/" + std::to_string(call);
+    FitOptions options = options_with(own, make_callback<ChangesEpochs>());
+    options.callbacks.push_back(make_callback<DiesEarly>(here, own + ".begun."));
     if (here == OnFullDisk) options.callbacks.push_back(make_callback<FillsDisk>(1));
+    options.validation_data = noisy.batch(2);
     return options;
   };
   FitOptions of_arrays = options_of(1);
   of_arrays.batch_size = batch_size();
   write(file, built, built.fit(x, y, of_arrays));
-  const auto shuffled = data::Dataset::from_tensor_slices({x, y}).shuffle(10).batch(batch_size());
+  const auto shuffled = all.shuffle(10).batch(batch_size());
   write(file, unbuilt, unbuilt.fit(shuffled, options_of(2)));
+  data::Options off;
+  off.distribute.auto_shard_policy = data::AutoShardPolicy::Off;
+  FitOptions whole = options_of(3);
+  whole.validation_data = all.shuffle(10, {.seed = 3}).take(9).batch(2).with_options(off);
+  write(file, built,
+        built.fit(all.shuffle(10, {.seed = 4}).batch(batch_size()).with_options(off), whole));
 }
 
 void write_weights(std::ofstream& file, const Model& model) { write(file, model, History()); }
@@ -454,10 +513,6 @@ History trained(Model model, const std::string& kind, const FitOptions& given) {
   return model.fit(dataset, options);
 }
 
-}  // namespace
-
-namespace {
-
 void train_ahead(const std::string& folder, int64_t milliseconds, std::ofstream& file) {
   if (milliseconds > 0) {
     std::thread([=] {
@@ -524,12 +579,15 @@ int main(int argc, char** argv) {
       const std::string own =
           is_apart ? folder + "/" + std::to_string(strategy.impl().worker()) : folder;
       const std::string state = (is_apart ? folder + "/0" : folder) + "/run_state";
+      const bool on_every_worker = is_apart || kind == "copies";
+      FitOptions options =
+          options_with(own, make_callback<StopsAfter>(steps, signal, state), on_every_worker);
+      if (on_every_worker) {
+        options.callbacks.push_back(
+            callbacks::CSVLogger({.filename = fmt::format("{}.csv", argv[4])}));
+      }
       Model model = compiled_model();
-      const History history =
-          trained(model, kind,
-                  options_with(own, make_callback<StopsAfter>(steps, signal, state),
-                               is_apart || kind == "copies"));
-      write(file, model, history);
+      write(file, model, trained(model, kind, options));
     }
   } catch (const Error& error) {
     std::cerr << error.what() << "\n";

@@ -228,8 +228,10 @@ def check_copies(program, folder):
     codes, said = run(program, "copies", 2, output + ".whole", 0, output)
     assert codes == [0, 0], said
     expected = numbers(output)
-    for kind, workers in [("apart", 2), ("copies", 1)]:
-        state = f"{output}.{kind}"
+    lines = text_of(output + ".csv")
+    for kind, workers, how in [("apart", 2, "removed"), ("apart", 2, "damaged"), ("copies", 1, "old"),
+                               ("copies", 2, "damaged")]:
+        state = f"{output}.{kind}.{how}"
         chiefs = os.path.join(state, "0" if kind == "apart" else "")
         codes, said = run(program, kind, 2, state, 2, output)
         assert codes == [TERMINATED] * 2, said
@@ -238,17 +240,20 @@ def check_copies(program, folder):
         codes, said = run(program, kind, 2, state, 3, output)
         assert codes == [TERMINATED] * 2, said
         os.remove(os.path.join(chiefs, "run_state.previous"))
-        if kind == "apart":
+        if how == "removed":
             os.remove(os.path.join(chiefs, "run_state"))
         else:
             with open(os.path.join(chiefs, "run_state"), "wb") as file:
-                file.write(old)
+                file.write(old if how == "old" else b"damaged")
+        os.remove(output + ".csv")  # another worker's state must tell what the chief has written
         codes, said = run(program, kind, workers, state, 0, output)
         assert codes == [0] * workers, said
         assert "Training goes on after batch 3 of epoch 2." in said, said
         assert max(abs(a - b) for a, b in zip(numbers(output), expected, strict=True)) < 1e-6, said
         if kind == "apart":
             assert "fit: the newest state is that of worker 1, which all take." in said, said
+            assert text_of(output + ".csv") == lines, (text_of(output + ".csv"), lines)
+        assert [line[:2] for line in text_of(output + ".csv").split()] == ["ep", "0,", "1,", "2,"]
 
 
 def check_full_disk(program, folder):
@@ -260,7 +265,9 @@ def check_full_disk(program, folder):
         said = [process.communicate(timeout=120)[0] for process in processes]
         job.close()
         assert [process.returncode for process in processes] == [0, 0], said
-        assert "The state of the run can't be written, the one before it stays: " in said[whose], said
+        # The disk may be full before the first state is written.
+        assert re.search("The state of the run can't be written(, the one before it stays)?: ",
+                         said[whose]), said
         assert f"fit: worker {whose} can't write the state of the run: " in said[1 - whose], said
         assert "File too large" in said[whose] and "File too large" in said[1 - whose], said
         assert all("epochs: 3" in text for text in said), said
@@ -293,6 +300,11 @@ def check_fails(program, folder):
     fails.kill()
     assert "caught" in fails.communicate()[0]
     job.close()
+
+
+def text_of(path):
+    with open(path) as file:
+        return file.read()
 
 
 def numbers(path):

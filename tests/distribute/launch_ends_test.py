@@ -103,6 +103,20 @@ signal.pause()
 """)
         self.assertEqual(done.stderr, "")
 
+    def test_a_chief_ends_well_while_a_worker_waits_for_its_restart(self):
+        path = self.fifo("go")
+        job = self.started("-n 1 --chief --ps 1 --max-restarts 100 --backoff 30", f"""
+if me == "worker 0":
+    os.kill(os.getpid(), signal.SIGKILL)
+if me == "chief 0":
+    awaited({path!r})
+    sys.exit()
+signal.pause()
+""")
+        self.wait_for(job.stderr, "worker 0 ended with code 137 (Killed); it starts again in 30 s (1 of 100)")
+        opened(path)
+        self.assertEqual(job.wait(SECONDS), 0)
+
 
 class LeftEarly(Launch):
     """Workers that exit successfully while others compute with them."""

@@ -172,9 +172,11 @@ TEST_CASE("a disk that is full is a warning, and training goes on") {
   const std::string expected = train({});
   const test::Log log;
   std::unique_ptr<FaultyDisk> full;
-  const auto fills = make_callback<Between>(
-      2, [&] { full = std::make_unique<FaultyDisk>(ENOSPC, 0, kForever); }, 6,
-      [&] { wait_for_call(*full, 0); });
+  const auto fill = [&] {
+    while (!std::filesystem::exists(folder / "run/run_state")) std::this_thread::yield();
+    full = std::make_unique<FaultyDisk>(ENOSPC, 0, kForever);
+  };
+  const auto fills = make_callback<Between>(2, fill, 6, [&] { wait_for_call(*full, 0); });
   CHECK(train({backup(folder / "run", 1), fills}) == expected);
   full.reset();
   CHECK(contains(log.text(), "The state of the run can't be written, the one before it stays: '" +

@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 
 #include "framework/core/random.h"
@@ -78,6 +79,7 @@ TEST_CASE("every file that is cut off, and every flipped bit, is found out") {
     CHECK(contains(damage_of(path), "Run state " + path + ": "));
   }
   testing::write_file(path, whole + '\0');
+  CHECK(contains(damage_of(path), "it is too long."));
   CHECK(contains(damage_of(path), "bytes, got "));
   PhiloxEngine random(17);
   for (int i = 0; i < 10'000; ++i) {
@@ -163,4 +165,18 @@ TEST_CASE("one run has a folder at a time") {
   testing::write_file(scratch / "file", "");
   CHECK(contains(message_of<FailedPrecondition>([&] { RunStateFolder{scratch / "file"}; }),
                  "isn't a folder, and none can be made there"));
+}
+
+TEST_CASE("what killed writers have left in a folder goes with its states") {
+  const TempFolder folder;
+  const std::string path = folder / "run";
+  {
+    RunStateFolder states(path);
+    states.save(some_state(1));
+    for (const std::string name : {"/.run_state.0123abcd.cornu-tmp", "/run_state.previous.link"}) {
+      testing::write_file(path + name, "a part");
+    }
+    states.clear();
+  }
+  CHECK(!std::filesystem::exists(path));
 }

@@ -522,3 +522,52 @@ TEST_CASE("a folder that another run uses is an error before training") {
       "one, keeps its state in '" +
           (folder / "backup").string() + "'. Wait for its end, or choose another folder.");
 }
+
+namespace {
+
+// Draws noise at inference only.
+class NoisyInference : public Layer {
+ public:
+  Tensor call(const Tensor& x, const CallArgs& args) override {
+    if (args.training) return x;
+    return x + 0.3f * random::normal(x.shape(), {.seed = generator_});
+  }
+
+ private:
+  random::SeedGenerator generator_{17};
+};
+
+// The history of a run whose test step alone uses the state of a random generator.
+std::string validated(const TempFolder& folder, std::optional<int64_t> killed_at) {
+  clear_session();
+  set_random_seed(11);
+  Sequential model({layers::Dense({.units = 3, .activation = "softmax"}),
+                    LayerHandle(make_layer<NoisyInference>())});
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  std::string text;
+  try {
+    const History history =
+        model.fit(inputs(), ops::one_hot(labels(), 3),
+                  {.batch_size = 4,
+                   .epochs = kEpochs,
+                   .verbose = 0,
+                   .callbacks = {backup("epoch")(folder), make_callback<KillAt>(killed_at)},
+                   .validation_split = 0.2});
+    for (const double value : history.at("val_loss")) text += fmt::format("{:a}\n", value);
+  } catch (const Killed&) {
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("what the test step alone writes goes on in a run that was killed") {
+  const std::string whole = validated(TempFolder(), {});
+  REQUIRE(!whole.empty());
+  for (int64_t killed_at = 0; killed_at < 5 * kEpochs; killed_at += 3) {
+    CAPTURE(killed_at);
+    const TempFolder folder;
+    CHECK(validated(folder, killed_at).empty());
+    CHECK(validated(folder, {}) == whole);
+  }
+}

@@ -252,6 +252,53 @@ TEST_CASE("CSVLogger appends to an earlier training's file without a second head
   CHECK(all.find("epoch", 1) == std::string::npos);
 }
 
+TEST_CASE("a run that can't begin leaves the file of the one that can as it is") {
+  const auto adam = [] { return optimizers::Adam({.learning_rate = 0.01}); };
+  {
+    const Changed run;
+    const std::string csv = run.folder / "log.csv";
+    const callbacks::LambdaCallback starts_again({.on_epoch_end = [&](int64_t epoch, const Logs&) {
+      if (epoch != 1) return;
+      const std::string text = testing::read_file(csv);
+      CHECK(testing::contains(text, "\n1,"));
+      Sequential second({layers::Dense({.units = 3, .activation = "softmax"})});
+      second.compile({.optimizer = adam(), .loss = "sparse_categorical_crossentropy"});
+      CHECK(testing::contains(message_of<FailedPrecondition>([&] {
+                                run.fit(second, {callbacks::CSVLogger({.filename = csv})});
+                              }),
+                              "another run that is alive"));
+      CHECK(testing::read_file(csv) == text);
+    }});
+    Sequential first = run.compiled(adam());
+    run.fit(first, {callbacks::CSVLogger({.filename = csv}), starts_again});
+  }
+  const Changed run;
+  const std::string csv = run.folder / "log.csv";
+  const callbacks::CSVLogger logger({.filename = csv});
+  run.kill({logger});
+  const std::string text = testing::read_file(csv);
+  CHECK(testing::contains(text, "\n0,"));
+  Sequential other = run.compiled("sgd");
+  CHECK_THROWS_AS(run.fit(other, {logger}), FailedPrecondition);
+  CHECK(testing::read_file(csv) == text);
+  for (const std::string name : {"backup/run_state", "backup/run_state.previous"}) {
+    testing::write_file(run.folder / name, "damaged");
+  }
+  Sequential same = run.compiled(adam());
+  CHECK_THROWS_AS(run.fit(same, {logger}), DataLoss);
+  CHECK(testing::read_file(csv) == text);
+}
+
+TEST_CASE("a link to the folder of the state stays when the state goes") {
+  const Changed run;
+  std::filesystem::create_directory(run.folder / "disk");
+  std::filesystem::create_directory_symlink(run.folder / "disk", run.folder / "backup");
+  Sequential model = run.compiled("sgd");
+  run.fit(model, {});
+  CHECK(std::filesystem::is_symlink(run.folder / "backup"));
+  CHECK(std::filesystem::is_empty(run.folder / "disk"));
+}
+
 TEST_CASE("an optimizer without a config trains, and resumes") {
   const auto adam = [] {
     return optimizers::Adam({.learning_rate = LearningRate(std::make_shared<Constant>())});

@@ -3,6 +3,8 @@
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
+#include <sys/resource.h>
+
 #include <barrier>
 #include <csignal>
 #include <filesystem>
@@ -14,6 +16,7 @@
 
 #include "framework/core/stop_signals.h"
 #include "tests/support/files.h"
+#include "tests/support/log.h"
 #include "tests/support/processes.h"
 
 using namespace cornu;
@@ -277,6 +280,53 @@ TEST_CASE("what SIGINT makes fit throw says where it was; handlers are back then
                    handler_of(SIGINT) == SIG_DFL && handler_of(SIGTERM) == SIG_DFL;
           }
           return false;
+        }) == 0);
+}
+
+namespace {
+
+// Stops a run, whose state was never written before, where it can't be written. Whether what ends
+// it says so, and why.
+bool says_what_is_lost(const std::function<void(const std::string& folder)>& spoil,
+                       const std::string& why) {
+  take_default_handlers();
+  const test::Log log;
+  const TempFolder folder;
+  const auto stop = make_callback<Behind>(7, [&] {
+    spoil(folder / "backup");
+    std::raise(SIGINT);
+  });
+  try {
+    train({kept_seldom(folder), stop}, folder / "weights");
+  } catch (const Interrupted& interrupted) {
+    const std::string text = interrupted.what();
+    return testing::contains(text,
+                             "fit: SIGINT ends it after batch 3 of epoch 2. Its state can't be "
+                             "written: ") &&
+           testing::contains(text, why) &&
+           text.ends_with(
+               "The same program, started again, resumes from the last state that was written, or "
+               "begins anew if there is none.") &&
+           testing::contains(log.text(), "The state of the run can't be written: ");
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("where the state can't be written, what ends the run says so") {
+  CHECK(forked([] {
+          return says_what_is_lost(
+              [](const std::string& folder) { std::filesystem::remove_all(folder); },
+              "there is no directory");
+        }) == 0);
+  CHECK(forked([] {
+          return says_what_is_lost(
+              [](const std::string&) {
+                const rlimit none{.rlim_cur = 64, .rlim_max = RLIM_INFINITY};
+                ::setrlimit(RLIMIT_FSIZE, &none);
+              },
+              "File too large");
         }) == 0);
 }
 

@@ -440,12 +440,14 @@ void Supervisor::fail(const Run& run) {
   if (signals_seen_ == 0) stop();  // otherwise all have been told already
 }
 
+// Where those that decide have ended well, tasks that only serve them don't count.
 void Supervisor::cancel_restarts() {
+  const bool counts = !deciding_are_over();
   for (Run& run : runs_) {
     if (!run.starts) continue;
     run.starts.reset();
     run.is_over = true;
-    if (run.task.type != "evaluator" && !code_) code_ = run.code;
+    if (counts && run.task.type != "evaluator" && !code_) code_ = run.code;
   }
 }
 
