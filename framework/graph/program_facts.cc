@@ -29,6 +29,8 @@ double matmul_flops(const Graph& graph, const Node& node) {
   return 2.0 * static_cast<double>(output.num_elements()) * static_cast<double>(inner);
 }
 
+}  // namespace
+
 double flops_of(const Graph& graph, const Node& node) {
   const auto shape = [&](ValueId id) -> const Shape& { return graph.type(id).shape; };
   if (node.is("matmul") || node.is("matmul_bias_act")) return matmul_flops(graph, node);
@@ -44,6 +46,8 @@ double flops_of(const Graph& graph, const Node& node) {
   }
   return 0;
 }
+
+namespace {
 
 ProgramInstruction instruction_of(const Graph& graph, const Node& node) {
   ProgramInstruction result{.op = std::string(node.op->name), .flops = flops_of(graph, node)};

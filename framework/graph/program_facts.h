@@ -9,6 +9,9 @@
 
 namespace cornu {
 
+// The multiplications and additions of a matrix product or convolution; 0 for other nodes.
+double flops_of(const Graph& graph, const Node& node);
+
 // Whether a node of a compiled graph is an instruction: constants and views aren't.
 bool is_instruction(const Node& node);
 

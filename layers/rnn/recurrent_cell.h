@@ -125,9 +125,9 @@ class RecurrentCell : public KerasLayerOf<Options>, public SteppedCell {
     }
     return bias_.defined() ? result + input_bias(compute(bias_)) : result;
   }
+  // A product takes any number of axes before the last.
   Tensor project_step(const Tensor& input, const StepConstants& constants) const override {
-    return project(input,
-                   constants);  // products don't mind how many axes there are before the last
+    return project(input, constants);
   }
 
  protected:

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "framework/backends/cpu/loop_kernels.h"
 #include "framework/backends/cpu/passes/batch_rows.h"
 #include "framework/core/threads.h"
 #include "framework/graph/graph.h"
 #include "framework/ops/control.h"
 #include "framework/ops/loops.h"
+#include "tests/backends/loop_counting.h"
 
 namespace cornu::cpu {
 namespace {
@@ -251,16 +251,17 @@ TEST_CASE("a divided batch whose loop ends early") {
   }
 }
 
+LoopCounts counts_with(int threads, const Inputs& inputs) {
+  const ComputeThreadsScope scope(threads);
+  return counts_of(Function([](const Inputs& in) { return run_loop({}, in); }), inputs);
+}
+
 TEST_CASE("each thread takes its rows through all iterations") {
   const Inputs inputs = inputs_of(20, 32, 128);
   const auto copied = [&](int threads) {
-    const ComputeThreadsScope scope(threads);
-    const Function f([](const Inputs& in) { return run_loop({}, in); });
-    f.call(inputs);
-    const LoopCounts before = loop_counts();
-    f.call(inputs);
-    CHECK(loop_counts().iterations - before.iterations == 20);
-    return loop_counts().copied_bytes - before.copied_bytes;
+    const LoopCounts counts = counts_with(threads, inputs);
+    CHECK(counts.iterations == 20);
+    return counts.copied_bytes;
   };
   const int64_t whole = copied(1);
   CHECK(whole > 0);
@@ -271,15 +272,7 @@ TEST_CASE("each thread takes its rows through all iterations") {
 TEST_CASE("loops that threads wouldn't run faster in parts stay whole") {
   const auto is_divided = [](int64_t turns, int64_t batch, int64_t units) {
     const Inputs inputs = inputs_of(turns, batch, units);
-    const auto copied = [&](int threads) {
-      const ComputeThreadsScope scope(threads);
-      const Function f([](const Inputs& in) { return run_loop({}, in); });
-      f.call(inputs);
-      const LoopCounts before = loop_counts();
-      f.call(inputs);
-      return loop_counts().copied_bytes - before.copied_bytes;
-    };
-    return copied(2) < copied(1);
+    return counts_with(2, inputs).copied_bytes < counts_with(1, inputs).copied_bytes;
   };
   CHECK(is_divided(6, 16, 128));
   CHECK(!is_divided(6, 15, 128));    // fewer than eight rows for each

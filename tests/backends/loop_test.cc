@@ -3,9 +3,9 @@
 #include <cornu/cornu.h>
 #include <doctest/doctest.h>
 
-#include "framework/backends/cpu/loop_kernels.h"
 #include "framework/ops/control.h"
 #include "framework/ops/loops.h"
+#include "tests/backends/loop_counting.h"
 
 namespace cornu::cpu {
 namespace {
@@ -16,15 +16,6 @@ using Lists = std::pair<Inputs, Inputs>;
 constexpr int64_t kBatch = 4;
 constexpr int64_t kUnits = 64;
 constexpr int64_t kCarryBytes = kBatch * kUnits * 4;
-
-// What one call of f copies.
-LoopCounts counts_of(const Function& f, const Inputs& inputs) {
-  f.call(inputs);  // traced and compiled
-  const LoopCounts before = loop_counts();
-  f.call(inputs);
-  const LoopCounts after = loop_counts();
-  return {after.iterations - before.iterations, after.copied_bytes - before.copied_bytes};
-}
 
 // Two carries that both change, one of which is stacked; a matrix and a vector from outside.
 Tensor recurrent(const Tensor& xs, const Tensor& w, const Tensor& b) {

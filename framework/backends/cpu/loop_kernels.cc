@@ -76,6 +76,12 @@ struct ScanProblem {
   int count;  // index of the operand; -1: none
 };
 
+void run_scan(const ScanProblem& problem, LoopBody& body, const void* const* in, void* const* out,
+              std::byte* scratch, int64_t iterations) {
+  const LoopRun run{body, in, out, out + problem.carries, scratch, problem.length, iterations};
+  body.iterations().run_all(run, problem.reverse);
+}
+
 // Runs all iterations one after the other; each kernel of the body uses all threads.
 class ScanKernel : public Kernel {
  public:
@@ -85,15 +91,9 @@ class ScanKernel : public Kernel {
   size_t scratch_bytes() const override { return body_.scratch_bytes(); }
 
   void run(const KernelArgs& args) override {
-    const LoopRun run{body_,
-                      args.in,
-                      args.out,
-                      args.out + problem_.carries,
-                      static_cast<std::byte*>(args.scratch),
-                      problem_.length,
-                      problem_.iterations(args)};
     body_.set_group(args.group);
-    body_.iterations().run_all(run, problem_.reverse);
+    run_scan(problem_, body_, args.in, args.out, static_cast<std::byte*>(args.scratch),
+             problem_.iterations(args));
   }
 
  private:
@@ -126,15 +126,10 @@ class DividedScan : public Kernel {
       const ComputeThreadsScope alone(1);
       Part& part = *parts_[static_cast<size_t>(index)];
       part.bind(args);
-      const LoopRun run{
-          part.body,
-          part.in.data(),
-          part.out.data(),
-          part.out.data() + problem_.carries,
-          static_cast<std::byte*>(args.scratch) + static_cast<size_t>(index) * part_scratch_,
-          problem_.length,
-          problem_.iterations(args)};
-      part.body.iterations().run_all(run, problem_.reverse);
+      auto* scratch =
+          static_cast<std::byte*>(args.scratch) + static_cast<size_t>(index) * part_scratch_;
+      run_scan(problem_, part.body, part.in.data(), part.out.data(), scratch,
+               problem_.iterations(args));
     });
   }
 

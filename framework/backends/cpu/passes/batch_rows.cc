@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "framework/graph/program_facts.h"
+
 namespace cornu::cpu {
 namespace {
 
@@ -158,16 +160,12 @@ size_t BatchRows::undivided_bytes() const {
 }
 
 int64_t BatchRows::work() const {
-  constexpr int64_t kMultiplications = 16;  // as fast as computing one element
+  constexpr double kFlops = 32;  // of a product, as fast as computing one element
   int64_t sum = 0;
   for (const Node& node : body_.nodes) {
     if (!is_divided(node.outputs[0])) continue;
-    const int64_t elements = body_.type(node.outputs[0]).shape.num_elements();
-    sum += elements;
-    if (!node.is("matmul")) continue;
-    const Shape& a = body_.type(node.inputs[0]).shape;
-    const int64_t depth = a[a.rank() - (node.attributes.get_bool("transpose_a") ? 2 : 1)];
-    sum += elements * depth / kMultiplications;
+    sum += body_.type(node.outputs[0]).shape.num_elements() +
+           static_cast<int64_t>(flops_of(body_, node) / kFlops);
   }
   return sum;
 }
