@@ -46,10 +46,10 @@ int64_t machine_memory() {
 constexpr double kSmallTask = 5'000;
 constexpr double kLargeTask = 10'000;
 constexpr int64_t kCalm = 16;
-constexpr int64_t kLeastAhead = 2;  // one is requested as soon as it is ready
+constexpr int64_t kMinAhead = 2;  // one is requested as soon as it is ready
 
 constexpr int64_t kWindow = 8;  // elements taken by the consumer between two decisions
-constexpr int64_t kMostPatience = 1024;
+constexpr int64_t kMaxPatience = 1024;
 
 }  // namespace
 
@@ -78,7 +78,7 @@ void TunedBuffer::asked(int64_t fill, bool room) {
   if (fill >= size_) {
     was_full_ = true;
   } else if (fill == 0 && was_full_ && room) {
-    size_ = std::min(2 * size_, kMost);
+    size_ = std::min(2 * size_, kMax);
     was_full_ = false;
   }
 }
@@ -105,7 +105,7 @@ void NeedOfThreads::worked(int64_t nanoseconds, const Demand& demand, bool alone
   const int64_t period = demand.period();
   const bool waits = demand.waiting() > period / 20;
   if (waits || !alone) {
-    if (!needed_) patience_ = std::min(2 * patience_, kMostPatience);
+    if (!needed_) patience_ = std::min(2 * patience_, kMaxPatience);
     needed_ = true;
     calm_ = 0;
   } else if (needed_ && work_ / elements < period / 2 && ++calm_ >= patience_) {
@@ -134,7 +134,7 @@ void TunedCalls::took(const Taken& taken) {
     calm_ = 0;
   } else if (++calm_ == kCalm) {
     calm_ = 0;
-    ahead_ = std::max(ahead_ - 1, kLeastAhead);
+    ahead_ = std::max(ahead_ - 1, kMinAhead);
   }
 }
 

@@ -43,7 +43,7 @@ class MemoryBudget {
 class TunedBuffer {
  public:
   static constexpr int64_t kFirst = 2;
-  static constexpr int64_t kMost = 64;
+  static constexpr int64_t kMax = 64;
 
   int64_t size() const { return size_; }
   // Called when an element was requested while `fill` were ready. `room`: whether there is memory

@@ -38,7 +38,7 @@ struct ImageDatasetOptions {
   bool verbose = true;  // log the number of files
   // Not in Keras: how many files may be decoded at a time, and the maximum size of images.
   std::optional<int64_t> num_parallel_calls = kAutotune;
-  int64_t max_pixels = kMostPixels;
+  int64_t max_pixels = kMaxPixels;
   int64_t dct_scale = 1;  // decode JPEGs at 1/2, 1/4 or 1/8 of their size: faster, but changes
                           // pixels
 };

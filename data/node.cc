@@ -192,13 +192,13 @@ Node::~Node() {
 
 void Node::look_at_inputs() {
   // In a pass, each link takes a frame or two on the stack of the thread that requests an element.
-  constexpr int64_t kMostLinks = 12288;
+  constexpr int64_t kMaxLinks = 12288;
   depth_ = 1;
   for (const NodePtr& input : inputs_) depth_ = std::max(depth_, input->depth_ + 1);
-  check<ResourceExhausted>(depth_ <= kMostLinks,
+  check<ResourceExhausted>(depth_ <= kMaxLinks,
                            "a dataset has at most {} links behind one another, got more. Join many "
                            "datasets by flat_map or choose_from_datasets.",
-                           kMostLinks);
+                           kMaxLinks);
   find_uses();
 }
 

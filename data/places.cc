@@ -32,10 +32,10 @@ void write_number(std::string& text, int64_t number) {
 }
 
 // Returns false at the end of the text, for invalid characters, and if the sum leaves [0,
-// kMostItems].
+// kMaxItems].
 bool add_number(std::string_view& text, int64_t& sum) {
   uint64_t rest = 0;
-  for (uint64_t weight = 1; !text.empty() && weight <= 2 * uint64_t{streams::kMostItems};
+  for (uint64_t weight = 1; !text.empty() && weight <= 2 * uint64_t{streams::kMaxItems};
        weight *= kBase) {
     const uint64_t digit = kDigitOf[static_cast<uint8_t>(text.front())];
     if (digit >= kDigits.size()) return false;
@@ -43,7 +43,7 @@ bool add_number(std::string_view& text, int64_t& sum) {
     rest += digit % kBase * weight;
     if (digit < kBase) {
       sum += static_cast<int64_t>(rest >> 1) ^ -static_cast<int64_t>(rest & 1);
-      return 0 <= sum && sum <= streams::kMostItems;
+      return 0 <= sum && sum <= streams::kMaxItems;
     }
   }
   return false;

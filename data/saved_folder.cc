@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 constexpr const char* kIndex = "dataset.json";
 constexpr const char* kLock = "save.lock";
 constexpr const char* kFormat = "cornu dataset 1";
-constexpr size_t kMostIndexBytes = size_t{1} << 24;
-constexpr int64_t kMostFiles = 1 << 16;
+constexpr size_t kMaxIndexBytes = size_t{1} << 24;
+constexpr int64_t kMaxFiles = 1 << 16;
 
 std::string file_name(int64_t number) { return fmt::format("{:05}.elements", number); }
 
@@ -113,7 +113,7 @@ Json SavedIndex::to_json() const {
 
 SavedIndex SavedIndex::read(const std::string& folder) {
   const std::string file = (fs::path(folder) / kIndex).string();
-  const auto bytes = read_file(file, kMostIndexBytes);
+  const auto bytes = read_file(file, kMaxIndexBytes);
   try {
     const Json json = Json::parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     const Blobs none;
@@ -178,8 +178,8 @@ int64_t SavedFolderWriter::file_of(const Element& element) const {
   const auto place = [this] { return fmt::format("{}: shard_func, element {}", who_, count_); };
   try {
     const int64_t file = call_user(place, [&] { return shard_func_(element); });
-    check<InvalidArgument>(file >= 0 && file < kMostFiles, "expected a number of 0 to {}, got {}.",
-                           kMostFiles - 1, file);
+    check<InvalidArgument>(file >= 0 && file < kMaxFiles, "expected a number of 0 to {}, got {}.",
+                           kMaxFiles - 1, file);
     return file;
   } catch (Error& error) {
     error.add_place(place());

@@ -166,11 +166,11 @@ Dataset TextLineDataset(const FileNames& filenames, const TextLineOptions& optio
 Dataset FixedLengthRecordDataset(const FileNames& filenames, int64_t record_bytes,
                                  const FixedLengthRecordOptions& options) {
   constexpr const char* kWho = "FixedLengthRecordDataset";
-  constexpr int64_t kMost = int64_t{1} << 30;
-  check<InvalidArgument>(record_bytes >= 1 && record_bytes <= kMost,
+  constexpr int64_t kMax = int64_t{1} << 30;
+  check<InvalidArgument>(record_bytes >= 1 && record_bytes <= kMax,
                          "{}: expected record_bytes of 1 to 2^30, got {}.", kWho, record_bytes);
   check<InvalidArgument>(options.header_bytes >= 0 && options.footer_bytes >= 0 &&
-                             options.header_bytes <= kMost && options.footer_bytes <= kMost,
+                             options.header_bytes <= kMax && options.footer_bytes <= kMax,
                          "{}: expected header_bytes and footer_bytes of 0 to 2^30, got {} and {}.",
                          kWho, options.header_bytes, options.footer_bytes);
   const Compression compression = compression_of(options.compression_type, kWho);

@@ -9,7 +9,7 @@
 namespace cornu {
 namespace {
 
-constexpr int64_t kMostAxes = 32;  // as in NumPy
+constexpr int64_t kMaxAxes = 32;  // as in NumPy
 
 // As it was written: float32's shortest text represents more digits as a double.
 double shortest(float value) { return std::strtod(fmt::format("{}", value).c_str(), nullptr); }
@@ -31,7 +31,7 @@ void read_nested(const Json& json, int64_t axis, Shape& shape, std::vector<doubl
     return;
   }
   const auto size = static_cast<int64_t>(json.size());
-  check<InvalidArgument>(axis < kMostAxes, "expected lists of {} levels or fewer.", kMostAxes);
+  check<InvalidArgument>(axis < kMaxAxes, "expected lists of {} levels or fewer.", kMaxAxes);
   if (axis == shape.rank() && numbers.empty()) shape.push_back(size);
   check<InvalidArgument>(axis < shape.rank() && shape[axis] == size,
                          "expected lists of numbers of equal lengths.");

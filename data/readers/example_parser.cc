@@ -277,8 +277,8 @@ Element ExampleParser::operator()(const Tensor& serialized) const {
 
 namespace {
 
-constexpr int64_t kMostDefaults = 1 << 22;  // maximum number of values of a feature read from
-                                            // another process
+constexpr int64_t kMaxDefaults = 1 << 22;  // maximum number of values of a feature read from
+                                           // another process
 
 // The names of the variant's alternatives.
 const std::vector<std::string> kFeatureKinds = {"fixed_len", "var_len", "fixed_len_sequence"};
@@ -352,7 +352,7 @@ void ExampleParser::write(LinkWriter& link) const {
 MapFunction read_example_parser(LinkReader& link) {
   const auto lists = link.options<FeatureLists>();
   // A default is broadcast to its feature's shape.
-  const int64_t most = kMostDefaults + static_cast<int64_t>(link.bytes());
+  const int64_t most = kMaxDefaults + static_cast<int64_t>(link.bytes());
   for (const Shape& shape : lists.shapes) {
     check<InvalidArgument>(!shape.is_static() || shape.num_elements() <= most,
                            "expected features of at most {} values, got the shape {}.", most,

@@ -148,10 +148,10 @@ Tensor parse_gzip(Bytes file, const std::string& name) {
   auto read = [&](Bytes out) { return reader.read(out); };
   const Header header = read_header(read, name);
   const size_t needed = header.data_bytes;
-  if (needed / kMostInflation > file.size()) {
+  if (needed / kMaxInflation > file.size()) {
     raise<DataLoss>(
         "{}: an array of shape {} needs {} bytes, but {} compressed bytes can't hold more than {}.",
-        name, header.shape, needed, file.size(), file.size() * kMostInflation);
+        name, header.shape, needed, file.size(), file.size() * kMaxInflation);
   }
   // Grows as data arrives, since the size promised by a small file can't be trusted.
   constexpr size_t kLikelyInflation = 8;

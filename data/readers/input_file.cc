@@ -16,10 +16,10 @@ namespace cornu::data {
 namespace {
 
 constexpr int64_t kDefaultBuffer = 256 << 10;
-constexpr int64_t kMostBuffer = 1 << 30;
+constexpr int64_t kMaxBuffer = 1 << 30;
 
 size_t buffer_bytes(const std::optional<int64_t>& asked) {
-  check<InvalidArgument>(!asked || (*asked >= 0 && *asked <= kMostBuffer),
+  check<InvalidArgument>(!asked || (*asked >= 0 && *asked <= kMaxBuffer),
                          "expected a buffer_size of 0 (the default) to 2^30 bytes, got {}.",
                          asked.value_or(0));
   return static_cast<size_t>(asked.value_or(0) == 0 ? kDefaultBuffer : *asked);
@@ -27,8 +27,8 @@ size_t buffer_bytes(const std::optional<int64_t>& asked) {
 
 // Small files need no large buffer. Files of unknown size (pipes) have size 0.
 size_t enough_for(const FileReader& file, size_t buffer) {
-  constexpr size_t kLeast = 4096;
-  return file.size() == 0 ? buffer : std::min(buffer, std::max(kLeast, file.size() + 1));
+  constexpr size_t kMin = 4096;
+  return file.size() == 0 ? buffer : std::min(buffer, std::max(kMin, file.size() + 1));
 }
 
 }  // namespace

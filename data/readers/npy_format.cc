@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kAlignment = 64;    // of the elements, in files written by NumPy
-constexpr size_t kMostAxes = 64;     // NumPy's limit
+constexpr size_t kMaxAxes = 64;      // NumPy's limit
 constexpr size_t kGrowingAxis = 21;  // digits that NumPy reserves so that files can grow
 
 std::string_view text_in(std::span<const std::byte> bytes) {
@@ -131,8 +131,8 @@ class HeaderParser {
       // Python 2's syntax for long integers.
       if (version_ < 3 && at_ < text_.size() && text_[at_] == 'L') ++at_;
       result.push_back(size);
-      check<DataLoss>(result.dims().size() <= kMostAxes, "{}: expected at most {} axes, got more.",
-                      name_, kMostAxes);
+      check<DataLoss>(result.dims().size() <= kMaxAxes, "{}: expected at most {} axes, got more.",
+                      name_, kMaxAxes);
       if (accept(',')) continue;
       if (result.rank() == 1) fail("',' after the only size");  // (3) isn't a tuple
       expect(')', "',' or ')'");

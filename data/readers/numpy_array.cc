@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kOwnOrder = std::endian::native == std::endian::little ? '<' : '>';
 constexpr char kForeignOrder = kOwnOrder == '<' ? '>' : '<';
-constexpr size_t kMostBytes = size_t{1} << 62;  // maximum size of an array
+constexpr size_t kMaxBytes = size_t{1} << 62;  // maximum size of an array
 
 template <class Stored>
 Stored load(const std::byte* from, bool swap) {
@@ -147,7 +147,7 @@ std::optional<size_t> array_bytes(const NumpyType& type, const Shape& shape) {
   size_t bytes = type.size;
   for (const int64_t size : shape) {
     if (size < 0 || __builtin_mul_overflow(bytes, static_cast<size_t>(size), &bytes) ||
-        bytes > kMostBytes) {
+        bytes > kMaxBytes) {
       return std::nullopt;
     }
   }

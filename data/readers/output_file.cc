@@ -100,9 +100,9 @@ void OutputFile::write(std::string_view bytes) {
     if (state.ready.size() >= kWritten) state.give_away();
     return;
   }
-  constexpr size_t kMost = std::numeric_limits<uInt>::max();
-  for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kMost))) {
-    state.pack(bytes.substr(0, kMost), Z_NO_FLUSH);
+  constexpr size_t kMax = std::numeric_limits<uInt>::max();
+  for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kMax))) {
+    state.pack(bytes.substr(0, kMax), Z_NO_FLUSH);
   }
 }
 

@@ -8,7 +8,7 @@ namespace cornu::data {
 namespace {
 
 // The maximum number of integers in lists per byte of the file, counting shared ones repeatedly.
-constexpr size_t kMostSharing = 16;
+constexpr size_t kMaxSharing = 16;
 
 std::string_view text_of_item(const PickleDocument& document, const PickleItem& item) {
   return document.texts[item.index];
@@ -139,7 +139,7 @@ void PickleValue::append_ints(std::vector<int64_t>& out, size_t& budget) const {
     check<ResourceExhausted>(count <= budget,
                              "{}: lists are referred to so often that they have more than {} times "
                              "as many integers as the pickle has bytes.",
-                             document_->name, kMostSharing);
+                             document_->name, kMaxSharing);
     budget -= count;
   };
   const bool numbers = kind() == PickleKind::Array &&
@@ -166,14 +166,14 @@ void PickleValue::append_ints(std::vector<int64_t>& out, size_t& budget) const {
 }
 
 std::vector<int64_t> PickleValue::to_ints() const {
-  size_t budget = kMostSharing * document_->file.size();
+  size_t budget = kMaxSharing * document_->file.size();
   std::vector<int64_t> result;
   append_ints(result, budget);
   return result;
 }
 
 std::vector<std::vector<int64_t>> PickleValue::to_ragged() const {
-  size_t budget = kMostSharing * document_->file.size();
+  size_t budget = kMaxSharing * document_->file.size();
   const auto& items = elements("lists of integers");
   std::vector<std::vector<int64_t>> result(items.size());
   for (size_t i = 0; i < items.size(); ++i) {
@@ -183,10 +183,10 @@ std::vector<std::vector<int64_t>> PickleValue::to_ragged() const {
 }
 
 Shape pickled_shape(const PickleDocument& document, const PickledArray& array) {
-  constexpr size_t kMostAxes = 64;  // NumPy's limit
+  constexpr size_t kMaxAxes = 64;  // NumPy's limit
   const auto& sizes = document.lists[array.shape];
-  check<DataLoss>(sizes.size() <= kMostAxes, "{}: expected an array of at most {} axes, got {}.",
-                  document.name, kMostAxes, sizes.size());
+  check<DataLoss>(sizes.size() <= kMaxAxes, "{}: expected an array of at most {} axes, got {}.",
+                  document.name, kMaxAxes, sizes.size());
   Shape shape;
   for (const PickleItem& size : sizes) {
     check<DataLoss>(size.kind == PickleKind::Int && size.integer >= 0,

@@ -153,8 +153,8 @@ PickleItem PickleParser::text_item(PickleKind kind, std::string_view text) {
 
 // Decoding a text takes a few times its size in the file, but it could be decoded repeatedly.
 void PickleParser::check_decoding(size_t bytes) const {
-  constexpr size_t kMostDecoding = 4;
-  require(decoded_ + bytes <= kMostDecoding * document_.file.size(),
+  constexpr size_t kMaxDecoding = 4;
+  require(decoded_ + bytes <= kMaxDecoding * document_.file.size(),
           "the same text is decoded again and again");
 }
 
@@ -461,9 +461,9 @@ bool PickleParser::object(uint8_t op) {
 }
 
 std::vector<PickleItem> PickleParser::few(const PickleItem& tuple) {
-  constexpr size_t kMost = 16;  // long tuples aren't copied, however often they are referenced
+  constexpr size_t kMax = 16;  // long tuples aren't copied, however often they are referenced
   const auto& items = list_of(tuple, PickleKind::Tuple, "expected a tuple of arguments");
-  require(items.size() <= kMost, "too many arguments");
+  require(items.size() <= kMax, "too many arguments");
   return items;
 }
 

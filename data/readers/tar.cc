@@ -18,9 +18,9 @@ namespace cornu::data {
 namespace {
 
 constexpr size_t kTarBlock = 512;
-constexpr uint64_t kMostTarRecord = uint64_t{1} << 20;  // maximum bytes of a long name and similar
-                                                        // records
-constexpr uint64_t kMostTarSize = uint64_t{1} << 62;
+constexpr uint64_t kMaxTarRecord = uint64_t{1} << 20;  // maximum bytes of a long name and similar
+                                                       // records
+constexpr uint64_t kMaxTarSize = uint64_t{1} << 62;
 
 using TarBlock = std::array<char, kTarBlock>;
 
@@ -153,7 +153,7 @@ struct TarReader::State {
   std::shared_ptr<Buffer> read_content() {
     const size_t size = unread;
     const bool possible =
-        packed ? size / kMostInflation <= archive.size() : size <= archive.size() - at;
+        packed ? size / kMaxInflation <= archive.size() : size <= archive.size() - at;
     if (!possible) {
       raise<DataLoss>("{}: the tar archive is damaged or cut off: '{}' can't have {} bytes.", name,
                       printable(entry.name), size);
@@ -178,7 +178,7 @@ struct TarReader::State {
 
   // Reads a member that describes the next one.
   std::string read_record(uint64_t offset) {
-    if (unread > kMostTarRecord) damaged(offset, "a record of more than 1 MiB");
+    if (unread > kMaxTarRecord) damaged(offset, "a record of more than 1 MiB");
     const auto buffer = read_content();
     return std::string(reinterpret_cast<const char*>(buffer->data()), buffer->bytes());
   }
@@ -215,7 +215,7 @@ bool read_pax(std::string_view records, TarExtras& extras) {
     if (key == "size") {
       uint64_t size = 0;
       for (const char digit : value) {
-        if (digit < '0' || digit > '9' || size >= kMostTarSize / 16) return false;
+        if (digit < '0' || digit > '9' || size >= kMaxTarSize / 16) return false;
         size = 10 * size + static_cast<uint64_t>(digit - '0');
       }
       extras.size = size;

@@ -129,16 +129,16 @@ Audio load_wav(const std::filesystem::path& path, const DecodeWavOptions& option
 
 void save_wav(const std::filesystem::path& path, const Tensor& samples, int64_t sample_rate) {
   constexpr int64_t kHeader = 44;
-  constexpr int64_t kMostBytes = int64_t{UINT32_MAX} - kHeader;
+  constexpr int64_t kMaxBytes = int64_t{UINT32_MAX} - kHeader;
   const Shape& shape = samples.shape();
   check<InvalidArgument>(
       samples.dtype() == DType::Float32 && shape.rank() == 2 && shape[1] > 0 && shape[1] <= 65535,
       "save_wav: expected float32 (samples, channels), got {} {}.", samples.dtype(), shape);
   check<InvalidArgument>(sample_rate > 0 && sample_rate <= INT32_MAX,
                          "save_wav: expected a sample rate in Hz, got {}.", sample_rate);
-  check<InvalidArgument>(samples.num_elements() <= kMostBytes / 2,
+  check<InvalidArgument>(samples.num_elements() <= kMaxBytes / 2,
                          "save_wav: expected up to {} samples of all channels, got {}.",
-                         kMostBytes / 2, samples.num_elements());
+                         kMaxBytes / 2, samples.num_elements());
   const auto bytes = static_cast<uint32_t>(samples.num_elements() * 2);
   std::vector<std::byte> file;
   const auto add = [&]<class T>(T value) {

@@ -4,7 +4,7 @@
 namespace cornu::data {
 namespace {
 
-constexpr size_t kMostInputs = 1 << 16;
+constexpr size_t kMaxInputs = 1 << 16;
 
 void register_links(Registry<LinkKind>& registry) {
   const auto source = [&](const char* kind, NodePtr (*read)(LinkReader&)) {
@@ -25,7 +25,7 @@ void register_links(Registry<LinkKind>& registry) {
   transform("batch", read_batch);
   transform("bucket_by_sequence_length", read_bucket);
   transform("cache", read_cache);
-  registry.add("choose_from_datasets", {2, kMostInputs, read_choose});
+  registry.add("choose_from_datasets", {2, kMaxInputs, read_choose});
   registry.add("concatenate", {2, 2, read_concatenate});
   transform("copy_to_device", read_copy_to_device);
   transform("csv", read_csv);
@@ -44,7 +44,7 @@ void register_links(Registry<LinkKind>& registry) {
   transform("divide", read_divide);
   transform("rejection_resample", read_rejection_resample);
   transform("repeat", read_repeat);
-  registry.add("sample_from_datasets", {1, kMostInputs, read_sample});
+  registry.add("sample_from_datasets", {1, kMaxInputs, read_sample});
   transform("saved_elements", read_saved_elements);
   transform("scan", read_scan);
   transform("series_windows", read_series_windows);
@@ -60,7 +60,7 @@ void register_links(Registry<LinkKind>& registry) {
   transform("unique", read_unique);
   transform("with_options", read_with_options);
   transform("with_state", read_with_state);
-  registry.add("zip", {1, kMostInputs, read_zip});
+  registry.add("zip", {1, kMaxInputs, read_zip});
 }
 
 }  // namespace

@@ -15,9 +15,9 @@ namespace {
 
 constexpr int64_t kVersion = 1;
 constexpr int64_t kLongestChain = 1024;  // links in a row, since recursion is limited by the stack
-constexpr int64_t kMostPaths = 1 << 14;  // links when the chain is expanded to a tree, as for
+constexpr int64_t kMaxPaths = 1 << 14;   // links when the chain is expanded to a tree, as for
                                          // descriptions and seeds
-constexpr size_t kMostSpecEntries = 1 << 20;  // tensors and axes in the specs of all links
+constexpr size_t kMaxSpecEntries = 1 << 20;  // tensors and axes in the specs of all links
 
 // The size of the chain that ends with a link.
 struct Extent {
@@ -29,7 +29,7 @@ Extent extent_above(const std::vector<Extent>& inputs) {
   Extent all;
   for (const Extent& input : inputs) {
     all.length = std::max(all.length, input.length + 1);
-    all.paths = std::min(all.paths + input.paths, kMostPaths + 1);
+    all.paths = std::min(all.paths + input.paths, kMaxPaths + 1);
   }
   return all;
 }
@@ -39,10 +39,10 @@ void check_extent(const Extent& extent) {
   check<Kind>(extent.length <= kLongestChain,
               "a serialized dataset has at most {} links behind one another, got more.",
               kLongestChain);
-  check<Kind>(extent.paths <= kMostPaths,
+  check<Kind>(extent.paths <= kMaxPaths,
               "a serialized dataset has at most {} links, each counted as often as it is used, got "
               "more.",
-              kMostPaths);
+              kMaxPaths);
 }
 
 class PipelineWriter {
@@ -194,7 +194,7 @@ class PipelineReader {
     for (const TensorType& type : spec.types) {
       spec_entries_ += 1 + static_cast<size_t>(type.shape.rank());
     }
-    check<InvalidArgument>(spec_entries_ <= kMostSpecEntries + bytes_,
+    check<InvalidArgument>(spec_entries_ <= kMaxSpecEntries + bytes_,
                            "expected elements of fewer tensors and axes.");
   }
 

@@ -14,7 +14,7 @@
 namespace cornu::data {
 namespace {
 
-constexpr size_t kLargestInline = size_t{64} << 10;  // maximum bytes of a tensor within the text
+constexpr size_t kMaxInline = size_t{64} << 10;  // maximum bytes of a tensor within the text
 
 std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
@@ -153,7 +153,7 @@ Json LinkWriter::to_json(const Tensor& value) {
   if (!value.defined()) return {};
   const Tensor tensor = value.host();
   if (!blobs_) return comparable(tensor);
-  if (size_of_values(tensor) > kLargestInline) {
+  if (size_of_values(tensor) > kMaxInline) {
     std::string blob = blob_of(tensor);
     std::string key = hash_of(bytes_of(blob), HashAlgorithm::Sha256);
     blobs_->emplace(key, std::move(blob));
@@ -249,7 +249,7 @@ void LinkReader::read(const Json& json, Tensor& value) {
     return;
   }
   const std::string& digits = part_of(json, "hex").as_string();
-  check<InvalidArgument>(type.bytes() == digits.size() / 2 && type.bytes() <= kLargestInline,
+  check<InvalidArgument>(type.bytes() == digits.size() / 2 && type.bytes() <= kMaxInline,
                          "expected the elements of a tensor of {} {}, got {}.", type.dtype,
                          type.shape, json.excerpt());
   value = Tensor::empty(type.shape, type.dtype);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kReadAhead = 64;  // elements prefetched from a file that is read on its own
                                     // thread
-constexpr int64_t kMostReads = 1024;
+constexpr int64_t kMaxReads = 1024;
 
 const std::shared_ptr<const Structure>& single_tensor() {
   static const auto structure = std::make_shared<const Structure>();
@@ -128,7 +128,7 @@ class FilesInOrder : public Stream<Element>, public PlacedItems {
     check<DataLoss>(texts.next(element),
                     "{}: the position needs what was at byte {} of file {}, but it ends there now.",
                     open_.format->name, place.at, place.part);
-    if (std::ssize(again_) > kMostReopened) {
+    if (std::ssize(again_) > kMaxReopened) {
       again_.erase(again_.begin()->first == place.part ? std::next(again_.begin())
                                                        : again_.begin());
     }
@@ -136,7 +136,7 @@ class FilesInOrder : public Stream<Element>, public PlacedItems {
   }
 
  private:
-  static constexpr int64_t kMostReopened = 16;  // files
+  static constexpr int64_t kMaxReopened = 16;  // files
 
   bool advance() {
     if (file_) return true;
@@ -297,9 +297,9 @@ class FileRecords : public Node {
                            "{}: expected filenames that are string scalars, got {}.", format_->name,
                            names_spec.structure ? names_spec.to_string() : "nothing");
     check<InvalidArgument>(
-        !reads || *reads == kAutotune || (*reads >= 1 && *reads <= kMostReads),
+        !reads || *reads == kAutotune || (*reads >= 1 && *reads <= kMaxReads),
         "{}: expected num_parallel_reads of 1 to {}, or data::kAutotune, got {}.", format_->name,
-        kMostReads, reads.value_or(0));
+        kMaxReads, reads.value_or(0));
   }
 
   const ElementSpec& spec() const override { return format_->spec; }

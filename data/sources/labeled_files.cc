@@ -91,7 +91,7 @@ void write_files(LinkWriter& link, const LabeledFiles& files) {
 }
 
 void read_files(LinkReader& link, LabeledFiles& files) {
-  constexpr int64_t kMostClasses = 1 << 20;
+  constexpr int64_t kMaxClasses = 1 << 20;
   const ElementSpec& numbers = link.input()->spec();
   check<InvalidArgument>(numbers == spec_of(Tensor::scalar(int64_t{0})),
                          "expected numbers of files, int64 scalars, got {}.", numbers);
@@ -101,8 +101,8 @@ void read_files(LinkReader& link, LabeledFiles& files) {
   link.choice("label_mode", mode, {"", "int", "binary", "categorical"});
   files.label_mode = link.get<std::string>("label_mode");
   const auto classes = link.get<int64_t>("classes");
-  check<InvalidArgument>(classes >= 0 && classes <= kMostClasses,
-                         "expected up to {} classes, got {}.", kMostClasses, classes);
+  check<InvalidArgument>(classes >= 0 && classes <= kMaxClasses,
+                         "expected up to {} classes, got {}.", kMaxClasses, classes);
   files.classes = static_cast<size_t>(classes);
   files.calls = read_calls(link);
   check<InvalidArgument>(

@@ -29,7 +29,7 @@ class IgnoringStream : public Stream<Element> {
       } catch (const std::bad_alloc&) {
         throw;
       } catch (const std::exception& error) {
-        if (in_a_row == streams::kMostFailures) throw;
+        if (in_a_row == streams::kMaxFailures) throw;
         note(error.what());
       }
     }

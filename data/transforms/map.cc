@@ -202,10 +202,10 @@ NodePtr batch_below_map(const NodePtr& input, const std::function<NodePtr(NodePt
 bool is_map(const Node& node) { return dynamic_cast<const Mapped*>(&node) != nullptr; }
 
 int64_t read_calls(LinkReader& link) {
-  constexpr int64_t kMostCalls = 4096;
+  constexpr int64_t kMaxCalls = 4096;
   const auto calls = link.get<int64_t>("num_parallel_calls");
-  check<InvalidArgument>(calls <= kMostCalls, "expected num_parallel_calls of at most {}, got {}.",
-                         kMostCalls, calls);
+  check<InvalidArgument>(calls <= kMaxCalls, "expected num_parallel_calls of at most {}, got {}.",
+                         kMaxCalls, calls);
   return resolve_parallel_calls(calls, "map");
 }
 

@@ -63,7 +63,7 @@ class Stateful : public Node {
   ElementSpec spec_;
 };
 
-constexpr size_t kLargestState = 1 << 16;  // maximum bytes of a state in a position
+constexpr size_t kMaxState = 1 << 16;  // maximum bytes of a state in a position
 
 Tensor state_of_hex(const std::string& text, const Tensor& like) {
   Tensor tensor = Tensor::empty(like.shape(), like.dtype());
@@ -94,7 +94,7 @@ class ScanStream : public Stream<Element> {
     for (const Tensor& tensor : stateful_.state.tensors()) {
       bytes += tensor.bytes();
       // The state is then computed again.
-      if (bytes > kLargestState || tensor.dtype() == DType::String) return {};
+      if (bytes > kMaxState || tensor.dtype() == DType::String) return {};
       values.push_back(to_hex({tensor.raw(), tensor.bytes()}));
     }
     return Json::object({{"input", mapped_->save()}, {"values", values}});

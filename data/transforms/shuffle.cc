@@ -107,7 +107,7 @@ class ShuffleStream : public Stream<Item> {
 
   // Returns false at the end.
   bool draw(Held<Item>& drawn) {
-    if (placed_ && input_.taken() - stock_ >= std::max(buffer_size_, kLeastStock)) take_stock();
+    if (placed_ && input_.taken() - stock_ >= std::max(buffer_size_, kMinStock)) take_stock();
     Held<Item> fresh;
     while (!ended_ && std::ssize(buffer_) < buffer_size_) {
       if (take(fresh)) buffer_.push_back(std::move(fresh));
@@ -240,7 +240,7 @@ class ShuffleStream : public Stream<Item> {
     });
   }
 
-  static constexpr int64_t kLeastStock = 64;  // items between two calls of take_stock()
+  static constexpr int64_t kMinStock = 64;  // items between two calls of take_stock()
 
   PlacedItems* placed_;  // the input, if its items have places
   Input<Item> input_;

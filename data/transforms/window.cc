@@ -55,7 +55,7 @@ class WindowStream : public Stream<Window> {
     if (input_.is_counted()) return {};
     Json state = Json::object({{"input", input_.position(oldest())},
                                {"held", numbers_held(false)},
-                               {"gap", std::min(gap_, streams::kMostItems)}});
+                               {"gap", std::min(gap_, streams::kMaxItems)}});
     if (!input_.has_failed()) return state;
     state.set("failed", numbers_held(true));
     state.set("unheard", unheard_ != nullptr);
@@ -134,7 +134,7 @@ class WindowStream : public Stream<Window> {
       if (!passed.error) return;
       --gap_;
       unheard_ = passed.error;
-      if (in_a_row == streams::kMostFailures) {
+      if (in_a_row == streams::kMaxFailures) {
         std::rethrow_exception(std::exchange(unheard_, nullptr));
       }
     }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kLengthBytes = 4;
 constexpr size_t kReferredTo = size_t{64} << 10;
-constexpr size_t kMostBytes = (size_t{1} << 32) - (1 << 20);  // gRPC's lengths have 32 bits
+constexpr size_t kMaxBytes = (size_t{1} << 32) - (1 << 20);  // gRPC's lengths have 32 bits
 
 grpc::Slice slice_of(const Tensor& tensor) {
   if (tensor.bytes() < kReferredTo) return grpc::Slice(tensor.raw(), tensor.bytes());
@@ -81,7 +81,7 @@ grpc::ByteBuffer to_bytes(const CallMessage& message) {
     bytes += tensor.bytes();
   }
   const std::string head = Json::array({message.json, types}).dump();
-  check<ResourceExhausted>(bytes + head.size() < kMostBytes,
+  check<ResourceExhausted>(bytes + head.size() < kMaxBytes,
                            "Call: a message of {} bytes is too large: it may have 4 GiB. Use more "
                            "parameter servers, or divide large variables among them "
                            "(variable_partitioner).",

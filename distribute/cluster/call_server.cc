@@ -24,7 +24,7 @@
 namespace cornu::distribute {
 namespace {
 
-constexpr size_t kMostThreads = 1024;
+constexpr size_t kMaxThreads = 1024;
 constexpr int kIdleConnection = 600'000;  // ms; callers reconnect
 
 // Runs each task immediately on a thread of its own; idle threads are reused.
@@ -42,7 +42,7 @@ class CallThreads {
   // Returns false when there are no threads at all.
   bool run(std::function<void()> task) {
     const std::lock_guard lock(mutex_);
-    if (idle_ <= tasks_.size() && threads_.size() < kMostThreads) {
+    if (idle_ <= tasks_.size() && threads_.size() < kMaxThreads) {
       try {
         threads_.emplace_back([this] { work(); });
       } catch (const std::system_error&) {

@@ -13,14 +13,14 @@
 namespace cornu::distribute {
 namespace {
 
-constexpr int64_t kMostTasks = 1'000'000;
+constexpr int64_t kMaxTasks = 1'000'000;
 
 std::span<const std::string> task_types() {
   static const std::array<std::string, 4> types = {"chief", "worker", "ps", "evaluator"};
   return types;
 }
 
-bool is_index(int64_t index) { return index >= 0 && index < kMostTasks; }
+bool is_index(int64_t index) { return index >= 0 && index < kMaxTasks; }
 
 // Parses a task index used as a member name.
 std::optional<int64_t> index_of(std::string_view text) {
@@ -56,7 +56,7 @@ ClusterSpec::Tasks tasks_of_json(const Json& json, std::string_view where, const
     check<InvalidArgument>(index.has_value(),
                            "{}: expected the index of a task of job '{}', a number from 0 to {}, "
                            "got \"{}\".",
-                           where, printable(job), kMostTasks - 1, printable(member.first));
+                           where, printable(job), kMaxTasks - 1, printable(member.first));
     const bool added =
         tasks.emplace(*index, address_of(member.second, where, {job, *index})).second;
     check<InvalidArgument>(added, "{}: job '{}' has two tasks {}.", where, printable(job), *index);
@@ -105,7 +105,7 @@ ClusterSpec ClusterSpec::from_tasks(std::map<std::string, Tasks> jobs) {
     for (const auto& [index, address] : tasks) {
       check<InvalidArgument>(is_index(index),
                              "ClusterSpec: expected indices of tasks from 0 to {}, got {}.",
-                             kMostTasks - 1, to_string({job, index}));
+                             kMaxTasks - 1, to_string({job, index}));
     }
   }
   ClusterSpec cluster;

@@ -13,7 +13,7 @@
 namespace cornu::distribute {
 namespace {
 
-constexpr int64_t kMostGenerations = int64_t{1} << 53;
+constexpr int64_t kMaxGenerations = int64_t{1} << 53;
 
 }  // namespace
 
@@ -89,7 +89,7 @@ void Coordinator::on_join(const std::shared_ptr<Guest>& guest, const Json& messa
   const int64_t rank = message.at("rank").as_int();
   // Checks what forming a group later, when all have joined, depends on.
   const int64_t generation = message.at("generation").as_int();
-  check<DataLoss>(generation >= 0 && generation < kMostGenerations,
+  check<DataLoss>(generation >= 0 && generation < kMaxGenerations,
                   "Cluster: expected a generation, got {}.", generation);
   message.at("facts").as_object();
   message.at("inbox");

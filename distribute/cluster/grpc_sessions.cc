@@ -179,7 +179,7 @@ std::shared_ptr<Session> connect_session(const std::string& address,
                                          const std::shared_ptr<const TlsIdentity>& identity,
                                          Session::Listener listener) {
   grpc::ChannelArguments arguments = channel_arguments();
-  arguments.SetMaxReceiveMessageSize(kLargestMessage);
+  arguments.SetMaxReceiveMessageSize(kMaxMessage);
   auto channel = open_channel(address, identity, arguments);
   auto stream = std::make_shared<ClientStream>(std::move(channel), address);
   stream->start(std::move(listener));
@@ -199,7 +199,7 @@ SessionServer::SessionServer(Accept accept, Refuse refuse,
     : impl_(std::make_unique<Impl>(std::move(accept), std::move(refuse))) {
   silence_grpc();
   grpc::ServerBuilder builder;
-  builder.SetMaxReceiveMessageSize(kLargestToCoordinator);
+  builder.SetMaxReceiveMessageSize(kMaxToCoordinator);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 1);  // per connection
   builder.RegisterCallbackGenericService(&impl_->service);
   impl_->acceptor = builder.experimental().AddExternalConnectionAcceptor(

@@ -22,8 +22,8 @@ constexpr std::chrono::seconds kHear(2);  // time for the others to hear that a 
 
 // Shortens an error text for the other workers: a message has a size limit.
 std::string shortened(std::string text) {
-  constexpr size_t kMost = size_t{32} << 10;  // bytes, plus up to three to complete a character
-  size_t end = std::min(text.size(), kMost);
+  constexpr size_t kMax = size_t{32} << 10;  // bytes, plus up to three to complete a character
+  size_t end = std::min(text.size(), kMax);
   while (end < text.size() && (text[end] & 0xC0) == 0x80) ++end;
   text.resize(end);
   return text;

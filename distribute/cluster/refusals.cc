@@ -14,7 +14,7 @@ void Refusals::add(const std::string& peer, const std::string& why, Time now) {
   tick(now);
   const std::lock_guard lock(mutex_);
   if (warnings_ == 0) began_ = now;
-  if (warnings_ < kMostWarnings) {
+  if (warnings_ < kMaxWarnings) {
     ++warnings_;
     logging::warn(fmt::format("Cluster: turned {} away: {}", peer, printable(why, 500)));
   } else {

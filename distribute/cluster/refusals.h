@@ -14,7 +14,7 @@ namespace cornu::distribute {
 class Refusals {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  static constexpr int kMostWarnings = 20;
+  static constexpr int kMaxWarnings = 20;
   static constexpr std::chrono::seconds kWhile{60};
 
   Refusals() = default;

@@ -6,8 +6,8 @@
 namespace cornu::distribute {
 
 Json parse_message(std::string_view bytes) {
-  check<DataLoss>(bytes.size() <= kLargestMessage,
-                  "Cluster: expected a message of at most {} bytes, got {}.", kLargestMessage,
+  check<DataLoss>(bytes.size() <= kMaxMessage,
+                  "Cluster: expected a message of at most {} bytes, got {}.", kMaxMessage,
                   bytes.size());
   Json message;
   try {

@@ -11,9 +11,9 @@
 
 namespace cornu::distribute {
 
-inline constexpr size_t kLargestMessage = size_t{4} << 20;  // bytes
+inline constexpr size_t kMaxMessage = size_t{4} << 20;  // bytes
 // For messages from workers, which may still be strangers.
-inline constexpr size_t kLargestToCoordinator = size_t{256} << 10;
+inline constexpr size_t kMaxToCoordinator = size_t{256} << 10;
 
 // One end of a bidirectional stream of messages, each an object with a "kind". Thread-safe and
 // non-blocking.

@@ -15,12 +15,12 @@ namespace cornu::distribute {
 namespace {
 
 constexpr const char* kSlurm = "SlurmClusterResolver";
-constexpr size_t kMostNodes = 100'000;
+constexpr size_t kMaxNodes = 100'000;
 
 [[noreturn]] void raise_node_list(const std::string& text) {
   raise<InvalidArgument>(
       "{}: expected a list of nodes like n[001-003,7],m1 (at most {} nodes), got '{}'.", kSlurm,
-      kMostNodes, printable(text));
+      kMaxNodes, printable(text));
 }
 
 std::optional<int64_t> read_digits(std::string_view digits) {
@@ -43,7 +43,7 @@ std::vector<std::string> expand_ranges(std::string_view text) {
     const std::optional<int64_t> to =
         dash == std::string_view::npos ? from : read_digits(range.substr(dash + 1));
     if (!from || !to || *from > *to) return {};
-    if (static_cast<size_t>(*to - *from) + numbers.size() >= kMostNodes) return {};
+    if (static_cast<size_t>(*to - *from) + numbers.size() >= kMaxNodes) return {};
     for (int64_t i = *from; i <= *to; ++i) {
       numbers.push_back(fmt::format("{:0{}}", i, first.size()));
     }
@@ -67,7 +67,7 @@ std::vector<std::string> expand_entry(std::string_view entry, const std::string&
       if (end > 0) parts = {std::string(entry.substr(0, end))};
       entry.remove_prefix(end);
     }
-    if (parts.empty() || nodes.size() * parts.size() > kMostNodes) raise_node_list(list);
+    if (parts.empty() || nodes.size() * parts.size() > kMaxNodes) raise_node_list(list);
     std::vector<std::string> longer;
     for (const std::string& node : nodes) {
       for (const std::string& part : parts) longer.push_back(node + part);
@@ -175,7 +175,7 @@ std::vector<std::string> expand_node_list(const std::string& text) {
     }
     if (end == 0) raise_node_list(text);
     const std::vector<std::string> some = expand_entry(rest.substr(0, end), text);
-    if (nodes.size() + some.size() > kMostNodes) raise_node_list(text);
+    if (nodes.size() + some.size() > kMaxNodes) raise_node_list(text);
     nodes.insert(nodes.end(), some.begin(), some.end());
     if (end == rest.size()) return nodes;
     rest.remove_prefix(end + 1);
@@ -197,9 +197,9 @@ std::vector<int64_t> expand_tasks_per_node(const std::string& text) {
     }
     check<InvalidArgument>(
         tasks && nodes && *tasks <= 1'000'000 && *nodes > 0 &&
-            *nodes <= static_cast<int64_t>(kMostNodes - counts.size()),
+            *nodes <= static_cast<int64_t>(kMaxNodes - counts.size()),
         "{}: expected numbers of tasks by node like 2(x3),1 (at most {} nodes), got '{}'.", kSlurm,
-        kMostNodes, printable(text));
+        kMaxNodes, printable(text));
     counts.insert(counts.end(), static_cast<size_t>(*nodes), *tasks);
     if (comma == rest.size()) return counts;
     rest.remove_prefix(comma + 1);

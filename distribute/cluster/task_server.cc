@@ -17,7 +17,7 @@
 namespace cornu::distribute {
 namespace {
 
-constexpr size_t kMostUndecided = 256;
+constexpr size_t kMaxUndecided = 256;
 constexpr std::chrono::seconds kTimeToDecide(10);
 
 // Parses the number after the last colon; -1 if there is none.
@@ -111,7 +111,7 @@ FileDescriptor TaskServer::take(const DataLink& link, const Patience& patience) 
   return socket;
 }
 
-bool TaskServer::is_full() const { return undecided_.size() + strangers_ >= kMostUndecided; }
+bool TaskServer::is_full() const { return undecided_.size() + strangers_ >= kMaxUndecided; }
 
 void TaskServer::serve() {
   ::fcntl(listener_.get(), F_SETFL, ::fcntl(listener_.get(), F_GETFL) | O_NONBLOCK);

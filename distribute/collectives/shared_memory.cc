@@ -50,8 +50,8 @@ struct Inbox::Ring {
 namespace {
 
 constexpr size_t kRing = size_t{512} << 10;  // bytes; fits into a core's private cache
-constexpr uint64_t kMostRanks = 1 << 16;
-static_assert(kRing % Transport::kMostWanted == 0);
+constexpr uint64_t kMaxRanks = 1 << 16;
+static_assert(kRing % Transport::kMaxWanted == 0);
 
 // The start of the block.
 struct Head {
@@ -98,7 +98,7 @@ std::shared_ptr<Inbox> Inbox::open(const Json& description) {
     if (!block || block->bytes().size() < kRingsPlace) return nullptr;
     const uint64_t ranks = reinterpret_cast<const Head*>(block->bytes().data())->ranks;
     const bool fits =
-        ranks <= kMostRanks && kRingsPlace + ranks * sizeof(Ring) <= block->bytes().size();
+        ranks <= kMaxRanks && kRingsPlace + ranks * sizeof(Ring) <= block->bytes().size();
     return fits ? std::shared_ptr<Inbox>(new Inbox(std::move(block))) : nullptr;
   } catch (const Error&) {
     return nullptr;  // not a description of an inbox
@@ -291,7 +291,7 @@ class SharedMemoryTransport : public Transport {
   std::shared_ptr<SharedBlock> memory_;
   size_t most_memory_ = SIZE_MAX;                        // larger requests have failed
   std::vector<std::shared_ptr<SharedBlock>> memory_of_;  // by rank
-  alignas(64) std::array<std::byte, kMostWanted> joined_;
+  alignas(64) std::array<std::byte, kMaxWanted> joined_;
   GroupEnd end_;
 };
 

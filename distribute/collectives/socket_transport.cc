@@ -17,7 +17,7 @@ namespace cornu::distribute {
 namespace {
 
 constexpr size_t kBuffer = size_t{256} << 10;
-static_assert(kBuffer >= Transport::kMostWanted);
+static_assert(kBuffer >= Transport::kMaxWanted);
 
 // Bytes [begin, end) have arrived from the rank and aren't consumed.
 struct Peer {

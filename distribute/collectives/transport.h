@@ -25,10 +25,10 @@ class Transport {
   // Sends as many of these bytes as can be taken now; returns how many were.
   virtual size_t send(int to, std::span<const std::byte> bytes) = 0;
   // The bytes that have arrived from a rank and aren't consumed, from the first on: at least
-  // `wanted` bytes (at most kMostWanted), or empty while there are fewer. They are in the
+  // `wanted` bytes (at most kMaxWanted), or empty while there are fewer. They are in the
   // transport's memory, aligned like the stream (to 64 bytes, if everything consumed so far is a
   // multiple of 64), and valid until the next call for that rank.
-  static constexpr size_t kMostWanted = 4096;
+  static constexpr size_t kMaxWanted = 4096;
   virtual std::span<const std::byte> received(int from, size_t wanted) = 0;
   virtual void consume(int from, size_t bytes) = 0;
   // Copies what has arrived into the caller's memory and consumes it; returns the number of bytes.

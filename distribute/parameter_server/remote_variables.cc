@@ -9,7 +9,7 @@
 namespace cornu::distribute {
 namespace {
 
-constexpr size_t kMostRead = size_t{1} << 30;  // bytes of a response; messages are limited to 4 GiB
+constexpr size_t kMaxRead = size_t{1} << 30;  // bytes of a response; messages are limited to 4 GiB
 
 Tensor rows_of(const Tensor& value, const Placement& placement, size_t shard) {
   if (!is_divided(placement)) return value;
@@ -120,7 +120,7 @@ std::vector<VariableHome::Value> RemoteVariables::read(std::span<const Variable*
     size_t bytes = 0;
     for (const Variable* variable : variables.subspan(values.size())) {
       bytes += variable->shape().num_bytes(size_of(variable->dtype()));
-      if (count > 0 && bytes > kMostRead) break;
+      if (count > 0 && bytes > kMaxRead) break;
       ++count;
     }
     read(variables.subspan(values.size(), count), values);

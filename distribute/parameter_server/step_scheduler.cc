@@ -16,7 +16,7 @@
 namespace cornu::distribute {
 namespace {
 
-constexpr size_t kMostWaiting = 1024;  // queued steps per worker
+constexpr size_t kMaxWaiting = 1024;  // queued steps per worker
 constexpr std::chrono::milliseconds kRetry(200);
 constexpr int kSayAfter = 25;  // attempts between log messages
 
@@ -365,7 +365,7 @@ std::shared_ptr<ScheduledStep> StepScheduler::schedule(ScheduledStep step) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] {
     return (error_ && shared->owner == 0) || stops_ ||
-           waiting_.size() < kMostWaiting * workers_.size();
+           waiting_.size() < kMaxWaiting * workers_.size();
   });
   if (shared->owner == 0) throw_error();
   check<FailedPrecondition>(!stops_,

@@ -13,14 +13,14 @@ void compare_clocks(
     const std::string& strategy,
     const std::function<std::vector<std::string>(std::string_view what, const std::string& own)>&
         exchange) {
-  constexpr double kMost = 5;  // seconds
+  constexpr double kMax = 5;  // seconds
   const double now =
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   const std::vector<std::string> all = exchange("clocks", Json(now).dump());
   const double first = Json::parse(all.front()).as_double();
   for (size_t worker = 1; worker < all.size(); ++worker) {
     const double ahead = Json::parse(all[worker]).as_double() - first;
-    if (std::abs(ahead) <= kMost) continue;
+    if (std::abs(ahead) <= kMax) continue;
     logging::warn(fmt::format(
         "{}: the clock of worker {} is {:.0f} s {} that of worker 0: times in their logs and of "
         "their files can't be compared. Let a time service set the clocks of all machines.",

@@ -15,7 +15,7 @@ namespace cornu::distribute {
 namespace {
 
 constexpr size_t kMany = 256;
-constexpr size_t kMostRecent = 64;
+constexpr size_t kMaxRecent = 64;
 
 std::string text_of_call(const Graph& graph, const Node& node, GatheredSizes sizes) {
   const Attributes& attributes = node.attributes;
@@ -62,7 +62,7 @@ uint32_t RunOrder::run(uint64_t function) {
   const auto found = std::ranges::find(recent_, function);
   const bool is_new = found == recent_.end();
   const auto order = is_new ? kNew : static_cast<uint32_t>(found - recent_.begin());
-  if (is_new && recent_.size() < kMostRecent) {
+  if (is_new && recent_.size() < kMaxRecent) {
     recent_.insert(recent_.begin(), function);
   } else {  // overwrite the place of the forgotten one, or its own
     const auto last = is_new ? recent_.end() : found + 1;

@@ -13,10 +13,10 @@
 namespace cornu::distribute {
 namespace {
 
-constexpr int64_t kMostSeconds = 1'000'000;
+constexpr int64_t kMaxSeconds = 1'000'000;
 
 std::chrono::milliseconds milliseconds_of(double seconds, const char* option) {
-  check<InvalidArgument>(seconds > 0 && seconds <= kMostSeconds,
+  check<InvalidArgument>(seconds > 0 && seconds <= kMaxSeconds,
                          "{} of more than 0 and at most a million, got {}.", option, seconds);
   return std::chrono::milliseconds(std::max<int64_t>(1, std::llround(seconds * 1000)));
 }
@@ -36,7 +36,7 @@ std::optional<std::chrono::milliseconds> join_timeout_of(
                            "MultiWorkerMirroredStrategyOptions: expected join_timeout_seconds");
   }
   const auto seconds =
-      read_number(process_variable, "CORNU_JOIN_TIMEOUT", kMultiWorkerMirrored, 1, kMostSeconds);
+      read_number(process_variable, "CORNU_JOIN_TIMEOUT", kMultiWorkerMirrored, 1, kMaxSeconds);
   if (!seconds) return {};
   return std::chrono::seconds(*seconds);
 }

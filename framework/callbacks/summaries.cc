@@ -24,7 +24,7 @@ constexpr int kScalar = 1;
 constexpr int kTensor = 2;
 constexpr int kBlobs = 3;
 
-constexpr int64_t kMostPictures = 3;
+constexpr int64_t kMaxPictures = 3;
 
 // A tensorflow.TensorProto without its values.
 std::string tensor_of(int type, const Shape& shape) {
@@ -165,7 +165,7 @@ std::optional<std::string> image_summary(const std::string& tag, const Tensor& w
   if (!is_floating(weight.dtype()) || weight.size() == 0) return std::nullopt;
   const Tensor pictures = pictures_of(weight.host());
   if (!pictures.defined()) return std::nullopt;
-  return blobs_of(tag, levels_of(pictures), pictures.shape(), kMostPictures);
+  return blobs_of(tag, levels_of(pictures), pictures.shape(), kMaxPictures);
 }
 
 std::string pictures_summary(const std::string& tag, const Tensor& pictures, int64_t most) {

@@ -12,7 +12,7 @@
 namespace cornu {
 namespace {
 
-constexpr int kMostCollected = 10;
+constexpr int kMaxCollected = 10;
 
 const std::string& made_folder(const std::string& log_dir) {
   std::error_code error;
@@ -90,7 +90,7 @@ void SummaryWriter::write(const std::string& value, int64_t step) {
   check<FailedPrecondition>(state_ != nullptr, "SummaryWriter: it was moved from.");
   const std::lock_guard lock(state_->mutex);
   state_->file.add_value(step, value);
-  if (++state_->collected >= kMostCollected) state_->flush();
+  if (++state_->collected >= kMaxCollected) state_->flush();
 }
 
 }  // namespace cornu

@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 constexpr size_t kCachedBytes = size_t{64} << 20;  // maximum kept for reuse
-constexpr size_t kLargestCached = size_t{32} << 20;
+constexpr size_t kMaxCached = size_t{32} << 20;
 constexpr size_t kHugePage = size_t{2} << 20;
 
 thread_local size_t most_bytes = std::numeric_limits<size_t>::max();  // see AllocationLimit
@@ -62,7 +62,7 @@ class HostCache {
   }
 
   void give(std::byte* block, size_t bytes) {
-    if (bytes <= kLargestCached) {
+    if (bytes <= kMaxCached) {
       std::lock_guard lock(mutex_);
       if (cached_ + bytes <= kCachedBytes) {
         free_[bytes].push_back(block);
@@ -171,10 +171,10 @@ void AllocationLimit::check_bytes(size_t bytes) {
 
 std::shared_ptr<Buffer> allocate_host(size_t bytes) {
   AllocationLimit::check_bytes(bytes);
-  constexpr size_t kMost = size_t{1} << 62;
+  constexpr size_t kMax = size_t{1} << 62;
   std::byte* data = nullptr;
   size_t capacity = 0;
-  if (bytes < kMost) {
+  if (bytes < kMax) {
     capacity = size_class(bytes);
     data = host_cache().take(capacity);
   }
@@ -184,9 +184,9 @@ std::shared_ptr<Buffer> allocate_host(size_t bytes) {
 }
 
 std::shared_ptr<Buffer> allocate_strings(size_t count) {
-  constexpr size_t kMost = (size_t{1} << 62) / sizeof(std::string);
-  std::unique_ptr<std::string[]> strings(count < kMost ? new (std::nothrow) std::string[count]
-                                                       : nullptr);
+  constexpr size_t kMax = (size_t{1} << 62) / sizeof(std::string);
+  std::unique_ptr<std::string[]> strings(count < kMax ? new (std::nothrow) std::string[count]
+                                                      : nullptr);
   check<ResourceExhausted>(strings != nullptr, "Out of memory: {} strings were asked for.", count);
   return std::make_shared<StringBuffer>(std::move(strings), count);
 }

@@ -94,8 +94,8 @@ std::optional<int> cpu_quota(const fs::path& root) {
     }
   }
   if (!least) return std::nullopt;
-  constexpr double kMost = 1 << 20;
-  return static_cast<int>(std::ceil(std::min(*least, kMost)));
+  constexpr double kMax = 1 << 20;
+  return static_cast<int>(std::ceil(std::min(*least, kMax)));
 }
 
 }  // namespace cornu

@@ -39,9 +39,9 @@ namespace {
 
 // A message may contain text from a file: very long ones are cut in the middle.
 void cut(std::string& message) {
-  constexpr size_t kMost = 8000;
+  constexpr size_t kMax = 8000;
   constexpr size_t kTail = 1000;
-  if (message.size() > kMost) message.replace(kMost - kTail, message.size() - kMost, " … ");
+  if (message.size() > kMax) message.replace(kMax - kTail, message.size() - kMax, " … ");
 }
 
 }  // namespace

@@ -243,10 +243,10 @@ std::string Json::dump(int indent) const {
 }
 
 std::string Json::excerpt() const {
-  constexpr size_t kMost = 200;
-  Writer writer(-1, kMost);
+  constexpr size_t kMax = 200;
+  Writer writer(-1, kMax);
   writer.write(*this, 0);
-  return printable(writer.take(), kMost);
+  return printable(writer.take(), kMax);
 }
 
 namespace {

@@ -45,7 +45,7 @@ bool is_lower(char c) { return std::islower(static_cast<unsigned char>(c)) != 0;
 
 std::vector<std::string> all_nearest(std::string_view name, std::span<const std::string> known) {
   constexpr size_t kLongest = 64;  // the time grows quadratically with the length
-  constexpr size_t kMost = 3;
+  constexpr size_t kMax = 3;
   std::vector<std::string> best;
   size_t best_distance = std::max<size_t>(1, name.size() / 2);
   if (name.size() > kLongest) return {};
@@ -61,7 +61,7 @@ std::vector<std::string> all_nearest(std::string_view name, std::span<const std:
       return edit_distance(other, candidate) == 0;
     });
     if (same == best.end()) {
-      if (best.size() < kMost) best.push_back(candidate);
+      if (best.size() < kMax) best.push_back(candidate);
     } else if (has_upper(candidate) == has_upper(name)) {
       *same = candidate;  // of two that differ only in case, take the one like `name`
     }

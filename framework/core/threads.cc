@@ -98,7 +98,7 @@ void prepare_this_thread() {
 namespace internal {
 
 void check_stack_size(const char* text) {
-  constexpr double kLeast = 256 << 10;
+  constexpr double kMin = 256 << 10;
   if (!text || !*text) return;
   char* end = nullptr;
   double bytes = static_cast<double>(std::strtoull(text, &end, 10));
@@ -108,7 +108,7 @@ void check_stack_size(const char* text) {
   const size_t unit = *end ? units.find(static_cast<char>(std::tolower(*end))) : 1;
   if (unit == std::string::npos) return;
   for (size_t i = 0; i < unit; ++i) bytes *= 1024;
-  check<FailedPrecondition>(bytes >= kLeast,
+  check<FailedPrecondition>(bytes >= kMin,
                             "Compute threads: expected at least 256k of stack for each, got "
                             "OMP_STACKSIZE={}. Set it higher, or not at all.",
                             text);

@@ -26,7 +26,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kBetweenLooks(50);
-constexpr int kMostSleeping = 16;
+constexpr int kMaxSleeping = 16;
 
 // The first version of the kernel's struct sched_attr.
 struct SchedulingAttributes {
@@ -98,7 +98,7 @@ class Watch {
     } else if (!team_) {
       // One thread more than there are CPUs, counting the threads that this thread uses.
       const int threads = omp_get_num_procs() - omp_get_max_threads() + 2;
-      if (omp_get_max_threads() > 1 && threads > 1 && threads <= kMostSleeping) {
+      if (omp_get_max_threads() > 1 && threads > 1 && threads <= kMaxSleeping) {
         team_ = std::make_unique<SleepingTeam>(threads);
       }
     }

@@ -14,11 +14,11 @@ namespace {
 
 constexpr size_t kPrograms = 128;  // kept per thread
 constexpr int kCallsOneByOne = 2;  // with the same types: compiling takes as long as dozens of ops
-constexpr size_t kMostMemory = size_t{32} << 20;  // for intermediate values, which stay allocated
+constexpr size_t kMaxMemory = size_t{32} << 20;  // for intermediate values, which stay allocated
 
 struct Program {
   int64_t calls = 0;
-  bool is_large = false;  // needs more memory than kMostMemory: its ops are applied one by one
+  bool is_large = false;  // needs more memory than kMaxMemory: its ops are applied one by one
   std::unique_ptr<Executable> executable;
 };
 
@@ -58,7 +58,7 @@ Tensor compute_at_once(const OpDef& composite, const std::vector<Tensor>& inputs
   const bool is_due = !composite.traits.elementwise || program.calls++ >= kCallsOneByOne;
   if (!program.executable && !program.is_large && is_due) {
     auto executable = compile(composite, types, body);
-    program.is_large = executable->workspace_bytes() > kMostMemory;
+    program.is_large = executable->workspace_bytes() > kMaxMemory;
     if (!program.is_large) program.executable = std::move(executable);
   }
   if (!program.executable) return body(inputs);

@@ -188,8 +188,8 @@ void set_logical_device_configuration(const PhysicalDevice& device,
         "set_logical_device_configuration: expected a memory_limit of at least 1 "
         "MiB, got {}.",
         one.memory_limit.value_or(0));
-    constexpr int64_t kMost = int64_t{1} << 32;  // MiB
-    limits.push_back(static_cast<size_t>(std::min(one.memory_limit.value_or(0), kMost)) << 20);
+    constexpr int64_t kMax = int64_t{1} << 32;  // MiB
+    limits.push_back(static_cast<size_t>(std::min(one.memory_limit.value_or(0), kMax)) << 20);
   }
   if (device.device_type == DeviceType::Cpu) {
     check<InvalidArgument>(

@@ -164,20 +164,20 @@ void flatten_into(std::vector<Tensor>& out, const std::pair<A, B>& parts) {
   flatten_into(out, parts.second);
 }
 
-// The number of tensors that a callable takes: the smallest count from `kLeast` to 8 that it can be
+// The number of tensors that a callable takes: the smallest count from `kMin` to 8 that it can be
 // called with; -1 if there is none.
 template <class F, size_t... kIndex>
 constexpr bool takes(std::index_sequence<kIndex...>) {  // std::is_invocable has longer errors
   return requires(F & f, const Tensor& x) { f(((void)kIndex, x)...); };
 }
-template <class F, int kLeast = 0>
+template <class F, int kMin = 0>
 constexpr int arity() {
-  if constexpr (kLeast > 8) {
+  if constexpr (kMin > 8) {
     return -1;
-  } else if constexpr (takes<F>(std::make_index_sequence<size_t{kLeast}>())) {
-    return kLeast;
+  } else if constexpr (takes<F>(std::make_index_sequence<size_t{kMin}>())) {
+    return kMin;
   } else {
-    return arity<F, kLeast + 1>();
+    return arity<F, kMin + 1>();
   }
 }
 

@@ -84,9 +84,9 @@ std::vector<HalfKnown> half_known(const std::vector<TensorType>& inputs) {
 // Candidate inputs that may go together: the types with sizes that others have at the same
 // positions, at one position, at two …
 std::vector<std::vector<TensorType>> fitted(const std::vector<TensorType>& inputs) {
-  constexpr size_t kMostPlaces = 5;
+  constexpr size_t kMaxPlaces = 5;
   std::vector<HalfKnown> places = half_known(inputs);
-  places.resize(std::min(places.size(), kMostPlaces));
+  places.resize(std::min(places.size(), kMaxPlaces));
   std::vector<unsigned> choices((size_t{1} << places.size()) - 1);
   std::iota(choices.begin(), choices.end(), 1U);
   std::stable_sort(choices.begin(), choices.end(),
@@ -113,12 +113,12 @@ std::vector<std::vector<TensorType>> fitted(const std::vector<TensorType>& input
 // known sizes for all unknown axes except the batch's, and with two sizes for two of them.
 std::vector<std::vector<TensorType>> filled(const std::vector<TensorType>& inputs,
                                             const std::vector<Shape>& within) {
-  constexpr size_t kMostSizes = 6, kMostPairs = 64;
+  constexpr size_t kMaxSizes = 6, kMaxPairs = 64;
   std::vector<std::pair<size_t, int64_t>> open;  // input and axis
   std::set<int64_t> sizes;
   const auto add_sizes = [&](const Shape& shape) {
     for (const int64_t size : shape) {
-      if (size > 1 && sizes.size() < kMostSizes) sizes.insert(size);
+      if (size > 1 && sizes.size() < kMaxSizes) sizes.insert(size);
     }
   };
   for (const Shape& shape : within) add_sizes(shape);
@@ -138,7 +138,7 @@ std::vector<std::vector<TensorType>> filled(const std::vector<TensorType>& input
     for (size_t j = 0; j < open.size(); ++j) {
       for (auto a = sizes.begin(); i != j && a != sizes.end(); ++a) {
         for (auto b = std::next(a); b != sizes.end(); ++b) {
-          if (result.size() == sizes.size() + kMostPairs) return result;
+          if (result.size() == sizes.size() + kMaxPairs) return result;
           result.push_back(inputs);
           result.back()[open[i].first].shape[open[i].second] = *a;
           result.back()[open[j].first].shape[open[j].second] = *b;

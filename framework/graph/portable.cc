@@ -6,7 +6,7 @@
 namespace cornu {
 namespace {
 
-constexpr size_t kLargestConstant = size_t{64} << 10;  // maximum bytes within a graph's text
+constexpr size_t kMaxConstant = size_t{64} << 10;  // maximum bytes within a graph's text
 
 // The graph with its values renumbered in order of appearance: the numbers in a trace depend on the
 // order in which the compiler evaluates calls.
@@ -48,7 +48,7 @@ void require_portable(const Graph& graph) {
 
 PortableGraph to_portable(const Graph& graph) {
   PortableGraph portable;
-  portable.text = numbered_in_order(graph).to_string(kLargestConstant, portable.constants);
+  portable.text = numbered_in_order(graph).to_string(kMaxConstant, portable.constants);
   return portable;
 }
 

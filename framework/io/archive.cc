@@ -237,7 +237,7 @@ class ArchiveReader::Member {
                              where_, status.size, limit);
     check<DataLoss>(status.comp_size <= state.source.size() &&
                         (stored ? status.size == status.comp_size
-                                : status.size / kMostInflation <= status.comp_size),
+                                : status.size / kMaxInflation <= status.comp_size),
                     "{} is damaged: it can't have {} bytes and take {} in an archive of {}.",
                     where_, status.size, status.comp_size, state.source.size());
     size_ = status.size;

@@ -22,9 +22,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostLinks = 40;     // as in Linux
-constexpr size_t kMostName = 200;  // maximum length of the target's name within the temporary one
-constexpr size_t kHexDigits = 8;   // in the name of a temporary file
+constexpr int kMaxLinks = 40;     // as in Linux
+constexpr size_t kMaxName = 200;  // maximum length of the target's name within the temporary one
+constexpr size_t kHexDigits = 8;  // in the name of a temporary file
 constexpr const char* kSuffix = ".cornu-tmp";
 
 std::string reason(int error) { return std::system_category().message(error); }
@@ -39,7 +39,7 @@ fs::path follow_links(const std::string& path) {
   fs::path target = path;
   std::error_code error;
   for (int links = 0; fs::is_symlink(fs::symlink_status(target, error)); ++links) {
-    if (links == kMostLinks) raise_file_error(path, "be written", ELOOP);
+    if (links == kMaxLinks) raise_file_error(path, "be written", ELOOP);
     const fs::path next = fs::read_symlink(target, error);
     if (error) raise_file_error(path, "be written", error.value());
     target = next.is_absolute() ? next : target.parent_path() / next;
@@ -94,7 +94,7 @@ bool lock(int file) {
 }
 
 std::string temporary_prefix(const Target& target) {
-  return "." + target.file.filename().string().substr(0, kMostName) + ".";
+  return "." + target.file.filename().string().substr(0, kMaxName) + ".";
 }
 
 // ".<name>.<hex digits>.cornu-tmp"

@@ -125,8 +125,8 @@ uint32_t crc32c(std::span<const std::byte> bytes, uint32_t previous) {
 
 uint32_t crc32(std::span<const std::byte> bytes, uint32_t previous) {
   static const bool kFast = has_products();
-  constexpr size_t kLeast = 64, kUnit = 16;
-  if (kFast && bytes.size() >= kLeast) {
+  constexpr size_t kMin = 64, kUnit = 16;
+  if (kFast && bytes.size() >= kMin) {
     const size_t whole = bytes.size() / kUnit * kUnit;
     previous = ~crc32_by_products(bytes.first(whole), ~previous);
     bytes = bytes.subspan(whole);

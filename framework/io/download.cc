@@ -20,9 +20,9 @@ namespace cornu {
 namespace {
 
 constexpr long kConnectSeconds = 15;
-constexpr long kStalledSeconds = 60;  // seconds below kLeastSpeed before giving up
-constexpr long kLeastSpeed = 64;
-constexpr long kMostRedirections = 10;
+constexpr long kStalledSeconds = 60;  // seconds below kMinSpeed before giving up
+constexpr long kMinSpeed = 64;
+constexpr long kMaxRedirections = 10;
 constexpr long kOk = 200;
 constexpr long kPartial = 206;
 constexpr long kRangeNotSatisfiable = 416;
@@ -138,10 +138,10 @@ void set_options(CurlTransfer& curl, const std::string& url, Transfer& transfer)
   curl.set(CURLOPT_PROTOCOLS_STR, "http,https,file");
   curl.set(CURLOPT_REDIR_PROTOCOLS_STR, secure ? "https" : "http,https");
   curl.set(CURLOPT_FOLLOWLOCATION, 1L);
-  curl.set(CURLOPT_MAXREDIRS, kMostRedirections);
+  curl.set(CURLOPT_MAXREDIRS, kMaxRedirections);
   curl.set(CURLOPT_FAILONERROR, 1L);
   curl.set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
-  curl.set(CURLOPT_LOW_SPEED_LIMIT, kLeastSpeed);
+  curl.set(CURLOPT_LOW_SPEED_LIMIT, kMinSpeed);
   curl.set(CURLOPT_LOW_SPEED_TIME, kStalledSeconds);
   curl.set(CURLOPT_WRITEFUNCTION, &on_data);
   curl.set(CURLOPT_WRITEDATA, &transfer);

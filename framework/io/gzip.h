@@ -11,9 +11,9 @@
 
 namespace cornu {
 
-// The maximum compression ratio of deflate: `compressed bytes * kMostInflation` is an upper bound
+// The maximum compression ratio of deflate: `compressed bytes * kMaxInflation` is an upper bound
 // for the uncompressed size of a gzip file.
-inline constexpr size_t kMostInflation = 1032;
+inline constexpr size_t kMaxInflation = 1032;
 
 // Whether `bytes` begin with the gzip magic number.
 bool is_gzip(std::span<const std::byte> bytes);

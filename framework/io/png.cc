@@ -80,10 +80,10 @@ class PngEncoder {
 
 std::vector<std::byte> encode_png(std::span<const uint8_t> pixels, const PictureSize& size,
                                   int compression) {
-  constexpr int64_t kMost = PNG_UINT_31_MAX / 4;
+  constexpr int64_t kMax = PNG_UINT_31_MAX / 4;
   const auto& [height, width, channels] = size;
   const bool possible =
-      height > 0 && height <= kMost && width > 0 && width <= kMost && channels > 0 && channels <= 4;
+      height > 0 && height <= kMax && width > 0 && width <= kMax && channels > 0 && channels <= 4;
   check<InvalidArgument>(
       possible && pixels.size() / channels / width == static_cast<size_t>(height) &&
           pixels.size() % (channels * width) == 0,

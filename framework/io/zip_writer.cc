@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint32_t kWide = 0xFFFFFFFF;  // the value is in the zip64 fields
 // Deflate may slightly enlarge incompressible data, which must still fit below kWide.
-constexpr uint64_t kMostNarrow = 0xF0000000;
+constexpr uint64_t kMaxNarrow = 0xF0000000;
 constexpr uint16_t kFirstDay = 1 << 5 | 1;  // 1980-01-01
 constexpr uint16_t kVersion = 20, kWideVersion = 45;
 constexpr uint16_t kUnix = 3 << 8;
@@ -53,7 +53,7 @@ uint16_t flags_of(const std::string& name) {
   return ascii ? 0 : kUtf8;
 }
 
-bool is_wide(uint64_t size) { return size > kMostNarrow; }
+bool is_wide(uint64_t size) { return size > kMaxNarrow; }
 
 uint32_t narrow(uint64_t value, bool wide) { return wide ? kWide : static_cast<uint32_t>(value); }
 
@@ -161,8 +161,8 @@ void ZipWriter::finish() {
   const uint64_t begin = at_;
   for (const Entry& entry : entries_) write(directory_entry(entry));
   const uint64_t size = at_ - begin;
-  constexpr uint64_t kMostEntries = 0xFFFF;
-  const bool wide = is_wide(begin) || is_wide(size) || entries_.size() >= kMostEntries;
+  constexpr uint64_t kMaxEntries = 0xFFFF;
+  const bool wide = is_wide(begin) || is_wide(size) || entries_.size() >= kMaxEntries;
   if (wide) {
     Record record("PK\6\6");
     record.u64(44).u16(kUnix | kWideVersion).u16(kWideVersion).u32(0).u32(0);
@@ -171,7 +171,7 @@ void ZipWriter::finish() {
     write(record.take());
     write(Record("PK\6\7").u32(0).u64(end).u32(1).take());
   }
-  const uint64_t count = std::min<uint64_t>(entries_.size(), kMostEntries);
+  const uint64_t count = std::min<uint64_t>(entries_.size(), kMaxEntries);
   Record record("PK\5\6");
   record.u16(0).u16(0).u16(count).u16(count).u32(narrow(size, wide)).u32(narrow(begin, wide));
   write(record.u16(0).take());

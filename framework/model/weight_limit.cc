@@ -8,9 +8,9 @@
 namespace cornu {
 namespace {
 
-constexpr uint64_t kLeastDeferred = uint64_t{64} << 10;
-constexpr uint64_t kMostGrowth = 8;  // a stored bool that becomes a float64
-constexpr uint64_t kMostAllowed = uint64_t{64} << 20;
+constexpr uint64_t kMinDeferred = uint64_t{64} << 10;
+constexpr uint64_t kMaxGrowth = 8;  // a stored bool that becomes a float64
+constexpr uint64_t kMaxAllowed = uint64_t{64} << 20;
 thread_local WeightLimit* current = nullptr;
 
 }  // namespace
@@ -21,7 +21,7 @@ WeightLimit::~WeightLimit() { current = outer_; }
 
 void WeightLimit::add(uint64_t bytes) {
   if (!current) return;
-  const uint64_t left = kMostGrowth * current->stored_ + current->allowed_ - current->added_;
+  const uint64_t left = kMaxGrowth * current->stored_ + current->allowed_ - current->added_;
   check<InvalidArgument>(bytes <= left,
                          "a weight of {} bytes, after {} bytes of others, isn't in the file, whose "
                          "weights have {} bytes in all. The config is another model's.",
@@ -30,10 +30,10 @@ void WeightLimit::add(uint64_t bytes) {
 }
 
 void WeightLimit::allow(uint64_t bytes) {
-  if (current) current->allowed_ += std::min(bytes, kMostAllowed - current->allowed_);
+  if (current) current->allowed_ += std::min(bytes, kMaxAllowed - current->allowed_);
 }
 
-bool WeightLimit::defers(uint64_t bytes) { return current && bytes >= kLeastDeferred; }
+bool WeightLimit::defers(uint64_t bytes) { return current && bytes >= kMinDeferred; }
 
 void WeightLimit::defer(const Variable& variable, std::function<Tensor()> initial_value) {
   current->deferred_.push_back({variable, variable.version(), std::move(initial_value)});

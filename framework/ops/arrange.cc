@@ -53,9 +53,9 @@ int64_t horizontal_axis(const Tensor& x, std::string_view who) {
 
 // Requires (batch, height, width, channels) with sizes that fit, as far as they are known.
 void require_blocks(const Tensor& x, int64_t block_size, std::string_view who) {
-  constexpr int64_t kLargest = 1 << 20;  // whose square doesn't overflow
-  check<InvalidArgument>(block_size <= kLargest, "{}: expected a block_size of at most {}, got {}.",
-                         who, kLargest, block_size);
+  constexpr int64_t kMax = 1 << 20;  // whose square doesn't overflow
+  check<InvalidArgument>(block_size <= kMax, "{}: expected a block_size of at most {}, got {}.",
+                         who, kMax, block_size);
   check<InvalidArgument>(x.rank() == 4 && block_size >= 1,
                          "{}: expected (batch, height, width, channels) and a block_size >= 1, got "
                          "shape {} and {}.",

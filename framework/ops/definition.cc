@@ -174,11 +174,11 @@ int64_t checked_axis(const Attributes& attributes, const Shape& shape, std::stri
 }
 
 void require_sizes(const Shape& shape, std::string_view op) {
-  constexpr int64_t kMost = int64_t{1} << 48;
+  constexpr int64_t kMax = int64_t{1} << 48;
   int64_t count = 1;
   bool valid = true;
   for (int64_t size : shape) {
-    valid = valid && (size == 0 || count <= kMost / size);
+    valid = valid && (size == 0 || count <= kMax / size);
     count = valid ? count * size : 1;
   }
   check<InvalidArgument>(shape.is_static(), "{}: expected a shape of known sizes, got {}.", op,

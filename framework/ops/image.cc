@@ -90,10 +90,10 @@ class WeightedAxis {
  public:
   WeightedAxis(const Tensor& x, int64_t axis, int64_t size, const ResizeOptions& options)
       : axis_(axis), in_(x.dim(axis)), dtype_(x.dtype()) {
-    constexpr int64_t kLeast = 16;  // numbers per band, including its overhead
-    require_table(Checked(size, "resize") * std::max(in_, kLeast));
+    constexpr int64_t kMin = 16;  // numbers per band, including its overhead
+    require_table(Checked(size, "resize") * std::max(in_, kMin));
     // Throws here if there isn't enough memory for the bands.
-    Tensor::empty({size, kLeast}, DType::Float64);
+    Tensor::empty({size, kMin}, DType::Float64);
     bands_ = bands_of(size, in_, kernel_of(options.interpolation), options.antialias);
     std::vector<bool> counts(static_cast<size_t>(in_), false);
     for (const Band& band : bands_) {
@@ -207,11 +207,11 @@ struct Margins {
 };
 
 void check_numbers(const Margins& margins) {
-  constexpr int64_t kMost = int64_t{1} << 48;
+  constexpr int64_t kMax = int64_t{1} << 48;
   int given = 0;
   for (const std::optional<int64_t>& number : {margins.before, margins.after, margins.target}) {
     given += number.has_value();
-    check<InvalidArgument>(number.value_or(0) >= 0 && number.value_or(0) <= kMost,
+    check<InvalidArgument>(number.value_or(0) >= 0 && number.value_or(0) <= kMax,
                            "{}: expected numbers in [0, 2^48] for the {}, got {}.", margins.who,
                            margins.axis, number.value_or(0));
   }

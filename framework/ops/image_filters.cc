@@ -19,7 +19,7 @@ using namespace cornu::ops::internal;
 
 namespace {
 
-constexpr int64_t kMostPixels = 100'000;  // maximum averaged along an axis
+constexpr int64_t kMaxPixels = 100'000;  // maximum averaged along an axis
 
 // Repeats the rows (columns) next to the border beyond it.
 Tensor with_reflected_border(const Tensor& x, int64_t axis) {
@@ -98,9 +98,9 @@ Tensor gaussian_blur(const Tensor& images, const GaussianBlurOptions& options) {
   const ImageBatch batch(images, options.data_format, "gaussian_blur");
   const std::vector<int64_t> size = options.kernel_size.spread(2, "gaussian_blur", "kernel_size");
   for (const int64_t pixels : size) {
-    check<InvalidArgument>(pixels <= kMostPixels,
+    check<InvalidArgument>(pixels <= kMaxPixels,
                            "gaussian_blur: expected a kernel_size of at most {}, got {}.",
-                           kMostPixels, pixels);
+                           kMaxPixels, pixels);
   }
   const Shape& shape = options.sigma.shape();
   check<InvalidArgument>(shape == Shape{} || shape == Shape{2},

@@ -226,9 +226,9 @@ Tensor scaling_weights(int64_t out, int64_t in, const Tensor& scale, const Tenso
   const Tensor distance = abs(from - expand_dims(line(in), 0));
   const Tensor weights = weight(antialias ? distance / maximum(step, 1) : distance);
   const Tensor total = sum(weights, 1, true);
-  constexpr double kLeast = 1000 * 1.1920929e-07;  // 1000 float32 rounding errors
+  constexpr double kMin = 1000 * 1.1920929e-07;  // 1000 float32 rounding errors
   const Tensor seen =
-      (abs(total) > kLeast) & (from >= -0.5) & (from <= static_cast<double>(in) - 0.5);
+      (abs(total) > kMin) & (from >= -0.5) & (from <= static_cast<double>(in) - 0.5);
   return where(seen, weights / where(total != 0, total, 1), 0);
 }
 

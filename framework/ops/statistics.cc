@@ -48,7 +48,7 @@ Tensor axes_to_end(const Tensor& x, const Ints& axes) {
   return reshape(transpose(x, order), kept.concat({count}));
 }
 
-constexpr int64_t kMostBins = int64_t{1} << 48;
+constexpr int64_t kMaxBins = int64_t{1} << 48;
 
 enum class Nan { Propagates, Missing };
 
@@ -170,8 +170,8 @@ Tensor running_products(const Tensor& x, int64_t axis) {
   return slice_axis(reshape(stack({others, ends}, axis + 1), whole), axis, 0, size);
 }
 
-constexpr int64_t kFewFeatures = 16;   // per program
-constexpr int64_t kMostFeatures = 64;  // more are better handled by a reduction
+constexpr int64_t kFewFeatures = 16;  // per program
+constexpr int64_t kMaxFeatures = 64;  // more are better handled by a reduction
 
 // The squared distances as a sum over features, each of which needs only as much memory as the
 // result.
@@ -321,7 +321,7 @@ Tensor cdist(const Tensor& x, const Tensor& y) {
                          "cdist: expected (..., m, size) and (..., n, size), got {} and {}.",
                          a.shape(), b.shape());
   const int64_t features = a.shape().back();
-  if (features > 0 && features <= kMostFeatures && goes_at_once({a, b})) {
+  if (features > 0 && features <= kMaxFeatures && goes_at_once({a, b})) {
     return sqrt(squared_distances_in_parts(a, b));
   }
   return sqrt(sum(square(expand_dims(a, -2) - expand_dims(b, -3)), -1));
@@ -356,7 +356,7 @@ Tensor bincount(const Tensor& x, const Tensor& weights, int64_t minlength) {
     const auto least = cast(min(places), DType::Int64).item<int64_t>();
     check<InvalidArgument>(least >= 0, "bincount: expected integers >= 0, got {}.", least);
     const auto most = cast(max(places), DType::Int64).item<int64_t>();
-    check<InvalidArgument>(most >= 0 && most < kMostBins,
+    check<InvalidArgument>(most >= 0 && most < kMaxBins,
                            "bincount: expected integers below 2^48, as there is a bin for each "
                            "number from 0, got {}.",
                            static_cast<uint64_t>(most));

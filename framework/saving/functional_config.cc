@@ -24,8 +24,8 @@ namespace {
 
 constexpr char kKerasTensor[] = "__keras_tensor__";
 // Limits for what a file may create: 1 GiB for an op's constant, 1 TiB for a (hypothetical) result.
-constexpr size_t kMostConstant = size_t{1} << 30;
-constexpr size_t kMostResult = size_t{1} << 40;
+constexpr size_t kMaxConstant = size_t{1} << 30;
+constexpr size_t kMaxResult = size_t{1} << 40;
 
 // ---- to files ----
 
@@ -308,7 +308,7 @@ class GraphReader {
     std::vector<int64_t> dims(output.shape().begin(), output.shape().end());
     std::replace(dims.begin(), dims.end(), kUnknown, int64_t{1});
     const size_t bytes = Shape(dims).num_bytes(size_of(output.dtype()));
-    check<ResourceExhausted>(bytes <= kMostResult,
+    check<ResourceExhausted>(bytes <= kMaxResult,
                              "Functional: the result of its layer '{}' would have the shape {}, {} "
                              "bytes.",
                              part.name, output.shape(), bytes);
@@ -521,7 +521,7 @@ class GraphReader {
   // Creates a single node, as in Keras, where the order of a model's layers counts nodes. An op
   // composed of several ops here, or of none, becomes a node of its own.
   Tensors call_op(const Part& part, const Json& call) {
-    const AllocationLimit limit(kMostConstant);
+    const AllocationLimit limit(kMaxConstant);
     require_moderate_numbers(part.entry->at("config"));
     std::vector<Tensor> inputs;
     const KerasOp::Resolve resolve = [&](const Json& value) {

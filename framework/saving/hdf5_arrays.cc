@@ -11,7 +11,7 @@ namespace cornu::hdf5 {
 namespace {
 
 constexpr std::string_view kArray = "an array of chunks";
-constexpr uint64_t kMostBits = 63;
+constexpr uint64_t kMaxBits = 63;
 
 Chunk read_entry(std::span<const std::byte> entry, const ChunkGrid& grid) {
   Cursor cursor(entry, kArray);
@@ -84,7 +84,7 @@ class FixedArray : public ChunkArray {
     const uint8_t page_bits = cursor.u8();
     count_ = cursor.u64();
     data_ = cursor.u64();
-    check<DataLoss>(page_bits <= kMostBits && count_ <= file.size(), "{} is damaged.", kArray);
+    check<DataLoss>(page_bits <= kMaxBits && count_ <= file.size(), "{} is damaged.", kArray);
     page_ = uint64_t{1} << page_bits;
     if (data_ == kUndefined) return;
     pages_ = count_ > page_ ? (count_ - 1) / page_ + 1 : 0;
@@ -135,8 +135,8 @@ class ExtensibleArray : public ChunkArray {
     const uint8_t page_bits = cursor.u8();
     cursor.skip(6 * 8);
     index_address_ = cursor.u64();
-    check<DataLoss>(most_bits <= kMostBits && page_bits <= kMostBits &&
-                        std::has_single_bit(least_) && std::has_single_bit(uint64_t{pointers}) &&
+    check<DataLoss>(most_bits <= kMaxBits && page_bits <= kMaxBits && std::has_single_bit(least_) &&
+                        std::has_single_bit(uint64_t{pointers}) &&
                         std::bit_width(least_) <= most_bits,
                     "{} is damaged.", kArray);
     offset_bytes_ = (most_bits + uint64_t{7}) / 8;

@@ -63,7 +63,7 @@ void Bytes::read(uint64_t address, std::span<std::byte> out, std::string_view wh
 }
 
 std::vector<std::byte> Bytes::block(uint64_t address, uint64_t size, std::string_view what) const {
-  check<DataLoss>(size <= kMostStructure && size <= size_,
+  check<DataLoss>(size <= kMaxStructure && size <= size_,
                   "{} is said to be {} bytes at byte {}, which is too much.", what, size, address);
   std::vector<std::byte> bytes(static_cast<size_t>(size));
   read(address, bytes, what);

@@ -18,7 +18,7 @@ namespace cornu::hdf5 {
 // The undefined address.
 inline constexpr uint64_t kUndefined = ~uint64_t{0};
 // The maximum size of a single read of metadata; data isn't limited by it.
-inline constexpr uint64_t kMostStructure = uint64_t{64} << 20;
+inline constexpr uint64_t kMaxStructure = uint64_t{64} << 20;
 
 // The bytes of a file, on disk or in memory. Addresses count from its start.
 class Bytes {
@@ -28,7 +28,7 @@ class Bytes {
 
   // Fills `out`. Throws DataLoss, naming `what` was being read, unless it is within the file.
   void read(uint64_t address, std::span<std::byte> out, std::string_view what) const;
-  // Reads a piece of metadata. Also throws DataLoss when it exceeds kMostStructure bytes.
+  // Reads a piece of metadata. Also throws DataLoss when it exceeds kMaxStructure bytes.
   std::vector<std::byte> block(uint64_t address, uint64_t size, std::string_view what) const;
 
   // Throws NotFound and FailedPrecondition like read_file.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kChunks = "a dataset's index of chunks";
 // A chunk may be as large as its dataset, or this large; no more memory is allocated for one.
-constexpr uint64_t kMostChunk = uint64_t{16} << 20;
+constexpr uint64_t kMaxChunk = uint64_t{16} << 20;
 
 ChunkGrid grid_of(const Layout& layout, const Dataspace& space, bool filtered) {
   ChunkGrid grid;
@@ -23,7 +23,7 @@ ChunkGrid grid_of(const Layout& layout, const Dataspace& space, bool filtered) {
   check<DataLoss>(layout.chunk.size() == rank && rank > 0, "its chunks have {} axes, not {}.",
                   layout.chunk.size(), rank);
   const auto elements = static_cast<uint64_t>(space.shape.num_elements());
-  const uint64_t most = std::max(kMostChunk, elements * layout.element_bytes);
+  const uint64_t most = std::max(kMaxChunk, elements * layout.element_bytes);
   grid.chunk_bytes = layout.element_bytes;
   for (size_t axis = 0; axis < rank; ++axis) {
     const uint64_t chunk = layout.chunk[axis];
@@ -255,7 +255,7 @@ std::vector<Chunk> read_chunk_index(const Bytes& file, const Layout& layout,
 
 void verify_chunks(const Bytes& file, const Layout& layout, uint64_t bytes) {
   check<DataLoss>(bytes == 0 || layout.address < file.size(), "its elements were never written.");
-  check<DataLoss>(bytes / kMostInflation <= file.size(),
+  check<DataLoss>(bytes / kMaxInflation <= file.size(),
                   "it is said to have {} bytes, which a file of {} can't hold.", bytes,
                   file.size());
 }

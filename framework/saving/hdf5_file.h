@@ -50,11 +50,11 @@ class Hdf5Writer {
   void set_attribute(const std::string& path, const std::string& name, std::string_view value);
   void set_attribute(const std::string& path, const std::string& name, int64_t value);
   // Adds a list, in the form in which h5py writes a list of bytes: all have the length of the
-  // longest. Throws InvalidArgument beyond kMostInList bytes, which is Keras's limit (HDF5's is 64
+  // longest. Throws InvalidArgument beyond kMaxInList bytes, which is Keras's limit (HDF5's is 64
   // KiB for a whole attribute).
   void set_attribute(const std::string& path, const std::string& name,
                      const std::vector<std::string>& values);
-  static constexpr size_t kMostInList = 64512;
+  static constexpr size_t kMaxInList = 64512;
 
   // Finishes the file and returns its bytes.
   Hdf5Image take();

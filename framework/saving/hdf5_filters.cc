@@ -91,8 +91,8 @@ Filters::Filters(const Object& dataset) {
 
 uint64_t Filters::most_stored(uint64_t chunk_bytes) const {
   // Data that deflate can't compress grows by less than this.
-  constexpr uint64_t kMostGrowth = 64;
-  const uint64_t each = chunk_bytes / 1000 + kMostGrowth;
+  constexpr uint64_t kMaxGrowth = 64;
+  const uint64_t each = chunk_bytes / 1000 + kMaxGrowth;
   return chunk_bytes + filters_.size() * each;
 }
 
@@ -118,12 +118,12 @@ void Filters::undo(std::vector<std::byte>& stored, uint64_t chunk_bytes, uint32_
 }
 
 uint32_t fletcher32(std::span<const std::byte> bytes) {
-  constexpr size_t kMostWords = 360;  // their sums don't overflow
+  constexpr size_t kMaxWords = 360;  // their sums don't overflow
   uint32_t first = 0, second = 0;
   const auto fold = [](uint32_t sum) { return (sum & 0xFFFF) + (sum >> 16); };
   size_t at = 0;
   while (at < bytes.size()) {
-    const size_t end = std::min(bytes.size(), at + 2 * kMostWords);
+    const size_t end = std::min(bytes.size(), at + 2 * kMaxWords);
     for (; at < end; at += 2) {
       const auto low = at + 1 < bytes.size() ? static_cast<uint32_t>(bytes[at + 1]) : 0;
       first += static_cast<uint32_t>(bytes[at]) << 8 | low;

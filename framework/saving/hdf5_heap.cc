@@ -48,7 +48,7 @@ class Tree {
     const uint64_t root = cursor.u64();
     const uint16_t records = cursor.u16();
     check<DataLoss>(type == static_cast<uint8_t>(type_) && record_size_ > 4 &&
-                        node_size_ > kNodeOverhead && node_size_ <= kMostStructure && depth < 16,
+                        node_size_ > kNodeOverhead && node_size_ <= kMaxStructure && depth < 16,
                     "{} is damaged.", kIndex);
     measure(depth);
     if (records > 0) read_node(root, records, depth);
@@ -133,7 +133,7 @@ FractalHeap::FractalHeap(const Bytes& file, uint64_t address, Budget& budget)
   rows_ = cursor.u16();
   check<DataLoss>(width_ > 0 && std::has_single_bit(first_size_) &&
                       std::has_single_bit(most_direct_) && first_size_ <= most_direct_ &&
-                      most_direct_ <= kMostStructure && offset_bytes_ >= 1 && offset_bytes_ <= 8,
+                      most_direct_ <= kMaxStructure && offset_bytes_ >= 1 && offset_bytes_ <= 8,
                   "{} is damaged.", kHeap);
   direct_rows_ = static_cast<uint64_t>(std::bit_width(most_direct_ / first_size_)) + 1;
   length_bytes_ = std::min(bytes_for(most_direct_ - 1), bytes_for(most_object_));

@@ -9,9 +9,9 @@ namespace cornu::hdf5 {
 namespace {
 
 constexpr std::string_view kHeader = "an object's header";
-constexpr uint64_t kPrefix1 = 16;     // bytes before the messages in version 1, with padding
-constexpr uint64_t kMostPrefix = 34;  // as above for version 2, with all optional fields
-constexpr uint64_t kMostChunks = 4096;
+constexpr uint64_t kPrefix1 = 16;    // bytes before the messages in version 1, with padding
+constexpr uint64_t kMaxPrefix = 34;  // as above for version 2, with all optional fields
+constexpr uint64_t kMaxChunks = 4096;
 
 // The sizes that follow the superblock: all addresses and lengths must have eight bytes.
 void expect_wide(uint8_t offsets, uint8_t lengths) {
@@ -32,7 +32,7 @@ class HeaderReader {
   explicit HeaderReader(const Bytes& file) : file_(file), blocks_(file) {}
 
   Object read(uint64_t address) {
-    const auto prefix = file_.block(address, std::min(kMostPrefix, rest(address)), kHeader);
+    const auto prefix = file_.block(address, std::min(kMaxPrefix, rest(address)), kHeader);
     Cursor start(prefix, kHeader);
     if (prefix[0] == std::byte{1}) {
       read_version_1(address, start);
@@ -40,7 +40,7 @@ class HeaderReader {
       read_version_2(address, start);
     }
     for (size_t i = 0; i < chunks_.size(); ++i) {  // grows during the loop
-      check<DataLoss>(i < kMostChunks, "{} has more than {} parts.", kHeader, kMostChunks);
+      check<DataLoss>(i < kMaxChunks, "{} has more than {} parts.", kHeader, kMaxChunks);
       blocks_.add(chunks_[i].first, chunks_[i].second, kHeader);
       const auto block = file_.block(chunks_[i].first, chunks_[i].second, kHeader);
       Cursor chunk(block, kHeader);
@@ -81,7 +81,7 @@ class HeaderReader {
     if (flags & 32) start.skip(16);  // times
     if (flags & 16) start.skip(4);   // attribute storage limits
     const uint64_t size = start.number(uint64_t{1} << (flags & 3));
-    check<DataLoss>(size <= kMostStructure, "{} is said to have {} bytes.", kHeader, size);
+    check<DataLoss>(size <= kMaxStructure, "{} is said to have {} bytes.", kHeader, size);
     const uint64_t begin = start.position();
     const auto block = file_.block(address, begin + size + 4, kHeader);
     verify_checksum(block, kHeader);

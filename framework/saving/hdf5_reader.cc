@@ -177,8 +177,8 @@ struct Hdf5Reader::State {
   };
   // Adds all readable datasets; each counts once.
   void add_bytes_below(const Found& found, std::set<uint64_t>& seen, int depth, Total& total) {
-    constexpr int kMostDepth = 64;
-    if (depth > kMostDepth || !seen.insert(found.address).second) return;
+    constexpr int kMaxDepth = 64;
+    if (depth > kMaxDepth || !seen.insert(found.address).second) return;
     try {
       if (found.object->is_group()) {
         for (const auto& [child, link] : *links_of(found.address, *found.object)) {
@@ -187,7 +187,7 @@ struct Hdf5Reader::State {
         }
       } else if (found.object->is_dataset()) {
         const bool filtered = found.object->find(MessageType::FilterPipeline);
-        const uint64_t most = bytes->size() * (filtered ? kMostInflation : 1);
+        const uint64_t most = bytes->size() * (filtered ? kMaxInflation : 1);
         uint64_t& sum = filtered ? total.filtered : total.plain;
         sum = std::min(most, sum + std::min<uint64_t>(most, describe(*found.object).bytes()));
       }

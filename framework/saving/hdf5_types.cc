@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kType = "a datatype";
 constexpr std::string_view kSpace = "a dataspace";
 constexpr std::string_view kLayout = "a dataset's layout";
-constexpr uint8_t kMostRank = 32;
+constexpr uint8_t kMaxRank = 32;
 
 // "sign 31, exponent 23 + 8, fraction 0 + 23, bias 127"
 std::string float_form(int sign, int exponent_at, int exponent, int fraction_at, int fraction,
@@ -109,7 +109,7 @@ Datatype read_datatype(Cursor& cursor) {
 Dataspace read_dataspace(Cursor& cursor) {
   const uint8_t version = cursor.version(1, 2);
   const uint8_t rank = cursor.u8();
-  check<DataLoss>(rank <= kMostRank, "{} has {} axes.", kSpace, rank);
+  check<DataLoss>(rank <= kMaxRank, "{} has {} axes.", kSpace, rank);
   const bool may_grow = cursor.u8() & 1;
   const uint8_t kind = cursor.u8();
   check<Unimplemented>(version == 1 || kind <= 1, "{} is empty.", kSpace);
@@ -142,7 +142,7 @@ Layout read_contiguous(Cursor& cursor, Layout layout) {
 Layout read_old_chunks(Cursor& cursor, Layout layout) {
   const uint8_t numbers = cursor.u8();
   layout.address = cursor.u64();
-  check<DataLoss>(numbers >= 1 && numbers <= kMostRank + 1, "{} is damaged.", kLayout);
+  check<DataLoss>(numbers >= 1 && numbers <= kMaxRank + 1, "{} is damaged.", kLayout);
   for (uint8_t i = 0; i + 1 < numbers; ++i) layout.chunk.push_back(cursor.u32());
   layout.element_bytes = cursor.u32();
   return layout;
@@ -152,7 +152,7 @@ Layout read_new_chunks(Cursor& cursor, Layout layout) {
   const uint8_t flags = cursor.u8();
   const uint8_t numbers = cursor.u8();
   const uint8_t number_bytes = cursor.u8();
-  check<DataLoss>(numbers >= 1 && numbers <= kMostRank + 1, "{} is damaged.", kLayout);
+  check<DataLoss>(numbers >= 1 && numbers <= kMaxRank + 1, "{} is damaged.", kLayout);
   for (uint8_t i = 0; i + 1 < numbers; ++i) layout.chunk.push_back(cursor.number(number_bytes));
   layout.element_bytes = cursor.number(number_bytes);
   layout.edges_plain = flags & 1;

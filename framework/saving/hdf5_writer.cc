@@ -366,10 +366,10 @@ void Hdf5Writer::set_attribute(const std::string& path, const std::string& name,
     State::check_text(path, name, value);
     length = std::max(length, value.size());
   }
-  check<InvalidArgument>(length <= kMostInList / std::max<size_t>(values.size(), 1),
+  check<InvalidArgument>(length <= kMaxInList / std::max<size_t>(values.size(), 1),
                          "HDF5: '{}': the attribute '{}' expected a list of at most {} bytes, got "
                          "{} strings of up to {}.",
-                         path, name, kMostInList, values.size(), length);
+                         path, name, kMaxInList, values.size(), length);
   std::string bytes(values.size() * length, '\0');
   for (size_t i = 0; i < values.size(); ++i) values[i].copy(&bytes[i * length], length);
   // NumPy turns an empty list into numbers.

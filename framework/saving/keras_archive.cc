@@ -19,9 +19,9 @@ namespace {
 constexpr char kMetadata[] = "metadata.json";
 constexpr char kConfig[] = "config.json";
 constexpr char kWeights[] = "model.weights.h5";
-constexpr size_t kMostConfig = size_t{64} << 20;
+constexpr size_t kMaxConfig = size_t{64} << 20;
 // Neither weights nor configs compress better than this: archives that claim so are rejected.
-constexpr size_t kMostExpansion = 64;
+constexpr size_t kMaxExpansion = 64;
 
 std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
@@ -63,7 +63,7 @@ KerasArchive::KerasArchive(std::string path) : path_(std::move(path)), archive_(
 }
 
 Json KerasArchive::config() const {
-  const size_t most = std::min(kMostConfig, kMostExpansion * file_size(path_));
+  const size_t most = std::min(kMaxConfig, kMaxExpansion * file_size(path_));
   Json config;
   try {
     config = Json::parse(archive_.read_text(kConfig, most));
@@ -76,13 +76,13 @@ Json KerasArchive::config() const {
 }
 
 WeightsSource KerasArchive::weights() const {
-  return WeightsSource::of_archive(archive_, path_, kWeights, kMostExpansion * file_size(path_));
+  return WeightsSource::of_archive(archive_, path_, kWeights, kMaxExpansion * file_size(path_));
 }
 
 std::string KerasArchive::config_place() const { return path_ + ": " + kConfig; }
 
 void KerasArchive::load_assets(const Layer& layer) const {
-  cornu::load_assets(archive_, path_, kMostExpansion * file_size(path_), layer);
+  cornu::load_assets(archive_, path_, kMaxExpansion * file_size(path_), layer);
 }
 
 }  // namespace cornu

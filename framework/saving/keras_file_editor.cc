@@ -67,8 +67,8 @@ class KerasFileEditor::Reading {
 
   void visit(const std::string& path, int depth = 0) {
     constexpr int kDeepest = 64;
-    constexpr size_t kMostObjects = size_t{1} << 20;
-    check<DataLoss>(depth <= kDeepest && ++visited_ <= kMostObjects,
+    constexpr size_t kMaxObjects = size_t{1} << 20;
+    check<DataLoss>(depth <= kDeepest && ++visited_ <= kMaxObjects,
                     "{}: its groups are more than {} deep, or too many.", source_.name(), kDeepest);
     for (const std::string& name : source_.children(path)) {
       const std::string inner = joined(path, name);

@@ -87,11 +87,11 @@ class LegacyWriter {
                    const std::vector<std::string>& names) {
     size_t longest = 1;
     for (const std::string& name : names) longest = std::max(longest, name.size());
-    check<InvalidArgument>(longest <= Hdf5Writer::kMostInList,
+    check<InvalidArgument>(longest <= Hdf5Writer::kMaxInList,
                            "'{}': a name of {} bytes is longer than {}, the most that an HDF5 "
                            "attribute holds. Give it a shorter name.",
-                           group, longest, Hdf5Writer::kMostInList);
-    const size_t room = Hdf5Writer::kMostInList / longest;
+                           group, longest, Hdf5Writer::kMaxInList);
+    const size_t room = Hdf5Writer::kMaxInList / longest;
     if (names.size() <= room) return writer_.set_attribute(group, attribute, names);
     const size_t parts = (names.size() + room - 1) / room;
     auto next = names.begin();

@@ -49,9 +49,9 @@ Axes OpConfig::axes(const Axes& otherwise) const {
 }
 
 void require_moderate_numbers(const Json& config) {
-  constexpr int64_t kMost = int64_t{1} << 53;
+  constexpr int64_t kMax = int64_t{1} << 53;
   if (config.is_int()) {
-    check<InvalidArgument>(-kMost <= config.as_int() && config.as_int() <= kMost,
+    check<InvalidArgument>(-kMax <= config.as_int() && config.as_int() <= kMax,
                            "expected whole numbers of at most 2^53 in its config, got {}.",
                            config.as_int());
   } else if (config.is_array()) {

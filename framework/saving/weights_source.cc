@@ -11,7 +11,7 @@
 namespace cornu {
 namespace {
 
-constexpr size_t kMostIndex = size_t{64} << 20;
+constexpr size_t kMaxIndex = size_t{64} << 20;
 
 std::string folder_of(const std::string& path) {
   const size_t end = path.rfind('/');
@@ -63,7 +63,7 @@ WeightsSource WeightsSource::of_archive(const ArchiveReader& archive, const std:
 }
 
 WeightsSource WeightsSource::of_shards(const std::string& path) {
-  const std::vector<std::byte> text = read_file(path, kMostIndex);
+  const std::vector<std::byte> text = read_file(path, kMaxIndex);
   Json index;
   try {
     index = Json::parse({reinterpret_cast<const char*>(text.data()), text.size()});

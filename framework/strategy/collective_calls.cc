@@ -31,8 +31,8 @@ int64_t CollectiveCalls::start(int rank, CollectiveCall call) {
   Progress& own = progress_[static_cast<size_t>(rank)];
   std::unique_lock lock = locked();
   throw_if_aborted();
-  if (own.start >= kMost) {  // its slot must be free: all ranks have fetched the previous results
-    const int64_t before = own.start - kMost;
+  if (own.start >= kMax) {  // its slot must be free: all ranks have fetched the previous results
+    const int64_t before = own.start - kMax;
     wait(rank, before, lock,
          [&] { return at(before).ticket > before || at(before).done == size_; });
   }

@@ -36,7 +36,7 @@ class CollectiveCalls {
   void abort(const std::string& why);
 
  private:
-  static constexpr int64_t kMost = 64;    // calls in progress at the same time
+  static constexpr int64_t kMax = 64;     // calls in progress at the same time
   static constexpr int64_t kSmall = 256;  // up to this many elements every rank reduces all itself
 
   struct Round {
@@ -56,7 +56,7 @@ class CollectiveCalls {
     int64_t take = 0;
   };
 
-  Round& at(int64_t ticket) { return rounds_[static_cast<size_t>(ticket % kMost)]; }
+  Round& at(int64_t ticket) { return rounds_[static_cast<size_t>(ticket % kMax)]; }
   bool is_done(int64_t ticket);
   // Does pending work until `ready`, on behalf of this ticket.
   template <class Ready>
@@ -79,7 +79,7 @@ class CollectiveCalls {
   std::chrono::milliseconds timeout_;
   std::mutex mutex_;  // guards all members below
   std::condition_variable condition_;
-  std::array<Round, kMost> rounds_;
+  std::array<Round, kMax> rounds_;
   std::vector<Progress> progress_;  // by rank
   std::atomic<uint64_t> changes_ = 0;
   int working_ = 0;  // ranks that are using others' memory without the lock

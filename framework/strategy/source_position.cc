@@ -210,8 +210,8 @@ SourcePosition SourcePosition::read(const Json& json, const SourcePosition& here
   const Json* next = json.find(kNextPass);
   position.next_pass = !next ? position.pass + 1 : next->is_int() ? next->as_int() : -1;
   check<DataLoss>(position.pass >= 0 && position.pass < position.next_pass &&
-                      position.next_pass <= streams::kMostItems && position.consumed >= 0 &&
-                      position.consumed <= streams::kMostItems,
+                      position.next_pass <= streams::kMaxItems && position.consumed >= 0 &&
+                      position.consumed <= streams::kMaxItems,
                   "{}: the position {} is damaged: there can't be as many passes or elements.", who,
                   json.excerpt());
   return position;

@@ -14,7 +14,7 @@ namespace {
 
 int64_t as_count(const Json& value, const Json& state, std::string_view key) {
   if (!value.is_int() || value.as_int() < 0) damaged(state, key);
-  check<DataLoss>(value.as_int() <= kMostItems,
+  check<DataLoss>(value.as_int() <= kMaxItems,
                   "a position's state {} is damaged: no pass comes to '{}' of {}.", state.excerpt(),
                   key, value.as_int());
   return value.as_int();
@@ -86,7 +86,7 @@ Json KeptPosition::without_marks(const Json& tree) const {
 void Snapshots::add(int64_t number, KeptPosition state) {
   if (state.is_null()) return;
   states_.emplace_back(number, std::move(state));
-  if (states_.size() <= kMost) return;
+  if (states_.size() <= kMax) return;
   every_ *= 2;
   std::deque<std::pair<int64_t, KeptPosition>> kept;
   for (size_t i = 0; i < states_.size(); i += 2) kept.push_back(std::move(states_[i]));

@@ -58,9 +58,9 @@ template <class Item>
 using StreamPtr = std::unique_ptr<Stream<Item>>;
 
 // The maximum number of items before a position: going through more would take years.
-inline constexpr int64_t kMostItems = int64_t{1} << 53;
+inline constexpr int64_t kMaxItems = int64_t{1} << 53;
 
-// Return members of a saved state: a count in [0, kMostItems], such counts in ascending order, or a
+// Return members of a saved state: a count in [0, kMaxItems], such counts in ascending order, or a
 // part. Throw DataLoss if there is none.
 int64_t saved_count(const Json& state, std::string_view key);
 std::vector<int64_t> saved_counts(const Json& state, std::string_view key);
@@ -134,7 +134,7 @@ class Snapshots {
   Json position(int64_t taken, int64_t oldest) const;
 
  private:
-  static constexpr size_t kMost = 64;
+  static constexpr size_t kMax = 64;
 
   std::deque<std::pair<int64_t, KeptPosition>> states_;
   int64_t every_ = 1;  // number of items between two kept states
@@ -161,7 +161,7 @@ struct Passed {
 enum class Failures : bool { EndPass, ArePassed };
 
 // More errors in a row than this can't be failures of individual items.
-inline constexpr int32_t kMostFailures = 100'000;
+inline constexpr int32_t kMaxFailures = 100'000;
 
 // The source of a stream's items: counts them, and saves and restores the position.
 template <class Item>
@@ -215,7 +215,7 @@ class Input {
       const Passed passed = pass(left);
       left -= passed.count;
       if (!passed.error) break;
-      if (failures == Failures::EndPass || in_a_row_ >= kMostFailures) passed.throw_error();
+      if (failures == Failures::EndPass || in_a_row_ >= kMaxFailures) passed.throw_error();
       --left;
     }
     return items - left;

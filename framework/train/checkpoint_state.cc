@@ -15,8 +15,8 @@
 namespace cornu {
 namespace {
 
-constexpr size_t kMostStateBytes = size_t{16} << 20;
-constexpr size_t kMostDigits = 18;
+constexpr size_t kMaxStateBytes = size_t{16} << 20;
+constexpr size_t kMaxDigits = 18;
 
 std::string state_file(const std::string& directory) { return directory + "/checkpoint"; }
 
@@ -26,7 +26,7 @@ std::optional<int64_t> number_of(const std::string& file, const std::string& nam
   if (dash == std::string::npos || dash == 0 || file[0] == '.') return std::nullopt;
   if (!name.empty() && file.substr(0, dash) != name) return std::nullopt;
   const std::string digits = file.substr(dash + 1);
-  const bool is_number = !digits.empty() && digits.size() <= kMostDigits &&
+  const bool is_number = !digits.empty() && digits.size() <= kMaxDigits &&
                          digits.find_first_not_of("0123456789") == std::string::npos;
   return is_number ? std::optional(std::stoll(digits)) : std::nullopt;
 }
@@ -69,7 +69,7 @@ std::optional<CheckpointState> read_checkpoint_state(const std::string& director
                                                      const std::string& name) {
   std::string problem;
   try {
-    const std::vector<std::byte> bytes = read_file(state_file(directory), kMostStateBytes);
+    const std::vector<std::byte> bytes = read_file(state_file(directory), kMaxStateBytes);
     return parsed({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   } catch (const FailedPrecondition&) {  // the file exists but can't be read
     throw;

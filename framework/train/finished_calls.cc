@@ -14,17 +14,17 @@
 namespace cornu {
 namespace {
 
-constexpr const char* kMostKept = "CORNU_KEPT_CALLS_MIB";
+constexpr const char* kMaxKept = "CORNU_KEPT_CALLS_MIB";
 constexpr size_t kMiB = size_t{1} << 20;
 
 size_t most_kept_mib() {
-  const char* given = std::getenv(kMostKept);
+  const char* given = std::getenv(kMaxKept);
   if (!given) return 512;
   const std::string_view text = given;
   uint32_t count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   check<InvalidArgument>(error == std::errc() && end == text.data() + text.size() && !text.empty(),
-                         "{}: expected a number of MiB, got '{}'.", kMostKept, text);
+                         "{}: expected a number of MiB, got '{}'.", kMaxKept, text);
   return count;
 }
 
@@ -140,7 +140,7 @@ void require_given(const char* what, const RunState& calls, const std::set<int64
                          "call {} of fit and evaluate had given at its end: {}. Start all workers "
                          "again. (They keep what such calls have trained up to a size; {} is for "
                          "another one.)",
-                         what, number, lacking, kMostKept);
+                         what, number, lacking, kMaxKept);
   }
 }
 

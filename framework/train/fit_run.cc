@@ -27,10 +27,10 @@ Json config_of(const Optimizer& optimizer) {
 
 // The first ones, counted from 0.
 Json validated_epochs(const FitOptions& options) {
-  constexpr int64_t kMost = 1000;
+  constexpr int64_t kMax = 1000;
   Json::Array epochs;
   if (options.validation_data.empty()) return epochs;
-  for (int64_t epoch = 0; epoch < std::min(options.epochs, kMost); ++epoch) {
+  for (int64_t epoch = 0; epoch < std::min(options.epochs, kMax); ++epoch) {
     if (options.validation_freq.includes(epoch)) epochs.emplace_back(epoch);
   }
   return epochs;

@@ -202,10 +202,10 @@ void Model::save_weights(const std::string& path, const SaveWeightsOptions& opti
                              : "Name it 'x.weights.h5'; for the whole model use save('x.keras').");
   check_overwrite(*this, target, options.overwrite);
   constexpr double kGigabyte = 1 << 30;
-  constexpr double kMost = 1e9;  // its size in bytes still fits an integer
+  constexpr double kMax = 1e9;  // its size in bytes still fits an integer
   const double most = options.max_shard_size.value_or(1);
   check<InvalidArgument>(
-      most > 0 && most <= kMost,
+      most > 0 && most <= kMax,
       "{}: save_weights expected a max_shard_size in GB, above 0 and at most 1e9, "
       "got {}.",
       title_of(*this), most);

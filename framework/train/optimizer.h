@@ -20,7 +20,8 @@
 
 namespace cornu {
 
-// A learning rate as a function of the step. Implemented with ops.
+// A learning rate as a function of the step. Implemented with ops. Your own are created with
+// make_schedule<T>(…).
 class ScheduleImpl {
  public:
   virtual ~ScheduleImpl() = default;
@@ -64,6 +65,10 @@ struct OptimizerOptions {
   std::optional<double> loss_scale_factor = {};
   std::optional<int64_t> gradient_accumulation_steps = {};
   std::string name = {};
+
+  // Reads OptimizerImpl::get_config(), with further entries or without; keys that it lacks keep
+  // their defaults. For registered optimizers of your own.
+  static OptimizerOptions from_config(const Json& config);
 };
 
 // Calls visit(name, option of each of `options`...) for the shared arguments, in the order of
@@ -95,7 +100,7 @@ class Optimizer;
 // Base class of optimizers. Subclasses implement the update of a single variable; clipping, decay,
 // averaging, accumulation and schedules are handled here. Everything is implemented with ops: an
 // update is part of the compiled training step and becomes a single elementwise kernel per
-// variable.
+// variable. Your own are created with make_optimizer<T>(…).
 //
 // A slot is an additional variable, initially zero, for each trained variable (e.g. its momentum).
 // Not thread-safe.
@@ -300,6 +305,18 @@ class Optimizer : public Handle<OptimizerImpl> {
   };
   std::shared_ptr<Named> named_;
 };
+
+// Creates an optimizer of a class of your own.
+template <class T, class... Args>
+Optimizer make_optimizer(Args&&... args) {
+  return Optimizer(std::make_shared<T>(std::forward<Args>(args)...));
+}
+
+// Creates a schedule of a class of your own.
+template <class T, class... Args>
+LearningRate make_schedule(Args&&... args) {
+  return LearningRate(std::make_shared<const T>(std::forward<Args>(args)...));
+}
 
 using OptimizerFactory = std::function<Optimizer(const Json& config)>;
 using ScheduleFactory = std::function<LearningRate(const Json& config)>;

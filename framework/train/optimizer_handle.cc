@@ -24,6 +24,12 @@ void set_from_config(const Json& json, LearningRate& learning_rate) {
       json.is_number() ? LearningRate(json.as_double()) : make_from_file(schedule_registry(), json);
 }
 
+OptimizerOptions OptimizerOptions::from_config(const Json& config) {
+  OptimizerOptions options;
+  each_shared_option(ConfigReader(config), options);
+  return options;
+}
+
 Optimizer::Optimizer(const char* name) : Optimizer(std::string(given_text(name, "optimizer"))) {}
 Optimizer::Optimizer(const std::string& name)
     : Optimizer(make_from_serialized(optimizer_registry(), name)) {

@@ -25,14 +25,14 @@
 namespace cornu {
 namespace {
 
-constexpr size_t kMostLabel = 1000;  // maximum length of a name in bytes
+constexpr size_t kMaxLabel = 1000;  // maximum length of a name in bytes
 
 // ---- text ----
 
 // Escapes text for an HTML-like label.
 std::string escaped(std::string_view text) {
   std::string result;
-  for (const char c : printable(text, kMostLabel)) {
+  for (const char c : printable(text, kMaxLabel)) {
     switch (c) {
       case '&':
         result += "&amp;";

@@ -35,11 +35,11 @@ std::string count_text(const Json& list) {
 // Returns an excerpt of `text` around the first difference from `other`.
 std::string part_of(const std::string& text, const std::string& other) {
   constexpr size_t kBefore = 40;
-  constexpr size_t kMost = 120;
+  constexpr size_t kMax = 120;
   const auto first = static_cast<size_t>(std::ranges::mismatch(text, other).in1 - text.begin());
-  const size_t begin = text.size() <= kMost || first <= kBefore ? 0 : first - kBefore;
-  const std::string part = printable(text.substr(begin, kMost));
-  return fmt::format("{}{}{}", begin > 0 ? "…" : "", part, begin + kMost < text.size() ? "…" : "");
+  const size_t begin = text.size() <= kMax || first <= kBefore ? 0 : first - kBefore;
+  const std::string part = printable(text.substr(begin, kMax));
+  return fmt::format("{}{}{}", begin > 0 ? "…" : "", part, begin + kMax < text.size() ? "…" : "");
 }
 
 std::string with_member(const std::string& path, const std::string& name) {
@@ -228,8 +228,8 @@ void require_same_on_workers(const std::string& what, const Json& facts) {
   for (size_t worker = 1; worker < all.size(); ++worker) {
     add_differences(differences, first, Json::parse(all[worker]), worker);
   }
-  constexpr size_t kMost = 4;
-  const size_t more = differences.size() - std::min(differences.size(), kMost);
+  constexpr size_t kMax = 4;
+  const size_t more = differences.size() - std::min(differences.size(), kMax);
   differences.resize(differences.size() - more);
   check<WorkersDiffer>(
       differences.empty(),

@@ -29,10 +29,10 @@ class AugMixLayer : public RandomImageLayer<AugMixOptions> {
     settings_.range = checked_range(options_.value_range);
     settings_.interpolation = options.interpolation;
     options_.factor = {settings_.factor.lower, settings_.factor.upper};
-    require(options.num_chains > 0 && options.num_chains <= kMostChains &&
-                options.chain_depth >= 0 && options.chain_depth <= kMostChains,
-            "expected num_chains in [1, {}] and chain_depth in [0, {}], got {} and {}.",
-            kMostChains, kMostChains, options.num_chains, options.chain_depth);
+    require(options.num_chains > 0 && options.num_chains <= kMaxChains &&
+                options.chain_depth >= 0 && options.chain_depth <= kMaxChains,
+            "expected num_chains in [1, {}] and chain_depth in [0, {}], got {} and {}.", kMaxChains,
+            kMaxChains, options.num_chains, options.chain_depth);
     require(options.alpha > 0, "expected alpha > 0, got {}.", options.alpha);
     require_one_of("interpolation", options.interpolation, {"nearest", "bilinear"});
   }
@@ -72,7 +72,7 @@ class AugMixLayer : public RandomImageLayer<AugMixOptions> {
     return result;
   }
 
-  static constexpr int64_t kMostChains = 100;
+  static constexpr int64_t kMaxChains = 100;
   AugmentationSettings settings_;
 };
 

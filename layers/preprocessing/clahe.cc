@@ -24,8 +24,8 @@ class ContrastLimitedAdaptiveHistogramEqualizationLayer
       const ContrastLimitedAdaptiveHistogramEqualizationOptions& options)
       : ImageLayerOf("ContrastLimitedAdaptiveHistogramEqualization", options) {
     const int64_t down = options.tile_grid_size[0], across = options.tile_grid_size[1];
-    require(down > 0 && down <= kMostTiles && across > 0 && across <= kMostTiles,
-            "expected tile_grid_size within [1, {}], got {} and {}.", kMostTiles, down, across);
+    require(down > 0 && down <= kMaxTiles && across > 0 && across <= kMaxTiles,
+            "expected tile_grid_size within [1, {}], got {} and {}.", kMaxTiles, down, across);
     range_ = checked_range(options_.value_range);
   }
 
@@ -39,7 +39,7 @@ class ContrastLimitedAdaptiveHistogramEqualizationLayer
   }
 
  private:
-  static constexpr int64_t kMostTiles = 256;
+  static constexpr int64_t kMaxTiles = 256;
   Bounds range_;
 };
 

@@ -20,8 +20,8 @@ class EqualizationLayer : public ImageLayer<EqualizationOptions> {
  public:
   explicit EqualizationLayer(const EqualizationOptions& options)
       : ImageLayerOf("Equalization", options) {
-    require(options.bins > 1 && options.bins <= kMostBins, "expected bins in [2, {}], got {}.",
-            kMostBins, options.bins);
+    require(options.bins > 1 && options.bins <= kMaxBins, "expected bins in [2, {}], got {}.",
+            kMaxBins, options.bins);
     range_ = checked_range(options_.value_range);
   }
 
@@ -33,7 +33,7 @@ class EqualizationLayer : public ImageLayer<EqualizationOptions> {
   }
 
  private:
-  static constexpr int64_t kMostBins = 1 << 16;
+  static constexpr int64_t kMaxBins = 1 << 16;
   Bounds range_;
 };
 

@@ -33,10 +33,10 @@ std::string text_of(int64_t token) { return std::to_string(token); }
 // The first few tokens.
 template <class Tokens>
 std::string shown_list(const Tokens& tokens) {
-  constexpr size_t kMost = 5;
+  constexpr size_t kMax = 5;
   std::vector<std::string> texts;
   for (const auto& token : tokens) {
-    if (texts.size() == kMost) {
+    if (texts.size() == kMax) {
       texts.push_back("…");
       break;
     }

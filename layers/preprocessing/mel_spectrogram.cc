@@ -47,14 +47,14 @@ class MelSpectrogramLayer : public KerasLayerOf<MelSpectrogramOptions> {
       : KerasLayerOf("MelSpectrogram", with_spectrogram_defaults(given)) {
     const MelSpectrogramOptions& o = options_;
     require(o.fft_length > 1, "expected fft_length > 1, got {}.", o.fft_length);
-    require(o.fft_length <= kMostSamples, "expected fft_length of {} or less, got {}.",
-            kMostSamples, o.fft_length);
+    require(o.fft_length <= kMaxSamples, "expected fft_length of {} or less, got {}.", kMaxSamples,
+            o.fft_length);
     require(*o.sequence_length > 0 && *o.sequence_length <= o.fft_length,
             "expected a sequence_length of 1 to fft_length ({}), got {}.", o.fft_length,
             *o.sequence_length);
     require(o.sequence_stride > 0, "expected sequence_stride > 0, got {}.", o.sequence_stride);
-    require(o.num_mel_bins > 0 && o.num_mel_bins <= kMostSamples,
-            "expected num_mel_bins of 1 to {}, got {}.", kMostSamples, o.num_mel_bins);
+    require(o.num_mel_bins > 0 && o.num_mel_bins <= kMaxSamples,
+            "expected num_mel_bins of 1 to {}, got {}.", kMaxSamples, o.num_mel_bins);
     require(o.sampling_rate > 0, "expected sampling_rate > 0, got {}.", o.sampling_rate);
     require(o.min_freq >= 0 && o.min_freq < *o.max_freq,
             "expected frequencies 0 <= min_freq < max_freq, got {} and {}.", o.min_freq,
@@ -93,7 +93,7 @@ class MelSpectrogramLayer : public KerasLayerOf<MelSpectrogramOptions> {
   }
 
  private:
-  static constexpr int64_t kMostSamples = int64_t{1} << 16;  // per frame: kernels have its square
+  static constexpr int64_t kMaxSamples = int64_t{1} << 16;  // per frame: kernels have its square
 
   DType working_dtype() const {
     return compute_dtype() == DType::Float64 ? DType::Float64 : DType::Float32;

@@ -19,7 +19,7 @@ void visit_fields(Fields& fields, NormalizationOptions& options) {
 
 namespace {
 
-constexpr double kLeastDeviation = 1e-7;
+constexpr double kMinDeviation = 1e-7;
 
 // Combines the moments of batches to those of all elements (float64).
 class RunningMoments {
@@ -105,7 +105,7 @@ class NormalizationLayer : public KerasLayerOf<NormalizationOptions>, public Ada
 
   Tensor call(const Tensor& input, const CallArgs&) override {
     const Tensor x = ops::cast(input, compute_dtype());
-    const Tensor deviation = ops::maximum(ops::sqrt(variance()), kLeastDeviation);
+    const Tensor deviation = ops::maximum(ops::sqrt(variance()), kMinDeviation);
     return options_.invert ? mean() + x * deviation : (x - mean()) / deviation;
   }
 

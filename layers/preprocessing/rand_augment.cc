@@ -27,8 +27,8 @@ class RandAugmentLayer : public RandomMovingLayer<RandAugmentOptions> {
     settings_.range = checked_range(options_.value_range);
     settings_.interpolation = options.interpolation;
     options_.factor = {settings_.factor.lower, settings_.factor.upper};
-    require(options.num_ops >= 0 && options.num_ops <= kMostChanges,
-            "expected num_ops in [0, {}], got {}.", kMostChanges, options.num_ops);
+    require(options.num_ops >= 0 && options.num_ops <= kMaxChanges,
+            "expected num_ops in [0, {}], got {}.", kMaxChanges, options.num_ops);
     require_one_of("interpolation", options.interpolation, {"nearest", "bilinear"});
   }
 
@@ -86,7 +86,7 @@ class RandAugmentLayer : public RandomMovingLayer<RandAugmentOptions> {
   struct Operation {
     Tensor which, numbers;
   };
-  static constexpr int64_t kMostChanges = 100;
+  static constexpr int64_t kMaxChanges = 100;
   AugmentationSettings settings_;
 };
 

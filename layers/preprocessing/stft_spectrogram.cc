@@ -13,7 +13,7 @@
 namespace cornu::layers {
 namespace {
 
-constexpr int64_t kMostSamples = int64_t{1} << 16;  // per frame: kernels have its square
+constexpr int64_t kMaxSamples = int64_t{1} << 16;  // per frame: kernels have its square
 constexpr double kEpsilon = 1e-7;
 
 // Keras's `window`: a name, numbers, or null.
@@ -57,13 +57,13 @@ class STFTSpectrogramLayer : public KerasLayerOf<STFTSpectrogramOptions> {
     STFTSpectrogramOptions& o = options_;
     check_one_of(label(), "mode", o.mode,
                  {"log", "magnitude", "psd", "real", "imag", "angle", "stft"});
-    require(o.frame_length > 1 && o.frame_length <= kMostSamples,
-            "expected a frame_length of 2 to {}, got {}.", kMostSamples, o.frame_length);
+    require(o.frame_length > 1 && o.frame_length <= kMaxSamples,
+            "expected a frame_length of 2 to {}, got {}.", kMaxSamples, o.frame_length);
     require(step() >= 1 && step() <= o.frame_length,
             "expected a frame_step of 1 to frame_length ({}), got {}.", o.frame_length, step());
-    require(fft_length() >= o.frame_length && fft_length() <= kMostSamples,
+    require(fft_length() >= o.frame_length && fft_length() <= kMaxSamples,
             "expected an fft_length of frame_length ({}) to {}, got {}.", o.frame_length,
-            kMostSamples, fft_length());
+            kMaxSamples, fft_length());
     o.padding = check_padding(label(), o.padding);
     o.data_format = check_data_format(label(), o.data_format);
     initializer("real");  // checks window and scaling

@@ -210,11 +210,11 @@ Decimals decimals_of(const Tensor& x) {
   const Tensor wide = is_signed(x.dtype()) ? ops::cast(ops::cast(x, DType::Int64), DType::UInt64)
                                            : ops::cast(x, DType::UInt64);
   Tensor rest = ops::where(below_zero, number(0) - wide, wide);
-  constexpr int kMost = 20;
+  constexpr int kMax = 20;
   Decimals result;
   result.length = ops::ones_like(rest);
   for (Tensor& part : result.to_end) part = ops::zeros_like(rest);
-  for (int place = 0; place < kMost; ++place) {
+  for (int place = 0; place < kMax; ++place) {
     const Tensor tens = ops::floor_divide(rest, number(10));
     const Tensor digit = rest - tens * number(10) + number('0');
     const Tensor here = place == 0 ? ops::ones_like(rest, DType::Bool) : rest > number(0);

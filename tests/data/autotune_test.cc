@@ -56,7 +56,7 @@ TEST_CASE("a buffer grows when it is empty after having been full") {
     buffer.asked(buffer.size(), true);
     buffer.asked(0, true);
   }
-  CHECK(buffer.size() == TunedBuffer::kMost);
+  CHECK(buffer.size() == TunedBuffer::kMax);
 }
 
 TEST_CASE("threads of an interleave come where they are worth it, and while they are waited for") {

@@ -119,14 +119,14 @@ TEST_CASE("what isn't an IDX file") {
 }
 
 TEST_CASE("absurd sizes are refused before memory is taken for them") {
-  constexpr uint64_t kMost = 0xffffffff;
-  CHECK(contains(loss(header(0x0E, {kMost, kMost, kMost})),
+  constexpr uint64_t kMax = 0xffffffff;
+  CHECK(contains(loss(header(0x0E, {kMax, kMax, kMax})),
                  "digits: at byte 8, an impossible size: axis 1 of 3 has 4294967295 entries"));
-  CHECK(contains(loss(header(0x08, {kMost, kMost, 0})), "impossible size: axis 1"));
-  CHECK(contains(loss(header(0x08, std::vector<uint64_t>(255, kMost))), "impossible size"));
+  CHECK(contains(loss(header(0x08, {kMax, kMax, 0})), "impossible size: axis 1"));
+  CHECK(contains(loss(header(0x08, std::vector<uint64_t>(255, kMax))), "impossible size"));
   // A possible size, but not for this file.
-  CHECK(contains(loss(header(0x08, {kMost, 1000})), "needs 4294967295012 bytes"));
-  CHECK(contains(loss(gzipped(header(0x08, {kMost, 1000}))), "compressed bytes can't hold more"));
+  CHECK(contains(loss(header(0x08, {kMax, 1000})), "needs 4294967295012 bytes"));
+  CHECK(contains(loss(gzipped(header(0x08, {kMax, 1000}))), "compressed bytes can't hold more"));
   // Within what that many compressed bytes can hold, but the data isn't there.
   const std::string bomb = gzipped(header(0x08, {20'000}) + std::string(15'000, 'a'));
   CHECK(contains(loss(bomb), "cut off at byte 15008"));

@@ -332,7 +332,7 @@ TEST_CASE("a shuffle's position says how many random words it has drawn") {
 
 TEST_CASE("places are packed and unpacked, in any order") {
   PhiloxEngine engine(4);
-  std::vector<Place> places = {{}, {streams::kMostItems, streams::kMostItems}, {}};
+  std::vector<Place> places = {{}, {streams::kMaxItems, streams::kMaxItems}, {}};
   for (int i = 0; i < 1000; ++i) {
     places.push_back({static_cast<int64_t>(engine.below(100)),
                       static_cast<int64_t>(engine.below(uint64_t{1} << engine.below(40)))});

@@ -8,7 +8,7 @@ namespace {
 
 using namespace cornu;
 
-constexpr double kMostElements = 1'000'000;
+constexpr double kMaxElements = 1'000'000;
 
 class Walk {
  public:
@@ -35,7 +35,7 @@ class Walk {
     const auto [shape, dtype] = reader_.describe(path);
     double elements = 1;
     for (const int64_t dim : shape) elements *= static_cast<double>(dim);
-    if (elements <= kMostElements) reader_.read(path, shape, dtype);
+    if (elements <= kMaxElements) reader_.read(path, shape, dtype);
   }
 
   const Hdf5Reader& reader_;

@@ -29,9 +29,9 @@ const std::vector<std::string> kAddresses = {"host0:1", "host1:1"};
 constexpr char kToken[] = "the token of this job";
 
 std::vector<std::string_view> lines_of(std::string_view text) {
-  constexpr size_t kMost = 100;
+  constexpr size_t kMax = 100;
   std::vector<std::string_view> lines;
-  while (!text.empty() && lines.size() < kMost) {
+  while (!text.empty() && lines.size() < kMax) {
     const size_t end = std::min(text.find('\n'), text.size());
     lines.push_back(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));

@@ -43,22 +43,22 @@ TEST_CASE("a C++ double keeps its digits beside float64") {
 }
 
 TEST_CASE("a C++ number beyond int64 stays the number it is") {
-  constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
-  CHECK(ops::full({1}, kMost, DType::Float32).item<double>() == 0x1p64);
-  CHECK(ops::full({1}, kMost, DType::UInt64).item<uint64_t>() == kMost);
-  CHECK(Tensor(kMost).dtype() == DType::UInt64);
+  constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
+  CHECK(ops::full({1}, kMax, DType::Float32).item<double>() == 0x1p64);
+  CHECK(ops::full({1}, kMax, DType::UInt64).item<uint64_t>() == kMax);
+  CHECK(Tensor(kMax).dtype() == DType::UInt64);
   const Tensor x = ops::zeros({1}, DType::UInt64);
-  CHECK((x + (kMost - 1)).item<uint64_t>() == kMost - 1);
-  CHECK((ops::zeros({1}) + kMost).item<double>() == 0x1p64);
-  CHECK((x < kMost).item<int>() == 1);
+  CHECK((x + (kMax - 1)).item<uint64_t>() == kMax - 1);
+  CHECK((ops::zeros({1}) + kMax).item<double>() == 0x1p64);
+  CHECK((x < kMax).item<int>() == 1);
   CHECK((x + 5U).dtype() == DType::UInt64);
   CHECK(Tensor(5U).dtype() == DType::Int32);
   CHECK(message_of<InvalidArgument>([&] {
-          return ops::zeros({1}, DType::Int64) + kMost;
+          return ops::zeros({1}, DType::Int64) + kMax;
         }).find("add: the number 18446744073709551615 doesn't fit the tensor's dtype int64") == 0);
   const Variable v(x[0]);
-  v.assign(kMost);
-  CHECK(v.item<uint64_t>() == kMost);
+  v.assign(kMax);
+  CHECK(v.item<uint64_t>() == kMax);
 }
 
 TEST_CASE("an integer that doesn't fit is an error, not another number") {

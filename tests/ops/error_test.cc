@@ -283,8 +283,8 @@ TEST_CASE("sizes whose products or sums leave int64") {
 
 TEST_CASE("places and shapes whose numbers leave int64") {
   constexpr int64_t kHuge = int64_t{1} << 62;
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
   const Tensor image = ops::ones({1, 1, 4, 4});
   CHECK(invalid([&] { ops::unfold(image, 2, {.dilation = kHuge, .padding = kHuge}); }) ==
         "unfold: expected sizes whose product fits 64 bits, got 2 * 4611686018427387904.");
@@ -299,21 +299,21 @@ TEST_CASE("places and shapes whose numbers leave int64") {
         "4611686018427387904.");
   const Tensor x = ops::ones({3, 3});
   CHECK(invalid([&] {
-          ops::slice(x, {kLeast, 0}, {kUnknown, 1});
+          ops::slice(x, {kMin, 0}, {kUnknown, 1});
         }) == "slice: expected sizes whose difference fits 64 bits, got 3 - -9223372036854775808.");
-  CHECK(invalid([&] { ops::slice_axis(x, 0, kLeast, kMost); }) ==
+  CHECK(invalid([&] { ops::slice_axis(x, 0, kMin, kMax); }) ==
         "slice_axis: expected sizes whose difference fits 64 bits, got 9223372036854775807 - "
         "-9223372036854775805.");
   CHECK(invalid([&] {
-          ops::roll(x, Axes{kMost, 1});
+          ops::roll(x, Axes{kMax, 1});
         }) == "roll: expected sizes whose sum fits 64 bits, got 9223372036854775807 + 1.");
-  CHECK(invalid([&] { ops::diag(ops::ones({3}), kLeast); }) ==
+  CHECK(invalid([&] { ops::diag(ops::ones({3}), kMin); }) ==
         "diag: expected sizes whose difference fits 64 bits, got 0 - -9223372036854775808.");
-  CHECK(invalid([&] { ops::triu(x, kLeast); }) ==
+  CHECK(invalid([&] { ops::triu(x, kMin); }) ==
         "triu: expected sizes whose difference fits 64 bits, got -9223372036854775808 - 1.");
-  CHECK(invalid([&] { ops::histogram(x, {.bins = kMost}); }) ==
+  CHECK(invalid([&] { ops::histogram(x, {.bins = kMax}); }) ==
         "histogram: expected sizes whose sum fits 64 bits, got 9223372036854775807 + 1.");
-  CHECK(invalid([&] { random::randint({2}, kLeast, kMost); }) ==
+  CHECK(invalid([&] { random::randint({2}, kMin, kMax); }) ==
         "randint: expected sizes whose difference fits 64 bits, got 9223372036854775807 - "
         "-9223372036854775808.");
   // The tensor is empty, but its sizes count anyway.

@@ -102,13 +102,13 @@ TEST_CASE("in_top_k: ties, targets that are no class, predictions that aren't fi
 }
 
 TEST_CASE("integers wrap around where they are summed, and numbers cast to them stay in range") {
-  constexpr int32_t kMost = std::numeric_limits<int32_t>::max();
-  const Tensor sums = ops::segment_sum(Tensor({kMost, 1, 5}), Tensor({0, 0, 1}), 2);
-  CHECK(sums.to_vector<int32_t>() == std::vector<int32_t>{-kMost - 1, 5});
+  constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
+  const Tensor sums = ops::segment_sum(Tensor({kMax, 1, 5}), Tensor({0, 0, 1}), 2);
+  CHECK(sums.to_vector<int32_t>() == std::vector<int32_t>{-kMax - 1, 5});
   const double infinity = std::numeric_limits<double>::infinity();
   for (const Tensor& number : {Tensor(infinity), Tensor(infinity).strong()}) {
-    CHECK(ops::cast(number, DType::Int32).item<int64_t>() == kMost);
-    CHECK(ops::cast(-number, DType::Int32).item<int64_t>() == -int64_t{kMost} - 1);
+    CHECK(ops::cast(number, DType::Int32).item<int64_t>() == kMax);
+    CHECK(ops::cast(-number, DType::Int32).item<int64_t>() == -int64_t{kMax} - 1);
   }
   CHECK(test::error_of([] {
           ops::depth_to_space(ops::ones({1, 2, 2, 4}), 1'000'000'000'000);

@@ -288,20 +288,20 @@ TEST_CASE("area functions of 16 bits, and below where they are defined") {
 }
 
 TEST_CASE("saturate_cast keeps every integer that fits") {
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  const Tensor x = Tensor::from<int64_t>({kMost - 100, -kMost, -1, 300});
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  const Tensor x = Tensor::from<int64_t>({kMax - 100, -kMax, -1, 300});
   check_same(ops::saturate_cast(x, DType::Int64), x);
   CHECK(ops::saturate_cast(x, DType::UInt64).to_vector<uint64_t>() ==
-        std::vector<uint64_t>{kMost - 100, 0, 0, 300});
+        std::vector<uint64_t>{kMax - 100, 0, 0, 300});
   CHECK(ops::saturate_cast(x, DType::UInt8).to_vector<uint8_t>() ==
         std::vector<uint8_t>{255, 0, 0, 255});
   const Tensor high = Tensor::from<uint64_t>({~uint64_t{0} - 100, 5});
   CHECK(ops::saturate_cast(high, DType::Int64).to_vector<int64_t>() ==
-        std::vector<int64_t>{kMost, 5});
+        std::vector<int64_t>{kMax, 5});
   check_same(ops::saturate_cast(high, DType::UInt64), high);
   CHECK(
       ops::saturate_cast(Tensor::from<float>({1e30F, -1e30F}), DType::Int64).to_vector<int64_t>() ==
-      std::vector<int64_t>{kMost, -kMost - 1});
+      std::vector<int64_t>{kMax, -kMax - 1});
 }
 
 TEST_CASE("ldexp by powers that no float holds") {

@@ -12,8 +12,8 @@
 namespace cornu {
 namespace {
 
-constexpr int64_t kMostElements = 1'000'000;
-constexpr int kMostDepth = 20;
+constexpr int64_t kMaxElements = 1'000'000;
+constexpr int kMaxDepth = 20;
 
 struct Tally {
   int errors = 0;
@@ -36,7 +36,7 @@ void read_dataset(const Hdf5Reader& reader, const std::string& path, Tally& tall
     const Hdf5Reader::Dataset stored = reader.describe(path);
     double elements = 1;
     for (const int64_t dim : stored.shape) elements *= static_cast<double>(dim);
-    if (elements > kMostElements) return;
+    if (elements > kMaxElements) return;
     reader.read(path, stored.shape, stored.dtype);
     ++tally.datasets;
   });
@@ -55,7 +55,7 @@ void read_group(const Hdf5Reader& reader, const std::string& path, int depth, Ta
     attempt(tally, [&] { group = reader.is_group(child); });
     if (!group) {
       read_dataset(reader, child, tally);
-    } else if (depth < kMostDepth) {
+    } else if (depth < kMaxDepth) {
       read_group(reader, child, depth + 1, tally);
     }
   }

@@ -106,10 +106,10 @@ int64_t largest_output(const Model& model) {
 // Describes what is wrong with the outcome for a changed config; empty for a model, and for a typed
 // error.
 std::string wrong_end(const Json& config, const std::vector<Tensor>& inputs) {
-  constexpr int64_t kMostElements = 1 << 20;
+  constexpr int64_t kMaxElements = 1 << 20;
   try {
     Model model = Model::from_config(config);
-    if (largest_output(model) <= kMostElements) model(Tensors(inputs));
+    if (largest_output(model) <= kMaxElements) model(Tensors(inputs));
     return {};
   } catch (const Error& error) {
     if (error.code() != StatusCode::Internal) return {};

@@ -23,7 +23,7 @@ using test::on_ranks;
 
 namespace {
 
-constexpr int kMostRanks = 4;
+constexpr int kMaxRanks = 4;
 constexpr int64_t kSizes[] = {0, 1, 7, 127, 1000, 2053};
 
 // Element `i` of a rank's input: small integers, or uneven fractions.
@@ -139,7 +139,7 @@ void check_gather_and_broadcast(int ranks, int64_t count) {
 
 template <class T>
 void check_dtype() {
-  for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
+  for (int ranks = 1; ranks <= kMaxRanks; ++ranks) {
     for (const int64_t count : kSizes) {
       CAPTURE(ranks);
       CAPTURE(count);
@@ -194,11 +194,11 @@ TEST_CASE("minimum and maximum hand NaN on, whichever rank has it") {
 TEST_CASE("a barrier holds everyone until the last one comes") {
   std::atomic<int> arrived = 0;
   std::atomic<int> early = 0;
-  on_ranks(kMostRanks, [&](CollectiveGroup& end) {
+  on_ranks(kMaxRanks, [&](CollectiveGroup& end) {
     for (int round = 1; round <= 100; ++round) {
       ++arrived;
       end.barrier();
-      early += arrived < round * kMostRanks;
+      early += arrived < round * kMaxRanks;
       end.barrier();
     }
   });

@@ -8,10 +8,10 @@
 namespace apps {
 namespace {
 
-constexpr size_t kMostJson = size_t{64} << 20;
+constexpr size_t kMaxJson = size_t{64} << 20;
 
 std::string text_of(const std::string& path) {
-  const std::vector<std::byte> bytes = cornu::read_file(path, kMostJson);
+  const std::vector<std::byte> bytes = cornu::read_file(path, kMaxJson);
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 

@@ -20,7 +20,7 @@ using cornu::InvalidArgument;
 using cornu::Tensor;
 using cornu::Tensors;
 
-constexpr size_t kMostNames = size_t{16} << 20;  // maximum size of a file of class names
+constexpr size_t kMaxNames = size_t{16} << 20;  // maximum size of a file of class names
 
 // Pictures are processed in parts, so that they needn't all be in memory.
 Tensors predictions_of(cornu::Model& model, const Inputs& inputs, int64_t batch_size) {
@@ -126,7 +126,7 @@ std::string csv_of(const Tensors& outputs, const std::vector<std::string>& names
 // ---- classes ----
 
 std::vector<std::string> lines_of(const std::string& path) {
-  const std::vector<std::byte> bytes = cornu::read_file(path, kMostNames);
+  const std::vector<std::byte> bytes = cornu::read_file(path, kMaxNames);
   std::istringstream text(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   std::vector<std::string> lines;
   for (std::string line; std::getline(text, line);) {

@@ -6,7 +6,7 @@
 namespace apps {
 namespace {
 
-constexpr int kMostTasks = 1000;
+constexpr int kMaxTasks = 1000;
 
 constexpr const char* kMore =
     R"(Each task is the program, with the cluster and its place in it in TF_CONFIG. It has its share of
@@ -51,11 +51,11 @@ CLI::App* add_launch_command(CLI::App& tool, LaunchOptions& options) {
   command->footer(kMore);
   command->add_option("-n,--workers", options.workers, "Workers (default: 1; or one for each host)")
       ->type_name("N")
-      ->check(within(1, kMostTasks));
+      ->check(within(1, kMaxTasks));
   command->add_flag("--chief", options.chief, "A chief besides the workers");
   command->add_option("--ps", options.parameter_servers, "Parameter servers")
       ->type_name("N")
-      ->check(within(0, kMostTasks));
+      ->check(within(0, kMaxTasks));
   command->add_flag("--evaluator", options.evaluator,
                     "A task that evaluates what the workers write");
   command
@@ -68,7 +68,7 @@ CLI::App* add_launch_command(CLI::App& tool, LaunchOptions& options) {
           "--elastic", options.elastic,
           "When a worker has failed for good, go on with one fewer, as long as MIN are left")
       ->type_name("MIN")
-      ->check(within(1, kMostTasks));
+      ->check(within(1, kMaxTasks));
   command
       ->add_option("--backoff", options.backoff,
                    "Before the first restart; twice as long before each further one, up to 30 "

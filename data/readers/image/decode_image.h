@@ -13,7 +13,7 @@
 namespace cornu::data {
 
 // The default limit for the number of pixels (Pillow's).
-inline constexpr int64_t kMostPixels = 178'956'970;
+inline constexpr int64_t kMaxPixels = 178'956'970;
 
 struct DecodeImageOptions {
   // 1: gray, 3: RGB, 4: RGBA; 0: as in the file (2: gray with alpha).
@@ -26,7 +26,7 @@ struct DecodeImageOptions {
   int64_t dct_scale = 1;
   bool fancy_upscaling = true;              // interpolate the chroma of JPEGs
   std::string dct_method = "INTEGER_FAST";  // TensorFlow's default, or "INTEGER_ACCURATE"
-  int64_t max_pixels = kMostPixels;         // width * height (* frames)
+  int64_t max_pixels = kMaxPixels;          // width * height (* frames)
 };
 
 // Decodes an image in any of the formats to uint8 (height, width, channels), with TensorFlow's

@@ -66,10 +66,10 @@ class GifDecoder {
   // An LZW code, up to 12 bits, encodes up to 4096 pixels. A frame may be smaller than its canvas,
   // so small canvases are always accepted.
   void check_plausible(size_t width, size_t height) const {
-    constexpr size_t kMostPixelsPerByte = 4096 * 8 / 12;
+    constexpr size_t kMaxPixelsPerByte = 4096 * 8 / 12;
     constexpr size_t kSmallCanvas = 1 << 24;
     const size_t pixels = width * height;
-    if (pixels <= kSmallCanvas || pixels / kMostPixelsPerByte <= picture_.bytes.size()) return;
+    if (pixels <= kSmallCanvas || pixels / kMaxPixelsPerByte <= picture_.bytes.size()) return;
     codecs::raise_too_small(picture_, "GIF", width, height);
   }
 

@@ -22,7 +22,7 @@ struct LoadImageOptions {
   std::string interpolation = "nearest";
   bool keep_aspect_ratio =
       false;  // crop to the largest centered part with target_size's aspect ratio
-  int64_t max_pixels = kMostPixels;
+  int64_t max_pixels = kMaxPixels;
 };
 
 // Loads the image at `path` as uint8 (height, width, channels), with Pillow's values; only the

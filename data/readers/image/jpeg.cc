@@ -46,14 +46,14 @@ struct JpegErrors {
 };
 
 // A small file could make libjpeg process a large image any number of times.
-constexpr int kMostScans = 500;
+constexpr int kMaxScans = 500;
 
 class JpegDecoder {
  public:
   explicit JpegDecoder(const codecs::Picture& picture) : picture_(picture) {
     info_.err = &errors_.base;
     progress_.progress_monitor = [](j_common_ptr info) {
-      if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number > kMostScans) {
+      if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number > kMaxScans) {
         ERREXIT(info, JERR_BAD_PROGRESSION);
       }
     };
@@ -90,9 +90,9 @@ class JpegDecoder {
 
   // A block of 8 x 8 pixels takes at least one bit, unless arithmetic coding is used.
   void check_plausible() const {
-    constexpr uint64_t kMostPixelsPerByte = 8 * 64;
+    constexpr uint64_t kMaxPixelsPerByte = 8 * 64;
     const uint64_t pixels = uint64_t{info_.image_width} * info_.image_height;
-    if (info_.arith_code || pixels / kMostPixelsPerByte <= picture_.bytes.size()) return;
+    if (info_.arith_code || pixels / kMaxPixelsPerByte <= picture_.bytes.size()) return;
     codecs::raise_too_small(picture_, "JPEG", info_.image_width, info_.image_height);
   }
 

@@ -35,7 +35,7 @@ class PngDecoder {
     const auto height = png_get_image_height(png_, info_);
     codecs::check_size(picture_, width, height);
     const size_t packed = png_get_rowbytes(png_, info_) * size_t{height};
-    if (packed / kMostInflation > picture_.bytes.size()) {
+    if (packed / kMaxInflation > picture_.bytes.size()) {
       codecs::raise_too_small(picture_, "PNG", width, height);
     }
     int64_t channels = 0;

@@ -200,7 +200,7 @@ void sum_columns(const float* row, const Taps& taps, int64_t channels, float* to
   }
 }
 
-constexpr size_t kMostLanes = 4;
+constexpr size_t kMaxLanes = 4;
 
 // `to`: the first row of the result; consecutive rows are `to_stride` elements apart.
 template <class T>
@@ -208,8 +208,8 @@ void resize_part(const ImagePart<T>& part, int64_t channels, const Taps& down, c
                  float* to, int64_t to_stride) {
   const int64_t in_size = part.width * channels;
   const int64_t out_size = std::ssize(across.first) * channels;
-  std::vector<float> in_row(static_cast<size_t>(in_size) + kMostLanes);
-  std::vector<float> out_row(static_cast<size_t>(out_size) + kMostLanes);
+  std::vector<float> in_row(static_cast<size_t>(in_size) + kMaxLanes);
+  std::vector<float> out_row(static_cast<size_t>(out_size) + kMaxLanes);
   const auto sum = channels == 3 && across.width == 2 ? sum_columns<3, 2>
                    : channels == 3                    ? sum_columns<3>
                    : channels == 1                    ? sum_columns<1>

@@ -6,7 +6,7 @@
 namespace cornu::cpu {
 namespace {
 
-constexpr size_t kMostEntries = 64;
+constexpr size_t kMaxEntries = 64;
 
 }  // namespace
 
@@ -36,7 +36,7 @@ PreparedValues::Values PreparedValues::of(std::span<const Variable> variables,
     std::rotate(found, found + 1, entries_.end());
     if (entries_.back().versions == versions) return entries_.back().values;
     entries_.pop_back();
-  } else if (entries_.size() == kMostEntries) {
+  } else if (entries_.size() == kMaxEntries) {
     entries_.erase(entries_.begin());
   }
   entries_.push_back({std::move(versions), compute(states)});

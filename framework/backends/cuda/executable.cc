@@ -127,8 +127,8 @@ RuntimeGraph* PreparedProgram::captured_for(std::byte* arena, std::span<void* co
     return captured_.front().graph.get();
   }
   replays_ = 0;
-  if (cannot_be_captured_ || captures_ >= kMostCaptures) return nullptr;
-  if (++captures_ == kMostCaptures) {
+  if (cannot_be_captured_ || captures_ >= kMaxCaptures) return nullptr;
+  if (++captures_ == kMaxCaptures) {
     logging::warn(fmt::format(
         "{}: variables of a function lie elsewhere at each call, since their values are held: "
         "from now on its kernels are launched one by one.",
@@ -160,7 +160,7 @@ RuntimeGraph* PreparedProgram::captured_for(std::byte* arena, std::span<void* co
     cannot_be_captured_ = true;
     return nullptr;
   }
-  if (captured_.size() == kMostCaptured) captured_.pop_back();
+  if (captured_.size() == kMaxCaptured) captured_.pop_back();
   captured_.insert(captured_.begin(), {arena, {states.begin(), states.end()}, std::move(graph)});
   return captured_.front().graph.get();
 }

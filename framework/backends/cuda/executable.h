@@ -49,10 +49,10 @@ class PreparedProgram {
     std::vector<void*> states;
     std::shared_ptr<RuntimeGraph> graph;
   };
-  static constexpr size_t kMostCaptured = 2;
+  static constexpr size_t kMaxCaptured = 2;
   // A graph is captured again when states move. This many captures without enough replays in
   // between, and capturing is given up.
-  static constexpr int kMostCaptures = 16;
+  static constexpr int kMaxCaptures = 16;
   static constexpr int kWorthCaptures = 64;
 
   bool replay(const Arguments& arguments, const Tensors& tensors);

@@ -20,7 +20,7 @@ constexpr size_t kKeptUploads = 4;    // free blocks of one size
 constexpr size_t kWaitedUploads = 2;  // with this many in use, wait for the oldest
 constexpr size_t kKeptStaging = 16;   // page-locked blocks
 constexpr size_t kWaitedStaging = 4;  // with this many fitting ones in use, wait for the oldest
-constexpr size_t kMostRuns = 16;      // in flight
+constexpr size_t kMaxRuns = 16;       // in flight
 constexpr size_t kReports = 256;      // runs whose status hasn't been checked yet
 constexpr size_t kCompanions = 256;   // older ones are checked by their GPU's next run
 
@@ -489,7 +489,7 @@ void GpuDevice::follow(std::shared_ptr<RuntimeEvent> done) {
   {
     const std::lock_guard listing(runs_mutex_);
     runs_.push_back(std::move(done));
-    if (runs_.size() <= kMostRuns) return;
+    if (runs_.size() <= kMaxRuns) return;
     oldest = std::move(runs_.front());
     runs_.pop_front();
   }

@@ -10,11 +10,11 @@ namespace cornu::cuda {
 namespace {
 
 // Larger than the number of checks of any op.
-constexpr int64_t kMostChecks = 16;
+constexpr int64_t kMaxChecks = 16;
 
 int64_t next_checks() {
   static std::atomic<int64_t> next = 1;
-  return next.fetch_add(kMostChecks);
+  return next.fetch_add(kMaxChecks);
 }
 
 void* address_of(const Slot& slot, const OpMemory& memory) {
@@ -68,7 +68,7 @@ LoweredOp::LoweredOp(const KernelSpec& spec, GpuDevice& device, bool specialize)
   functions_.assign(steps_.size(), nullptr);
   scratch_bytes_ = lowering.scratch_bytes();
   aliases_ = lowering.aliases();
-  CORNU_ASSERT(static_cast<int64_t>(lowering.checks().size()), <=, kMostChecks);
+  CORNU_ASSERT(static_cast<int64_t>(lowering.checks().size()), <=, kMaxChecks);
   for (size_t i = 0; i < lowering.checks().size(); ++i) {
     checks_.emplace(first + static_cast<int64_t>(i), lowering.checks()[i]);
   }

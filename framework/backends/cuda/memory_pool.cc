@@ -53,7 +53,7 @@ std::byte* MemoryPool::take(size_t bytes, std::string_view what) {
 std::byte* MemoryPool::take_or_allocate(size_t bytes) {
   const std::lock_guard lock(mutex_);
   std::byte* block = take_free(bytes);
-  if (!block) block = bytes <= kLargestSmall ? cut_from_slab(bytes) : allocate(bytes);
+  if (!block) block = bytes <= kMaxSmall ? cut_from_slab(bytes) : allocate(bytes);
   if (!block) return nullptr;
   usage_.used += bytes;
   usage_.peak = std::max(usage_.peak, usage_.used);
@@ -111,7 +111,7 @@ void MemoryPool::release_free() {
   drain_();
   const std::lock_guard lock(mutex_);
   for (auto& [bytes, blocks] : free_) {
-    if (bytes <= kLargestSmall) continue;
+    if (bytes <= kMaxSmall) continue;
     for (const Free& one : blocks) {
       if (one.given >= known) continue;
       runtime_.free(gpu_, one.block);

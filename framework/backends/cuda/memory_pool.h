@@ -41,7 +41,7 @@ class MemoryPool {
 
  private:
   static constexpr size_t kSlabBytes = size_t{2} << 20;  // small blocks are parts of slabs
-  static constexpr size_t kLargestSmall = kSlabBytes / 4;
+  static constexpr size_t kMaxSmall = kSlabBytes / 4;
 
   static size_t block_bytes(size_t bytes);
   std::byte* take_free(size_t bytes);

@@ -21,7 +21,7 @@ namespace {
 
 using Kind = CollectiveCall::Kind;
 
-constexpr size_t kMostSetWords = 500;  // of the 4096 bytes available for parameters
+constexpr size_t kMaxSetWords = 500;  // of the 4096 bytes available for parameters
 constexpr uint32_t kReduceBlock = 256;
 constexpr int64_t kBlocksEach = 8;  // maximum per multiprocessor: threads loop
 
@@ -46,7 +46,7 @@ class ArrayReducer {
     if (sets.empty()) return;
     const size_t ins = sets.front().in.size();
     const size_t outs = sets.front().out.size();
-    const size_t most = std::max<size_t>(1, kMostSetWords / (1 + ins + outs));
+    const size_t most = std::max<size_t>(1, kMaxSetWords / (1 + ins + outs));
     for (size_t begin = 0; begin < sets.size(); begin += most) {
       const size_t count = std::min(most, sets.size() - begin);
       launch(stream, std::span(sets).subspan(begin, count), most, dtype, op);

@@ -57,10 +57,10 @@ class ProcessConnection : public Connection,
 // processes alike, and logs a warning with the reason when they can't be connected, or not in time.
 // `connecting`: time limit for the library, which seldom reports that it can't connect. Throws the
 // error that ends the group.
-inline constexpr std::chrono::seconds kMostConnecting{60};
+inline constexpr std::chrono::seconds kMaxConnecting{60};
 std::shared_ptr<GroupConnection> connect_processes(
     Runtime& runtime, std::vector<GpuDevice*> devices,
     const std::shared_ptr<ProcessGroup>& processes, std::chrono::milliseconds timeout,
-    std::chrono::milliseconds connecting = kMostConnecting);
+    std::chrono::milliseconds connecting = kMaxConnecting);
 
 }  // namespace cornu::cuda

@@ -79,7 +79,7 @@ class Program {
   // Whether it consists only of launches, and not too many: then a GPU can replay it.
   bool is_replayable(const CollectiveGroup* group) const {
     const bool alone = group == nullptr || group->size() == 1;
-    return replayed_nodes_ <= kMostReplayed && (alone || !communicates_);
+    return replayed_nodes_ <= kMaxReplayed && (alone || !communicates_);
   }
   int64_t replayed_nodes() const { return replayed_nodes_; }
   bool communicates() const { return communicates_; }
@@ -91,7 +91,7 @@ class Program {
 
  private:
   // Making a graph of this many nodes takes about 0.1 s.
-  static constexpr int64_t kMostReplayed = 50'000;
+  static constexpr int64_t kMaxReplayed = 50'000;
 
   struct Placed {
     std::unique_ptr<Instruction> instruction;

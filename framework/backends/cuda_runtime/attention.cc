@@ -11,7 +11,7 @@
 namespace cornu::cuda {
 namespace {
 
-constexpr size_t kMostWorkspace = size_t{1} << 31;
+constexpr size_t kMaxWorkspace = size_t{1} << 31;
 // The deterministic gradient keeps its scores in the workspace. Beyond this size, the batch is
 // processed in parts.
 constexpr size_t kScoresOfPart = size_t{1} << 29;
@@ -271,7 +271,7 @@ std::shared_ptr<CudnnKernel> make_attention(const CudnnTarget& target, const Att
     AttentionGraph attention(part);
     CudnnNotes unwanted;
     if (spec.deterministic) unwanted.insert(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
-    auto plan = attention.graph().plan(target, unwanted, kMostWorkspace, why);
+    auto plan = attention.graph().plan(target, unwanted, kMaxWorkspace, why);
     if (!plan) return nullptr;
     return std::make_shared<CudnnKernel>(spec.gradient ? "attention's gradient" : "attention",
                                          std::move(plan), operands_of(spec), attention.extras(),

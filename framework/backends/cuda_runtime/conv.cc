@@ -10,7 +10,7 @@ namespace {
 
 using Direction = ConvSpec::Direction;
 
-constexpr size_t kMostWorkspace = size_t{1} << 30;
+constexpr size_t kMaxWorkspace = size_t{1} << 30;
 
 // (batch, spatial..., channels) in cuDNN's axis order: (batch, channels, spatial...). A single
 // spatial axis is preceded by a height of 1.
@@ -204,7 +204,7 @@ std::shared_ptr<CudnnKernel> make_conv(const CudnnTarget& target, const ConvSpec
   }
   try {
     ConvGraph graph(spec);
-    auto plan = graph.graph().plan(target, unwanted(spec), kMostWorkspace, why);
+    auto plan = graph.graph().plan(target, unwanted(spec), kMaxWorkspace, why);
     if (!plan) return nullptr;
     return std::make_shared<CudnnKernel>(name_of(spec.direction), std::move(plan),
                                          operands_of(spec));

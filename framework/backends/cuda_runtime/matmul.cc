@@ -13,11 +13,11 @@
 namespace cornu::cuda {
 namespace {
 
-constexpr uint64_t kMostWorkspace = 32u << 20;
+constexpr uint64_t kMaxWorkspace = 32u << 20;
 // Per call: a grid's z axis is limited to 65535 blocks. A multiple of kOperandAlignment, so that
 // the operands of every call have the alignment of the first call's.
-constexpr int64_t kMostBatch = 65520;
-static_assert(kMostBatch % static_cast<int64_t>(kOperandAlignment) == 0);
+constexpr int64_t kMaxBatch = 65520;
+static_assert(kMaxBatch % static_cast<int64_t>(kOperandAlignment) == 0);
 
 void check_blas(cublasStatus_t status, const char* doing) {
   if (status != CUBLAS_STATUS_SUCCESS) [[unlikely]] {
@@ -92,7 +92,7 @@ class Preference {
   Preference() {
     check_blas(cublasLtMatmulPreferenceInit_internal(&preference_, sizeof(preference_)),
                "choosing an algorithm");
-    set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostWorkspace);
+    set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMaxWorkspace);
     // Partial sums are combined in a fixed order, in float.
     set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
         static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
@@ -147,7 +147,7 @@ Part make_part(cublasLtHandle_t handle, const MatmulSpec& spec, const Types& typ
              "choosing an algorithm");
   for (int i = 0; i < found; ++i) {
     const auto& result = results[static_cast<size_t>(i)];
-    if (result.state == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= kMostWorkspace) {
+    if (result.state == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= kMaxWorkspace) {
       part.algorithm = result.algo;
       part.workspace_bytes = result.workspaceSize;
       return part;
@@ -256,9 +256,9 @@ std::shared_ptr<LibraryKernelBase> make_matmul(cublasLtHandle_t handle, const Ma
   }
   try {
     std::vector<Part> parts;
-    for (int64_t first = 0; first < spec.batch; first += kMostBatch) {
+    for (int64_t first = 0; first < spec.batch; first += kMaxBatch) {
       parts.push_back(
-          make_part(handle, spec, *types, first, std::min(kMostBatch, spec.batch - first)));
+          make_part(handle, spec, *types, first, std::min(kMaxBatch, spec.batch - first)));
     }
     return std::make_shared<MatmulKernel>(handle, spec, *types, std::move(parts));
   } catch (const LibraryError& error) {

@@ -233,10 +233,10 @@ class NcclCollectives : public DeviceCollectives {
   // Whether everything sent has reached the other ranks, within a short time.
   bool is_flushed() {
     using Clock = std::chrono::steady_clock;
-    constexpr std::chrono::seconds kMost{2};
+    constexpr std::chrono::seconds kMax{2};
     const auto began = Clock::now();
     ncclResult_t state = ncclInProgress;
-    while (state == ncclInProgress && Clock::now() - began < kMost) {
+    while (state == ncclInProgress && Clock::now() - began < kMax) {
       if (ncclCommGetAsyncError(communicator_, &state) != ncclSuccess) return false;
       pause(Clock::now() - began);
     }

@@ -79,7 +79,7 @@ class GpuState {
       return nullptr;
     }
     if (!kernel) tell(key, why);
-    if (kernels_.size() >= kMostKernels) kernels_.clear();
+    if (kernels_.size() >= kMaxKernels) kernels_.clear();
     kernels_.emplace(key, kernel);
     return kernel;
   }
@@ -92,7 +92,7 @@ class GpuState {
   }
 
  private:
-  static constexpr size_t kMostKernels = 4096;
+  static constexpr size_t kMaxKernels = 4096;
 
   void compile_missing(std::span<const KernelCode> codes) {
     std::vector<const KernelCode*> missing;

@@ -14,7 +14,7 @@ namespace cornu::xla {
 namespace {
 
 constexpr size_t kKeptPrograms = 256;
-constexpr size_t kLargestKept = size_t{1} << 18;  // bytes of text
+constexpr size_t kMaxKept = size_t{1} << 18;  // bytes of text
 
 // PJRT's numbers of element types.
 int element_type(DType dtype) {
@@ -283,7 +283,7 @@ ArrayPtr Client::copy(const DeviceArray& array, int index) {
 std::shared_ptr<LoadedProgram> Client::compile(const std::string& text,
                                                const std::vector<int>& devices,
                                                const std::vector<TensorType>& outputs) {
-  if (text.size() > kLargestKept) return compile_anew(text, devices, outputs);
+  if (text.size() > kMaxKept) return compile_anew(text, devices, outputs);
   {
     const std::lock_guard lock(mutex_);
     const auto found = std::ranges::find_if(recent_, [&](const Compiled& one) {

@@ -58,7 +58,7 @@ BoundedGroups::BoundedGroups(const Graph& graph)
 }
 
 std::optional<int> BoundedGroups::merge(int a, int b, GroupOrder::Adjacent adjacent) {
-  if (members(a).size() + members(b).size() > kMostNodes) return std::nullopt;
+  if (members(a).size() + members(b).size() > kMaxNodes) return std::nullopt;
   std::vector<ValueId> together;
   std::ranges::set_union(inputs(a), inputs(b), std::back_inserter(together));
   std::erase_if(together, [&](ValueId id) {
@@ -66,7 +66,7 @@ std::optional<int> BoundedGroups::merge(int a, int b, GroupOrder::Adjacent adjac
     const int group = group_of(producer(id));
     return group == a || group == b;
   });
-  if (together.size() > kMostInputs) return std::nullopt;
+  if (together.size() > kMaxInputs) return std::nullopt;
   const auto merged = order_.merge(a, b, adjacent);
   if (merged) inputs_[static_cast<size_t>(*merged)] = std::move(together);
   return merged;

@@ -14,8 +14,8 @@ namespace cornu::passes {
 // node is its own group, numbered like the node.
 class BoundedGroups {
  public:
-  static constexpr size_t kMostNodes = 64;   // per group
-  static constexpr size_t kMostInputs = 24;  // per group
+  static constexpr size_t kMaxNodes = 64;   // per group
+  static constexpr size_t kMaxInputs = 24;  // per group
 
   explicit BoundedGroups(const Graph& graph);
 

@@ -9,8 +9,8 @@
 namespace cornu::passes {
 namespace {
 
-constexpr int64_t kMostColumns = 8192;  // of a sum in a group
-constexpr int64_t kMostSmall = 16'384;  // elements: computing so few takes less time than a launch
+constexpr int64_t kMaxColumns = 8192;  // of a sum in a group
+constexpr int64_t kMaxSmall = 16'384;  // elements: computing so few takes less time than a launch
 
 class Grouping {
  public:
@@ -80,7 +80,7 @@ class Grouping {
     for (ValueId value = 0; value < static_cast<ValueId>(graph_.types.size()); ++value) {
       const int producer = groups_.producer(value);
       if (producer < 0 || !is_elementwise(producer)) continue;
-      if (graph_.type(value).shape.num_elements() > kMostSmall) continue;
+      if (graph_.type(value).shape.num_elements() > kMaxSmall) continue;
       for (int reader : groups_.value_readers(value)) {
         const int group = groups_.group_of(producer);
         if (groups_.group_of(reader) != group && reads_all(reader, value)) {
@@ -107,7 +107,7 @@ class Grouping {
 
   // The merged group, or the first one if they stay separate.
   int merge_sibling(int first, int other) {
-    if (groups_.inputs(first).size() + groups_.inputs(other).size() > BoundedGroups::kMostInputs) {
+    if (groups_.inputs(first).size() + groups_.inputs(other).size() > BoundedGroups::kMaxInputs) {
       return first;
     }
     return groups_.merge(first, other, GroupOrder::Adjacent::Refused).value_or(first);
@@ -145,7 +145,7 @@ bool is_column_sum(const Graph& graph, const Node& node, const FusionChoices& ch
   const auto& [dtype, shape] = graph.type(node.inputs[0]);
   if (!is_floating(dtype) || (is_half(dtype) && !choices.sums_of_halves)) return false;
   const auto columns = summed_columns(shape, node.attributes.get_ints("axes"));
-  return columns && *columns <= kMostColumns;
+  return columns && *columns <= kMaxColumns;
 }
 
 std::vector<std::vector<int>> elementwise_groups(const Graph& graph, const FusionChoices& choices) {

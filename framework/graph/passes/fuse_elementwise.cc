@@ -17,8 +17,8 @@
 namespace cornu::passes {
 namespace {
 
-constexpr size_t kMostRepeated = 24;  // nodes that a group recomputes
-constexpr size_t kMostOperands = 28;  // of a group, including what it recomputes
+constexpr size_t kMaxRepeated = 24;  // nodes that a group recomputes
+constexpr size_t kMaxOperands = 28;  // of a group, including what it recomputes
 
 class Fuser {
  public:
@@ -150,7 +150,7 @@ class Fuser {
     std::set<ValueId> computed;
     std::set<ValueId> more;
     const auto are_too_many = [&] {
-      return repeated_[group].size() + computed.size() > kMostRepeated;
+      return repeated_[group].size() + computed.size() > kMaxRepeated;
     };
     const std::function<void(ValueId)> expand = [&](ValueId value) {
       computed.insert(value);
@@ -173,7 +173,7 @@ class Fuser {
     for (ValueId in : more) bytes += graph_.type(in).bytes();
     const size_t most = stays(id) ? 0 : graph_.type(id).bytes();
     if (bytes > most || are_too_many()) return false;
-    if (read.size() + more.size() > kMostOperands) return false;
+    if (read.size() + more.size() > kMaxOperands) return false;
     read.erase(id);
     read.insert(more.begin(), more.end());
     repeated_[group].insert(computed.begin(), computed.end());

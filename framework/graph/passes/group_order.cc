@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kSpacing = int64_t{1} << 36;  // between labels
 constexpr int64_t kShare = 32;                  // groups moved into a gap take 1/kShare of it
-constexpr int64_t kMostSteps = 4096;            // of one search
+constexpr int64_t kMaxSteps = 4096;             // of one search
 
 }  // namespace
 
@@ -44,7 +44,7 @@ std::optional<int> GroupOrder::merge(int a, int b, Adjacent adjacent) {
 
 std::optional<std::vector<int>> GroupOrder::between(int first, int second, Adjacent adjacent) {
   const int64_t end = label(second);
-  const int64_t last_step = steps_ + kMostSteps;
+  const int64_t last_step = steps_ + kMaxSteps;
   ++searches_;
   std::vector<int> found;
   std::vector<int> stack = {first};

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kRowOverhead = 64;
 constexpr int64_t kByteOverhead = 2;
 
-constexpr int64_t kLeastBlock = 16;  // rows
+constexpr int64_t kMinBlock = 16;  // rows
 
 // Sums over replicas stay rows if a replica has no more rows than this fraction of the table: with
 // more, tables are usually reduced and updated as a whole.
@@ -144,7 +144,7 @@ class RowUpdates {
   }
 
   int64_t block_of(ValueId table, const RowsOfSums& rows, int64_t bytes) const {
-    const int64_t most = std::max(kLeastBlock, bytes / std::max<int64_t>(1, bytes_of_row(table)));
+    const int64_t most = std::max(kMinBlock, bytes / std::max<int64_t>(1, bytes_of_row(table)));
     return std::min(most, graph_.shape(rows.numbers)[0]);
   }
 

@@ -12,8 +12,8 @@ namespace {
 
 constexpr int kRubbish = 0xCD;
 constexpr size_t kWarp = 32;
-constexpr size_t kMostThreads = 1024;
-constexpr size_t kMostShared = 227u << 10;
+constexpr size_t kMaxThreads = 1024;
+constexpr size_t kMaxShared = 227u << 10;
 constexpr size_t kSharedAlignment = 1024;
 
 size_t volume(const Dim3& size) { return size_t{size.x} * size.y * size.z; }
@@ -29,9 +29,9 @@ KernelState::Index index_of(size_t number, const Dim3& size) {
 BlockRunner* BlockRunner::current_ = nullptr;
 
 BlockRunner::BlockRunner()
-    : threads_(kMostThreads),
-      warps_(kMostThreads / kWarp),
-      dynamic_shared_(kMostShared + kSharedAlignment) {}
+    : threads_(kMaxThreads),
+      warps_(kMaxThreads / kWarp),
+      dynamic_shared_(kMaxShared + kSharedAlignment) {}
 
 void BlockRunner::run(const CompiledKernel& kernel, const GridLaunch& launch, bool backwards) {
   kernel_ = &kernel;
@@ -39,14 +39,14 @@ void BlockRunner::run(const CompiledKernel& kernel, const GridLaunch& launch, bo
   backwards_ = backwards;
   current_ = this;
   count_ = volume(launch.block);
-  check<Internal>(count_ > 0 && count_ <= kMostThreads && launch.block.z <= 64,
+  check<Internal>(count_ > 0 && count_ <= kMaxThreads && launch.block.z <= 64,
                   "Kernel {}: blocks can't have {} x {} x {} threads.", kernel.name, launch.block.x,
                   launch.block.y, launch.block.z);
   check<Internal>(volume(launch.grid) > 0 && launch.grid.x <= 0x7fffffffu &&
                       launch.grid.y <= 0xffffu && launch.grid.z <= 0xffffu,
                   "Kernel {}: a grid can't have {} x {} x {} blocks.", kernel.name, launch.grid.x,
                   launch.grid.y, launch.grid.z);
-  check<Internal>(launch.shared_bytes <= kMostShared,
+  check<Internal>(launch.shared_bytes <= kMaxShared,
                   "Kernel {}: blocks can't have {} bytes of shared memory.", kernel.name,
                   launch.shared_bytes);
   check<Internal>(launch.words.size() == kernel.exports.parameter_words,

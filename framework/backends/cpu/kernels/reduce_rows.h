@@ -12,8 +12,8 @@ namespace cornu::cpu {
 // however its graph is run: the other tensors are reduced first, then these, as all_reduce_rows
 // does it.
 inline bool is_exchanged_by_rows(const TensorType& type) {
-  constexpr size_t kLeast = size_t{64} << 10;  // bytes
-  return type.dtype == DType::Float32 && type.shape.rank() >= 2 && type.bytes() >= kLeast;
+  constexpr size_t kMin = size_t{64} << 10;  // bytes
+  return type.dtype == DType::Float32 && type.shape.rank() >= 2 && type.bytes() >= kMin;
 }
 
 }  // namespace cornu::cpu

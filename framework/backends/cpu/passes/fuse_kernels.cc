@@ -12,7 +12,7 @@
 namespace cornu::cpu {
 namespace {
 
-constexpr int64_t kMostWindowPositions = 255;  // an index is a byte
+constexpr int64_t kMaxWindowPositions = 255;  // an index is a byte
 
 class KernelFusion {
  public:
@@ -56,7 +56,7 @@ class KernelFusion {
     const auto& window = node.attributes.get_ints("window");
     const int64_t positions =
         std::accumulate(window.begin(), window.end(), int64_t{1}, std::multiplies<>());
-    if (positions > kMostWindowPositions || window.size() != 2) return false;
+    if (positions > kMaxWindowPositions || window.size() != 2) return false;
     const ValueId pooled_input = node.inputs[0];
     const Node* relu = producer(pooled_input, "relu");
     if (relu && !relu_moves(pooled_input)) relu = nullptr;

@@ -17,7 +17,7 @@
 namespace cornu::cuda {
 namespace {
 
-constexpr size_t kMostRowsRepeated = 24;  // limit on the values from which one is recomputed
+constexpr size_t kMaxRowsRepeated = 24;  // limit on the values from which one is recomputed
 constexpr size_t kUnbounded = std::numeric_limits<size_t>::max();
 
 const OpDef& rows_op() {
@@ -241,7 +241,7 @@ class RowFuser {
   // Bytes that outside readers transfer to recompute a value, or for having its operands stored.
   // `seen` are values that are already counted.
   size_t bytes_to_repeat(int group, ValueId id, std::set<ValueId>& seen) const {
-    if (!passes::is_cheap(producer(id)) || seen.size() >= kMostRowsRepeated) return kUnbounded;
+    if (!passes::is_cheap(producer(id)) || seen.size() >= kMaxRowsRepeated) return kUnbounded;
     size_t sum = 0;
     for (const ValueId in : producer(id).inputs) {
       if (!rows_.is_full(in, group) || !seen.insert(in).second) continue;

@@ -14,7 +14,7 @@ namespace {
 int64_t prime(int64_t place) {
   static const std::vector<int64_t>* const primes = [] {
     auto* found = new std::vector<int64_t>;
-    for (int64_t number = 2; std::ssize(*found) < std::ssize(Size().by_trace) * kMostOpenAxes;
+    for (int64_t number = 2; std::ssize(*found) < std::ssize(Size().by_trace) * kMaxOpenAxes;
          ++number) {
       const auto divides = [number](int64_t divisor) { return number % divisor == 0; };
       if (std::ranges::none_of(*found, divides)) found->push_back(number);

@@ -14,7 +14,7 @@
 namespace cornu::onnx::reading {
 
 // Maximum number of open axes in a file, not counting the rows.
-inline constexpr int64_t kMostOpenAxes = 256;
+inline constexpr int64_t kMaxOpenAxes = 256;
 
 // Which sizes to choose: multiples of a power of two; or these plus `more` for the first trace, and
 // plus twice and three times `more` for the others; or, with `last`, one less than multiples of 32,

@@ -26,8 +26,8 @@ namespace cornu::onnx {
 namespace reading {
 namespace {
 
-constexpr size_t kMostResult = size_t{1} << 40;  // in bytes: no real model exceeds this
-constexpr size_t kMostAxes = 32;
+constexpr size_t kMaxResult = size_t{1} << 40;  // in bytes: no real model exceeds this
+constexpr size_t kMaxAxes = 32;
 constexpr uint64_t kMultiplicationsOfByte = 16;  // as slow as computing with a byte
 
 // Throws an error of the same type with `place` prepended.
@@ -193,8 +193,8 @@ class Importer : public ModelReader {
                            "{} is no tensor of a dtype that Cornu has (ONNX's data type {}).",
                            label, value.data_type);
       check<Unimplemented>(value.sizes.has_value(), "{} has no shape.", label);
-      check<Unimplemented>(value.sizes->size() <= kMostAxes, "{} has {} axes; at most {} are read.",
-                           label, value.sizes->size(), kMostAxes);
+      check<Unimplemented>(value.sizes->size() <= kMaxAxes, "{} has {} axes; at most {} are read.",
+                           label, value.sizes->size(), kMaxAxes);
       const Sizes sizes = input_sizes(value);
       Shape shape;
       for (const Size& size : sizes) shape.push_back(size.fixed() ? size.value() : kUnknown);
@@ -230,9 +230,9 @@ class Importer : public ModelReader {
       const auto [found, added] = open_.emplace(key, Size());
       if (added) {
         const int64_t number = first && !has_rows_ ? 0 : ++open_axes_;
-        check<Unimplemented>(number <= kMostOpenAxes,
+        check<Unimplemented>(number <= kMaxOpenAxes,
                              "'{}': its inputs have more than {} axes of unknown size.", file_.path,
-                             kMostOpenAxes);
+                             kMaxOpenAxes);
         found->second = chosen_size(choice_, number, value.sizes->size() >= 4);
       }
       has_rows_ |= first;
@@ -427,7 +427,7 @@ class Importer : public ModelReader {
     std::vector<int64_t> dims(value.shape().begin(), value.shape().end());
     std::ranges::replace(dims, kUnknown, int64_t{1});
     const size_t bytes = Shape(dims).num_bytes(size_of(value.dtype()));
-    check<ResourceExhausted>(bytes <= kMostResult && dims.size() <= kMostAxes,
+    check<ResourceExhausted>(bytes <= kMaxResult && dims.size() <= kMaxAxes,
                              "a value of shape {} ({} bytes) is larger than what is read.",
                              value.shape(), bytes);
   }

@@ -128,9 +128,9 @@ double NodeReader::number(size_t i, double otherwise) {
 
 int64_t NodeReader::whole_number(size_t i, int64_t otherwise) {
   if (!has(i)) return otherwise;
-  constexpr double kMost = 0x1p53;  // beyond this, not all integers are floats
+  constexpr double kMax = 0x1p53;  // beyond this, not all integers are floats
   const double given = number(i, 0);
-  check<InvalidArgument>(given == std::trunc(given) && std::abs(given) <= kMost,
+  check<InvalidArgument>(given == std::trunc(given) && std::abs(given) <= kMax,
                          "expected a whole number as input {}, got {}.", i, given);
   return static_cast<int64_t>(given);
 }

@@ -13,7 +13,7 @@
 namespace cornu::onnx::reading {
 namespace {
 
-constexpr uint64_t kMostBytes = uint64_t{1} << 31;  // maximum size of a message
+constexpr uint64_t kMaxBytes = uint64_t{1} << 31;  // maximum size of a message
 
 // The domain of ONNX's own operators has two names.
 bool is_onnx(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
@@ -283,10 +283,10 @@ std::optional<DType> dtype_of_type(int64_t type) {
 
 OnnxFile read_onnx_file(const std::string& path) {
   const size_t size = FileReader(path).size();
-  check<ResourceExhausted>(size <= kMostBytes,
+  check<ResourceExhausted>(size <= kMaxBytes,
                            "'{}' has {} bytes; an ONNX file has at most {}, and its weights beside "
                            "it where they are more.",
-                           path, size, kMostBytes);
+                           path, size, kMaxBytes);
   std::shared_ptr<Buffer> buffer = read_whole_file(path);
   return ModelParser(path, buffer).parse(size);
 }

@@ -6,11 +6,11 @@
 namespace cornu::onnx::reading {
 namespace {
 
-constexpr int64_t kMostWindow = int64_t{1} << 31;
+constexpr int64_t kMaxWindow = int64_t{1} << 31;
 
 void require_each(const Ints& values, size_t axes, int64_t least, const char* what) {
   const bool fits = values.size() == axes && std::ranges::all_of(values, [&](int64_t value) {
-                      return value >= least && value <= kMostWindow;
+                      return value >= least && value <= kMaxWindow;
                     });
   check<InvalidArgument>(fits, "expected {} from {} for {} spatial axes, got {}.", what, least,
                          axes, Shape(values));

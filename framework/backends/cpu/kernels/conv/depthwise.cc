@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kChannels = 16;             // a thread's share is a multiple
 constexpr int64_t kThreadProducts = 1 << 17;  // per thread, at least
-constexpr int64_t kMostPairs = 1 << 18;       // of an image's outputs and taps
+constexpr int64_t kMaxPairs = 1 << 18;        // of an image's outputs and taps
 // Number of outputs that all taps process before the next ones, so that they stay in the cache.
 constexpr int64_t kOutputs = 1024;
 // oneDNN 2.6 is fast for up to nine taps, if there are more than a few outputs.
@@ -82,7 +82,7 @@ std::unique_ptr<Kernel> make_depthwise_filter_grad(const ConvProblem& problem) {
   const int64_t taps = product_of(problem.taps);
   const int64_t outputs = product_of(problem.out);
   if (taps <= kFastTaps && outputs > kFewOutputs) return nullptr;
-  if (outputs > kMostPairs / taps) return nullptr;
+  if (outputs > kMaxPairs / taps) return nullptr;
   return std::make_unique<DepthwiseFilterGrad>(problem);
 }
 

@@ -21,8 +21,8 @@ namespace {
 
 constexpr int64_t kFewestPositions = 64;  // of an image
 constexpr int64_t kChunkBytes = 1 << 17;  // of the gathered matrix
-constexpr int64_t kMostFilter = 1 << 16;  // elements: parts keep partial sums of gradients
-constexpr int64_t kMostLines = 1 << 20;   // of taps, of all output positions of an image
+constexpr int64_t kMaxFilter = 1 << 16;   // elements: parts keep partial sums of gradients
+constexpr int64_t kMaxLines = 1 << 20;    // of taps, of all output positions of an image
 constexpr int64_t kSums = 16;             // of a filter gradient, whatever the number of threads
 
 using Array = Eigen::Array<float, Eigen::Dynamic, 1>;
@@ -244,10 +244,10 @@ std::unique_ptr<Kernel> make_gathered_conv(const ConvProblem& problem) {
       product_of(problem.out) < kFewestPositions || !gathering_pays(problem)) {
     return nullptr;
   }
-  if (problem.filter_size() > kMostFilter) return nullptr;
+  if (problem.filter_size() > kMaxFilter) return nullptr;
   const int64_t lines = product_of(problem.out) / problem.out.back() *
                         (product_of(problem.taps) / problem.taps.back());
-  if (lines > kMostLines) return nullptr;
+  if (lines > kMaxLines) return nullptr;
   auto kernel = std::make_unique<GatheredConv>(problem);
   if (!kernel->complete()) return nullptr;
   return kernel;

@@ -17,13 +17,13 @@
 namespace cornu::cpu {
 namespace {
 
-constexpr int64_t kMostPositions = 128;     // of all images together
+constexpr int64_t kMaxPositions = 128;      // of all images together
 constexpr int64_t kSmallestFilter = 65536;  // elements
 constexpr int64_t kGrain = 16;              // positions per thread, at least
 // For a bfloat16 filter's gradient: the minimum number of output channels per column of the image,
 // and the maximum number of elements of the gathered matrix.
 constexpr int64_t kChannelsPerColumn = 8;
-constexpr int64_t kMostGathered = 1 << 24;
+constexpr int64_t kMaxGathered = 1 << 24;
 
 class ProductConv : public Kernel {
  public:
@@ -149,7 +149,7 @@ namespace {
 bool has_few_positions(const ConvProblem& problem) {
   const int64_t positions = problem.batch * product_of(problem.out);
   return problem.dtype == DType::Float32 && problem.filter_size() >= kSmallestFilter &&
-         positions <= std::min(kMostPositions, problem.c_out);
+         positions <= std::min(kMaxPositions, problem.c_out);
 }
 
 bool has_costly_half_gradient(const ConvProblem& problem) {
@@ -157,7 +157,7 @@ bool has_costly_half_gradient(const ConvProblem& problem) {
       problem.batch * product_of(problem.out) * product_of(problem.taps) * problem.c_in;
   return problem.dtype == DType::BFloat16 && problem.direction == ConvDirection::FilterGrad &&
          product_of(problem.taps) > 1 && problem.c_out >= kChannelsPerColumn * problem.out.back() &&
-         gathered <= kMostGathered;
+         gathered <= kMaxGathered;
 }
 
 }  // namespace

@@ -14,14 +14,14 @@ namespace {
 // Working set of a tile: two thirds of a 48 KiB first-level cache, all of a smaller one.
 constexpr size_t kTileBytes = size_t{32} << 10;
 constexpr int64_t kSmallestTile = 512;
-constexpr int64_t kLargestTile = 4096;
+constexpr int64_t kMaxTile = 4096;
 // A chain's block of float32, at most, and the longest tile made of several rows to have whole
 // ones.
 constexpr int64_t kChainBlock = 128;
-constexpr int64_t kMostTogether = 2048;
+constexpr int64_t kMaxTogether = 2048;
 // Rows at least this long are processed one by one: where operands are the same in each row; where
 // they would be copied for every tile; and where one is constant along rows.
-constexpr int64_t kLongSameRow = kMostTogether / 2 + 1;
+constexpr int64_t kLongSameRow = kMaxTogether / 2 + 1;
 constexpr int64_t kLongRow = 512;
 constexpr int64_t kLongConstantRow = 256;
 // The least work per thread, and the cost of moving a byte, in nanoseconds.
@@ -246,7 +246,7 @@ class Planner {
     const auto fitting = static_cast<int64_t>(kTileBytes / std::max<size_t>(1, element) / 64 * 64);
     // Without intermediate results in memory, nothing needs to stay in the cache.
     const bool single_pass = plan_.steps[size_t(TileStage::Tile)].size() == 1 && plan_.sums.empty();
-    int64_t tile = single_pass ? kLargestTile : std::clamp(fitting, kSmallestTile, kLargestTile);
+    int64_t tile = single_pass ? kMaxTile : std::clamp(fitting, kSmallestTile, kMaxTile);
     const double nanoseconds = cost_ + kByteNanoseconds * static_cast<double>(array_bytes_);
     const auto thread_elements =
         static_cast<int64_t>(std::ceil(kThreadNanoseconds / std::max(nanoseconds, 1e-3)));
@@ -275,16 +275,16 @@ class Planner {
   // beyond the last whole block take as long as a block, and longer.
   int64_t whole_periods(int64_t tile) const {
     const int64_t blocks = std::lcm(plan_.period, kChainBlock);
-    const int64_t unit = blocks <= kMostTogether ? blocks : plan_.period;
+    const int64_t unit = blocks <= kMaxTogether ? blocks : plan_.period;
     return std::max(tile, unit) / unit * unit;
   }
 
   void choose_blocks() {
-    constexpr int64_t kMostBlocks = 64;
+    constexpr int64_t kMaxBlocks = 64;
     constexpr int64_t kTilesOfABlock = 16;  // at least, so that adding up their sums is cheap
     plan_.running = plan_.by_rows ? layout_.inner() : plan_.tile;
     const int64_t blocks =
-        std::clamp<int64_t>(layout_.size() / (kTilesOfABlock * plan_.running), 1, kMostBlocks);
+        std::clamp<int64_t>(layout_.size() / (kTilesOfABlock * plan_.running), 1, kMaxBlocks);
     const int64_t units = plan_.items / plan_.segments;
     plan_.block_items = (units + blocks - 1) / blocks * plan_.segments;
     plan_.blocks = (plan_.items + plan_.block_items - 1) / plan_.block_items;

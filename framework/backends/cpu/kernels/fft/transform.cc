@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kLanes = 16;             // rows that are transformed at once
 constexpr int64_t kLaneElements = 16'384;  // so that what a group needs stays in a cache
 constexpr int64_t kMatrixRow = 4096;       // elements of rows that are seen as matrices
-constexpr int64_t kLargestRadix = 31;      // a larger one takes longer than a convolution
+constexpr int64_t kMaxRadix = 31;          // a larger one takes longer than a convolution
 
 // The stages of transforms of one length, whose radices are prime factors, and 4.
 template <class T>
@@ -283,7 +283,7 @@ std::complex<double> UnitRoots::operator()(int64_t power) const {
 
 template <class T>
 std::unique_ptr<RowFft<T>> make_row_fft(int64_t length) {
-  if (largest_prime_factor(length) > kLargestRadix) return std::make_unique<ChirpFft<T>>(length);
+  if (largest_prime_factor(length) > kMaxRadix) return std::make_unique<ChirpFft<T>>(length);
   if (length > kMatrixRow) return std::make_unique<LongFft<T>>(length);
   return std::make_unique<ShortFft<T>>(length);
 }

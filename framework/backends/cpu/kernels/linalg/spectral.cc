@@ -28,7 +28,7 @@ class TridiagonalQr {
   bool sweep(std::vector<Rotation>& rotations) {
     const int64_t begin = find_block();
     if (begin == end_) return false;
-    failed_ = ++sweeps_ > kMostSweeps * diagonal_.size();
+    failed_ = ++sweeps_ > kMaxSweeps * diagonal_.size();
     if (failed_) return false;
     double x = diagonal_(begin) - shift();
     double z = below_(begin);
@@ -64,7 +64,7 @@ class TridiagonalQr {
     return {ratio / root, -1 / root, z * root};
   }
 
-  static constexpr int64_t kMostSweeps = 30;  // per row
+  static constexpr int64_t kMaxSweeps = 30;  // per row
 
   // The first row of the last block that isn't diagonal, whose last row is end_; end_ if there is
   // none.

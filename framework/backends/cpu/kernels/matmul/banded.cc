@@ -69,9 +69,9 @@ HWY_EXPORT(weighted_places);
 
 namespace {
 
-constexpr int64_t kBandedGrain = 16384;   // multiplications of a thread, at least
-constexpr int64_t kNarrow = 16;           // columns of b that don't fill vectors
-constexpr int64_t kMostPlaces = 1 << 24;  // recorded per thread, at most
+constexpr int64_t kBandedGrain = 16384;  // multiplications of a thread, at least
+constexpr int64_t kNarrow = 16;          // columns of b that don't fill vectors
+constexpr int64_t kMaxPlaces = 1 << 24;  // recorded per thread, at most
 static_assert(sizeof(float) == sizeof(int32_t));
 
 // The columns [first, end) of a row of a; the others are zero.
@@ -89,7 +89,7 @@ struct BandedMatmul {
     auto* out = static_cast<float*>(args.out[0]);
     auto* bands = static_cast<Band*>(args.scratch);
     const int64_t taps = find_bands(a, bands);
-    if (p.n < kNarrow && taps * p.m * p.n <= kMostPlaces) {
+    if (p.n < kNarrow && taps * p.m * p.n <= kMaxPlaces) {
       multiply_narrow(a, b, out, bands, taps);
       return;
     }

@@ -57,11 +57,11 @@ HWY_EXPORT(dot_float64);
 
 namespace {
 
-constexpr int64_t kFewestDots = 64;         // matrices that are small
-constexpr int64_t kMostDotElements = 4096;  // of a small one
-constexpr int64_t kLongDot = 64;            // elements of the rows of others, at least
-constexpr int64_t kDotGrain = 16384;        // elements that a thread reads, at least
-constexpr int64_t kDotPart = 16384;         // elements of a row that are summed by themselves
+constexpr int64_t kFewestDots = 64;        // matrices that are small
+constexpr int64_t kMaxDotElements = 4096;  // of a small one
+constexpr int64_t kLongDot = 64;           // elements of the rows of others, at least
+constexpr int64_t kDotGrain = 16384;       // elements that a thread reads, at least
+constexpr int64_t kDotPart = 16384;        // elements of a row that are summed by themselves
 
 template <class T, class Dot>
 std::unique_ptr<Kernel> make_dots_by(const MatmulProblem& p, Dot dot) {
@@ -94,7 +94,7 @@ std::unique_ptr<Kernel> make_dots(const MatmulProblem& problem) {
   const bool is_vector = p.n == 1 && (p.m == 1 || !p.transpose_a);
   const bool is_plain =
       p.batch.empty() || (p.batch.size() == 1 && p.a_batch == p.batch && p.b_batch == p.batch);
-  const bool are_small = p.batch_size() >= kFewestDots && p.m * p.k <= kMostDotElements;
+  const bool are_small = p.batch_size() >= kFewestDots && p.m * p.k <= kMaxDotElements;
   if (p.bias || !is_vector || !is_plain || !(are_small || p.k >= kLongDot)) return nullptr;
   if (p.dtype == DType::Float32) return make_dots_by<float>(p, HWY_DYNAMIC_DISPATCH(dot_float32));
   if (p.dtype == DType::Float64) return make_dots_by<double>(p, HWY_DYNAMIC_DISPATCH(dot_float64));

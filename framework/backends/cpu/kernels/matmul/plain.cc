@@ -185,8 +185,8 @@ class PackedMatmul : public Kernel {
 };
 
 bool pays_packing(const MatmulProblem& p) {
-  constexpr int64_t kLeastSize = 8, kLeastProducts = 8192;
-  return p.m >= kLeastSize && p.n >= kLeastSize && p.m * p.n * p.k >= kLeastProducts;
+  constexpr int64_t kMinSize = 8, kMinProducts = 8192;
+  return p.m >= kMinSize && p.n >= kMinSize && p.m * p.n * p.k >= kMinProducts;
 }
 
 }  // namespace

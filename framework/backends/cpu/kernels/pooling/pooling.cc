@@ -13,7 +13,7 @@
 namespace cornu::cpu {
 namespace {
 
-constexpr int64_t kMostNumbers = 256;  // positions that a byte can hold
+constexpr int64_t kMaxNumbers = 256;  // positions that a byte can hold
 
 // NaN beats everything.
 template <class T>
@@ -216,7 +216,7 @@ std::unique_ptr<Kernel> make_max(const KernelSpec& spec) {
 }
 
 bool fits_byte(const PoolProblem& problem) {
-  return problem.window[0] * problem.window[1] * problem.window[2] <= kMostNumbers;
+  return problem.window[0] * problem.window[1] * problem.window[2] <= kMaxNumbers;
 }
 
 // Finds the maxima again, then scatters the gradients.

@@ -49,19 +49,19 @@ bool comes_before(K a, K b) {
 // ---- argmax, argmin ----
 
 // Whether `a` is more extreme than `b`; NaN is the most extreme.
-template <bool kLargest, class K>
+template <bool kMax, class K>
 bool better(K a, K b) {
-  if constexpr (kLargest) return comes_before(b, a);
+  if constexpr (kMax) return comes_before(b, a);
   return (a < b && !is_nan(b)) || (is_nan(a) && !is_nan(b));
 }
 
-template <bool kLargest, class T>
+template <bool kMax, class T>
 int32_t arg_of_row(const T* row, int64_t count) {
   Key<T> best = row[0];
   int64_t index = 0;
   for (int64_t i = 1; i < count; ++i) {
     const Key<T> key = row[i];
-    if (better<kLargest>(key, best)) {
+    if (better<kMax>(key, best)) {
       best = key;
       index = i;
     }
@@ -79,7 +79,7 @@ int32_t arg_of_long_row(const T* row, int64_t count, const ReduceFunctions& extr
   return static_cast<int32_t>(place - row);
 }
 
-template <bool kLargest, class T>
+template <bool kMax, class T>
 void arg_of_columns(const T* in, const Axis& axis, int64_t first, int64_t width, int32_t* out) {
   auto* best = reinterpret_cast<Key<T>*>(thread_memory(size_t(width) * sizeof(Key<T>)));
   for (int64_t j = 0; j < width; ++j) best[j] = in[first + j];
@@ -88,22 +88,21 @@ void arg_of_columns(const T* in, const Axis& axis, int64_t first, int64_t width,
     const T* row = in + i * axis.inner + first;
     for (int64_t j = 0; j < width; ++j) {
       const Key<T> key = row[j];
-      const bool replaces = better<kLargest>(key, best[j]);
+      const bool replaces = better<kMax>(key, best[j]);
       best[j] = replaces ? key : best[j];
       out[j] = replaces ? static_cast<int32_t>(i) : out[j];
     }
   }
 }
 
-template <class T, bool kLargest>
+template <class T, bool kMax>
 std::unique_ptr<Kernel> make_arg(const KernelSpec& spec) {
   const Axis axis(spec);
   if (axis.size() == 0) return make_kernel([](const KernelArgs&) {});
   constexpr int64_t kLongRow = 64;
   ReduceFunctions extreme;
   if (axis.inner == 1 && axis.count >= kLongRow) {
-    extreme =
-        vector_reduce_functions(kLargest ? Reduction::Maximum : Reduction::Minimum, dtype_of<T>);
+    extreme = vector_reduce_functions(kMax ? Reduction::Maximum : Reduction::Minimum, dtype_of<T>);
   }
   const int64_t tile = std::min(axis.inner, kScanTile);
   const int64_t tiles = (axis.inner + tile - 1) / tile;
@@ -117,12 +116,12 @@ std::unique_ptr<Kernel> make_arg(const KernelSpec& spec) {
         const T* rows = in + outer * axis.count * axis.inner;
         if (axis.inner == 1) {
           out[outer] = extreme.rows ? arg_of_long_row(rows, axis.count, extreme)
-                                    : arg_of_row<kLargest>(rows, axis.count);
+                                    : arg_of_row<kMax>(rows, axis.count);
           continue;
         }
         const int64_t first = item % tiles * tile;
-        arg_of_columns<kLargest>(rows, axis, first, std::min(tile, axis.inner - first),
-                                 out + outer * axis.inner + first);
+        arg_of_columns<kMax>(rows, axis, first, std::min(tile, axis.inner - first),
+                             out + outer * axis.inner + first);
       }
     });
   });

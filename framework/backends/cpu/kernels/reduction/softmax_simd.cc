@@ -167,13 +167,13 @@ class Softmax {
 
   // Rows of at most half a vector: as many as a vector has lanes become the columns of a block, one
   // per lane. A row's results don't depend on its place in the block.
-  static constexpr size_t kMostLanes = hn::MaxLanes(D());
+  static constexpr size_t kMaxLanes = hn::MaxLanes(D());
   static bool is_narrow(size_t count) { return count > 0 && 2 * count <= lanes(); }
   struct Block {
-    HWY_ALIGN T logits[kMostLanes / 2 * kMostLanes];
-    HWY_ALIGN T out[kMostLanes / 2 * kMostLanes];
-    HWY_ALIGN T max[kMostLanes];
-    HWY_ALIGN T sum[kMostLanes];
+    HWY_ALIGN T logits[kMaxLanes / 2 * kMaxLanes];
+    HWY_ALIGN T out[kMaxLanes / 2 * kMaxLanes];
+    HWY_ALIGN T max[kMaxLanes];
+    HWY_ALIGN T sum[kMaxLanes];
   };
 
   static HWY_INLINE auto places(size_t count) {
@@ -232,7 +232,7 @@ class Softmax {
                                    T* losses, T* probabilities) {
     const D d;
     const Columns columns = block_columns(count);
-    HWY_ALIGN T wanted[kMostLanes / 2 * kMostLanes];
+    HWY_ALIGN T wanted[kMaxLanes / 2 * kMaxLanes];
     each_block(logits, rows, count, probabilities,
                [&](Block& block, size_t i, size_t many) HWY_ATTR {
                  sums<true>(columns, block.logits, block.max, block.sum, block.out);
@@ -260,7 +260,7 @@ class Softmax {
     each_block(logits, rows, count, probabilities,
                [&](Block& block, size_t i, size_t many) HWY_ATTR {
                  sums<true>(columns, block.logits, block.max, block.sum, block.out);
-                 HWY_ALIGN T loss[kMostLanes];
+                 HWY_ALIGN T loss[kMaxLanes];
                  hn::Store(vec_log(d, hn::Load(d, block.sum)), d, loss);
                  for (size_t k = 0; k < many; ++k) {
                    const int64_t label = labels[i + k];

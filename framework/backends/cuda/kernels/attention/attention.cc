@@ -190,11 +190,11 @@ class AttentionLowering {
 
   // Null when no library supports it, e.g. values of another size than keys.
   std::shared_ptr<LibraryKernel> library(bool gradient) const {
-    constexpr size_t kMostAdded = size_t{1} << 31;  // bytes
+    constexpr size_t kMaxAdded = size_t{1} << 31;  // bytes
     if (!is_half(dtype_) || width_ != query_[3]) return nullptr;
     // float16 has no value below every possible bias.
     if (dtype_ == DType::Float16 && bias_ && mask_) return nullptr;
-    if (adds() && static_cast<size_t>(added_rows() * bias_stride()) > kMostAdded / 2) {
+    if (adds() && static_cast<size_t>(added_rows() * bias_stride()) > kMaxAdded / 2) {
       return nullptr;
     }
     return to_.prepare(

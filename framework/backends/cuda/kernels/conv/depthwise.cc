@@ -12,7 +12,7 @@ namespace {
 
 using Direction = ConvSpec::Direction;
 
-constexpr int64_t kMostChannelLanes = 8;
+constexpr int64_t kMaxChannelLanes = 8;
 
 int64_t channel_lanes(const ConvProblem& problem, int64_t most) {
   return std::min(most, lanes_for(size_of(problem.dtype()), {problem.channels}));
@@ -21,8 +21,8 @@ int64_t channel_lanes(const ConvProblem& problem, int64_t most) {
 // Number of adjacent results computed by a thread: as many as leave enough threads.
 int64_t neighbours_of(const ConvProblem& problem, int64_t lanes, const Lowering& lowering) {
   constexpr int64_t kThreads = int64_t{1} << 17;
-  constexpr int64_t kMostTaps = 7;
-  if (!lowering.specialize() || problem.taps[2] < 2 || problem.taps[2] > kMostTaps ||
+  constexpr int64_t kMaxTaps = 7;
+  if (!lowering.specialize() || problem.taps[2] < 2 || problem.taps[2] > kMaxTaps ||
       problem.dilation[2] != 1 || problem.strides[2] > 2) {
     return 1;
   }
@@ -45,7 +45,7 @@ ConvProblem reversed(const ConvProblem& problem) {
 }
 
 void add_depthwise_forward(const ConvProblem& problem, bool flip, Lowering& lowering) {
-  const int64_t lanes = channel_lanes(problem, kMostChannelLanes);
+  const int64_t lanes = channel_lanes(problem, kMaxChannelLanes);
   const int64_t each = neighbours_of(problem, lanes, lowering);
   const int64_t across = (problem.out[2] + each - 1) / each;
   const int64_t count =
@@ -71,7 +71,7 @@ void add_depthwise_forward(const ConvProblem& problem, bool flip, Lowering& lowe
 void add_depthwise_input_gradient(const ConvProblem& problem, Lowering& lowering) {
   if (problem.strides == Triple{1, 1, 1})
     return add_depthwise_forward(reversed(problem), true, lowering);
-  const int64_t lanes = channel_lanes(problem, kMostChannelLanes);
+  const int64_t lanes = channel_lanes(problem, kMaxChannelLanes);
   const int64_t count = problem.result_elements() / lanes;
   KernelSizes sizes = problem.sizes(lowering);
   sizes.add("count", count);
@@ -84,8 +84,8 @@ void add_depthwise_input_gradient(const ConvProblem& problem, Lowering& lowering
 
 // How outputs are distributed over blocks.
 struct DepthwiseBlocks {
-  static constexpr int64_t kMostBlocks = 1056;  // eight for each of an H200's multiprocessors
-  static constexpr int64_t kLeastOutputs = 8;   // per thread
+  static constexpr int64_t kMaxBlocks = 1056;  // eight for each of an H200's multiprocessors
+  static constexpr int64_t kMinOutputs = 8;    // per thread
 
   DepthwiseBlocks(const ConvProblem& problem, int64_t lanes) {
     const int64_t vectors = problem.channels / lanes;
@@ -94,8 +94,8 @@ struct DepthwiseBlocks {
     columns = (vectors + across - 1) / across;
     const int64_t outputs = problem.outputs();
     const int64_t down = kConvBlock / across;
-    sum.parts = std::clamp<int64_t>(outputs / (down * kLeastOutputs), 1,
-                                    std::max<int64_t>(1, kMostBlocks / columns));
+    sum.parts = std::clamp<int64_t>(outputs / (down * kMinOutputs), 1,
+                                    std::max<int64_t>(1, kMaxBlocks / columns));
     sum.each = (outputs + sum.parts - 1) / sum.parts;
     sum.parts = (outputs + sum.each - 1) / sum.each;
   }
@@ -106,10 +106,10 @@ struct DepthwiseBlocks {
 };
 
 void add_depthwise_filter_gradient(const ConvProblem& problem, Lowering& lowering) {
-  constexpr int64_t kMostTaps = 25;  // per thread: their sums are in registers
+  constexpr int64_t kMaxTaps = 25;  // per thread: their sums are in registers
   const int64_t taps = product_of(problem.taps);
   const int64_t lanes = channel_lanes(problem, taps <= 9 ? 4 : 2);
-  const bool at_once = lowering.specialize() && taps <= kMostTaps;
+  const bool at_once = lowering.specialize() && taps <= kMaxTaps;
   const DepthwiseBlocks blocks(problem, lanes);
   KernelSizes sizes = problem.sizes(lowering);
   sizes.add("all_taps", taps);
@@ -133,8 +133,8 @@ void add_depthwise_filter_gradient(const ConvProblem& problem, Lowering& lowerin
 }  // namespace
 
 void add_depthwise_conv(const ConvProblem& problem, Lowering& lowering) {
-  constexpr int64_t kMostTaps = 65535;  // limit of a grid's z axis
-  if (product_of(problem.taps) > kMostTaps) return add_direct_conv(problem, lowering);
+  constexpr int64_t kMaxTaps = 65535;  // limit of a grid's z axis
+  if (product_of(problem.taps) > kMaxTaps) return add_direct_conv(problem, lowering);
   switch (problem.direction()) {
     case Direction::Forward:
       return add_depthwise_forward(problem, false, lowering);

@@ -13,10 +13,10 @@ using Direction = ConvSpec::Direction;
 // As many parts as fill a GPU, each with enough outputs to make up for adding the parts.
 SumParts direct_parts(const ConvProblem& problem) {
   constexpr int64_t kThreads = int64_t{1} << 18;
-  constexpr int64_t kMostParts = 4096;
-  constexpr int64_t kLeastOutputs = 32;
+  constexpr int64_t kMaxParts = 4096;
+  constexpr int64_t kMinOutputs = 32;
   const int64_t outputs = problem.outputs();
-  const int64_t most = std::clamp<int64_t>(outputs / kLeastOutputs, 1, kMostParts);
+  const int64_t most = std::clamp<int64_t>(outputs / kMinOutputs, 1, kMaxParts);
   const int64_t parts = std::clamp<int64_t>(kThreads / problem.filter_elements(), 1, most);
   SumParts sum{.parts = parts, .each = (outputs + parts - 1) / parts};
   sum.parts = (outputs + sum.each - 1) / sum.each;

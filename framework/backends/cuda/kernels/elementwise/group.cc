@@ -11,7 +11,7 @@
 namespace cornu::cuda {
 namespace {
 
-constexpr size_t kMostWords = 500;  // of the 4096 bytes available for parameters
+constexpr size_t kMaxWords = 500;   // of the 4096 bytes available for parameters
 constexpr size_t kWordsBefore = 2;  // per member: the end of its blocks, and its number of elements
 constexpr int64_t kPacks = 4;       // computed per thread
 
@@ -151,7 +151,7 @@ std::string group_key(const ElementwiseBody& body) {
 }
 
 size_t most_members(size_t inputs, size_t outputs) {
-  return std::max<size_t>(1, kMostWords / (kWordsBefore + inputs + outputs));
+  return std::max<size_t>(1, kMaxWords / (kWordsBefore + inputs + outputs));
 }
 
 void register_groups(LoweringTable& table) { table.add("fused_group", lower_group); }

@@ -11,7 +11,7 @@ namespace cornu::cuda {
 namespace {
 
 constexpr int kPackBytes = 16;
-constexpr int kMostWidth = 8;
+constexpr int kMaxWidth = 8;
 
 std::vector<Shape> shapes_of(const ElementwiseBody& body) {
   std::vector<Shape> shapes;
@@ -29,7 +29,7 @@ ElementwiseWriter::ElementwiseWriter(const ElementwiseBody& body, bool specializ
   size_t largest = 1;
   for (const TensorType& type : body.inputs) largest = std::max(largest, size_of(type.dtype));
   for (const DType dtype : body.array_types) largest = std::max(largest, size_of(dtype));
-  width_ = std::min(kPackBytes / static_cast<int>(largest), kMostWidth);
+  width_ = std::min(kPackBytes / static_cast<int>(largest), kMaxWidth);
   const int64_t unit = divisible_by_width();
   while (unit % width_ != 0) width_ /= 2;
 }

@@ -9,7 +9,7 @@
 namespace cornu::cuda {
 namespace {
 
-constexpr int64_t kMostThreads = 512;
+constexpr int64_t kMaxThreads = 512;
 constexpr int64_t kThreadBytes = 32;     // maximum size of the real parts that a thread transforms
 constexpr int64_t kLongestFactor = 256;  // in a transform that takes several launches
 constexpr int64_t kColumnBytes = 64;     // of adjacent columns in a tile
@@ -119,7 +119,7 @@ class FftLowering {
 
  private:
   // Maximum length of a transform in one launch. It fits into 48 KiB of shared memory.
-  int64_t longest_whole() const { return kMostThreads * kThreadBytes / number_bytes_; }
+  int64_t longest_whole() const { return kMaxThreads * kThreadBytes / number_bytes_; }
 
   Planes scratch(int64_t numbers) {
     const size_t bytes = static_cast<size_t>(numbers * number_bytes_);
@@ -240,7 +240,7 @@ class FftLowering {
         define("REAL_ONLY", word(work.real_only)) + define("BLUESTEIN", word(work.bluestein)) +
         define("ODD", word(std::ranges::any_of(radices, [](int64_t r) { return r % 2 == 1; })));
     to_.launch(name_, "kernels/fft/transform.cu", definitions, {static_cast<uint32_t>(blocks)},
-               {static_cast<uint32_t>(std::clamp<int64_t>(threads, 64, kMostThreads))},
+               {static_cast<uint32_t>(std::clamp<int64_t>(threads, 64, kMaxThreads))},
                {work.from.re, work.from.im, work.into.re, work.into.im, work.factor.re,
                 work.factor.im, work.rows, work.length, work.given, work.kept, radix, packed, span,
                 tile, work.chirp_length},

@@ -163,12 +163,12 @@ __device__ __forceinline__ u32 divide(u32 a, f32 inverse) {
 // One factor of the transforms of `length` points, at a stride of `span`, in place.
 template <int kRadix>
 __device__ __forceinline__ void stage(C* re, C* im, u32 points, u32 length, u32 span) {
-  constexpr int kMost = (POINTS + kRadix - 1) / kRadix;
+  constexpr int kMax = (POINTS + kRadix - 1) / kRadix;
   const u32 count = points / kRadix;
   const f32 inverse = 1.0f / (f32)span;
-  Complex x[kMost][kRadix];
+  Complex x[kMax][kRadix];
 #pragma unroll
-  for (int b = 0; b < kMost; ++b) {
+  for (int b = 0; b < kMax; ++b) {
     const u32 i = threadIdx.x + b * blockDim.x;
     if (i >= count) continue;
 #pragma unroll
@@ -179,7 +179,7 @@ __device__ __forceinline__ void stage(C* re, C* im, u32 points, u32 length, u32 
   }
   __syncthreads();
 #pragma unroll
-  for (int b = 0; b < kMost; ++b) {
+  for (int b = 0; b < kMax; ++b) {
     const u32 i = threadIdx.x + b * blockDim.x;
     if (i >= count) continue;
     Butterfly<kRadix>::run(x[b]);

@@ -14,9 +14,9 @@ namespace {
 constexpr int64_t kDigitBits = 8;      // per sort pass: sort_key.cu
 constexpr int64_t kSortedKeys = 1024;  // per block
 constexpr int64_t kSortThreads = 64;
-constexpr uint32_t kRunsBlock = 256;   // threads
-constexpr int64_t kShortRun = 64;      // minimum number of updates that one thread adds up
-constexpr int64_t kMostPlaces = 2048;  // candidate positions of long runs
+constexpr uint32_t kRunsBlock = 256;  // threads
+constexpr int64_t kShortRun = 64;     // minimum number of updates that one thread adds up
+constexpr int64_t kMaxPlaces = 2048;  // candidate positions of long runs
 constexpr int64_t kSectorBytes = 32;
 
 }  // namespace
@@ -70,7 +70,7 @@ void UpdateRuns::add_pass(int64_t shift, size_t into, int64_t blocks) {
 
 void UpdateRuns::add(Slot y, Rows rows) const {
   const int64_t size = rows == Rows::OfRuns ? updates_.indices : updates_.size;
-  const int64_t longest = std::max(kShortRun, updates_.indices / kMostPlaces);
+  const int64_t longest = std::max(kShortRun, updates_.indices / kMaxPlaces);
   const int64_t lanes = lanes_for(size_of(updates_.dtype), {updates_.inner});
   const int64_t count = updates_.outer * updates_.indices * (updates_.inner / lanes);
   KernelSizes sizes(to_);

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kLinalgSharedBytes = int64_t{40} << 10;  // for a matrix; kernels use some more
 constexpr int64_t kLinalgScratchBytes = int64_t{256} << 20;
 constexpr int64_t kLinalgBlocks = 2048;
-constexpr int64_t kMostRightHandSides = 32;  // per block: triangular_solve.cu
+constexpr int64_t kMaxRightHandSides = 32;  // per block: triangular_solve.cu
 
 // The matrices in the last two axes of a shape.
 struct LinalgBatch {
@@ -116,7 +116,7 @@ bool lower_triangular_solve(const KernelSpec& spec, Lowering& to) {
   const bool named = spec.attributes.find("who") != nullptr;
   const std::string who = named ? spec.attributes.get_string("who") : "solve";
   const int64_t tile = std::min<int64_t>(
-      kMostRightHandSides, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(b.columns))));
+      kMaxRightHandSides, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(b.columns))));
   const int64_t tiles = (b.columns + tile - 1) / tile;
   LinalgFailures failures(b.count, to);
   LinalgLaunch(spec, b.count * tiles, n * tile, n, to)

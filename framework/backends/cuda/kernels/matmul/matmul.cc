@@ -98,14 +98,14 @@ void add_tiles(const MatmulSpec& one, const ProductOperands& operands, const Epi
   const auto tiles = [](int64_t size) { return (size + 15) / 16; };
   const int64_t a_width = one.transpose_a ? one.m : one.k;
   const int64_t b_width = one.transpose_b ? one.k : one.n;
-  constexpr int64_t kMostMatrices = 65535;  // limit of a grid's z axis
+  constexpr int64_t kMaxMatrices = 65535;  // limit of a grid's z axis
   const size_t element = element_of(one);
   const size_t out_element = size_of(one.dtype);
   const std::string text = epilogue.text() + define("T", type_name(one.dtype)) +
                            define("IN", type_name(one.int8 ? DType::Int8 : one.dtype)) +
                            define("C", compute_name(one.dtype)) +
                            std::string(source("kernels/matmul/matmul.cu"));
-  for (int64_t first = 0; first < one.batch; first += kMostMatrices) {
+  for (int64_t first = 0; first < one.batch; first += kMaxMatrices) {
     const auto place = [&](Slot slot, int64_t stride, size_t bytes) {
       slot.offset += static_cast<size_t>(first * stride) * bytes;
       return slot;
@@ -124,7 +124,7 @@ void add_tiles(const MatmulSpec& one, const ProductOperands& operands, const Epi
     }
     lowering.launch_text("matmul_tiles", text,
                          {static_cast<uint32_t>(tiles(one.n) * tiles(one.m)), 1,
-                          static_cast<uint32_t>(std::min(kMostMatrices, one.batch - first))},
+                          static_cast<uint32_t>(std::min(kMaxMatrices, one.batch - first))},
                          {256}, std::move(arguments));
   }
 }

@@ -9,12 +9,12 @@
 namespace cornu::cuda {
 namespace {
 
-constexpr int64_t kCopyBlock = 256;        // threads
-constexpr int64_t kCopiesEach = 4;         // per thread: copy.cu
-constexpr int64_t kTileElements = 1024;    // tiles.cu
-constexpr int64_t kTileSide = 32;          // if both axes are long
-constexpr int64_t kLeastTransposed = 256;  // minimum number of elements for a tile
-constexpr int64_t kMostTiles =
+constexpr int64_t kCopyBlock = 256;      // threads
+constexpr int64_t kCopiesEach = 4;       // per thread: copy.cu
+constexpr int64_t kTileElements = 1024;  // tiles.cu
+constexpr int64_t kTileSide = 32;        // if both axes are long
+constexpr int64_t kMinTransposed = 256;  // minimum number of elements for a tile
+constexpr int64_t kMaxTiles =
     0x7fffffff;  // maximum number of blocks; beyond it, blocks take several tiles
 
 // The copy after merging axes and joining elements into vectors.
@@ -34,7 +34,7 @@ class StridedCopy {
     const auto across = std::ranges::find(axes_, 1, &CopyAxis::from);
     const CopyAxis inner = axes_.empty() ? CopyAxis() : axes_.back();
     if (!splats_ && inner.from != 0 && inner.from != 1 && across != axes_.end() &&
-        inner.size * across->size >= kLeastTransposed) {
+        inner.size * across->size >= kMinTransposed) {
       add_tiles(static_cast<size_t>(across - axes_.begin()), lowering);
     } else {
       add_elements(lowering);
@@ -152,7 +152,7 @@ class StridedCopy {
     sizes.add("across_to", across_to);
     const std::string text = element_definitions() + locate(outer, to, sizes);
     lowering.launch(name_, "kernels/shape/tiles.cu", text + sizes.definitions(),
-                    blocks_for(std::min(tiles, kMostTiles), 1), {kCopyBlock},
+                    blocks_for(std::min(tiles, kMaxTiles), 1), {kCopyBlock},
                     sizes.arguments({in(0), out(0)}));
   }
 

@@ -86,9 +86,9 @@ std::string locate_padded(const std::vector<PaddedAxis>& axes, KernelSizes& size
 
 // ---- concatenate ----
 
-constexpr size_t kMostJoined = 16;                // maximum inputs per launch
+constexpr size_t kMaxJoined = 16;                 // maximum inputs per launch
 constexpr size_t kCopiedBytes = size_t{1} << 20;  // size of each of a few parts that are copied
-constexpr size_t kMostCopied = 4;
+constexpr size_t kMaxCopied = 4;
 
 // The inputs as rows that are placed side by side; empty ones are skipped.
 struct JoinedRows {
@@ -113,7 +113,7 @@ struct JoinedRows {
   // A few long runs: a copy is optimal, whatever their alignment.
   bool are_copied(size_t bytes) const {
     return inputs.size() == 1 ||
-           (rows == 1 && inputs.size() <= kMostCopied && bytes >= inputs.size() * kCopiedBytes);
+           (rows == 1 && inputs.size() <= kMaxCopied && bytes >= inputs.size() * kCopiedBytes);
   }
 };
 
@@ -191,8 +191,8 @@ bool lower_concatenate(const KernelSpec& spec, Lowering& lowering) {
     return true;
   }
   int64_t begin = 0;
-  for (size_t first = 0; first < parts.inputs.size(); first += kMostJoined) {
-    const size_t last = std::min(first + kMostJoined, parts.inputs.size());
+  for (size_t first = 0; first < parts.inputs.size(); first += kMaxJoined) {
+    const size_t last = std::min(first + kMaxJoined, parts.inputs.size());
     launch_joined(spec, parts, first, last, begin, lowering);
     for (size_t i = first; i < last; ++i) begin += parts.lengths[i];
   }
