@@ -113,10 +113,11 @@ class Dataset {
   // Each pass must produce the same elements: a position is saved as a number of elements, and
   // restored by skipping as many. Without output_signature, the first element determines the types
   // of all of them (the generator is called once here). While iterating, throws InvalidArgument for
-  // an element of another type; exceptions thrown by the functions propagate through the iterator.
-  // The functions run on the iterating thread, or on a prefetch thread. Destroying an iterator
-  // waits for that thread, so a function that may block forever must be told by its owner to give
-  // up.
+  // an element of another type. Errors that the functions throw propagate through the iterator;
+  // other exceptions do so as an InvalidArgument that nests them (std::rethrow_if_nested), as for
+  // all functions that pipelines call. The functions run on the iterating thread, or on a prefetch
+  // thread. Destroying an iterator waits for that thread, so a function that may block forever must
+  // be told by its owner to give up.
   static Dataset from_generator(Generator generator, const GeneratorOptions& options = {});
   // Overload for a function that returns the elements directly: each pass begins with a copy of it,
   // and so with its original state.

@@ -146,13 +146,17 @@ void Tensor::bind() {
   impl_ = std::move(state);
 }
 
+void Tensor::Impl::own_memory(size_t bytes) {
+  buffer = buffer->clone(offset, bytes);
+  offset = 0;
+}
+
 // The memory of the value on its device, writable for a caller with exclusive access.
 std::byte* Tensor::writable() {
   require_value();
   if (!is_unique() || impl_->buffer->read_only()) {
     auto state = std::make_shared<Impl>(*impl_);
-    state->buffer = impl_->buffer->clone(impl_->offset, bytes());
-    state->offset = 0;
+    state->own_memory(bytes());
     state->origin = nullptr;
     impl_ = std::move(state);
   }

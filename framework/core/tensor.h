@@ -308,6 +308,9 @@ class Tensor {
     std::shared_ptr<const Impl> origin;  // same tensor but for mask, weakness or placement
     std::weak_ptr<void> variable;  // set when this is that variable's value, not computed from it
     mutable HostCopy host_copy;
+
+    // Replaces the memory by a copy that no other tensor has a part of.
+    void own_memory(size_t bytes);
   };
   friend class Variable;
 

@@ -33,8 +33,9 @@ class FunctionRef<R(Args...)> {
 // than 4 per core (or 64). OMP_DYNAMIC is turned off, since kernels need the threads they were
 // promised. Throws FailedPrecondition when OMP_STACKSIZE is too small for them.
 //
-// A process may fork (outside of parallel loops): compute threads end before the fork, and are
-// started again on demand in both the parent and the child.
+// A process may fork while none of its threads is within a function of this library, or ends:
+// compute threads end before the fork, and are started again on demand in both the parent and the
+// child. In a child of any other fork, locks that those threads held are never released.
 int compute_threads();
 
 // Applies the settings above to the calling thread. Called before anything that enters OpenMP;

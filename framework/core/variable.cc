@@ -49,7 +49,11 @@ Variable::Variable(const Tensor& initial_value, const VariableOptions& options)
 Tensor Variable::own_handle(const Tensor& value) const {
   const bool is_there = value.is_bound() && value.device().shares_memory_with(impl().device);
   Tensor own = (is_there ? value : value.to(impl().device)).with_shape(impl().shape);
-  const_cast<Tensor::Impl&>(*own.impl_).variable = impl_;  // no other handle has it yet
+  auto& state = const_cast<Tensor::Impl&>(*own.impl_);  // no other handle has it yet
+  // Rows of another tensor get memory of their own: kernels expect aligned states, and the rest of
+  // that tensor isn't needed.
+  if (state.offset != 0) state.own_memory(own.bytes());
+  state.variable = impl_;
   return own;
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "framework/core/per_thread.h"
 #include "framework/graph/backend.h"
 #include "framework/graph/op_cache.h"
 #include "framework/graph/trace.h"
@@ -50,7 +51,7 @@ Tensor compute_at_once(const OpDef& composite, const std::vector<Tensor>& inputs
   std::vector<TensorType> types;
   for (const Tensor& input : inputs) types.push_back(type_of(input));
   // One cache per thread, as for kernels: nothing here waits for another thread's trace.
-  static thread_local OpCache<Program> cache(kPrograms);
+  OpCache<Program>& cache = per_thread([] { return OpCache<Program>(kPrograms); });
   Program& program = cache.get({composite, attributes, types, {}}, compute_threads(),
                                [] { return std::make_unique<Program>(); });
   // Compiled sums are added in a different order than by single ops, so the first call must already

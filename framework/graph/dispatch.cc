@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "framework/core/per_thread.h"
 #include "framework/graph/backend.h"
 #include "framework/graph/devices.h"
 #include "framework/graph/string_ops.h"
@@ -27,7 +28,9 @@ struct Context {
   bool sees(const Observer& one) const { return one.stops >= stops; }
 };
 
-thread_local Context context;
+Context& context() {
+  return per_thread([] { return Context(); });
+}
 
 // The process's default device, packed into one word: clang has no atomics for a Device.
 class ProcessDevice {
@@ -137,8 +140,8 @@ const OpDef& copy_op() {
 
 void observe(const OpDef& op, const std::vector<Tensor>& inputs, const Attributes& attributes,
              const std::vector<Tensor>& outputs) {
-  for (const Context::Observer& one : context.observers) {
-    if (context.sees(one)) one.observer->on_apply(op, inputs, attributes, outputs);
+  for (const Context::Observer& one : context().observers) {
+    if (context().sees(one)) one.observer->on_apply(op, inputs, attributes, outputs);
   }
 }
 
@@ -146,7 +149,7 @@ void observe(const OpDef& op, const std::vector<Tensor>& inputs, const Attribute
 
 std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
                           const Attributes& attributes) {
-  Tracer* tracer = context.tracer;
+  Tracer* tracer = context().tracer;
   bool has_strings = false;
   for (const Tensor& input : inputs) {
     check<FailedPrecondition>(input.defined(), "{}: expected a tensor, got an undefined one.",
@@ -154,7 +157,7 @@ std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
     const bool is_text = input.dtype() == DType::String;
     has_strings = has_strings || is_text;
     const bool takes_strings = op.traits.strings != OpTraits::Strings::Refused &&
-                               (!context.tracer || is_inferring_types());
+                               (!context().tracer || is_inferring_types());
     check<InvalidArgument>(!is_text || takes_strings,
                            "{}: expected a tensor of numbers, got one of strings and shape {}. "
                            "Strings are for input pipelines: make numbers of them there.",
@@ -170,7 +173,7 @@ std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
   }
   if (has_strings && !tracer) return apply_to_strings(op, inputs, attributes);
   // A composite op stays a single node only in functional models.
-  if (op.expand && (context.tracer || !tracer)) return op.expand(inputs, attributes);
+  if (op.expand && (context().tracer || !tracer)) return op.expand(inputs, attributes);
   std::vector<Tensor> outputs =
       tracer ? tracer->apply(op, inputs, attributes) : execute(op, inputs, attributes);
   observe(op, inputs, attributes, outputs);
@@ -198,9 +201,9 @@ Tensor Tensor::to(const Device& device) const {
 }
 
 Device Variable::home_of(const Tensor& initial_value) {
-  if (context.device) return *context.device;
+  if (context().device) return *context().device;
   if (initial_value.is_bound()) return initial_value.device();
-  const auto device = context.tracer ? context.tracer->variable_device() : std::nullopt;
+  const auto device = context().tracer ? context().tracer->variable_device() : std::nullopt;
   return device.value_or(default_device());
 }
 
@@ -212,59 +215,62 @@ void bring_to(const Device& device, std::vector<Tensor>& tensors) {
   }
 }
 
-Tracer* current_tracer() { return context.tracer; }
+Tracer* current_tracer() { return context().tracer; }
 
-TracerScope::TracerScope(Tracer* tracer) : previous_(context.tracer) { context.tracer = tracer; }
-TracerScope::~TracerScope() { context.tracer = previous_; }
+TracerScope::TracerScope(Tracer* tracer) : previous_(context().tracer) {
+  context().tracer = tracer;
+}
+TracerScope::~TracerScope() { context().tracer = previous_; }
 
 void add_op_observer(OpObserver* observer) {
-  context.observers.push_back({observer, context.stops});
+  context().observers.push_back({observer, context().stops});
 }
 void remove_op_observer(OpObserver* observer) {
-  std::erase_if(context.observers, [&](const auto& one) { return one.observer == observer; });
+  std::erase_if(context().observers, [&](const auto& one) { return one.observer == observer; });
 }
 
 bool has_op_observers() {
-  return std::ranges::any_of(context.observers, [](const auto& one) { return context.sees(one); });
+  return std::ranges::any_of(context().observers,
+                             [](const auto& one) { return context().sees(one); });
 }
 
 bool is_followed(std::span<const Tensor> tensors, std::span<const Variable> variables) {
-  return std::ranges::any_of(context.observers, [&](const auto& one) {
-    return context.sees(one) && one.observer->follows(tensors, variables);
+  return std::ranges::any_of(context().observers, [&](const auto& one) {
+    return context().sees(one) && one.observer->follows(tensors, variables);
   });
 }
 
-StopRecordingScope::StopRecordingScope() { ++context.stops; }
-StopRecordingScope::~StopRecordingScope() { --context.stops; }
+StopRecordingScope::StopRecordingScope() { ++context().stops; }
+StopRecordingScope::~StopRecordingScope() { --context().stops; }
 
-NameScope::NameScope(const std::string& name) : previous_length_(context.scope.size()) {
-  if (!context.scope.empty()) context.scope += '/';
-  context.scope += name;
+NameScope::NameScope(const std::string& name) : previous_length_(context().scope.size()) {
+  if (!context().scope.empty()) context().scope += '/';
+  context().scope += name;
 }
-NameScope::~NameScope() { context.scope.resize(previous_length_); }
-const std::string& NameScope::current() { return context.scope; }
+NameScope::~NameScope() { context().scope.resize(previous_length_); }
+const std::string& NameScope::current() { return context().scope; }
 
-Device default_device() { return context.device ? *context.device : process_device.load(); }
+Device default_device() { return context().device ? *context().device : process_device.load(); }
 
 void set_default_device(const Device& device) {
   backend_for(device);
   process_device.store(device);
 }
 
-bool has_device_scope() { return context.device.has_value(); }
+bool has_device_scope() { return context().device.has_value(); }
 
 DeviceScope::DeviceScope(const Device& device)
-    : previous_(context.device), previous_whole_(context.whole) {
+    : previous_(context().device), previous_whole_(context().whole) {
   backend_for(device);
   if (const int parts = logical_cpus(); device.type == DeviceType::Cpu && parts > 1) {
-    if (context.whole == 0) context.whole = compute_threads();
-    share_.emplace(std::max(1, context.whole / parts));
+    if (context().whole == 0) context().whole = compute_threads();
+    share_.emplace(std::max(1, context().whole / parts));
   }
-  context.device = device;
+  context().device = device;
 }
 DeviceScope::~DeviceScope() {
-  context.device = previous_;
-  context.whole = previous_whole_;
+  context().device = previous_;
+  context().whole = previous_whole_;
 }
 
 }  // namespace cornu

@@ -11,6 +11,7 @@
 
 #include "framework/core/at_end.h"
 #include "framework/core/logging.h"
+#include "framework/core/per_thread.h"
 #include "framework/core/random.h"
 #include "framework/core/strings.h"
 #include "framework/core/variable_bindings.h"
@@ -431,7 +432,7 @@ std::shared_ptr<const CompiledFunction> Function::compiled_for(
     const auto lock = tracing_lock();
     return state.build(arguments);
   }
-  thread_local std::string key;
+  std::string& key = per_thread([] { return std::string(); });
   write_signature(key, arguments);
   if (auto found = state.find(key)) return found;
   const std::string own_key = key;  // a trace may call other functions

@@ -441,6 +441,8 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   bool closed_ = false;
 };
 
+Trace* current_trace() { return dynamic_cast<Trace*>(current_tracer()); }
+
 }  // namespace
 
 std::unique_lock<std::recursive_mutex> tracing_lock() {
@@ -454,7 +456,7 @@ Tensor read_part(const Variable& variable, VariablePart part) {
 }
 
 bool may_differ(const Variable& variable) {
-  const auto* tracer = dynamic_cast<Trace*>(current_tracer());
+  const auto* tracer = current_trace();
   return tracer && tracer->may_differ(variable);
 }
 
@@ -468,17 +470,17 @@ void assign_part(const Variable& variable, VariablePart part, const Tensor& valu
 }
 
 std::optional<TracedDraw> next_traced_draw() {
-  auto* tracer = dynamic_cast<Trace*>(current_tracer());
+  auto* tracer = current_trace();
   return tracer ? std::optional(tracer->next_draw()) : std::nullopt;
 }
 
 std::optional<Tensor> traced_replica_value(ReplicaValue which) {
-  auto* tracer = dynamic_cast<Trace*>(current_tracer());
+  auto* tracer = current_trace();
   return tracer ? std::optional(tracer->replica_value(which)) : std::nullopt;
 }
 
 std::optional<Tensor> traced_sum_of_known(double own) {
-  auto* tracer = dynamic_cast<Trace*>(current_tracer());
+  auto* tracer = current_trace();
   return tracer ? std::optional(tracer->sum_of_known(own)) : std::nullopt;
 }
 
@@ -487,7 +489,7 @@ bool is_traced(const Tensor& symbol) {
 }
 
 void leave_region(int64_t region) {
-  if (auto* tracer = dynamic_cast<Trace*>(current_tracer())) tracer->leave_region(region);
+  if (auto* tracer = current_trace()) tracer->leave_region(region);
 }
 
 TracedGraph trace(const std::vector<TensorType>& inputs,

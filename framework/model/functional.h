@@ -104,6 +104,11 @@ class GraphOp : public Layer, public CopiedByItself {
   std::vector<Constant> constants_;
 };
 
+// Whether this is an op of a functional model, which Keras doesn't count among its layers.
+inline bool is_operation(const Layer& layer) {
+  return dynamic_cast<const GraphOp*>(&layer) != nullptr;
+}
+
 // An op applied to placeholders (`x + y`).
 class OpLayer : public GraphOp {
  public:

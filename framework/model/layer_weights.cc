@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "framework/core/compute_team.h"
+#include "framework/core/per_thread.h"
 #include "framework/core/strings.h"
 #include "framework/model/layer_state.h"
 #include "framework/model/weight_limit.h"
@@ -26,13 +27,16 @@ struct CallLosses {
   std::weak_ptr<internal::LayerState> layer;
   std::vector<Tensor> losses;
 };
-thread_local std::unordered_map<uint64_t, CallLosses> call_losses;
+using AllCallLosses = std::unordered_map<uint64_t, CallLosses>;
+AllCallLosses& call_losses() {
+  return per_thread([] { return AllCallLosses(); });
+}
 
 std::vector<Tensor>& call_losses_of(const std::shared_ptr<internal::LayerState>& state) {
-  CallLosses& entry = call_losses[state->id];
+  CallLosses& entry = call_losses()[state->id];
   if (entry.layer.expired()) {  // new entry: also drop those of destroyed layers
     entry.layer = state;
-    std::erase_if(call_losses, [](const auto& other) { return other.second.layer.expired(); });
+    std::erase_if(call_losses(), [](const auto& other) { return other.second.layer.expired(); });
   }
   return entry.losses;
 }
@@ -131,8 +135,8 @@ void Layer::set_trainable_since(bool trainable, uint64_t when) {
 }
 
 void Layer::clear_losses() {
-  if (call_losses.empty()) return;
-  call_losses.erase(state_->id);
+  if (call_losses().empty()) return;
+  call_losses().erase(state_->id);
   for (const auto& [key, layer] : sublayers()) layer->clear_losses();
 }
 
@@ -148,7 +152,7 @@ std::vector<Tensor> Layer::losses() const {
   std::vector<Tensor> result;
   std::unordered_set<uint64_t> seen;
   walk(seen, [&](const Layer& layer) {
-    if (const auto found = call_losses.find(layer.state_->id); found != call_losses.end()) {
+    if (const auto found = call_losses().find(layer.state_->id); found != call_losses().end()) {
       result.insert(result.end(), found->second.losses.begin(), found->second.losses.end());
     }
     for (const auto& [variable, regularizer] : layer.state_->regularizers) {

@@ -143,6 +143,15 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int64_t>& a
         "tensordot", std::vector<Tensor>{a, b}, {"numpy", "Tensordot", config},
         [=](const std::vector<Tensor>& in) { return tensordot(in[0], in[1], axes1, axes2); });
   }
+  bool agree = axes1.size() == axes2.size();
+  for (size_t i = 0; agree && i < axes1.size(); ++i) {
+    agree = a.dim(a.shape().normalize_axis(axes1[i], "tensordot")) ==
+            b.dim(b.shape().normalize_axis(axes2[i], "tensordot"));
+  }
+  check<InvalidArgument>(agree,
+                         "tensordot: expected pairs of axes of the same size, got axes ({}) of "
+                         "shape {} and ({}) of shape {}.",
+                         fmt::join(axes1, ", "), a.shape(), fmt::join(axes2, ", "), b.shape());
   // The free axes, then the summed ones in the given order.
   auto arrange = [](const Tensor& x, const std::vector<int64_t>& summed, bool summed_first) {
     std::vector<int64_t> pairs;

@@ -38,7 +38,7 @@ void set_config_name(Json& entry, const Json& name) {
 // When Keras calls layers while reading a file, it creates ops for their masks and names them by
 // kind: "not_equal", "concatenate". Returns whether such an op could get this layer's name.
 bool may_be_named_alike(const Layer& layer) {
-  if (dynamic_cast<const GraphOp*>(&layer)) return true;
+  if (is_operation(layer)) return true;
   constexpr std::string_view kConcatenate = "concatenate";
   const std::string& name = layer.name();
   return name.starts_with(kConcatenate) &&

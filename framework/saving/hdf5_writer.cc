@@ -40,8 +40,13 @@ class Session {
 
  private:
   static std::mutex& mutex() {
-    static std::mutex mutex;
-    return mutex;
+    static auto* const mutex = [] {
+      // Static objects' destructors may save, too. Fails if the program has used the library
+      // before.
+      H5dont_atexit();
+      return new std::mutex;
+    }();
+    return *mutex;
   }
   std::lock_guard<std::mutex> lock_;
   H5E_auto2_t print_ = nullptr;

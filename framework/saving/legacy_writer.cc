@@ -110,9 +110,7 @@ class LegacyWriter {
 // Ops aren't layers in Keras.
 std::vector<std::shared_ptr<Layer>> layers_of(const Layer& model) {
   auto layers = model.saved_list().value();
-  std::erase_if(layers, [](const auto& layer) {
-    return dynamic_cast<const GraphOp*>(layer.get()) != nullptr;
-  });
+  std::erase_if(layers, [](const auto& layer) { return is_operation(*layer); });
   return layers;
 }
 

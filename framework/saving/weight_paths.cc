@@ -80,7 +80,7 @@ class Walk {
   void visit_list(const std::vector<std::shared_ptr<Layer>>& layers, const std::string& prefix) {
     std::map<std::string, int> used;
     for (const auto& layer : layers) {
-      if (dynamic_cast<const GraphOp*>(layer.get())) continue;  // not a layer in Keras
+      if (is_operation(*layer)) continue;  // not a layer in Keras
       const std::string stem = default_name(layer->class_name());
       const int number = used[stem]++;
       visit(*layer, prefix + (number == 0 ? stem : stem + "_" + std::to_string(number)));

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/core/per_thread.h"
 #include "framework/strategy/replica_context.h"
 
 namespace cornu {
@@ -13,10 +14,12 @@ namespace {
 
 // Values of traces that are still being recorded; steps of several replicas are traced.
 using Part = std::pair<std::weak_ptr<SymbolOwner>, int64_t>;
-thread_local std::vector<Part> parts;
+std::vector<Part>& parts() {
+  return per_thread([] { return std::vector<Part>(); });
+}
 
 bool is_part(const Tensor& value) {
-  return std::ranges::any_of(parts, [&](const Part& part) {
+  return std::ranges::any_of(parts(), [&](const Part& part) {
     return part.second == value.symbol_id() && part.first.lock() == value.symbol_owner();
   });
 }
@@ -25,8 +28,8 @@ bool is_part(const Tensor& value) {
 
 void note_loss_part(const Tensor& value) {
   if (replicas_in_sync() == 1 || !value.is_symbolic()) return;
-  std::erase_if(parts, [](const Part& part) { return part.first.expired(); });
-  parts.emplace_back(value.symbol_owner(), value.symbol_id());
+  std::erase_if(parts(), [](const Part& part) { return part.first.expired(); });
+  parts().emplace_back(value.symbol_owner(), value.symbol_id());
 }
 
 Tensor as_added_loss(const Tensor& loss) {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <utility>
 
+#include "framework/core/per_thread.h"
 #include "framework/graph/dispatch.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/exchange_tensors.h"
@@ -16,7 +17,10 @@
 namespace cornu {
 namespace {
 
-thread_local std::vector<std::shared_ptr<StrategyImpl>> scopes;
+using Scopes = std::vector<std::shared_ptr<StrategyImpl>>;
+Scopes& scopes() {
+  return per_thread([] { return Scopes(); });
+}
 thread_local bool alone = false;
 
 class SingleDeviceStrategy : public StrategyImpl {
@@ -157,10 +161,10 @@ StrategyScope::StrategyScope(std::shared_ptr<StrategyImpl> strategy)
              strategy ? strategy.get() : VariableOwnerScope::owner()) {
   if (!opened_) return;
   if (const auto device = strategy->variable_device()) device_.emplace(*device);
-  scopes.push_back(std::move(strategy));
+  scopes().push_back(std::move(strategy));
 }
 StrategyScope::~StrategyScope() {
-  if (opened_) scopes.pop_back();
+  if (opened_) scopes().pop_back();
 }
 
 RunsAlone::RunsAlone() : previous_(std::exchange(alone, true)) {}
@@ -171,7 +175,7 @@ std::shared_ptr<StrategyImpl> make_single_device_strategy(const Device& device, 
   return std::make_shared<SingleDeviceStrategy>(device, std::move(name), false);
 }
 
-bool has_strategy() { return !scopes.empty(); }
+bool has_strategy() { return !scopes().empty(); }
 
 StrategyImpl::StrategyImpl()
     : number_([] {
@@ -180,19 +184,19 @@ StrategyImpl::StrategyImpl()
       }()) {}
 
 Strategy get_strategy() {
-  if (has_strategy()) return Strategy(scopes.back());
+  if (has_strategy()) return Strategy(scopes().back());
   // A strategy that is kept stays on the device of the scope in which it was requested.
   const auto device = has_device_scope() ? std::optional(default_device()) : std::nullopt;
   return Strategy(default_of(device));
 }
 
 StrategyScope Strategy::scope() const {
-  check<FailedPrecondition>(!has_strategy() || scopes.back() == impl_,
+  check<FailedPrecondition>(!has_strategy() || scopes().back() == impl_,
                             "Strategy '{}': its scope was opened in that of another strategy, "
                             "'{}'{}. End that one first: what is made in a scope belongs to one "
                             "strategy.",
-                            name(), has_strategy() ? scopes.back()->name() : "",
-                            has_strategy() && scopes.back()->name() == name()
+                            name(), has_strategy() ? scopes().back()->name() : "",
+                            has_strategy() && scopes().back()->name() == name()
                                 ? ", which has the same name, but was made by itself"
                                 : "");
   check<FailedPrecondition>(!current_replica(),

@@ -66,7 +66,7 @@ class Cloner {
 
   LayerHandle new_layer(const std::shared_ptr<Layer>& layer) {
     const auto* copied = dynamic_cast<const CopiedByItself*>(layer.get());
-    if (dynamic_cast<const GraphOp*>(layer.get())) return LayerHandle(copied->copy());
+    if (is_operation(*layer)) return LayerHandle(copied->copy());
     const auto* inner = dynamic_cast<const Model*>(layer.get());
     if ((options_.recursive || !options_.clone_function) && inner && inner->body()) {
       return LayerHandle(std::make_shared<Model>(clone(*inner, {})));

@@ -260,9 +260,7 @@ std::optional<std::vector<std::shared_ptr<Layer>>> Model::saved_list() const {
 
 std::vector<LayerHandle> Model::layers() const {
   std::vector<LayerHandle> result = operations();
-  std::erase_if(result, [](const LayerHandle& layer) {
-    return dynamic_cast<const GraphOp*>(&layer.get()) != nullptr;
-  });
+  std::erase_if(result, [](const LayerHandle& layer) { return is_operation(layer.get()); });
   return result;
 }
 

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cfenv>
 #include <limits>
 
 #include "tests/backends/instruction_sets.h"
@@ -218,6 +219,23 @@ TEST_CASE("an element has the same bits wherever it stands, vector tails include
             const Tensor expected = whole.rows(begin, begin + count);
             REQUIRE(std::memcmp(part.raw(), expected.raw(), part.bytes()) == 0);
           }
+        }
+      }
+    }
+  });
+}
+
+// A program that traps invalid operations stops at none of lanes that have no element.
+TEST_CASE("operations are invalid only if an element's is") {
+  for_each_instruction_set([] {
+    for (const DType dtype : {DType::Float32, DType::Float64}) {
+      const Tensor all =
+          dtype == DType::Float32 ? spread<float>(1, 9, 80) : spread<double>(1, 9, 80);
+      for (const std::string op : {"divide", "mod", "floor_divide", "power", "atan2"}) {
+        for (int64_t count = 1; count <= 40; ++count) {
+          std::feclearexcept(FE_INVALID);
+          run1(op, {all.rows(0, count), all.rows(40, 40 + count)}, {dtype, {count}});
+          REQUIRE_MESSAGE(std::fetestexcept(FE_INVALID) == 0, op << " of " << count);
         }
       }
     }

@@ -26,6 +26,17 @@ TEST_CASE("a variable has the value of the moment it is read") {
   CHECK(same.id() == w.id());
 }
 
+TEST_CASE("a variable that gets rows of a tensor has aligned memory of its own") {
+  const Tensor x = ops::reshape(ops::arange(0, 15, 1, DType::Float32), {3, 5});
+  const Variable w(x.rows(1, 2), {.name = "w"});
+  CHECK(reinterpret_cast<uintptr_t>(w.value().address()) % 16 == 0);
+  w.assign(x.rows(2, 3));
+  CHECK(reinterpret_cast<uintptr_t>(w.value().address()) % 16 == 0);
+  CHECK(w.value().to_vector<float>() == std::vector<float>{10, 11, 12, 13, 14});
+  w.assign_add(ops::ones({1, 5}));
+  CHECK(x.rows(2, 3).to_vector<float>() == std::vector<float>{10, 11, 12, 13, 14});
+}
+
 TEST_CASE("names and paths") {
   const Variable w(ops::zeros({2}), {.name = "kernel"});
   CHECK(w.name() == "kernel");

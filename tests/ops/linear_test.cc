@@ -72,6 +72,21 @@ TEST_CASE("matmul: transposes and batches, value and gradients") {
   }
 }
 
+TEST_CASE("tensordot refuses axes that don't pair") {
+  const Tensor a = ops::ones({2, 3}), b = ops::ones({3, 2}), c = ops::ones({6, 4});
+  CHECK(message_of<InvalidArgument>([&] {
+          ops::tensordot(a, b, {0, 1}, {0, 1});
+        }) ==
+        "tensordot: expected pairs of axes of the same size, got axes (0, 1) of shape (2, 3) and "
+        "(0, 1) of shape (3, 2).");
+  CHECK(message_of<InvalidArgument>([&] {
+          ops::tensordot(a, c, {0, 1}, {0});
+        }) ==
+        "tensordot: expected pairs of axes of the same size, got axes (0, 1) of shape (2, 3) and "
+        "(0) of shape (6, 4).");
+  CHECK_THROWS_AS(ops::tensordot(a, c, 1), InvalidArgument);
+}
+
 TEST_CASE("matmul, dot, tensordot and outer of other ranks") {
   const Tensor row = Tensor::from(std::vector<double>{1, 2, 3});
   const Tensor matrix = Tensor::from(std::vector<double>{1, 0, 0, 1, 1, 1}, {3, 2});

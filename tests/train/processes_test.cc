@@ -50,7 +50,56 @@ int trained_with(const std::vector<std::string>& settings) {
   return spawned("in a process of its own", settings, "OMP_");
 }
 
+// Trains and saves when static objects are destroyed: the main thread's objects are gone by then.
+class SavesAtExit {
+ public:
+  SavesAtExit() { model_.compile({.optimizer = "adam", .loss = "mse"}); }
+  ~SavesAtExit() {
+    try {
+      train();
+      model_.save((folder_ / "model.keras").string());
+      Model loaded = load_model((folder_ / "model.keras").string());
+      for (size_t i = 0; i < model_.weights().size(); ++i) {
+        const Tensor same = model_.weights()[i].value() == loaded.weights()[i].value();
+        if (!ops::all(same).item<bool>()) _exit(1);
+      }
+      try {
+        model_.predict(x_.rows(0, 3), {.verbose = 0});  // of a new shape
+      } catch (const FailedPrecondition&) {
+        return;
+      }
+    } catch (const Error& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+    }
+    _exit(1);
+  }
+  void train() {
+    model_.fit(x_, ops::gelu(ops::sum(x_, 1, true)), {.batch_size = 4, .verbose = 0});
+    model_.predict(x_, {.verbose = 0});
+    const Tensor noise = random::uniform({3});
+    data::Iterator numbers = data::Dataset::range(8).shuffle(4).prefetch(2).iterator();
+    for (data::Element element; numbers.next(element);) {
+    }
+  }
+
+ private:
+  testing::TempFolder folder_;
+  Sequential model_{{Input({.shape = {3}}), layers::Dense({.units = 4, .activation = "relu"}),
+                     layers::BatchNormalization(), layers::Dense({.units = 1})}};
+  Tensor x_ = ops::reshape(ops::arange(24, DType::Float32), {8, 3});
+};
+
 }  // namespace
+
+TEST_CASE("in a process that ends" * doctest::skip()) {
+  alarm(kProcessSeconds);
+  static SavesAtExit service;
+  service.train();
+}
+
+TEST_CASE("destructors of static objects train, save and load") {
+  CHECK(spawned("in a process that ends", {}) == 0);
+}
 
 TEST_CASE("in a process of its own" * doctest::skip()) {
   alarm(kProcessSeconds);

@@ -3,6 +3,7 @@
 
 #include "framework/backends/cpu/executable.h"
 #include "framework/backends/cpu/program.h"
+#include "framework/core/per_thread.h"
 #include "framework/core/threads.h"
 #include "framework/graph/op_cache.h"
 
@@ -41,7 +42,7 @@ class CpuBackend : public Backend {
     }
     // One cache per thread, as kernels aren't shared. What they prepare, and their scratch memory,
     // may depend on the number of compute threads.
-    static thread_local OpCache<Kernel> cache(kCachedKernels);
+    OpCache<Kernel>& cache = per_thread([] { return OpCache<Kernel>(kCachedKernels); });
     const KernelSpec spec{op, attributes, input_types, output_types};
     Kernel& kernel = cache.get(spec, compute_threads(), [&] { return kernel_table().make(spec); });
     std::shared_ptr<Buffer> scratch;

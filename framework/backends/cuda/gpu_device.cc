@@ -19,6 +19,8 @@ constexpr size_t kStatusBytes = 2 * sizeof(int64_t);
 constexpr size_t kKeptUploads = 4;    // free blocks of one size
 constexpr size_t kWaitedUploads = 2;  // with this many in use, wait for the oldest
 constexpr size_t kKeptStaging = 16;   // page-locked blocks
+// Larger arrays are copied in pieces: page-locked memory can't be paged out, and takes long to get.
+constexpr size_t kMaxStaging = size_t{8} << 20;
 constexpr size_t kWaitedStaging = 4;  // with this many fitting ones in use, wait for the oldest
 constexpr size_t kMaxRuns = 16;       // in flight
 constexpr size_t kReports = 256;      // runs whose status hasn't been checked yet
@@ -163,23 +165,27 @@ Tensor GpuDevice::upload_large(const Tensor& tensor) {
   Tensor copy = Tensor::from_buffer(
       std::make_shared<GpuBuffer>(*this, place.block, bytes, GpuBuffer::Kind::Uploaded), 0,
       tensor.shape(), tensor.dtype());
-  Staging staging = take_staging(bytes);
-  try {
-    copy_through(staging, tensor, place);
-  } catch (...) {
-    drop_staging(staging);
-    throw;
+  for (size_t begin = 0; begin < bytes; begin += kMaxStaging) {
+    Staging staging = take_staging(std::min(kMaxStaging, bytes - begin));
+    try {
+      copy_through(staging, tensor, begin, place);
+    } catch (...) {
+      drop_staging(staging);
+      throw;
+    }
+    give_staging(std::move(staging));
   }
-  give_staging(std::move(staging));
   return copy;
 }
 
-void GpuDevice::copy_through(Staging& staging, const Tensor& from, const Upload& to) {
-  std::memcpy(staging.block, from.raw(), from.bytes());
+// Copies the piece of `from` that begins at this byte; later work of the GPU waits for it.
+void GpuDevice::copy_through(Staging& staging, const Tensor& from, size_t begin, const Upload& to) {
+  const size_t bytes = std::min(kMaxStaging, from.bytes() - begin);
+  std::memcpy(staging.block, from.raw() + begin, bytes);
   {
     const std::lock_guard uploading(upload_mutex_);
     if (to.free_after) runtime_.wait(upload_stream_, *to.free_after);
-    runtime_.copy_to_gpu(upload_stream_, to.block, staging.block, from.bytes());
+    runtime_.copy_to_gpu(upload_stream_, to.block + begin, staging.block, bytes);
     staging.free_after = runtime_.record(upload_stream_);
   }
   const auto locked = lock();

@@ -184,7 +184,7 @@ class GpuDevice {
   void give_upload(std::byte* block, size_t bytes) noexcept;
   void give_kept_uploads();
   Tensor upload_large(const Tensor& tensor);
-  void copy_through(Staging& staging, const Tensor& from, const Upload& to);
+  void copy_through(Staging& staging, const Tensor& from, size_t begin, const Upload& to);
   void drop_staging(const Staging& staging) noexcept;
   void free_staging(const Staging& staging);
   void give_up_staging();

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "framework/core/error.h"
+#include "framework/core/per_thread.h"
 
 namespace cornu::cuda {
 namespace {
@@ -44,7 +45,7 @@ uint64_t word_of(const Argument& argument, const OpMemory& memory) {
 
 void run_kernel(const KernelStep& step, RuntimeFunction* function, GpuDevice& device,
                 const OpMemory& memory) {
-  thread_local std::vector<uint64_t> words;
+  auto& words = per_thread([] { return std::vector<uint64_t>(); });
   words.clear();
   for (const Argument& argument : step.arguments) words.push_back(word_of(argument, memory));
   device.runtime().launch(device.stream(), function, step.grid, step.block, step.shared_bytes,
@@ -52,7 +53,7 @@ void run_kernel(const KernelStep& step, RuntimeFunction* function, GpuDevice& de
 }
 
 void run_library(const LibraryStep& step, GpuDevice& device, const OpMemory& memory) {
-  thread_local std::vector<void*> operands;
+  auto& operands = per_thread([] { return std::vector<void*>(); });
   operands.clear();
   for (const Slot& slot : step.operands) operands.push_back(address_of(slot, memory));
   device.runtime().run(device.stream(), *step.kernel, operands, address_of(step.workspace, memory));

@@ -2,6 +2,8 @@
 #include "framework/backends/cuda_runtime/conv.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 
 #include "framework/core/error.h"
 
@@ -165,23 +167,25 @@ const char* name_of(Direction direction) {
   return "";
 }
 
+size_t bytes_of(const ConvSpec& spec, const std::vector<int64_t>& shape) {
+  size_t total = element_bytes(spec.dtype);
+  for (const int64_t length : shape) total *= static_cast<size_t>(length);
+  return total;
+}
+
 std::vector<Operand> operands_of(const ConvSpec& spec) {
-  const auto bytes = [&](const std::vector<int64_t>& shape) {
-    size_t total = element_bytes(spec.dtype);
-    for (const int64_t length : shape) total *= static_cast<size_t>(length);
-    return total;
-  };
+  const auto bytes = [&](const std::vector<int64_t>& shape) { return bytes_of(spec, shape); };
   switch (spec.direction) {
     case Direction::InputGradient:
-      return {{bytes(spec.y), false}, {bytes(spec.filter), false}, {bytes(spec.x), true}};
+      return {{bytes(spec.y), false}, {bytes(spec.filter), false, false}, {bytes(spec.x), true}};
     case Direction::FilterGradient:
       return {{bytes(spec.x), false}, {bytes(spec.y), false}, {bytes(spec.filter), true}};
     case Direction::Forward:
       break;
   }
   std::vector<Operand> operands = {
-      {bytes(spec.x), false}, {bytes(spec.filter), false}, {bytes(spec.y), true}};
-  if (spec.bias) operands.push_back({bytes({spec.y.back()}), false});
+      {bytes(spec.x), false}, {bytes(spec.filter), false, false}, {bytes(spec.y), true}};
+  if (spec.bias) operands.push_back({bytes({spec.y.back()}), false, false});
   if (spec.residual) operands.push_back({bytes(spec.y), false});
   return operands;
 }
@@ -191,6 +195,47 @@ bool any_is_empty(const ConvSpec& spec) {
     return std::ranges::find(shape, 0) != shape.end();
   };
   return empty(spec.x) || empty(spec.filter) || empty(spec.y);
+}
+
+// The batch in `parts` equal parts whose arrays are aligned; nullopt: it can't be divided so.
+std::optional<ConvSpec> part_of(const ConvSpec& spec, int64_t parts) {
+  ConvSpec part = spec;
+  for (auto* shape : {&part.x, &part.y}) {
+    if (shape->front() % parts != 0) return std::nullopt;
+    shape->front() /= parts;
+    if (parts > 1 && bytes_of(spec, *shape) % kOperandAlignment != 0) return std::nullopt;
+  }
+  return part;
+}
+
+std::unique_ptr<CudnnPlan> plan_of(const CudnnTarget& target, const ConvSpec& spec,
+                                   size_t most_workspace, std::string& why) {
+  return ConvGraph(spec).graph().plan(target, unwanted(spec), most_workspace, why);
+}
+
+std::shared_ptr<CudnnKernel> kernel_of(const ConvSpec& spec, std::unique_ptr<CudnnPlan> plan,
+                                       int64_t parts) {
+  return std::make_shared<CudnnKernel>(name_of(spec.direction), std::move(plan), operands_of(spec),
+                                       std::vector<CudnnKernel::Extra>{},
+                                       std::vector<CudnnKernel::Scalar>{},
+                                       static_cast<size_t>(parts));
+}
+
+// What cuDNN suggests first, for as large a part of the batch as has room for it in the workspace:
+// float32 engines copy their arrays to another layout, and those that don't are many times slower.
+// Null if there is nothing like that.
+std::shared_ptr<CudnnKernel> best_conv(const CudnnTarget& target, const ConvSpec& spec) {
+  constexpr int64_t kMaxParts = 64;
+  const bool divisible = spec.direction != Direction::FilterGradient;
+  for (int64_t parts = 1; parts <= (divisible ? kMaxParts : 1); parts *= 2) {
+    const std::optional<ConvSpec> part = part_of(spec, parts);
+    if (!part) return nullptr;
+    std::string why;
+    auto plan = plan_of(target, *part, std::numeric_limits<size_t>::max(), why);
+    if (!plan) return nullptr;
+    if (plan->workspace_bytes() <= kMaxWorkspace) return kernel_of(spec, std::move(plan), parts);
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -203,11 +248,9 @@ std::shared_ptr<CudnnKernel> make_conv(const CudnnTarget& target, const ConvSpec
     return nullptr;
   }
   try {
-    ConvGraph graph(spec);
-    auto plan = graph.graph().plan(target, unwanted(spec), kMaxWorkspace, why);
-    if (!plan) return nullptr;
-    return std::make_shared<CudnnKernel>(name_of(spec.direction), std::move(plan),
-                                         operands_of(spec));
+    if (auto best = best_conv(target, spec)) return best;
+    auto plan = plan_of(target, spec, kMaxWorkspace, why);
+    return plan ? kernel_of(spec, std::move(plan), 1) : nullptr;
   } catch (const LibraryError& error) {
     if (error.is_out_of_memory()) throw;
     why += error.what();

@@ -207,8 +207,7 @@ std::string output_shape(Layer& layer, const NodesByLayer& calls) {
 SummaryRow make_row(Layer& layer, const NodesByLayer& calls) {
   SummaryRow row{.name = layer.name(), .class_name = layer.class_name()};
   row.output_shape = output_shape(layer, calls);
-  const bool is_op = dynamic_cast<const GraphOp*>(&layer) != nullptr;
-  if (is_op) row.params = 0;
+  if (is_operation(layer)) row.params = 0;
   if (layer.built()) row.params = layer.count_params();
   if (!layer.weights().empty()) row.trainable = layer.trainable();
   if (const auto found = calls.find(&layer); found != calls.end()) {
@@ -230,7 +229,7 @@ std::vector<SummaryRow> make_rows(const Model& model, bool nested) {
   for (const LayerHandle& handle : model.operations()) {
     Layer& layer = handle.get();
     // As in Keras, ops are shown only in the model's own table.
-    if (nested && dynamic_cast<const GraphOp*>(&layer)) continue;
+    if (nested && is_operation(layer)) continue;
     SummaryRow row = make_row(layer, calls);
     if (nested) row.connected_to.clear();
     if (const auto* inner = dynamic_cast<const Model*>(&layer))

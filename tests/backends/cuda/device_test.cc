@@ -57,6 +57,21 @@ TEST_CASE("tensors travel to GPUs, between them, and back") {
   CHECK(values(on(kFirst, {})).empty());
 }
 
+TEST_CASE("kernels read and write variables that got rows of a tensor") {
+  const Tensor x = ops::reshape(on(kFirst, numbers(35)), {7, 5});
+  const DeviceScope scope(kFirst);
+  const Variable read(ops::zeros({1, 5}), {.name = "read"});
+  const Variable written(x.rows(2, 3), {.name = "written"});
+  read.assign(x.rows(1, 2));
+  const Function step = function([&](const Tensor& y) {
+    written.assign_add(ops::square(read) * y);
+    return ops::sum(written * 2.0f);
+  });
+  CHECK(step(ops::ones({1, 5})).item<float>() == 2 * (60 + 255));
+  CHECK(values(written) == std::vector<float>{35, 47, 61, 77, 95});
+  CHECK(values(x.rows(2, 3)) == std::vector<float>{10, 11, 12, 13, 14});
+}
+
 TEST_CASE("a GPU alone needs no library that connects it with others") {
   use_simulated_gpus();
   auto group = make_in_process_group(1);
@@ -302,6 +317,18 @@ TEST_CASE("page-locked memory that is kept is there for others when it is short"
   for (const int64_t kibi : {1024, 2100, 4300, 1024, 5000}) {
     device.upload(Tensor::from(std::vector<float>(static_cast<size_t>(kibi) * 256)));
   }
+  device.drain();
+}
+
+TEST_CASE("an array of the host may be larger than the page-locked memory it goes through") {
+  const auto runtime = cuda::simulated::make_runtime(
+      {.gpus = 1, .memory_bytes = 128 << 20, .pinned_bytes = (40 << 20) + 8192});
+  auto& device = *new cuda::GpuDevice(*runtime, 0, kFirst, 0);  // never destroyed
+  const std::vector<float> many = numbers((int64_t{50} << 18) + 3);
+  const Tensor copy = device.upload(Tensor::from(many));
+  std::vector<float> found(many.size());
+  device.read(reinterpret_cast<std::byte*>(found.data()), copy.address(), copy.bytes(), nullptr);
+  CHECK(found == many);
   device.drain();
 }
 

@@ -119,6 +119,25 @@ TEST_CASE("cuDNN has plans for what networks use") {
   }
 }
 
+TEST_CASE("a batch whose best plan wants a large workspace is convolved in parts") {
+  const DescribedGpu gpu(kKinds[1]);
+  const ConvSizes shortcut{256, 56, 256, 512, 1, 2, 0};
+  const ConvSpec gradient = conv_of(shortcut, Direction::InputGradient, DType::Float32);
+  const std::string plan = plan_of(gpu.target(), gradient);
+  CHECK_MESSAGE(has(plan, ", in 2 parts"), plan);
+  CHECK_MESSAGE(!has(plan, "engine 0"), plan);
+  std::string why;
+  CHECK(make_conv(gpu.target(), gradient, why)->workspace_bytes() <= size_t{1} << 30);
+  // What fits as it is stays whole, and so does a batch that can't be divided.
+  const ConvSizes small{32, 56, 256, 512, 1, 2, 0}, odd{255, 56, 256, 512, 1, 2, 0};
+  for (const ConvSizes& sizes : {small, odd}) {
+    const std::string whole =
+        plan_of(gpu.target(), conv_of(sizes, Direction::InputGradient, DType::Float32));
+    CHECK_MESSAGE(!has(whole, " parts"), whole);
+    CHECK_MESSAGE(has(whole, "engine"), whole);
+  }
+}
+
 TEST_CASE("cuDNN adds bias, residual and rectification to a convolution") {
   for (const Kind& kind : kKinds) {
     const DescribedGpu gpu(kind);

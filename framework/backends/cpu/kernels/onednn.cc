@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/cpu/kernels/onednn.h"
 
+#include <atomic>
+#include <cstdlib>
 #include <mutex>
 
 #include "framework/backends/cpu/kernels/pooling/rectify.h"
 #include "framework/core/blocked_signals.h"
+#include "framework/core/per_thread.h"
 #include "framework/core/threads.h"
 
 namespace cornu::cpu::onednn {
@@ -54,8 +57,7 @@ class ThreadStream {
 };
 
 dnnl_stream_t stream() {
-  static thread_local ThreadStream stream;
-  return stream.get();
+  return per_thread([] { return ThreadStream(); }).get();
 }
 
 class PrimitiveKernel : public Kernel {
@@ -197,7 +199,15 @@ Step reorder_step(const Desc& from, const Desc& to) {
 
 const dnnl::engine& engine() {
   use_compute_threads();  // primitives are made for that number
-  static const auto* engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  static std::atomic<bool> exits = false;
+  static const auto* engine = [] {
+    std::atexit([] { exits = true; });  // oneDNN's own static objects are being destroyed then
+    return new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  }();
+  check<FailedPrecondition>(!exits,
+                            "oneDNN: kernels can't be made while the process exits. What the "
+                            "destructors of static objects compute must have been computed for the "
+                            "same shapes before main returns.");
   return *engine;
 }
 

@@ -20,7 +20,7 @@ using Dims = dnnl::memory::dims;
 using Type = dnnl::memory::data_type;
 using Tag = dnnl::memory::format_tag;
 
-// The one CPU engine.
+// The one CPU engine. Throws FailedPrecondition while the process exits.
 const dnnl::engine& engine();
 
 // oneDNN's type for `dtype`; nullopt if this CPU doesn't compute well with it.

@@ -176,12 +176,12 @@ class Machine {
     }
     if (at < count) store_tail(D(), hn::Load(D(), block + at), to + at, count - at);
   }
-  // Copies `count` elements, fewer than a block, and fills the block with zeros.
+  // Copies `count` elements (0 < count < kBlock), and fills the block with the first.
   static HWY_INLINE void pad(const T* from, size_t count, T* block) {
     for (size_t at = 0; at < kBlock; at += lanes()) {
       const V elements = at + lanes() <= count ? hn::LoadU(D(), from + at)
-                         : at < count          ? load_tail(D(), from + at, count - at)
-                                               : hn::Zero(D());
+                         : at < count          ? load_tail_repeating(D(), from + at, count - at)
+                                               : hn::Set(D(), *from);
       hn::Store(elements, D(), block + at);
     }
   }

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/core/per_thread.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <thread>
+
+using namespace cornu;
+
+namespace {
+
+struct Counted {
+  Counted() { ++made; }
+  ~Counted() { --alive(); }
+  static int& alive() {
+    static int count = 0;
+    return count;
+  }
+  static inline int made = 0;
+  std::string text = "made";
+};
+
+Counted& mine() {
+  return per_thread([] {
+    ++Counted::alive();
+    return Counted();
+  });
+}
+
+// Outlives the thread's object, since it is made before.
+struct UsesItLater {
+  ~UsesItLater() {
+    *seen = mine().text;
+    mine().text = "made by a destructor";
+    *again = mine().text;
+  }
+  std::string* seen = nullptr;
+  std::string* again = nullptr;
+};
+
+}  // namespace
+
+TEST_CASE("each thread has an object of its own, while the thread ends, too") {
+  mine().text = "the test's";
+  std::string seen, again;
+  std::thread([&] {
+    static thread_local UsesItLater later;
+    later.seen = &seen;
+    later.again = &again;
+    CHECK(mine().text == "made");
+    mine().text = "the thread's";
+    CHECK(&mine() == &mine());
+    CHECK(Counted::alive() == 2);
+  }).join();
+  CHECK(seen == "made");  // another object
+  CHECK(again == "made by a destructor");
+  CHECK(mine().text == "the test's");
+  CHECK(Counted::made == 3);
+  CHECK(Counted::alive() == 2);  // the thread's is destroyed, the one made by the destructor isn't
+}
