@@ -11,7 +11,7 @@ class AdadeltaImpl : public OptimizerWith<AdadeltaOptions> {
   explicit AdadeltaImpl(const AdadeltaOptions& options) : OptimizerWith("Adadelta", options) {}
 
  protected:
-  std::vector<std::vector<Slot>> slots() const override {
+  std::vector<std::vector<Slot>> slot_groups() const override {
     return {{{"accumulated_grad"}, {"accumulated_delta_var"}}};
   }
 

@@ -11,7 +11,7 @@ class AdagradImpl : public OptimizerWith<AdagradOptions> {
   explicit AdagradImpl(const AdagradOptions& options) : OptimizerWith("Adagrad", options) {}
 
  protected:
-  std::vector<std::vector<Slot>> slots() const override {
+  std::vector<std::vector<Slot>> slot_groups() const override {
     return {{{"accumulator", own_.initial_accumulator_value}}};
   }
 

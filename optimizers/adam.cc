@@ -6,7 +6,7 @@
 
 namespace cornu::optimizers {
 
-std::vector<std::vector<OptimizerImpl::Slot>> AdamImpl::slots() const {
+std::vector<std::vector<OptimizerImpl::Slot>> AdamImpl::slot_groups() const {
   std::vector<std::vector<Slot>> result = {{{"momentum"}, {"velocity"}}};
   if (own_.amsgrad) result.push_back({{"velocity_hat"}});
   return result;

@@ -14,7 +14,7 @@ class AdamImpl : public OptimizerWith<AdamOptions> {
   using OptimizerWith::OptimizerWith;
 
  protected:
-  std::vector<std::vector<Slot>> slots() const override;
+  std::vector<std::vector<Slot>> slot_groups() const override;
   // Returns the learning rate with both bias corrections.
   std::vector<Tensor> step_terms(const Tensor& learning_rate) override;
   void update_step(const Tensor& gradient, const Variable& variable, size_t index,

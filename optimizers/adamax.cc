@@ -11,7 +11,7 @@ class AdamaxImpl : public OptimizerWith<AdamaxOptions> {
   explicit AdamaxImpl(const AdamaxOptions& options) : OptimizerWith("Adamax", options) {}
 
  protected:
-  std::vector<std::vector<Slot>> slots() const override { return {{{"momentum"}, {"norm"}}}; }
+  std::vector<std::vector<Slot>> slot_groups() const override { return {{{"momentum"}, {"norm"}}}; }
 
   std::vector<Tensor> step_terms(const Tensor& learning_rate) override {
     return {learning_rate / (1.0 - ops::power(own_.beta_1, update_number()))};

@@ -20,7 +20,7 @@ class FtrlImpl : public OptimizerWith<FtrlOptions> {
   }
 
  protected:
-  std::vector<std::vector<Slot>> slots() const override {
+  std::vector<std::vector<Slot>> slot_groups() const override {
     return {{{"accumulator", own_.initial_accumulator_value}, {"linear"}}};
   }
 

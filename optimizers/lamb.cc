@@ -11,7 +11,9 @@ class LambImpl : public OptimizerWith<LambOptions> {
   explicit LambImpl(const LambOptions& options) : OptimizerWith("Lamb", options) {}
 
  protected:
-  std::vector<std::vector<Slot>> slots() const override { return {{{"momentum"}, {"velocity"}}}; }
+  std::vector<std::vector<Slot>> slot_groups() const override {
+    return {{{"momentum"}, {"velocity"}}};
+  }
 
   // The learning rate and the bias corrections of both averages.
   std::vector<Tensor> step_terms(const Tensor& learning_rate) override {

@@ -14,7 +14,7 @@ class LionImpl : public OptimizerWith<LionOptions> {
   }
 
  protected:
-  std::vector<std::vector<Slot>> slots() const override { return {{{"momentum"}}}; }
+  std::vector<std::vector<Slot>> slot_groups() const override { return {{{"momentum"}}}; }
 
   void update_step(const Tensor& gradient, const Variable& variable, size_t index,
                    std::span<const Tensor> terms) override {

@@ -14,7 +14,9 @@ class NadamImpl : public OptimizerWith<NadamOptions> {
   }
 
  protected:
-  std::vector<std::vector<Slot>> slots() const override { return {{{"momentum"}, {"velocity"}}}; }
+  std::vector<std::vector<Slot>> slot_groups() const override {
+    return {{{"momentum"}, {"velocity"}}};
+  }
   // The product of the momentum schedule so far. Keras leaves it unnamed.
   void build_extra() override { product_ = add_variable("variable", {}, DType::Float32, 1.0); }
 

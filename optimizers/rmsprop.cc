@@ -11,7 +11,7 @@ class RMSpropImpl : public OptimizerWith<RMSpropOptions> {
   explicit RMSpropImpl(const RMSpropOptions& options) : OptimizerWith("RMSprop", options) {}
 
  protected:
-  std::vector<std::vector<Slot>> slots() const override {
+  std::vector<std::vector<Slot>> slot_groups() const override {
     std::vector<std::vector<Slot>> result = {{{"velocity"}}};
     if (own_.momentum > 0) result.push_back({{"momentum"}});
     if (own_.centered) result.push_back({{"average_gradient"}});

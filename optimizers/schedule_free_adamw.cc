@@ -19,7 +19,9 @@ class ScheduleFreeAdamWImpl : public OptimizerWith<ScheduleFreeAdamWOptions> {
   }
 
  protected:
-  std::vector<std::vector<Slot>> slots() const override { return {{{"momentum"}, {"velocity"}}}; }
+  std::vector<std::vector<Slot>> slot_groups() const override {
+    return {{{"momentum"}, {"velocity"}}};
+  }
 
   // Momentums start at the values of the variables.
   void build_extra() override {

@@ -15,7 +15,7 @@ class SGDImpl : public OptimizerWith<SGDOptions> {
   }
 
  protected:
-  std::vector<std::vector<Slot>> slots() const override {
+  std::vector<std::vector<Slot>> slot_groups() const override {
     if (own_.momentum == 0) return {};
     return {{{"momentum"}}};
   }

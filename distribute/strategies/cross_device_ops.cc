@@ -22,7 +22,8 @@ std::vector<std::unique_ptr<CollectiveGroup>> CrossDeviceOps::make_group(
     std::span<const Device> devices) const {
   auto group = make_(static_cast<int>(devices.size()));
   // The result of a user's function is checked by the strategy.
-  if (library_ == Library::Never || group.empty()) return group;
+  const bool alone = devices.size() < 2 && library_ == Library::Preferred;
+  if (library_ == Library::Never || group.empty() || alone) return group;
   const CollectiveGroup* const first = group.front().get();
   group = backend_for(devices.front()).connect(devices, std::move(group));
   if (library_ == Library::Expected && group.front().get() == first) {

@@ -25,17 +25,19 @@ class NamedValues {
   NamedValues(std::initializer_list<Entry> entries) : entries_(entries) {}
 
   bool contains(std::string_view name) const { return find(name) != nullptr; }
-  const T* find(std::string_view name) const {
+  const T* find(std::string_view name) && = delete;  // would point into the temporary
+  const T* find(std::string_view name) const& {
     for (const Entry& entry : entries_) {
       if (entry.first == name) return &entry.second;
     }
     return nullptr;
   }
-  const T& at(std::string_view name) const {
+  const T& at(std::string_view name) const& {
     const T* found = find(name);
     if (!found) not_found(name);
     return *found;
   }
+  T at(std::string_view name) && { return std::as_const(*this).at(name); }
   // Numbers aren't names; a literal 0 would convert to a null pointer.
   void at(std::nullptr_t) const = delete;
   void operator[](std::nullptr_t) const& = delete;
@@ -45,7 +47,7 @@ class NamedValues {
   // logs["loss"] reads, logs["loss"] = x writes.
   const T& operator[](std::string_view name) const& { return at(name); }
   NamedValueReference<T> operator[](std::string_view name) &;
-  T operator[](std::string_view name) && { return at(name); }
+  T operator[](std::string_view name) && { return std::move(*this).at(name); }
 
   size_t size() const { return entries_.size(); }
   bool empty() const { return entries_.empty(); }
@@ -102,7 +104,8 @@ using Logs = NamedValues<double>;
 // The result of fit: each metric's value by epoch (tf.keras.callbacks.History).
 class History : public NamedValues<std::vector<double>> {
  public:
-  const std::vector<double>& operator[](std::string_view name) const { return at(name); }
+  const std::vector<double>& operator[](std::string_view name) const& { return at(name); }
+  std::vector<double> operator[](std::string_view name) && { return std::move(*this).at(name); }
   void operator[](std::nullptr_t) const = delete;
   // Adds an epoch's metrics.
   void add(int64_t number, const Logs& logs) {

@@ -109,6 +109,7 @@ class WrappedBuffer : public Buffer {
   WrappedBuffer(void* data, size_t bytes, bool read_only, std::shared_ptr<const void> owner)
       : Buffer(static_cast<std::byte*>(data), bytes, Device{}, read_only),
         owner_(std::move(owner)) {}
+  bool is_borrowed() const override { return !owner_ || !read_only(); }
 
  private:
   std::shared_ptr<const void> owner_;

@@ -27,6 +27,9 @@ class Buffer {
   // Whether the bytes are another owner's constants, which may be copied but never written.
   bool read_only() const { return read_only_; }
 
+  // Whether the bytes are a caller's, who may change or free them at any time.
+  virtual bool is_borrowed() const { return false; }
+
   // Whether the host can read and write the memory directly.
   bool on_host() const { return on_host_; }
   // The bytes, for access from the host. Throws FailedPrecondition, naming the device, when they

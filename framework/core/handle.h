@@ -35,13 +35,19 @@ template <class Base, class T>
 class TypedHandle : public Base {
  public:
   TypedHandle() = default;
-  explicit TypedHandle(std::shared_ptr<T> object) : Base(object), typed_(object.get()) {}
+  explicit TypedHandle(std::shared_ptr<T> object) : Base(std::move(object)) {}
 
-  T* operator->() const { return typed_; }
-  T& operator*() const { return *typed_; }
-
- private:
-  T* typed_ = nullptr;
+  // Throw FailedPrecondition for an empty handle, and for one to which an object of another class
+  // was assigned through a reference to its base.
+  T* operator->() const { return &**this; }
+  T& operator*() const {
+    auto* const typed = dynamic_cast<T*>(this->shared().get());
+    check<FailedPrecondition>(typed != nullptr,
+                              "TypedHandle: expected an object of the class it was declared for, "
+                              "got {}.",
+                              this->shared() ? "one of another" : "none");
+    return *typed;
+  }
 };
 
 }  // namespace cornu

@@ -12,6 +12,16 @@
 #include "framework/core/strings.h"
 
 namespace cornu {
+
+Json::Json(const char* value) {
+  check<InvalidArgument>(value != nullptr, "Json: expected text, got a null pointer.");
+  value_ = std::string(value);
+}
+
+void Json::refuse(uint64_t value) {
+  raise<InvalidArgument>("Json: expected an integer of at most {}, got {}.",
+                         std::numeric_limits<int64_t>::max(), value);
+}
 namespace {
 
 using Parsed = nlohmann::ordered_json;

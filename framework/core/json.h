@@ -2,6 +2,7 @@
 // A JSON value, as returned by every get_config(). Objects keep the order of their keys.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -20,18 +21,29 @@ class Json {
   using Member = std::pair<std::string, Json>;
   using Object = std::vector<Member>;
 
-  Json() = default;                                         // null
-  Json(std::nullptr_t) {}                                   // NOLINT: implicit on purpose
-  Json(bool value) : value_(value) {}                       // NOLINT
-  Json(int value) : value_(static_cast<int64_t>(value)) {}  // NOLINT
-  Json(int64_t value) : value_(value) {}                    // NOLINT
-  Json(double value) : value_(value) {}                     // NOLINT
-  Json(const char* value) : value_(std::string(value)) {}   // NOLINT
-  Json(std::string value) : value_(std::move(value)) {}     // NOLINT
-  Json(Array value) : value_(std::move(value)) {}           // NOLINT
+  Json() = default;                      // null
+  Json(std::nullptr_t) {}                // NOLINT: implicit on purpose
+  Json(bool value) : value_(value) {}    // NOLINT
+  Json(double value) : value_(value) {}  // NOLINT
+  // Throws InvalidArgument for numbers beyond int64.
+  template <std::integral T>
+  Json(T value) : value_(checked(value)) {}                   // NOLINT
+  Json(const char* value);                                    // NOLINT: null throws InvalidArgument
+  Json(std::string value) : value_(std::move(value)) {}       // NOLINT
+  Json(std::string_view value) : Json(std::string(value)) {}  // NOLINT
+  Json(const void* value) = delete;                           // would convert to bool
+  Json(Array value) : value_(std::move(value)) {}             // NOLINT
   Json(const Shape& shape);                      // NOLINT: an array, null for unknown axes
   Json(const std::vector<int64_t>& values);      // NOLINT
   Json(const std::vector<std::string>& values);  // NOLINT
+
+  Json(const Json&) = default;
+  Json(Json&&) noexcept = default;
+  // By value, so that a value can be replaced by a part of itself: config = config["layers"].
+  Json& operator=(Json other) noexcept {
+    value_.swap(other.value_);
+    return *this;
+  }
 
   class NewMember;
   static Json object(std::initializer_list<NewMember> members = {});  // moves the members' values
@@ -92,6 +104,13 @@ class Json {
   friend bool operator==(const Json&, const Json&) = default;
 
  private:
+  template <std::integral T>
+  static int64_t checked(T value) {
+    if (!std::in_range<int64_t>(value)) refuse(static_cast<uint64_t>(value));
+    return static_cast<int64_t>(value);
+  }
+  [[noreturn]] static void refuse(uint64_t value);
+
   std::variant<std::monostate, bool, int64_t, double, std::string, Array, Object> value_;
 };
 

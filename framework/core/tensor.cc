@@ -8,10 +8,15 @@
 namespace cornu {
 namespace {
 
-size_t wrapped_bytes(const Shape& shape, DType dtype) {
+size_t wrapped_bytes(const void* data, const Shape& shape, DType dtype) {
   check<InvalidArgument>(dtype != DType::String,
                          "Tensor::wrap: expected numbers, got strings. Use Tensor::from.");
-  return shape.num_bytes(size_of(dtype));
+  const size_t bytes = shape.num_bytes(size_of(dtype));
+  check<InvalidArgument>(data != nullptr || bytes == 0,
+                         "Tensor::wrap: expected memory of {} bytes for shape {}, got a null "
+                         "pointer.",
+                         bytes, shape);
+  return bytes;
 }
 
 }  // namespace
@@ -50,13 +55,13 @@ std::shared_ptr<Tensor::Impl> Tensor::make_impl(std::shared_ptr<Buffer> buffer, 
 
 Tensor Tensor::wrap(void* data, const Shape& shape, DTypeLike dtype,
                     std::shared_ptr<const void> owner) {
-  return from_buffer(wrap_host(data, wrapped_bytes(shape, dtype), std::move(owner)), 0, shape,
+  return from_buffer(wrap_host(data, wrapped_bytes(data, shape, dtype), std::move(owner)), 0, shape,
                      dtype);
 }
 
 Tensor Tensor::wrap(const void* data, const Shape& shape, DTypeLike dtype,
                     std::shared_ptr<const void> owner) {
-  return from_buffer(wrap_host(data, wrapped_bytes(shape, dtype), std::move(owner)), 0, shape,
+  return from_buffer(wrap_host(data, wrapped_bytes(data, shape, dtype), std::move(owner)), 0, shape,
                      dtype);
 }
 

@@ -145,8 +145,10 @@ class Tensor {
   // A value stored in `buffer`, `offset` bytes from its start.
   static Tensor from_buffer(std::shared_ptr<Buffer> buffer, size_t offset, const Shape& shape,
                             DType dtype);
-  // Wraps the caller's host memory without copying; `owner` (may be null) keeps it alive. Memory
-  // passed as const is copied before it is written. Throws InvalidArgument for strings.
+  // Wraps the caller's host memory without copying; `owner` keeps it alive. With a null owner, it
+  // must outlive all tensors that share it. Memory passed as const is copied before it is written;
+  // a variable that gets the tensor as its value copies it, unless it is const and has an owner.
+  // Throws InvalidArgument for strings and for a null pointer to more than 0 elements.
   static Tensor wrap(void* data, const Shape& shape, DTypeLike dtype,
                      std::shared_ptr<const void> owner = nullptr);
   static Tensor wrap(const void* data, const Shape& shape, DTypeLike dtype,

@@ -4,6 +4,9 @@
 #include "framework/core/threads.h"
 
 #include <pthread.h>
+#ifdef __SSE2__
+#include <xmmintrin.h>
+#endif
 
 #include <algorithm>
 #include <cctype>
@@ -34,9 +37,29 @@ int omp_pause_resource_all(int kind);
 namespace cornu {
 namespace {
 
+// Bits of MXCSR: flush to zero, rounding, denormals are zero.
+constexpr unsigned kFloatControl = 0xe040;
+
+// How this thread's floating-point numbers are rounded, and whether tiny ones become zero.
+unsigned float_control() {
+#ifdef __SSE2__
+  return _mm_getcsr() & kFloatControl;
+#else
+  return 0;
+#endif
+}
+
+void set_float_control([[maybe_unused]] unsigned control) {
+#ifdef __SSE2__
+  const unsigned all = _mm_getcsr();
+  if ((all & kFloatControl) != control) _mm_setcsr((all & ~kFloatControl) | control);
+#endif
+}
+
 struct Region {
   FunctionRef<void(int)> body;
   int parts;
+  unsigned control = float_control();  // one result, however it is divided
   std::mutex mutex = {};
   std::exception_ptr error = {};  // the first one
 };
@@ -46,6 +69,7 @@ void run_region(void* data) {
   Region& region = *static_cast<Region*>(data);
   // The team's threads never handle signals.
   if (omp_get_thread_num() > 0) block_signals_for_good();
+  set_float_control(region.control);
   // A team may be smaller than requested: its members then run several parts each.
   for (int part = omp_get_thread_num(); part < region.parts; part += omp_get_num_threads()) {
     try {

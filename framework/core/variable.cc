@@ -51,8 +51,8 @@ Tensor Variable::own_handle(const Tensor& value) const {
   Tensor own = (is_there ? value : value.to(impl().device)).with_shape(impl().shape);
   auto& state = const_cast<Tensor::Impl&>(*own.impl_);  // no other handle has it yet
   // Rows of another tensor get memory of their own: kernels expect aligned states, and the rest of
-  // that tensor isn't needed.
-  if (state.offset != 0) state.own_memory(own.bytes());
+  // that tensor isn't needed. So do a caller's arrays, which must not be trained.
+  if (state.offset != 0 || state.buffer->is_borrowed()) state.own_memory(own.bytes());
   state.variable = impl_;
   return own;
 }

@@ -153,8 +153,9 @@ using Types = std::optional<std::vector<TensorType>>;  // nullopt: an error
 using Infer = std::function<Types(const std::vector<TensorType>&)>;
 
 // The output types for `given`, which has sizes for some unknown axes of `inputs`. Sizes that
-// aren't needed are made unknown again, and an output axis is known only if it doesn't change when
-// one of the others is 1, as a broadcast axis may be.
+// aren't needed are made unknown again. An output axis is known only if it doesn't change when one
+// of the others is 1, as a broadcast axis may be, or when all that have the same size get another
+// one: they may have to be equal, and be limited by the rows of a table.
 Types with_needed_sizes(const std::vector<TensorType>& inputs, std::vector<TensorType> given,
                         const Infer& infer) {
   Types found = infer(given);
@@ -192,6 +193,15 @@ Types with_needed_sizes(const std::vector<TensorType>& inputs, std::vector<Tenso
   }
   for (const Axis& axis : chosen) {
     if (const Types types = infer(with({axis}, 1))) found = open_where_different(*found, *types);
+  }
+  std::map<int64_t, std::vector<Axis>> by_size;
+  for (const Axis& axis : chosen) by_size[given[axis.first].shape[axis.second]].push_back(axis);
+  for (const auto& [size, axes] : by_size) {
+    for (const int64_t other : {size - 1, size + 1}) {
+      const Types types = infer(with(axes, other));
+      if (types) found = open_where_different(*found, *types);
+      if (types) break;
+    }
   }
   return found;
 }

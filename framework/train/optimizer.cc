@@ -159,7 +159,7 @@ void OptimizerImpl::make_slots(const std::vector<Variable>& variables) {
       accumulators_.push_back(add_like(variable, {"gradient_accumulator"}));
     }
   }
-  for (const std::vector<Slot>& group : slots()) {
+  for (const std::vector<Slot>& group : slot_groups()) {
     const size_t first = slots_.size();
     slots_.resize(first + group.size());
     for (const Variable& variable : variables) {

@@ -185,7 +185,7 @@ class OptimizerImpl {
   // The slots, in groups. A group is created variable by variable (momentum and velocity of the
   // first, of the second, …), and the groups one after another. This determines the order of
   // variables() and of files.
-  virtual std::vector<std::vector<Slot>> slots() const { return {}; }
+  virtual std::vector<std::vector<Slot>> slot_groups() const { return {}; }
   // Creates state in addition to the slots, after them, using add_variable and add_like.
   virtual void build_extra() {}
   // Scalars shared by the updates of all variables, computed once per step: by default the learning
@@ -196,7 +196,7 @@ class OptimizerImpl {
   virtual void update_step(const Tensor& gradient, const Variable& variable, size_t index,
                            std::span<const Tensor> terms) = 0;
 
-  // A slot of the `index`-th variable. `which` counts across the groups of slots().
+  // A slot of the `index`-th variable. `which` counts across the groups of slot_groups().
   const Variable& slot(size_t which, size_t index) const { return slots_[which][index]; }
   // Assigns average + (value - average) * rate to a slot, and returns it.
   static Tensor move_towards(const Variable& average, const Tensor& value, double rate);

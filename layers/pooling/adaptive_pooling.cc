@@ -58,8 +58,8 @@ AdaptivePooling<kKind, kAxes> AdaptivePooling<kKind, kAxes>::from_config(const J
 template class AdaptivePooling<PoolingKind::Max, 1>;
 template class AdaptivePooling<PoolingKind::Max, 2>;
 template class AdaptivePooling<PoolingKind::Max, 3>;
-template class AdaptivePooling<PoolingKind::Average, 1>;
-template class AdaptivePooling<PoolingKind::Average, 2>;
-template class AdaptivePooling<PoolingKind::Average, 3>;
+template class AdaptivePooling<PoolingKind::Mean, 1>;
+template class AdaptivePooling<PoolingKind::Mean, 2>;
+template class AdaptivePooling<PoolingKind::Mean, 3>;
 
 }  // namespace cornu::layers

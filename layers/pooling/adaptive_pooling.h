@@ -41,8 +41,8 @@ using AdaptiveAveragePooling3DOptions = AdaptivePoolingOptions<3>;
 using AdaptiveMaxPooling1D = AdaptivePooling<PoolingKind::Max, 1>;
 using AdaptiveMaxPooling2D = AdaptivePooling<PoolingKind::Max, 2>;
 using AdaptiveMaxPooling3D = AdaptivePooling<PoolingKind::Max, 3>;
-using AdaptiveAveragePooling1D = AdaptivePooling<PoolingKind::Average, 1>;
-using AdaptiveAveragePooling2D = AdaptivePooling<PoolingKind::Average, 2>;
-using AdaptiveAveragePooling3D = AdaptivePooling<PoolingKind::Average, 3>;
+using AdaptiveAveragePooling1D = AdaptivePooling<PoolingKind::Mean, 1>;
+using AdaptiveAveragePooling2D = AdaptivePooling<PoolingKind::Mean, 2>;
+using AdaptiveAveragePooling3D = AdaptivePooling<PoolingKind::Mean, 3>;
 
 }  // namespace cornu::layers

@@ -20,7 +20,7 @@ namespace {
 
 template <PoolingKind kKind, int kAxes>
 class GlobalPoolingLayer : public KerasLayerOf<GlobalPoolingOptions> {
-  static constexpr bool kMasked = kKind == PoolingKind::Average && kAxes == 1;
+  static constexpr bool kMasked = kKind == PoolingKind::Mean && kAxes == 1;
 
  public:
   explicit GlobalPoolingLayer(const GlobalPoolingOptions& options)
@@ -61,8 +61,8 @@ GlobalPooling<kKind, kAxes> GlobalPooling<kKind, kAxes>::from_config(const Json&
 template class GlobalPooling<PoolingKind::Max, 1>;
 template class GlobalPooling<PoolingKind::Max, 2>;
 template class GlobalPooling<PoolingKind::Max, 3>;
-template class GlobalPooling<PoolingKind::Average, 1>;
-template class GlobalPooling<PoolingKind::Average, 2>;
-template class GlobalPooling<PoolingKind::Average, 3>;
+template class GlobalPooling<PoolingKind::Mean, 1>;
+template class GlobalPooling<PoolingKind::Mean, 2>;
+template class GlobalPooling<PoolingKind::Mean, 3>;
 
 }  // namespace cornu::layers

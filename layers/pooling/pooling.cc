@@ -66,8 +66,8 @@ Pooling<kKind, kAxes> Pooling<kKind, kAxes>::from_config(const Json& config) {
 template class Pooling<PoolingKind::Max, 1>;
 template class Pooling<PoolingKind::Max, 2>;
 template class Pooling<PoolingKind::Max, 3>;
-template class Pooling<PoolingKind::Average, 1>;
-template class Pooling<PoolingKind::Average, 2>;
-template class Pooling<PoolingKind::Average, 3>;
+template class Pooling<PoolingKind::Mean, 1>;
+template class Pooling<PoolingKind::Mean, 2>;
+template class Pooling<PoolingKind::Mean, 3>;
 
 }  // namespace cornu::layers

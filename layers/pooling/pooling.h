@@ -20,7 +20,7 @@ struct PoolingOptions {
   bool trainable = true;
 };
 
-enum class PoolingKind { Max, Average };
+enum class PoolingKind { Max, Mean };
 
 // keras.layers.MaxPooling…: the maximum of each window, per channel. keras.layers.AveragePooling…:
 // the mean; padding added by "same" doesn't count.
@@ -46,9 +46,9 @@ using MaxPooling3D = Pooling<PoolingKind::Max, 3>;
 using MaxPool1D = MaxPooling1D;
 using MaxPool2D = MaxPooling2D;
 using MaxPool3D = MaxPooling3D;
-using AveragePooling1D = Pooling<PoolingKind::Average, 1>;
-using AveragePooling2D = Pooling<PoolingKind::Average, 2>;
-using AveragePooling3D = Pooling<PoolingKind::Average, 3>;
+using AveragePooling1D = Pooling<PoolingKind::Mean, 1>;
+using AveragePooling2D = Pooling<PoolingKind::Mean, 2>;
+using AveragePooling3D = Pooling<PoolingKind::Mean, 3>;
 using AvgPool1D = AveragePooling1D;
 using AvgPool2D = AveragePooling2D;
 using AvgPool3D = AveragePooling3D;

@@ -31,6 +31,26 @@ TEST_CASE("reading a metric that isn't there is NotFound, and adds none") {
   CHECK(history.size() == 2);
 }
 
+TEST_CASE("what is read from a temporary outlives it") {
+  const auto make = [] {
+    History history;
+    history.add(0, {{"loss", 2}});
+    history.add(1, {{"loss", 1}});
+    return history;
+  };
+  std::vector<double> seen;
+  for (const double loss : make()["loss"]) seen.push_back(loss);
+  CHECK(seen == std::vector<double>{2, 1});
+  const auto& losses = make().at("loss");
+  CHECK(losses == std::vector<double>{2, 1});
+}
+
+template <class T>
+concept FindsInTemporary = requires {
+  T().find("loss");
+};
+static_assert(!FindsInTemporary<History> && !FindsInTemporary<Logs>);
+
 // An integer index would be taken for a null pointer to a name.
 template <class T>
 concept HasNumber = requires(T& named) {

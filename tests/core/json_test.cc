@@ -163,6 +163,40 @@ TEST_CASE("an error shows the beginning of a large value") {
   CHECK(Json(std::string(1'000'000, 'x')).excerpt().size() < 210);
 }
 
+TEST_CASE("a value is replaced by a part of itself") {
+  Json config =
+      Json::parse(R"({"config": {"b": "longer than a short string is"}, "x": [[1, 2], 3]})");
+  Json list = config["x"];
+  list = list[0];
+  CHECK(list == Json::array({1, 2}));
+  config = config["config"];
+  CHECK(config == Json::object({{"b", "longer than a short string is"}}));
+  config = config["b"];
+  CHECK(config.as_string() == "longer than a short string is");
+  Json& same = config;
+  config = same;
+  CHECK(config.as_string() == "longer than a short string is");
+}
+
+TEST_CASE("integers of any type and views are values, other pointers aren't") {
+  CHECK(Json(size_t{7}) == Json(7));
+  CHECK(Json(-3LL).as_int() == -3);
+  CHECK(Json(uint8_t{200}).as_int() == 200);
+  CHECK(Json(true).is_bool());
+  CHECK(Json(0).is_int());
+  CHECK(Json(nullptr).is_null());
+  CHECK(Json(1.5f) == Json(1.5));
+  CHECK(Json(std::string_view("text")) == Json("text"));
+  static_assert(!std::is_constructible_v<Json, const int*>);
+  static_assert(!std::is_constructible_v<Json, void*>);
+  CHECK(error_of([] { Json(std::numeric_limits<uint64_t>::max()); }) ==
+        "InvalidArgument: Json: expected an integer of at most 9223372036854775807, got "
+        "18446744073709551615.");
+  const char* const none = nullptr;
+  CHECK(error_of([&] { Json value(none); }) ==
+        "InvalidArgument: Json: expected text, got a null pointer.");
+}
+
 TEST_CASE("parts of a temporary outlive it") {
   auto made = [] { return Json::parse(R"({"list": ["a long text, so that it lies apart"]})"); };
   const Json& list = made().at("list");

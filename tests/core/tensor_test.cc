@@ -27,6 +27,14 @@ const Tensor kTable = Tensor::from(std::vector<int32_t>{0, 1, 2, 3, 4, 5}, {3, 2
 
 }  // namespace
 
+TEST_CASE("a null pointer wraps nothing but an empty array") {
+  float* const none = nullptr;
+  CHECK(Tensor::wrap(none, {0, 3}, "float32").shape() == Shape{0, 3});
+  CHECK(error_of([&] { Tensor::wrap(none, {3}, "float32"); }) ==
+        "InvalidArgument: Tensor::wrap: expected memory of 12 bytes for shape (3,), got a null "
+        "pointer.");
+}
+
 TEST_CASE("wrapped memory isn't copied, and its owner lives as long") {
   auto owner = std::make_shared<std::vector<float>>(std::vector<float>{1, 2, 3, 4});
   std::weak_ptr<std::vector<float>> watched = owner;

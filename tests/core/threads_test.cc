@@ -2,6 +2,9 @@
 #include "framework/core/threads.h"
 
 #include <doctest/doctest.h>
+#ifdef __SSE2__
+#include <xmmintrin.h>
+#endif
 
 #include <atomic>
 #include <thread>
@@ -75,6 +78,28 @@ TEST_CASE("parallel_parts runs every part once, also more parts than threads") {
   parallel_parts(11, [&](int part) { ++seen[static_cast<size_t>(part)]; });
   for (const auto& count : seen) CHECK(count == 1);
 }
+
+#ifdef __SSE2__
+TEST_CASE("all threads treat tiny numbers and round as their caller does") {
+  const ComputeThreadsScope two(2);
+  const auto products = [] {
+    std::vector<float> result(2);
+    parallel_parts(2, [&](int part) {
+      const volatile float tiny = 1e-30f, factor = 1e-10f;
+      result[static_cast<size_t>(part)] = tiny * factor;
+    });
+    return result;
+  };
+  const float denormal = products()[0];
+  CHECK(denormal > 0);
+  const unsigned usual = _mm_getcsr();
+  _mm_setcsr(usual | _MM_FLUSH_ZERO_ON);
+  const std::vector<float> flushed = products();
+  _mm_setcsr(usual);
+  CHECK(flushed == std::vector<float>{0, 0});
+  CHECK(products() == std::vector<float>{denormal, denormal});
+}
+#endif
 
 TEST_CASE("what a part throws is thrown to the caller, when all parts have ended") {
   for (const int parts : {1, 8, 100}) {

@@ -37,6 +37,27 @@ TEST_CASE("a variable that gets rows of a tensor has aligned memory of its own")
   CHECK(x.rows(2, 3).to_vector<float>() == std::vector<float>{10, 11, 12, 13, 14});
 }
 
+TEST_CASE("a variable copies a caller's array, which may change and go") {
+  std::vector<float> numbers = {1, 2};
+  const Variable w(Tensor::wrap(numbers.data(), {2}, "float32"), {.name = "w"});
+  numbers[0] = 7;
+  CHECK(w.value().to_vector<float>() == std::vector<float>{1, 2});
+  w.assign(Tensor::wrap(numbers.data(), {2}, "float32"));
+  w.assign_add(ops::ones({2}));
+  CHECK(numbers == std::vector<float>{7, 2});
+  CHECK(w.value().to_vector<float>() == std::vector<float>{8, 3});
+  // Without an owner, constants aren't shared either; with one, they are until they are written.
+  const float* const constants = numbers.data();
+  w.assign(Tensor::wrap(constants, {2}, "float32"));
+  const auto address = [&] { return static_cast<const void*>(w.value().address()); };
+  CHECK(address() != constants);
+  const auto owned = std::make_shared<const std::vector<float>>(2, 5.0f);
+  w.assign(Tensor::wrap(owned->data(), {2}, "float32", owned));
+  CHECK(address() == owned->data());
+  w.assign_add(ops::ones({2}));
+  CHECK(*owned == std::vector<float>{5, 5});
+}
+
 TEST_CASE("names and paths") {
   const Variable w(ops::zeros({2}), {.name = "kernel"});
   CHECK(w.name() == "kernel");

@@ -41,7 +41,7 @@ class SoftSign : public OptimizerImpl {
   }
 
  protected:
-  std::vector<std::vector<Slot>> slots() const override { return {{{"momentum"}}}; }
+  std::vector<std::vector<Slot>> slot_groups() const override { return {{{"momentum"}}}; }
 
   void update_step(const Tensor& gradient, const Variable& variable, size_t index,
                    std::span<const Tensor> terms) override {

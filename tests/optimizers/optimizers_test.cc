@@ -222,7 +222,7 @@ TEST_CASE("an optimizer that couldn't make its state can be tried again") {
     NoRoomAtFirst() : OptimizerImpl("NoRoomAtFirst", {.learning_rate = 0.5, .use_ema = true}) {}
 
    protected:
-    std::vector<std::vector<Slot>> slots() const override { return {{{"momentum"}}}; }
+    std::vector<std::vector<Slot>> slot_groups() const override { return {{{"momentum"}}}; }
     void build_extra() override {
       if (tries_++ == 0) raise<ResourceExhausted>("no room");
     }
@@ -252,7 +252,7 @@ TEST_CASE("an optimizer of the user's own") {
     explicit SignSGD(double rate) : OptimizerImpl("test>SignSGD", {.learning_rate = rate}) {}
 
    protected:
-    std::vector<std::vector<Slot>> slots() const override { return {}; }
+    std::vector<std::vector<Slot>> slot_groups() const override { return {}; }
     void update_step(const Tensor& gradient, const Variable& variable, size_t,
                      std::span<const Tensor> terms) override {
       variable.assign(variable.value() - terms[0] * ops::sign(gradient));

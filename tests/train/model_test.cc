@@ -33,6 +33,25 @@ std::vector<float> floats(const Tensors& x) { return x.single().to_vector<float>
 
 }  // namespace
 
+TEST_CASE("a handle to a layer of one's own says so where it has none") {
+  struct Plain : Layer {
+    Tensor call(const Tensor& x, const CallArgs&) override { return x + number; }
+    double number = 1;
+  };
+  LayerRef<Plain> layer = make_layer<Plain>();
+  CHECK(layer->number == 1);
+  const LayerRef<Plain> taken = std::move(layer);
+  CHECK(message_of<FailedPrecondition>([&] { layer->number = 2; }) ==
+        "TypedHandle: expected an object of the class it was declared for, got "
+        "none.");
+  layer = taken;
+  CHECK(layer->number == 1);
+  static_cast<LayerHandle&>(layer) = layers::Dense({.units = 2});
+  CHECK(message_of<FailedPrecondition>([&] { layer->number = 2; }) ==
+        "TypedHandle: expected an object of the class it was declared for, got "
+        "one of another.");
+}
+
 TEST_CASE("a custom layer is told plainly whether it trains") {
   class Twice : public Layer {
    public:

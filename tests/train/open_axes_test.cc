@@ -170,6 +170,45 @@ TEST_CASE("masks have the sizes of what they hide, beside unknown axes") {
   }
 }
 
+namespace {
+
+// Adds learned positions, rows of a table, and hides those that a mask hides.
+class Positions : public Layer {
+ public:
+  explicit Positions(int64_t rows) : rows_(rows) {}
+  const CallSignature& call_signature() const override {
+    static const CallSignature signature{.inputs = {"x", "mask"}, .built = 1};
+    return signature;
+  }
+  void build_list(const std::vector<Shape>& shapes) override {
+    table_ = add_weight({.shape = {rows_, shapes[0].back()}});
+  }
+  Tensors call_list(const Tensors& inputs, const CallArgs&) override {
+    const Tensor& x = inputs["x"];
+    return (x + ops::slice_axis(table_, 0, 0, x.dim(1))) * ops::expand_dims(inputs["mask"], -1);
+  }
+
+ private:
+  int64_t rows_;
+  Variable table_;
+};
+
+}  // namespace
+
+TEST_CASE("axes that must be equal, and at most as long as a table, are unknown") {
+  for (const int64_t rows : {2, 7, 16, 77, 128, 512}) {
+    CAPTURE(rows);
+    const Tensor x = Input({.shape = {kUnknown, 6}}), mask = Input({.shape = {kUnknown}});
+    const Tensor y = make_layer<Positions>(rows)(Tensors::named({{"x", x}, {"mask", mask}}));
+    CHECK(y.shape() == Shape{kUnknown, kUnknown, 6});
+    Model model({x, mask}, y(Slice(), Slice({}, 2)));
+    for (const int64_t length : {int64_t{1}, rows}) {
+      const Tensors inputs = {ops::ones({3, length, 6}), ops::ones({3, length})};
+      CHECK(model(inputs).single().shape() == Shape{3, std::min<int64_t>(length, 2), 6});
+    }
+  }
+}
+
 TEST_CASE("what depends on a size that isn't known says so") {
   const Tensor x = Input({.shape = {kAny, 3}});
   const auto text = [&](const std::function<void()>& f) { return message_of<InvalidArgument>(f); };

@@ -110,7 +110,7 @@ class SignSGD : public OptimizerImpl {
       : OptimizerImpl("register_test>SignSGD", {.learning_rate = rate}) {}
 
  protected:
-  std::vector<std::vector<Slot>> slots() const override { return {}; }
+  std::vector<std::vector<Slot>> slot_groups() const override { return {}; }
   void update_step(const Tensor& gradient, const Variable& variable, size_t,
                    std::span<const Tensor> terms) override {
     variable.assign(variable.value() - terms[0] * ops::sign(gradient));

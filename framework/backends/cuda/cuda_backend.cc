@@ -217,11 +217,11 @@ class CudaBackend : public Backend {
       return runtime_.make_collectives(gpus);
     } catch (const Unimplemented&) {
       return {};
-    } catch (const FailedPrecondition& error) {  // the library can't be loaded
-      if (gpus.size() > 1) {
-        logging::warn(fmt::format("{} GPUs communicate through the host's memory. {}", gpus.size(),
-                                  error.what()));
-      }
+    } catch (const ResourceExhausted&) {
+      throw;
+    } catch (const Error& error) {  // the library can't be loaded, or can't connect them
+      logging::warn(fmt::format("{} GPUs communicate through the host's memory. {}", gpus.size(),
+                                error.what()));
       return {};
     }
   }

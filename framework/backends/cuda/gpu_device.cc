@@ -16,12 +16,10 @@ namespace {
 // From this size on, the overhead of an upload over a copy in kernel order pays off.
 constexpr size_t kLargeUpload = size_t{64} << 10;
 constexpr size_t kStatusBytes = 2 * sizeof(int64_t);
-constexpr size_t kKeptUploads = 4;    // free blocks of one size
+constexpr size_t kKeptUploads = 4;  // free blocks of one size
+// Free blocks of all sizes together, except for those of the last size that was given.
+constexpr size_t kKeptUploadBytes = size_t{256} << 20;
 constexpr size_t kWaitedUploads = 2;  // with this many in use, wait for the oldest
-constexpr size_t kKeptStaging = 16;   // page-locked blocks
-// Larger arrays are copied in pieces: page-locked memory can't be paged out, and takes long to get.
-constexpr size_t kMaxStaging = size_t{8} << 20;
-constexpr size_t kWaitedStaging = 4;  // with this many fitting ones in use, wait for the oldest
 constexpr size_t kMaxRuns = 16;       // in flight
 constexpr size_t kReports = 256;      // runs whose status hasn't been checked yet
 constexpr size_t kCompanions = 256;   // older ones are checked by their GPU's next run
@@ -85,6 +83,7 @@ GpuDevice::GpuDevice(Runtime& runtime, int gpu, const Device& device, size_t lim
           [this] { give_kept_uploads(); }),
       stream_(runtime.make_stream(gpu)),
       upload_stream_(runtime.make_stream(gpu)),
+      staging_(runtime, device.to_string()),
       read_stream_(runtime.make_stream(gpu)) {
   status_ = memory_.take(kStatusBytes, "the status of kernels");
   reported_ = static_cast<int64_t*>(runtime.allocate_pinned(kStatusBytes * kReports));
@@ -129,7 +128,7 @@ std::vector<Tensor> GpuDevice::empty(std::span<const TensorType> types, std::str
 void GpuDevice::upload(std::span<Tensor*> tensors) {
   std::vector<Tensor*> small;
   std::vector<TensorType> types;
-  std::vector<std::byte> packed;
+  size_t bytes = 0;
   for (Tensor* tensor : tensors) {
     if (tensor->bytes() >= kLargeUpload) {
       *tensor = upload_large(*tensor);
@@ -137,25 +136,30 @@ void GpuDevice::upload(std::span<Tensor*> tensors) {
     }
     small.push_back(tensor);
     types.push_back(type_of(*tensor));
-    packed.resize(packed.size() + part_bytes(tensor->bytes()));
-    tensor->copy_to_host(packed.data() + packed.size() - part_bytes(tensor->bytes()));
+    bytes += part_bytes(tensor->bytes());
   }
   if (small.empty()) return;
   std::vector<Tensor> copies = empty(types, "arrays from the host");
-  if (!packed.empty()) {
-    const auto locked = lock();
-    runtime_.copy_to_gpu(stream_, const_cast<std::byte*>(copies.front().address()), packed.data(),
-                         packed.size());
+  if (bytes > 0) {
+    auto* const to = const_cast<std::byte*>(copies.front().address());
+    through_staging(bytes, [&](StagingPool::Block& staging) {
+      auto* place = static_cast<std::byte*>(staging.memory);
+      for (const Tensor* tensor : small) {
+        tensor->copy_to_host(place);
+        place += part_bytes(tensor->bytes());
+      }
+      const auto locked = lock();
+      runtime_.copy_to_gpu(stream_, to, staging.memory, bytes);
+      staging.free_after = runtime_.record(stream_);
+    });
   }
   for (size_t i = 0; i < small.size(); ++i) *small[i] = std::move(copies[i]);
 }
 
 Tensor GpuDevice::upload(const Tensor& tensor) {
-  if (tensor.bytes() >= kLargeUpload) return upload_large(tensor);
-  Tensor copy = empty(type_of(tensor), "an array from the host");
-  const auto locked = lock();
-  runtime_.copy_to_gpu(stream_, const_cast<std::byte*>(copy.address()), tensor.raw(),
-                       tensor.bytes());
+  Tensor copy = tensor;
+  Tensor* one = &copy;
+  upload(std::span(&one, 1));
   return copy;
 }
 
@@ -165,27 +169,36 @@ Tensor GpuDevice::upload_large(const Tensor& tensor) {
   Tensor copy = Tensor::from_buffer(
       std::make_shared<GpuBuffer>(*this, place.block, bytes, GpuBuffer::Kind::Uploaded), 0,
       tensor.shape(), tensor.dtype());
-  for (size_t begin = 0; begin < bytes; begin += kMaxStaging) {
-    Staging staging = take_staging(std::min(kMaxStaging, bytes - begin));
-    try {
-      copy_through(staging, tensor, begin, place);
-    } catch (...) {
-      drop_staging(staging);
-      throw;
-    }
-    give_staging(std::move(staging));
+  for (size_t begin = 0; begin < bytes; begin += StagingPool::kMaxBytes) {
+    through_staging(
+        std::min(StagingPool::kMaxBytes, bytes - begin),
+        [&](StagingPool::Block& staging) { copy_through(staging, tensor, begin, place); });
   }
   return copy;
 }
 
+// Calls `copy` with page-locked memory, which is used again once free_after, set by it, is reached.
+template <class Copy>
+void GpuDevice::through_staging(size_t bytes, Copy copy) {
+  StagingPool::Block staging = staging_.take(bytes);
+  try {
+    copy(staging);
+  } catch (...) {
+    drop_staging(staging);
+    throw;
+  }
+  staging_.give(std::move(staging));
+}
+
 // Copies the piece of `from` that begins at this byte; later work of the GPU waits for it.
-void GpuDevice::copy_through(Staging& staging, const Tensor& from, size_t begin, const Upload& to) {
-  const size_t bytes = std::min(kMaxStaging, from.bytes() - begin);
-  std::memcpy(staging.block, from.raw() + begin, bytes);
+void GpuDevice::copy_through(StagingPool::Block& staging, const Tensor& from, size_t begin,
+                             const Upload& to) {
+  const size_t bytes = std::min(StagingPool::kMaxBytes, from.bytes() - begin);
+  std::memcpy(staging.memory, from.raw() + begin, bytes);
   {
     const std::lock_guard uploading(upload_mutex_);
     if (to.free_after) runtime_.wait(upload_stream_, *to.free_after);
-    runtime_.copy_to_gpu(upload_stream_, to.block + begin, staging.block, bytes);
+    runtime_.copy_to_gpu(upload_stream_, to.block + begin, staging.memory, bytes);
     staging.free_after = runtime_.record(upload_stream_);
   }
   const auto locked = lock();
@@ -193,76 +206,17 @@ void GpuDevice::copy_through(Staging& staging, const Tensor& from, size_t begin,
 }
 
 // After an error: the copy may be in flight, possibly to memory that is about to be released.
-void GpuDevice::drop_staging(const Staging& staging) noexcept {
+void GpuDevice::drop_staging(const StagingPool::Block& staging) noexcept {
   try {
-    const std::lock_guard uploading(upload_mutex_);
-    runtime_.synchronize(upload_stream_);
-    runtime_.free_pinned(staging.block);
+    {
+      const std::lock_guard uploading(upload_mutex_);
+      runtime_.synchronize(upload_stream_);
+    }
+    const auto locked = lock();
+    runtime_.synchronize(stream_);
+    runtime_.free_pinned(staging.memory);
   } catch (const Error&) {  // the GPU has failed: the memory is leaked
   }
-}
-
-// Takes a free block; or, if there are several, waits for the oldest until its copy has ended.
-GpuDevice::Staging GpuDevice::take_staging(size_t bytes) {
-  Staging oldest;
-  {
-    const std::lock_guard listing(list_mutex_);
-    const auto fits = [&](const Staging& one) {
-      return one.bytes >= bytes && one.bytes / 2 <= bytes;
-    };
-    auto found = std::ranges::find_if(staging_, [&](const Staging& one) {
-      return fits(one) && runtime_.is_done(*one.free_after);
-    });
-    const bool free = found != staging_.end();
-    if (!free && static_cast<size_t>(std::ranges::count_if(staging_, fits)) >= kWaitedStaging) {
-      found = std::ranges::find_if(staging_, fits);
-    }
-    if (found != staging_.end()) {
-      oldest = std::move(*found);
-      staging_.erase(found);
-      if (free) return oldest;
-    }
-  }
-  if (oldest.block != nullptr) {
-    runtime_.synchronize(*oldest.free_after);
-    return oldest;
-  }
-  void* block = runtime_.allocate_pinned(bytes);
-  if (block == nullptr) {
-    give_up_staging();
-    block = runtime_.allocate_pinned(bytes);
-  }
-  check<ResourceExhausted>(block != nullptr,
-                           "{}: {} bytes of page-locked memory of the host can't be had.", device_,
-                           bytes);
-  return {block, bytes, nullptr};
-}
-
-void GpuDevice::give_up_staging() {
-  std::vector<Staging> kept;
-  {
-    const std::lock_guard listing(list_mutex_);
-    kept.swap(staging_);
-  }
-  for (const Staging& one : kept) free_staging(one);
-}
-
-void GpuDevice::free_staging(const Staging& staging) {
-  runtime_.synchronize(*staging.free_after);
-  runtime_.free_pinned(staging.block);
-}
-
-// Only some blocks are kept, as there may be many sizes: the oldest one is freed.
-void GpuDevice::give_staging(Staging staging) {
-  Staging freed;
-  {
-    const std::lock_guard listing(list_mutex_);
-    staging_.push_back(std::move(staging));
-    if (staging_.size() <= kKeptStaging) return;
-    freed = std::move(staging_.front());
-    staging_.erase(staging_.begin());
-  }
-  free_staging(freed);
 }
 
 // Takes a block whose last use is over, or the oldest of several: a copy waits for it on the GPU.
@@ -292,14 +246,28 @@ void GpuDevice::give_upload(std::byte* block, size_t bytes) noexcept {
   } catch (const Error&) {
     return;  // the GPU has failed, or CUDA is gone at program exit: the memory is leaked
   }
+  std::vector<std::pair<size_t, std::byte*>> freed;
   {
     const std::lock_guard listing(list_mutex_);
     if (uploads_.count(bytes) < kKeptUploads) {
       uploads_.emplace(bytes, std::move(place));
-      return;
+    } else {
+      freed.emplace_back(bytes, block);
+    }
+    size_t others = 0;
+    for (const auto& [size, one] : uploads_) others += size == bytes ? 0 : size;
+    for (auto it = uploads_.begin(); others > kKeptUploadBytes && it != uploads_.end();) {
+      if (it->first == bytes) {
+        ++it;
+        continue;
+      }
+      others -= it->first;
+      freed.emplace_back(it->first, it->second.block);
+      it = uploads_.erase(it);
     }
   }
-  memory_.give(block, bytes);  // like all memory, it was used in the order of the stream
+  // Like all memory, it was used in the order of the stream.
+  for (const auto& [size, memory] : freed) memory_.give(memory, size);
 }
 
 void GpuDevice::give_kept_uploads() {

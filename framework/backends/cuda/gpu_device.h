@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "framework/backends/cuda/memory_pool.h"
+#include "framework/backends/cuda/staging.h"
 #include "framework/backends/cuda/stopped_run.h"
 #include "framework/core/tensor.h"
 #include "framework/core/variable.h"
@@ -109,6 +110,17 @@ class GpuDevice {
   // Returns the tensor, or a copy if it isn't aligned as kernels require: rows of another tensor
   // may start at any byte.
   Tensor aligned(const Tensor& tensor);
+  // Returns make(), for what takes memory of the GPU beside the pool: if there is none, the pool
+  // returns what it doesn't use, and it is made once more.
+  template <class Make>
+  auto with_memory(const Make& make) {
+    try {
+      return make();
+    } catch (const ResourceExhausted&) {
+      memory_.release();
+      return make();
+    }
+  }
 
   // Where kernels report failed checks: a number and a value.
   void* status() const { return status_; }
@@ -171,23 +183,17 @@ class GpuDevice {
     std::byte* block = nullptr;
     std::shared_ptr<RuntimeEvent> free_after;
   };
-  struct Staging {  // page-locked memory
-    void* block = nullptr;
-    size_t bytes = 0;
-    std::shared_ptr<RuntimeEvent> free_after;
-  };
 
   std::shared_ptr<RuntimeEvent> record();
-  Staging take_staging(size_t bytes);
-  void give_staging(Staging staging);
+  template <class Copy>
+  void through_staging(size_t bytes, Copy copy);
   Upload take_upload(size_t bytes);
   void give_upload(std::byte* block, size_t bytes) noexcept;
   void give_kept_uploads();
   Tensor upload_large(const Tensor& tensor);
-  void copy_through(Staging& staging, const Tensor& from, size_t begin, const Upload& to);
-  void drop_staging(const Staging& staging) noexcept;
-  void free_staging(const Staging& staging);
-  void give_up_staging();
+  void copy_through(StagingPool::Block& staging, const Tensor& from, size_t begin,
+                    const Upload& to);
+  void drop_staging(const StagingPool::Block& staging) noexcept;
   void look_at_companions();
   // `cause`: the error for all of them; null: one which says that they depend on a failed check.
   CheckedRuns take_refused(const std::string& why, const std::exception_ptr& cause);
@@ -202,9 +208,9 @@ class GpuDevice {
   RuntimeStream* stream_;
   std::mutex upload_mutex_;  // guards the upload stream; never held while taking another lock
   RuntimeStream* upload_stream_;
-  std::mutex list_mutex_;  // guards the two lists below, in the same way
+  StagingPool staging_;
+  std::mutex list_mutex_;  // guards the list below, in the same way
   std::multimap<size_t, Upload> uploads_;
-  std::vector<Staging> staging_;
   std::mutex read_mutex_;  // guards the read stream
   RuntimeStream* read_stream_;
   void* status_ = nullptr;

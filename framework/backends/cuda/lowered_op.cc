@@ -87,7 +87,8 @@ void LoweredOp::load(std::span<LoweredOp* const> ops, GpuDevice& device) {
     }
   }
   if (codes.empty()) return;
-  const std::vector<RuntimeFunction*> functions = device.runtime().load(device.gpu(), codes);
+  const std::vector<RuntimeFunction*> functions =
+      device.with_memory([&] { return device.runtime().load(device.gpu(), codes); });
   for (size_t i = 0; i < places.size(); ++i) *places[i] = functions[i];
 }
 

@@ -42,12 +42,16 @@ std::byte* MemoryPool::take(size_t bytes, std::string_view what) {
   const size_t size = block_bytes(bytes);
   std::byte* block = take_or_allocate(size);
   if (!block) {
-    give_kept_();
-    release_free();
+    release();
     block = take_or_allocate(size);
   }
   if (!block) fail(bytes, what);
   return block;
+}
+
+void MemoryPool::release() {
+  give_kept_();
+  release_free();
 }
 
 std::byte* MemoryPool::take_or_allocate(size_t bytes) {

@@ -32,6 +32,9 @@ class MemoryPool {
   // `bytes`: the size that was requested.
   void give(std::byte* block, size_t bytes);
 
+  // Returns to the GPU what is free or only kept, for others that need memory.
+  void release();
+
   struct Usage {
     size_t used = 0;  // by blocks in use
     size_t held = 0;  // GPU memory held by the pool

@@ -53,12 +53,14 @@ Program::Program(const Graph& graph, GpuDevice& device, bool specialize) : devic
       graph,
       [&](const passes::Placement::Instruction& instruction) {
         const Node& node = instruction.node;
-        instructions_.push_back(
-            {make_instruction({*node.op, node.attributes, instruction.in, instruction.out}, device,
-                              specialize),
-             {},
-             {},
-             {}});
+        instructions_.push_back({device.with_memory([&] {
+                                   return make_instruction(
+                                       {*node.op, node.attributes, instruction.in, instruction.out},
+                                       device, specialize);
+                                 }),
+                                 {},
+                                 {},
+                                 {}});
         const Instruction& made = *instructions_.back().instruction;
         return passes::KernelNeeds{made.scratch_bytes(), made.aliases()};
       },

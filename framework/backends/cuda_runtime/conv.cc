@@ -168,7 +168,7 @@ const char* name_of(Direction direction) {
 }
 
 size_t bytes_of(const ConvSpec& spec, const std::vector<int64_t>& shape) {
-  size_t total = element_bytes(spec.dtype);
+  size_t total = size_of(spec.dtype);
   for (const int64_t length : shape) total *= static_cast<size_t>(length);
   return total;
 }

@@ -119,18 +119,4 @@ cudnnHandle_t cudnn_handle(RuntimeStream& stream) {
   return static_cast<cudnnHandle_t>(stream.library.get());
 }
 
-size_t element_bytes(DType dtype) {
-  switch (dtype) {
-    case DType::Float16:
-    case DType::BFloat16:
-      return 2;
-    case DType::Float32:
-      return 4;
-    case DType::Float64:
-      return 8;
-    default:
-      raise<Internal>("A GPU library was asked for arrays of {}.", dtype);
-  }
-}
-
 }  // namespace cornu::cuda

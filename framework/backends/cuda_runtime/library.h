@@ -79,6 +79,4 @@ class CudnnKernel : public LibraryKernelBase {
 // The stream's own cuDNN handle, created on first use: not during graph capture.
 cudnnHandle_t cudnn_handle(RuntimeStream& stream);
 
-size_t element_bytes(DType dtype);
-
 }  // namespace cornu::cuda

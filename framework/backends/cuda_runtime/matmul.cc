@@ -27,26 +27,61 @@ void check_blas(cublasStatus_t status, const char* doing) {
 }
 
 struct Types {
-  cudaDataType_t data;
+  cudaDataType_t in;
+  cudaDataType_t out;
   cublasComputeType_t compute;
   cudaDataType_t scale;
 };
 
+// Products of int8 by tensor cores require op(a) = a, op(b) = b', and sizes that are multiples
+// of 4.
+bool has_int8_kernel(const MatmulSpec& spec) {
+  return spec.dtype == DType::Int32 && !spec.transpose_a && spec.transpose_b && !spec.bias &&
+         spec.k % 4 == 0 && spec.n % 4 == 0;
+}
+
 std::optional<Types> types_of(const MatmulSpec& spec) {
+  if (spec.int8) {
+    if (!has_int8_kernel(spec)) return std::nullopt;
+    return Types{CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I, CUDA_R_32I};
+  }
   switch (spec.dtype) {
     case DType::Float16:
-      return Types{CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F};
+      return Types{CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F};
     case DType::BFloat16:
-      return Types{CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F};
+      return Types{CUDA_R_16BF, CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F};
     case DType::Float32:
-      return Types{CUDA_R_32F, spec.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
-                   CUDA_R_32F};
+      return Types{CUDA_R_32F, CUDA_R_32F,
+                   spec.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F};
     case DType::Float64:
-      return Types{CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F};
+      return Types{CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F};
     default:
       return std::nullopt;
   }
 }
+
+size_t in_bytes(const MatmulSpec& spec) { return spec.int8 ? 1 : size_of(spec.dtype); }
+size_t out_bytes(const MatmulSpec& spec) { return size_of(spec.dtype); }
+
+// The factors of a product and of what is there before it, in the type that the library wants.
+class Factors {
+ public:
+  explicit Factors(cudaDataType_t type) : type_(type) {}
+  const void* one() const { return of(1); }
+  const void* zero() const { return of(0); }
+
+ private:
+  const void* of(size_t which) const {
+    static constexpr double kDoubles[] = {0, 1};
+    static constexpr float kFloats[] = {0, 1};
+    static constexpr int32_t kInts[] = {0, 1};
+    if (type_ == CUDA_R_64F) return &kDoubles[which];
+    if (type_ == CUDA_R_32I) return &kInts[which];
+    return &kFloats[which];
+  }
+
+  cudaDataType_t type_;
+};
 
 using Description = cublasLtMatmulDescOpaque_t;
 using Layout = cublasLtMatrixLayoutOpaque_t;
@@ -127,13 +162,13 @@ struct Part {
 Part make_part(cublasLtHandle_t handle, const MatmulSpec& spec, const Types& types, int64_t first,
                int64_t count) {
   const auto layout = [&](int64_t rows, int64_t columns, bool transposed, int64_t stride) {
-    return transposed ? layout_of(types.data, columns, rows, count, stride)
-                      : layout_of(types.data, rows, columns, count, stride);
+    return transposed ? layout_of(types.in, columns, rows, count, stride)
+                      : layout_of(types.in, rows, columns, count, stride);
   };
   Part part{.first = first,
             .a = layout(spec.m, spec.k, spec.transpose_a, spec.a_stride),
             .b = layout(spec.k, spec.n, spec.transpose_b, spec.b_stride),
-            .out = layout(spec.m, spec.n, false, spec.m * spec.n),
+            .out = layout_of(types.out, spec.m, spec.n, count, spec.m * spec.n),
             .algorithm = {}};
   // The bias isn't known yet: use an address with the alignment that it will have.
   Description product =
@@ -170,14 +205,15 @@ std::string label_of(const Part& part) {
 }
 
 std::vector<Operand> operands_of(const MatmulSpec& spec) {
-  const auto bytes = [&](int64_t elements) {
-    return static_cast<size_t>(elements) * element_bytes(spec.dtype);
+  const auto in = [&](int64_t elements) {
+    return Operand{static_cast<size_t>(elements) * in_bytes(spec), false};
   };
   const int64_t last = spec.batch - 1;
-  std::vector<Operand> operands = {{bytes(last * spec.a_stride + spec.m * spec.k), false},
-                                   {bytes(last * spec.b_stride + spec.k * spec.n), false},
-                                   {bytes(spec.batch * spec.m * spec.n), true}};
-  if (spec.bias) operands.push_back({bytes(spec.n), false});
+  std::vector<Operand> operands = {
+      in(last * spec.a_stride + spec.m * spec.k),
+      in(last * spec.b_stride + spec.k * spec.n),
+      {static_cast<size_t>(spec.batch * spec.m * spec.n) * out_bytes(spec), true}};
+  if (spec.bias) operands.push_back(in(spec.n));
   return operands;
 }
 
@@ -200,25 +236,21 @@ class MatmulKernel : public LibraryKernelBase {
  protected:
   void enqueue(RuntimeStream& stream, std::span<void* const> operands, void* workspace) override {
     Description product = describe_product(spec_, types_, spec_.bias ? operands[3] : nullptr);
-    const double ones[2] = {1.0, 0.0};
-    const float float_ones[2] = {1.0f, 0.0f};
-    const bool wide = types_.scale == CUDA_R_64F;
-    const void* alpha = wide ? static_cast<const void*>(&ones[0]) : &float_ones[0];
-    const void* beta = wide ? static_cast<const void*>(&ones[1]) : &float_ones[1];
+    const Factors factors(types_.scale);
     for (Part& part : parts_) {
-      const void* a = at(operands[0], part.first * spec_.a_stride);
-      const void* b = at(operands[1], part.first * spec_.b_stride);
-      void* out = at(operands[2], part.first * spec_.m * spec_.n);
-      check_blas(cublasLtMatmul(handle_, &product, alpha, b, &part.b, a, &part.a, beta, out,
-                                &part.out, out, &part.out, &part.algorithm, workspace,
-                                workspace_bytes_, stream.handle()),
+      const void* a = at(operands[0], part.first * spec_.a_stride, in_bytes(spec_));
+      const void* b = at(operands[1], part.first * spec_.b_stride, in_bytes(spec_));
+      void* out = at(operands[2], part.first * spec_.m * spec_.n, out_bytes(spec_));
+      check_blas(cublasLtMatmul(handle_, &product, factors.one(), b, &part.b, a, &part.a,
+                                factors.zero(), out, &part.out, out, &part.out, &part.algorithm,
+                                workspace, workspace_bytes_, stream.handle()),
                  "multiplying matrices");
     }
   }
 
  private:
-  void* at(void* operand, int64_t elements) const {
-    return static_cast<char*>(operand) + static_cast<size_t>(elements) * element_bytes(spec_.dtype);
+  static void* at(void* operand, int64_t elements, size_t element) {
+    return static_cast<char*>(operand) + static_cast<size_t>(elements) * element;
   }
 
   cublasLtHandle_t handle_;

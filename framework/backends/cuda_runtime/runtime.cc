@@ -24,8 +24,9 @@ namespace {
 CUdeviceptr address(const void* memory) { return reinterpret_cast<CUdeviceptr>(memory); }
 
 std::string key_of(const MatmulSpec& s) {
-  return fmt::format("matmul {} {} {} {} {} {} {} {} {} {} {} {}", s.dtype, s.batch, s.m, s.n, s.k,
-                     s.transpose_a, s.transpose_b, s.a_stride, s.b_stride, s.bias, s.relu, s.tf32);
+  return fmt::format("matmul {} {} {} {} {} {} {} {} {} {} {} {} {}", s.dtype, s.int8, s.batch, s.m,
+                     s.n, s.k, s.transpose_a, s.transpose_b, s.a_stride, s.b_stride, s.bias, s.relu,
+                     s.tf32);
 }
 
 std::string key_of(const ConvSpec& s) {
@@ -63,7 +64,7 @@ class GpuState {
     return functions;
   }
 
-  // Libraries may need memory to choose a kernel. If there is none, the next call tries again.
+  // Libraries may need memory to choose a kernel: throws ResourceExhausted if there is none.
   template <class Spec>
   std::shared_ptr<LibraryKernel> prepare(const Spec& spec) {
     const std::string key = key_of(spec);
@@ -75,8 +76,8 @@ class GpuState {
     try {
       kernel = make(spec, why);
     } catch (const LibraryError& error) {
-      tell(key, error.what());
-      return nullptr;
+      raise<ResourceExhausted>("There is no memory on the GPU to choose a kernel. {}",
+                               error.what());
     }
     if (!kernel) tell(key, why);
     if (kernels_.size() >= kMaxKernels) kernels_.clear();

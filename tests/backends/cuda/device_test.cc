@@ -13,36 +13,14 @@
 #include "framework/graph/backend.h"
 #include "framework/strategy/in_process_group.h"
 #include "tests/backends/cuda/lowered_run.h"
+#include "tests/backends/cuda/on_gpu.h"
 #include "tests/support/cuda/simulator.h"
 #include "tests/support/layer_conformance.h"
 #include "tests/support/log.h"
 
 using namespace cornu;
+using namespace cornu::cuda::testing;
 using test::error_of;
-
-namespace {
-
-const Device kFirst{DeviceType::Gpu, 0};
-const Device kSecond{DeviceType::Gpu, 1};
-
-void use_simulated_gpus() {
-  register_backend(DeviceType::Gpu, cuda::cuda_backend(cuda::simulated::simulated_runtime()));
-}
-
-Tensor on(const Device& device, const std::vector<float>& values) {
-  use_simulated_gpus();
-  return Tensor::from(values).to(device);
-}
-
-std::vector<float> values(const Tensor& tensor) { return tensor.to_vector<float>(); }
-
-std::vector<float> numbers(int64_t count) {
-  std::vector<float> result;
-  for (int64_t i = 0; i < count; ++i) result.push_back(static_cast<float>(i % 1000));
-  return result;
-}
-
-}  // namespace
 
 TEST_CASE("tensors travel to GPUs, between them, and back") {
   const Tensor small = on(kFirst, {1, 2.5f, 3});
@@ -308,114 +286,6 @@ TEST_CASE("who asks for a value that there isn't is told, whoever waits first") 
   CHECK(told == 16);
   CHECK(right == 16);
   CHECK(values(Tensor(other)) == std::vector<float>{13});  // it has nothing to do with them
-}
-
-TEST_CASE("page-locked memory that is kept is there for others when it is short") {
-  const auto runtime = cuda::simulated::make_runtime(
-      {.gpus = 1, .memory_bytes = 64 << 20, .pinned_bytes = (6 << 20) + 8192});
-  auto& device = *new cuda::GpuDevice(*runtime, 0, kFirst, 0);  // never destroyed
-  for (const int64_t kibi : {1024, 2100, 4300, 1024, 5000}) {
-    device.upload(Tensor::from(std::vector<float>(static_cast<size_t>(kibi) * 256)));
-  }
-  device.drain();
-}
-
-TEST_CASE("an array of the host may be larger than the page-locked memory it goes through") {
-  const auto runtime = cuda::simulated::make_runtime(
-      {.gpus = 1, .memory_bytes = 128 << 20, .pinned_bytes = (40 << 20) + 8192});
-  auto& device = *new cuda::GpuDevice(*runtime, 0, kFirst, 0);  // never destroyed
-  const std::vector<float> many = numbers((int64_t{50} << 18) + 3);
-  const Tensor copy = device.upload(Tensor::from(many));
-  std::vector<float> found(many.size());
-  device.read(reinterpret_cast<std::byte*>(found.data()), copy.address(), copy.bytes(), nullptr);
-  CHECK(found == many);
-  device.drain();
-}
-
-TEST_CASE("memory that is exhausted says who wanted it") {
-  const auto runtime = cuda::simulated::make_runtime({.gpus = 1, .memory_bytes = 64 << 20});
-  int drains = 0;
-  cuda::MemoryPool pool(*runtime, 0, "GPU:7", 16 << 20, [&] { ++drains; });
-  std::byte* first = pool.take(9 << 20, "a test");
-  CHECK(error_of([&] { pool.take(9 << 20, "another test"); }) ==
-        "ResourceExhausted: GPU:7: out of memory: another test needs 9.0 MiB; 9.0 MiB are in use "
-        "here and 10.0 MiB held, of a limit of 16.0 MiB. Use smaller batches, a smaller model or "
-        "mixed precision.");
-  CHECK(drains == 1);
-  pool.give(first, 9 << 20);
-  CHECK(pool.take(9 << 20, "a test") == first);
-  pool.give(first, 9 << 20);
-  // Free blocks of other sizes are released to make room for it.
-  std::byte* second = pool.take(12 << 20, "a test");
-  CHECK(drains == 2);
-  pool.give(second, 12 << 20);
-  CHECK(pool.usage().used == 0);
-  CHECK(pool.usage().peak == 12 << 20);
-  CHECK(pool.take(0, "nothing") != nullptr);
-}
-
-TEST_CASE("memory that one thread is about to return is there for others meanwhile") {
-  const auto runtime = cuda::simulated::make_runtime({.gpus = 1, .memory_bytes = 64 << 20});
-  std::function<void()> meanwhile = [] {};
-  cuda::MemoryPool pool(*runtime, 0, "GPU:7", 16 << 20, [&] { meanwhile(); });
-  std::byte* const first = pool.take(8 << 20, "a test");
-  pool.give(first, 8 << 20);
-  std::byte* taken = nullptr;
-  meanwhile = [&] { taken = pool.take(8 << 20, "another thread"); };
-  CHECK_THROWS_AS(pool.take(12 << 20, "a test"), ResourceExhausted);
-  CHECK(taken == first);
-  pool.give(taken, 8 << 20);
-  // Memory returned during a drain isn't free yet: work enqueued on it may still be pending.
-  int calls = 0;
-  meanwhile = [&] {
-    if (calls++ == 0) pool.give(pool.take(8 << 20, "another thread"), 8 << 20);
-  };
-  CHECK_THROWS_AS(pool.take(12 << 20, "a test"), ResourceExhausted);
-  CHECK(pool.take(12 << 20, "a test") != nullptr);
-}
-
-TEST_CASE("memory that is kept for uploads is there for others when it is short") {
-  const auto runtime = cuda::simulated::make_runtime({.gpus = 1, .memory_bytes = 64 << 20});
-  // Like all of the backend's devices, it is never destroyed.
-  auto& device = *new cuda::GpuDevice(*runtime, 0, kFirst, 16 << 20);
-  for (const int64_t count : {500'000, 600'000, 700'000, 800'000}) {
-    device.upload(Tensor::from(std::vector<float>(static_cast<size_t>(count))));
-  }
-  CHECK(device.allocate(9 << 20, "a test")->bytes() == 9 << 20);
-  device.drain();
-}
-
-TEST_CASE("arrays that nobody waits for pass through a few blocks of page-locked memory") {
-  // Page-locked memory for six large arrays and the status.
-  const auto runtime = cuda::simulated::make_runtime(
-      {.gpus = 1, .memory_bytes = 64 << 20, .pinned_bytes = (6 << 20) + 8192});
-  auto& device = *new cuda::GpuDevice(*runtime, 0, kFirst, 0);  // never destroyed
-  Tensor last;
-  for (int k = 0; k < 40; ++k) {
-    last = device.upload(Tensor::from(std::vector<float>((1 << 20) / 4, static_cast<float>(k))));
-  }
-  std::vector<float> found((1 << 20) / 4);
-  device.read(reinterpret_cast<std::byte*>(found.data()), last.address(), last.bytes(), nullptr);
-  CHECK(std::ranges::count(found, 39.0f) == 1 << 18);
-  device.drain();
-}
-
-TEST_CASE("page-locked memory of a copy that fails is there for others") {
-  const auto runtime = cuda::simulated::make_runtime(
-      {.gpus = 1, .memory_bytes = 64 << 20, .pinned_bytes = (2 << 20) + 8192});
-  auto& device = *new cuda::GpuDevice(*runtime, 0, kFirst, 0);  // never destroyed
-  const Tensor x = Tensor::from(numbers((1 << 20) / 4));
-  for (int k = 0; k < 3; ++k) {
-    const cuda::simulated::FailingCopies failing;
-    CHECK_THROWS_AS(device.upload(x), Internal);
-  }
-  const size_t used = device.memory().usage().used;
-  const Tensor copy = device.upload(x);
-  CHECK(device.memory().usage().used == used);  // reuses the memory of a failed copy
-  std::vector<float> found((1 << 20) / 4);
-  device.read(reinterpret_cast<std::byte*>(found.data()), copy.address(), copy.bytes(), nullptr);
-  CHECK(found == numbers((1 << 20) / 4));
-  device.drain();
 }
 
 TEST_CASE("runs that nobody waits for are at most sixteen") {

@@ -55,6 +55,22 @@ TEST_CASE("products of every dtype") {
   }
 }
 
+TEST_CASE("products of int8 by a library's kernel, and where it has none") {
+  for (const auto& [m, n, k] : std::vector<std::array<int64_t, 3>>{
+           {1, 4, 4}, {5, 36, 64}, {40, 8, 128}, {5, 36, 63}, {5, 35, 64}}) {
+    for (const bool a : {false, true}) {
+      for (const bool b : {false, true}) {
+        check_product(a ? Shape{k, m} : Shape{m, k}, b ? Shape{n, k} : Shape{k, n}, DType::Int8, a,
+                      b);
+      }
+    }
+  }
+  check_product({2, 3, 8}, {8, 12}, DType::Int8);
+  check_product({2, 3, 8}, {2, 8, 12}, DType::Int8);
+  check_product({2, 3, 8}, {2, 12, 8}, DType::Int8, false, true);
+  check_product({2, 1, 3, 8}, {4, 12, 8}, DType::Int8, false, true);
+}
+
 TEST_CASE("batches, whose leading axes broadcast") {
   const std::vector<std::pair<Shape, Shape>> cases = {
       {{3, 4, 5}, {3, 5, 6}},       {{3, 4, 5}, {5, 6}},

@@ -12,11 +12,21 @@ size_t count_of(int64_t batch, int64_t stride, int64_t matrix) {
   return static_cast<size_t>((batch - 1) * stride + matrix);
 }
 
+DType type_of_operands(const MatmulSpec& spec) { return spec.int8 ? DType::Int8 : spec.dtype; }
+
+// The products that cuBLASLt has kernels for.
+bool is_known(const MatmulSpec& spec) {
+  if (!spec.int8) return is_floating(spec.dtype);
+  return spec.dtype == DType::Int32 && !spec.transpose_a && spec.transpose_b && !spec.bias &&
+         spec.k % 4 == 0 && spec.n % 4 == 0;
+}
+
 void multiply(const MatmulSpec& spec, std::span<void* const> operands) {
+  const DType in = type_of_operands(spec);
   const auto a =
-      read_numbers(operands[0], spec.dtype, count_of(spec.batch, spec.a_stride, spec.m * spec.k));
+      read_numbers(operands[0], in, count_of(spec.batch, spec.a_stride, spec.m * spec.k));
   const auto b =
-      read_numbers(operands[1], spec.dtype, count_of(spec.batch, spec.b_stride, spec.k * spec.n));
+      read_numbers(operands[1], in, count_of(spec.batch, spec.b_stride, spec.k * spec.n));
   const auto bias = spec.bias ? read_numbers(operands[3], spec.dtype, static_cast<size_t>(spec.n))
                               : std::vector<double>(static_cast<size_t>(spec.n));
   std::vector<double> out;
@@ -42,12 +52,12 @@ void multiply(const MatmulSpec& spec, std::span<void* const> operands) {
 
 std::shared_ptr<SimulatedLibraryKernel> make_library_kernel(const MatmulSpec& spec) {
   const bool is_empty = spec.batch <= 0 || spec.m <= 0 || spec.n <= 0 || spec.k <= 0;
-  if (!is_floating(spec.dtype) || is_empty || (spec.relu && !spec.bias)) return nullptr;
-  const size_t element = size_of(spec.dtype);
+  if (!is_known(spec) || is_empty || (spec.relu && !spec.bias)) return nullptr;
+  const size_t element = size_of(type_of_operands(spec));
   std::vector<size_t> bytes = {
       count_of(spec.batch, spec.a_stride, spec.m * spec.k) * element,
       count_of(spec.batch, spec.b_stride, spec.k * spec.n) * element,
-      static_cast<size_t>(spec.batch * spec.m * spec.n) * element,
+      static_cast<size_t>(spec.batch * spec.m * spec.n) * size_of(spec.dtype),
   };
   if (spec.bias) bytes.push_back(static_cast<size_t>(spec.n) * element);
   return std::make_shared<SimulatedLibraryKernel>(

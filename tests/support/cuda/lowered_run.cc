@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -60,7 +61,14 @@ class GpuArray {
 
   std::byte* data() const { return memory_ + kMargin; }
   size_t bytes() const { return bytes_; }
-  void set(const void* from) { runtime_.copy_to_gpu(stream_, data(), from, bytes_); }
+  void set(const void* from) {
+    constexpr size_t kStaged = size_t{64} << 10;  // the driver waits before larger copies
+    for (size_t at = 0; at < bytes_; at += kStaged) {
+      runtime_.copy_to_gpu(stream_, static_cast<std::byte*>(data()) + at,
+                           static_cast<const std::byte*>(from) + at,
+                           std::min(kStaged, bytes_ - at));
+    }
+  }
 
   // Returns the contents; also checks the margins.
   std::vector<std::byte> read() const {

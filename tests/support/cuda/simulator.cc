@@ -41,6 +41,7 @@ namespace {
 using Lock = std::lock_guard<std::mutex>;
 
 std::atomic<bool> copies_fail = false;
+std::atomic<int> lacking = 0;  // kernels of libraries
 std::atomic<bool> collectives_missing = false;
 std::atomic<bool> ranks_unreachable = false;
 
@@ -198,6 +199,10 @@ class Simulator : public Runtime {
   template <class Spec>
   std::shared_ptr<LibraryKernel> prepare_any(int gpu, const Spec& spec) {
     check_gpu(gpu);
+    if (lacking > 0) {
+      --lacking;
+      raise<ResourceExhausted>("There is no memory on the GPU to choose a kernel.");
+    }
     return options_.libraries ? make_library_kernel(spec) : nullptr;
   }
 
@@ -242,6 +247,9 @@ void Simulator::copy_to_gpu(RuntimeStream* stream, void* to, const void* from, s
     operation.run = [=] { std::memcpy(Memory::open(to), from, bytes); };
   } else {
     check<Internal>(!stream->is_capturing(), "A copy from usual memory can't be captured.");
+    // The driver stages small copies, and waits for the GPU before larger ones.
+    check<Internal>(bytes <= size_t{64} << 10, "A copy of {} bytes from usual memory waits.",
+                    bytes);
     const auto* begin = static_cast<const std::byte*>(from);
     operation.run = [=, held = std::vector<std::byte>(begin, begin + bytes)] {
       std::memcpy(Memory::open(to), held.data(), bytes);
@@ -354,6 +362,8 @@ void Simulator::run(RuntimeStream* stream, LibraryKernel& kernel, std::span<void
 std::unique_ptr<Runtime> make_runtime(const SimulatorOptions& options) {
   return std::make_unique<Simulator>(options);
 }
+
+void let_libraries_lack_memory(int times) { lacking = times; }
 
 FailingCopies::FailingCopies() { copies_fail = true; }
 FailingCopies::~FailingCopies() { copies_fail = false; }

@@ -50,6 +50,9 @@ class FailingCopies {
   FailingCopies& operator=(const FailingCopies&) = delete;
 };
 
+// The next `times` kernels of libraries can't be had for want of memory.
+void let_libraries_lack_memory(int times);
+
 // While an object of this class exists, groups of several GPUs have no collectives either.
 class MissingCollectives {
  public:

@@ -5,26 +5,8 @@
 #include "framework/backends/cuda/kernels/conv/conv.h"
 
 namespace cornu::cuda {
-namespace {
 
 using Direction = ConvSpec::Direction;
-
-// to (columns, rows) = from (rows, columns), transposed.
-void add_transposition(const ConvProblem& problem, Slot from, Slot to, int64_t rows,
-                       int64_t columns, Lowering& lowering) {
-  constexpr int64_t kTile = 32;
-  const int64_t across = (columns + kTile - 1) / kTile;
-  const int64_t down = (rows + kTile - 1) / kTile;
-  KernelSizes sizes(lowering);
-  sizes.add("across", across);
-  sizes.add("rows", rows);
-  sizes.add("columns", columns);
-  lowering.launch("transpose_filter", "kernels/conv/transpose.cu",
-                  define("S", moved_name(problem.dtype())) + sizes.definitions(),
-                  blocks_for(across * down, 1), {kConvBlock}, sizes.arguments({from, to}));
-}
-
-}  // namespace
 
 bool add_library_conv(const ConvProblem& problem, Lowering& lowering) {
   const auto prepare = [&](const ConvSpec& spec) { return lowering.prepare(spec); };
@@ -42,14 +24,17 @@ bool add_library_conv(const ConvProblem& problem, Lowering& lowering) {
     const auto elements = static_cast<size_t>(problem.filter_elements());
     return lowering.scratch(elements * size_of(problem.dtype()));
   };
+  const auto transpose = [&](Slot from, Slot to, int64_t down, int64_t across) {
+    add_transposition({problem.dtype(), {down, across}}, from, to, lowering);
+  };
   if (problem.is(Direction::FilterGradient)) {
     const Slot filter = lies_right ? out(0) : scratch();
     lowering.call(kernel, {in(0), in(1), filter});
-    if (!lies_right) add_transposition(problem, filter, out(0), problem.filters, rows, lowering);
+    if (!lies_right) transpose(filter, out(0), problem.filters, rows);
     return true;
   }
   const Slot filter = lies_right ? in(1) : scratch();
-  if (!lies_right) add_transposition(problem, in(1), filter, rows, problem.filters, lowering);
+  if (!lies_right) transpose(in(1), filter, rows, problem.filters);
   std::vector<Slot> operands = {in(0), filter, out(0)};
   if (is_whole) {
     if (problem.epilogue.bias) operands.push_back(*problem.epilogue.bias);

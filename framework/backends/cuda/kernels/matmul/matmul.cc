@@ -146,6 +146,23 @@ bool lower_matmul(const KernelSpec& spec, Lowering& lowering) {
   return true;
 }
 
+// cuBLASLt's kernels of int8 multiply the rows of both operands: b is transposed for them. Returns
+// false if there is no such kernel.
+bool add_int8_product(MatmulSpec product, const ProductOperands& operands, Lowering& lowering) {
+  const bool lies_right = product.transpose_b;
+  if (product.transpose_a || (!lies_right && product.b_stride != 0)) return false;
+  product.transpose_b = true;
+  const auto kernel = lowering.prepare(product);
+  if (!kernel) return false;
+  Slot b = operands.b;
+  if (!lies_right) {
+    b = lowering.scratch(static_cast<size_t>(product.k * product.n));
+    add_transposition({DType::Int8, {product.k, product.n}}, operands.b, b, lowering);
+  }
+  lowering.call(kernel, {operands.a, b, operands.out});
+  return true;
+}
+
 }  // namespace
 
 std::string Epilogue::text() const {
@@ -186,6 +203,10 @@ void add_product(const MatmulSpec& product, const ProductOperands& operands,
     lowering.fill(operands.out, 0, static_cast<size_t>(rows * product.n) * size_of(product.dtype));
     return finish();
   }
+  if (product.int8) {
+    if (add_int8_product(product, operands, lowering)) return finish();
+    return add_tiles(product, operands, epilogue, lowering);
+  }
   std::vector<Slot> slots = {operands.a, operands.b, operands.out};
   if (epilogue.bias && !epilogue.residual) {
     MatmulSpec fused = product;
@@ -201,6 +222,20 @@ void add_product(const MatmulSpec& product, const ProductOperands& operands,
     return finish();
   }
   add_tiles(product, operands, epilogue, lowering);
+}
+
+void add_transposition(const TensorType& matrix, Slot from, Slot to, Lowering& lowering) {
+  constexpr int64_t kTile = 32;
+  const int64_t rows = matrix.shape[0], columns = matrix.shape[1];
+  const int64_t across = (columns + kTile - 1) / kTile;
+  const int64_t down = (rows + kTile - 1) / kTile;
+  KernelSizes sizes(lowering);
+  sizes.add("across", across);
+  sizes.add("rows", rows);
+  sizes.add("columns", columns);
+  lowering.launch("transpose_matrix", "kernels/matmul/transpose.cu",
+                  define("S", moved_name(matrix.dtype)) + sizes.definitions(),
+                  blocks_for(across * down, 1), {256}, sizes.arguments({from, to}));
 }
 
 void register_matmul(LoweringTable& table) {

@@ -35,4 +35,7 @@ struct ProductOperands {
 void add_product(const MatmulSpec& product, const ProductOperands& operands,
                  const Epilogue& epilogue, Lowering& lowering);
 
+// to (columns, rows) = from (rows, columns), transposed. `matrix`: the type of `from`.
+void add_transposition(const TensorType& matrix, Slot from, Slot to, Lowering& lowering);
+
 }  // namespace cornu::cuda
