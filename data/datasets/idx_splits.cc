@@ -137,7 +137,7 @@ std::variant<Paths, fs::path> find_files(const IdxDataset& dataset, const FileOp
   }
   raise<NotFound>(
       "{} was not found. Put its four files (train-images-idx3-ubyte.gz, …) into one of these "
-      "folders, or set CORNU_DATASETS to the folder above. Looked in:{}",
+      "directories, or set CORNU_DATASETS to its parent. Looked in:{}",
       dataset.title, places);
 }
 

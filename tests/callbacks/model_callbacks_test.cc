@@ -138,9 +138,10 @@ TEST_CASE("ModelCheckpoint's state, whose folder is hidden, is named where it do
   Sequential model = make_averaging(averaging());
   CHECK_THROWS(fit(model, {keeper, stop}));
   Sequential other = make_averaging("adam");
-  CHECK(message_of<FailedPrecondition>([&] { fit(other, {keeper}); })
-            .ends_with("remove the saved state to begin anew. The saved state is in the folder '" +
-                       scratch.path(".{epoch}.keras.run") + "'."));
+  CHECK(
+      message_of<FailedPrecondition>([&] { fit(other, {keeper}); })
+          .ends_with("delete the saved state to start over. The saved state is in the directory '" +
+                     scratch.path(".{epoch}.keras.run") + "'."));
 }
 
 TEST_CASE("RemoteMonitor posts each epoch's logs") {
