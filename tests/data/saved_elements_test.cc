@@ -128,7 +128,7 @@ TEST_CASE("saving again replaces what was saved, and an error leaves it") {
         return x;
       },
       {.traced = false});
-  CHECK_THROWS(failing.save(path));
+  CHECK_THROWS_WITH_AS(failing.save(path), "map, element 3: no", InvalidArgument);
   CHECK(numbers(before) == Numbers{0, 1, 2});
   CHECK(files_in(path) == 2);
   Dataset::range(4).save(path);
