@@ -43,7 +43,7 @@ std::vector<fs::path> folders(const IdxDataset& dataset, const FileOptions& opti
 std::optional<Paths> find_in(const fs::path& folder, std::string& why) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
-    why = "no such folder";
+    why = "no such directory";
     return std::nullopt;
   }
   Paths paths;
