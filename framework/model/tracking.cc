@@ -167,7 +167,7 @@ void CallFrame::finish() {
   }
   check<FailedPrecondition>(
       made_within.empty(),
-      "{}: {} was created during call(), so each call would have new weights that are neither "
+      "{}: {} was created during a call, so each call would have new weights that are neither "
       "trained nor saved. Make it a member, and call track(…) on it in the constructor.",
       label(*layer_), made_within);
   state.phases_done |= static_cast<unsigned>(phase_);

@@ -213,7 +213,7 @@ void Trainer::FitRun::resume_steps(const Json& info) {
 void Trainer::FitRun::restore_places(const Json& places, int64_t workers) {
   const int64_t now = get_strategy().impl().num_workers();
   if (workers != now) {
-    logging::info(fmt::format("fit: {} workers resume where {} have been.", now, workers));
+    logging::info(fmt::format("fit: {} workers resume a run of {}.", now, workers));
   }
   try {
     using BatchSize = EpochIterator::BatchSize;

@@ -399,7 +399,7 @@ TEST_CASE("a name keeps its number where sizes aren't known") {
   layers::Dense({.units = 1});
   CHECK(error_of([] {
           make_layer<UntrackedInCall>()(Input({.shape = {2}}));
-        }).find("Dense 'dense_1' was created during call()") != std::string::npos);
+        }).find("Dense 'dense_1' was created during a call") != std::string::npos);
 }
 
 TEST_CASE("weights and layers that are made in call") {

@@ -133,7 +133,7 @@ TEST_CASE("a layer that is made in each call is an error") {
   };
   Forgetful layer;
   const std::string expected =
-      "Forgetful 'forgetful': Dense 'anew' was created during call(), so each call would have new "
+      "Forgetful 'forgetful': Dense 'anew' was created during a call, so each call would have new "
       "weights that are neither trained nor saved. Make it a member, and call track(…) on it in "
       "the constructor.";
   CHECK(message_of<FailedPrecondition>([&] { layer(some({2, 3})); }) == expected);
