@@ -38,8 +38,8 @@ std::vector<Prediction> read_class_index() {
   for (int64_t i = 0; i < kImagenetClasses; ++i) {
     const Json* item = index.find(fmt::format("{}", i));
     check<DataLoss>(item && item->as_array().size() == 2,
-                    "decode_predictions: expected '{}' to give class {} as [id, name]. Get the "
-                    "file anew.",
+                    "decode_predictions: expected '{}' to give class {} as [id, name]. Download "
+                    "the file again.",
                     path, i);
     classes.push_back({(*item)[0].as_string(), (*item)[1].as_string()});
   }

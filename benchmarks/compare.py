@@ -6,11 +6,11 @@ the same trainings in alternating rounds of one run, and prints the ratios.
 Every contender is a separate process that trains an epoch on request. Peers are tried in all their
 forms (memory layouts, XLA, torch.compile, optimizers); the fastest form of each continues to the
 measured rounds. A ratio is the time of the fastest peer over Cornu's in one round: above 1, Cornu
-is faster. The C++ peer is compiled into the build folder when it is first needed.
+is faster. The C++ peer is compiled into the build directory when it is first needed.
 
 "serving": client threads ask one model for single predictions; requests per second and latency.
 
-"latency": one picture at a time through MobileNetV2 and ResNet50: by predict_on_batch; in Keras by
+"latency": one image at a time through MobileNetV2 and ResNet50: by predict_on_batch; in Keras by
 calling the model; in PyTorch in inference_mode, in the fastest of its forms.
 
 "replicas", Cornu alone: two mirrored replicas on the CPU compared with one device with all cores,
@@ -190,7 +190,7 @@ def serving(program, rounds):
 
 
 def latency(program, rounds, requests=20):
-    """Microseconds from a picture to its predictions by MobileNetV2 and ResNet50."""
+    """Microseconds from an image to its predictions by MobileNetV2 and ResNet50."""
     for work in ("mobilenet", "resnet"):
         arguments = [work, "1", str(requests)]
         peer = lambda name, script, *form: start(" ".join([name, *form]), [
@@ -205,7 +205,7 @@ def latency(program, rounds, requests=20):
         for _ in range(rounds):
             for contender in contenders:
                 contender.times.append(contender.ask()[1])
-        print(f"{work}, 224x224, one picture; microseconds, median (lowest-highest)")
+        print(f"{work}, 224x224, one image; microseconds, median (lowest-highest)")
         for contender in contenders:
             ratios = [theirs / own for theirs, own in zip(contender.times, contenders[0].times)]
             print(f"  {contender.name}: {spread(contender.times)}; over Cornu's: {spread(ratios)}",
@@ -230,7 +230,7 @@ def pipelines_limits(program, folder):
                          columns(need(start("Cornu", [program, work, folder]), program), 1)]
     print(f"A shuffle of 20,000,000 rows in memory: {once('shuffle_memory')[0]:.2f} bytes a row")
     first, read, restored, ratio = once("folder")
-    print(f"A folder of 100,000 pictures: {first:.2f} s to the first batch; nine tenths of a pass "
+    print(f"A directory of 100,000 images: {first:.2f} s to the first batch; nine tenths of a pass "
           f"read in {read:.2f} s, restored in {restored * 1e3:.2f} ms ({ratio:.2%})")
     figures = once("records")
     for buffer, (read, restored, ratio) in (("1,000", figures[:3]), ("10,000", figures[3:])):
@@ -337,7 +337,7 @@ def runstate(program, rounds, batch=64, steps=400):
         ratios = [after / before for after, before in zip(kept, without)]
         print(f"| {name} | {spread(without)} | {spread(kept)} | {spread(ratios)} |")
     print("From fit's call to the end of a new model's first step, milliseconds:")
-    print("| no state | goes on from a state | more |")
+    print("| no state | resumes from a state | more |")
     print("|---|---|---|")
     more = [after - before for after, before in zip(resumed, fresh)]
     print(f"| {spread(fresh)} | {spread(resumed)} | {spread(more)} |", flush=True)
@@ -429,7 +429,7 @@ def main():
     parser.add_argument("--device", help="GPU:0, GPU:1, …: steps on that GPU")
     parser.add_argument("--tf32", action="store_true", help="with --device: TF32 on, on both sides")
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--build", help="the build's folder", default=os.environ.get(
+    parser.add_argument("--build", help="the build directory", default=os.environ.get(
         "CORNU_BUILD_DIR", os.path.join(HERE, "..", "build")))
     arguments = parser.parse_args()
     if arguments.device and not re.fullmatch(r"GPU:\d+", arguments.device):

@@ -320,7 +320,7 @@ def main():
     parser.add_argument("--picture", default="scale.svg", help="where the prediction is written")
     parser.add_argument("--copy", type=float, help="nanoseconds that a byte of a sum takes without a "
                         "network, where this machine is too busy to measure that now")
-    parser.add_argument("--build", help="the build's folder", default=os.environ.get(
+    parser.add_argument("--build", help="the build directory", default=os.environ.get(
         "CORNU_BUILD_DIR", os.path.join(HERE, "..", "build")))
     arguments = parser.parse_args()
     build = os.path.abspath(arguments.build)

@@ -39,8 +39,8 @@ class CsvTupleStream : public Stream<Element> {
                 options.buffer_size) {
     std::string_view header;
     check<InvalidArgument>(!options.header || reader_.next(header),
-                           "{}: {} is empty: expected a header. Leave the file out, or give header "
-                           "= false where there is none.",
+                           "{}: {} is empty: expected a header. Omit the file, or set header = "
+                           "false where there is none.",
                            kCsvDataset, reader_.path());
   }
 

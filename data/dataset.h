@@ -90,8 +90,8 @@ class Dataset {
   explicit Dataset(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
   // Throws FailedPrecondition when the dataset was moved from, as do all methods below.
   const std::shared_ptr<const Node>& node() const {
-    check<FailedPrecondition>(node_ != nullptr,
-                              "Dataset: it was moved from. Copy it instead: copies share.");
+    check<FailedPrecondition>(
+        node_ != nullptr, "Dataset: used after it was moved from. Copy it instead: copies share.");
     return node_;
   }
   // Slices all tensors along axis 0, one element per row. Throws InvalidArgument, with both counts,
@@ -138,8 +138,9 @@ class Dataset {
   }
   static Dataset range(int64_t start, int64_t stop, int64_t step, const RangeOptions& options = {});
   // The paths that match the patterns, as string scalars. Patterns such as "data/*.csv" may use
-  // '?', '*' and "[…]" within a folder or file name (glob(7)); hidden files match, too. The paths
-  // are sorted, or shuffled in a new order in each pass. Throws NotFound when nothing matches.
+  // '?', '*' and "[…]" within a directory or file name (glob(7)); hidden files match, too. The
+  // paths are sorted, or shuffled in a new order in each pass. Throws NotFound when nothing
+  // matches.
   static Dataset list_files(const std::string& pattern, const ListFilesOptions& options = {}) {
     return list_files(std::vector<std::string>{pattern}, options);
   }
@@ -337,14 +338,14 @@ class Dataset {
   Dataset cache(const std::string& filename = "") const;
   // Like cache(), but the file in `folder` is named after the pipeline's fingerprint, so that
   // different pipelines and compressions use different files. With a shard_func or a reader_func, a
-  // folder of files is used. A restored position continues from the source that was in use when it
-  // was saved, the elements being computed or the files; throws FailedPrecondition when the files
-  // are gone.
+  // directory of files is used. A restored position continues from the source that was in use when
+  // it was saved, the elements being computed or the files; throws FailedPrecondition when the
+  // files are gone.
   Dataset snapshot(const std::string& folder, const SnapshotOptions& options = {}) const;
-  // Writes the elements of a pass to a folder, from which load() returns them in the same order. An
-  // earlier save in the folder stays until everything is written; datasets loaded from it then end
-  // with NotFound. Only one save at a time writes to a folder, others wait. Throws InvalidArgument
-  // when the dataset is infinite; file errors are those of write_file_atomically.
+  // Writes the elements of a pass to a directory, from which load() returns them in the same order.
+  // An earlier save in the directory stays until everything is written; datasets loaded from it
+  // then end with NotFound. Only one save at a time writes to a directory, others wait. Throws
+  // InvalidArgument when the dataset is infinite; file errors are those of write_file_atomically.
   void save(const std::string& path, const SaveOptions& options = {}) const;
   // Throws NotFound when nothing was saved there; DataLoss, here or while iterating, for damaged
   // files.

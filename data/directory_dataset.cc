@@ -72,8 +72,8 @@ void check_query(const DirectoryQuery& query, bool both) {
                          "{}: expected a validation_split between 0 and 1, got {}.", query.who,
                          *query.validation_split);
   check<InvalidArgument>(!query.shuffle || query.seed,
-                         "{}: expected a seed beside validation_split and shuffle, so that both "
-                         "subsets are of one order and don't overlap.",
+                         "{}: expected a seed along with validation_split and shuffle, so that "
+                         "both subsets are of one order and don't overlap.",
                          query.who);
 }
 

@@ -136,7 +136,7 @@ Iterator& Iterator::operator=(Iterator&&) noexcept = default;
 Iterator::~Iterator() = default;
 
 Iterator::State& Iterator::state() const {
-  check<FailedPrecondition>(state_ != nullptr, "Iterator: it was moved from.");
+  check<FailedPrecondition>(state_ != nullptr, "Iterator: used after it was moved from.");
   return *state_;
 }
 
@@ -221,8 +221,8 @@ void Iterator::go_to(const SourcePosition& saved, const Json& json) {
     check<FailedPrecondition>(
         saved.consumed == 0 || !state.iteration.any_order,
         "Dataset: the position is that of another worker's part, and elements come as they are "
-        "ready: it can't be told which ones have been. Set `deterministic` to true, or go on "
-        "with as many workers.");
+        "ready, so it isn't known which ones have been used. Set `deterministic` to true, or "
+        "resume with the same number of workers.");
     state.consumed = elements.skip(saved.consumed);
     saved.check_reached(state.consumed, "Dataset");
   }

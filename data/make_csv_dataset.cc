@@ -332,7 +332,8 @@ std::shared_ptr<const CsvTable> csv_table(const std::vector<std::string>& patter
     std::vector<std::string> taken;
     for (const size_t field : fields) taken.push_back(table->names[field]);
     number_of(*options.label_name, taken, "label_name");
-    check<InvalidArgument>(fields.size() > 1, "{}: there is no column beside the label.", kMakeCsv);
+    check<InvalidArgument>(fields.size() > 1, "{}: there is no column besides the label.",
+                           kMakeCsv);
   }
   return table;
 }
@@ -368,7 +369,7 @@ NodePtr read_csv_batches(LinkReader& link) {
   const auto label = link.get<std::optional<std::string>>("label_name");
   if (label) number_of(*label, table->names, "label_name");
   check<InvalidArgument>(!label || table->layout.columns.size() > 1,
-                         "{}: there is no column beside the label.", kMakeCsv);
+                         "{}: there is no column besides the label.", kMakeCsv);
   return std::make_shared<CsvBatches>(link.input(), std::move(table), label, read_calls(link));
 }
 

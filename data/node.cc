@@ -341,7 +341,7 @@ void Node::write(LinkWriter&) const {
       describe());
 }
 
-StreamPtr<Row> Node::rows(Pass) const { raise<Internal>("{}: it has no table.", describe()); }
+StreamPtr<Row> Node::rows(Pass) const { raise<Internal>("{} has no table.", describe()); }
 
 std::vector<const Node*> links_of(const Node& last,
                                   const std::function<bool(const Node&)>& goes_below) {

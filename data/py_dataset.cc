@@ -71,7 +71,7 @@ Element element_of(const Batch& batch) {
                          "expected a batch with data for the model, got one "
                          "without x.");
   check<InvalidArgument>(!batch.y.empty() || batch.sample_weight.empty(),
-                         "expected targets beside sample weights, got none.");
+                         "expected targets along with sample weights, got none.");
   std::vector<Tensors> components = {batch.x};
   for (const Tensors& part : {batch.y, batch.sample_weight}) {
     if (!part.empty()) components.push_back(part);
@@ -97,8 +97,8 @@ std::shared_ptr<BatchSource> PyDataset::source(bool shuffled) const {
   const Owner owner = std::const_pointer_cast<PyDataset>(shared);
   const std::lock_guard lock(mutex_);
   check<FailedPrecondition>(!learning_,
-                            "PyDataset: num_batches() or get_item(0) asked for the dataset's own "
-                            "batches, of which these tell what they are.");
+                            "PyDataset: num_batches() or get_item(0) requested the dataset's own "
+                            "batches, which can't exist before these two return.");
   std::shared_ptr<BatchSource>& batches = batches_[shuffled];
   if (!batches) {
     learning_ = true;

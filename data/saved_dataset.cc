@@ -9,7 +9,7 @@ namespace cornu::data {
 void Dataset::save(const std::string& path, const SaveOptions& options) const {
   check<InvalidArgument>(cardinality() != kInfiniteCardinality,
                          "save: the dataset never ends. Call take() first.");
-  check<InvalidArgument>(!path.empty(), "save: expected a folder, got ''.");
+  check<InvalidArgument>(!path.empty(), "save: expected a directory, got ''.");
   SavedFolderWriter writer(path, element_spec(), options, "save", SavedFolderWriter::Lock::Wait);
   for (const Element& element : *this) writer.write(element, writer.file_of(element));
   writer.close();

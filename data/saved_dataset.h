@@ -27,7 +27,7 @@ struct SaveOptions {
 
 struct SnapshotOptions {
   std::string compression = "AUTO";  // currently no compression; or "", "GZIP", "ZLIB"
-  // With either of these, the snapshot is a folder in the format of save(). While it is written,
+  // With either of these, the snapshot is a directory in the format of save(). While it is written,
   // the elements come in their original order; afterwards they are read with `reader_func`
   // (default: one file after another). Neither function is used to distinguish snapshots.
   ShardFunction shard_func = {};

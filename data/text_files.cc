@@ -54,11 +54,10 @@ class LineStream : public PlacedTextStream {
     until_damage_.begin_anew();
     file_.seek(std::max<int64_t>(place - 1, 0));
     if (place == 0) return;
-    check<DataLoss>(
-        (!file_.ahead().empty() || file_.fill()) && file_.ahead().front() == '\n',
-        "{}: expected the line at byte {} that the position has, but none begins there. "
-        "Was the file changed? Put it back, or begin anew.",
-        file_.path(), place);
+    check<DataLoss>((!file_.ahead().empty() || file_.fill()) && file_.ahead().front() == '\n',
+                    "{}: the saved position is at byte {}, but no line starts there. Was the file "
+                    "changed? Restore it, or start over.",
+                    file_.path(), place);
     file_.consume(1);
   }
 

@@ -89,7 +89,7 @@ TFRecordWriter::~TFRecordWriter() {
 }
 
 TFRecordWriter::State& TFRecordWriter::state() const {
-  check<FailedPrecondition>(state_ != nullptr, "TFRecordWriter: it was moved from.");
+  check<FailedPrecondition>(state_ != nullptr, "TFRecordWriter: used after it was moved from.");
   return *state_;
 }
 

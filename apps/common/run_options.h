@@ -97,8 +97,8 @@ void add_training_options(CLI::App& app, Options& options) {
       ->check(at_least(1))
       ->capture_default_str();
   app.add_option("--checkpoint-dir", options.checkpoint_dir,
-                 "Keep the state of the run in this folder: killed and started again with the same "
-                 "line, it goes on");
+                 "Save the state of the run in this directory; restarted with the same command "
+                 "line, it resumes");
   app.add_option("--checkpoint-every", options.checkpoint_every, "Training steps between states")
       ->check(at_least(1))
       ->capture_default_str();

@@ -40,11 +40,11 @@ struct Options {
 };
 
 void add_options(CLI::App& app, Options& options) {
-  app.add_option(
-         "--data", options.data,
-         "A folder with a folder of pictures for each class; without it, pictures are drawn")
+  app.add_option("--data", options.data,
+                 "A directory with a subdirectory of images for each class; without it, synthetic "
+                 "images are used")
       ->check(CLI::ExistingDirectory);
-  app.add_option("--drawn", options.drawn, "How many pictures a class are drawn without --data")
+  app.add_option("--drawn", options.drawn, "Number of synthetic images per class, without --data")
       ->check(CLI::Range(2, 100'000))
       ->capture_default_str();
   app.add_option("--weights", options.weights,
@@ -63,15 +63,15 @@ void add_options(CLI::App& app, Options& options) {
                  "fine-tuning")
       ->check(CLI::Validator(apps::check_positive, "POSITIVE"))
       ->capture_default_str();
-  app.add_option("--image-size", options.image_size,
-                 "Pictures are resized to so many pixels a side [160; 64 where they are drawn]")
+  app.add_option(
+         "--image-size", options.image_size,
+         "Size to which images are resized, in pixels per side [160; 64 for synthetic images]")
       ->check(CLI::Range(32, 4096));
   app.add_option("--alpha", options.alpha, "The share of MobileNetV2's filters that there are")
       ->check(CLI::Validator(apps::check_positive, "POSITIVE"))
       ->capture_default_str();
   app.add_option("--augment", options.augment,
-                 "Change pictures at random in the model (layers), in the input pipeline (map), or "
-                 "not")
+                 "Augment images in the model (layers), in the input pipeline (map), or not")
       ->check(CLI::IsMember({"layers", "map", "none"}))
       ->capture_default_str();
   app.add_option("--wrong", options.wrong,
@@ -87,7 +87,8 @@ data::ImageDatasetSplit load(const Options& options) {
   fs::path folder = options.data;
   if (options.data.empty()) {
     folder = apps::drawn_pictures(options.drawn);
-    fmt::print("no --data: training on pictures drawn by this program, in {}\n", folder.string());
+    fmt::print("no --data: training on synthetic images drawn by this program, in {}\n",
+               folder.string());
   }
   return data::image_dataset_split_from_directory(
       folder, {.batch_size = options.batch_size,
@@ -191,7 +192,7 @@ void run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Learns to tell pictures apart: MobileNetV2 on a folder of them.");
+  CLI::App app("Trains MobileNetV2 to classify a directory of images.");
   Options options;
   add_options(app, options);
   CLI11_PARSE(app, argc, argv);

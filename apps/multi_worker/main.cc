@@ -43,8 +43,9 @@ void add_options(CLI::App& app, Options& options) {
                  "With -n: how often a worker that dies is started again")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("--elastic", options.elastic,
-                 "With -n: go on with fewer workers when one has failed for good, down to so many")
+  app.add_option(
+         "--elastic", options.elastic,
+         "With -n: continue with fewer workers when one has failed for good, down to this many")
       ->check(CLI::Range(1, 1024));
   app.add_option("--epochs", options.epochs, "Epochs")
       ->check(CLI::NonNegativeNumber)
@@ -60,20 +61,19 @@ void add_options(CLI::App& app, Options& options) {
       ->check(CLI::Validator(apps::check_positive, "POSITIVE"))
       ->capture_default_str();
   app.add_option("--dataset", options.dataset,
-                 "A folder with a folder of pictures for each class, instead of MNIST")
+                 "A directory with a subdirectory of images for each class, instead of MNIST")
       ->check(CLI::ExistingDirectory);
   app.add_option("--data-dir", options.data_dir, "Where MNIST's four files are");
   app.add_flag("--synthetic", options.synthetic, "Train on drawn digits instead of MNIST");
   app.add_option("--checkpoint-dir", options.checkpoint_dir,
-                 "Keep the state of the run in this folder: workers that die come back to it");
+                 "Save the state of the run in this directory; restarted workers resume from it");
   app.add_option("--checkpoint-every", options.checkpoint_every,
                  "Training steps between states; without it, an epoch")
       ->check(CLI::PositiveNumber);
-  app.add_flag(
-         "--evaluator", options.evaluator,
-         "Write the weights into --checkpoint-dir after each epoch; with -n, one process more "
-         "evaluates them there while training goes on, and logs the figures for TensorBoard in its "
-         "folder 'logs'")
+  app.add_flag("--evaluator", options.evaluator,
+               "Write the weights into --checkpoint-dir after each epoch; with -n, one process "
+               "more evaluates them there while training continues, and logs the figures for "
+               "TensorBoard in its subdirectory 'logs'")
       ->needs("--checkpoint-dir");
   app.add_option("--save", options.save, "Write the trained model to this .keras file")
       ->check(apps::output_file({".keras"}));
@@ -216,7 +216,7 @@ void train(const Options& options) {
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Trains a convolutional network by several processes, on MNIST or a folder of pictures.");
+      "Trains a convolutional network with several processes, on MNIST or a directory of images.");
   Options options;
   add_options(app, options);
   CLI11_PARSE(app, argc, argv);

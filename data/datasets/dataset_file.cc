@@ -50,7 +50,7 @@ fs::path find_dataset_file(const DatasetFile& file, const FileOptions& options) 
   }
   raise<NotFound>(
       "{0} was not found. Put its file {1} into one of these places, or set CORNU_DATASETS to a "
-      "folder that has it. Looked in:{2}",
+      "directory that has it. Looked in:{2}",
       file.title, file.name, looked);
 }
 

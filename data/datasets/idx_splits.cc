@@ -43,7 +43,7 @@ std::vector<fs::path> folders(const IdxDataset& dataset, const FileOptions& opti
 std::optional<Paths> find_in(const fs::path& folder, std::string& why) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
-    why = "no such folder";
+    why = "no such directory";
     return std::nullopt;
   }
   Paths paths;
@@ -137,7 +137,7 @@ std::variant<Paths, fs::path> find_files(const IdxDataset& dataset, const FileOp
   }
   raise<NotFound>(
       "{} was not found. Put its four files (train-images-idx3-ubyte.gz, …) into one of these "
-      "folders, or set CORNU_DATASETS to the folder above. Looked in:{}",
+      "directories, or set CORNU_DATASETS to its parent. Looked in:{}",
       dataset.title, places);
 }
 

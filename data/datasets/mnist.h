@@ -6,15 +6,15 @@
 
 namespace cornu::datasets::mnist {
 
-using LoadOptions = FileOptions;  // path: a folder, or Keras's mnist.npz
+using LoadOptions = FileOptions;  // path: a directory, or Keras's mnist.npz
 
 // 60,000 training and 10,000 test examples: x uint8 (n, 28, 28), from 0 for white to 255 for ink; y
 // uint8 (n), 0 to 9 (keras.datasets.mnist.load_data).
 //
 // The four files, under their original names (train-images-idx3-ubyte, …), plain or with .gz, are
-// read from the first folder that has all of them, or Keras's mnist.npz: `path`, `path`/mnist,
+// read from the first directory that has all of them, or Keras's mnist.npz: `path`, `path`/mnist,
 // $CORNU_DATASETS/mnist, and cache_directory()/datasets/mnist. Otherwise they are downloaded into
-// the last one, from $CORNU_MNIST_URL if that is set (the URL of a folder), or from the known
+// the last one, from $CORNU_MNIST_URL if that is set (the URL of a directory), or from the known
 // mirrors, and verified.
 //
 // Throws NotFound, listing all the locations, when the files aren't found; DataLoss, naming the

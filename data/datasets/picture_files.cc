@@ -212,7 +212,7 @@ PictureSet load_pictures(const PictureSetDefinition& definition, const PictureSe
     pictures->list.push_back({name, label});
   }
   auto& list = pictures->list;
-  check<DataLoss>(!list.empty(), "{}: there is no picture in {}.", definition.archive.title,
+  check<DataLoss>(!list.empty(), "{}: there is no image in {}.", definition.archive.title,
                   pictures->store->place(definition.root));
   std::sort(list.begin(), list.end(), [](const Picture& a, const Picture& b) {
     return std::tie(a.label, a.name) < std::tie(b.label, b.name);

@@ -13,11 +13,11 @@
 namespace cornu::datasets {
 
 // Where the images are: in the archive as it is distributed, which is never extracted to disk
-// (looked up and downloaded as documented for FileOptions), or in a folder that it was extracted
+// (looked up and downloaded as documented for FileOptions), or in a directory that it was extracted
 // to.
 struct PictureSetOptions {
-  std::filesystem::path path = {};  // the archive, a folder that contains it, or the extracted
-                                    // folder
+  std::filesystem::path path = {};  // the archive, a directory that contains it, or the
+                                    // extracted directory
   bool download = true;             // if it isn't found
   bool as_supervised = false;       // pairs (image, label) instead of dictionaries
 };

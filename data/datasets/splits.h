@@ -30,11 +30,11 @@ struct SequenceSplits {
   Sequences test;
 };
 
-// The file of a data set is looked up in `path` (the file itself, or a folder that contains it),
+// The file of a data set is looked up in `path` (the file itself, or a directory that contains it),
 // $CORNU_DATASETS, and cache_directory()/datasets. If it isn't found, it is downloaded into the
-// last one, from the same URL as in Keras (or from $CORNU_DATASETS_URL, the URL of a folder), and
-// verified against Keras's hash. Throws NotFound, listing all the locations, when it isn't found;
-// DataLoss, naming the file, when it is damaged.
+// last one, from the same URL as in Keras (or from $CORNU_DATASETS_URL, the URL of a directory),
+// and verified against Keras's hash. Throws NotFound, listing all the locations, when it isn't
+// found; DataLoss, naming the file, when it is damaged.
 struct FileOptions {
   std::filesystem::path path = {};  // location to look in first; empty: none
   bool download = true;             // if the file isn't found

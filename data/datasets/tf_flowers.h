@@ -10,7 +10,7 @@ using LoadOptions = PictureSetOptions;
 
 // 3,670 JPEGs: 0 dandelion, 1 daisy, 2 tulips, 3 sunflowers, 4 roses (tfds.load("tf_flowers"), but
 // in order). The archive is flower_photos.tgz; its files (220 MB) are kept in memory in encoded
-// form, since a .tgz doesn't support random access. An extracted folder takes no memory.
+// form, since a .tgz doesn't support random access. An extracted directory takes no memory.
 //
 // Throws NotFound, listing all the locations, when the archive isn't found; DataLoss when it is
 // damaged.

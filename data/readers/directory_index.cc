@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 void require_readable(const fs::path& folder, const std::error_code& error) {
-  check<FailedPrecondition>(!error, "{}: the folder can't be read: {}.", folder.string(),
+  check<FailedPrecondition>(!error, "{}: the directory can't be read: {}.", folder.string(),
                             error.message());
 }
 
@@ -132,7 +132,7 @@ std::vector<std::string> files_below(const fs::path& folder) {
 
 DirectoryIndex index_directory(const fs::path& directory, const IndexDirectoryOptions& options) {
   std::error_code error;
-  check<NotFound>(fs::is_directory(directory, error), "{}: there is no such folder.",
+  check<NotFound>(fs::is_directory(directory, error), "{}: there is no such directory.",
                   directory.string());
   check<InvalidArgument>(options.labels.inferred() || options.class_names.empty(),
                          "class_names can be given with labels \"inferred\" only.");

@@ -14,7 +14,7 @@ static_assert(std::endian::native == std::endian::little);
 
 constexpr const char* kFormat = "cornu elements 1";
 constexpr const char* kAdvice =
-    "The file isn't what was written: remove it, and have it made anew.";
+    "The file was damaged or changed: delete it, so that it is created again.";
 // The first byte of a record.
 constexpr char kIsElement = 'e';
 constexpr char kIsEnd = '.';
@@ -179,7 +179,7 @@ bool ElementFileReader::read_record() {
   RecordReader reader(std::string_view(record_).substr(1));
   check<DataLoss>(record_.front() == kIsEnd && reader.left() == sizeof(count_) &&
                       reader.number<int64_t>() == count_,
-                  "{}: the file's end was expected to tell of {} elements.", path_, count_);
+                  "{}: the end of the file was expected to count {} elements.", path_, count_);
   ended_ = true;
   return false;
 }

@@ -84,8 +84,10 @@ Header read_header(Read read, const std::string& name) {
 }
 
 [[noreturn]] void raise_cut_off(const Header& header, const std::string& name, size_t size) {
-  raise<DataLoss>("{}: cut off at byte {}: an array of shape {} needs {} bytes. Get the file anew.",
-                  name, size, header.shape, header.bytes + header.data_bytes);
+  raise<DataLoss>(
+      "{}: truncated at byte {}: an array of shape {} needs {} bytes. Download or create the file "
+      "again.",
+      name, size, header.shape, header.bytes + header.data_bytes);
 }
 
 [[noreturn]] void raise_too_long(const Header& header, const std::string& name) {

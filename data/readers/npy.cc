@@ -28,7 +28,8 @@ Tensor parse_npy(std::span<const std::byte> file, const std::string& name,
   check<DataLoss>(needed.has_value(), "{}: an impossible shape: {}.", name, header.shape);
   const auto data = file.subspan(header.bytes);
   check<DataLoss>(data.size() >= *needed,
-                  "{}: cut off at byte {}: an array of shape {} needs {} bytes. Get the file anew.",
+                  "{}: truncated at byte {}: an array of shape {} needs {} bytes. Download or "
+                  "create the file again.",
                   name, file.size(), header.shape, header.bytes + *needed);
   check<DataLoss>(data.size() == *needed,
                   "{}: at byte {}, expected the end of the file after an array of shape {}.", name,

@@ -161,7 +161,8 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& n
                   "{}: not a .npy file: at byte {}, expected \\x93NUMPY.", name, same);
   const auto cut_off = [&](size_t needed) {
     check<DataLoss>(file.size() >= needed,
-                    "{}: cut off at byte {}: the .npy header has {} bytes. Get the file anew.",
+                    "{}: truncated at byte {}: the .npy header has {} bytes. Download or create "
+                    "the file again.",
                     name, file.size(), needed);
   };
   cut_off(kMagic.size() + 2);

@@ -99,8 +99,8 @@ void PickleParser::damaged(std::string_view what) const {
 
 std::string_view PickleParser::take(size_t count) {
   check<DataLoss>(count <= document_.file.size() - at_,
-                  "{}: the pickle is cut off: at byte {}, {} bytes should follow, {} do. Get the "
-                  "file anew.",
+                  "{}: the pickle is cut off: at byte {}, {} bytes should follow, {} do. Download "
+                  "or create the file again.",
                   document_.name, at_, count, document_.file.size() - at_);
   const auto bytes = document_.file.subspan(at_, count);
   at_ += count;

@@ -105,8 +105,9 @@ struct TarReader::State {
   }
 
   [[noreturn]] void cut_off(const char* where) const {
-    raise<DataLoss>("{}: the tar archive is cut off at byte {}, {}. Get the file anew.", name, at,
-                    where);
+    raise<DataLoss>(
+        "{}: the tar archive is cut off at byte {}, {}. Download or create the file again.", name,
+        at, where);
   }
 
   [[noreturn]] void damaged(uint64_t offset, const char* what) const {
@@ -278,8 +279,8 @@ bool TarReader::next(TarEntry& entry) {
     const std::string given = extras.name ? *extras.name : header_name(block);
     const auto name = inner_name(given);
     check<InvalidArgument>(name.has_value(),
-                           "{}: the tar archive has a member '{}', which leads out of the folder "
-                           "that it would be unpacked into.",
+                           "{}: the tar archive has a member '{}', which leads out of the "
+                           "directory that it would be unpacked into.",
                            state.name, printable(given));
     state.entry = {*name, tar_kind(type, *name), 0};
     if (tar_type_has_content(type)) state.begin_content(extras.size.value_or(*size));

@@ -62,8 +62,8 @@ class FromGenerator : public Node {
     const std::optional<Element> first =
         produce ? call_user(&generator_place, produce) : std::nullopt;
     check<InvalidArgument>(first.has_value(),
-                           "from_generator: expected a first element, which tells the types of "
-                           "all, got none. Give output_signature where there may be none.");
+                           "from_generator: expected a first element, from which the types of all "
+                           "are inferred, got none. Pass output_signature if there may be none.");
     check<InvalidArgument>(first->structure() != nullptr,
                            "from_generator: expected elements of tensors, got one without any.");
     spec_ = spec_of(*first);

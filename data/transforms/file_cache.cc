@@ -97,13 +97,12 @@ class DrawnOrderStream : public Stream<Element> {
     check<FailedPrecondition>(
         same || !from_file_,
         "{}: the position is among elements in another order than those that {} has: another run "
-        "drew it. Remove the file to go on from the position, or begin anew to use the file.",
+        "drew it. Delete the file to resume from the position, or start over to use the file.",
         who_, path_);
-    check<FailedPrecondition>(
-        same,
-        "{}: the position is among the elements that {} had, whose order another run drew. Put the "
-        "file back, or begin anew.",
-        who_, path_);
+    check<FailedPrecondition>(same,
+                              "{}: the position is among the elements that {} had, whose order "
+                              "another run drew. Restore the file, or start over.",
+                              who_, path_);
     input_.restore(streams::saved_part(state, "input"));
   }
 

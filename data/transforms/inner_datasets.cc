@@ -81,8 +81,8 @@ InnerDatasets<Outer>::InnerDatasets(Make make, const std::optional<ElementSpec>&
   const SeedSequenceScope seeds(seed({}));
   const NodePtr example = any ? made(first, 0) : of_nothing();
   check<InvalidArgument>(example != nullptr,
-                         "{}: expected a first element, whose dataset tells the kind of all, got "
-                         "none. Give output_signature where there may be none.",
+                         "{}: expected a first element, from whose dataset the types of all are "
+                         "inferred, got none. Pass output_signature if there may be none.",
                          who);
   if (any) first_ = example;
   spec_ = with_unknown_axes(example->spec());

@@ -213,8 +213,8 @@ class HostMapper : public Mapper {
     }
     const std::optional<Element> first = input.sample();
     check<InvalidArgument>(first.has_value(),
-                           "expected a first element, which tells what the function gives, got "
-                           "none. Give output_signature where there may be none.");
+                           "expected a first element, from which the function's result types are "
+                           "inferred, got none. Pass output_signature if there may be none.");
     out_ = spec_of(first_result(*first));
     if (f_.works_on_batches()) {
       out_ = of_rows_like(out_, input.spec());
@@ -253,7 +253,7 @@ class HostMapper : public Mapper {
     Element made = result(element, key);
     if (out_.admits(made)) return made;
     raise<InvalidArgument>(
-        "expected the function to give {}, as it did first, or as its output_signature tells, got "
+        "expected the function to give {}, as it did first, or as its output_signature says, got "
         "{}.",
         out_, spec_of(made));
   }

@@ -107,7 +107,7 @@ void SnapshotStream::open_files(const std::vector<int64_t>* drawn) {
   if (drawn) {
     check<FailedPrecondition>(seeds.size() == drawn->size(),
                               "snapshot: the position is of a reader_func that draws {} seeds, and "
-                              "this one draws {}. Use that one, or begin anew.",
+                              "this one draws {}. Use that one, or start over.",
                               drawn->size(), seeds.size());
     for (size_t i = 0; i < seeds.size(); ++i) seeds[i]->store(static_cast<uint64_t>((*drawn)[i]));
   }
@@ -156,7 +156,7 @@ void SnapshotStream::restore(const Json& state) {
   } else {
     check<FailedPrecondition>(read == Json(read_),
                               "snapshot: the position is among elements of files that {} no longer "
-                              "has. Put them back, or begin anew.",
+                              "has. Restore them, or start over.",
                               node_.path());
     const std::vector<int64_t> seeds = drawn.as_ints();
     open_files(&seeds);
@@ -182,7 +182,7 @@ NodePtr make_snapshot(NodePtr input, const std::string& folder, SnapshotOptions 
   if (options.compression == "AUTO") options.compression.clear();
   const std::string& type = options.compression;
   const Compression compression = compression_of(type, "snapshot");
-  check<InvalidArgument>(!folder.empty(), "snapshot: expected a folder, got ''.");
+  check<InvalidArgument>(!folder.empty(), "snapshot: expected a directory, got ''.");
   make_folder(folder);
   const bool one_file = !options.shard_func && !options.reader_func;
   const std::string name = fingerprint_of(input) + (one_file ? ".elements" : ".folder") +

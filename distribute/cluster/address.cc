@@ -154,7 +154,7 @@ FileDescriptor listen_on(const Address& address) {
       "other ports.",
       address.port, why,
       owner.empty() ? fmt::format("Another task of this job or of another one may have it (ss "
-                                  "-ltnp 'sport = :{}' tells).",
+                                  "-ltnp 'sport = :{}' shows it).",
                                   address.port)
                     : fmt::format("It is {} that listens there.", owner));
 }

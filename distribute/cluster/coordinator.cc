@@ -131,7 +131,7 @@ bool Coordinator::let_in(const std::shared_ptr<Guest>& guest, const Json& messag
                        name_of(static_cast<int>(rank))));
     return false;
   }
-  if (member.guest) lose(*member.guest, "it was started anew");
+  if (member.guest) lose(*member.guest, "it was restarted");
   guest->rank = static_cast<int>(rank);
   member.guest = guest;
   member.left = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The environment variables that tell a process about its cluster.
+// The environment variables that describe a process's cluster.
 #pragma once
 
 #include <cstdint>

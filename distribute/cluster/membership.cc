@@ -67,10 +67,10 @@ void Membership::watch() {
     changed_.wait_for(lock, kHeartbeat);
     const auto now = Clock::now();
     if (now - last > options_.lost_after && !refused_) {
-      refused_ = std::make_exception_ptr(Aborted(fmt::format(
-          "Cluster: {} stood still for {:g} s, and the other workers have gone on without it. "
-          "Start it again; it goes on from the state that they have kept.",
-          own_name(), std::chrono::duration<double>(now - last).count())));
+      refused_ = std::make_exception_ptr(Aborted(
+          fmt::format("Cluster: {} was suspended for {:g} s, and the other workers have continued "
+                      "without it. Restart it; it resumes from their saved state.",
+                      own_name(), std::chrono::duration<double>(now - last).count())));
       end_group(refused_);
     }
     last = now;

@@ -101,7 +101,7 @@ ClusterSpec ranked_cluster(const RankedProcess& process, const std::string& mast
   const std::optional<std::string> list = read(kHosts);
   check<FailedPrecondition>(
       on_one_machine || (list && !list->empty()),
-      "{}: the {} ranks are on several machines, and {} tells the address of the first alone. Set "
+      "{}: the {} ranks are on several machines, and {} has only the address of the first one. Set "
       "the environment variable {} to all machines, in the order of ranks: {}=host1,host2 (or "
       "host1:2222,host1:2223,…, one for each rank).",
       where, process.size, process.launcher, kHosts, kHosts);

@@ -453,7 +453,7 @@ std::vector<std::string> WorkerCollectives::exchange(std::string_view what,
     check<RanksDiffer>(theirs.substr(0, line) == call,
                        "Collective: every worker must make the same calls in the same order, but "
                        "worker {} exchanges {}, and worker {} {}. The workers' programs or options "
-                       "must differ, or one of them has begun anew.",
+                       "must differ, or one of them was restarted.",
                        result.size(), theirs.substr(0, line), worker(), call);
     text.erase(0, line + 1);
     result.push_back(std::move(text));

@@ -39,7 +39,7 @@ CallMessage ParameterStore::handle(const std::string& method, const CallMessage&
   } else if (method == "drop") {
     drop(request);
   } else {
-    raise<NotFound>("Parameter server: it has no call '{}'.", method);
+    raise<NotFound>("Parameter server: there is no call '{}'.", method);
   }
   return {};
 }

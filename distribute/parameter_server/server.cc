@@ -77,8 +77,7 @@ struct Server::Impl {
 
   std::shared_ptr<Job> job_of(const std::string& name) {
     const std::lock_guard lock(mutex);
-    check<Unavailable>(job != nullptr, "The {} has begun anew, and knows nothing of this job.",
-                       who());
+    check<Unavailable>(job != nullptr, "The {} was restarted, and doesn't know this job.", who());
     check<FailedPrecondition>(job->name == name,
                               "The {} serves another coordinator by now. A job has one.", who());
     return job;

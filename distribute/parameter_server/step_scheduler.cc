@@ -368,8 +368,7 @@ std::shared_ptr<ScheduledStep> StepScheduler::schedule(ScheduledStep step) {
            waiting_.size() < kMaxWaiting * workers_.size();
   });
   if (shared->owner == 0) throw_error();
-  check<FailedPrecondition>(!stops_,
-                            "ParameterServerStrategy: it has ended: it runs no more steps.");
+  check<FailedPrecondition>(!stops_, "ParameterServerStrategy has ended: it runs no more steps.");
   shared->generation = generation_;
   waiting_.push_back(shared);
   changed_.notify_all();

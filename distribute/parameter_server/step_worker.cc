@@ -116,7 +116,7 @@ CallMessage StepWorker::handle(const std::string& method, const CallMessage& req
     } else if (method == "forget") {
       forget(request);
     } else {
-      raise<NotFound>("Worker: it has no call '{}'.", method);
+      raise<NotFound>("Worker: there is no call '{}'.", method);
     }
   });
   return answer;
@@ -238,7 +238,7 @@ CallMessage StepWorker::run(const CallMessage& request) {
 CallMessage StepWorker::run_batch(const CallMessage& request) {
   const int64_t number = request.json.at("dataset").as_int();
   const auto found = datasets_.find(number);
-  check<NotFound>(found != datasets_.end(), "Worker: it has no dataset {}.", number);
+  check<NotFound>(found != datasets_.end(), "Worker: there is no dataset {}.", number);
   Batches& batches = found->second;
   std::vector<Tensors> arguments;
   if (batches.held && request.json.at("held").as_bool()) {

@@ -79,7 +79,7 @@ std::vector<Device> checked_devices(const CentralStorageStrategyOptions& options
     const Device& home = devices.front();
     check<Unimplemented>(
         parameters.shares_memory_with(home),
-        "{}: variables lie in {}'s memory, got parameter_device {}. Leave it out.", kWho,
+        "{}: variables are in {}'s memory, got parameter_device {}. Omit it.", kWho,
         home.type == DeviceType::Cpu ? std::string("the host") : home.to_string(), parameters);
   }
   return devices;

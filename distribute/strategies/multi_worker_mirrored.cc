@@ -67,7 +67,7 @@ std::atomic<int> strategies_ended = 0;
 std::string text_of_unfinished(const std::string& why) {
   return fmt::format(
       "{}: this worker's program has come to its end, but not those of all workers: {} It ends "
-      "with code {}, to be started again as it was; it goes on from the last state that was kept.",
+      "with code {}, so that it is restarted; it resumes from the last saved state.",
       kName, why, kUnfinishedExitCode);
 }
 
@@ -509,7 +509,7 @@ class Evaluating : public MirroredReplicas {
   void require_training(const char* call) const override {
     raise<FailedPrecondition>(
         "Strategy '{}': {} was called by the task 'evaluator', which takes no part in training: it "
-        "would train alone, and write to the folders of the workers' chief. Let a program that "
+        "would train alone, and write to the directories of the workers' chief. Let a program that "
         "finds itself in this role (resolve_default()->task()) evaluate what the others write: "
         "SidecarEvaluator(model, dataset, options).start().",
         name(), call);

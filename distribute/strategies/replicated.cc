@@ -325,10 +325,10 @@ std::vector<Variable> ReplicatedStrategy::own_variables(const CompiledFunction& 
   for (const Variable& variable : function.variables) {
     check<FailedPrecondition>(
         !variable.owner() || variable.owner() == number(),
-        "Variable '{}': it was made in the scope of another strategy than '{}', whose step uses "
-        "it. Make it, or the model or optimizer it belongs to, in this strategy's scope. (It "
-        "belongs to strategy number {} of this program, and the step was run by number "
-        "{}. Copies of a strategy are the same one; another object of the same name isn't.)",
+        "Variable '{}' was made in the scope of another strategy than '{}', whose step uses it. "
+        "Make it, or the model or optimizer it belongs to, in this strategy's scope. (It belongs "
+        "to strategy number {} of this program, and the step was run by number {}. Copies of a "
+        "strategy are the same one; another object of the same name isn't.)",
         variable.path(), name_, variable.owner(), number());
   }
   return VariableBindings::apply(function.variables);

@@ -13,9 +13,9 @@ namespace {
 class BackupAndRestoreImpl : public Callback {
  public:
   explicit BackupAndRestoreImpl(const BackupAndRestoreOptions& options) : options_(options) {
-    check<InvalidArgument>(!options.backup_dir.empty(),
-                           "BackupAndRestore: expected backup_dir, the folder for the state of the "
-                           "run, got none.");
+    check<InvalidArgument>(
+        !options.backup_dir.empty(),
+        "BackupAndRestore: expected backup_dir, the directory for the state of the run, got none.");
   }
   std::string class_name() const override { return "BackupAndRestore"; }
 

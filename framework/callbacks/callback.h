@@ -100,8 +100,8 @@ class Callback {
   // The model's interface for the library's callbacks.
   TrainedModel& trained() const {
     check<FailedPrecondition>(model_ != nullptr,
-                              "Callback: it has no model yet. Give it to fit, evaluate or predict "
-                              "first; its methods are called with one.");
+                              "Callback: it isn't bound to a model yet. Pass it to fit, evaluate "
+                              "or predict first; its methods are called with one.");
     return *model_;
   }
   const CallbackParams& params() const { return params_; }

@@ -93,9 +93,9 @@ class CsvLoggerImpl : public Callback {
     text_ = text_of(options_.filename);
     needs_header_ = text_.empty();
     empties_ = false;
-    logging::warn(
-        fmt::format("CSVLogger: the saved state doesn't tell the lines of '{}': those it has stay.",
-                    options_.filename));
+    logging::warn(fmt::format(
+        "CSVLogger: the saved state doesn't say how many lines '{}' had: all its lines are kept.",
+        options_.filename));
   }
 
   void choose_columns(const Logs& logs) {
@@ -129,10 +129,10 @@ class CsvLoggerImpl : public Callback {
   }
 
   void require_good(const char* what) const {
-    check<FailedPrecondition>(file_.good(),
-                              "CSVLogger: the file '{}' can't be {}: {}. Check its folder, or give "
-                              "another filename.",
-                              options_.filename, what, std::strerror(errno));
+    check<FailedPrecondition>(
+        file_.good(),
+        "CSVLogger: the file '{}' can't be {}: {}. Check its directory, or pass another filename.",
+        options_.filename, what, std::strerror(errno));
   }
 
   CSVLoggerOptions options_;

@@ -30,9 +30,8 @@ void check_fields(const FieldText& file, const ModelCheckpointOptions& options) 
     const bool is_batch = name == "batch";
     check<InvalidArgument>(
         !is_batch || options.save_freq.batches(),
-        "{}: the filepath '{}' names the batch, but it is saved at the end of "
-        "epochs (save_freq = \"epoch\"). Leave {{batch}} out, or set save_freq to "
-        "a number of batches.",
+        "{}: the filepath '{}' names the batch, but it is saved at the end of epochs (save_freq = "
+        "\"epoch\"). Omit {{batch}}, or set save_freq to a number of batches.",
         kWho, options.filepath);
     if (is_batch || name == "epoch") return int64_t{1};
     return 1.0;
@@ -50,7 +49,7 @@ FieldText file_of(const ModelCheckpointOptions& options) {
   name.erase(0, name.rfind('/') + 1);  // npos + 1 is 0
   check<InvalidArgument>(name.find('.') == std::string::npos,
                          "{}: expected a filepath that ends in \"{}\"{}, got '{}'. Or name a "
-                         "folder, without an extension.",
+                         "directory, without an extension.",
                          kWho, ending, options.save_weights_only ? " (save_weights_only)" : "",
                          filepath);
   return FieldText(kWho, (fs::path(filepath) / ("model" + ending)).string());
@@ -60,10 +59,10 @@ void make_folder(const fs::path& folder, const std::string& filepath) {
   if (folder.empty()) return;
   std::error_code error;
   fs::create_directories(folder, error);
-  check<FailedPrecondition>(!error,
-                            "{}: the folder '{}' can't be made: {}. Make it, or give another "
-                            "filepath than '{}'.",
-                            kWho, folder.string(), error.message(), filepath);
+  check<FailedPrecondition>(
+      !error,
+      "{}: the directory '{}' can't be created: {}. Create it, or pass another filepath than '{}'.",
+      kWho, folder.string(), error.message(), filepath);
 }
 
 // Detects before training what would fail after the first epoch.
@@ -76,13 +75,13 @@ void require_writable(const FieldText& file, const std::string& filepath) {
   std::string probe = shown + "/.cornu-XXXXXX";
   const FileDescriptor opened(mkstemp(probe.data()));
   check<FailedPrecondition>(opened.is_open(),
-                            "{}: files can't be written to the folder '{}': {}. Make it writable, "
-                            "or give another filepath than '{}'.",
+                            "{}: files can't be written to the directory '{}': {}. Make it "
+                            "writable, or pass another filepath than '{}'.",
                             kWho, shown, std::strerror(errno), filepath);
   unlink(probe.c_str());
   std::error_code ignored;
   check<FailedPrecondition>(file.has_fields() || !fs::is_directory(known, ignored),
-                            "{}: '{}' is a folder. Give a filepath of a file.", kWho,
+                            "{}: '{}' is a directory. Pass the path of a file.", kWho,
                             known.string());
 }
 

@@ -10,7 +10,7 @@
 namespace cornu::callbacks {
 
 struct ModelCheckpointOptions {
-  // "….keras" ("….weights.h5" with save_weights_only), or the name of a folder, without an
+  // "….keras" ("….weights.h5" with save_weights_only), or the name of a directory, without an
   // extension, in which the file is then called model.keras or model.weights.h5. May contain Python
   // format fields for the epoch (counted from 1), the batch, and the epoch's metrics:
   // "{epoch:02d}-{val_loss:.2f}".
@@ -25,9 +25,9 @@ struct ModelCheckpointOptions {
   bool on_every_worker = false;  // save the run's state on every worker; see BackupAndRestore
 };
 
-// Saves the model during training (keras.callbacks.ModelCheckpoint). Creates folders as needed. At
-// the same times it also saves the state of the run, in the folder ".<filepath's name>.run" next to
-// the files: the same program, started again after it was killed, resumes from there with
+// Saves the model during training (keras.callbacks.ModelCheckpoint). Creates directories as needed.
+// At the same times it also saves the state of the run, in the directory ".<filepath's name>.run"
+// next to the files: the same program, started again after it was killed, resumes from there with
 // bit-identical results (see BackupAndRestore, also for SIGTERM and SIGINT). The state is removed
 // at the end of training. Throws InvalidArgument for a filepath with an invalid ending or invalid
 // fields. Throws FailedPrecondition when training begins if files can't be written there, before

@@ -35,10 +35,11 @@ Monitor::Monitor(std::string who, std::string name, const std::string& mode, dou
 }
 
 void Monitor::require_same(const std::string& saved) const {
-  check<FailedPrecondition>(saved == name_,
-                            "{}: the run to go on with watched '{}', this program's watches '{}'. "
-                            "Start it as it was, or remove the saved state to begin anew.",
-                            who_, saved, name_);
+  check<FailedPrecondition>(
+      saved == name_,
+      "{}: the saved run monitored '{}', but this program monitors '{}'. Restart the original "
+      "program, or delete the saved state to start over.",
+      who_, saved, name_);
 }
 
 std::optional<double> Monitor::value(const Logs& logs) {

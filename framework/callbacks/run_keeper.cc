@@ -56,10 +56,10 @@ void tell_of_later_fits(const std::string& folder) {
   for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
        entry.increment(failed)) {
     if (!entry->path().filename().string().starts_with(kOfFit)) continue;
-    logging::info(fmt::format(
-        "Run state: '{}' is of a later fit of the program that kept it. It goes on when that fit "
-        "begins; move its files to '{}' to go on with it in this one.",
-        entry->path().string(), folder));
+    logging::info(
+        fmt::format("Run state: '{}' is of a later fit of the program that saved it. It is resumed "
+                    "when that fit begins; move its files to '{}' to resume it in this one.",
+                    entry->path().string(), folder));
   }
 }
 

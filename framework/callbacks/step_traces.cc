@@ -249,7 +249,8 @@ void write_step_traces(const std::string& folder, std::span<const ProgramRun> ru
                        std::span<const StepSpan> steps) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  check<FailedPrecondition>(!error, "The folder '{}' can't be made: {}.", folder, error.message());
+  check<FailedPrecondition>(!error, "The directory '{}' can't be created: {}.", folder,
+                            error.message());
   const std::string path = folder + "/" + host_name();
   write_file_atomically(path + ".xplane.pb", std::string_view(xspace(runs, steps)));
   const std::string events = gzip(chrome_trace(runs, steps));

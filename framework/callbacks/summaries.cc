@@ -174,7 +174,7 @@ std::string pictures_summary(const std::string& tag, const Tensor& pictures, int
                     (shape[3] == 1 || shape[3] == 3 || shape[3] == 4);
   const bool bytes = pictures.dtype() == DType::UInt8;
   check<InvalidArgument>(fits && (bytes || is_floating(pictures.dtype())),
-                         "image '{}': expected pictures (count, height, width, 1, 3 or 4) of uint8 "
+                         "image '{}': expected images (count, height, width, 1, 3 or 4) of uint8 "
                          "or floats from 0 to 1, got {} of {}.",
                          tag, shape, pictures.dtype());
   check<InvalidArgument>(most >= 1, "image '{}': expected max_outputs >= 1, got {}.", tag, most);

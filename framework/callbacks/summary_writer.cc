@@ -18,7 +18,7 @@ const std::string& made_folder(const std::string& log_dir) {
   std::error_code error;
   std::filesystem::create_directories(log_dir, error);
   check<FailedPrecondition>(!error && !log_dir.empty(),
-                            "SummaryWriter: the folder '{}' can't be made: {}.", log_dir,
+                            "SummaryWriter: the directory '{}' can't be created: {}.", log_dir,
                             error ? error.message() : "it has no name");
   return log_dir;
 }
@@ -81,13 +81,13 @@ void SummaryWriter::text(const std::string& name, const std::vector<std::string>
 }
 
 void SummaryWriter::flush() {
-  check<FailedPrecondition>(state_ != nullptr, "SummaryWriter: it was moved from.");
+  check<FailedPrecondition>(state_ != nullptr, "SummaryWriter: used after it was moved from.");
   const std::lock_guard lock(state_->mutex);
   state_->flush();
 }
 
 void SummaryWriter::write(const std::string& value, int64_t step) {
-  check<FailedPrecondition>(state_ != nullptr, "SummaryWriter: it was moved from.");
+  check<FailedPrecondition>(state_ != nullptr, "SummaryWriter: used after it was moved from.");
   const std::lock_guard lock(state_->mutex);
   state_->file.add_value(step, value);
   if (++state_->collected >= kMaxCollected) state_->flush();

@@ -18,8 +18,9 @@ namespace cornu {
 //   writer.scalar("loss", loss.item<double>(), step);
 //
 // Records are buffered and written every ten records, by flush() and by the destructor, where a
-// failure logs a warning. Thread-safe. Throws FailedPrecondition when the folder can't be created;
-// writing and flush() throw EventFile's errors, e.g. ResourceExhausted when the disk is full.
+// failure logs a warning. Thread-safe. Throws FailedPrecondition when the directory can't be
+// created; writing and flush() throw EventFile's errors, e.g. ResourceExhausted when the disk is
+// full.
 class SummaryWriter {
  public:
   explicit SummaryWriter(const std::string& log_dir);

@@ -56,8 +56,8 @@ class EventFolder {
     std::error_code error;
     std::filesystem::create_directories(folder_, error);
     check<FailedPrecondition>(!error,
-                              "TensorBoard: the folder '{}' can't be made: {}. Make it, or give "
-                              "another log_dir than '{}'.",
+                              "TensorBoard: the directory '{}' can't be created: {}. Create it, or "
+                              "pass another log_dir than '{}'.",
                               folder_, error.message(), log_dir_);
     try {
       file_ = std::make_unique<EventFile>(folder_);

@@ -58,8 +58,8 @@ FieldText::FieldText(std::string who, const std::string& text) : who_(std::move(
                              "example {{epoch:02d}} or {{val_loss:.2f}}.",
                              who_, text);
       check<InvalidArgument>(pieces_.back().name.find('!') == std::string::npos,
-                             "{}: '{}' has the field {{{}}}, which asks for a conversion. Leave "
-                             "out what comes from '!' on.",
+                             "{}: '{}' has the field {{{}}}, which asks for a conversion. Omit "
+                             "everything from '!' on.",
                              who_, text, field);
       pieces_.emplace_back();
       i = end;

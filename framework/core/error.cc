@@ -101,9 +101,9 @@ std::exception_ptr error_of(StatusCode code, const std::string& text) {
 }
 
 PeerLost::PeerLost(int rank, std::string address, int64_t step)
-    : Unavailable(fmt::format("Lost rank {} at {} in step {}: it stopped answering. Start it again "
-                              "to let the job go on.",
-                              rank, address, step)),
+    : Unavailable(fmt::format(
+          "Lost rank {} at {} in step {}: it stopped responding. Restart it to continue the job.",
+          rank, address, step)),
       rank_(rank),
       address_(std::move(address)),
       step_(step) {}

@@ -92,8 +92,8 @@ class Registry {
 //     static auto& registry = make_registry<LossFactory>("loss", register_builtins);
 //     return registry;
 //   }
-// The register_builtins functions are all in framework/registration, which names every folder with
-// classes: linking a static library drops objects that only register themselves.
+// The register_builtins functions are all in framework/registration, which names every directory
+// with classes: linking a static library drops objects that only register themselves.
 template <class T>
 Registry<T>& make_registry(const char* kind, void (*fill)(Registry<T>&)) {
   auto* registry = new Registry<T>(kind);

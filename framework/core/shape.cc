@@ -26,7 +26,7 @@ int64_t Shape::num_elements() const {
                          "Those of a placeholder are known within a layer's call.",
                          *this);
   if (empty) return 0;
-  check<InvalidArgument>(!overflows, "Shape {}: it has more elements than can be counted.", *this);
+  check<InvalidArgument>(!overflows, "Shape {} has more elements than can be counted.", *this);
   return product;
 }
 
@@ -34,7 +34,7 @@ size_t Shape::num_bytes(size_t element_size) const {
   const auto count = static_cast<size_t>(num_elements());
   size_t bytes = 0;
   check<InvalidArgument>(!__builtin_mul_overflow(count, element_size, &bytes),
-                         "Shape {}: it has more bytes than can be counted.", *this);
+                         "Shape {} has more bytes than can be counted.", *this);
   return bytes;
 }
 

@@ -141,8 +141,8 @@ std::string printable(std::string_view text, size_t most) {
 
 const char* given_text(const char* text, std::string_view argument) {
   check<InvalidArgument>(text != nullptr,
-                         "{}: expected a text, got a null pointer. Where the option may be left "
-                         "out, leave it out or write {{}}.",
+                         "{}: expected a text, got a null pointer. If the option may be omitted, "
+                         "omit it or write {{}}.",
                          argument);
   return text;
 }

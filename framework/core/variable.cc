@@ -110,7 +110,7 @@ void Variable::update(const std::function<Tensor(const Tensor&)>& f, bool adds) 
 void Variable::require_healthy(const std::string& poisoned) const {
   check<FailedPrecondition>(poisoned.empty(),
                             "Variable '{}': its value was lost when a step failed ({}). Load the "
-                            "weights or a checkpoint before going on.",
+                            "weights or a checkpoint before continuing.",
                             path(), poisoned);
 }
 

@@ -53,7 +53,7 @@ struct OpTraits {
   bool has_effect = false;     // must run even when nothing reads its outputs (print, assert)
   bool view = false;           // its output shares its input's memory, with another shape
   // How the op handles strings, eagerly and on the host: its outputs consist of elements of its
-  // inputs regardless of their values (Moved), or tell whether elements are equal (Compared)
+  // inputs regardless of their values (Moved), or compare elements for equality (Compared)
   // (graph/string_ops.h).
   enum class Strings { Refused, Moved, Compared };
   Strings strings = Strings::Refused;

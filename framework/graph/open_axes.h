@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Type inference with unknown axes, by computing with two different sizes for each of them.
+// Type inference with unknown axes, by inferring with several concrete sizes for each of them.
 #pragma once
 
 #include <array>

@@ -43,8 +43,8 @@ void refuse_index(const std::string& op, const std::string& index, int64_t axis,
   if (op.starts_with(kVocabulary)) {
     const int64_t place = std::stoll(index);
     raise<InvalidArgument>(
-        "{}: expected tokens of the vocabulary alone, as num_oov_indices is 0, got [{}]. Set "
-        "num_oov_indices to 1 for an index of all others.",
+        "{}: token [{}] isn't in the vocabulary, and num_oov_indices is 0. Set num_oov_indices to "
+        "1 to map unknown tokens to an index.",
         op.substr(kVocabulary.size()), place < 0 ? place + shape[axis] : place - shape[axis]);
   }
   raise<OutOfRange>(

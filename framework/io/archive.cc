@@ -156,8 +156,8 @@ void require_inside(const std::string& archive, std::span<const std::string> nam
   for (const std::string& name : names) {
     check<InvalidArgument>(
         !leads_outside(name),
-        "'{}': its member '{}' would lie outside of a folder that the archive is unpacked to. Such "
-        "a file is made to overwrite others: don't trust it.",
+        "'{}': its member '{}' would be outside of the directory that the archive is unpacked to. "
+        "Such a file is made to overwrite others: don't trust it.",
         archive, printable(name));
   }
 }

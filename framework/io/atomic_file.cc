@@ -143,10 +143,10 @@ class TemporaryFile {
       if (errno != EEXIST) break;
     }
     const int error = errno;
-    check<FailedPrecondition>(error != ENOENT,
-                              "'{}' can't be written: no file can be made in '{}'. Choose another "
-                              "place.",
-                              target.path, target.directory.string());
+    check<FailedPrecondition>(
+        error != ENOENT,
+        "'{}' can't be written: no file can be created in '{}'. Choose another directory.",
+        target.path, target.directory.string());
     raise_file_error(target.path, "be written", error);
   }
 

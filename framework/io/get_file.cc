@@ -57,8 +57,7 @@ void check_name(const std::string& fname) {
   for (const fs::path& part : path) inside = inside && part != ".." && part != ".";
   check<InvalidArgument>(
       inside,
-      "get_file '{}': expected the name of a file in the cache's folder, without "
-      "'.' and '..'.",
+      "get_file '{}': expected the name of a file in the cache directory, without '.' and '..'.",
       printable(fname));
 }
 

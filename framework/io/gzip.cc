@@ -74,7 +74,8 @@ size_t GzipReader::unpacked_bytes() const { return state_->produced; }
 
 void GzipReader::damaged(const char* what) const {
   raise<DataLoss>(
-      "{}: {} at byte {} of the compressed file ({} bytes unpacked). Get the file anew.",
+      "{}: {} at byte {} of the compressed file ({} bytes unpacked). Download or create the file "
+      "again.",
       state_->name, what, state_->consumed, state_->produced);
 }
 

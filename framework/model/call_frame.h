@@ -31,9 +31,9 @@ class [[nodiscard]] CallFrame {
   void finish();
 
   // To be called before `callee` is called. During the caller's first call, makes `callee` a
-  // sub-layer of the caller. Returns true when this isn't the first call and no layer in progress
-  // contains `callee`.
-  static bool is_stray(Layer& callee);
+  // sub-layer of the caller. Returns whether `callee` is stray: this isn't the first call, and no
+  // layer in progress contains `callee`.
+  static bool note_call(Layer& callee);
   // Returns whether `part` is `whole` itself or one of its descendants.
   static bool has_within(const Layer& whole, const Layer& part);
   // Throws FailedPrecondition when a stray layer's weights or losses would be lost.

@@ -387,8 +387,8 @@ Tensor fit_to_input(const Tensor& given, const Shape& expected, DType dtype,
       value.dtype() == DType::String ? "strings" : to_string(value.dtype()),
       dtype == DType::String
           ? "Give the texts themselves, or the model an Input of numbers."
-          : "Make numbers of them in Dataset::map, for example with layers::StringLookup, or give "
-            "the model an Input of dtype \"string\" and such a layer.");
+          : "Convert them to numbers in Dataset::map, for example with layers::StringLookup, or "
+            "give the model an Input of dtype \"string\" and such a layer.");
   const Tensor typed = value.dtype() == dtype ? value : ops::cast(value, dtype);
   return given.mask().defined() ? typed.with_mask(given.mask()) : typed;
 }
@@ -476,7 +476,7 @@ std::vector<Tensor> FunctionalGraph::in_order(const Tensors& given) const {
   std::vector<Tensor> result;
   for (const std::string& key : wanted) {
     check<NotFound>(std::find(known.begin(), known.end(), key) != known.end(),
-                    "there is no data for its input '{}': expected {}, got {}.", key,
+                    "no data was passed for input '{}': expected {}, got {}.", key,
                     join(wanted, ", "), join(known, ", "));
     result.push_back(given.at(key));
   }

@@ -12,9 +12,8 @@ void check_same_as_tensor(bool same, const std::string& who, const char* option,
                           const Tensor& tensor) {
   check<InvalidArgument>(
       same,
-      "{}: its {} isn't that of its tensor, which has the shape {} and the dtype "
-      "{}. Leave it out.",
-      who, option, tensor.shape(), tensor.dtype());
+      "{}: its {} isn't that of its tensor, which has the shape {} and the dtype {}. Omit it.", who,
+      option, tensor.shape(), tensor.dtype());
 }
 
 Shape shape_of_tensor(const InputOptions& options, const std::string& who) {

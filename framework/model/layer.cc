@@ -225,8 +225,7 @@ void Layer::build_list(const std::vector<Shape>& input_shapes) { build(input_sha
 
 Tensor Layer::call(const Tensor&, const CallArgs&) {
   raise<Unimplemented>(
-      "{} '{}': it has no call(). Override `Tensor call(const Tensor& x, const "
-      "CallArgs& args)`.",
+      "{} '{}' has no call(). Override `Tensor call(const Tensor& x, const CallArgs& args)`.",
       class_name(), name());
 }
 
@@ -334,7 +333,7 @@ Tensors Layer::call_on_placeholders(const Tensors& inputs, const CallOptions& op
 }
 
 Tensors Layer::call_on_values(const Tensors& inputs, const CallOptions& options) {
-  const bool stray = internal::CallFrame::is_stray(*this);
+  const bool stray = internal::CallFrame::note_call(*this);
   if (internal::CallScope::outermost()) clear_losses();
   std::vector<Shape> shapes;
   for (const Tensor& input : inputs) shapes.push_back(input.shape());
@@ -400,7 +399,7 @@ Tensors Layer::with_masks(const Tensors& outputs, const Tensors& inputs) const {
 }
 
 void Layer::ensure_built(const std::vector<Shape>& input_shapes, std::vector<std::string> names) {
-  const bool stray = internal::CallFrame::is_stray(*this);
+  const bool stray = internal::CallFrame::note_call(*this);
   if (names.empty()) names = names_in_order(call_signature(), input_shapes.size());
   build_once(input_shapes, std::move(names));
   if (stray) internal::CallFrame::require_nothing_lost(*this);
@@ -526,8 +525,8 @@ std::shared_ptr<KerasNode> first_node(const Layer& layer,
     if (auto found = node.lock()) return found;
   }
   raise<FailedPrecondition>(
-      "{} '{}': it has no {}: it was never called on placeholders. Make it part of a functional "
-      "model, or of a Sequential one that knows its input.",
+      "{} '{}' has no {}: it was never called on placeholders. Make it part of a functional model, "
+      "or of a Sequential one that knows its input.",
       layer.class_name(), layer.name(), what);
 }
 

@@ -47,8 +47,8 @@ struct LayerState {
         activity_regularizer(options.activity_regularizer) {
     if (const RematScopeOptions* scope = RematScope::current()) remat = *scope;
     check<InvalidArgument>(name.find('/') == std::string::npos,
-                           "Layer: expected a name without '/', which parts paths of weights in "
-                           "files, got '{}'.",
+                           "Layer: expected a name without '/' (it separates the components of "
+                           "weight paths in files), got '{}'.",
                            name);
   }
 

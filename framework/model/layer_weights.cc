@@ -212,7 +212,7 @@ Variable Layer::weight(const std::string& weight_name) const {
                             "{} '{}': its weight '{}' doesn't exist yet. Call the layer, or build "
                             "it for the shape of its input.",
                             class_name(), name(), weight_name);
-  raise<NotFound>("{} '{}': it has no weight named '{}'.{}", class_name(), name(), weight_name,
+  raise<NotFound>("{} '{}' has no weight named '{}'.{}", class_name(), name(), weight_name,
                   did_you_mean(weight_name, known));
 }
 

@@ -53,9 +53,8 @@ QuantizationConfig internal::resolved_config(const QuantizeOptions& options,
                        who, mode);
   check<InvalidArgument>(
       mode.empty() || !options.config || options.config.mode() == mode,
-      "{}: quantize expected one mode, got \"{}\" with a config of {}. Leave one "
-      "of them out.",
-      who, mode, options.config.mode());
+      "{}: quantize expected one mode, got \"{}\" with a config of {}. Omit one of them.", who,
+      mode, options.config.mode());
   if (options.config) return options.config;
   if (mode == "int4") return quantizers::Int4QuantizationConfig();
   return quantizers::Int8QuantizationConfig();
@@ -70,14 +69,14 @@ Quantizable& internal::require_quantizable(Layer& layer, const std::string& mode
                             "{}: quantize needs its weights. Call the layer first, or build it for "
                             "the shape of its input.",
                             layer_title(layer));
-  check<FailedPrecondition>(layer.dtype_policy().quantization_mode.empty(),
-                            "{}: it is quantized already, its dtype policy is {}. That is done "
-                            "once.",
-                            layer_title(layer), layer.dtype_policy().name());
+  check<FailedPrecondition>(
+      layer.dtype_policy().quantization_mode.empty(),
+      "{} is already quantized, with dtype policy {}. That can be done only once.",
+      layer_title(layer), layer.dtype_policy().name());
   auto* weights = dynamic_cast<Quantizable*>(&layer);
   check<Unimplemented>(weights != nullptr,
-                       "{}: it has no weights that can be quantized. Dense, EinsumDense, Embedding "
-                       "and ReversibleEmbedding have some.",
+                       "{} has no weights that can be quantized. Dense, EinsumDense, Embedding and "
+                       "ReversibleEmbedding have some.",
                        layer_title(layer));
   check<InvalidArgument>(mode != "int8" || layer.compute_dtype() != DType::Float16,
                          "{}: int8 doesn't go with layers that compute in float16. Make it with "
@@ -89,7 +88,7 @@ Quantizable& internal::require_quantizable(Layer& layer, const std::string& mode
 void Layer::quantize(const QuantizeOptions& options) {
   const auto config = internal::resolved_config(options, layer_title(*this));
   check<InvalidArgument>(!options.filters.given(),
-                         "{}: filters choose among a model's layers. Leave them out for a layer.",
+                         "{}: filters choose among a model's layers. Omit them for a layer.",
                          layer_title(*this));
   internal::require_quantizable(*this, config.mode()).quantized(config)();
 }

@@ -206,8 +206,8 @@ QuantizationConfig::QuantizationConfig(const quantizers::Int4QuantizationConfig&
       "{}.",
       kInt4Config, block_size);
   check<InvalidArgument>(block_size < 0 || !(weight_quantizer_ || activation_quantizer_),
-                         "{}: expected no quantizers with a block_size, got some with {}. Leave "
-                         "them out, or give .block_size = -1.",
+                         "{}: expected no quantizers with a block_size, got some with {}. Omit "
+                         "them, or set .block_size = -1.",
                          kInt4Config, block_size);
   const Json options = weight_quantizer_ ? weight_quantizer_->get_config() : Json::object();
   const Json* range = options.find("value_range");

@@ -87,7 +87,7 @@ bool has_below(const Layer& layer, uint64_t id, const auto& id_of) {
 
 }  // namespace
 
-bool CallFrame::is_stray(Layer& callee) {
+bool CallFrame::note_call(Layer& callee) {
   CallFrame* const frame = context.frame;
   if (!frame || !frame->layer_) return false;
   const uint64_t id = callee.state_->id;
@@ -167,8 +167,8 @@ void CallFrame::finish() {
   }
   check<FailedPrecondition>(
       made_within.empty(),
-      "{}: {} was made within its call, with new weights each time, which nothing would train or "
-      "save. Make it a member, and in the constructor write track(…) of it.",
+      "{}: {} was created during a call, so each call would have new weights that are neither "
+      "trained nor saved. Make it a member, and call track(…) on it in the constructor.",
       label(*layer_), made_within);
   state.phases_done |= static_cast<unsigned>(phase_);
 }

@@ -126,7 +126,7 @@ Types infer_attention_grad(TypeSpan inputs, const Attributes& attributes) {
                          inputs[0].dtype);
   Types types = {inputs[0], inputs[1], inputs[2]};
   if (attributes.get_bool("bias_gradient")) {
-    check<InvalidArgument>(attributes.get_bool("bias"), "{}: it has no bias.", who);
+    check<InvalidArgument>(attributes.get_bool("bias"), "{} has no bias.", who);
     types.push_back(inputs[6]);
   }
   return types;

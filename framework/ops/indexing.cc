@@ -214,11 +214,11 @@ Tensor sliced_open(const Tensor& x, const Slice& slice, int64_t axis) {
     return from_end(-Checked(*slice.stop, "get_item"), kUnknown);
   }
   if (!slice.stop) return from_end(0, -Checked(start, "get_item"));
-  check<InvalidArgument>(*slice.stop < 0,
-                         "get_item: what lies between {} and {} depends on the size of axis {}, "
-                         "which isn't known of a placeholder of shape {}. Slice it within a layer "
-                         "(in its call method), where it is.",
-                         start, *slice.stop, axis, x.shape());
+  check<InvalidArgument>(
+      *slice.stop < 0,
+      "get_item: the slice from {} to {} depends on the size of axis {}, which is unknown for a "
+      "placeholder of shape {}. Slice within a layer's call(), where the size is known.",
+      start, *slice.stop, axis, x.shape());
   return from_end(-Checked(*slice.stop, "get_item"),
                   std::max<int64_t>(Checked(*slice.stop, "get_item") - start, 0));
 }

@@ -259,7 +259,7 @@ std::pair<std::vector<Tensor>, std::vector<Tensor>> scan(
   const int64_t count = xs.empty() ? *options.length : length_of(xs, "scan");
   check<InvalidArgument>(options.length.value_or(count) == count,
                          "scan: expected a length of {}, the number of slices along axis 0 of xs "
-                         "(shape {}), got {}. Leave the length out, or take as many slices first.",
+                         "(shape {}), got {}. Omit the length, or take as many slices first.",
                          count, xs.empty() ? Shape() : xs[0].shape(), options.length.value_or(0));
   const ScanFunction turn = [&](const std::vector<Tensor>& carries,
                                 const std::vector<Tensor>& slices) {

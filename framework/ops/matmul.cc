@@ -35,8 +35,8 @@ Types infer_matmul(TypeSpan inputs, const Attributes& attributes) {
   const int64_t k2 = b[b.rank() - (tb ? 1 : 2)];
   const int64_t n = b[b.rank() - (tb ? 2 : 1)];
   check<InvalidArgument>(k == k2,
-                         "matmul: expected inner axes of equal size, got {}{} and {}{}: {} isn't "
-                         "{}. Is one of them to be transposed?",
+                         "matmul: expected inner axes of equal size, got {}{} and {}{}: {} != {}. "
+                         "Should one of them be transposed?",
                          a, ta ? " (transposed)" : "", b, tb ? " (transposed)" : "", k, k2);
   const Shape batch =
       broadcast_shapes(a.slice(0, a.rank() - 2), b.slice(0, b.rank() - 2), "matmul");

@@ -137,7 +137,7 @@ std::pair<Tensor, bool> logits_or(const Tensor& output, bool from_logits, const 
   if (from_logits) {
     logging::warn(
         fmt::format("A loss with from_logits=true is given the output of a {0}. It takes the {0}'s "
-                    "input; leave out one of both.",
+                    "input; omit one of the two.",
                     activation));
   }
   return {logits, true};

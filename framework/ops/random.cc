@@ -204,10 +204,8 @@ template <ops::internal::OpName kName>
 Tensor call_whole(const Tensor& x, Attributes attributes, const Seed& seed) {
   check<FailedPrecondition>(!seed.is_generators(),
                             "{}: got a SeedGenerator with a placeholder, where its next draw would "
-                            "stand for those of all "
-                            "calls. Draw within a layer's call, and track the generator there; or "
-                            "leave out the seed, for "
-                            "new draws in each call.",
+                            "stand for those of all calls. Draw within a layer's call, and track "
+                            "the generator there; or omit the seed, for new draws in each call.",
                             ops::internal::op<kName>().name);
   if (seed.value()) attributes.set("seed", *seed.value());
   std::vector<Tensor> inputs = {x};

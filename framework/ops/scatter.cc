@@ -207,10 +207,9 @@ Tensor slice_update(const Tensor& inputs, const Ints& start_indices, const Tenso
     fits = start_indices[i] >= 0 && start_indices[i] <= room;
     widths.emplace_back(start_indices[i], room - start_indices[i]);
   }
-  check<InvalidArgument>(fits,
-                         "slice_update: expected a block that lies within shape {}, got start {} "
-                         "and updates of shape {}.",
-                         inputs.shape(), listed(start_indices), updates.shape());
+  check<InvalidArgument>(
+      fits, "slice_update: expected a block within shape {}, got start {} and updates of shape {}.",
+      inputs.shape(), listed(start_indices), updates.shape());
   const Tensor inside = pad(ones(updates.shape(), DType::Bool), widths, false);
   return where(inside, pad(cast(updates, inputs.dtype()), widths), inputs);
 }

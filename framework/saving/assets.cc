@@ -35,7 +35,7 @@ void load_assets(const ArchiveReader& archive, const std::string& path, size_t l
     SavedParts::Assets assets;
     for (const std::string& name : parts->asset_names()) {
       const std::string member = asset_path(saved, name);
-      check<DataLoss>(archive.contains(member), "{}: it has no '{}', which {} '{}' needs.", path,
+      check<DataLoss>(archive.contains(member), "{} has no '{}', which {} '{}' needs.", path,
                       member, saved.layer->class_name(), saved.layer->name());
       assets.emplace_back(name, archive.read_text(member, limit));
     }

@@ -354,7 +354,7 @@ class GraphReader {
 
   Tensor output(const Json& history, int64_t call) const {
     const auto it = index_.find(history[0].as_string());
-    check<InvalidArgument>(it != index_.end(), "Functional: it has no layer named '{}'.",
+    check<InvalidArgument>(it != index_.end(), "Functional: there is no layer named '{}'.",
                            history[0].as_string());
     const auto& outputs = parts_[it->second].outputs;
     const int64_t which = history[2].as_int();

@@ -79,11 +79,10 @@ Filters::Filters(const Object& dataset) {
       if (k == 0 && filter.id == kShuffle) filter.element_bytes = value;
     }
     if (version == 1 && values % 2 == 1) cursor.skip(4);
-    check<Unimplemented>(
-        filter.id >= kDeflate && filter.id <= kFletcher32,
-        "it is stored with the filter {}; gzip, shuffle and fletcher32 can be undone. h5repack -f "
-        "GZIP=6 rewrites the file so.",
-        name_of(filter.id, name));
+    check<Unimplemented>(filter.id >= kDeflate && filter.id <= kFletcher32,
+                         "it is stored with filter {}; only gzip, shuffle and fletcher32 are "
+                         "supported. Convert the file with h5repack -f GZIP=6.",
+                         name_of(filter.id, name));
     check<DataLoss>(filter.element_bytes > 0, "{} is damaged.", kPipeline);
     filters_.push_back(filter);
   }

@@ -140,11 +140,11 @@ std::string KerasFileEditor::path_of(const std::string& object_name) const {
       if (last_part(part) == object_name) found.insert(part);
     }
   }
-  check<NotFound>(!found.empty(), "{}: it has no object '{}'.{}", filepath_, object_name,
+  check<NotFound>(!found.empty(), "{} has no object '{}'.{}", filepath_, object_name,
                   did_you_mean(object_name, std::vector<std::string>(known.begin(), known.end())));
   check<InvalidArgument>(
-      found.size() == 1, "{}: it has several objects '{}': {}. Give the whole path of one.",
-      filepath_, object_name, join(std::vector<std::string>(found.begin(), found.end()), ", "));
+      found.size() == 1, "{} has several objects '{}': {}. Pass the whole path of one.", filepath_,
+      object_name, join(std::vector<std::string>(found.begin(), found.end()), ", "));
   return *found.begin();
 }
 
@@ -241,7 +241,7 @@ void KerasFileEditor::delete_object(const std::string& object_name) {
 
 void KerasFileEditor::add_object(const std::string& object_path, const Weights& weights) {
   const std::string parent = parent_of(object_path);
-  check<NotFound>(is_there(parent), "{}: it has no object '{}', in which '{}' is to be.", filepath_,
+  check<NotFound>(is_there(parent), "{} has no object '{}', in which '{}' is to be.", filepath_,
                   parent, object_path);
   check<AlreadyExists>(!is_there(object_path), "{}: there is an object '{}' already.", filepath_,
                        object_path);

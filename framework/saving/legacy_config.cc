@@ -337,11 +337,10 @@ legacy::Configs legacy::configs_of(const Json& config) {
 Json read_legacy_config(const std::string& path) {
   const Hdf5Reader reader = Hdf5Reader::open(path);
   const auto text = reader.string_attribute("", "model_config");
-  check<InvalidArgument>(
-      text.has_value(),
-      "{}: it has no model, which would be the attribute 'model_config'. Weights "
-      "alone are loaded into a model with load_weights.",
-      path);
+  check<InvalidArgument>(text.has_value(),
+                         "{} has no model, which would be the attribute 'model_config'. Weights "
+                         "alone are loaded into a model with load_weights.",
+                         path);
   Json config = converted(*text, path, "model_config", modern_layer);
   const auto version = reader.string_attribute("", "keras_version");
   if (version && version->starts_with("2.")) warn_of_hard_sigmoid(config);

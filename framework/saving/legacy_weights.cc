@@ -95,8 +95,8 @@ class LegacyLoading {
     for (size_t i = 0; i < names_.size(); ++i) {
       StoredLayer layer = stored_layer(i);
       count += layer.weights.size();
-      check<InvalidArgument>(count <= most, "{}: it has more weights than the model's {}. {}",
-                             path_, most, kLoadOther);
+      check<InvalidArgument>(count <= most, "{} has more weights than the model's {}. {}", path_,
+                             most, kLoadOther);
       if (!layer.weights.empty()) stored.push_back(std::move(layer));
     }
     std::erase_if(layers_, [](const auto& layer) { return layer->weights().empty(); });
@@ -121,8 +121,8 @@ class LegacyLoading {
     for (size_t i = 0; i < names_.size(); ++i) {
       const auto found = known.find(names_[i]);
       if (found == known.end()) continue;
-      check<InvalidArgument>(seen.insert(names_[i]).second, "{}: it has the layer '{}' twice.",
-                             path_, printable(names_[i]));
+      check<InvalidArgument>(seen.insert(names_[i]).second, "{} has the layer '{}' twice.", path_,
+                             printable(names_[i]));
       const StoredLayer stored = stored_layer(i);
       for (const Layer* layer : found->second) {
         const std::vector<Variable> weights = legacy::weights_of(*layer);

@@ -69,7 +69,7 @@ void warn_of_other_seed(const RunState& state) {
   if (!now.chosen || now.seed == then) return;
   logging::warn(
       fmt::format("The saved run drew its random numbers from seed {}, this program sets {}: it "
-                  "goes on with {}, as saved.",
+                  "continues with {}, as saved.",
                   then, now.seed, then));
 }
 

@@ -237,20 +237,20 @@ RunStateFolder::RunStateFolder(const std::string& path) : path_(path) {
   std::error_code error;
   fs::create_directories(path, error);
   std::error_code unknown;  // also if the name is too long
-  check<FailedPrecondition>(fs::is_directory(path, unknown),
-                            "Run state: '{}' isn't a folder, and none can be made there{}{}. "
-                            "Choose another place.",
-                            path, error ? ": " : "", error ? error.message() : "");
+  check<FailedPrecondition>(
+      fs::is_directory(path, unknown),
+      "Run state: '{}' isn't a directory, and none can be created there{}{}. Choose another path.",
+      path, error ? ": " : "", error ? error.message() : "");
   try {
     lock_ = FileLock::try_lock(fs::path(path) / "run_state.lock");
   } catch (const Unavailable& unavailable) {
-    raise<FailedPrecondition>("Run state: {} Make the folder writable, or choose another one.",
+    raise<FailedPrecondition>("Run state: {} Make the directory writable, or choose another one.",
                               unavailable.what());
   }
   check<FailedPrecondition>(
       lock_ != nullptr,
       "Run state: another run that is alive, or another callback of this one, keeps its state in "
-      "'{}'. Wait for its end, or choose another folder.",
+      "'{}'. Wait for its end, or choose another directory.",
       path);
 }
 
@@ -307,10 +307,10 @@ std::optional<RunState> RunStateFolder::load() const {
       if (damage.empty()) damage = error.what();
     }
   }
-  check<DataLoss>(damage.empty(),
-                  "{} There is no whole state before it either. Remove the folder '{}' to begin "
-                  "anew.",
-                  damage, path_);
+  check<DataLoss>(
+      damage.empty(),
+      "{} There is no complete state before it, either. Delete the directory '{}' to start over.",
+      damage, path_);
   return std::nullopt;
 }
 

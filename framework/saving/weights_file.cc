@@ -173,9 +173,9 @@ class Loading {
     const Layer& layer = *saved.layer;
     for (const std::string& more : saved.beyond) {
       check<InvalidArgument>(!source_.has(more),
-                             "{}: it was saved by a model with more layers like '{}' in {} '{}': "
-                             "which of them are this one's isn't known. Name them in its "
-                             "constructor with track(\"name\", …), before they are saved.",
+                             "{} was saved by a model with more layers like '{}' in {} '{}': which "
+                             "of them are this one's isn't known. Name them in its constructor "
+                             "with track(\"name\", …), before they are saved.",
                              source_.name(), more, layer.class_name(), layer.name());
     }
     const std::string group = find_group(saved.vars());

@@ -23,10 +23,11 @@ const std::string& shard_name(const Json& json, const std::string& path) {
   check<InvalidArgument>(json.is_string(), "{}: expected names of files in weight_map, got {}.",
                          path, printable(json.dump()));
   const std::string& name = json.as_string();
-  check<InvalidArgument>(name.ends_with(".weights.h5") &&
-                             name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos,
-                         "{}: its weight_map names '{}', which isn't a '….weights.h5' beside it.",
-                         path, printable(name));
+  check<InvalidArgument>(
+      name.ends_with(".weights.h5") &&
+          name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos,
+      "{}: its weight_map names '{}', which isn't a '….weights.h5' in the same directory.", path,
+      printable(name));
   return name;
 }
 

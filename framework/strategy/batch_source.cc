@@ -36,7 +36,7 @@ int64_t examples_of(const Batch& batch) {
 }
 
 void BatchSource::set_order_keys(const std::vector<uint64_t>& keys) const {
-  check<InvalidArgument>(keys.empty(), "BatchSource: it has no order of its own, got {} keys.",
+  check<InvalidArgument>(keys.empty(), "BatchSource has no order of its own, got {} keys.",
                          keys.size());
 }
 

@@ -103,8 +103,8 @@ class DistributedDataset::Source : public BatchSource {
     const StrategyImpl& here = get_strategy().impl();
     check<FailedPrecondition>(
         &own == &here || (own.is_default() && here.is_default()),
-        "DistributedDataset: it was distributed by strategy '{}', but the model that goes through "
-        "it is of {}. Make and compile the model in that strategy's scope, or give it the dataset "
+        "DistributedDataset was distributed by strategy '{}', but the model that goes through it "
+        "is of {}. Make and compile the model in that strategy's scope, or give it the dataset "
         "itself.",
         own.name(),
         here.is_default() ? "no strategy" : fmt::format("another one, '{}'", here.name()));

@@ -30,14 +30,13 @@ bool is_cross_replica() { return has_strategy() && !current_replica(); }
 
 void require_replica_context(const char* what) {
   check<FailedPrecondition>(!merging_replicas() || replicas_in_sync() == 1,
-                            "{}: it was called in a merge_call, in the cross-replica context of "
-                            "strategy '{}'. Call it in "
-                            "the step itself, which each replica runs.",
+                            "{} was called in a merge_call, in the cross-replica context of "
+                            "strategy '{}'. Call it in the step itself, which each replica runs.",
                             what, get_strategy().name());
   check<FailedPrecondition>(
       !is_cross_replica() || get_strategy().num_replicas_in_sync() == 1,
-      "{}: it was called in the cross-replica context of strategy '{}', outside of a step. Call it "
-      "in a function that Strategy::run runs on each replica.",
+      "{} was called in the cross-replica context of strategy '{}', outside of a step. Call it in "
+      "a function that Strategy::run runs on each replica.",
       what, has_strategy() ? get_strategy().name() : "");
 }
 
@@ -154,9 +153,9 @@ Tensor ReplicaContext::all_gather(const Tensor& value, int64_t axis) const {
 
 Tensors ReplicaContext::merge_call(const Merge& merge, const Tensors& values) const {
   check<InvalidArgument>(merge != nullptr, "merge_call: expected a function, got none.");
-  check<FailedPrecondition>(!merging_replicas(),
-                            "merge_call: it was called within another merge_call, where there is "
-                            "no replica context.");
+  check<FailedPrecondition>(
+      !merging_replicas(),
+      "merge_call was called within another merge_call, where there is no replica context.");
   const MergeScope scope;
   return merge(get_strategy(), PerReplica({values}));
 }

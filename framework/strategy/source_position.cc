@@ -182,7 +182,7 @@ SourcePosition SourcePosition::read_examples(const Json& json, const SourcePosit
   }
   const auto [batches, left] = rebatching->batches(position.consumed, examples);
   logging::warn(fmt::format(
-      "{}: the place to go on from was counted in batches of {} examples, and they have {} here. "
+      "{}: the place to resume from was counted in batches of {} examples, and they have {} here. "
       "It is behind {} of these{}: what comes of it isn't what batches of one size give.",
       who, rebatching->then.size, rebatching->now.size, batches,
       left > 0 ? fmt::format("; {} examples come a second time", left) : ""));

@@ -271,7 +271,7 @@ Tensor Strategy::reduce(ReduceOp op, const distribute::PerReplica& values,
     }
     if (axis) {
       const std::string who = fmt::format("Strategy '{}': reduce", name());
-      require_alike_but_along(*axis, own, who, "Leave the axis out.");
+      require_alike_but_along(*axis, own, who, "Omit the axis.");
       call += fmt::format(" along axis {}", own[0].shape().normalize_axis(*axis, who));
       parts = parts_along(*axis, op, parts.values, merges);
     }

@@ -31,10 +31,10 @@ void make_folder_of(const std::string& path) {
   if (folder.empty()) return;
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  check<FailedPrecondition>(std::filesystem::is_directory(folder),
-                            "Checkpoint: '{}' isn't a folder, and none can be made there{}{}. "
-                            "Choose another place.",
-                            folder.string(), error ? ": " : "", error ? error.message() : "");
+  check<FailedPrecondition>(
+      std::filesystem::is_directory(folder),
+      "Checkpoint: '{}' isn't a directory, and none can be created there{}{}. Choose another path.",
+      folder.string(), error ? ": " : "", error ? error.message() : "");
 }
 
 }  // namespace
@@ -100,8 +100,8 @@ CheckpointStatus Checkpoint::restore(const std::optional<std::string>& path) con
   const Json* groups = saved.info.find("variables");
   const Json* positions = saved.info.find("positions");
   check<DataLoss>(groups && positions,
-                  "Checkpoint: '{}' is no checkpoint, but the state of a run that fit keeps. Start "
-                  "its program to go on with it.",
+                  "Checkpoint: '{}' isn't a checkpoint, but the state of a run that fit saved. "
+                  "Start its program to resume it.",
                   *path);
   std::vector<const NamedCheckpointItem*> matched;
   for (const NamedCheckpointItem& named : state_->items) {

@@ -134,8 +134,8 @@ std::optional<std::string> CheckpointManager::restore_or_initialize() {
     }
   }
   check<DataLoss>(problem.empty(),
-                  "CheckpointManager: {} There is no whole checkpoint before it either. Remove the "
-                  "folder '{}' to begin anew.",
+                  "CheckpointManager: {} There is no complete checkpoint before it, either. Delete "
+                  "the directory '{}' to start over.",
                   problem, state.options.directory);
   if (state.options.init_fn) state.options.init_fn();
   return std::nullopt;

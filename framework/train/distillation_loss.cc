@@ -126,11 +126,11 @@ class Features : public DistillationLossImpl {
 void require_layer(const std::string& who, const char* what, const Model& model,
                    const std::string& layer) {
   if (layer.empty()) return;
-  check<InvalidArgument>(model.body() && model.body()->graph(),
-                         "{}: the {} is {}, of which no layer's outputs can be had by name: that "
-                         "takes a functional model, or a Sequential one with an Input. Leave out "
-                         "'{}' to compare the final outputs.",
-                         who, what, title_of(model), layer);
+  check<InvalidArgument>(
+      model.body() && model.body()->graph(),
+      "{}: the {} is {}, of which no layer's outputs can be had by name: that takes a functional "
+      "model, or a Sequential one with an Input. Omit '{}' to compare the final outputs.",
+      who, what, title_of(model), layer);
   model.get_layer(layer);
 }
 

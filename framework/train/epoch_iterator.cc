@@ -56,8 +56,8 @@ bool EpochIterator::next(Batch& batch) {
 
 void EpochIterator::check_finite(const char* method, const char* steps) const {
   check<InvalidArgument>(!steps_ || *steps_ >= 1,
-                         "{}: expected {} >= 1, got {}. Leave it out to go through all batches.",
-                         method, steps, steps_.value_or(0));
+                         "{}: expected {} >= 1, got {}. Omit it to go through all batches.", method,
+                         steps, steps_.value_or(0));
   check<InvalidArgument>(steps_ || source_->cardinality() != kInfiniteCardinality,
                          "{}: the dataset never ends. Say how many batches make an epoch ({}), "
                          "or take(n) of them.",
@@ -110,11 +110,11 @@ bool EpochIterator::restore(const Json& position, BatchSize size) {
   } else {
     iterator_->restore(position.at("position"));
   }
-  check<FailedPrecondition>(position.at("steps") == here,
-                            "fit: the number of batches in an epoch of the run to go on with was "
-                            "{}, this program's is {}. Start it as it was, or remove the saved "
-                            "state to begin anew.",
-                            text(position.at("steps")), text(here));
+  check<FailedPrecondition>(
+      position.at("steps") == here,
+      "fit: the saved run had {} batches per epoch, this program has {}. Restart the original "
+      "program, or delete the saved state to start over.",
+      text(position.at("steps")), text(here));
   exhausted_ = position.at("exhausted").as_bool();
   done_ = position.at("done").as_int();
   passed_ = position.at("passed").as_int();
@@ -129,9 +129,9 @@ void EpochIterator::iterate() {
 
 void EpochIterator::warn_of_end() const {
   logging::warn(
-      fmt::format("The data ran out after {} of {} steps; the epoch ends here. Give the dataset "
-                  "as many batches as steps_per_epoch and epochs ask for, with repeat() for "
-                  "example, or leave out the number of steps.",
+      fmt::format("The data ran out after {} of {} steps; the epoch ends here. Give the dataset as "
+                  "many batches as steps_per_epoch and epochs ask for, with repeat() for example, "
+                  "or omit the number of steps.",
                   done_, *steps_));
 }
 

@@ -85,7 +85,7 @@ RunState FinishedCalls::values_of(int64_t number, const Call& call) {
   if (!call.trains || call.values) return call.values.value_or(RunState());
   const auto trained = call.trained.lock();
   check<FailedPrecondition>(trained != nullptr,
-                            "the model that it trained has gone, or was compiled anew");
+                            "the model that it trained has gone, or was compiled again");
   RunState values = values_now(number, *trained);
   check<FailedPrecondition>(digest_of(values) == call.digest,
                             "the model that it trained has been changed since");
@@ -131,15 +131,14 @@ void require_given(const char* what, const RunState& calls, const std::set<int64
   for (const int64_t number : numbers) {
     const Json* call = calls.info.find(std::to_string(number));
     check<WorkersDiffer>(call != nullptr,
-                         "{}: a worker has begun anew, but call {} of fit and evaluate has ended "
-                         "with an error on the others. Start all workers again.",
+                         "{}: a worker was restarted, but call {} of fit and evaluate failed on "
+                         "the others. Restart all workers.",
                          what, number);
     const std::string& lacking = call->at("lacking").as_string();
     check<WorkersDiffer>(lacking.empty(),
-                         "{}: a worker has begun anew, and the others don't know any more what "
-                         "call {} of fit and evaluate had given at its end: {}. Start all workers "
-                         "again. (They keep what such calls have trained up to a size; {} is for "
-                         "another one.)",
+                         "{}: a worker was restarted, but the others no longer have the results of "
+                         "call {} of fit and evaluate: {}. Restart all workers. (They keep what "
+                         "such calls have trained up to a size; {} is for another one.)",
                          what, number, lacking, kMaxKept);
   }
 }

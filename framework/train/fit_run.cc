@@ -293,10 +293,10 @@ void Trainer::FitRun::tell_of_kept_states() {
   bits_ &= ~agreed::kUnkept;
   for (size_t worker = 0; worker < all.size(); ++worker) {
     if (all[worker].empty() || static_cast<int64_t>(worker) == strategy.worker()) continue;
-    logging::warn(fmt::format(
-        "fit: worker {} can't write the state of the run: {} Training goes on; where a worker is "
-        "lost, it begins again at the state before.",
-        worker, all[worker]));
+    logging::warn(
+        fmt::format("fit: worker {} can't write the state of the run: {} Training continues; if a "
+                    "worker is lost, it resumes from the previous state.",
+                    worker, all[worker]));
   }
 }
 
@@ -415,11 +415,11 @@ std::pair<std::string, bool> Trainer::FitRun::settle_state() {
     logging::warn(error.what());
   }
   if (is_kept) {
-    return {"Its state is kept: the same program, started again, resumes from there.", true};
+    return {"Its state was saved: restart the same program to resume from there.", true};
   }
-  return {fmt::format("{} The same program, started again, resumes from the last state that was "
-                      "written, or begins anew if there is none.",
-                      why.empty() ? "Whether its state is kept, other workers can't tell."
+  return {fmt::format("{} Restarted, the same program resumes from the last state that was "
+                      "written, or starts over if there is none.",
+                      why.empty() ? "Other workers can't know whether its state was saved."
                                   : "Its state can't be written: " + why),
           false};
 }

@@ -22,7 +22,7 @@ namespace cornu {
 std::string place_of(int64_t epoch, std::optional<int64_t> batch);
 
 constexpr const char* kBeginsAnew =
-    "Training begins anew: a worker was lost before a state was kept.";
+    "Training starts over: a worker was lost before a state was saved.";
 
 // Whether a callback saves the state of the run.
 bool keeps_state(const FitOptions& options);

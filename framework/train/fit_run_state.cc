@@ -147,7 +147,7 @@ bool Trainer::FitRun::resume() {
     take_up_state();
   } catch (FailedPrecondition& error) {
     if (!folder.empty()) {
-      error.add_advice(fmt::format("The saved state is in the folder '{}'.", folder));
+      error.add_advice(fmt::format("The saved state is in the directory '{}'.", folder));
     }
     throw;
   }
@@ -159,11 +159,11 @@ void Trainer::FitRun::take_up_state() {
   const std::optional<RunState> own = own_worker_part(*resumed_);
   const std::string now = trainer_.optimizer(model_).impl().class_name();
   const std::string& then = info.at("optimizer").as_string();
-  check<FailedPrecondition>(now == then,
-                            "fit: the run to go on with was trained by {}, but this program "
-                            "compiles the model with {}. Start it as it was, or remove the saved "
-                            "state to begin anew.",
-                            then, now);
+  check<FailedPrecondition>(
+      now == then,
+      "fit: the saved run was trained with {}, but this program compiles the model with {}. "
+      "Restart the original program, or delete the saved state to start over.",
+      then, now);
   const Json& batch = info.at("batch");
   epoch_ = info.at("epoch").as_int();
   const Json* stopped = info.find("stopped");
@@ -172,7 +172,7 @@ void Trainer::FitRun::take_up_state() {
   const std::string place =
       place_of(epoch_, batch.is_null() ? std::nullopt : std::optional(batch.as_int()));
   logging::info(is_beginning(*resumed_) ? kBeginsAnew
-                                        : fmt::format("Training goes on {}{}.", place,
+                                        : fmt::format("Training resumes {}{}.", place,
                                                       stopped_ ? ", where it was stopped" : ""));
   warn_of_other_conditions(*resumed_);
   const StrategyImpl& strategy = get_strategy().impl();
@@ -213,7 +213,7 @@ void Trainer::FitRun::resume_steps(const Json& info) {
 void Trainer::FitRun::restore_places(const Json& places, int64_t workers) {
   const int64_t now = get_strategy().impl().num_workers();
   if (workers != now) {
-    logging::info(fmt::format("fit: {} workers go on where {} have been.", now, workers));
+    logging::info(fmt::format("fit: {} workers resume a run of {}.", now, workers));
   }
   try {
     using BatchSize = EpochIterator::BatchSize;
@@ -226,10 +226,10 @@ void Trainer::FitRun::restore_places(const Json& places, int64_t workers) {
   } catch (const FailedPrecondition& error) {
     if (workers == now) throw;
     raise<FailedPrecondition>(
-        "fit: the run to go on with had {} workers, this one has {}, and where they were in their "
-        "data can't be told for others: {} Workers can be more or fewer where batches are divided "
-        "among them (AutoShardPolicy::Data, or arrays); then the size of global batches may be "
-        "another, too. Start as many, or remove the saved state to begin anew.",
+        "fit: the saved run had {} workers, this one has {}, and their positions in the data can't "
+        "be converted: {} The number of workers can change where batches are divided among them "
+        "(AutoShardPolicy::Data, or arrays); then the size of global batches can change, too. "
+        "Start as many, or delete the saved state to start over.",
         workers, now, error.what());
   }
 }
@@ -261,7 +261,7 @@ void Trainer::FitRun::make_variables(const RunState& state, Kind kind,
     }
   }
   Batch batch;
-  check<FailedPrecondition>(iterator.peek(batch), "fit: the data to go on with are empty.");
+  check<FailedPrecondition>(iterator.peek(batch), "fit: the data to resume with are empty.");
   trainer_.run(model_, kind, batch);
 }
 

@@ -149,10 +149,10 @@ bool JointCall::join() {
     }
     return true;
   }
-  logging::warn(fmt::format(
-      "{}: the other workers have been through call {} of fit and evaluate already. This worker, "
-      "which has begun anew, takes what that call has given, and goes on with the next one.",
-      what_, number_));
+  logging::warn(
+      fmt::format("{}: the other workers have already completed call {} of fit and evaluate. This "
+                  "restarted worker takes over its results and continues with the next call.",
+                  what_, number_));
   return false;
 }
 
@@ -231,12 +231,12 @@ void JointCall::take(const RunState& finished) {
   const bool trains = call.at("trains").as_bool();
   const std::string& what = call.at("what").as_string();
   try {
-    check<FailedPrecondition>(what == what_,
-                              "{}: this worker has begun anew, and its call {} of fit and evaluate "
-                              "is {}, while it was {} on the others. Let the program do the same "
-                              "whenever it is started (files that it has written may tell it "
-                              "not to), or start all workers again.",
-                              what_, number_, what_, what);
+    check<FailedPrecondition>(
+        what == what_,
+        "{}: this worker was restarted, and its call {} of fit and evaluate is {}, while it was {} "
+        "on the others. Let the program do the same whenever it is started (files that it has "
+        "written may change that), or restart all workers.",
+        what_, number_, what_, what);
     if (trains) take_variables(finished);
   } catch (const FailedPrecondition& error) {
     get_strategy().impl().fail(error.what());  // no worker should wait for another attempt

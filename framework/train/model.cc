@@ -240,8 +240,8 @@ Layer::NamedLayers Model::sublayers() const {
 const FunctionalGraph& Model::graph(const char* what) const {
   const FunctionalGraph* graph = body_ ? body_->graph() : nullptr;
   check<FailedPrecondition>(graph != nullptr,
-                            "{} '{}': it has no {}: only functional models have, and Sequential "
-                            "ones that know their input. Give it an Input.",
+                            "{} '{}' has no {}: only functional models do, and Sequential models "
+                            "with a known input. Start the model with an Input.",
                             class_name(), name(), what);
   return *graph;
 }
@@ -276,7 +276,7 @@ LayerHandle Model::get_layer(const std::string& layer_name) const {
     if (layer.name() == layer_name) return layer;
     known.push_back(layer.name());
   }
-  raise<NotFound>("{} '{}': it has no layer named '{}'.{}", class_name(), name(), layer_name,
+  raise<NotFound>("{} '{}' has no layer named '{}'.{}", class_name(), name(), layer_name,
                   did_you_mean(layer_name, known));
 }
 
@@ -447,8 +447,7 @@ Tensor Model::compute_loss(const Tensors& x, const Tensors& y, const Tensors& y_
   }
   check<FailedPrecondition>(
       total.defined(),
-      "{} '{}': there is no loss to minimize. Give compile a loss, or add one "
-      "with add_loss.",
+      "{} '{}': there is no loss to minimize. Pass a loss to compile, or add one with add_loss.",
       class_name(), name());
   return LossOfParts::asked_of(*this) ? total : whole_loss(total);
 }

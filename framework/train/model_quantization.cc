@@ -53,9 +53,8 @@ void require_quantization_in_config(const Model& model, const Json& config) {
     check<Unimplemented>(
         leaf->dtype_policy().quantization_mode.empty() || told.contains(leaf->name()),
         "{} '{}': {} '{}' within it is quantized, which the config of the layer that has it "
-        "doesn't "
-        "tell, so that the file could not be loaded. Save the weights, by save_weights, and load "
-        "them into a model that is quantized alike; or leave that layer out with filters.",
+        "doesn't record, so that the file could not be loaded. Save the weights, by save_weights, "
+        "and load them into a model that is quantized alike; or exclude that layer with filters.",
         model.class_name(), model.name(), leaf->class_name(), leaf->name());
   }
 }

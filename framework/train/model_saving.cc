@@ -95,17 +95,17 @@ Kept kept_of(Model& model, const ObjectsToSkip& objects) {
 
 void report(OptimizerRestore restored, const Model& model, const std::string& path) {
   if (restored == OptimizerRestore::Unbuilt) {
-    logging::warn(fmt::format(
-        "{}: the optimizer isn't built, so its state in '{}' isn't taken. To go on with it, call "
-        "model.optimizer().build(model.trainable_variables()) before, or load a whole model by "
-        "load_model.",
-        title_of(model), path));
+    logging::warn(
+        fmt::format("{}: the optimizer isn't built, so its state in '{}' isn't loaded. To load it, "
+                    "call model.optimizer().build(model.trainable_variables()) first, or load a "
+                    "whole model with load_model.",
+                    title_of(model), path));
   }
   if (restored != OptimizerRestore::Misfit) return;
-  logging::warn(fmt::format(
-      "{}: the optimizer's state in '{}' is another optimizer's, or of other variables; "
-      "training goes on with the state that this one has.",
-      title_of(model), path));
+  logging::warn(
+      fmt::format("{}: the optimizer's state in '{}' is another optimizer's, or of other "
+                  "variables; training continues with the state that this one has.",
+                  title_of(model), path));
 }
 
 // For the shape of a single input, a list of shapes, or an object with shapes by input name.

@@ -49,27 +49,26 @@ class DeferredAssignments : public VariableHooks {
 
 void check_options(const std::string& class_name, const OptimizerOptions& options) {
   check<InvalidArgument>(options.name.find('/') == std::string::npos,
-                         "{}: expected a name without '/', which parts paths of variables in "
-                         "files, got '{}'.",
+                         "{}: expected a name without '/' (it separates the components of variable "
+                         "paths in files), got '{}'.",
                          class_name, options.name);
   check<InvalidArgument>(options.clipnorm.has_value() + options.clipvalue.has_value() +
                                  options.global_clipnorm.has_value() <=
                              1,
                          "{}: expected at most one of clipnorm, clipvalue and global_clipnorm, got "
-                         "more. Leave all but "
-                         "one out.",
+                         "more. Omit all but one.",
                          class_name);
   check<InvalidArgument>(
       !options.gradient_accumulation_steps || *options.gradient_accumulation_steps >= 2,
-      "{}: expected gradient_accumulation_steps of at least 2, got {}. Leave it out to update at "
-      "every step.",
+      "{}: expected gradient_accumulation_steps of at least 2, got {}. Omit it to update at every "
+      "step.",
       class_name, options.gradient_accumulation_steps.value_or(0));
   check<InvalidArgument>(options.ema_momentum >= 0 && options.ema_momentum <= 1,
                          "{}: expected ema_momentum in [0, 1], got {}.", class_name,
                          options.ema_momentum);
   check<InvalidArgument>(!options.ema_overwrite_frequency || *options.ema_overwrite_frequency >= 1,
-                         "{}: expected ema_overwrite_frequency of at least 1, got {}. Leave it out "
-                         "to overwrite only when training ends.",
+                         "{}: expected ema_overwrite_frequency of at least 1, got {}. Omit it to "
+                         "overwrite only when training ends.",
                          class_name, options.ema_overwrite_frequency.value_or(0));
 }
 

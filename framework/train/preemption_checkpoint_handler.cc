@@ -66,18 +66,18 @@ void PreemptionCheckpointHandler::restore() {
   }
   if (!newest) {
     const bool some = std::ranges::any_of(by_worker, [](const auto& all) { return !all.empty(); });
-    check<FailedPrecondition>(!some,
-                              "{}: workers have checkpoints in the folders of {}, but none that "
-                              "all of them have. Start as "
-                              "many workers as before, or remove the folder to begin anew.",
-                              kWho, manager_.directory());
+    check<FailedPrecondition>(
+        !some,
+        "{}: workers have checkpoints in the directories of {}, but none that all of them have. "
+        "Start as many workers as before, or delete the directory to start over.",
+        kWho, manager_.directory());
     return;
   }
   for (const std::string& path : manager_.checkpoints()) {
     if (!path.ends_with(fmt::format("-{}", *newest))) continue;
     checkpoint_.restore(path);
     calls_ = *newest;
-    logging::info(fmt::format("{}: it goes on from {}.", kWho, path));
+    logging::info(fmt::format("{}: resuming from {}.", kWho, path));
   }
 }
 
@@ -128,8 +128,8 @@ void PreemptionCheckpointHandler::end_call() {
     logging::warn(error.what());
   }
   const std::string text = fmt::format(
-      "{}: a worker is to end. The state after {} calls is kept: the same program, "
-      "started again, goes on from there.",
+      "{}: a worker is to end. The state after {} calls has been saved: restart the same program "
+      "to resume from there.",
       kWho, calls_);
   logging::info(text);
   const bool was_signal = signal_.has_value();

@@ -91,11 +91,12 @@ void warn_of_values(const std::string& path, const Json& then, const Json& now) 
   }
   const bool restored = path == "learning_rate" && then.is_number() && now.is_number();
   logging::warn(fmt::format(
-      "fit: the optimizer's {} was {} in the run to go on with, this program says {}. {}", path,
+      "fit: the optimizer's {} was {} in the saved run, but is {} in this program. {}", path,
       text_of(then), text_of(now),
-      restored ? std::string("It goes on with what the saved run had reached; a "
-                             "LearningRateScheduler can change it.")
-               : fmt::format("It goes on with {}, as this program says.", text_of(now))));
+      restored
+          ? std::string(
+                "It continues with the saved run's value; a LearningRateScheduler can change it.")
+          : fmt::format("It continues with {}, as this program says.", text_of(now))));
 }
 
 }  // namespace
@@ -131,12 +132,12 @@ VariableGroups restore_groups(const RunState& state, const VariableGroups& group
       continue;
     }
     check<FailedPrecondition>(group == kOfStep || group == kOfTestStep,
-                              "fit: the run to go on with had another {} than this program makes: "
-                              "{}. Start it as it was, or remove the saved state to begin anew.",
+                              "fit: the saved run had a different {}: {}. Restart the original "
+                              "program, or delete the saved state to start over.",
                               group, difference);
     logging::warn(
-        fmt::format("fit: what steps write beside model, optimizer and metrics was another in the "
-                    "run to go on with: {}. It stays as this program has it.",
+        fmt::format("fit: what steps write in addition to model, optimizer and metrics differs "
+                    "from the saved run: {}. This program's values are kept.",
                     difference));
   }
   for (const auto& [group, members] : same) restore_variables(state, group, members);
@@ -216,16 +217,16 @@ void warn_of_other_callbacks(const RunState& state, const std::vector<CallbackHa
     if (places[i]) {
       taken[*places[i]] = true;
     } else if (!is_empty(callbacks[i]->save_state())) {
-      logging::warn(fmt::format(
-          "fit: the run to go on with had no callback like {}, which is new: it starts afresh.",
-          callbacks[i]->class_name()));
+      logging::warn(
+          fmt::format("fit: callback {} wasn't part of the saved run; it starts without a state.",
+                      callbacks[i]->class_name()));
     }
   }
   for (size_t place = 0; place < saved.size(); ++place) {
     if (taken[place] || is_empty(saved_part(state, place))) continue;
     logging::warn(
-        fmt::format("fit: the run to go on with had another callback, {}, that isn't given now: "
-                    "what it knew is dropped.",
+        fmt::format("fit: the saved run had a callback {} that this program doesn't have; its "
+                    "state is dropped.",
                     saved[place].at("class").as_string()));
   }
 }
@@ -234,18 +235,17 @@ void warn_of_other_facts(const Json& saved, const Json& now) {
   for (const FactDifference& difference : differences_of_facts(saved, now)) {
     const auto& [name, where, then, here] = difference;
     logging::warn(
-        fmt::format("fit: expected {} {} the {}, as in the run to go on with, got {}. It goes on "
-                    "with what this program says.",
+        fmt::format("fit: expected {} {} the {}, as in the saved run, got {}. It continues with "
+                    "this program's.",
                     then, where.empty() ? "for" : where, name, here));
   }
 }
 
 void warn_of_fewer_epochs(int64_t epochs, const std::string& place) {
-  logging::warn(
-      fmt::format("fit: the run to go on with stands {}, and epochs is {} in this program: nothing "
-                  "is trained, and the saved state stays. Give more epochs to go on, or remove the "
-                  "state to begin anew.",
-                  place, epochs));
+  logging::warn(fmt::format(
+      "fit: the state was saved {}, but epochs is {} in this program: nothing is trained, and the "
+      "saved state is kept. Increase epochs to continue, or delete the state to start over.",
+      place, epochs));
 }
 
 Json resumed_config(const Json& saved, const Json& now) {

@@ -18,8 +18,8 @@ struct SaveOptions {
   bool include_optimizer = true;
 };
 
-// Objects to leave out when writing or reading a weights file: layers (including models), along
-// with their sub-layers that belong to no other layer, and the model's optimizer.
+// Objects to omit when writing or reading a weights file: layers (including models), along with
+// their sub-layers that belong to no other layer, and the model's optimizer.
 using ObjectsToSkip = std::vector<std::variant<LayerHandle, Optimizer>>;
 
 struct SaveWeightsOptions {

@@ -57,10 +57,11 @@ void SequentialBody::check_build(const Shape& input_shape, const std::string& mo
   for (int64_t i = 0; fits && i < known.rank(); ++i) {
     fits = known[i] == kUnknown || input_shape[i] == kUnknown || known[i] == input_shape[i];
   }
-  check<InvalidArgument>(fits,
-                         "Sequential '{}': it is built for input of shape {} already, and can't be "
-                         "for {}. Another shape needs another model, of layers that aren't built.",
-                         model_name, known, input_shape);
+  check<InvalidArgument>(
+      fits,
+      "Sequential '{}' is already built for input of shape {}, and can't be built for {}. Another "
+      "shape needs another model, of layers that aren't built.",
+      model_name, known, input_shape);
 }
 
 const FunctionalGraph* SequentialBody::graph() const {
@@ -129,7 +130,7 @@ void SequentialBody::add_input(const Tensor& input) {
                          "Sequential: an Input goes before all layers; it has {} already.",
                          layers_.size());
   check<InvalidArgument>(inputs_.empty(),
-                         "Sequential: it has an Input already, '{}'. Leave out the second one, or "
+                         "Sequential: there is an Input already, '{}'. Omit the second one, or "
                          "make a functional model of several.",
                          inputs_.empty() ? "" : keras_node(inputs_[0])->layer()->name());
   names_.insert(keras_node(input)->layer()->name());

@@ -24,8 +24,8 @@ std::string first_column_of_strings(const Tensors& tensors) {
 }
 
 constexpr const char* kAdvice =
-    "Make numbers of them in Dataset::map, for example with layers::StringLookup, a "
-    "data::StaticHashTable or strings::to_number, or leave the column out there.";
+    "Convert them to numbers in Dataset::map, for example with layers::StringLookup, a "
+    "data::StaticHashTable or strings::to_number, or omit the column there.";
 
 }  // namespace
 

@@ -27,10 +27,10 @@ namespace {
 
 // `absent`: whether the argument, which can't be combined with a dataset, was omitted.
 void check_arrays_only(const char* method, const char* argument, bool absent, const char* advice) {
-  check<InvalidArgument>(absent,
-                         "{}: {} goes with arrays only; a dataset makes its own batches. Leave it "
-                         "out, and {}.",
-                         method, argument, advice);
+  check<InvalidArgument>(
+      absent,
+      "{}: {} is only valid with arrays, since a dataset defines its own batches. Omit it, and {}.",
+      method, argument, advice);
 }
 
 }  // namespace
@@ -53,8 +53,8 @@ void Trainer::compile(Model& model, const CompileOptions& options) {
                          options.steps_per_execution);
   const auto here = has_strategy() ? get_strategy().shared() : made_in_;
   check<FailedPrecondition>(!made_in_ || here == made_in_,
-                            "{}: it was made in the scope of strategy '{}', but compile was called "
-                            "in that of another one, '{}'. Make and compile a model in one scope.",
+                            "{} was created in the scope of strategy '{}', but compiled in the "
+                            "scope of '{}'. Create and compile a model in the same scope.",
                             title_of(model), made_in_ ? made_in_->name() : "",
                             here ? here->name() : "");
   options_ = options;
@@ -443,8 +443,8 @@ Logs Trainer::test_loop(Model& model, EpochIterator& iterator, CallbackList& cal
     if (reads) callbacks.on_test_batch_end(first + further, read_logs(figures));
     if (!model.stop_evaluating) continue;
     check<Unimplemented>(get_strategy().impl().num_workers() == 1,
-                         "{}: stop_evaluating was set, but the other workers go on: they share "
-                         "each step. Give evaluate a number of steps.",
+                         "{}: stop_evaluating was set, but the other workers continue, since all "
+                         "workers share each step. Pass a number of steps to evaluate instead.",
                          title_of(model));
     break;
   }

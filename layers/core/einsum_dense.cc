@@ -179,7 +179,7 @@ class EinsumDenseLayer : public WithQuantization<KerasLayerOf<EinsumDenseOptions
     if (!adaptable().defined()) return;
     require(
         !quantized_weight() || built_shapes().empty() || shape.rank() == built_shapes()[0].rank(),
-        "expected an input of {} axes, as it was built for, since its scales lie along the "
+        "expected an input of {} axes, as it was built for, since its scales run along the "
         "output's axes, got {}.",
         built_shapes().empty() ? 0 : built_shapes()[0].rank(), shape);
     for (size_t i = 0; i < equation_.kernel.size(); ++i) {

@@ -136,7 +136,7 @@ class WithLora : public Base, public TakesLora, public HasSavedParts {
   void add_lora(const LoraOptions& options) {
     require_rank(options.rank);
     this->require(!constrained_,
-                  "LoRA doesn't go with a constraint of the weight '{}'. Leave the constraint out.",
+                  "LoRA doesn't go with a constraint of the weight '{}'. Omit the constraint.",
                   weight_.name());
     const Shape shape = adapted_shape();
     const auto made = [&](const char* part, const Shape& of, const Initializer& initializer) {

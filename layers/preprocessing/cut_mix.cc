@@ -40,7 +40,7 @@ class CutMixLayer : public MixingLayer<CutMixOptions> {
         .masks = [=](const Tensor& masks) { return mix_images(masks, mixture); },
         .boxes = [this](const BoundingBoxes&) -> BoundingBoxes {
           raise<Unimplemented>(
-              "{}: boxes of images with parts of others aren't defined. Leave '{}' out of the "
+              "{}: boxes of images with parts of others aren't defined. Remove '{}' from the "
               "dictionary.",
               label(), kBoxes);
         },

@@ -129,9 +129,7 @@ class DiscretizationLayer : public KerasLayerOf<DiscretizationOptions>, public A
     }
     check<FailedPrecondition>(
         boundaries_.given(),
-        "{}: it has no boundaries yet. Give bin_boundaries, or call adapt with "
-        "data first.",
-        label());
+        "{} has no boundaries yet. Pass bin_boundaries, or call adapt with data first.", label());
     const std::vector<float> boundaries(boundaries_.values().begin(), boundaries_.values().end());
     return encoded(ops::digitize(ops::cast(x, DType::Float32), Tensor::from(boundaries)),
                    std::ssize(boundaries) + 1);

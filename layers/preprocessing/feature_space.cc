@@ -209,7 +209,7 @@ class FeatureSpaceLayer : public KerasLayer {
     for (const auto& [name, own] : options_.features) {
       if (name == feature) return own.preprocessor();
     }
-    raise<NotFound>("{}: it has no feature '{}'.{}", label(), feature,
+    raise<NotFound>("{} has no feature '{}'.{}", label(), feature,
                     did_you_mean(feature, inputs_.names()));
   }
   LayerHandle crosser(const std::string& cross) const {
@@ -218,7 +218,7 @@ class FeatureSpaceLayer : public KerasLayer {
       if (name == cross) return layer;
       names.push_back(name);
     }
-    raise<NotFound>("{}: it has no cross '{}'.{}", label(), cross, did_you_mean(cross, names));
+    raise<NotFound>("{} has no cross '{}'.{}", label(), cross, did_you_mean(cross, names));
   }
 
   // Keras's get_build_config and build_from_config: the shapes for which layers were built.
@@ -329,8 +329,8 @@ class FeatureSpaceLayer : public KerasLayer {
     std::vector<Tensor> parts;
     for (const auto& [name, x] : results) {
       require(!is_integer(x.dtype()) && x.dtype() != DType::String,
-              "feature '{}' gives {}, which can't be put beside the others' numbers. Encode it, or "
-              "use output_mode \"dict\".",
+              "feature '{}' gives {}, which can't be combined with the others' numbers. Encode it, "
+              "or use output_mode \"dict\".",
               name, x.dtype());
       parts.push_back(x);
     }

@@ -91,7 +91,7 @@ class ImageLayerOf : public Base {
 
   void check_input(const Shape& shape) const override {
     this->require(
-        shape.rank() == 3 || shape.rank() == 4, "expected a picture {} or a batch of them, got {}.",
+        shape.rank() == 3 || shape.rank() == 4, "expected an image {} or a batch of them, got {}.",
         channels_first() ? "(channels, height, width)" : "(height, width, channels)", shape);
   }
 
@@ -103,7 +103,7 @@ class ImageLayerOf : public Base {
   void require_rgb(const Shape& shape, bool or_gray = false) const {
     const int64_t channels = shape[channels_first() ? shape.rank() - 3 : shape.rank() - 1];
     this->require(channels == 3 || channels == kUnknown || (or_gray && channels == 1),
-                  "expected pictures of red, green and blue, got {}.", shape);
+                  "expected images of red, green and blue, got {}.", shape);
   }
   // Checks for two different numbers, and returns them in order.
   Bounds checked_range(NumberList& range) const {

@@ -128,9 +128,9 @@ Tensor IndexLookup<Token>::call(const Tensor& x) const {
     if (settings_.invert && kOfText<Token>) return Tensor::empty(x.shape(), DType::String);
     return stand_in(x.shape());
   }
-  check<FailedPrecondition>(
-      known_, "{}: it has no vocabulary yet. Give one, or call adapt with data first.",
-      settings_.label);
+  check<FailedPrecondition>(known_,
+                            "{} has no vocabulary yet. Pass one, or call adapt with data first.",
+                            settings_.label);
   if (settings_.invert) return tokens_at(ops::cast(x, DType::Int64));
   if constexpr (kOfText<Token>) {
     return encoded(indices_of_values(x));
@@ -296,8 +296,8 @@ void IndexLookup<Token>::check_tokens(const std::vector<Token>& tokens) const {
           shown_list(repeated));
   const auto refuse = [&](const std::optional<Token>& token, const char* what) {
     require(!token || !seen.contains(*token),
-            "the {} {} is in the vocabulary. Leave mask and oov tokens out there, or give all of "
-            "them, at its start.",
+            "the {} {} is in the vocabulary. Either omit the mask and OOV tokens, or put all of "
+            "them at the start.",
             what, token ? shown(*token) : "");
   };
   refuse(settings_.mask_token, "mask_token");
@@ -375,10 +375,10 @@ void IndexLookup<Token>::set_idf(const std::vector<double>& weights, bool of_all
 template <class Token>
 void IndexLookup<Token>::adapt(const AdaptData& data, const AdaptOptions& options,
                                const std::function<Tensor(const Tensor&)>& tokens_of) {
-  check<FailedPrecondition>(!settings_.vocabulary.given(),
-                            "{}: adapt finds a vocabulary, which was given when it was made. Leave "
-                            "it out there.",
-                            settings_.label);
+  check<FailedPrecondition>(
+      !settings_.vocabulary.given(),
+      "{}: adapt computes a vocabulary, but one was passed to the constructor. Omit it there.",
+      settings_.label);
   Counts counts;
   data.for_each_batch(options, [&](const Tensor& batch) {
     // A vector that is the whole data has one example per element.

@@ -35,7 +35,7 @@ class MaxNumBoundingBoxesLayer : public KerasLayerOf<MaxNumBoundingBoxesOptions>
 
   Tensors call_list(const Tensors& inputs, const CallArgs&) override {
     if (!inputs.has_names()) {
-      require(inputs.size() == 1, "expected pictures, or a dictionary, got {} inputs.",
+      require(inputs.size() == 1, "expected images, or a dictionary, got {} inputs.",
               inputs.size());
       return inputs;
     }

@@ -63,11 +63,11 @@ class MixingLayer : public RandomMovingLayer<Options> {
  private:
   void check_inputs(const std::vector<Shape>& shapes) const {
     this->require(shapes.size() == 1 || shapes.size() == 2,
-                  "expected pictures, or pictures and their labels, got {} inputs.", shapes.size());
+                  "expected images, or images and their labels, got {} inputs.", shapes.size());
     this->check_input(shapes[0]);
     if (shapes.size() == 1) return;
     this->require(shapes[0].rank() == 4 && shapes[1].rank() > 0 && shapes[0][0] == shapes[1][0],
-                  "expected a batch of pictures and as many labels, got {} and {}.", shapes[0],
+                  "expected a batch of images and as many labels, got {} and {}.", shapes[0],
                   shapes[1]);
   }
 };

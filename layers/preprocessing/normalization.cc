@@ -113,11 +113,10 @@ class NormalizationLayer : public KerasLayerOf<NormalizationOptions>, public Ada
   Tensor variance() const { return given_or_learned(given_variance_, variance_); }
 
   void adapt(const AdaptData& data, const AdaptOptions& options) override {
-    check<FailedPrecondition>(
-        !options_.mean.defined(),
-        "{}: adapt sets mean and variance, which were given when it was made. "
-        "Leave them out there.",
-        label());
+    check<FailedPrecondition>(!options_.mean.defined(),
+                              "{}: adapt computes mean and variance, but they were passed to the "
+                              "constructor. Omit them there.",
+                              label());
     RunningMoments moments;
     data.for_each_batch(options, [&](const Tensor& examples) {
       require(examples.dtype() != DType::String, "adapt expected numbers, got strings.");
@@ -155,8 +154,7 @@ class NormalizationLayer : public KerasLayerOf<NormalizationOptions>, public Ada
   Tensor given_or_learned(const Tensor& given, const Variable& weight) const {
     check<FailedPrecondition>(
         built(),
-        "{}: it has neither mean nor variance before it is built. Call adapt, "
-        "or the layer, first.",
+        "{} has neither mean nor variance before it is built. Call adapt, or the layer, first.",
         label());
     return given.defined() ? given : ops::reshape(compute(weight), broadcast_);
   }

@@ -39,7 +39,7 @@ class RandomElasticTransformLayer : public RandomMovingLayer<RandomElasticTransf
   Change movement(const Tensor& images) override {
     const auto no_boxes = [this](const BoundingBoxes&) -> BoundingBoxes {
       raise<Unimplemented>(
-          "{}: bounding boxes don't move with pixels that each move differently. Leave '{}' out of "
+          "{}: bounding boxes don't move with pixels that each move differently. Remove '{}' from "
           "the dictionary.",
           label(), kBoxes);
     };

@@ -62,10 +62,9 @@ void RecurrentLayer::build_list(const std::vector<Shape>& shapes) {
 }
 
 void RecurrentLayer::reset_state() {
-  check<FailedPrecondition>(loop_.stateful && built(),
-                            "{}: it has no state to reset. Make it with .stateful = true, and "
-                            "call it first.",
-                            label());
+  check<FailedPrecondition>(
+      loop_.stateful && built(),
+      "{} has no state to reset. Create it with .stateful = true, and call it first.", label());
   zero_states();
 }
 

@@ -277,7 +277,7 @@ TEST_CASE("predictions have names") {
   std::ofstream(path) << "{\"0\": [\"n0\", \"zero\"]}";
   CHECK(error_of([&] { resnet::decode_predictions(preds, 5); }) ==
         fmt::format("DataLoss: decode_predictions: expected '{}' to give class 1 as [id, name]. "
-                    "Get the file anew.",
+                    "Download the file again.",
                     path));
   std::string json = "{";
   for (int i = 0; i < 1000; ++i) {

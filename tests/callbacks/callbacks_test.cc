@@ -325,22 +325,21 @@ TEST_CASE("CSVLogger's errors") {
   CHECK(message_of<FailedPrecondition>([&] {
           Fit fit({callbacks::CSVLogger({.filename = path})});
         }) == "CSVLogger: the file '" + path +
-                  "' can't be opened: No such file or directory. Check its folder, or give another "
-                  "filename.");
+                  "' can't be opened: No such file or directory. Check its directory, or pass "
+                  "another filename.");
 }
 
 // ---- ModelCheckpoint ----
 
 TEST_CASE("ModelCheckpoint wants an ending that says what is saved") {
-  CHECK(
-      message_of<InvalidArgument>([] { callbacks::ModelCheckpoint({.filepath = "a.h5"}); }) ==
-      "ModelCheckpoint: expected a filepath that ends in \".keras\", got 'a.h5'. Or name a folder, "
-      "without an extension.");
-  CHECK(
-      message_of<InvalidArgument>(
-          [] { callbacks::ModelCheckpoint({.filepath = "a.keras", .save_weights_only = true}); }) ==
-      "ModelCheckpoint: expected a filepath that ends in \".weights.h5\" (save_weights_only), got "
-      "'a.keras'. Or name a folder, without an extension.");
+  CHECK(message_of<InvalidArgument>([] { callbacks::ModelCheckpoint({.filepath = "a.h5"}); }) ==
+        "ModelCheckpoint: expected a filepath that ends in \".keras\", got 'a.h5'. Or name a "
+        "directory, without an extension.");
+  CHECK(message_of<InvalidArgument>([] {
+          callbacks::ModelCheckpoint({.filepath = "a.keras", .save_weights_only = true});
+        }) ==
+        "ModelCheckpoint: expected a filepath that ends in \".weights.h5\" (save_weights_only), "
+        "got 'a.keras'. Or name a directory, without an extension.");
   CHECK(message_of<InvalidArgument>([] { callbacks::ModelCheckpoint({}); }) ==
         "ModelCheckpoint: expected a filepath, got an empty one.");
   CHECK(message_of<InvalidArgument>(
@@ -353,19 +352,19 @@ TEST_CASE("ModelCheckpoint fails before training where it can't write") {
   Scratch scratch;
   test::put(scratch.path("file"), "");
   const std::string inside_file = scratch.path("file/ckpt/{epoch}.keras");
-  CHECK(message_of<FailedPrecondition>([&] {
-          Fit fit({callbacks::ModelCheckpoint({.filepath = inside_file})});
-        }) == "ModelCheckpoint: the folder '" + scratch.path("file/ckpt") +
-                  "' can't be made: Not a directory. Make it, or give another filepath than '" +
-                  inside_file + "'.");
+  CHECK(message_of<FailedPrecondition>(
+            [&] { Fit fit({callbacks::ModelCheckpoint({.filepath = inside_file})}); }) ==
+        "ModelCheckpoint: the directory '" + scratch.path("file/ckpt") +
+            "' can't be created: Not a directory. Create it, or pass another filepath than '" +
+            inside_file + "'.");
   CHECK(message_of<FailedPrecondition>([] {
           Fit fit({callbacks::ModelCheckpoint({.filepath = "/proc/model.keras"})});
-        }).find("ModelCheckpoint: files can't be written to the folder '/proc': ") == 0);
+        }).find("ModelCheckpoint: files can't be written to the directory '/proc': ") == 0);
   std::filesystem::create_directory(scratch.path("folder.keras"));
   CHECK(message_of<FailedPrecondition>([&] {
           Fit fit({callbacks::ModelCheckpoint({.filepath = scratch.path("folder.keras")})});
         }) == "ModelCheckpoint: '" + scratch.path("folder.keras") +
-                  "' is a folder. Give a filepath of a file.");
+                  "' is a directory. Pass the path of a file.");
 }
 
 TEST_CASE("ModelCheckpoint saves each epoch, named by its metrics") {
@@ -451,10 +450,10 @@ TEST_CASE("what ModelCheckpoint could never write is an error when it is made") 
   const auto error_of = [](const std::string& filepath) {
     return message_of<InvalidArgument>([&] { callbacks::ModelCheckpoint({.filepath = filepath}); });
   };
-  CHECK(error_of("{batch}.keras") ==
-        "ModelCheckpoint: the filepath '{batch}.keras' names the batch, but it is saved at the end "
-        "of epochs (save_freq = \"epoch\"). Leave {batch} out, or set save_freq to a number of "
-        "batches.");
+  CHECK(
+      error_of("{batch}.keras") ==
+      "ModelCheckpoint: the filepath '{batch}.keras' names the batch, but it is saved at the end "
+      "of epochs (save_freq = \"epoch\"). Omit {batch}, or set save_freq to a number of batches.");
   CHECK(error_of("{epoch:xyz}.keras")
             .starts_with("ModelCheckpoint: the format of {epoch:xyz} doesn't fit its value ("));
   CHECK(error_of("{val_loss:d}.keras")
@@ -467,11 +466,11 @@ TEST_CASE("what ModelCheckpoint could never write is an error when it is made") 
 
 TEST_CASE("a folder for states whose name is too long is a typed error") {
   const std::string folder(300, 'x');
-  CHECK(message_of<FailedPrecondition>(
-            [&] { Fit fit({callbacks::BackupAndRestore({.backup_dir = folder})}); }) ==
-        "Run state: '" + folder +
-            "' isn't a folder, and none can be made there: File name too long. Choose another "
-            "place.");
+  CHECK(message_of<FailedPrecondition>([&] {
+          Fit fit({callbacks::BackupAndRestore({.backup_dir = folder})});
+        }) == "Run state: '" + folder +
+                  "' isn't a directory, and none can be created there: File name too long. Choose "
+                  "another path.");
 }
 
 // ---- texts and tensors in files ----
@@ -495,8 +494,8 @@ TEST_CASE("fields are formatted as Python does") {
         "x: '{:d}' has a field without a name. Name an epoch's metric, for example {epoch:02d} or "
         "{val_loss:.2f}.");
   CHECK(message_of<InvalidArgument>([&] { format("{epoch!r}"); }) ==
-        "x: '{epoch!r}' has the field {epoch!r}, which asks for a conversion. Leave out what comes "
-        "from '!' on.");
+        "x: '{epoch!r}' has the field {epoch!r}, which asks for a conversion. Omit everything from "
+        "'!' on.");
   CHECK(callbacks::float_text(1) == "1.0");
   CHECK(callbacks::float_text(-0.0) == "-0.0");
   CHECK(callbacks::float_text(1e16) == "1e+16");

@@ -125,7 +125,7 @@ TEST_CASE("a run with averages in the model resumes with the bits it would have 
     CHECK(history["val_loss"] == whole["val_loss"]);
     return numbers_of(model.get_weights());
   };
-  CHECK_THROWS(part(true));
+  CHECK_THROWS_WITH_AS(part(true), "stopped", std::runtime_error);
   CHECK(part(false) == numbers_of(expected.get_weights()));
 }
 
@@ -136,11 +136,12 @@ TEST_CASE("ModelCheckpoint's state, whose folder is hidden, is named where it do
     if (epoch == 1) throw std::runtime_error("stopped");
   }});
   Sequential model = make_averaging(averaging());
-  CHECK_THROWS(fit(model, {keeper, stop}));
+  CHECK_THROWS_WITH_AS(fit(model, {keeper, stop}), "stopped", std::runtime_error);
   Sequential other = make_averaging("adam");
-  CHECK(message_of<FailedPrecondition>([&] { fit(other, {keeper}); })
-            .ends_with("remove the saved state to begin anew. The saved state is in the folder '" +
-                       scratch.path(".{epoch}.keras.run") + "'."));
+  CHECK(
+      message_of<FailedPrecondition>([&] { fit(other, {keeper}); })
+          .ends_with("delete the saved state to start over. The saved state is in the directory '" +
+                     scratch.path(".{epoch}.keras.run") + "'."));
 }
 
 TEST_CASE("RemoteMonitor posts each epoch's logs") {

@@ -472,12 +472,12 @@ TEST_CASE("a log_dir that can't be written is an error before training") {
   const std::vector<Tensor> before = model.get_weights();
 
   CHECK(contains(message_of<FailedPrecondition>([&] { train(model, {board}); }),
-                 "TensorBoard: the folder '" + log_dir + "/train' can't be made"));
+                 "TensorBoard: the directory '" + log_dir + "/train' can't be created"));
   CHECK(before[0].to_vector<float>() == model.get_weights()[0].to_vector<float>());
   CHECK(contains(message_of<FailedPrecondition>([&] {
                    model.evaluate(rows(), labels(), {.verbose = 0, .callbacks = {board}});
                  }),
-                 "TensorBoard: the folder '" + log_dir + "/validation' can't be made"));
+                 "TensorBoard: the directory '" + log_dir + "/validation' can't be created"));
 }
 
 TEST_CASE("a disk that is full before training is an error") {
@@ -553,21 +553,21 @@ TEST_CASE("records of a program's own: when they are written, and what is refuse
   writer.scalar("x", 11, 11);
   SummaryWriter other(std::move(writer));
   CHECK(message_of<FailedPrecondition>([&] { writer.flush(); }) ==
-        "SummaryWriter: it was moved from.");
+        "SummaryWriter: used after it was moved from.");
   other = SummaryWriter(scratch.path("logs/other"));  // which closes the first one
   CHECK(of_tag(events_in(scratch.path("logs/own")), "x").size() == 12);
   CHECK(message_of<InvalidArgument>([&] {
           other.image("p", ops::ones({4, 4, 3}), 0);
         }) ==
-        "image 'p': expected pictures (count, height, width, 1, 3 or 4) of uint8 or floats from 0 "
-        "to 1, got (4, 4, 3) of float32.");
+        "image 'p': expected images (count, height, width, 1, 3 or 4) of uint8 or floats from 0 to "
+        "1, got (4, 4, 3) of float32.");
   CHECK(message_of<InvalidArgument>([&] { other.image("p", ops::ones({0, 4, 4, 3}), 0); }) != "");
   CHECK(message_of<InvalidArgument>([&] {
           other.image("p", ops::ones({1, 4, 4, 3}), 0, 0);
         }) == "image 'p': expected max_outputs >= 1, got 0.");
   CHECK(message_of<FailedPrecondition>([] {
           SummaryWriter("/proc/none");
-        }).starts_with("SummaryWriter: the folder '/proc/none' can't be made: "));
+        }).starts_with("SummaryWriter: the directory '/proc/none' can't be created: "));
 }
 
 TEST_CASE("embeddings whose layer isn't there are a warning") {

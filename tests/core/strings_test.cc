@@ -71,8 +71,8 @@ TEST_CASE("characters of UTF-8, whole and torn") {
 
 TEST_CASE("a C string that is a null pointer") {
   CHECK(test::message_of([] { given_text(nullptr, "activation"); }) ==
-        "activation: expected a text, got a null pointer. Where the option may be left out, leave "
-        "it out or write {}.");
+        "activation: expected a text, got a null pointer. If the option may be omitted, omit it or "
+        "write {}.");
   CHECK(std::string(given_text("relu", "activation")) == "relu");
   const char* none = nullptr;
   CHECK(test::message_of([&] { DTypeLike{none}; }).starts_with("dtype: expected a text"));

@@ -189,7 +189,7 @@ TEST_CASE("a poisoned variable can't be read until it is assigned") {
   w.poison("the disk is full");
   CHECK(error_of([&] { w.value(); }) ==
         "FailedPrecondition: Variable 'w': its value was lost when a step failed (the disk is "
-        "full). Load the weights or a checkpoint before going on.");
+        "full). Load the weights or a checkpoint before continuing.");
   w.assign(ops::ones({2}));
   CHECK(w.value().to_vector<float>() == std::vector<float>{1, 1});
 }

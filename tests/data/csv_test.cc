@@ -159,8 +159,8 @@ TEST_CASE("what is wrong in a CSV file is told with line and column") {
   const CsvFile empty("");
   CHECK(message_of<InvalidArgument>([&] { empty.rows({kInt}, {.header = true}); }) ==
         "CsvDataset: " + empty.path().string() +
-            " is empty: expected a header. Leave the file out, or give header = false where there "
-            "is none.");
+            " is empty: expected a header. Omit the file, or set header = false where there is "
+            "none.");
 }
 
 TEST_CASE("records of several CSV files are left out without being parsed") {
@@ -334,7 +334,7 @@ TEST_CASE("make_csv_dataset says what doesn't go together") {
   CHECK(error_of({.column_defaults = {1}}) ==
         "make_csv_dataset: expected one of column_defaults for each of 2 columns, got 1.");
   CHECK(error_of({.label_name = "x", .select_columns = {"x"}}) ==
-        "make_csv_dataset: there is no column beside the label.");
+        "make_csv_dataset: there is no column besides the label.");
   CHECK(message_of<NotFound>([&] { make_csv_dataset((folder / "b*").string(), 2); }) ==
         "make_csv_dataset: no files match '" + (folder / "b*").string() + "'.");
 }

@@ -331,7 +331,7 @@ TEST_CASE("handles that were moved from say so") {
   const Dataset other = std::move(dataset);
   const auto other_windows = std::move(windows);
   auto other_iterator = std::move(iterator);
-  const char* text = "Dataset: it was moved from. Copy it instead: copies share.";
+  const char* text = "Dataset: used after it was moved from. Copy it instead: copies share.";
   CHECK(message_of<FailedPrecondition>([&] { dataset.batch(2); }) == text);
   CHECK(message_of<FailedPrecondition>([&] { other.concatenate(dataset); }) == text);
   CHECK(message_of<FailedPrecondition>([&] { Dataset::zip({other, dataset}); }) == text);
@@ -341,7 +341,7 @@ TEST_CASE("handles that were moved from say so") {
   CHECK_THROWS_AS(windows.begin(), FailedPrecondition);
   Element element;
   CHECK(message_of<FailedPrecondition>([&] { iterator.next(element); }) ==
-        "Iterator: it was moved from.");
+        "Iterator: used after it was moved from.");
   CHECK_THROWS_AS(iterator.save(), FailedPrecondition);
   CHECK_THROWS_AS(iterator.restore(other_iterator.save()), FailedPrecondition);
   CHECK(numbers(other_iterator) == Numbers{0, 1, 2});

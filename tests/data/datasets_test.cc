@@ -134,10 +134,11 @@ TEST_CASE("a data set that is nowhere: the error names every place") {
   const std::string text =
       message_of<NotFound>([&] { datasets::imdb::load_data({.path = "/no/such.npz"}); });
   CHECK(
-      text.starts_with("IMDB was not found. Put its file imdb.npz into one of these places, or "
-                       "set CORNU_DATASETS to a folder that has it. Looked in:\n"
+      text.starts_with("IMDB was not found. Put its file imdb.npz into one of these places, or set "
+                       "CORNU_DATASETS to a directory that has it. Looked in:\n"
                        "  /no/such.npz: no such file\n"
-                       "  /no/datasets/imdb.npz: no such file\n  " +
+                       "  /no/datasets/imdb.npz: no such file\n"
+                       "  " +
                        cached + ": no such file\n"));
   CHECK(contains(text, nowhere.dead + "imdb.npz: the download failed: "));
   CHECK_FALSE(contains(message_of<NotFound>([] { datasets::imdb::load_data({.download = false}); }),

@@ -84,8 +84,8 @@ TEST_CASE("pairs, named components and axes that vary") {
 TEST_CASE("nothing, none, and what a generator throws") {
   CHECK(numbers(Dataset::from_generator(counting(0), of_numbers())) == Numbers{});
   CHECK(message_of<InvalidArgument>([] { Dataset::from_generator(counting(0)); }) ==
-        "from_generator: expected a first element, which tells the types of all, got none. Give "
-        "output_signature where there may be none.");
+        "from_generator: expected a first element, from which the types of all are inferred, got "
+        "none. Pass output_signature if there may be none.");
   CHECK(message_of<InvalidArgument>([] { Dataset::from_generator(data::Generator()); }) ==
         "from_generator: expected a generator, got none.");
   const auto failing = Dataset::from_generator([] {

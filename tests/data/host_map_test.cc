@@ -105,10 +105,9 @@ TEST_CASE("functions that ask for values run on the host; axes may vary") {
   auto iterator = fixed.iterator();
   data::Element element;
   CHECK(iterator.next(element));
-  CHECK(contains(
-      message_of<InvalidArgument>([&] { iterator.next(element); }),
-      "map, element 1: expected the function to give int64 (2,), as it did first, or as its "
-      "output_signature tells, got int64 (3,)."));
+  CHECK(contains(message_of<InvalidArgument>([&] { iterator.next(element); }),
+                 "map, element 1: expected the function to give int64 (2,), as it did first, or as "
+                 "its output_signature says, got int64 (3,)."));
   // Traceable functions have to match it, too.
   CHECK(contains(message_of<InvalidArgument>([&] {
                    Dataset::range(3).map([](const Tensor& x) { return x; },
@@ -117,7 +116,8 @@ TEST_CASE("functions that ask for values run on the host; axes may vary") {
                  "map: the function gives int64 (), which its output_signature int64 (2,) doesn't "
                  "allow."));
   CHECK(contains(message_of<InvalidArgument>([] { Dataset::range(0).map(&tally); }),
-                 "map: expected a first element, which tells what the function gives, got none."));
+                 "map: expected a first element, from which the function's result types are "
+                 "inferred, got none."));
 }
 
 TEST_CASE("a function that fails on the first element, and one that fails later") {

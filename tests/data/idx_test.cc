@@ -77,7 +77,8 @@ TEST_CASE("files: read whole, and named in errors") {
   CHECK(numbers(data::read_idx(folder / "plain")) == numbers(data::read_idx(folder / "packed.gz")));
   CHECK(message_of<DataLoss>([&] { data::read_idx(folder / "short"); }) ==
         (folder / "short").string() +
-            ": cut off at byte 15: an array of shape (2, 3) needs 18 bytes. Get the file anew.");
+            ": cut off at byte 15: an array of shape (2, 3) needs 18 bytes. Download or create the "
+            "file again.");
   CHECK_THROWS_AS(data::read_idx(folder / "none"), NotFound);
   // Truncating the file while its array is in use is safe.
   const Tensor array = data::read_idx(folder / "plain");

@@ -411,7 +411,8 @@ TEST_CASE("mistakes are named") {
   CHECK(contains(wrong({.seed = -1}), "expected a seed of 0 to 2^32 - 1, got -1"));
   CHECK(contains(wrong({.validation_split = 0.2}), "validation_split and subset together"));
   CHECK(contains(wrong({.subset = "training"}), "validation_split and subset together"));
-  CHECK(contains(wrong({.validation_split = 0.5, .subset = "training"}), "expected a seed beside"));
+  CHECK(contains(wrong({.validation_split = 0.5, .subset = "training"}),
+                 "expected a seed along with"));
   const ImageDatasetOptions whole = quiet({.validation_split = 0.0});
   CHECK_NOTHROW(data::image_dataset_from_directory(folder.path(), whole));
   CHECK(contains(wrong({.seed = 1, .validation_split = 1.5, .subset = "training"}),
@@ -439,5 +440,5 @@ TEST_CASE("mistakes are named") {
       message_of([&] { data::image_dataset_from_directory(empty.path(), {.verbose = false}); }),
       "no pictures in " + empty.path().string() + ". Files in subfolders, one a class,"));
   CHECK(contains(message_of<NotFound>([&] { data::image_dataset_from_directory(empty / "x"); }),
-                 "x: there is no such folder."));
+                 "x: there is no such directory."));
 }

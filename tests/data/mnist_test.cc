@@ -109,10 +109,11 @@ TEST_CASE("MNIST nowhere: the error names every place") {
   CHECK(message.starts_with("MNIST was not found. Put its four files"));
   CHECK(contains(message,
                  "\n  " + partly.string() + ": it lacks train-images-idx3-ubyte (plain or .gz)"));
-  CHECK(contains(message, "\n  " + partly.string() + "/mnist: no such folder"));
-  CHECK(contains(message, "\n  /no/datasets/mnist: no such folder"));
+  CHECK(contains(message, "\n  " + partly.string() + "/mnist: no such directory"));
+  CHECK(contains(message, "\n  /no/datasets/mnist: no such directory"));
   CHECK(contains(
-      message, "\n  " + (nowhere.folder / "cache/cornu/datasets/mnist: no such folder").string()));
+      message,
+      "\n  " + (nowhere.folder / "cache/cornu/datasets/mnist: no such directory").string()));
   CHECK(contains(message, nowhere.dead + "train-images-idx3-ubyte.gz: the download failed: "));
   CHECK(contains(message, "connect"));
 

@@ -135,7 +135,7 @@ TEST_CASE("npy: a file is read whole, and may change while its array is in use")
   CHECK(numbers(array) == std::vector<int64_t>{1, 2, 3, 4, 5, 6});
   CHECK(message_of<DataLoss>([&] { data::load_npy(folder / "x.npy"); }) ==
         (folder / "x.npy").string() +
-            ": cut off at byte 0: the .npy header has 8 bytes. Get the file anew.");
+            ": cut off at byte 0: the .npy header has 8 bytes. Download or create the file again.");
   CHECK_THROWS_AS(data::load_npy(folder / "none"), NotFound);
   CHECK_THROWS_AS(data::save_npy(folder / "none/x.npy", array), NotFound);
 }

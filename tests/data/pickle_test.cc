@@ -202,7 +202,8 @@ TEST_CASE("pickles: what wants to run code is refused by name") {
 TEST_CASE("pickles: what is damaged is said, with its place") {
   const auto loss = [](const std::string& content) { return error_of<DataLoss>(content); };
   CHECK(loss("") ==
-        "file: the pickle is cut off: at byte 0, 1 bytes should follow, 0 do. Get the file anew.");
+        "file: the pickle is cut off: at byte 0, 1 bytes should follow, 0 do. Download or create "
+        "the file again.");
   CHECK(loss("K\1\xff") == "file: the pickle is damaged: at byte 2, there is no instruction 0xff.");
   CHECK(contains(loss("."), "a value is missing"));
   CHECK(contains(loss("(."), "a value is missing"));

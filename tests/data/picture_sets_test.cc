@@ -136,7 +136,7 @@ TEST_CASE("what can be wrong with a set of pictures") {
   CHECK_THROWS_AS(tf_flowers::load({.path = archive}), DataLoss);
   write_tgz(archive, {{"flower_photos/LICENSE.txt", "text"}});
   CHECK(contains(message_of<DataLoss>([&] { tf_flowers::load({.path = archive}); }),
-                 "tf_flowers: there is no picture in "));
+                 "tf_flowers: there is no image in "));
   write_tgz(archive, {{"../flower_photos/roses/1.jpg", jpeg(4)}});
   CHECK_THROWS_AS(tf_flowers::load({.path = archive}), InvalidArgument);
   Files files = flowers();
@@ -161,5 +161,5 @@ TEST_CASE("what can be wrong with a set of pictures") {
   outside.push_back({"../PetImages/Cat/1.jpg", jpeg(4)});
   write_zip(pets, outside);
   CHECK(contains(message_of<InvalidArgument>([&] { cats_vs_dogs::load({.path = pets}); }),
-                 "its member '../PetImages/Cat/1.jpg' would lie outside of a folder"));
+                 "its member '../PetImages/Cat/1.jpg' would be outside of the directory"));
 }

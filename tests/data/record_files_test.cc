@@ -40,7 +40,7 @@ TEST_CASE("a writer that was moved from says so") {
   TFRecordWriter writer(folder / "a");
   TFRecordWriter other(std::move(writer));
   CHECK(message_of<FailedPrecondition>([&] { writer.write("x"); }) ==
-        "TFRecordWriter: it was moved from.");
+        "TFRecordWriter: used after it was moved from.");
   CHECK_THROWS_AS(writer.flush(), FailedPrecondition);
   CHECK_THROWS_AS(writer.close(), FailedPrecondition);
   other.write("x");

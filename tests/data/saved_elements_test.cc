@@ -128,7 +128,7 @@ TEST_CASE("saving again replaces what was saved, and an error leaves it") {
         return x;
       },
       {.traced = false});
-  CHECK_THROWS(failing.save(path));
+  CHECK_THROWS_WITH_AS(failing.save(path), "map, element 3: no", InvalidArgument);
   CHECK(numbers(before) == Numbers{0, 1, 2});
   CHECK(files_in(path) == 2);
   Dataset::range(4).save(path);
@@ -259,7 +259,8 @@ TEST_CASE("a file of another pipeline, and a damaged one, are told") {
   if (kChecksumsMatter) {
     CHECK_THROWS_WITH_AS(
         numbers(Dataset::range(3).cache(file)),
-        doctest::Contains("The file isn't what was written: remove it, and have it made anew."),
+        doctest::Contains(
+            "The file was damaged or changed: delete it, so that it is created again."),
         DataLoss);
   }
   CHECK_THROWS_AS(numbers(Dataset::range(3).cache((folder / "none" / "cache").string())), NotFound);
@@ -329,7 +330,7 @@ TEST_CASE("a position is among a file's own elements, or refused") {
 
   fs::remove(file);
   CHECK_THROWS_WITH_AS(rest_after(in_second),
-                       doctest::Contains("whose order another run drew. Put the file back"),
+                       doctest::Contains("whose order another run drew. Restore the file"),
                        FailedPrecondition);
   CHECK(rest_after(in_first) == numbers(first));
   CHECK(fs::exists(file));

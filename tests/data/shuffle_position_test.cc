@@ -237,7 +237,7 @@ TEST_CASE("a line that a shuffle held and that isn't there any more is told") {
   auto restored = dataset.iterator();
   restored.restore(saved);
   const std::string message = message_of<DataLoss>([&] { numbers(restored, 1); });
-  CHECK_MESSAGE(contains(message, "but none begins there. Was the file changed?"), message);
+  CHECK_MESSAGE(contains(message, "but no line starts there. Was the file changed?"), message);
 }
 
 TEST_CASE("a record that a shuffle held and that is damaged fails in its place") {

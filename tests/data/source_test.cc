@@ -65,9 +65,9 @@ TEST_CASE("a column of strings is refused by its name") {
     return message_of<InvalidArgument>([&] { iterator.next(batch); });
   };
   CHECK(error_of(Dataset::from_tensor_slices({t, {{"age", t}, {"name", s}}})) ==
-        "the column 'name' of y has strings, which losses and metrics don't take. Make numbers of "
-        "them in Dataset::map, for example with layers::StringLookup, a data::StaticHashTable or "
-        "strings::to_number, or leave the column out there.");
+        "the column 'name' of y has strings, which losses and metrics don't take. Convert them to "
+        "numbers in Dataset::map, for example with layers::StringLookup, a data::StaticHashTable "
+        "or strings::to_number, or omit the column there.");
   CHECK(contains(error_of(Dataset::from_tensor_slices({t, s})), "the column of y has strings"));
 }
 

@@ -107,8 +107,8 @@ TEST_CASE("tar: members that aren't files, and records about the next one") {
 TEST_CASE("tar: names that lead elsewhere, links and sparse files are refused") {
   for (const char* name : {"../a", "a/../../b", "..", "/etc/passwd", ".//etc/passwd", "a/.."}) {
     CHECK(error_of<InvalidArgument>(tar_member(name, "x") + tar_end()) ==
-          fmt::format("archive: the tar archive has a member '{}', which leads out of the folder "
-                      "that it would be unpacked into.",
+          fmt::format("archive: the tar archive has a member '{}', which leads out of the "
+                      "directory that it would be unpacked into.",
                       name));
   }
   CHECK_THROWS_AS(members_of(pax("path", "../a") + tar_member("a", "x") + tar_end()),

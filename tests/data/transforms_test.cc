@@ -128,8 +128,8 @@ TEST_CASE("flat_map") {
   CHECK(numbers(by_pairs) == Numbers{0, 2, 4});
   const auto of_none = [](const Tensor&) { return Dataset::range(0); };
   CHECK(message_of<InvalidArgument>([&] { Dataset::range(0).flat_map(of_none); }) ==
-        "flat_map: expected a first element, whose dataset tells the kind of all, got none. Give "
-        "output_signature where there may be none.");
+        "flat_map: expected a first element, from whose dataset the types of all are inferred, got "
+        "none. Pass output_signature if there may be none.");
   CHECK(numbers(Dataset::range(0).flat_map(of_none, {.output_signature = of_numbers()})).empty());
   const auto changing = Dataset::range(2).flat_map([](const Tensor& x) {
     return value(x) == 0 ? Dataset::range(1) : Dataset::from_tensors(Tensor::scalar(1.5f));

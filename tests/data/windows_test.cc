@@ -35,8 +35,8 @@ TEST_CASE("where no window comes, an empty one tells what would") {
   CHECK(numbers(batches).empty());
   CHECK(message_of<InvalidArgument>(
             [&] { none.map([](const Dataset& w) { return w.get_single_element(); }); }) ==
-        "window: expected a first element, whose dataset tells the kind of all, got none. Give "
-        "output_signature where there may be none.");
+        "window: expected a first element, from whose dataset the types of all are inferred, got "
+        "none. Pass output_signature if there may be none.");
 }
 
 TEST_CASE("timeseries_dataset_from_array gives windows and the targets of their first steps") {

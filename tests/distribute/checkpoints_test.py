@@ -64,14 +64,14 @@ def main():
                 assert os.listdir(state) == ["0"], (os.listdir(state), said)
                 codes, said = run(program, "checkpoints", 2, state, 0, output)
                 assert codes == [0, 0], said
-                assert said.count(f"Training goes on after epoch {epochs}.") == 2, said
+                assert said.count(f"Training resumes after epoch {epochs}.") == 2, said
                 assert numbers(output) == expected, said
                 assert files(state) == ended and weights(state) == weights(whole), files(state)
 
                 state = os.path.join(folder, f"lost.{victim}.{steps}")
                 said = run_with_a_loss(program, "checkpoints", state, victim, steps, output)
                 for text in said:
-                    assert f"Training goes on after epoch {epochs}." in text, said
+                    assert f"Training resumes after epoch {epochs}." in text, said
                 assert numbers(output) == expected, said
                 assert files(state) == ended and weights(state) == weights(whole), files(state)
 

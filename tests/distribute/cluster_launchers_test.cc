@@ -153,11 +153,11 @@ TEST_CASE("torchrun on one machine: a port for each rank") {
 
 TEST_CASE("torchrun on several machines needs their addresses") {
   const Variables two = with(kTorchrun, {{"RANK", "3"}, {"LOCAL_WORLD_SIZE", "2"}});
-  CHECK(message_of<FailedPrecondition>([&] { torchrun(two); }) ==
-        "EnvironmentClusterResolver: the 4 ranks are on several machines, and torchrun tells the "
-        "address of the first alone. Set the environment variable CORNU_HOSTS to all machines, in "
-        "the order of ranks: CORNU_HOSTS=host1,host2 (or host1:2222,host1:2223,…, one for each "
-        "rank).");
+  CHECK(
+      message_of<FailedPrecondition>([&] { torchrun(two); }) ==
+      "EnvironmentClusterResolver: the 4 ranks are on several machines, and torchrun has only the "
+      "address of the first one. Set the environment variable CORNU_HOSTS to all machines, in the "
+      "order of ranks: CORNU_HOSTS=host1,host2 (or host1:2222,host1:2223,…, one for each rank).");
   const auto hosts = [&](const char* list) {
     return workers_of(torchrun(with(two, {{"CORNU_HOSTS", list}})));
   };
@@ -225,10 +225,10 @@ TEST_CASE("mpirun on several machines needs their addresses") {
                                         {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
                                         {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
                                         {"MASTER_ADDR", "127.0.0.1"}});
-  CHECK(
-      message_of<FailedPrecondition>([&] { mpi(two); })
-          .starts_with("MPIClusterResolver: the 4 ranks are on several machines, and mpirun tells "
-                       "the address of the first alone. Set the environment variable CORNU_HOSTS"));
+  CHECK(message_of<FailedPrecondition>([&] { mpi(two); })
+            .starts_with(
+                "MPIClusterResolver: the 4 ranks are on several machines, and mpirun has only the "
+                "address of the first one. Set the environment variable CORNU_HOSTS"));
   CHECK(workers_of(mpi(with(two, {{"CORNU_HOSTS", "ada,bob"}}))) ==
         Texts{"ada:8888", "ada:8889", "bob:8888", "bob:8889"});
   CHECK(message_of<FailedPrecondition>([] {

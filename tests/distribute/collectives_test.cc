@@ -347,7 +347,7 @@ TEST_CASE("workers that are at different places of their programs are told so") 
   const std::string begin =
       "Collective: every worker must make the same calls in the same order, but worker ";
   const std::string end =
-      ". The workers' programs or options must differ, or one of them has begun anew.";
+      ". The workers' programs or options must differ, or one of them was restarted.";
   CHECK(errors[0] == begin + "1 exchanges learning rates, and worker 0 seeds" + end);
   CHECK(errors[1] == begin + "0 exchanges seeds, and worker 1 learning rates" + end);
 }

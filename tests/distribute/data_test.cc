@@ -222,7 +222,7 @@ TEST_CASE("a model takes a distributed dataset as it takes the dataset") {
   }
   const auto foreign = mirrored(2).distribute_dataset(dataset(4));
   CHECK(error_of([&] { small_model().fit(foreign, {.verbose = 0}); })
-            .find("DistributedDataset: it was distributed by strategy 'MirroredStrategy', but the "
+            .find("DistributedDataset was distributed by strategy 'MirroredStrategy', but the "
                   "model that goes through it is of no strategy. Make and compile the model in "
                   "that strategy's scope, or give it the dataset itself.") != std::string::npos);
 }

@@ -85,8 +85,8 @@ def check_twice(program, folder):
             _, said = run_with_a_loss(program, "twice", output + ".state", victim, steps, output)
             assert numbers(output) == expected, said
             for call, number in [("fit", 1), ("fit", 2), ("evaluate", 3)]:
-                assert f"{call}: the other workers have been through call {number} of fit and " \
-                       "evaluate already." in said, said
+                assert f"{call}: the other workers have already completed call {number} of fit and " \
+                       "evaluate." in said, said
 
 
 def check_ahead(program, folder):
@@ -158,10 +158,10 @@ def check_evaluates(program, folder):
         other, back = run_with_a_loss(program, "evaluates", state, victim, 2, output)
         assert numbers(output) == expected, (other, back)
         assert f"waiting for worker {victim} " in other, other
-        assert "fit: the other workers have been through call 1 of fit and evaluate" in back, back
+        assert "fit: the other workers have already completed call 1 of fit and evaluate" in back, back
     output = os.path.join(folder, "skips")
     for text in run_with_a_loss(program, "skips", output + ".state", 1, 2, output, code=1):
-        assert "evaluate: this worker has begun anew, and its call 1 of fit and evaluate is " \
+        assert "evaluate: this worker was restarted, and its call 1 of fit and evaluate is " \
                "evaluate, while it was fit on the others." in text, text
 
 
@@ -184,7 +184,7 @@ def check_other_batches(program, folder):
                                   CORNU_TEST_BATCH=str(sizes[1]))
                 assert codes == [0] * workers[1], said
                 again = f"; {left} examples come a second time" if left else ""
-                text = f"the place to go on from was counted in batches of {sizes[0]} examples, and " \
+                text = f"the place to resume from was counted in batches of {sizes[0]} examples, and " \
                        f"they have {sizes[1]} here. It is behind {batches} of these{again}: "
                 assert text in said, said
                 got.append(numbers(output))
@@ -210,16 +210,16 @@ def check_ends(program, folder):
                 state = f"{output}.{name}.{workers}.{where}"
                 codes, said = run(program, kind, workers, state, where, output)
                 assert codes == [code] * workers, (codes, said)
-                assert said.count(f"fit: {name} ends it after epoch 3. Its state is kept: ") == workers, said
+                assert said.count(f"fit: {name} ends it after epoch 3. Its state was saved: ") == workers, said
                 codes, said = run(program, kind, workers, state, 0, output)
                 assert codes == [0] * workers, said
-                assert said.count("Training goes on after epoch 3.") == workers, said
+                assert said.count("Training resumes after epoch 3.") == workers, said
                 worst = max(abs(a - b) for a, b in zip(numbers(output), expected, strict=True))
                 assert worst < 1e-6, (worst, said)
     for where in [1, 2]:
         said = run_with_a_loss(program, "ends killed", f"{output}.killed.{where}", 1, where, output)
         assert numbers(output) == expected, said
-        assert "waiting for worker 1 " in said[0] and "Training goes on after " in said[1], said
+        assert "waiting for worker 1 " in said[0] and "Training resumes after " in said[1], said
 
 
 def check_copies(program, folder):
@@ -248,7 +248,7 @@ def check_copies(program, folder):
         os.remove(output + ".csv")  # another worker's state must tell what the chief has written
         codes, said = run(program, kind, workers, state, 0, output)
         assert codes == [0] * workers, said
-        assert "Training goes on after batch 3 of epoch 2." in said, said
+        assert "Training resumes after batch 3 of epoch 2." in said, said
         assert max(abs(a - b) for a, b in zip(numbers(output), expected, strict=True)) < 1e-6, said
         if kind == "apart":
             assert "fit: the newest state is that of worker 1, which all take." in said, said
@@ -347,9 +347,9 @@ def main():
         assert codes == [TERMINATED] * 2, said
         codes, said = run(program, "off", 1, state, 0, os.path.join(folder, "off"))
         assert codes == [1], said
-        assert "fit: the run to go on with had 2 workers, this one has 1, and where they were in " \
-               "their data can't be told for others: " in said, said
-        assert "Workers can be more or fewer where batches are divided among them" in said, said
+        assert "fit: the saved run had 2 workers, this one has 1, and their positions in the data " \
+               "can't be converted: " in said, said
+        assert "The number of workers can change where batches are divided among them" in said, said
 
 
 if __name__ == "__main__":

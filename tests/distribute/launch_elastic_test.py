@@ -38,7 +38,7 @@ if task["index"] == 1 and life == 0:
                           "worker 2": ["3 0", "stopped"]})
         self.assertEqual(done.stderr, """\
 cornu: worker 1 ended with code 4; it starts again in 0 s (1 of 1)
-cornu: worker 1 ended with code 4; the others end, and go on with 2 workers
+cornu: worker 1 ended with code 4; the others end, and continue with 2 workers
 cornu: worker 1 ended with code 5; it starts again in 0 s (1 of 1)
 """)
 
@@ -47,8 +47,8 @@ cornu: worker 1 ended with code 5; it starts again in 0 s (1 of 1)
         said = launch_test.lines_by_task(done.stdout)  # of the first two, one may end before
         self.assertEqual({line for lines in said.values() for line in lines}, {"1", "2"})
         self.assertEqual(said["worker 0"][-1], "1")
-        self.assertRegex(done.stderr, "cornu: worker [01] ended with code 6; the others end, and go "
-                                      "on with 1 worker\ncornu: worker 0 ended with code 6\n")
+        self.assertRegex(done.stderr, "cornu: worker [01] ended with code 6; the others end, and "
+                                      "continue with 1 worker\ncornu: worker 0 ended with code 6\n")
 
     def test_an_evaluator_stays(self):
         done = self.launched("-n 2 --elastic 1 --evaluator", f"""
@@ -96,7 +96,7 @@ signal.pause()
                           "worker 0": ["1 2 1 0", "stopped", "1 1 1 0", "stopped"],
                           "worker 1": ["1 2 1 0"],
                           "ps 0": ["1 2 1 0", "stopped", "1 1 1 0", "stopped"]})
-        self.assertEqual(done.stderr, "cornu: worker 1 ended with code 4; the others end, and go on "
+        self.assertEqual(done.stderr, "cornu: worker 1 ended with code 4; the others end, and continue "
                                       "with 1 worker\n")
 
     def test_a_chief_or_a_parameter_server_that_fails_ends_the_job(self):
@@ -118,7 +118,7 @@ while True:
                 self.assertEqual(launch_test.lines_by_task(done.stdout)[f"{kind} 0"], ["0", "1"])
                 self.assertEqual(done.stderr, f"""\
 cornu: {kind} 0 ended with code 4; it starts again in 0 s (1 of 1)
-cornu: {kind} 0 ended with code 5; --elastic goes on without workers only
+cornu: {kind} 0 ended with code 5; --elastic continues without workers only
 """)
 
     def test_an_evaluator_that_fails_is_done_without(self):
@@ -138,7 +138,7 @@ signal.pause()
         self.wait_for(job.stderr, "cornu: evaluator 0 ended with code 3\n")
         with open(go, "w"):
             pass
-        self.wait_for(job.stderr, "cornu: worker 1 ended with code 6; the others end, and go on with "
+        self.wait_for(job.stderr, "cornu: worker 1 ended with code 6; the others end, and continue with "
                                   "1 worker\n")
         self.wait_for(job.stdout, "[worker 0] alone")
         self.assertEqual(job.wait(launch_test.SECONDS), 0)

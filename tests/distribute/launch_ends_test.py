@@ -186,7 +186,7 @@ end()
 if life == 0 and me == "worker 1":
     sys.exit(int(sys.argv[1]))
 """
-        late = "cornu: worker 1 failed after all had come to their ends; the job ends with its code, 3, unless they begin anew\n"
+        late = "cornu: worker 1 failed after all had come to their ends; the job ends with its code, 3, unless they start over\n"
         again = "cornu: worker 1 ended with code {}; it starts again in 0 s (1 of 1)\n"
         for code, expected, said in [(3, 3, late + again.format(3)), (75, 0, again.format(75))]:
             with self.subTest(code=code):
@@ -211,7 +211,7 @@ else:
     end()
 """)
         self.assertEqual(done.stderr, """\
-cornu: worker 1 failed after all had come to their ends; the job ends with its code, 3, unless they begin anew
+cornu: worker 1 failed after all had come to their ends; the job ends with its code, 3, unless they start over
 cornu: worker 1 ended with code 3; it starts again in 0 s (1 of 2)
 cornu: worker 1 has left the others, which still compute with it
 cornu: worker 1 ended with code 75; it starts again in 0 s (2 of 2)

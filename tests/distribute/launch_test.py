@@ -434,7 +434,7 @@ class CommandLine(unittest.TestCase):
                                  (("launch", "--elastic", "2", "--", "true"),
                                   "--elastic: expected at most as many workers as there are, 1, got 2"),
                                  (("launch", "-n", "2", "--hosts", "a,b", "--elastic", "1", "--", "true"),
-                                  "--elastic: it is for workers that are started on this machine"),
+                                  "--elastic is for workers that are started on this machine"),
                                  (("launch", "--port", "70000", "--", "true"), "port")]:
             with self.subTest(arguments=arguments):
                 code, text = self.called(*arguments)

@@ -168,6 +168,8 @@ TEST_CASE("a strategy may end while its steps run") {
   for (int round = 0; round < 5; ++round) {
     ParameterServerStrategy strategy({.cluster = job.resolver()});
     ClusterCoordinator coordinator(strategy);
+    // Tasks that served the strategies before serve this one.
+    CHECK(coordinator.schedule(step, ops::ones({round + 4})).fetch().shape() == Shape{round + 4});
     for (int i = 0; i < 20; ++i) coordinator.schedule(step, ops::ones({i % 3 + 1}));
   }
 }

@@ -18,7 +18,7 @@ import time
 
 from elastic_test import TERMINATED, Workers, numbers, run, run_with_a_loss
 
-ANEW = "Training begins anew: a worker was lost before a state was kept."
+ANEW = "Training starts over: a worker was lost before a state was saved."
 # Where a worker is killed: Early in elastic.cc.
 BEFORE_FITS = 1
 BEFORE_STEPS, IN_FIRST_STEP, AFTER_FIRST_STEP, ON_FULL_DISK, AT_EPOCH_BEGIN, IN_VALIDATION = range(2, 8)
@@ -56,14 +56,14 @@ def check_again(program, folder):
         assert codes == [TERMINATED] * 2 and os.listdir(state) == ["fit 2"], (said, os.listdir(state))
         codes, said = run(program, "again", 2, state, 0, output)
         assert codes == [0, 0] and numbers(output) == expected, said
-        assert f"'{state}/fit 2' is of a later fit of the program that kept it." in said, said
-        assert said.count("Training goes on after batch") == 2 and not os.path.exists(state), said
+        assert f"'{state}/fit 2' is of a later fit of the program that saved it." in said, said
+        assert said.count("Training resumes after batch") == 2 and not os.path.exists(state), said
         for victim in (0, 1):
             state = f"{output}.{victim}.{steps}"
             said = run_with_a_loss(program, "again", state, victim, -steps, output)
             assert numbers(output) == expected and not os.path.exists(state), said
             for text in said:
-                assert text.count("Training goes on after batch") == 1, said
+                assert text.count("Training resumes after batch") == 1, said
 
 
 def check_own(program, folder):
@@ -82,7 +82,7 @@ def check_own(program, folder):
                "it is among batches of 1 replicas. " in said, said
         codes, said = run(program, "own", 2, state, 0, output)
         assert codes == [0, 0] and numbers(output) == expected, said
-        assert said.count("Training goes on after batch") == 2, said
+        assert said.count("Training resumes after batch") == 2, said
 
 
 def check_kept(program, folder):
@@ -101,8 +101,8 @@ def check_kept(program, folder):
         said = run_with_a_loss(program, kind, output + ".none", 0, 3, output, code=1,
                                CORNU_KEPT_CALLS_MIB="0")
         for text in said:
-            assert "fit: a worker has begun anew, and the others don't know any more what call 1 of " \
-                   f"fit and evaluate had given at its end: {why}. Start all workers again." in text, said
+            assert "fit: a worker was restarted, but the others no longer have the results of call 1 of " \
+                   f"fit and evaluate: {why}. Restart all workers." in text, said
         codes, said = run(program, kind, 2, output + ".none", 0, output)
         assert codes == [0, 0] and numbers(output) == expected, said
     output = os.path.join(folder, "unchanged")
@@ -152,7 +152,7 @@ def check_over(program, folder):
     assert back.returncode == 0 and "it has nothing left to do with the others" in said, said
     assert not os.path.exists(state), os.listdir(state)
     codes, said = run(program, "again", 2, state, 0, output)
-    assert codes == [0, 0] and "Training goes on" not in said and numbers(output) == expected, said
+    assert codes == [0, 0] and "Training resumes" not in said and numbers(output) == expected, said
 
 
 def check_parts(program, folder):

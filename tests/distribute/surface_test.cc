@@ -28,7 +28,7 @@ TEST_CASE("replica and cross-replica contexts") {
   const auto scope = strategy.scope();
   CHECK(in_cross_replica_context());
   CHECK(error_of([] { get_replica_context(); }) ==
-        "FailedPrecondition: get_replica_context: it was called in the cross-replica context of "
+        "FailedPrecondition: get_replica_context was called in the cross-replica context of "
         "strategy 'MirroredStrategy', outside of a step. Call it in a function that Strategy::run "
         "runs on each replica.");
   bool inside = true;
@@ -57,7 +57,7 @@ TEST_CASE("reductions along an axis count the elements of parts that differ in s
   const PerReplica scalars({Tensors(Tensor(1.0f)), Tensors(Tensor(2.0f)), Tensors(Tensor(3.0f))});
   CHECK(error_of([&] { strategy.reduce(ReduceOp::Sum, scalars, 0); }) ==
         "InvalidArgument: Strategy 'MirroredStrategy': reduce along axis 0 expected tensors with "
-        "axes, got a scalar of replica 0. Leave the axis out.");
+        "axes, got a scalar of replica 0. Omit the axis.");
   CHECK(error_of([&] { strategy.reduce(ReduceOp::Sum, parts, 1); }) ==
         "OutOfRange: Strategy 'MirroredStrategy': reduce: expected an axis in [-1, 1) for shape "
         "(2,), got 1.");
@@ -251,12 +251,12 @@ TEST_CASE("what belongs in a step isn't called in its merge_call") {
   };
   // apply_gradients sums gradients itself: those of a merge_call would be counted once per replica.
   CHECK(in_merge([&](const Tensor& sum) { optimizer.apply_gradients({sum}, {w}); })
-            .find("apply_gradients: it was called in a merge_call, in the cross-replica context of "
+            .find("apply_gradients was called in a merge_call, in the cross-replica context of "
                   "strategy 'MirroredStrategy'. Call it in the step itself, which each replica "
                   "runs.") != std::string::npos);
   CHECK(in_merge([&](const Tensor& sum) {
           distribute::compute_average_loss(sum);
-        }).find("compute_average_loss: it was called in a merge_call") != std::string::npos);
+        }).find("compute_average_loss was called in a merge_call") != std::string::npos);
   CHECK(in_merge([&](const Tensor&) { get_replica_context(); })
             .find("get_replica_context: a merge_call is in cross-replica context. Use the strategy "
                   "that it is given.") != std::string::npos);
@@ -427,9 +427,10 @@ TEST_CASE("losses of parts") {
         "InvalidArgument: compute_average_loss: expected a loss for each example, got a scalar. "
         "Make the loss with Reduction::None.");
   const auto scope = strategy.scope();
-  CHECK(error_of([&] { distribute::compute_average_loss(losses); })
-            .starts_with("FailedPrecondition: compute_average_loss: it was called in the "
-                         "cross-replica context"));
+  CHECK(
+      error_of([&] { distribute::compute_average_loss(losses); })
+          .starts_with(
+              "FailedPrecondition: compute_average_loss was called in the cross-replica context"));
 }
 
 TEST_CASE("weights of per-example losses") {
@@ -521,13 +522,12 @@ TEST_CASE("what belongs to another strategy, and calls in the wrong context") {
   const Function step = function([&](const Tensor& x) { return w + x; });
   const uint64_t number = first.impl().number();
   CHECK(error_of([&] { second.run(step, Tensors(floats({1}))); }) ==
-        fmt::format(
-            "FailedPrecondition: Variable 'w': it was made in the scope of another strategy than "
-            "'MirroredStrategy', whose step uses it. Make it, or the model or optimizer it belongs "
-            "to, in this strategy's scope. (It belongs to strategy number {} of this "
-            "program, and the step was run by number {}. Copies of a strategy are the same one; "
-            "another object of the same name isn't.)",
-            number, number + 1));
+        fmt::format("FailedPrecondition: Variable 'w' was made in the scope of another strategy "
+                    "than 'MirroredStrategy', whose step uses it. Make it, or the model or "
+                    "optimizer it belongs to, in this strategy's scope. (It belongs to strategy "
+                    "number {} of this program, and the step was run by number {}. Copies of a "
+                    "strategy are the same one; another object of the same name isn't.)",
+                    number, number + 1));
   first.run(step, Tensors(floats({1})));
   {
     const auto scope = first.scope();
@@ -537,8 +537,8 @@ TEST_CASE("what belongs to another strategy, and calls in the wrong context") {
                            "name, but was made by itself. End that one first"));
     const optimizers::SGD optimizer;
     CHECK(error_of([&] { optimizer.apply_gradients({floats({1})}, {w}); })
-              .starts_with("FailedPrecondition: apply_gradients: it was called in the "
-                           "cross-replica context of strategy 'MirroredStrategy'"));
+              .starts_with("FailedPrecondition: apply_gradients was called in the cross-replica "
+                           "context of strategy 'MirroredStrategy'"));
   }
   CHECK(error_of([] {
           distribute::MirroredStrategy({.devices = {"CPU:0", "cpu:0"}});
@@ -551,5 +551,5 @@ TEST_CASE("what belongs to another strategy, and calls in the wrong context") {
   CHECK(error_of([] {
           distribute::CentralStorageStrategy(
               {.compute_devices = {"CPU:0"}, .parameter_device = "GPU:0"});
-        }).starts_with("Unimplemented: CentralStorageStrategy: variables lie in the host's"));
+        }).starts_with("Unimplemented: CentralStorageStrategy: variables are in the host's"));
 }

@@ -34,7 +34,6 @@ TEST_CASE("a custom loop that is ended and goes on") {
   const losses::MeanSquaredError loss_of;
   Sequential model = make_model();
   optimizers::SGD optimizer({.learning_rate = 0.1});
-  optimizer.build(model.trainable_variables());
   const Function step = function([&](const std::vector<Tensor>& batch) {
     GradientTape tape;
     const Tensor loss = loss_of(batch[1], model(batch[0]));
@@ -42,6 +41,7 @@ TEST_CASE("a custom loop that is ended and goes on") {
                               model.trainable_variables());
     return std::vector<Tensor>{loss};
   });
+  optimizer.build(model.trainable_variables());
   const auto batches = strategy.distribute_dataset(dataset);
   auto next = batches.iterator();
   distribute::PreemptionCheckpointHandler handler(
@@ -88,6 +88,11 @@ TEST_CASE("the evaluator") {
                               .callbacks = {callbacks::TensorBoard({.log_dir = folder + "/eval"})},
                               .verbose = 0});
   CHECK(std::isfinite(logs.at("loss")));
+}
+
+TEST_CASE("states on each worker's own disk") {
+  callbacks::BackupAndRestore backup({.backup_dir = "/local/state", .on_every_worker = true});
+  CHECK(CallbackHandle(backup)->class_name() == "BackupAndRestore");
 }
 
 TEST_CASE("how gradients travel") {

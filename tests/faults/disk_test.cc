@@ -223,7 +223,7 @@ TEST_CASE("a folder that can't be used is an error before training") {
     const FaultyDisk disk(error, call);
     return message_of<FailedPrecondition>([&] { RunStateFolder folder(path); });
   };
-  const std::string advice = " Make the folder writable, or choose another one.";
+  const std::string advice = " Make the directory writable, or choose another one.";
   CHECK(error_of(EACCES, 0) ==
         "Run state: " + lock + ": can't be written: Permission denied." + advice);
   CHECK(error_of(ENOSPC, 0) ==
@@ -252,5 +252,5 @@ TEST_CASE("a state that can't be read is never a fresh start") {
   }
   const FaultyDisk disk(EIO, 0, kForever);
   CHECK(contains(message_of<DataLoss>([&] { folder.load(); }),
-                 "There is no whole state before it either. Remove the folder '"));
+                 "There is no complete state before it, either. Delete the directory '"));
 }

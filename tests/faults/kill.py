@@ -79,7 +79,7 @@ def killed(line, seconds, chance, count):
                     kind = chance.choice(SIGNALS)
                     process.send_signal(kind)
             output, errors = process.communicate()
-            count["went on"] += "Training goes on" in errors
+            count["went on"] += "Training resumes" in errors
             count["ended within a write"] += bool(being_written(state) - before)
             if kind and process.returncode in (-kind, KEPT.get(kind)):
                 continue

@@ -169,9 +169,9 @@ class AppsTest(unittest.TestCase):
         program.wait()
         resumed = run(MNIST, *arguments, "--seed", "2", "--learning-rate", "0.004")
         self.assertEqual(resumed.returncode, 0, resumed.stderr)
-        for text in ["Training goes on after", "from seed 1, this program sets 2",
-                     "the optimizer's learning_rate.initial_learning_rate was 0.002 in the run to "
-                     "go on with, this program says 0.004. It goes on with 0.004"]:
+        for text in ["Training resumes after", "from seed 1, this program sets 2",
+                     "the optimizer's learning_rate.initial_learning_rate was 0.002 in the saved "
+                     "run, but is 0.004 in this program. It continues with 0.004"]:
             self.assertIn(text, resumed.stderr)
 
     def test_without_data_and_network_it_draws_its_own(self):

@@ -67,7 +67,7 @@ class ImageClassificationTest(unittest.TestCase):
         output = self.train("--drawn", "75", "--image-size", "40", "--alpha", "1", "--epochs", "4",
                             "--batch-size", "16", "--augment", "none", "--wrong", wrong, "--save",
                             model)
-        self.assertIn("no --data: training on pictures drawn by this program", output)
+        self.assertIn("no --data: training on synthetic images drawn by this program", output)
         self.assertGreater(float(re.findall(r" accuracy: ([\d.]+)", output)[-1]), 0.5)
         rows = [re.search(rf"^{name} +(\d+) +(\d+) +(\d+) +(\d+) +([\d.]+|-)$", output,
                           re.MULTILINE).groups() for name in CLASSES]
@@ -112,7 +112,7 @@ class ImageClassificationTest(unittest.TestCase):
             program.wait()
         result = self.run_program(*line)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn("Training goes on after", result.stderr)
+        self.assertIn("Training resumes after", result.stderr)
         self.assertEqual(os.listdir(states), [])
         return weights(whole), weights(again)
 

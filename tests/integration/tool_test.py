@@ -231,7 +231,7 @@ class Models(InFolder):
         self.assertIn("Targets are missing", self.failure(*fit, "--x", "pictures/a/1.png", "--output",
                                                           "m.keras"))
         self.put("pictures/1.png", files.png(4, 4, (9, 9, 9)))
-        self.assertIn("lies in no folder of a class",
+        self.assertIn("isn't in a class directory",
                       self.failure(*fit, "--x", "pictures", "--output", "m.keras"))
 
     def test_convert(self):
@@ -308,7 +308,7 @@ class Resume(InFolder):
         self.assertEqual(job.returncode, 130, errors)
         self.assertNotIn("terminate", errors)
         self.assertFalse((self.folder / "m.keras").exists())
-        self.assertIn("Training goes on", self.call(*resumable).stderr)
+        self.assertIn("Training resumes", self.call(*resumable).stderr)
         self.assertEqual(files.weights(self.folder / "m.keras"),
                          files.weights(self.folder / "whole.keras"))
 
@@ -376,7 +376,7 @@ class WrongCalls(InFolder):
                 (["predict", "m.keras", "--input", "none.npy"], "none.npy"),
                 (["predict", "m.keras", "--input", "text.txt"], "expected an array (.npy, .npz)"),
                 (["predict", "m.keras", "--input", "none.png"], "There is no file 'none.png'"),
-                (["predict", "m.keras", "--input", "empty"], "has no pictures"),
+                (["predict", "m.keras", "--input", "empty"], "has no images"),
                 (["predict", "m.keras", "--input", "number.npy"], "got a number"),
                 (["predict", "m.keras", "--input", "three.npy"], "expected 8 elements"),
                 (["predict", "m.keras", "--input", "data.npz:z"], "'z'"),

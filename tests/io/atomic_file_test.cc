@@ -260,7 +260,7 @@ TEST_CASE("what can't be written is said") {
                     scratch.path("missing")));
   put(scratch.path("file"), "");
   CHECK(contains(message_of<NotFound>(write_to(scratch.path("file/model.keras"))),
-                 "file' isn't a directory. Choose another place."));
+                 "file' isn't a directory. Choose another path."));
   CHECK(contains(message_of<NotFound>(write_to(scratch.path("file/x/model.keras"))),
                  "Not a directory"));
   CHECK(contains(message_of<FailedPrecondition>(write_to("/proc/model.keras")),

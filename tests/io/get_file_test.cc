@@ -254,7 +254,7 @@ TEST_CASE("names that lead out of the cache, and caches that can't be used") {
     const GetFileOptions options{.origin = {"file:///dev/null"}, .cache_dir = cache.path()};
     CHECK(message_of<InvalidArgument>([&] { get_file(name, options); }) ==
           "get_file '" + name +
-              "': expected the name of a file in the cache's folder, without '.' and '..'.");
+              "': expected the name of a file in the cache directory, without '.' and '..'.");
   }
   CHECK(names_in(cache.path()).empty());
   write_file(cache / "file", "");

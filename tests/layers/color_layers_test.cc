@@ -100,16 +100,16 @@ TEST_CASE("what layers of colors refuse") {
       {[] {
          RandomHue({.factor = 0.1, .name = "l"})(ops::zeros({2, 3, 3, 1}));
        },
-       "RandomHue 'l': expected pictures of red, green and blue, got (2, 3, 3, 1)."},
+       "RandomHue 'l': expected images of red, green and blue, got (2, 3, 3, 1)."},
       {[] {
          RandomSaturation({.factor = 0.1, .data_format = "channels_first", .name = "l"})(
              ops::zeros({4, 3, 3}));
        },
-       "RandomSaturation 'l': expected pictures of red, green and blue, got (4, 3, 3)."},
+       "RandomSaturation 'l': expected images of red, green and blue, got (4, 3, 3)."},
       {[] {
          RandomGrayscale({.name = "l"})(ops::zeros({2, 3, 3, 4}));
        },
-       "RandomGrayscale 'l': expected pictures of red, green and blue, got (2, 3, 3, 4)."},
+       "RandomGrayscale 'l': expected images of red, green and blue, got (2, 3, 3, 4)."},
       {[] { RandomGrayscale({.factor = 1.5, .name = "l"}); },
        "RandomGrayscale 'l': expected factor in [0, 1], got 1.5."},
       {[] { RandomColorDegeneration({.factor = 2.0, .name = "l"}); },
@@ -130,7 +130,7 @@ TEST_CASE("what layers of colors refuse") {
       {[] {
          AutoContrast({.name = "l"})(ops::zeros({4, 4}));
        },
-       "AutoContrast 'l': expected a picture (height, width, channels) or a batch of them, got (4, "
+       "AutoContrast 'l': expected an image (height, width, channels) or a batch of them, got (4, "
        "4)."},
   };
   for (const auto& [make, text] : cases) {

@@ -106,14 +106,13 @@ TEST_CASE("what a feature space is given") {
   CHECK(error_of([&] {
           space(Tensors({{"age", Tensor(2.0f)}, {"size", Tensor(2.0f)}, {"sizes", Tensor(1.0f)}}));
         }) ==
-        "InvalidArgument: FeatureSpace 's': it has no feature 'sizes'. Did you mean 'size'? Known: "
+        "InvalidArgument: FeatureSpace 's' has no feature 'sizes'. Did you mean 'size'? Known: "
         "age, size.");
   CHECK(error_of([&] { space.preprocessor("aged"); }) ==
-        "NotFound: FeatureSpace 's': it has no feature 'aged'. Did you mean 'age'? Known: age, "
-        "size.");
+        "NotFound: FeatureSpace 's' has no feature 'aged'. Did you mean 'age'? Known: age, size.");
   CHECK(error_of([&] {
           space.crosser("x");
-        }).starts_with("NotFound: FeatureSpace 's': it has no cross 'x'."));
+        }).starts_with("NotFound: FeatureSpace 's' has no cross 'x'."));
   CHECK(error_of([&] { space.save("s.h5"); }) ==
         "InvalidArgument: FeatureSpace: save expected a path that ends in '.keras', got 's.h5'.");
   const auto unnamed = data::Dataset::from_tensor_slices(Tensor::from<float>({1, 2}));
@@ -135,8 +134,8 @@ TEST_CASE("features that can't be put side by side") {
   CHECK(error_of([&] {
           space(Tensors({{"age", Tensor::from<int32_t>({1, 2})}}));
         }) ==
-        "InvalidArgument: FeatureSpace 's': feature 'age' gives int64, which can't be put beside "
-        "the others' numbers. Encode it, or use output_mode \"dict\".");
+        "InvalidArgument: FeatureSpace 's': feature 'age' gives int64, which can't be combined "
+        "with the others' numbers. Encode it, or use output_mode \"dict\".");
   const FeatureSpace floats(
       {.features = {{"age", FeatureSpace::feature("float32", layers::Rescaling({.scale = 2.0}),
                                                   "one_hot")}},

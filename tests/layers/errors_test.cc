@@ -28,8 +28,8 @@ std::string call_error(const LayerHandle& layer, const std::vector<Shape>& shape
 
 TEST_CASE("a name that no path in a file can have") {
   const char* expected =
-      "InvalidArgument: Layer: expected a name without '/', which parts paths of weights in files, "
-      "got 'a/b'.";
+      "InvalidArgument: Layer: expected a name without '/' (it separates the components of weight "
+      "paths in files), got 'a/b'.";
   CHECK(error_of([] { layers::Dense({.units = 2, .name = "a/b"}); }) == expected);
   CHECK(error_of([] { Input({.shape = {2}, .name = "a/b"}); }) == expected);
 }
@@ -399,7 +399,7 @@ TEST_CASE("a name keeps its number where sizes aren't known") {
   layers::Dense({.units = 1});
   CHECK(error_of([] {
           make_layer<UntrackedInCall>()(Input({.shape = {2}}));
-        }).find("Dense 'dense_1' was made within its call") != std::string::npos);
+        }).find("Dense 'dense_1' was created during a call") != std::string::npos);
 }
 
 TEST_CASE("weights and layers that are made in call") {

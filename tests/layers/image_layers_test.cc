@@ -215,7 +215,7 @@ TEST_CASE("what image layers refuse") {
       {[] {
          CenterCrop({.height = 2, .width = 2, .name = "l"})(ops::zeros({4, 4}));
        },
-       "CenterCrop 'l': expected a picture (height, width, channels) or a batch of them, got (4, "
+       "CenterCrop 'l': expected an image (height, width, channels) or a batch of them, got (4, "
        "4)."},
   };
   for (const auto& [make, text] : cases) {

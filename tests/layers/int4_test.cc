@@ -296,7 +296,7 @@ TEST_CASE("what can't be int4, and how, is said") {
           QuantizationConfig(Int4QuantizationConfig{.activation_quantizer = AbsMaxQuantizer()});
         }) ==
         "InvalidArgument: Int4QuantizationConfig: expected no quantizers with a block_size, got "
-        "some with 128. Leave them out, or give .block_size = -1.");
+        "some with 128. Omit them, or set .block_size = -1.");
   const Quantizer of_bytes = AbsMaxQuantizer({.axis = {0}});
   CHECK(error_of([&] {
           QuantizationConfig(
@@ -317,7 +317,7 @@ TEST_CASE("what can't be int4, and how, is said") {
         "(-8, 7), got 10.");
   dense.quantize("int8");
   CHECK(contains(error_of([&] { dense.quantize("int4"); }),
-                 "it is quantized already, its dtype policy is int8_from_float32."));
+                 "is already quantized, with dtype policy int8_from_float32."));
   for (const char* size : {"0", "-2", "x", "", "4x", "99999999999999999999"}) {
     const std::string name = fmt::format("int4/{}_from_float32", size);
     CHECK(error_of([&] { layers::Dense({.units = 2, .dtype = name}); }) ==

@@ -431,10 +431,10 @@ TEST_CASE("dictionaries that make no sense") {
         "InvalidArgument: MixUp 'm': expected 'labels' for as many images as there are, (6, 40, "
         "60, 1), got (2, 3).");
   CHECK(refused(layers::CutMix({.bounding_box_format = "xyxy", .name = "c"}), data) ==
-        "Unimplemented: CutMix 'c': boxes of images with parts of others aren't defined. Leave "
-        "'bounding_boxes/boxes' out of the dictionary.");
+        "Unimplemented: CutMix 'c': boxes of images with parts of others aren't defined. Remove "
+        "'bounding_boxes/boxes' from the dictionary.");
   CHECK(
       refused(layers::RandomElasticTransform({.bounding_box_format = "xyxy", .name = "e"}), data) ==
-      "Unimplemented: RandomElasticTransform 'e': bounding boxes don't move with pixels that "
-      "each move differently. Leave 'bounding_boxes/boxes' out of the dictionary.");
+      "Unimplemented: RandomElasticTransform 'e': bounding boxes don't move with pixels that each "
+      "move differently. Remove 'bounding_boxes/boxes' from the dictionary.");
 }

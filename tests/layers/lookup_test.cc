@@ -110,12 +110,13 @@ TEST_CASE("unknown integers where they are an error") {
   CHECK(model.predict(good, {.verbose = 0})[0].to_vector<int64_t>() ==
         std::vector<int64_t>{0, 0, 1, 0, 0, 0, 1, 0, 0});
   for (const int64_t unknown : {int64_t{6}, int64_t{0}, int64_t{-8}}) {
-    CHECK(error_of([&] {
-            model.predict(Tensor::from<int64_t>({4, unknown}, {2, 1}), {.verbose = 0});
-          })
-              .find(fmt::format("IntegerLookup 'm': expected tokens of the vocabulary alone, as "
-                                "num_oov_indices is 0, got [{}].",
-                                unknown)) != std::string::npos);
+    CHECK(
+        error_of([&] {
+          model.predict(Tensor::from<int64_t>({4, unknown}, {2, 1}), {.verbose = 0});
+        })
+            .find(fmt::format(
+                "IntegerLookup 'm': token [{}] isn't in the vocabulary, and num_oov_indices is 0.",
+                unknown)) != std::string::npos);
   }
   const Function compiled = function([&](const Tensor& x) { return Tensor(lookup(x)); });
   CHECK(Tensor(compiled(Tensor::from<int64_t>({5, 4}))).to_vector<int64_t>() ==
@@ -220,11 +221,11 @@ TEST_CASE("vocabularies that are refused") {
         "InvalidArgument: StringLookup 'l': expected each token of the vocabulary once, got these "
         "several times: ['a'].");
   CHECK(refused({"a", ""}) ==
-        "InvalidArgument: StringLookup 'l': the mask_token '' is in the vocabulary. Leave mask and "
-        "oov tokens out there, or give all of them, at its start.");
+        "InvalidArgument: StringLookup 'l': the mask_token '' is in the vocabulary. Either omit "
+        "the mask and OOV tokens, or put all of them at the start.");
   CHECK(refused({"a", "[UNK]"}) ==
-        "InvalidArgument: StringLookup 'l': the oov_token '[UNK]' is in the vocabulary. Leave mask "
-        "and oov tokens out there, or give all of them, at its start.");
+        "InvalidArgument: StringLookup 'l': the oov_token '[UNK]' is in the vocabulary. Either "
+        "omit the mask and OOV tokens, or put all of them at the start.");
   CHECK(
       refused({"a", "b", "c"}) ==
       "InvalidArgument: StringLookup 'l': expected a vocabulary of max_tokens (4) or fewer, got 5, "
@@ -235,8 +236,8 @@ TEST_CASE("vocabularies that are refused") {
 TEST_CASE("lookups at the wrong time") {
   const layers::StringLookup lookup({.name = "l"});
   CHECK(error_of([&] { lookup(kWords); }) ==
-        "FailedPrecondition: StringLookup 'l': it has no vocabulary yet. Give one, or call adapt "
-        "with data first.");
+        "FailedPrecondition: StringLookup 'l' has no vocabulary yet. Pass one, or call adapt with "
+        "data first.");
   lookup.set_vocabulary({"a"});
   CHECK(ints(Tensor(lookup(kWords))) == std::vector<int64_t>{0, 1, 0, 0});
   CHECK(error_of([&] { lookup(Tensor::from({1})); }) ==
@@ -247,10 +248,9 @@ TEST_CASE("lookups at the wrong time") {
   CHECK(error_of([&] { lookup.adapt(Tensor::from({1})); }) ==
         "InvalidArgument: StringLookup 'l': adapt expected strings, got int32.");
   const layers::StringLookup given({.vocabulary = {"a"}, .name = "l"});
-  CHECK(
-      error_of([&] { given.adapt(kWords); }) ==
-      "FailedPrecondition: StringLookup 'l': adapt finds a vocabulary, which was given when it was "
-      "made. Leave it out there.");
+  CHECK(error_of([&] { given.adapt(kWords); }) ==
+        "FailedPrecondition: StringLookup 'l': adapt computes a vocabulary, but one was passed to "
+        "the constructor. Omit it there.");
   const layers::StringLookup vectors({.output_mode = "count", .name = "l"});
   CHECK(error_of([&] { vectors(Input({.shape = {2}, .dtype = "string"})); }) ==
         "FailedPrecondition: StringLookup 'l': how large its outputs are isn't known before its "

@@ -122,7 +122,7 @@ TEST_CASE("what LoRA can't do") {
                          words.build({1, 4});
                        }),
                        "Embedding 'words': LoRA doesn't go with a constraint of the weight "
-                       "'embeddings'. Leave the constraint out."));
+                       "'embeddings'. Omit the constraint."));
 }
 
 TEST_CASE("a file of a layer whose low-rank weights are larger than its kernel loads") {

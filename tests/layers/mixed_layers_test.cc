@@ -120,13 +120,13 @@ TEST_CASE("what layers of several changes refuse") {
       {[] {
          RandAugment({.name = "l"})(ops::zeros({2, 3, 3, 2}));
        },
-       "RandAugment 'l': expected pictures of red, green and blue, got (2, 3, 3, 2)."},
+       "RandAugment 'l': expected images of red, green and blue, got (2, 3, 3, 2)."},
       {[] { MixUp({.alpha = 0.0, .name = "l"}); }, "MixUp 'l': expected alpha > 0, got 0."},
       {[] {
          MixUp({.name = "l"})(
              Tensors(std::vector<Tensor>{ops::zeros({2, 3, 3, 3}), ops::zeros({3, 2})}));
        },
-       "MixUp 'l': expected a batch of pictures and as many labels, got (2, 3, 3, 3) and (3, 2)."},
+       "MixUp 'l': expected a batch of images and as many labels, got (2, 3, 3, 3) and (3, 2)."},
       {[] { AugMix({.num_chains = 0, .name = "l"}); },
        "AugMix 'l': expected num_chains in [1, 100] and chain_depth in [0, 100], got 0 and 3."},
       {[] { AugMix({.alpha = 0.0, .name = "l"}); }, "AugMix 'l': expected alpha > 0, got 0."},
@@ -138,7 +138,7 @@ TEST_CASE("what layers of several changes refuse") {
       {[] {
          RandomColorJitter({.hue_factor = 0.5, .name = "l"})(ops::zeros({2, 3, 3, 1}));
        },
-       "RandomColorJitter 'l': expected pictures of red, green and blue, got (2, 3, 3, 1)."},
+       "RandomColorJitter 'l': expected images of red, green and blue, got (2, 3, 3, 1)."},
   };
   for (const auto& [make, text] : cases) {
     CHECK(error_of(make) == std::string("InvalidArgument: ") + text);

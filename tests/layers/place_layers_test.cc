@@ -150,7 +150,7 @@ TEST_CASE("what layers that move pixels refuse") {
       {[] {
          RandomErasing({.fill_value = {1.0, 2.0, 3.0}, .name = "l"})(ops::zeros({3, 3, 1}));
        },
-       "RandomErasing 'l': expected pictures of red, green and blue, got (3, 3, 1)."},
+       "RandomErasing 'l': expected images of red, green and blue, got (3, 3, 1)."},
       {[] { RandomErasing({.scale = 2.0, .name = "l"}); },
        "RandomErasing 'l': expected scale to be a number in [0, 1], or two of them, got 2.0."},
       {[] { RandomGaussianBlur({.kernel_size = 4, .name = "l"}); },

@@ -179,10 +179,9 @@ TEST_CASE("what Normalization refuses") {
       }) ==
       "InvalidArgument: Normalization 'n': expected a mean and a variance that broadcast to (3,), "
       "got (2,).");
-  CHECK(
-      error_of([&] { given.adapt(kRows); }) ==
-      "FailedPrecondition: Normalization 'n': adapt sets mean and variance, which were given when "
-      "it was made. Leave them out there.");
+  CHECK(error_of([&] { given.adapt(kRows); }) ==
+        "FailedPrecondition: Normalization 'n': adapt computes mean and variance, but they were "
+        "passed to the constructor. Omit them there.");
   const layers::Normalization layer({.name = "n"});
   CHECK(error_of([&] { layer.adapt(Tensor::from({"a"})); }) ==
         "InvalidArgument: Normalization 'n': adapt expected numbers, got strings.");
@@ -255,7 +254,7 @@ TEST_CASE("what Discretization refuses") {
       "Known: int, one_hot, multi_hot, count.");
   const layers::Discretization layer({.num_bins = 2, .name = "d"});
   CHECK(error_of([&] { layer(kRows); }) ==
-        "FailedPrecondition: Discretization 'd': it has no boundaries yet. Give bin_boundaries, or "
+        "FailedPrecondition: Discretization 'd' has no boundaries yet. Pass bin_boundaries, or "
         "call adapt with data first.");
   CHECK(error_of(
             [] { layers::Discretization({.bin_boundaries = {1.0}, .name = "d"}).adapt(kRows); }) ==

@@ -407,7 +407,7 @@ TEST_CASE("what can't be quantized, and how, is said") {
   }
   CHECK(error_of([&] { dense.quantize({.mode = "int4", .config = Int8QuantizationConfig()}); }) ==
         "InvalidArgument: Dense 'dense': quantize expected one mode, got \"int4\" with a config of "
-        "int8. Leave one of them out.");
+        "int8. Omit one of them.");
   CHECK(error_of([&] { dense.quantize({}); }) ==
         "InvalidArgument: Dense 'dense': quantize expected a mode or a config, got none. Call "
         "quantize(\"int8\").");
@@ -415,8 +415,8 @@ TEST_CASE("what can't be quantized, and how, is said") {
                  "Dense 'dense': filters choose among a model's layers."));
   dense.quantize("int8");
   CHECK(error_of([&] { dense.quantize("int8"); }) ==
-        "FailedPrecondition: Dense 'dense': it is quantized already, its dtype policy is "
-        "int8_from_float32. That is done once.");
+        "FailedPrecondition: Dense 'dense' is already quantized, with dtype policy "
+        "int8_from_float32. That can be done only once.");
   const layers::Flatten flatten;
   flatten(numbers({2, 3}));
   CHECK(contains(error_of([&] { flatten.quantize("int8"); }),
@@ -447,7 +447,7 @@ TEST_CASE("what can't be quantized, and how, is said") {
   // If one layer can't be quantized, none is changed.
   Sequential mixed = dense_model();
   mixed.quantize({.mode = "int8", .filters = "last"});
-  CHECK(contains(error_of([&] { mixed.quantize("int8"); }), "Dense 'last': it is quantized"));
+  CHECK(contains(error_of([&] { mixed.quantize("int8"); }), "Dense 'last' is already quantized"));
   CHECK(mixed.get_layer("first").weight("kernel").dtype() == DType::Float32);
 }
 

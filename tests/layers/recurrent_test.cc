@@ -307,7 +307,7 @@ TEST_CASE("what users are told of recurrent layers") {
                        "(2, 5) for sequences of shape (2, 6, 3)."));
   CHECK(error_of([&] {
           lstm.reset_state();
-        }).starts_with("FailedPrecondition: LSTM 'lstm': it has no state to reset."));
+        }).starts_with("FailedPrecondition: LSTM 'lstm' has no state to reset."));
   CHECK(error_of([] { layers::GRU({.units = 0}); }).find("expected units > 0, got 0.") !=
         std::string::npos);
   CHECK(error_of([] {

@@ -144,8 +144,8 @@ TEST_CASE("what TextVectorization refuses") {
         std::string::npos);
   const layers::TextVectorization vectorize({.name = "t"});
   CHECK(error_of([&] { vectorize(kTexts); }) ==
-        "FailedPrecondition: TextVectorization 't': it has no vocabulary yet. Give one, or call "
-        "adapt with data first.");
+        "FailedPrecondition: TextVectorization 't' has no vocabulary yet. Pass one, or call adapt "
+        "with data first.");
   CHECK(error_of([&] { vectorize(Tensor::from({1})); }) ==
         "InvalidArgument: TextVectorization 't': expected strings, got int32.");
   CHECK(error_of([&] { vectorize.adapt(Tensor::from({1})); }) ==

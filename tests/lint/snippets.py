@@ -16,10 +16,15 @@ class Kind(NamedTuple):
 
 
 KINDS = [
+    Kind("README.md", "cpp", ("tests/docs",), CPP),
     Kind("docs/adding/*.md", "cpp", ("tests/docs", "layers/normalization", "tests/layers"), CPP),
     Kind("docs/checkpoints.md", "cpp", ("tests/docs",), CPP),
+    Kind("docs/clusters.md", "cpp", ("tests/docs",), CPP),
     Kind("docs/from_keras.md", "cpp", ("tests/guides",), CPP),
     Kind("docs/from_keras.md", "python", ("tests/guides",), {".py"}),
+    Kind("docs/gpu.md", "cpp", ("tests/docs",), CPP),
+    Kind("docs/parameter_servers.md", "cpp", ("tests/integration/programs",), CPP),
+    Kind("docs/tpu.md", "cpp", ("tests/docs",), CPP),
 ]
 
 

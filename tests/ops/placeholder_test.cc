@@ -192,7 +192,7 @@ TEST_CASE("indexing, also of unknown axes") {
   const Tensor x = recorder->input(shape);
   CHECK(message_of<InvalidArgument>([&] {
           x[Slice(-3, 2)];
-        }).starts_with("get_item: what lies between -3 and 2 depends on the size of axis 0"));
+        }).starts_with("get_item: the slice from -3 to 2 depends on the size of axis 0"));
   CHECK(message_of<FailedPrecondition>([&] { x[x > 0]; })
             .starts_with("get_item: what the mask Tensor(shape=(None, 4, 3), dtype=bool, a "
                          "placeholder) selects depends on its values"));

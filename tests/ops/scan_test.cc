@@ -410,7 +410,7 @@ TEST_CASE("mistakes of scans") {
         "scan: expected xs or a length, got neither.");
   CHECK(message_of<InvalidArgument>([&] { ops::scan(body, 0.0F, x, {.length = 4}); }) ==
         "scan: expected a length of 3, the number of slices along axis 0 of xs (shape (3, 2)), got "
-        "4. Leave the length out, or take as many slices first.");
+        "4. Omit the length, or take as many slices first.");
   CHECK(message_of<InvalidArgument>([&] { ops::scan(body, 0.0F, Tensor(), {.length = -1}); }) ==
         "scan: expected a length of at least 0, got -1.");
   CHECK(message_of<InvalidArgument>([&] { ops::scan(body, 0.0F, x, {.unroll = 0}); }) ==

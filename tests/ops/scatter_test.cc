@@ -132,8 +132,8 @@ TEST_CASE("slice and slice_update: by numbers and by tensors") {
   CHECK(message_of<InvalidArgument>([&] {
           ops::slice_update(x, {2, 3}, block);
         }) ==
-        "slice_update: expected a block that lies within shape (3, 4), got start (2, 3) and "
-        "updates of shape (2, 2).");
+        "slice_update: expected a block within shape (3, 4), got start (2, 3) and updates of shape "
+        "(2, 2).");
 }
 
 TEST_CASE("what depends on values says so under a trace") {

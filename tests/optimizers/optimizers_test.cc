@@ -119,11 +119,11 @@ TEST_CASE("mistakes are errors that name the optimizer") {
   CHECK(message_of([] { optimizers::SGD({.momentum = 2, .name = "sgd"}); }) ==
         "SGD 'sgd': expected momentum in [0, 1], got 2.");
   CHECK(message_of([] { optimizers::Adam({.clipnorm = 1.0, .clipvalue = 1.0}); }) ==
-        "Adam: expected at most one of clipnorm, clipvalue and global_clipnorm, got more. Leave "
-        "all but one out.");
+        "Adam: expected at most one of clipnorm, clipvalue and global_clipnorm, got more. Omit all "
+        "but one.");
   CHECK(message_of([] { optimizers::Adam({.gradient_accumulation_steps = 1}); }) ==
-        "Adam: expected gradient_accumulation_steps of at least 2, got 1. Leave it out to update "
-        "at every step.");
+        "Adam: expected gradient_accumulation_steps of at least 2, got 1. Omit it to update at "
+        "every step.");
   CHECK(message_of([] { optimizers::AdamW({.weight_decay = std::nullopt}); }) ==
         "AdamW: expected a weight_decay, got None. Use Adam to train without.");
   CHECK(message_of([] { optimizers::schedules::CosineDecay({.decay_steps = 0}); }) ==

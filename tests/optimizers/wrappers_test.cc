@@ -454,7 +454,7 @@ TEST_CASE("a run that was stopped resumes with the bits it would have had") {
            .shuffle = false});
       return numbers_of(model.weights());
     };
-    CHECK_THROWS(part(true));
+    CHECK_THROWS_WITH_AS(part(true), "stopped", std::runtime_error);
     CHECK(part(false) == numbers_of(expected.weights()));
   }
 }

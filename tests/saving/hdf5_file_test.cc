@@ -336,7 +336,7 @@ TEST_CASE("nothing leads out of the file, and what isn't plain is refused by nam
                    "is a link to another place"));
     CHECK(contains(refusal("data", {10}), "its elements are in other files"));
     CHECK(contains(refusal("virtual", {10}), "put together from other datasets (virtual)"));
-    CHECK(contains(refusal("nbit", {10}), "it is stored with the filter nbit;"));
+    CHECK(contains(refusal("nbit", {10}), "it is stored with filter nbit;"));
     CHECK(contains(refusal("nbit", {10}), "h5repack"));
     CHECK(contains(refusal("long double", {2}), "a type that can't be read: float of 16 bytes"));
     CHECK(contains(refusal("null", {}), "is empty"));

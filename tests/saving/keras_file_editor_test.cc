@@ -95,8 +95,7 @@ TEST_CASE("what an editor can't do says so") {
         "KerasFileEditor expected a path that ends in '.keras' or '.weights.h5', got 'm.h5'.");
   CHECK_THROWS_AS(KerasFileEditor(scratch.path("none.keras")), NotFound);
   CHECK(message_of<NotFound>([&] { editor.delete_object("dense_2"); }) ==
-        path +
-            ": it has no object 'dense_2'. Did you mean 'dense_1'? Known: dense, dense_1, layers.");
+        path + " has no object 'dense_2'. Did you mean 'dense_1'? Known: dense, dense_1, layers.");
   CHECK(message_of([&] { editor.rename_object("dense", "layers/x"); }) ==
         path + ": expected a name that isn't empty, '.' or 'vars' and has no '/', got 'layers/x'.");
   // Edits that could be written, but not read back.
@@ -113,7 +112,7 @@ TEST_CASE("what an editor can't do says so") {
   CHECK(message_of<AlreadyExists>([&] { editor.add_object("layers/dense", {}); }) ==
         path + ": there is an object 'layers/dense' already.");
   CHECK(message_of<NotFound>([&] { editor.add_object("parts/dense", {}); }) ==
-        path + ": it has no object 'parts', in which 'parts/dense' is to be.");
+        path + " has no object 'parts', in which 'parts/dense' is to be.");
   CHECK(message_of<NotFound>([&] {
           editor.delete_weight("dense", "7");
         }).starts_with(path + ": its object 'dense' has no weight '7'."));
@@ -123,8 +122,8 @@ TEST_CASE("what an editor can't do says so") {
   editor.add_object("layers/model/dense", {{"0", ops::ones({1})}});
   CHECK(message_of([&] { editor.weights("dense"); }) ==
         path +
-            ": it has several objects 'dense': layers/dense, layers/model/dense. Give the whole "
-            "path of one.");
+            " has several objects 'dense': layers/dense, layers/model/dense. Pass the whole path "
+            "of one.");
   Hdf5Writer writer;
   std::string deep = "layers";
   for (int i = 0; i < 70; ++i) deep += "/a";

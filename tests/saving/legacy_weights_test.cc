@@ -205,7 +205,7 @@ TEST_CASE("weights of Keras 2: what doesn't fit is an error, or skipped with a w
   CHECK(fewer.get_weights()[1].to_vector<float>() == std::vector<float>{'g', 1});
   write_file(path, "", {.layers = {"dense_7", "dense_7"}});
   CHECK(contains(error_of([&] { named_model(2).load_weights(path, {.by_name = true}); }),
-                 "it has the layer 'dense_7' twice"));
+                 "has the layer 'dense_7' twice"));
 }
 
 }  // namespace

@@ -210,7 +210,7 @@ TEST_CASE("the state of another optimizer is told, and left") {
       other.load_weights(path);
       CHECK(contains(log.text(), "Sequential 'small': the optimizer's state in '" + path +
                                      "' is another optimizer's, or of other variables; training "
-                                     "goes on with the state that this one has."));
+                                     "continues with the state that this one has."));
       CHECK(other.optimizer().iterations() == 2);
     }
   }
@@ -258,7 +258,7 @@ TEST_CASE("an optimizer that isn't built takes no state of one that has made ste
         here.load_weights(path);
         CHECK(contains(log.text(),
                        "Sequential 'small': the optimizer isn't built, so its state in '" + path +
-                           "' isn't taken."));
+                           "' isn't loaded."));
       }
       CHECK(here.optimizer().iterations() == 0);
       CHECK(distance(here.optimizer().learning_rate(), rate) == 0);

@@ -85,7 +85,7 @@ TEST_CASE("files that end too early") {
   const Scratch scratch;
   const std::string text = small_model(scratch);
   REQUIRE(error_of_file(scratch, "") ==
-          "'m.onnx': it has no graph. The file is damaged, or no ONNX file.");
+          "'m.onnx' has no graph. The file is damaged, or no ONNX file.");
   const std::string path = scratch.path("m.onnx");
   for (size_t size = 0; size < text.size(); ++size) {
     test::put(path, text.substr(0, size));
@@ -482,13 +482,12 @@ TEST_CASE("data in other files") {
   for (const char* path : {"../x", "/etc/passwd", "a/b", ".", "..", "", "a\\b"}) {
     CHECK(error_of_file<InvalidArgument>(scratch, external(path)) ==
           fmt::format("'m.onnx': its tensor 'w' is in another file, '{}'; expected the name of one "
-                      "in the same folder.",
+                      "in the same directory.",
                       path));
   }
-  CHECK(
-      error_of_file<InvalidArgument>(scratch, external("link")) ==
-      "'m.onnx': its tensor 'w' is in the file 'link', which is a link to another folder. Put the "
-      "file itself there.");
+  CHECK(error_of_file<InvalidArgument>(scratch, external("link")) ==
+        "'m.onnx': its tensor 'w' is in the file 'link', which is a link to another directory. Put "
+        "the file itself there.");
   CHECK(error_of_file<NotFound>(scratch, external("none")) ==
         "'m.onnx': its tensor 'w' is in the file 'none', which isn't there.");
   CHECK(contains(error_of_file<DataLoss>(scratch, external("w.bin", "8")), "which has 20."));

@@ -80,10 +80,9 @@ TEST_CASE("what ONNX doesn't have is refused by layer and op, and the file stays
   const std::string before = test::contents(scratch.path("m.onnx"));
 
   Model drawing = Sequential({Input({.shape = {4}}), make_layer<Drawing>()}, {.name = "d"});
-  CHECK(
-      message_of<Unimplemented>([&] { drawing.export_(path); }) ==
-      "ONNX: Sequential 'd' draws random numbers when it predicts, which an ONNX model can't do as "
-      "Cornu does. Leave out what draws them.");
+  CHECK(message_of<Unimplemented>([&] { drawing.export_(path); }) ==
+        "ONNX: Sequential 'd' draws random numbers when it predicts, which an ONNX model can't do "
+        "as Cornu does. Omit what draws them.");
   Model factored = Sequential({Input({.shape = {3, 3}}), make_layer<Factored>()}, {.name = "f"});
   CHECK(
       message_of<Unimplemented>([&] { factored.export_(path); }) ==

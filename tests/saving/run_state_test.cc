@@ -128,9 +128,9 @@ TEST_CASE("a folder keeps the state before the last, and falls back to it") {
   testing::write_file(path + "/run_state.previous", "damaged");
   CHECK(message_of<DataLoss>([&] { folder.load(); }) ==
         "Run state " + path +
-            "/run_state.previous: it is cut off. There is no whole state before "
-            "it either. Remove the folder '" +
-            path + "' to begin anew.");
+            "/run_state.previous: it is cut off. There is no complete state before it, either. "
+            "Delete the directory '" +
+            path + "' to start over.");
   folder.clear();
   CHECK(!folder.load());
 }
@@ -154,7 +154,7 @@ TEST_CASE("one run has a folder at a time") {
     CHECK(message_of<FailedPrecondition>([&] { RunStateFolder second(path); }) ==
           "Run state: another run that is alive, or another callback of this one, keeps its state "
           "in '" +
-              path + "'. Wait for its end, or choose another folder.");
+              path + "'. Wait for its end, or choose another directory.");
   }
   CHECK_NOTHROW(RunStateFolder{path});
   CHECK(test::forked([&] {  // the lock ends with its owner, however that ends
@@ -164,7 +164,7 @@ TEST_CASE("one run has a folder at a time") {
   CHECK_NOTHROW(RunStateFolder{path});
   testing::write_file(scratch / "file", "");
   CHECK(contains(message_of<FailedPrecondition>([&] { RunStateFolder{scratch / "file"}; }),
-                 "isn't a folder, and none can be made there"));
+                 "isn't a directory, and none can be created there"));
 }
 
 TEST_CASE("what killed writers have left in a folder goes with its states") {

@@ -136,7 +136,7 @@ TEST_CASE("vocabularies that are missing, or don't fit") {
   rewrite(golden_words(), path, kWordsFile, std::nullopt);
   CHECK(message_of<DataLoss>([&] { load_model(path); }) ==
         path +
-            ": it has no 'assets/layers/string_lookup/vocabulary.txt', which StringLookup "
+            " has no 'assets/layers/string_lookup/vocabulary.txt', which StringLookup "
             "'string_lookup' needs.");
   rewrite(golden_words(), path, kWordsFile, "[UNK]\n[UNK]\na\na\nb\nc");
   CHECK(contains(message_of<InvalidArgument>([&] { load_model(path); }),

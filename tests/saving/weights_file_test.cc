@@ -437,7 +437,7 @@ TEST_CASE("a list of shards names files beside it, and nothing else") {
     const std::string text =
         refusal(fmt::format(R"({{"weight_map": {{"/layers/dense/vars": "{}"}}}})", name));
     CHECK(contains(text, "InvalidArgument: " + path + ": its weight_map names '"));
-    CHECK(contains(text, "which isn't a '….weights.h5' beside it"));
+    CHECK(contains(text, "which isn't a '….weights.h5' in the same directory"));
   }
   CHECK(contains(refusal(R"({"weight_map": {"/x": 3}})"), "expected names of files in weight_map"));
   for (const char* text : {"[]", "{}", R"({"weight_map": []})"}) {

@@ -144,8 +144,8 @@ TEST_CASE("a model made in one scope isn't compiled in another") {
   const StrategyScope inner(second.shared());
   CHECK(error_of([&] { model.compile({.loss = "mse"}); }) ==
         "FailedPrecondition: Sequential '" + model.name() +
-            "': it was made in the scope of strategy 'OneDeviceStrategy', but compile was called "
-            "in that of another one, 'Worker'. Make and compile a model in one scope.");
+            "' was created in the scope of strategy 'OneDeviceStrategy', but compiled in the scope "
+            "of 'Worker'. Create and compile a model in the same scope.");
 }
 
 TEST_CASE("the default strategy") {

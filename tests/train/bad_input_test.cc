@@ -303,10 +303,11 @@ TEST_CASE("a checkpoint where nothing can be written") {
   Sequential model = classifier();
   CHECK(error_of([&] {
           model.fit(some_values({kRows, 4}), good_labels(), options);
-        }) == "FailedPrecondition: Sequential 'm': ModelCheckpoint: the folder '" +
-                  scratch.path("file/sub") +
-                  "' can't be made: Not a directory. Make it, or give another filepath than '" +
-                  path + "'.");
+        }) ==
+        "FailedPrecondition: Sequential 'm': ModelCheckpoint: the directory '" +
+            scratch.path("file/sub") +
+            "' can't be created: Not a directory. Create it, or pass another filepath than '" +
+            path + "'.");
   CHECK_FALSE(model.built());  // nothing was trained
 }
 
@@ -331,7 +332,7 @@ TEST_CASE("another number of inputs") {
   CHECK(error_of([&] {
           two.fit({{"left", x}, {"rihgt", x}}, some_values({kRows, 3}), {.verbose = 0});
         }) ==
-        "NotFound: Functional 'two': there is no data for its input 'right': expected left, right, "
+        "NotFound: Functional 'two': no data was passed for input 'right': expected left, right, "
         "got left, rihgt.");
   CHECK_NOTHROW(two.predict({{"more", x}, {"right", x}, {"left", x}}, {.verbose = 0}));  // as Keras
   CHECK(error_of([&] {
@@ -382,8 +383,8 @@ TEST_CASE("fit before compile") {
   CHECK(error_of([&] {
           model.fit(some_values({kRows, 4}), good_labels(), {.verbose = 0});
         }) ==
-        "FailedPrecondition: Sequential 'm': there is no loss to minimize. Give compile a loss, or "
-        "add one with add_loss.");
+        "FailedPrecondition: Sequential 'm': there is no loss to minimize. Pass a loss to compile, "
+        "or add one with add_loss.");
 }
 
 TEST_CASE("arguments that make no sense") {
@@ -405,12 +406,12 @@ TEST_CASE("arguments that make no sense") {
         "InvalidArgument: Sequential 'm': fit: a validation_split of 0.9 leaves 0 of 4 samples for "
         "training. Use another fraction.");
   CHECK(dataset_error(batches(), {.batch_size = 2}) ==
-        "InvalidArgument: Sequential 'm': fit: batch_size goes with arrays only; a dataset makes "
-        "its own batches. Leave it out, and call batch() on the dataset instead.");
+        "InvalidArgument: Sequential 'm': fit: batch_size is only valid with arrays, since a "
+        "dataset defines its own batches. Omit it, and call batch() on the dataset instead.");
   CHECK(contains(dataset_error(batches(), {.validation_split = 0.5}),
-                 "fit: validation_split goes with arrays only;"));
+                 "fit: validation_split is only valid with arrays"));
   CHECK(contains(dataset_error(batches(), {.sample_weight = Tensor::from<float>({1, 1})}),
-                 "fit: sample_weight goes with arrays only;"));
+                 "fit: sample_weight is only valid with arrays"));
   const Tensor placeholder = Input({.shape = {4}});
   CHECK(fit_error(placeholder, good_labels()) ==
         "InvalidArgument: Sequential 'm': expected arrays of values, got a placeholder. Give the "
@@ -477,7 +478,7 @@ TEST_CASE("data that ends before steps_per_epoch is warned of") {
   CHECK(contains(log.text(),
                  "The data ran out after 2 of 5 steps; the epoch ends here. Give the dataset as "
                  "many batches as steps_per_epoch and epochs ask for, with repeat() for example, "
-                 "or leave out the number of steps."));
+                 "or omit the number of steps."));
 }
 
 TEST_CASE("variables that an optimizer wasn't built for") {

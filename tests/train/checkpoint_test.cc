@@ -275,8 +275,8 @@ TEST_CASE("a damaged checkpoint is passed over; that all are is an error") {
   fs::remove(folder + "/ckpt-3");
   for (const char* name : {"/ckpt-1", "/ckpt-2"}) testing::write_file(folder + name, "");
   CHECK(contains(message_of<DataLoss>([&] { manager.restore_or_initialize(); }),
-                 "There is no whole checkpoint before it either. Remove the folder '" + folder +
-                     "' to begin anew."));
+                 "There is no complete checkpoint before it, either. Delete the directory '" +
+                     folder + "' to start over."));
   CHECK(initialized == 1);
 }
 
@@ -315,5 +315,5 @@ TEST_CASE("a manager's options are checked") {
   const TempFolder scratch;
   testing::write_file(scratch / "file", "");
   CHECK(contains(message_of<FailedPrecondition>([&] { checkpoint.write(scratch / "file/ckpt"); }),
-                 "isn't a folder, and none can be made there"));
+                 "isn't a directory, and none can be created there"));
 }

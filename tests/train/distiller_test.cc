@@ -132,10 +132,10 @@ TEST_CASE("what a Distiller can't be made of") {
               .distillation_loss_weights = {1.0, 2.0}}) ==
         "InvalidArgument: Distiller 'distiller': expected a weight for each of 1 "
         "distillation_losses, got 2.");
-  CHECK(made({.distillation_losses = {FeatureDistillation({.teacher_layer_name = "hiden"})}}) ==
-        "NotFound: Functional 'teacher': it has no layer named 'hiden'. Did you mean 'hidden'? "
-        "Known: " +
-            teacher.layers()[0].name() + ", hidden, score.");
+  CHECK(
+      made({.distillation_losses = {FeatureDistillation({.teacher_layer_name = "hiden"})}}) ==
+      "NotFound: Functional 'teacher' has no layer named 'hiden'. Did you mean 'hidden'? Known: " +
+          teacher.layers()[0].name() + ", hidden, score.");
   CHECK(error_of([&] {
           Distiller(functional("teacher", 2), student,
                     {.distillation_losses = {LogitsDistillation()}});
@@ -150,7 +150,7 @@ TEST_CASE("what a Distiller can't be made of") {
         }) ==
         "InvalidArgument: FeatureDistillation: the teacher is Plain 'plain_2', of which no layer's "
         "outputs can be had by name: that takes a functional model, or a Sequential one with an "
-        "Input. Leave out 'score' to compare the final outputs.");
+        "Input. Omit 'score' to compare the final outputs.");
   CHECK(error_of([] { LogitsDistillation({.temperature = 0}); }) ==
         "InvalidArgument: LogitsDistillation: expected a temperature > 0, got 0.");
   CHECK(error_of([] { FeatureDistillation({.loss = nullptr}); }) ==

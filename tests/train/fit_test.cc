@@ -315,8 +315,8 @@ TEST_CASE("batch methods are called where they are overridden, without being ask
            {.batch_size = 2, .verbose = 0, .callbacks = {below}});
   CHECK(below->calls == "0:4 1:4 ");
   CHECK(test::message_of<FailedPrecondition>([] { make_callback<Of>()->model(); }) ==
-        "Callback: it has no model yet. Give it to fit, evaluate or predict first; its methods are "
-        "called with one.");
+        "Callback: it isn't bound to a model yet. Pass it to fit, evaluate or predict first; its "
+        "methods are called with one.");
 }
 
 TEST_CASE("a train_step of the user's own is what fit runs") {

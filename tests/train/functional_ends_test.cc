@@ -110,10 +110,9 @@ TEST_CASE("Input of a tensor: a placeholder like it, where a model begins") {
   const auto refusal = [](const InputOptions& options) {
     return message_of<InvalidArgument>([&] { Input(options); });
   };
-  CHECK(
-      refusal({.shape = {4}, .name = "i", .tensor = x}) ==
-      "Input 'i': its shape isn't that of its tensor, which has the shape (None, 3) and the dtype "
-      "int32. Leave it out.");
+  CHECK(refusal({.shape = {4}, .name = "i", .tensor = x}) ==
+        "Input 'i': its shape isn't that of its tensor, which has the shape (None, 3) and the "
+        "dtype int32. Omit it.");
   CHECK(contains(refusal({.batch_size = 2, .tensor = x}), "Input: its batch_size isn't that of"));
   CHECK(contains(refusal({.dtype = "float32", .tensor = x}), "Input: its dtype isn't that of"));
   CHECK(contains(refusal({.batch_shape = {2, 3}, .tensor = x}), "Input: its batch_shape isn't"));

@@ -180,11 +180,11 @@ TEST_CASE("ends of models and of layers") {
   CHECK(both(x).size() == 2);
   CHECK(floats(both(x)[1]) == floats(model(x)));
   CHECK(message_of<FailedPrecondition>([] { layers::Dense({.units = 1, .name = "d"}).output(); }) ==
-        "Dense 'd': it has no output: it was never called on placeholders. Make it part of a "
+        "Dense 'd' has no output: it was never called on placeholders. Make it part of a "
         "functional model, or of a Sequential one that knows its input.");
   CHECK(message_of<FailedPrecondition>([] {
           Sequential({layers::Dense({.units = 1})}, {.name = "s"}).outputs();
-        }).starts_with("Sequential 's': it has no outputs"));
+        }).starts_with("Sequential 's' has no outputs"));
 }
 
 TEST_CASE("weights by name") {
@@ -197,7 +197,7 @@ TEST_CASE("weights by name") {
   CHECK(dense.kernel().shape() == Shape{3, 2});
   CHECK(dense.weight("kernel").id() == dense.weights()[0].id());
   CHECK(message_of<NotFound>([&] { dense.bias(); }) ==
-        "Dense 'named': it has no weight named 'bias'. Known: kernel.");
+        "Dense 'named' has no weight named 'bias'. Known: kernel.");
 }
 
 TEST_CASE("functions that make a layer and call it") {
@@ -371,8 +371,8 @@ TEST_CASE("errors of a call on placeholders show None") {
   CHECK(message_of([] {
           Sequential({Input({.shape = {8}}), make_layer<Bug>()});
         }) ==
-        "Bug 'bug': matmul: expected inner axes of equal size, got (None, 8) and (7, 3): 8 isn't "
-        "7. Is one of them to be transposed?");
+        "Bug 'bug': matmul: expected inner axes of equal size, got (None, 8) and (7, 3): 8 != 7. "
+        "Should one of them be transposed?");
   class Reads : public Layer {
    public:
     Tensor call(const Tensor& x, const CallArgs&) override {

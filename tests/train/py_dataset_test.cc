@@ -191,7 +191,7 @@ TEST_CASE("errors of a PyDataset name the batch") {
                                       [](int64_t) {
                                         return Batch{ops::ones({2, 1}), {}, ops::ones({2})};
                                       })),
-      "PyDataset, batch 0: expected targets beside sample weights, got none."));
+      "PyDataset, batch 0: expected targets along with sample weights, got none."));
   CHECK(test::contains(error_of(std::make_shared<Counted>(-3)),
                        "PyDataset: expected num_batches() >= 0, or kInfiniteCardinality, got -3."));
   CHECK(message_of([] { Counted(3, {.workers = 0}); }) ==
@@ -205,10 +205,10 @@ TEST_CASE("errors of a PyDataset name the batch") {
   const std::string of_another_kind = error_of(std::make_shared<Made>(3, [](int64_t index) {
     return index < 2 ? counted(index) : Batch{ops::ones({4}), ops::ones({4, 1}), {}};
   }));
-  CHECK(test::contains(of_another_kind,
-                       "map, element 2: expected the function to give (float32 (None, None), "
-                       "float32 (None, None)), as it did first, or as its output_signature tells, "
-                       "got (float32 (4,), float32 (4, 1))."));
+  CHECK(test::contains(
+      of_another_kind,
+      "map, element 2: expected the function to give (float32 (None, None), float32 (None, None)), "
+      "as it did first, or as its output_signature says, got (float32 (4,), float32 (4, 1))."));
 }
 
 TEST_CASE("a PyDataset whose functions ask for its own batches says so") {
@@ -222,9 +222,9 @@ TEST_CASE("a PyDataset whose functions ask for its own batches says so") {
   };
   const auto nested = std::make_shared<Nested>();
   for (int i = 0; i < 2; ++i) {
-    CHECK(test::contains(message_of<FailedPrecondition>([&] { nested->iterate(); }),
-                         "PyDataset: num_batches() or get_item(0) asked for the dataset's own "
-                         "batches"));
+    CHECK(test::contains(
+        message_of<FailedPrecondition>([&] { nested->iterate(); }),
+        "PyDataset: num_batches() or get_item(0) requested the dataset's own batches"));
   }
   Sequential model = linear();
   const std::shared_ptr<PyDataset> none;

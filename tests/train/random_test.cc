@@ -306,8 +306,8 @@ TEST_CASE("a generator's draw can't stand for those of all calls of a model") {
   const Tensor x = Input({.shape = {4}});
   const std::string expected =
       ": got a SeedGenerator with a placeholder, where its next draw would stand for those of all "
-      "calls. Draw within a layer's call, and track the generator there; or leave out the seed, "
-      "for new draws in each call.";
+      "calls. Draw within a layer's call, and track the generator there; or omit the seed, for new "
+      "draws in each call.";
   CHECK(test::message_of<FailedPrecondition>(
             [&] { random::dropout(x, 0.5, {.seed = generator}); }) == "random_dropout" + expected);
   CHECK(test::message_of<FailedPrecondition>([&] {

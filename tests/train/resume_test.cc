@@ -309,7 +309,7 @@ class OtherProgram {
         make_callback<KillAt>(std::nullopt)};
     std::string error = message_of<FailedPrecondition>([&] { fit(model, callbacks); });
     const std::string place =
-        " The saved state is in the folder '" + (folder_ / "backup").string() + "'.";
+        " The saved state is in the directory '" + (folder_ / "backup").string() + "'.";
     CHECK(error.ends_with(place));
     error.resize(error.size() - std::min(error.size(), place.size()));
     return error;
@@ -330,7 +330,8 @@ Sequential other_model(int64_t units, const Optimizer& optimizer) {
   return model;
 }
 
-const std::string kMend = ". Start it as it was, or remove the saved state to begin anew.";
+const std::string kMend =
+    ". Restart the original program, or delete the saved state to start over.";
 
 }  // namespace
 
@@ -359,32 +360,30 @@ TEST_CASE("save_freq counts batches, also where several are executed at once") {
 TEST_CASE("a state of another optimizer is refused, and stays") {
   const OtherProgram other;
   CHECK(other.error_of(other_model(6, optimizers::SGD()), fit_arrays) ==
-        "Sequential 'other': fit: the run to go on with was trained by Adam, but this program "
-        "compiles the model with SGD" +
+        "Sequential 'other': fit: the saved run was trained with Adam, but this program compiles "
+        "the model with SGD" +
             kMend);
   CHECK(other.error_of(other_model(6, optimizers::Adam({.amsgrad = true})), fit_arrays) ==
-        "Sequential 'other': fit: the run to go on with had another optimizer than this program "
-        "makes: it had 14 variables, here are 20; variable 14, "
-        "'adam/other_first_kernel_velocity_hat' of shape "
-        "(4, 6) and dtype float32, wasn't there" +
+        "Sequential 'other': fit: the saved run had a different optimizer: it had 14 variables, "
+        "here are 20; variable 14, 'adam/other_first_kernel_velocity_hat' of shape (4, 6) and "
+        "dtype float32, wasn't there" +
             kMend);
 }
 
 TEST_CASE("a state of another model is refused, and stays") {
   const OtherProgram other;
   CHECK(other.error_of(other_model(7, optimizers::Adam()), fit_arrays) ==
-        "Sequential 'other': fit: the run to go on with had another model than this program "
-        "makes: variable 0 was 'sequential/dense/kernel' of shape (4, 6) and dtype float32, here "
-        "it is "
+        "Sequential 'other': fit: the saved run had a different model: variable 0 was "
+        "'sequential/dense/kernel' of shape (4, 6) and dtype float32, here it is "
         "'other/first/kernel' of shape (4, 7) and dtype float32" +
             kMend);
   Sequential shorter({layers::Dense({.units = 6})}, {.name = "shorter"});
   shorter.compile(
       {.optimizer = "adam", .loss = losses::SparseCategoricalCrossentropy({.from_logits = true})});
   CHECK(other.error_of(shorter, fit_arrays) ==
-        "Sequential 'shorter': fit: the run to go on with had another model than this program "
-        "makes: it had 9 variables, here are 2; variable 2, 'dropout/seed_generator_state' "
-        "of shape (2,) and dtype uint32, isn't here" +
+        "Sequential 'shorter': fit: the saved run had a different model: it had 9 variables, here "
+        "are 2; variable 2, 'dropout/seed_generator_state' of shape (2,) and dtype uint32, isn't "
+        "here" +
             kMend);
 }
 
@@ -416,9 +415,7 @@ TEST_CASE("a state of other data is refused, and stays") {
   CHECK(on(x, ops::cast(y, DType::Int64), {.batch_size = 4}) ==
         text("arrays(float32 (17, 4), int64 (17,)) | shuffle | batch(4)"));
   CHECK(on(x, y, {.batch_size = 4, .steps_per_epoch = 3}) ==
-        "Sequential 'other': fit: the number of batches in an epoch of the run to go on with was "
-        "5, this program's is "
-        "3" +
+        "Sequential 'other': fit: the saved run had 5 batches per epoch, this program has 3" +
             kMend);
 }
 
@@ -494,8 +491,8 @@ TEST_CASE("a state that can't be used is never a fresh start") {
   };
   const auto text = [&](const std::string& what) {
     return "Sequential 'sequential': Run state " + path + "/run_state: " + what +
-           " There is no whole state before it either. Remove the folder '" + path +
-           "' to begin anew.";
+           " There is no complete state before it, either. Delete the directory '" + path +
+           "' to start over.";
   };
   CHECK(error_of(whole.substr(0, 1000)) ==
         text(fmt::format("expected {} bytes, got 1000; it is cut off.", whole.size())));
@@ -520,7 +517,7 @@ TEST_CASE("a folder that another run uses is an error before training") {
       error ==
       "Sequential 'sequential': Run state: another run that is alive, or another callback of this "
       "one, keeps its state in '" +
-          (folder / "backup").string() + "'. Wait for its end, or choose another folder.");
+          (folder / "backup").string() + "'. Wait for its end, or choose another directory.");
 }
 
 namespace {

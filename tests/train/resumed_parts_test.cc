@@ -60,10 +60,10 @@ TEST_CASE("callbacks may be added, removed and come in another order") {
   const callbacks::EarlyStopping stopping({.monitor = "loss", .patience = 50});
   const auto adam = [] { return optimizers::Adam({.learning_rate = 0.01}); };
   const std::string added =
-      "the run to go on with had no callback like EarlyStopping, which is new: it starts afresh.";
+      "callback EarlyStopping wasn't part of the saved run; it starts without a state.";
   const std::string removed =
-      "the run to go on with had another callback, EarlyStopping, that isn't given now: what it "
-      "knew is dropped.";
+      "the saved run had a callback EarlyStopping that this program doesn't have; its state is "
+      "dropped.";
   {
     const Changed run;
     run.kill({});
@@ -99,8 +99,8 @@ TEST_CASE("callbacks may be added, removed and come in another order") {
     CHECK(testing::contains(
         message_of<FailedPrecondition>(
             [&] { run.fit(model, {callbacks::EarlyStopping({.monitor = "val_loss"})}); }),
-        "EarlyStopping: the run to go on with watched 'loss', this program's watches 'val_loss'. "
-        "Start it as it was, or remove the saved state to begin anew."));
+        "EarlyStopping: the saved run monitored 'loss', but this program monitors 'val_loss'. "
+        "Restart the original program, or delete the saved state to start over."));
   }
 }
 
@@ -116,7 +116,7 @@ TEST_CASE("of two callbacks that keep the state, the one that has the newest giv
     if (is_damaged) testing::write_file(state, "damaged");
     Sequential model = changed.compiled(optimizers::Adam({.learning_rate = 0.01}));
     changed.fit(model, {older});
-    CHECK(testing::contains(changed.log.text(), "Training goes on after batch 1 of epoch 2."));
+    CHECK(testing::contains(changed.log.text(), "Training resumes after batch 1 of epoch 2."));
     CHECK(testing::contains(changed.log.text(), "The state in '" +
                                                     (changed.folder / "backup").string() +
                                                     "' is used.") == is_damaged);
@@ -339,14 +339,13 @@ TEST_CASE("a resumed run says which options are others") {
   run.fit(model, {});
   const std::string text = run.log.text();
   CHECK(testing::contains(text,
-                          "The saved run drew its random numbers from seed 11, this program "
-                          "sets 12: it goes on with 11, as saved."));
+                          "The saved run drew its random numbers from seed 11, this program sets "
+                          "12: it continues with 11, as saved."));
   CHECK(testing::contains(text, "fit: the optimizer's learning_rate was 0.01"));
+  CHECK(testing::contains(text, "is 0.5 in this program. It continues with the saved run's value"));
   CHECK(testing::contains(text,
-                          "this program says 0.5. It goes on with what the saved run had reached"));
-  CHECK(testing::contains(text,
-                          "fit: the optimizer's beta_1 was 0.9 in the run to go on with, this "
-                          "program says 0.75. It goes on with 0.75, as this program says."));
+                          "fit: the optimizer's beta_1 was 0.9 in the saved run, but is 0.75 in "
+                          "this program. It continues with 0.75, as this program says."));
   CHECK(model.optimizer().learning_rate().item<float>() == 0.01f);
 }
 
@@ -407,28 +406,24 @@ std::string warnings_of(const Program& before, const Program& now) {
 
 TEST_CASE("a resumed run says that its model or data are others") {
   const auto text = [](const std::string& difference) {
-    return "fit: expected " + difference + ". It goes on with what this program says.";
+    return "fit: expected " + difference + ". It continues with this program's.";
   };
-  CHECK(testing::contains(
-      warnings_of({}, {.activation = "tanh"}),
-      text("\"relu\" at config.layers[0].config.activation of the model that isn't built, as in "
-           "the run to go on with, got \"tanh\"")));
-  CHECK(testing::contains(
-      warnings_of({}, {.rate = 0.5}),
-      text("0.25 at config.layers[1].config.rate of the model that isn't built, as in the run to "
-           "go on with, got 0.5")));
-  CHECK(testing::contains(
-      warnings_of({.class_weight = {{0, 2.0}}}, {.class_weight = {{0, 3.0}}}),
-      text("2.0 at 0 of the class_weight, as in the run to go on with, got 3.0")));
-  CHECK(testing::contains(
-      warnings_of({}, {.class_weight = {{1, 3.0}}}),
-      text("nothing at 1 of the class_weight, as in the run to go on with, got 3.0")));
+  CHECK(testing::contains(warnings_of({}, {.activation = "tanh"}),
+                          text("\"relu\" at config.layers[0].config.activation of the model that "
+                               "isn't built, as in the saved run, got \"tanh\"")));
+  CHECK(testing::contains(warnings_of({}, {.rate = 0.5}),
+                          text("0.25 at config.layers[1].config.rate of the model that isn't "
+                               "built, as in the saved run, got 0.5")));
+  CHECK(testing::contains(warnings_of({.class_weight = {{0, 2.0}}}, {.class_weight = {{0, 3.0}}}),
+                          text("2.0 at 0 of the class_weight, as in the saved run, got 3.0")));
+  CHECK(testing::contains(warnings_of({}, {.class_weight = {{1, 3.0}}}),
+                          text("nothing at 1 of the class_weight, as in the saved run, got 3.0")));
   const std::string other_arrays = warnings_of({}, {.scale = 2.0f});
   CHECK(testing::contains(other_arrays, "fit: expected \"crc32c "));
   CHECK(testing::contains(other_arrays,
-                          "at x[0] of the checksums of the arrays, as in the run to go on with"));
+                          "at x[0] of the checksums of the arrays, as in the saved run"));
   CHECK(testing::contains(warnings_of({.has_dataset = true}, {.scale = 2.0f, .has_dataset = true}),
-                          "of the pipeline, as in the run to go on with, got "));
+                          "of the pipeline, as in the saved run, got "));
 }
 
 TEST_CASE("a resumed run of the same model and data has nothing to say") {
@@ -464,9 +459,9 @@ TEST_CASE("fewer epochs than the state has: nothing is trained, and the state st
     train(run, {.epochs = 1});
     CHECK(testing::contains(
         run.log.text(),
-        fmt::format("fit: the run to go on with stands after batch {} of epoch {}, and epochs is 1 "
-                    "in this program: nothing is trained, and the saved state stays. Give more "
-                    "epochs to go on, or remove the state to begin anew.",
+        fmt::format("fit: the state was saved after batch {} of epoch {}, but epochs is 1 in this "
+                    "program: nothing is trained, and the saved state is kept. Increase epochs to "
+                    "continue, or delete the state to start over.",
                     killed_at == 7 ? 1 : 6, 2)));
     CHECK(testing::read_file(path) == before);
     CHECK(train(run, {}) == whole);
@@ -484,7 +479,7 @@ TEST_CASE("a resumed run says that it minimizes or measures something else") {
   run.fit(model, {});
   CHECK(testing::contains(run.log.text(),
                           "fit: expected \"sparse_categorical_crossentropy\" for the loss, as in "
-                          "the run to go on with, got {"));
+                          "the saved run, got {"));
   const Changed same;
   same.kill({});
   Sequential again = same.compiled(adam());

@@ -131,9 +131,8 @@ TEST_CASE("a Sequential model is built for one shape of input") {
   model.build({3, 2});
   model.build({kUnknown, 2});
   const std::string expected =
-      "InvalidArgument: Sequential 'm': it is built for input of shape (None, 2) already, and "
-      "can't "
-      "be for (3, 4). Another shape needs another model, of layers that aren't built.";
+      "InvalidArgument: Sequential 'm' is already built for input of shape (None, 2), and can't be "
+      "built for (3, 4). Another shape needs another model, of layers that aren't built.";
   CHECK(error_of([&] { model.build({3, 4}); }) == expected);
   Sequential deferred({layers::Dense({.units = 2})}, {.name = "m"});
   deferred.build({5, 2});
@@ -144,6 +143,6 @@ TEST_CASE("a Sequential model has one Input, before its layers") {
   Sequential model;
   model.add(Input({.shape = {2}, .name = "x"}));
   CHECK(error_of([&] { model.add(Input({.shape = {2}})); }) ==
-        "InvalidArgument: Sequential: it has an Input already, 'x'. Leave out the second one, or "
-        "make a functional model of several.");
+        "InvalidArgument: Sequential: there is an Input already, 'x'. Omit the second one, or make "
+        "a functional model of several.");
 }

@@ -274,9 +274,8 @@ TEST_CASE("what SIGINT makes fit throw says where it was; handlers are back then
             return interrupted.signal() == SIGINT && interrupted.code() == StatusCode::Cancelled &&
                    interrupted.what() ==
                        std::string(
-                           "Sequential 'sequential': fit: SIGINT ends it after batch 3 of epoch "
-                           "2. Its state is "
-                           "kept: the same program, started again, resumes from there.") &&
+                           "Sequential 'sequential': fit: SIGINT ends it after batch 3 of epoch 2. "
+                           "Its state was saved: restart the same program to resume from there.") &&
                    handler_of(SIGINT) == SIG_DFL && handler_of(SIGTERM) == SIG_DFL;
           }
           return false;
@@ -305,8 +304,8 @@ bool says_what_is_lost(const std::function<void(const std::string& folder)>& spo
                              "written: ") &&
            testing::contains(text, why) &&
            text.ends_with(
-               "The same program, started again, resumes from the last state that was written, or "
-               "begins anew if there is none.") &&
+               "Restarted, the same program resumes from the last state that was written, or "
+               "starts over if there is none.") &&
            testing::contains(log.text(), "The state of the run can't be written: ");
   }
   return false;

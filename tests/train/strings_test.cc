@@ -220,11 +220,10 @@ TEST_CASE("several replicas take texts where a model's steps are of numbers") {
   const auto scope = strategy.scope();
   WordModel own;
   own.compile({.optimizer = "sgd", .loss = "mse"});
-  CHECK(
-      contains(error_of([&] { own.fit(texts(), labels(), {.verbose = 0}); }),
-               "the column of x has strings, which only its layers themselves can read, op by op; "
-               "its steps run on 2 replicas, which takes a graph of numbers. Make numbers of them "
-               "in Dataset::map"));
+  CHECK(contains(error_of([&] { own.fit(texts(), labels(), {.verbose = 0}); }),
+                 "the column of x has strings, which only its layers themselves can read, op by "
+                 "op; its steps run on 2 replicas, which takes a graph of numbers. Convert them to "
+                 "numbers in Dataset::map"));
 }
 
 TEST_CASE("ops between strings and the layers that read them are part of a model") {
@@ -279,9 +278,9 @@ TEST_CASE("strings where a model takes numbers, and numbers where it takes strin
                                    error_of([&] { numbers.train_on_batch(x, labels()); }),
                                    error_of([&] { numbers.predict(x, {.verbose = 0}); })}) {
     CHECK(contains(error,
-                   "input 'x' expected float32, got strings. Make numbers of them in Dataset::map, "
-                   "for example with layers::StringLookup, or give the model an Input of dtype "
-                   "\"string\" and such a layer."));
+                   "input 'x' expected float32, got strings. Convert them to numbers in "
+                   "Dataset::map, for example with layers::StringLookup, or give the model an "
+                   "Input of dtype \"string\" and such a layer."));
   }
   Sequential model = of_texts();
   CHECK(contains(error_of([&] { model.fit(labels(), labels(), {.verbose = 0}); }),

@@ -133,9 +133,9 @@ TEST_CASE("a layer that is made in each call is an error") {
   };
   Forgetful layer;
   const std::string expected =
-      "Forgetful 'forgetful': Dense 'anew' was made within its call, with new weights each time, "
-      "which nothing would train or save. Make it a member, and in the constructor write track(…) "
-      "of it.";
+      "Forgetful 'forgetful': Dense 'anew' was created during a call, so each call would have new "
+      "weights that are neither trained nor saved. Make it a member, and call track(…) on it in "
+      "the constructor.";
   CHECK(message_of<FailedPrecondition>([&] { layer(some({2, 3})); }) == expected);
   class Plain : public Layer {
    public:
@@ -379,7 +379,7 @@ TEST_CASE("a file of more layers than a first call came by isn't taken for one o
   half(x);
   CHECK(message_of([&] {
           half.load_weights(path);
-        }).find("it was saved by a model with more layers like 'dense_1'") != std::string::npos);
+        }).find("was saved by a model with more layers like 'dense_1'") != std::string::npos);
   Coder again(true);
   again(x);
   again.load_weights(path);

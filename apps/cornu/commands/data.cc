@@ -37,10 +37,10 @@ std::vector<fs::path> pictures_in(const fs::path& folder) {
        it.increment(error)) {
     if (it->is_regular_file(error) && is_picture(it->path())) result.push_back(it->path());
   }
-  check<cornu::FailedPrecondition>(!error, "The folder '{}' can't be read: {}.", folder.string(),
+  check<cornu::FailedPrecondition>(!error, "The directory '{}' can't be read: {}.", folder.string(),
                                    error.message());
   check<InvalidArgument>(!result.empty(),
-                         "The folder '{}' has no pictures (.png, .jpg, .gif, .bmp).",
+                         "The directory '{}' has no images (.png, .jpg, .gif, .bmp).",
                          folder.string());
   std::sort(result.begin(), result.end());
   return result;
@@ -50,11 +50,11 @@ std::vector<fs::path> pictures_in(const fs::path& folder) {
 cornu::data::LoadImageOptions picture_options(const Shape& shape, const std::string& file,
                                               const PictureArguments& pictures) {
   const int64_t channels = shape.rank() == 4 ? shape.back() : 0;
-  check<InvalidArgument>(channels == 1 || channels == 3 || channels == 4,
-                         "'{}' is a picture, or a folder of them; the model's input is {}. "
-                         "Expected one (batch, height, "
-                         "width, channels) of 1, 3 or 4 channels; give an array (.npy).",
-                         file, shape);
+  check<InvalidArgument>(
+      channels == 1 || channels == 3 || channels == 4,
+      "'{}' is an image, or a directory of images; the model's input is {}. Expected one (batch, "
+      "height, width, channels) of 1, 3 or 4 channels; give an array (.npy).",
+      file, shape);
   cornu::data::LoadImageOptions options{.color_mode = channels == 1   ? "grayscale"
                                                       : channels == 3 ? "rgb"
                                                                       : "rgba",
@@ -204,11 +204,10 @@ Inputs::Column Inputs::read(const std::string& file, const std::string& input,
     column.pictures = pictures_in(file);
   } else {
     check<cornu::NotFound>(fs::exists(file, ignored), "There is no file '{}'.", file);
-    check<InvalidArgument>(
-        is_picture(file),
-        "'{}': expected an array (.npy, .npz), a picture (.png, .jpg, .gif, .bmp) "
-        "or a folder of pictures.",
-        file);
+    check<InvalidArgument>(is_picture(file),
+                           "'{}': expected an array (.npy, .npz), an image (.png, .jpg, .gif, "
+                           ".bmp) or a directory of images.",
+                           file);
     column.pictures = {file};
   }
   column.options = picture_options(shape, file, pictures_);
@@ -230,7 +229,7 @@ Tensor Inputs::load(const Column& column, int64_t begin, int64_t end) const {
     pictures.push_back(cornu::data::img_to_array(cornu::data::load_img(path, column.options)));
     check<InvalidArgument>(pictures.back().shape() == pictures.front().shape(),
                            "'{}' is {}, '{}' is {}: the model's input leaves the size open, so all "
-                           "pictures must have one. Resize them.",
+                           "images must have the same size. Resize them.",
                            path.string(), pictures.back().shape(),
                            column.pictures.at(static_cast<size_t>(begin)).string(),
                            pictures.front().shape());
@@ -257,20 +256,18 @@ std::vector<std::string> Inputs::names() const {
 
 Tensor Inputs::classes() const {
   const Column& column = columns_.front();
-  check<InvalidArgument>(
-      columns_.size() == 1 && !column.folder.empty(),
-      "Targets are missing. Give them (--y), or as --x a folder with a folder of "
-      "pictures for each class.");
+  check<InvalidArgument>(columns_.size() == 1 && !column.folder.empty(),
+                         "Targets are missing. Pass them (--y), or pass as --x a directory with a "
+                         "subdirectory of images for each class.");
   std::map<std::string, int32_t> numbers;
   std::vector<std::string> names;
   for (const fs::path& path : column.pictures) {
     const fs::path within = path.lexically_relative(column.folder);
     names.push_back(within.begin()->string());
-    check<InvalidArgument>(
-        std::next(within.begin()) != within.end(),
-        "'{}' lies in no folder of a class, so that its target isn't known. Give "
-        "targets (--y), or put it into a folder below '{}'.",
-        path.string(), column.folder.string());
+    check<InvalidArgument>(std::next(within.begin()) != within.end(),
+                           "'{}' isn't in a class directory, so its target is unknown. Pass "
+                           "targets (--y), or move it into a subdirectory of '{}'.",
+                           path.string(), column.folder.string());
     numbers.emplace(names.back(), 0);
   }
   int32_t next = 0;

@@ -23,8 +23,8 @@ int launch(const LaunchOptions& options) {
                       2);
   }
   if (options.elastic > 0 && !options.hosts.empty()) {
-    throw LaunchError(
-        "--elastic: it is for workers that are started on this machine, without --hosts", 2);
+    throw LaunchError("--elastic is for workers that are started on this machine, without --hosts",
+                      2);
   }
   if (!options.hosts.empty()) {
     const std::string text = commands_for_hosts(options);

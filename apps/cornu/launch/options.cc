@@ -12,13 +12,13 @@ constexpr const char* kMore =
     R"(Each task is the program, with the cluster and its place in it in TF_CONFIG. It has its share of
 this machine's cores (OMP_NUM_THREADS says how many), its output is prefixed with its name, and it
 reads nothing. A task that fails is started again, up to --max-restarts times; when one has failed
-for good, the others get SIGTERM, and SIGKILL after --grace seconds. Without an evaluator that has
-failed for good the job goes on.
+for good, the others get SIGTERM, and SIGKILL after --grace seconds. The job continues without an
+evaluator that has failed for good.
 
-With --elastic, when it was a worker, the others (a chief and parameter servers, too) are then started
-again with one worker fewer, each with all its restarts, and go on from the state that they have kept;
-an evaluator stays as it is. A chief or a parameter server that has failed for good ends the job: no
-other task has its part.
+With --elastic, when it was a worker, the others (a chief and parameter servers, too) are then
+restarted with one worker fewer, each with all its restarts, and resume from the state that they have
+saved; an evaluator stays as it is. A chief or a parameter server that has failed for good ends the
+job: no other task has its part.
 
 Ctrl-C goes to all tasks; the second one kills them. What a task has started ends with it, or, where
 that has a group of its own, with the job; a session of its own is left alone. When the workers (of a
@@ -66,7 +66,7 @@ CLI::App* add_launch_command(CLI::App& tool, LaunchOptions& options) {
   command
       ->add_option(
           "--elastic", options.elastic,
-          "When a worker has failed for good, go on with one fewer, as long as MIN are left")
+          "When a worker has failed for good, continue with one fewer, as long as MIN are left")
       ->type_name("MIN")
       ->check(within(1, kMaxTasks));
   command

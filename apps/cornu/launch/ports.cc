@@ -30,8 +30,8 @@ cornu::FileDescriptor bound_socket(int port) {
   cornu::FileDescriptor socket = socket_of(port);
   if (!socket.is_open()) {
     fail_launch(
-        "127.0.0.1:{}: a task's port can't be had: {}. Does a process of an earlier task "
-        "still listen there? ss -ltnp 'sport = :{}' tells",
+        "127.0.0.1:{}: a task's port can't be had: {}. Does a process of an earlier task still "
+        "listen there? ss -ltnp 'sport = :{}' shows it",
         port, std::strerror(errno), port);
   }
   return socket;

@@ -341,7 +341,7 @@ void Supervisor::on_end(Run& run, int code) {
   if (code != 0 && !stops_) {
     const bool is_needed = options_.elastic > 0 && computes(run) && run.task.type != "worker";
     say(fmt::format("{} {}{}", run.task.name(), how_it_ended(code),
-                    is_needed ? "; --elastic goes on without workers only" : ""));
+                    is_needed ? "; --elastic continues without workers only" : ""));
     fail(run);
   }
   if (!shrinks_ && deciding_are_over()) stop();
@@ -377,7 +377,7 @@ bool Supervisor::may_shrink(const Run& run) const {
 }
 
 void Supervisor::shrink(Run& run) {
-  say(fmt::format("{} {}; the others end, and go on with {} worker{}", run.task.name(),
+  say(fmt::format("{} {}; the others end, and continue with {} worker{}", run.task.name(),
                   how_it_ended(run.code), options_.workers - 1, options_.workers == 2 ? "" : "s"));
   shrinks_ = run.code;
   for (Run& other : runs_) {
@@ -430,7 +430,7 @@ void Supervisor::keep_late_code(const Run& run) {
   late_code_ = run.code;
   say(
       fmt::format("{} failed after all had come to their ends; the job ends with its code, {}, "
-                  "unless they begin anew",
+                  "unless they start over",
                   run.task.name(), run.code));
 }
 

@@ -14,10 +14,10 @@ namespace {
 
 constexpr const char* kInputs =
     R"(Inputs: FILE is an array (x.npy), one array of an archive (data.npz:x_train, or data.npz where it
-is clear which), a picture (.png, .jpg, .gif, .bmp), or a folder of pictures, in the order of their
-names. A model of several inputs takes an archive with arrays of their names, or --x once for each:
---x left=a.npy --x right=b.npy. Pictures are resized to the model's input, and have values of 0 to
-255 unless --preprocess says otherwise.)";
+is clear which), an image (.png, .jpg, .gif, .bmp), or a directory of images, in the order of their
+names. A model with several inputs takes an archive with arrays of their names, or --x for each: --x
+left=a.npy --x right=b.npy. Images are resized to the model's input, and have values of 0 to 255
+unless --preprocess says otherwise.)";
 
 CLI::App& add_command(CLI::App& tool, const char* name, const char* about, const std::string& usage,
                       const std::string& more) {
@@ -48,13 +48,13 @@ void add_batch_size(CLI::App& command, int64_t& batch_size) {
 }
 
 void add_picture_options(CLI::App& command, PictureArguments& pictures) {
-  command.add_option("--interpolation", pictures.interpolation, "How pictures are resized")
+  command.add_option("--interpolation", pictures.interpolation, "How images are resized")
       ->check(CLI::IsMember({"nearest", "bilinear", "bicubic", "lanczos", "box", "hamming"}))
       ->capture_default_str();
   command
       .add_option("--preprocess", pictures.preprocess,
-                  "How values of pictures are scaled, as keras.applications' families do: tf to -1 "
-                  "to 1, torch and caffe by ImageNet's means")
+                  "How pixel values are scaled, as keras.applications' families do: tf to -1 to 1, "
+                  "torch and caffe by ImageNet's means")
       ->check(CLI::IsMember({"none", "tf", "torch", "caffe"}))
       ->capture_default_str();
 }
@@ -74,7 +74,7 @@ void add_summary(CLI::App& tool, SummaryArguments& arguments) {
 
 void add_predict(CLI::App& tool, PredictArguments& arguments) {
   CLI::App& command =
-      add_command(tool, "predict", "Gives a model's predictions",
+      add_command(tool, "predict", "Predicts with a model",
                   "MODEL --input FILE [--output FILE] [OPTIONS]", std::string(kInputs) + R"(
 
 Output: an array (.npy), an archive of one array for each output (.npz), or a line for each example
@@ -85,7 +85,7 @@ Examples:
   cornu predict mobilenet.keras --input photos --preprocess tf --top 3
   cornu predict flowers.keras --input photo.jpg --top 1 --classes flowers.txt)");
   add_model(command, arguments.model);
-  add_files(command, "-i,--input,--x", arguments.x, "What to predict for (see below)")->required();
+  add_files(command, "-i,--input,--x", arguments.x, "Inputs (see below)")->required();
   command.add_option("-o,--output", arguments.output, "Write the predictions to this file")
       ->type_name("FILE")
       ->check(output_file({".npy", ".npz", ".csv"}));
@@ -106,8 +106,8 @@ void add_evaluate(CLI::App& tool, EvaluateArguments& arguments) {
   CLI::App& command = add_command(tool, "evaluate", "Prints a model's loss and metrics on examples",
                                   "MODEL --x FILE [--y FILE] [OPTIONS]", std::string(kInputs) + R"(
 
-Targets: arrays. They can be left out where --x is a folder with a folder of pictures for each class:
-classes are counted from 0, in the order of their names.
+Targets: arrays. They can be omitted if --x is a directory with a subdirectory of images for each
+class: classes are numbered from 0, in the order of their names.
 
 Examples:
   cornu evaluate m.keras --x x_test.npy --y y_test.npy
@@ -152,8 +152,8 @@ void add_fit(CLI::App& tool, FitArguments& arguments) {
 The model is compiled as its file says. --optimizer, --loss and --metrics replace what it says; a
 model that was saved without that needs the first two. A new optimizer begins without a state.
 
-With --checkpoint-dir a run that ends by Ctrl-C, SIGTERM, SIGKILL or a power cut goes on when it is
-started again with the same line, and ends with the same bits as if it had never been stopped.
+With --checkpoint-dir, a run that is ended by Ctrl-C, SIGTERM, SIGKILL or a power cut resumes when it
+is restarted with the same command line, and gives bitwise the same result as an uninterrupted run.
 
 Examples:
   cornu fit m.keras --x x.npy --y y.npy --epochs 5 --output trained.keras
@@ -171,7 +171,7 @@ Examples:
       ->type_name("NAME");
   command
       .add_option("--learning-rate", arguments.learning_rate,
-                  "Its learning rate, in place of a schedule, too")
+                  "The optimizer's learning rate; replaces a schedule")
       ->type_name("RATE")
       ->check(CLI::Validator(check_positive, ""));
   command.add_option("--loss", arguments.loss, "Its name in Keras: mse, …")->type_name("NAME");
@@ -182,7 +182,7 @@ Examples:
   add_training_options(command, arguments);
   command
       .add_option("--tensorboard", arguments.tensorboard,
-                  "Record the training in this folder, for TensorBoard")
+                  "Record the training in this directory, for TensorBoard")
       ->type_name("DIR");
   command
       .add_option("--profile-batch", arguments.profile_batch,
@@ -226,7 +226,7 @@ Examples:
                   "Put the weights of this file into the model first (.weights.h5, .keras, .h5)")
       ->type_name("FILE");
   command.add_flag("!--no-compile", arguments.compile,
-                   "Leave compile arguments and the optimizer's state out");
+                   "Omit the compile arguments and the optimizer's state");
 }
 
 void add_plot(CLI::App& tool, PlotArguments& arguments) {
@@ -280,7 +280,7 @@ Examples:
       ->capture_default_str();
   command
       .add_option("--trace", arguments.trace,
-                  "Write the last step as a line of time, for ui.perfetto.dev or chrome://tracing")
+                  "Write a timeline of the last step, for ui.perfetto.dev or chrome://tracing")
       ->type_name("FILE")
       ->check(output_file({".json", ".json.gz"}));
   command.add_flag("--json", arguments.json, "Print everything as JSON");
@@ -289,7 +289,7 @@ Examples:
 
 void add_devices(CLI::App& tool, DevicesArguments& arguments) {
   CLI::App& command =
-      add_command(tool, "devices", "Says what this machine offers, and which libraries are used",
+      add_command(tool, "devices", "Lists this machine's devices and the libraries in use",
                   "[OPTIONS]", "Example:\n  cornu devices --json");
   command.add_flag("--json", arguments.json, "Print it as JSON");
 }

@@ -59,7 +59,7 @@ void convert_pixel(const uint8_t* from, int64_t from_channels, uint8_t* to, int6
 namespace codecs {
 
 void check_size(const Picture& picture, uint64_t width, uint64_t height, uint64_t frames) {
-  check<DataLoss>(width > 0 && height > 0, "{}: a picture of {} x {} pixels.", picture.name, width,
+  check<DataLoss>(width > 0 && height > 0, "{}: an image of {} x {} pixels.", picture.name, width,
                   height);
   uint64_t pixels = 0;
   const bool fits =

@@ -47,7 +47,7 @@ class GifDecoder {
       frames.insert(frames.end(), canvas_.begin(), canvas_.end());
       if (!picture_.options.expand_animations) break;
     }
-    if (count == 0) codecs::raise_broken(picture_, "GIF", "it has no picture");
+    if (count == 0) codecs::raise_broken(picture_, "GIF", "it has no image");
     return Tensor::from(frames, {count, gif_->SHeight, gif_->SWidth, 3});
   }
 
@@ -111,7 +111,7 @@ class GifDecoder {
                         frame.Top + frame.Height <= gif_->SHeight;
     if (!inside || !colors) {
       codecs::raise_broken(picture_, "GIF",
-                           inside ? "it has no palette" : "a frame lies outside of the picture");
+                           inside ? "it has no palette" : "a frame is outside of the image");
     }
     std::vector<GifPixelType> line(static_cast<size_t>(frame.Width));
     // Interlaced rows are stored in four passes.

@@ -129,10 +129,10 @@ RuntimeGraph* PreparedProgram::captured_for(std::byte* arena, std::span<void* co
   replays_ = 0;
   if (cannot_be_captured_ || captures_ >= kMaxCaptures) return nullptr;
   if (++captures_ == kMaxCaptures) {
-    logging::warn(fmt::format(
-        "{}: variables of a function lie elsewhere at each call, since their values are held: "
-        "from now on its kernels are launched one by one.",
-        device_.device()));
+    logging::warn(
+        fmt::format("{}: variables of a function have other addresses in each call, since their "
+                    "values are held: from now on its kernels are launched one by one.",
+                    device_.device()));
   }
   const std::vector<void*> inputs = addresses(arena, input_places_);
   const std::vector<void*> outputs = addresses(arena, output_places_);

@@ -59,9 +59,8 @@ void load_library(const char* file, const char* what, std::span<const LoadedFunc
   void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     raise<FailedPrecondition>(
-        "{} is missing ({}). Install it, from the CUDA {} packages of NVIDIA, or name its folder "
-        "in "
-        "LD_LIBRARY_PATH.",
+        "{} is missing ({}). Install it, from the CUDA {} packages of NVIDIA, or add its directory "
+        "to LD_LIBRARY_PATH.",
         what, dlerror(), CUDA_VERSION / 1000);
   }
   for (const LoadedFunction& function : functions) {

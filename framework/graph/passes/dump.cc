@@ -51,7 +51,7 @@ void Dump::write_text(const std::string& stage, const std::string& text) {
   static std::atomic<bool> told = false;
   if (file || told.exchange(true)) return;
   logging::warn(fmt::format(
-      "CORNU_DUMP_GRAPH: '{}' can't be written. Name a folder that can be written to.", path));
+      "CORNU_DUMP_GRAPH: '{}' can't be written. Name a directory that can be written to.", path));
 }
 
 }  // namespace cornu::passes

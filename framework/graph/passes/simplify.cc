@@ -39,12 +39,9 @@ class Simplifier {
     return graph_.producer(id)->attributes.get_tensor("value");
   }
 
-  // A constant whose elements all equal `value`.
-  bool is_filled_with(ValueId id, double value) const {
-    if (!is_constant(id)) return false;
-    const Tensor& tensor = constant(id);
-    if (tensor.num_elements() != 1 || !is_floating(tensor.dtype())) return false;
-    return tensor.item<double>() == value;
+  // Whether it is a floating-point constant of one element, `value`.
+  bool is_float(ValueId id, double value) const {
+    return is_floating(graph_.type(id).dtype) && graph_.is_number(id, value);
   }
 
   void simplify_inputs(int index) {
@@ -99,9 +96,9 @@ class Simplifier {
       if (std::is_sorted(permutation.begin(), permutation.end())) return in;
     }
     if (name == "negate" && graph_.producer(in, "negate")) return graph_.producer(in)->inputs[0];
-    if ((name == "add" || name == "subtract") && is_filled_with(node.inputs[1], 0)) return in;
-    if ((name == "multiply" || name == "divide") && is_filled_with(node.inputs[1], 1)) return in;
-    if (name == "power" && is_filled_with(node.inputs[1], 1)) return in;
+    if ((name == "add" || name == "subtract") && is_float(node.inputs[1], 0)) return in;
+    if ((name == "multiply" || name == "divide") && is_float(node.inputs[1], 1)) return in;
+    if (name == "power" && is_float(node.inputs[1], 1)) return in;
     return std::nullopt;
   }
 

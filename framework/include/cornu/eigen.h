@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors and Eigen's matrices, for programs that have Eigen 3.4; cornu.h does without.
+// Conversions between tensors and Eigen matrices. Requires Eigen 3.4, unlike <cornu/cornu.h>.
 #pragma once
 
 #include <Eigen/Core>
@@ -10,8 +10,8 @@
 
 namespace cornu {
 
-// A tensor's elements as Eigen sees them: tensors are row-major. It can be assigned to any matrix
-// of Eigen's, column-major ones too.
+// The Eigen type of a tensor's elements, which are row-major. Assignable to any Eigen matrix,
+// including column-major ones.
 template <class T>
 using EigenMatrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 template <class T>
@@ -32,8 +32,8 @@ inline std::pair<Eigen::Index, Eigen::Index> eigen_sizes(const Tensor& tensor) {
 
 }  // namespace internal
 
-// A view of a matrix (a vector: of one column) without copying, valid while the tensor lives.
-// InvalidArgument for another number of axes or another dtype than T's.
+// Returns a view of a matrix, or of a vector as one column, without copying; valid while the tensor
+// lives. Throws InvalidArgument unless the tensor has one or two axes and dtype T.
 template <class T>
 Eigen::Map<const EigenMatrix<T>> as_matrix(const Tensor& tensor) {
   const auto [rows, columns] = internal::eigen_sizes(tensor);
@@ -51,15 +51,15 @@ Eigen::Map<const EigenVector<T>> as_vector(const Tensor& tensor) {
 template <class T>
 void as_vector(Tensor&& tensor) = delete;
 
-// A view to write through; as Tensor::mutable_data, which see.
+// Returns a writable view; see Tensor::mutable_data.
 template <class T>
 Eigen::Map<EigenMatrix<T>> as_mutable_matrix(Tensor& tensor) {
   const auto [rows, columns] = internal::eigen_sizes(tensor);
   return {tensor.mutable_data<T>().data(), rows, columns};
 }
 
-// A copy of a matrix, array or expression, of any storage order: shape (rows, columns), or (size,)
-// of a vector.
+// Copies a matrix, array or expression of any storage order to a tensor of shape (rows, columns),
+// or (size,) for a vector.
 template <class Derived>
 Tensor from_eigen(const Eigen::DenseBase<Derived>& values) {
   using T = stored_t<typename Derived::Scalar>;
@@ -72,8 +72,8 @@ Tensor from_eigen(const Eigen::DenseBase<Derived>& values) {
   return tensor;
 }
 
-// The memory of a row-major matrix or a vector, not copied: it must outlive the tensor, and is
-// written to through it.
+// Wraps a row-major matrix or a vector without copying: it must outlive the tensor, and writing to
+// the tensor changes it.
 template <class Derived>
 Tensor wrap_eigen(Eigen::PlainObjectBase<Derived>& values) {
   static_assert(Derived::IsVectorAtCompileTime || Derived::IsRowMajor,

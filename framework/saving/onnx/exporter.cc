@@ -114,7 +114,7 @@ class Exporter {
     for (size_t i = function_.inputs.size(); i < graph.inputs.size(); ++i) {
       check<Unimplemented>(uses[static_cast<size_t>(graph.inputs[i])] == 0,
                            "ONNX: {} draws random numbers when it predicts, which an ONNX model "
-                           "can't do as Cornu does. Leave out what draws them.",
+                           "can't do as Cornu does. Omit what draws them.",
                            function_.title);
     }
   }

@@ -40,8 +40,14 @@ TEST_CASE("page-locked memory that is kept is there for others when it is short"
   const auto runtime = cuda::simulated::make_runtime(
       {.gpus = 1, .memory_bytes = 64 << 20, .pinned_bytes = (6 << 20) + 8192});
   auto& device = *new cuda::GpuDevice(*runtime, 0, kFirst, 0);  // never destroyed
+  std::vector<Tensor> copies;
   for (const int64_t kibi : {1024, 2100, 4300, 1024, 5000}) {
-    device.upload(Tensor::from(std::vector<float>(static_cast<size_t>(kibi) * 256)));
+    copies.push_back(device.upload(Tensor::from(numbers(kibi * 256))));
+  }
+  for (const Tensor& copy : copies) {
+    std::vector<float> found(static_cast<size_t>(copy.num_elements()));
+    device.read(reinterpret_cast<std::byte*>(found.data()), copy.address(), copy.bytes(), nullptr);
+    CHECK(found == numbers(copy.num_elements()));
   }
   device.drain();
 }

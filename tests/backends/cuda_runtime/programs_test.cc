@@ -114,8 +114,9 @@ TEST_CASE("what replicas on one card add up") {
     ranks[rank]->reduce_scatter(nullptr, array.data(), array.data() + 4, 1, DType::Float32,
                                 ReduceOp::Max);
   };
-  const auto other = std::async(std::launch::async, call, 1);
-  call(0);
+  auto other = std::async(std::launch::async, call, 1);
+  CHECK_NOTHROW(call(0));
+  CHECK_NOTHROW(other.get());
 }
 
 TEST_CASE("all that these and a network of residual and depthwise blocks launch is CUDA") {

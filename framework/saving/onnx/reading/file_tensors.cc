@@ -175,10 +175,9 @@ std::string FileTensors::external_path(const Parts& parts) const {
   const std::string location = found == parts.external.end() ? "" : found->second;
   const bool plain = !location.empty() && location != "." && location != ".." &&
                      location.find_first_of(std::string("/\\\0", 3)) == std::string::npos;
-  check<InvalidArgument>(plain,
-                         "'{}': {} is in another file, '{}'; expected the name of one in the same "
-                         "folder.",
-                         path_, parts.label(), printable(location));
+  check<InvalidArgument>(
+      plain, "'{}': {} is in another file, '{}'; expected the name of one in the same directory.",
+      path_, parts.label(), printable(location));
   const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
   const std::filesystem::path path = folder / location;
   std::error_code failed;
@@ -187,8 +186,8 @@ std::string FileTensors::external_path(const Parts& parts) const {
                   printable(location));
   const auto home = std::filesystem::canonical(folder.empty() ? "." : folder, failed);
   check<InvalidArgument>(!failed && real.parent_path() == home,
-                         "'{}': {} is in the file '{}', which is a link to another folder. Put the "
-                         "file itself there.",
+                         "'{}': {} is in the file '{}', which is a link to another directory. Put "
+                         "the file itself there.",
                          path_, parts.label(), printable(location));
   return path.string();
 }

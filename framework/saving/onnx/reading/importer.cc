@@ -94,11 +94,10 @@ class Importer : public ModelReader {
         left_(most_made_of(file.bytes)) {}
 
   ImportedGraph read() {
-    check<Unimplemented>(
-        file_.opset >= kFirstReadOpset && file_.opset <= kLastReadOpset,
-        "'{}': it is of the operator set {}; those from {} to {} are read. onnx.version_converter "
-        "makes one of another.",
-        file_.path, file_.opset, kFirstReadOpset, kLastReadOpset);
+    check<Unimplemented>(file_.opset >= kFirstReadOpset && file_.opset <= kLastReadOpset,
+                         "'{}' has operator set {}; those from {} to {} are supported. Convert it "
+                         "with onnx.version_converter.",
+                         file_.path, file_.opset, kFirstReadOpset, kLastReadOpset);
     for (const auto& [name, tensor] : file_.initializers) define(name, ReadValue(tensor));
     count_reads();
     ImportedGraph graph;
@@ -209,8 +208,7 @@ class Importer : public ModelReader {
         rethrow_at(label, error);
       }
     }
-    check<Unimplemented>(!inputs.empty(), "'{}': it has no inputs: a model must have one.",
-                         file_.path);
+    check<Unimplemented>(!inputs.empty(), "'{}' has no inputs: a model must have one.", file_.path);
     return inputs;
   }
 
@@ -258,7 +256,7 @@ class Importer : public ModelReader {
   }
 
   Tensors outputs() {
-    check<Unimplemented>(!file_.outputs.empty(), "'{}': it has no outputs: a model must have one.",
+    check<Unimplemented>(!file_.outputs.empty(), "'{}' has no outputs: a model must have one.",
                          file_.path);
     std::vector<Tensors::Named> named;
     std::unordered_set<std::string> known;
@@ -320,7 +318,7 @@ class Importer : public ModelReader {
     } catch (const std::bad_alloc&) {
       raise<ResourceExhausted>("{}: memory has run out.", label(node));
     } catch (const std::length_error&) {
-      raise<ResourceExhausted>("{}: it has more elements than memory can have.", label(node));
+      raise<ResourceExhausted>("{} has more elements than fit into memory.", label(node));
     }
   }
 
@@ -530,8 +528,8 @@ void check_other_sizes(const OnnxFile& file, const Importer& made) {
     if (is_same_for(file, made, {.more = more, .large = large})) return;
   }
   raise<Unimplemented>(
-      "'{}': it takes few sizes of its open axes, and which ones can't be told. Export the model "
-      "for fixed sizes of all axes but the first.",
+      "'{}' accepts only some sizes of its open axes, and it isn't known which ones. Export the "
+      "model for fixed sizes of all axes but the first.",
       file.path);
 }
 

@@ -52,8 +52,8 @@ class ModelParser {
       if (field == 8) read_opset(bytes(reader, type));
       return field == 7 || field == 8;
     });
-    check<DataLoss>(graph.has_value(),
-                    "'{}': it has no graph. The file is damaged, or no ONNX file.", file_.path);
+    check<DataLoss>(graph.has_value(), "'{}' has no graph. The file is damaged, or no ONNX file.",
+                    file_.path);
     check<DataLoss>(file_.opset > 0, "'{}': it doesn't say which operator set of ONNX it is of.",
                     file_.path);
     read_graph(*graph);
@@ -87,7 +87,7 @@ class ModelParser {
           add(file_.outputs, value(bytes(reader, type)));
           return true;
         case 15:
-          raise<Unimplemented>("'{}': it has sparse tensors, which aren't read.", file_.path);
+          raise<Unimplemented>("'{}' has sparse tensors, which aren't read.", file_.path);
         default:
           return false;
       }
@@ -283,10 +283,10 @@ std::optional<DType> dtype_of_type(int64_t type) {
 
 OnnxFile read_onnx_file(const std::string& path) {
   const size_t size = FileReader(path).size();
-  check<ResourceExhausted>(size <= kMaxBytes,
-                           "'{}' has {} bytes; an ONNX file has at most {}, and its weights beside "
-                           "it where they are more.",
-                           path, size, kMaxBytes);
+  check<ResourceExhausted>(
+      size <= kMaxBytes,
+      "'{}' has {} bytes; an ONNX file has at most {}, and larger weights are in separate files.",
+      path, size, kMaxBytes);
   std::shared_ptr<Buffer> buffer = read_whole_file(path);
   return ModelParser(path, buffer).parse(size);
 }
