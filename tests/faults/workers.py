@@ -43,7 +43,7 @@ def disturb(job, rank, phase, kind, chance, seconds, options, report):
                   required=trained and kind != signal.SIGTERM)
     if kind == signal.SIGTERM and trained and victim.code() != TERMINATED:
         job.fail(f"worker {rank} ended with {victim.code()} after SIGTERM")
-    if kind == signal.SIGSTOP and trained and not victim.when("stood still for"):
+    if kind == signal.SIGSTOP and trained and not victim.when("was suspended for"):
         job.fail(f"worker {rank} stood still, and hasn't been fenced")
     report.count["killed after all had left"] += job.after_the_end()
     report.count["workers started again"] += sum(len(lives) - 1 for lives in job.lives)

@@ -260,11 +260,11 @@ TEST_CASE("what can't be written is said") {
                     scratch.path("missing")));
   put(scratch.path("file"), "");
   CHECK(contains(message_of<NotFound>(write_to(scratch.path("file/model.keras"))),
-                 "file' isn't a directory. Choose another path."));
+                 "file' isn't a directory. Choose another place."));
   CHECK(contains(message_of<NotFound>(write_to(scratch.path("file/x/model.keras"))),
                  "Not a directory"));
   CHECK(contains(message_of<FailedPrecondition>(write_to("/proc/model.keras")),
-                 "no file can be made in '/proc'"));
+                 "no file can be created in '/proc'"));
   CHECK(contains(message_of<FailedPrecondition>(write_to("/dev/null")), "a special file"));
   std::filesystem::create_directory(scratch.path("folder"));
   CHECK(contains(message_of<FailedPrecondition>(write_to(scratch.path("folder"))),

@@ -258,8 +258,9 @@ TEST_CASE("layers within layers are int4") {
   CHECK(distance(model.predict(x, {.verbose = 0}), before) < 0.5);
   CHECK(distance(model(x), model.predict(x, {.verbose = 0})) < 0.02);
   const test::Scratch scratch;
-  CHECK(contains(error_of([&] { model.save(scratch.path("model.keras")); }),
-                 "within it is quantized, which the config of the layer that has it doesn't tell"));
+  CHECK(
+      contains(error_of([&] { model.save(scratch.path("model.keras")); }),
+               "within it is quantized, which the config of the layer that has it doesn't record"));
 }
 
 TEST_CASE("LoRA adapts int4 weights, and files have both as int4") {

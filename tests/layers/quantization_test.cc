@@ -269,8 +269,9 @@ TEST_CASE("layers within layers are quantized") {
   CHECK(distance(after, before) > 0);
   CHECK(distance(after, before) < 0.05);
   const test::Scratch scratch;
-  CHECK(contains(error_of([&] { model.save(scratch.path("model.keras")); }),
-                 "within it is quantized, which the config of the layer that has it doesn't tell"));
+  CHECK(
+      contains(error_of([&] { model.save(scratch.path("model.keras")); }),
+               "within it is quantized, which the config of the layer that has it doesn't record"));
   model.save_weights(scratch.path("model.weights.h5"));
   for (const Variable& weight : model.weights()) {
     weight.store(ops::zeros(weight.shape(), weight.dtype()));

@@ -73,7 +73,7 @@ TEST_CASE("SIGINT is an exception when the state is kept") {
             count_to_ten(run, {}, raises(SIGINT, 5));
           } catch (const Interrupted& stop) {
             return stop.signal() == SIGINT &&
-                   std::string(stop.what()).find("The state after 6 calls is kept") !=
+                   std::string(stop.what()).find("The state after 6 calls has been saved") !=
                        std::string::npos;
           }
           return false;
