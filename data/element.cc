@@ -104,6 +104,7 @@ Element Element::component(std::string_view name) const {
 }
 
 Tensors Element::flat() const {
+  if (!structure_) return {};
   std::vector<std::string> names = structure_->tensor_names();
   const bool named = std::none_of(names.begin(), names.end(),
                                   [](const std::string& name) { return name.empty(); });

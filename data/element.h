@@ -54,6 +54,10 @@ class Element {
   // InvalidArgument when the component (or, for structured bindings, the element) has another size.
   const Tensor& tensor(size_t index) const;
 
+  // The only tensor, as for Tensors: `for (const Tensor x : dataset)` of a dataset of single
+  // tensors. Throws InvalidArgument when there isn't exactly one.
+  operator Tensor() const { return flat().single(); }  // NOLINT: implicit on purpose
+
   // The tensors of all components, in order.
   const std::vector<Tensor>& tensors() const { return tensors_; }
   // Moves the tensors out of an element that is no longer needed; its structure stays.

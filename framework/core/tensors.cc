@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/core/tensors.h"
 
+#include <algorithm>
+
 #include "framework/core/strings.h"
 #include "framework/core/variable.h"
 
@@ -42,6 +44,11 @@ const Tensor& Tensors::at(std::string_view name) const& {
                   names_.empty() ? fmt::format(" These {} have no names: take them by [index].",
                                                tensors_.size())
                                  : did_you_mean(name, names_));
+}
+
+Tensor Tensors::get(std::string_view name) const {
+  const auto found = std::ranges::find(names_, name);
+  return found == names_.end() ? Tensor() : tensors_[static_cast<size_t>(found - names_.begin())];
 }
 
 const Tensor& Tensors::single() const& {

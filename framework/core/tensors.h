@@ -50,6 +50,8 @@ class Tensors {
   Tensor operator[](std::string_view name) && { return std::as_const(*this).at(name); }
   const Tensor& at(std::string_view name) const&;
   Tensor at(std::string_view name) && { return std::as_const(*this).at(name); }
+  // The tensor of this name; undefined (None) if there is none: for optional arguments.
+  Tensor get(std::string_view name) const;
   const Tensor& at(size_t index) const& { return (*this)[index]; }
   Tensor at(size_t index) && { return std::as_const(*this)[index]; }
 

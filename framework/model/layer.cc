@@ -285,14 +285,44 @@ void Layer::check_settings(const CallOptions& options) const {
 Tensors Layer::named_by_signature(const Tensors& inputs) const {
   const CallSignature& signature = call_signature();
   for (const std::string& key : inputs.names()) require_argument(key, signature.inputs);
-  if (inputs.has_names()) return inputs;
+  if (inputs.has_names()) {
+    const std::string& first = signature.inputs[0];
+    check<InvalidArgument>(signature.built == 0 || inputs.get(first).defined(),
+                           "{} '{}': expected its argument '{}', which it needs, got none. Give it "
+                           "a tensor.",
+                           class_name(), name(), first);
+    return inputs;
+  }
   const std::vector<std::string> names = names_in_order(signature, inputs.size());
   std::vector<Tensors::Named> named;
   for (size_t i = 0; i < inputs.size(); ++i) named.emplace_back(names[i], inputs[i]);
   return Tensors::named(std::move(named));
 }
 
+// The inputs that are given, and the masks of these.
+Tensors Layer::without_undefined(const Tensors& given, CallOptions& options) const {
+  const Tensors inputs = call_signature().inputs.empty() ? given : named_by_signature(given);
+  check<InvalidArgument>(inputs.has_names(),
+                         "{} '{}': expected {} tensors, got undefined ones (None) among them. Only "
+                         "inputs with names may be left out: give it all of a list.",
+                         class_name(), name(), inputs.size());
+  std::vector<Tensors::Named> defined;
+  std::vector<Tensor> masks;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined()) continue;
+    defined.emplace_back(inputs.names()[i], inputs[i]);
+    if (i < options.mask.size()) masks.push_back(options.mask[i]);
+  }
+  options.mask = Tensors(std::move(masks));
+  return Tensors::named(std::move(defined));
+}
+
 Tensors Layer::operator()(const Tensors& given, const CallOptions& options) {
+  if (std::ranges::any_of(given, [](const Tensor& x) { return !x.defined(); })) {
+    CallOptions fewer = options;
+    const Tensors defined = without_undefined(given, fewer);
+    return (*this)(defined, fewer);
+  }
   try {
     const internal::CallDepth depth(*this);
     check_settings(options);

@@ -18,6 +18,7 @@
 #include "framework/core/json.h"
 #include "framework/core/tensors.h"
 #include "framework/core/variable.h"
+#include "framework/model/lora_options.h"
 #include "framework/model/parts.h"
 #include "framework/model/quantization.h"
 
@@ -126,7 +127,9 @@ class Layer : public std::enable_shared_from_this<Layer> {
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
 
-  // Builds the layer if necessary, and calls it. When inputs or masks are placeholders (from
+  // Builds the layer if necessary, and calls it. Undefined tensors among named inputs, and among
+  // the inputs of a layer whose call has named arguments, count as not given (Python's None), with
+  // their masks; others throw InvalidArgument. When inputs or masks are placeholders (from
   // Input), records a node of a functional graph and returns placeholders; in that case, throws
   // FailedPrecondition if the layer isn't owned by a handle. Errors thrown within the call name the
   // layer.
@@ -172,6 +175,11 @@ class Layer : public std::enable_shared_from_this<Layer> {
   // The sub-layers, with their names: by default tracked(); a model's layers come first.
   using NamedLayers = std::vector<std::pair<std::string, std::shared_ptr<Layer>>>;
   virtual NamedLayers sublayers() const;
+  // This layer and all layers within it, at any depth, each once and without ops, in the order of
+  // Keras's _flatten_layers: a layer precedes those within it; the sub-layers of this layer are in
+  // order, those of each other layer in reverse order. Handles to plain objects (members, and this
+  // layer unless a handle owns it) are valid for as long as the object lives.
+  std::vector<LayerHandle> flatten_layers() const;
   // The list saved under "layers" in files: all layers of a model. nullopt for other layers, whose
   // sub-layers are saved by attribute only.
   virtual std::optional<std::vector<std::shared_ptr<Layer>>> saved_list() const { return {}; }
@@ -234,6 +242,14 @@ class Layer : public std::enable_shared_from_this<Layer> {
   void quantize(const T& mode) {
     quantize(QuantizeOptions{.mode = mode});
   }
+
+  // Freezes the layer's kernel and trains two small weights instead, which are added to it, like
+  // enable_lora of Keras's layers: see LoraOptions. Supported by Dense, EinsumDense, Embedding,
+  // ReversibleEmbedding, Conv1D, Conv2D and Conv3D; flatten_layers() finds such layers within
+  // others. Must not run while other threads call the layer. Throws InvalidArgument for other
+  // layers, models included, for a rank below 1, and when the kernel has a constraint;
+  // FailedPrecondition for a layer that isn't built yet or is already adapted.
+  virtual void enable_lora(const LoraOptions& options);
 
   // Losses of this layer and its sub-layers: those added in this thread's last call (add_loss, and
   // activity regularizers divided by the batch size) and those of weight regularizers.
@@ -330,6 +346,7 @@ class Layer : public std::enable_shared_from_this<Layer> {
   void require_argument(const std::string& key, const std::vector<std::string>& known) const;
   void check_settings(const CallOptions& options) const;
   Tensors named_by_signature(const Tensors& inputs) const;
+  Tensors without_undefined(const Tensors& inputs, CallOptions& options) const;
   Tensors call_on_placeholders(const Tensors& inputs, const CallOptions& options);
   Tensors call_on_values(const Tensors& inputs, const CallOptions& options);
   Tensors call_built(const Tensors& inputs, const CallOptions& options);
@@ -467,6 +484,10 @@ class LayerHandle : public Handle<Layer> {
   void quantize(const T& mode) const {
     get().quantize(mode);
   }
+  // See Layer::enable_lora: `model.get_layer("query").enable_lora({.rank = 4})`.
+  void enable_lora(const LoraOptions& options) const { get().enable_lora(options); }
+  // See Layer::flatten_layers.
+  std::vector<LayerHandle> flatten_layers() const { return get().flatten_layers(); }
   Json get_config() const { return get().get_config(); }
   std::vector<Tensor> losses() const { return get().losses(); }
   // See Layer::reset_states.

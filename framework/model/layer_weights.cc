@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights and losses of layers.
 #include <algorithm>
+#include <deque>
 #include <unordered_map>
 
 #include "framework/core/compute_team.h"
 #include "framework/core/per_thread.h"
 #include "framework/core/strings.h"
+#include "framework/model/functional.h"
 #include "framework/model/layer_state.h"
 #include "framework/model/weight_limit.h"
 #include "framework/ops/ops.h"
@@ -146,6 +148,33 @@ void Layer::walk(std::unordered_set<uint64_t>& seen,
   if (!seen.insert(state_->id).second) return;
   visit(*this);
   for (const auto& [key, layer] : sublayers()) layer->walk(seen, visit);
+}
+
+std::vector<LayerHandle> Layer::flatten_layers() const {
+  // Handles don't pass on const, as elsewhere.
+  auto& self = const_cast<Layer&>(*this);  // NOLINT
+  std::shared_ptr<Layer> owned = self.shared_self();
+  if (!owned) owned = std::shared_ptr<Layer>(std::shared_ptr<void>(), &self);
+  std::vector<LayerHandle> result{LayerHandle(std::move(owned))};
+  std::unordered_set<uint64_t> seen{state_->id};
+  std::deque<std::shared_ptr<Layer>> next;
+  for (auto& [key, layer] : sublayers()) next.push_back(std::move(layer));
+  while (!next.empty()) {
+    const std::shared_ptr<Layer> layer = std::move(next.front());
+    next.pop_front();
+    if (is_operation(*layer) || !seen.insert(layer->state_->id).second) continue;
+    result.emplace_back(layer);
+    for (auto& [key, within] : layer->sublayers()) next.push_front(std::move(within));
+  }
+  return result;
+}
+
+void Layer::enable_lora(const LoraOptions&) {
+  raise<InvalidArgument>(
+      "{} '{}': it has no weight that LoRA could adapt. Dense, EinsumDense, Embedding, "
+      "ReversibleEmbedding, Conv1D, Conv2D and Conv3D have: call enable_lora of such layers within "
+      "it, which flatten_layers() finds.",
+      class_name(), name());
 }
 
 std::vector<Tensor> Layer::losses() const {

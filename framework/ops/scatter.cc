@@ -2,6 +2,7 @@
 #include "framework/ops/scatter.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "framework/core/strings.h"
 #include "framework/ops/definition.h"
@@ -120,9 +121,8 @@ Tensor replaced(const Tensor& rows, const Tensor& updates, const Places& places)
   return where(written, take(updates, maximum(last, 0), 0), rows);
 }
 
-// For each axis, the start of a block, clamped such that the block is inside.
-Tensor block_start(const Tensor& starts, int64_t axis, int64_t size, int64_t length) {
-  const Tensor start = squeeze(slice_axis(starts, 0, axis, axis + 1), 0);
+// The start of a block along one axis, clamped such that the block is inside.
+Tensor clamped_start(const Tensor& start, int64_t size, int64_t length) {
   return clip(cast(start, DType::Int64), 0, size - length);
 }
 
@@ -136,6 +136,98 @@ void require_block(const Tensor& x, const Tensor& starts, const Ints& block, std
                          "{}: expected a block that fits into shape {} and one integer start for "
                          "each axis, got a block of {} and starts of {} {}.",
                          who, x.shape(), Shape(block), starts.dtype(), starts.shape());
+}
+
+// The start of a block along each axis, an int64 scalar.
+std::vector<Tensor> starts_in(const Tensor& x, const Tensor& starts, const Ints& block,
+                              std::string_view who) {
+  require_block(x, starts, block, who);
+  std::vector<Tensor> result;
+  for (int64_t axis = 0; axis < x.rank(); ++axis) {
+    const Tensor start = squeeze(slice_axis(starts, 0, axis, axis + 1), 0);
+    result.push_back(clamped_start(start, x.dim(axis), block[static_cast<size_t>(axis)]));
+  }
+  return result;
+}
+
+using SliceStarts = std::initializer_list<SliceStart>;
+
+// The starts if all are numbers.
+std::optional<Ints> numbers_of(SliceStarts starts) {
+  Ints numbers;
+  for (const SliceStart& start : starts) {
+    if (!start.number()) return {};
+    numbers.push_back(*start.number());
+  }
+  return numbers;
+}
+
+std::string listed_starts(SliceStarts starts) {
+  std::vector<std::string> texts;
+  for (const SliceStart& start : starts) {
+    const Tensor* const tensor = start.tensor();
+    texts.push_back(!tensor             ? std::to_string(*start.number())
+                    : tensor->defined() ? fmt::format("{} {}", tensor->dtype(), tensor->shape())
+                                        : "undefined");
+  }
+  return "(" + join(texts, ", ") + ")";
+}
+
+// As above; undefined for an axis that the block has as a whole.
+std::vector<Tensor> starts_in(const Tensor& x, SliceStarts starts, const Ints& block,
+                              std::string_view who) {
+  bool fits = static_cast<int64_t>(starts.size()) == x.rank() && block.size() == starts.size();
+  std::vector<Tensor> result;
+  for (size_t i = 0; fits && i < starts.size(); ++i) {
+    const int64_t* const number = starts.begin()[i].number();
+    const int64_t size = x.dim(static_cast<int64_t>(i));
+    result.emplace_back();
+    if (number && *number == 0 && block[i] == size) continue;
+    require_static(x, who);
+    const int64_t room = block[i] < 0 ? -1 : size - block[i];
+    if (number) {
+      fits = *number >= 0 && *number <= room;
+      result.back() = Tensor::scalar(*number);
+    } else {
+      const Tensor& start = *starts.begin()[i].tensor();
+      fits = room >= 0 && start.defined() && start.rank() == 0 && is_integer(start.dtype());
+      if (fits) result.back() = clamped_start(start, size, block[i]);
+    }
+  }
+  check<InvalidArgument>(fits,
+                         "{}: expected a block that lies within shape {}, and starts that are "
+                         "numbers or integer tensors of shape (), got starts {} of a block of {}.",
+                         who, x.shape(), listed_starts(starts), Shape(block));
+  return result;
+}
+
+Tensor written_at(const Tensor& inputs, const std::vector<Tensor>& starts, const Tensor& updates) {
+  if (updates.num_elements() == 0) return inputs.strong();
+  Tensor spread = cast(updates, inputs.dtype());
+  Tensor inside = true;
+  for (int64_t axis = 0; axis < inputs.rank(); ++axis) {
+    const Tensor& start = starts[static_cast<size_t>(axis)];
+    if (!start.defined()) continue;
+    const int64_t length = updates.dim(axis);
+    const Tensor from = arange(inputs.dim(axis), DType::Int64) - start;
+    spread = take(spread, clip(from, 0, length - 1), axis);
+    Shape along(Ints(static_cast<size_t>(inputs.rank()), 1));
+    along[axis] = inputs.dim(axis);
+    const Tensor covered = logical_and(from >= 0, from < length);
+    inside = logical_and(inside, reshape(covered, along));
+  }
+  return where(inside, spread, inputs);
+}
+
+Tensor read_at(const Tensor& x, const std::vector<Tensor>& starts, const Ints& shape) {
+  Tensor result = x.strong();
+  for (int64_t axis = 0; axis < x.rank(); ++axis) {
+    const Tensor& start = starts[static_cast<size_t>(axis)];
+    if (!start.defined()) continue;
+    const int64_t length = shape[static_cast<size_t>(axis)];
+    result = take(result, arange(length, DType::Int64) + start, axis);
+  }
+  return result;
 }
 
 }  // namespace
@@ -217,35 +309,36 @@ Tensor slice_update(const Tensor& inputs, const Ints& start_indices, const Tenso
 namespace internal {
 
 Tensor slice_update_at(const Tensor& inputs, const Tensor& start_indices, const Tensor& updates) {
-  require_block(inputs, start_indices, updates.shape().dims(), "slice_update");
-  if (updates.num_elements() == 0) return inputs.strong();
-  Tensor spread = cast(updates, inputs.dtype());
-  Tensor inside = true;
-  for (int64_t axis = 0; axis < inputs.rank(); ++axis) {
-    const int64_t length = updates.dim(axis);
-    const Tensor from = arange(inputs.dim(axis), DType::Int64) -
-                        block_start(start_indices, axis, inputs.dim(axis), length);
-    spread = take(spread, clip(from, 0, length - 1), axis);
-    Shape along(Ints(static_cast<size_t>(inputs.rank()), 1));
-    along[axis] = inputs.dim(axis);
-    const Tensor covered = logical_and(from >= 0, from < length);
-    inside = logical_and(inside, reshape(covered, along));
-  }
-  return where(inside, spread, inputs);
+  const auto starts = starts_in(inputs, start_indices, updates.shape().dims(), "slice_update");
+  return written_at(inputs, starts, updates);
 }
 
 Tensor slice_at(const Tensor& x, const Tensor& start_indices, const Ints& shape) {
-  require_block(x, start_indices, shape, "slice");
-  Tensor result = x.strong();
-  for (int64_t axis = 0; axis < x.rank(); ++axis) {
-    const int64_t length = shape[static_cast<size_t>(axis)];
-    const Tensor start = block_start(start_indices, axis, x.dim(axis), length);
-    result = take(result, arange(length, DType::Int64) + start, axis);
-  }
-  return result;
+  return read_at(x, starts_in(x, start_indices, shape, "slice"), shape);
 }
 
 }  // namespace internal
+
+Tensor slice_update(const Tensor& inputs, SliceStarts start_indices, const Tensor& updates) {
+  if (const auto numbers = numbers_of(start_indices)) {
+    return slice_update(inputs, *numbers, updates);
+  }
+  require_static(inputs, "slice_update");
+  const auto starts = starts_in(inputs, start_indices, updates.shape().dims(), "slice_update");
+  return written_at(inputs, starts, updates);
+}
+
+Tensor slice(const Tensor& x, SliceStarts start_indices, const Ints& shape) {
+  if (const auto numbers = numbers_of(start_indices)) return slice(x, *numbers, shape);
+  Ints sizes = shape;
+  for (size_t i = 0; i < sizes.size() && i < start_indices.size(); ++i) {
+    const int64_t* const number = start_indices.begin()[i].number();
+    const auto axis = static_cast<int64_t>(i);
+    if (sizes[i] != kUnknown || !number || axis >= x.rank()) continue;
+    if (*number >= 0 && *number <= x.dim(axis)) sizes[i] = x.dim(axis) - *number;
+  }
+  return read_at(x, starts_in(x, start_indices, sizes, "slice"), sizes);
+}
 
 Tensor multi_hot(const Tensor& x, int64_t num_classes, int64_t axis, DTypeLike dtype) {
   check<InvalidArgument>(x.rank() >= 1,

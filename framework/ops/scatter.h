@@ -5,8 +5,11 @@
 
 #include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "framework/core/tensor.h"
@@ -35,20 +38,45 @@ Tensor scatter(const Tensor& indices, const Tensor& values, const Shape& shape);
 Tensor scatter_update(const Tensor& inputs, const Tensor& indices, const Tensor& updates,
                       const std::string& reduction = "");
 
+// Where a block starts along one axis: a number, or an integer tensor of shape ().
+class SliceStart {
+ public:
+  template <std::integral T>
+  requires(!std::is_same_v<T, bool>) SliceStart(T number)  // NOLINT: implicit on purpose
+      : value_(static_cast<int64_t>(number)) {}
+  template <class T>
+  requires(!std::is_arithmetic_v<T> && !std::is_same_v<T, SliceStart> &&
+           std::is_convertible_v<const T&, Tensor>) SliceStart(const T& tensor)  // NOLINT
+      : value_(Tensor(tensor)) {}
+
+  const int64_t* number() const { return std::get_if<int64_t>(&value_); }
+  const Tensor* tensor() const { return std::get_if<Tensor>(&value_); }
+
+ private:
+  std::variant<int64_t, Tensor> value_;
+};
+
 // `inputs` with `updates` in the block that starts at start_indices. Throws InvalidArgument when
 // the block doesn't fit; a start given as a tensor (a vector with one number per axis) is clamped
-// so that it fits.
+// so that it fits. In a list, each start may be a number or a tensor, which is treated accordingly:
+//   cache = ops::slice_update(cache, {0, index, 0, 0}, key);
 Tensor slice_update(const Tensor& inputs, const std::vector<int64_t>& start_indices,
                     const Tensor& updates);
-template <std::same_as<Tensor> Start>  // not for braced lists, which are numbers
+template <std::same_as<Tensor> Start>  // not for braced lists
 Tensor slice_update(const Tensor& inputs, const Start& start_indices, const Tensor& updates) {
   return internal::slice_update_at(inputs, start_indices, updates);
 }
-// The block of `shape` that starts at start_indices, a vector with one number per axis.
+Tensor slice_update(const Tensor& inputs, std::initializer_list<SliceStart> start_indices,
+                    const Tensor& updates);
+// The block of `shape` that starts at start_indices: a vector with one number per axis, clamped so
+// that the block fits, or a list in which each start may be a number or a tensor. In the latter, a
+// size of -1 means up to the end, from a start that is a number.
 template <std::same_as<Tensor> Start>
 Tensor slice(const Tensor& x, const Start& start_indices, const std::vector<int64_t>& shape) {
   return internal::slice_at(x, start_indices, shape);
 }
+Tensor slice(const Tensor& x, std::initializer_list<SliceStart> start_indices,
+             const std::vector<int64_t>& shape);
 
 // 1 at each of the class numbers along axis 1 (for a vector: axis 0), 0 elsewhere: (batch, n) ->
 // (batch, num_classes).

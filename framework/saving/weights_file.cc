@@ -87,6 +87,11 @@ class Loading {
   Loading(const WeightsSource& source, bool skip_mismatch)
       : source_(source), skip_mismatch_(skip_mismatch) {}
 
+  void add_layers(const std::vector<SavedLayer>& layers) {
+    for (const SavedLayer& saved : layers) here_.emplace(saved.path, saved.layer);
+    for (const SavedLayer& saved : layers) add_layer(saved);
+  }
+
   void add_layer(const SavedLayer& saved) {
     try {
       find_layer(saved);
@@ -181,12 +186,14 @@ class Loading {
     const std::string group = find_group(saved.vars());
     SavedParts::Values values = find_values(layer, group);
     const size_t stored = source_.count(group) - values.size();
-    check<InvalidArgument>(
-        stored == saved.weights.size(), "{}: {} '{}' expected {} weights at '{}', got {}. {}",
-        source_.name(), layer.class_name(), layer.name(), saved.weights.size(), saved.vars(),
-        stored,
-        layer.built() || stored == 0 ? advice(group)
-                                     : "The layer isn't built yet: call the model first.");
+    if (stored != saved.weights.size()) {
+      raise<InvalidArgument>(
+          "{}: {} '{}' expected {} weights at '{}', got {}. {}", source_.name(), layer.class_name(),
+          layer.name(), saved.weights.size(), saved.vars(), stored,
+          !layer.built() && stored > 0 ? "The layer isn't built yet: call the model first."
+          : source_.file_of(group, "0") == nullptr ? advice(group)
+                                                   : advice(group, saved));
+    }
     std::vector<Found> weights;
     for (size_t i = 0; i < saved.weights.size(); ++i) {
       const Variable& variable = saved.weights[i];
@@ -306,7 +313,9 @@ class Loading {
                          std::string(kOldRoot).starts_with(name);
       if (!known) attributes.push_back(printable(name));
     }
-    if (attributes.empty()) return kMend;
+    const std::string absent = first_absent(group);
+    const size_t top = absent.starts_with("layers/") ? absent.find('/') + 1 : 0;
+    if (attributes.empty() || absent.find('/', top) != std::string::npos) return advice_for(absent);
     const std::vector<std::string> layers = source_.children("layers");
     if (group.starts_with("layers/") && !layers.empty()) {
       return fmt::format(
@@ -318,6 +327,64 @@ class Loading {
         "It holds {}: names of a subclassed model's attributes. Give the layers these names in "
         "the constructor, as track(\"{}\", …) does.",
         join(attributes, ", "), attributes[0]);
+  }
+
+  // For a layer of which the file has weights, but another number of them.
+  std::string advice(const std::string& group, const SavedLayer& saved) const {
+    const bool is_stored = source_.file_of(group, "0")->describe(group + "/0").dtype == DType::Int8;
+    const bool is_here = !saved.layer->dtype_policy().quantization_mode.empty();
+    if (is_stored == is_here) return kMend;
+    return is_stored ? "The file's layer is quantized: it has integers for weights. Quantize the "
+                       "model in the same way, as by quantize(\"int8\"), before it loads them."
+                     : "The model's layer is quantized, the file's isn't. Load the weights before "
+                       "the model is quantized.";
+  }
+
+  // The first of a group and those around it, from the outside, that the file doesn't have; empty
+  // if it has all.
+  std::string first_absent(const std::string& group) const {
+    for (size_t begin = 0; begin < group.size();) {
+      const size_t end = std::min(group.find('/', begin), group.size());
+      const std::string parent = begin == 0 ? "" : group.substr(0, begin - 1);
+      if (!has_child(parent, group.substr(begin, end - begin))) return group.substr(0, end);
+      begin = end + 1;
+    }
+    return "";
+  }
+
+  bool has_child(const std::string& parent, const std::string& name) const {
+    const std::vector<std::string> names = source_.children(parent);
+    return std::find(names.begin(), names.end(), name) != names.end();
+  }
+
+  // Names what the file has, and the model hasn't, beside a group that the file doesn't have.
+  std::string advice_for(const std::string& absent) const {
+    if (absent.empty()) return kMend;
+    const size_t slash = absent.rfind('/');
+    const std::string parent = slash == std::string::npos ? "" : absent.substr(0, slash);
+    std::vector<std::string> others;
+    for (const std::string& name : source_.children(parent)) {
+      const std::string path = parent.empty() ? name : parent + "/" + name;
+      if (name != "vars" && name != kOptimizer && !here_.contains(path)) {
+        others.push_back(fmt::format("'{}'", printable(path)));
+      }
+    }
+    const auto layer = here_.find(absent);
+    if (others.empty() || layer == here_.end()) {
+      return fmt::format("The file has no group '{}'. {}", absent, kMend);
+    }
+    if (others.size() > kMostNamed) {
+      others.resize(kMostNamed);
+      others.push_back("…");
+    }
+    const bool by_class = is_found_by_number(*layer->second, absent + "/vars");
+    return fmt::format(
+        "The file has no group '{}'; it has {}, which the model hasn't. {}", absent,
+        join(others, ", "),
+        by_class ? fmt::format("This one has the name of the class {}: class_name() must return "
+                               "the name of the class that was saved.",
+                               layer->second->class_name())
+                 : "Give the layer the name that it had there, as track(\"name\", …) does.");
   }
 
   std::string find_group(const std::string& path) const {
@@ -337,8 +404,11 @@ class Loading {
     return source_.has(found) ? found : path;
   }
 
+  static constexpr size_t kMostNamed = 5;
+
   const WeightsSource& source_;
   bool skip_mismatch_;
+  std::map<std::string, const Layer*> here_;  // the model's layers, by their paths
   ReadPlan plan_;
   std::vector<std::pair<std::shared_ptr<SavedParts>, SavedParts::Values>> parts_;
   std::vector<std::pair<std::string, std::string>> skipped_;  // objects and reasons
@@ -416,7 +486,7 @@ OptimizerRestore load_weights(const WeightsSource& source, const Layer& model,
                               const OptimizerState& optimizer, bool skip_mismatch,
                               const SkippedLayers& skipped) {
   Loading loading(source, skip_mismatch);
-  for (const SavedLayer& saved : weight_paths(model, skipped)) loading.add_layer(saved);
+  loading.add_layers(weight_paths(model, skipped));
   const OptimizerRestore restored = loading.add_optimizer(kOptimizer, optimizer);
   for (const auto& [attribute, other] : optimizer.others) {
     const OptimizerRestore own = loading.add_optimizer(attribute, other);

@@ -354,9 +354,20 @@ Tensors on_host(const Tensors& tensors) {
 
 }  // namespace
 
-std::shared_ptr<BatchSource> make_array_source(const Tensors& x, const Tensors& y,
+Tensors given_inputs(const Tensors& x) {
+  const bool is_whole = std::ranges::all_of(x, [](const Tensor& input) { return input.defined(); });
+  if (is_whole || !x.has_names()) return x;
+  std::vector<Tensors::Named> given;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (x[i].defined()) given.emplace_back(x.names()[i], x[i]);
+  }
+  return Tensors::named(std::move(given));
+}
+
+std::shared_ptr<BatchSource> make_array_source(const Tensors& inputs, const Tensors& y,
                                                const Tensors& sample_weight,
                                                const ArraySourceOptions& options) {
+  const Tensors x = given_inputs(inputs);
   check_rows(x, y, sample_weight);
   check<InvalidArgument>(options.batch_size > 0, "Expected a batch_size of at least 1, got {}.",
                          options.batch_size);
@@ -377,8 +388,9 @@ std::shared_ptr<BatchSource> with_class_weight(std::shared_ptr<BatchSource> sour
   return std::make_shared<ClassWeightSource>(std::move(source), std::move(class_weight));
 }
 
-SplitArrays split_arrays(const Tensors& x, const Tensors& y, const Tensors& sample_weight,
+SplitArrays split_arrays(const Tensors& inputs, const Tensors& y, const Tensors& sample_weight,
                          double fraction) {
+  const Tensors x = given_inputs(inputs);
   check_rows(x, y, sample_weight);
   check<InvalidArgument>(fraction > 0 && fraction < 1,
                          "fit: expected a validation_split in (0, 1), got {}.", fraction);

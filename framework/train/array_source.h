@@ -15,9 +15,12 @@ struct ArraySourceOptions {
   std::optional<uint64_t> shuffle_seed = {};  // None: not shuffled
 };
 
-// Batches of rows of x, y and sample_weight; the last batch may be smaller. Reshuffled in each
-// pass: the order of pass k depends only on the seed and k. Throws InvalidArgument when the numbers
-// of rows differ or there are no rows.
+// The inputs without those that have a name and are undefined (Python's None): they aren't given.
+Tensors given_inputs(const Tensors& x);
+
+// Batches of rows of x (given_inputs of it), y and sample_weight; the last batch may be smaller.
+// Reshuffled in each pass: the order of pass k depends only on the seed and k. Throws
+// InvalidArgument when the numbers of rows differ or there are no rows.
 std::shared_ptr<BatchSource> make_array_source(const Tensors& x, const Tensors& y,
                                                const Tensors& sample_weight,
                                                const ArraySourceOptions& options);

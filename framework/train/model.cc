@@ -224,6 +224,10 @@ Tensors Model::call_list(const Tensors& inputs, const CallArgs& args) {
   return body_->call(inputs);
 }
 
+void Model::enable_lora(const LoraOptions& options) {
+  return object_ ? object_->enable_lora(options) : Layer::enable_lora(options);
+}
+
 Layer::NamedLayers Model::sublayers() const {
   if (object_) return object_->sublayers();
   if (!body_) return Layer::sublayers();

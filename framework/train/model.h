@@ -384,6 +384,8 @@ class Model : public Layer {
   void build_list(const std::vector<Shape>& input_shapes) override;
   Tensor call(const Tensor& x, const CallArgs& args) override;
   Tensors call_list(const Tensors& inputs, const CallArgs& args) override;
+  // Throws InvalidArgument unless a subclass overrides it: LoRA adapts layers.
+  void enable_lora(const LoraOptions& options) override;
   NamedLayers sublayers() const override;
   std::shared_ptr<Layer> shared_self() override;
   std::optional<std::vector<std::shared_ptr<Layer>>> saved_list() const override;

@@ -12,8 +12,9 @@
 
 namespace cornu {
 
-Tensors Trainer::predict_on_batch(Model& model, const Tensors& x) {
+Tensors Trainer::predict_on_batch(Model& model, const Tensors& given) {
   const RunsAlone alone;
+  const Tensors x = given_inputs(given);
   const Tensors inputs = without_strings(model, x, false);
   if (has_strings(inputs)) return traced_body(model, Kind::Predict, {x, {}, {}});
   std::vector<Tensors> parts = run(model, Kind::Predict, Batch{inputs, {}, {}});

@@ -78,11 +78,6 @@ Conv<kAxes>::Conv(const ConvOptions<kAxes>& options)
     : LayerHandle(std::make_shared<InDataFormat<ConvLayer<kAxes>, kAxes>>(options)) {}
 
 template <int kAxes>
-void Conv<kAxes>::enable_lora(const LoraOptions& options) const {
-  layers::enable_lora(*this, options);
-}
-
-template <int kAxes>
 Conv<kAxes> Conv<kAxes>::from_config(const Json& config) {
   return Conv(read_layer_options<ConvOptions<kAxes>>(config));
 }

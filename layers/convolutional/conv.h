@@ -51,8 +51,6 @@ class Conv final : public LayerHandle {
   // have.
   Variable kernel() const { return weight("kernel"); }
   Variable bias() const { return weight("bias"); }
-  // See LoraOptions.
-  void enable_lora(const LoraOptions& options) const;
 };
 
 using Conv1DOptions = ConvOptions<1>;

@@ -82,8 +82,6 @@ class DenseLayer : public WithQuantization<KerasLayerOf<DenseOptions>> {
 
 Dense::Dense(const DenseOptions& options) : LayerHandle(std::make_shared<DenseLayer>(options)) {}
 
-void Dense::enable_lora(const LoraOptions& options) const { layers::enable_lora(*this, options); }
-
 Dense Dense::from_config(const Json& config) {
   return Dense(read_layer_options<DenseOptions>(config));
 }

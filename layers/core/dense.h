@@ -45,8 +45,6 @@ class Dense final : public LayerHandle {
   // have.
   Variable kernel() const { return weight("kernel"); }
   Variable bias() const { return weight("bias"); }
-  // See LoraOptions.
-  void enable_lora(const LoraOptions& options) const;
 };
 
 }  // namespace cornu::layers

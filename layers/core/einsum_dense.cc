@@ -301,10 +301,6 @@ class EinsumDenseLayer : public WithQuantization<KerasLayerOf<EinsumDenseOptions
 EinsumDense::EinsumDense(const EinsumDenseOptions& options)
     : LayerHandle(std::make_shared<EinsumDenseLayer>(options)) {}
 
-void EinsumDense::enable_lora(const LoraOptions& options) const {
-  layers::enable_lora(*this, options);
-}
-
 EinsumDense EinsumDense::from_config(const Json& config) {
   return EinsumDense(read_layer_options<EinsumDenseOptions>(config));
 }

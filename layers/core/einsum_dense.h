@@ -50,8 +50,6 @@ class EinsumDense final : public LayerHandle {
   // have.
   Variable kernel() const { return weight("kernel"); }
   Variable bias() const { return weight("bias"); }
-  // See LoraOptions.
-  void enable_lora(const LoraOptions& options) const;
 };
 
 }  // namespace cornu::layers

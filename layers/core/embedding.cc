@@ -28,10 +28,6 @@ class EmbeddingLayer : public EmbeddingBase<EmbeddingOptions> {
 Embedding::Embedding(const EmbeddingOptions& options)
     : LayerHandle(std::make_shared<EmbeddingLayer>(options)) {}
 
-void Embedding::enable_lora(const LoraOptions& options) const {
-  layers::enable_lora(*this, options);
-}
-
 Embedding Embedding::from_config(const Json& config) {
   return Embedding(read_layer_options<EmbeddingOptions>(config));
 }

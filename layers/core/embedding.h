@@ -43,8 +43,6 @@ class Embedding final : public LayerHandle {
   // Throws FailedPrecondition before the layer is built, and NotFound for a weight that it doesn't
   // have.
   Variable embeddings() const { return weight("embeddings"); }
-  // See LoraOptions.
-  void enable_lora(const LoraOptions& options) const;
 };
 
 }  // namespace cornu::layers

@@ -59,16 +59,9 @@ class Lora : public SavedParts {
   double scale_;
 };
 
-// Interface of adaptable layers for their handles.
-class TakesLora {
- public:
-  virtual ~TakesLora() = default;
-  virtual void enable_lora(const LoraOptions& options) = 0;
-};
-
 // A layer derived from Base whose options have lora_rank and lora_alpha.
 template <class Base>
-class WithLora : public Base, public TakesLora, public HasSavedParts {
+class WithLora : public Base, public HasSavedParts {
  public:
   std::shared_ptr<SavedParts> saved_parts() const override { return lora_; }
 
@@ -165,10 +158,5 @@ class WithLora : public Base, public TakesLora, public HasSavedParts {
   bool constrained_ = false;
   std::shared_ptr<Lora> lora_;
 };
-
-// For a handle to a WithLora layer.
-inline void enable_lora(const LayerHandle& handle, const LoraOptions& options) {
-  dynamic_cast<TakesLora&>(handle.get()).enable_lora(options);
-}
 
 }  // namespace cornu::layers

@@ -83,10 +83,6 @@ class ReversibleEmbeddingLayer : public EmbeddingBase<ReversibleEmbeddingOptions
 ReversibleEmbedding::ReversibleEmbedding(const ReversibleEmbeddingOptions& options)
     : LayerHandle(std::make_shared<ReversibleEmbeddingLayer>(options)) {}
 
-void ReversibleEmbedding::enable_lora(const LoraOptions& options) const {
-  layers::enable_lora(*this, options);
-}
-
 ReversibleEmbedding ReversibleEmbedding::from_config(const Json& config) {
   return ReversibleEmbedding(read_layer_options<ReversibleEmbeddingOptions>(config));
 }

@@ -54,8 +54,6 @@ class ReversibleEmbedding final : public LayerHandle {
   // have.
   Variable embeddings() const { return weight("embeddings"); }
   Variable reverse_embeddings() const { return weight("reverse_embeddings"); }
-  // See LoraOptions.
-  void enable_lora(const LoraOptions& options) const;
 };
 
 }  // namespace cornu::layers

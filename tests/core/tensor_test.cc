@@ -335,6 +335,10 @@ TEST_CASE("structures: one tensor, a list, names") {
   CHECK(error_of([&] { named.at("hnit"); }) ==
         "NotFound: There is no tensor named 'hnit'. Did you mean 'hint'? Known: image, hint.");
   CHECK(named["hint"].id() == b.id());
+  CHECK(named.get("hint").id() == b.id());
+  CHECK_FALSE(named.get("hnit").defined());
+  CHECK_FALSE(list.get("hint").defined());
+  CHECK_FALSE(Tensors().get("hint").defined());
   const Tensors swapped = named.with({b, a});
   CHECK(swapped.at("image").id() == b.id());
   CHECK(swapped.at(0).id() == b.id());

@@ -154,6 +154,31 @@ TEST_CASE("one tensor, a list and a tuple of one") {
   CHECK(numbers(named["a"]) == Numbers{0});
 }
 
+TEST_CASE("an element of one tensor is used as that tensor") {
+  Numbers sums;
+  for (const auto& element : Dataset::from_tensor_slices(rows(3, 10)).batch(2)) {
+    sums.push_back(ops::sum(element).item<int64_t>());
+    const Tensor tensor = element;
+    CHECK(tensor.id() == Tensor(element).id());
+    CHECK(Tensors(element).size() == 1);
+  }
+  CHECK(sums == Numbers{21, 12});
+  const Tensor x = rows(2, 5);
+  CHECK(Tensor(Element{Tensors{{"image", x}}}).id() == x.id());
+  // What takes tensors and elements takes an element as it is.
+  CHECK(Element(Element(x)).size() == 1);
+  CHECK(Dataset::from_tensors(Element{x, x}).element_spec().types.size() == 2);
+  CHECK(message_of<InvalidArgument>([&] {
+          return Tensor(Element{x, x});
+        }) == "Expected a single tensor, got 2 of them. Choose one with [index].");
+  CHECK(message_of<InvalidArgument>([&] {
+          return Tensor(Element{{"a", x}, {"b", x}});
+        }) ==
+        "Expected a single tensor, got 2 of them (a, b). Choose one with [\"name\"] or [index].");
+  CHECK(message_of<InvalidArgument>([&] { return Tensor(Element()); }) ==
+        "Expected a single tensor, got 0 of them. Choose one with [index].");
+}
+
 TEST_CASE("errors of elements name what is there") {
   const Element element = nested(1);
   CHECK(message_of<NotFound>([&] { element.component(0).component("nmae"); }) ==

@@ -47,7 +47,7 @@ void check_file(const LayerHandle& layer, const Json& expected) {
 void enable_lora(const LayerHandle& layer, const Json& lora) {
   layers::LoraOptions options{.rank = lora.at("rank").as_int()};
   if (const Json* alpha = lora.find("lora_alpha")) options.lora_alpha = alpha->as_double();
-  layers::enable_lora(layer, options);
+  layer.enable_lora(options);
 }
 
 void check_layer(const Json& item) {

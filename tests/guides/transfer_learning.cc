@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/guides/guide.h"
+#include "tests/support/scratch.h"
 
 using namespace cornu;
 using namespace cornu::guides;
@@ -99,4 +100,68 @@ TEST_CASE("transfer_workflow") {
   golden.check("tuned", model.fit(x_train, y_train, twice));
   golden.check("evaluate", model.evaluate(x_train, y_train, {.verbose = 0}));
   golden.check("predictions", model.predict(x_train(Slice(4)), {.verbose = 0}));
+}
+
+namespace {
+
+Model make_backbone() {
+  Tensor inputs = Input({.shape = {5}, .dtype = "int32"});
+  Tensor x = layers::Embedding({.input_dim = 11, .output_dim = 6})(inputs);
+  for (int i = 0; i < 2; ++i) {
+    auto attention = layers::MultiHeadAttention(
+        {.num_heads = 2, .key_dim = 3, .name = "attention_" + std::to_string(i)});
+    x = layers::LayerNormalization()(x + attention({x, x}));
+  }
+  x = layers::GlobalAveragePooling1D()(x);
+  return Model(inputs, layers::Dense({.units = 2})(x), {.name = "backbone"});
+}
+
+void enable_lora(const Model& backbone, int64_t rank) {
+  for (const LayerHandle& layer : backbone.layers()) layer.set_trainable(false);
+  for (const LayerHandle& layer : backbone.flatten_layers()) {
+    if (layer.name() != "query" && layer.name() != "value") continue;
+    layer.set_trainable(true);
+    layer.enable_lora({.rank = rank});
+  }
+}
+
+LayerHandle query_of(const Model& model, const std::string& attention) {
+  return model.get_layer(attention).flatten_layers().at(1);
+}
+
+}  // namespace
+
+TEST_CASE("transfer_lora") {
+  const Golden golden("transfer_lora");
+  const test::Scratch scratch;
+  const std::string path = scratch.path("backbone.keras");
+  Model pretrained = make_backbone();
+  initialize(pretrained, 620);
+  pretrained.save(path);
+
+  Model model = load_model(path);
+  enable_lora(model, 2);
+  std::vector<std::string> classes, trained;
+  for (const LayerHandle& layer : model.flatten_layers()) classes.push_back(layer.class_name());
+  golden.check("classes", classes);
+  const std::vector<Variable> variables = model.trainable_variables();
+  for (size_t i = 0; i < variables.size(); ++i) {
+    trained.push_back(variables[i].path());
+    if (!variables[i].name().ends_with("_a")) continue;
+    variables[i].assign(values(variables[i].shape(), 630 + static_cast<uint32_t>(i)));
+  }
+  golden.check("trained", trained);
+  Tensor x = ops::reshape(labels(24 * 5, 11, 621), {24, 5}), y = values({24, 2}, 622);
+  model.compile({.optimizer = optimizers::Adam({.learning_rate = 0.01}), .loss = "mse"});
+  golden.check("history",
+               model.fit(x, y, {.batch_size = 8, .epochs = 3, .verbose = 0, .shuffle = false}));
+  golden.check("predictions", model.predict(x(Slice(4)), {.verbose = 0}));
+
+  // Files contain the sums, for models with and without LoRA.
+  model.save_weights(scratch.path("tuned.weights.h5"));
+  Model merged = load_model(path);
+  merged.load_weights(scratch.path("tuned.weights.h5"));
+  golden.check("merged", merged.predict(x(Slice(4)), {.verbose = 0}));
+  golden.check("kernel", query_of(merged, "attention_1").weight("kernel"));
+  golden.check("rank", query_of(model, "attention_0").get_config().at("lora_rank").as_double());
 }

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Guide: transfer learning and fine-tuning."""
 
+import tempfile
+
 import keras
 import numpy as np
 from guide import history, initialize, labels, logs, tensor, values
@@ -122,4 +124,58 @@ def transfer_workflow():
     }
 
 
-CASES = [transfer_trainable, transfer_workflow]
+def make_backbone():
+    inputs = keras.Input(shape=(5,), dtype="int32")
+    x = layers.Embedding(11, 6)(inputs)
+    for i in range(2):
+        attention = layers.MultiHeadAttention(num_heads=2, key_dim=3, name=f"attention_{i}")
+        x = layers.LayerNormalization()(x + attention(x, x))
+    x = layers.GlobalAveragePooling1D()(x)
+    return keras.Model(inputs, layers.Dense(2)(x), name="backbone")
+
+
+def enable_lora(backbone, rank):
+    for layer in backbone.layers:
+        layer.trainable = False
+    for layer in backbone._flatten_layers():
+        if layer.name in ("query", "value"):
+            layer.trainable = True
+            layer.enable_lora(rank)
+
+
+def transfer_lora():
+    folder = tempfile.TemporaryDirectory()
+    path = folder.name + "/backbone.keras"
+    pretrained = make_backbone()
+    initialize(pretrained, 620)
+    pretrained.save(path)
+
+    model = keras.saving.load_model(path)
+    enable_lora(model, rank=2)
+    classes = [type(layer).__name__ for layer in model._flatten_layers()]
+    trained = [variable.path for variable in model.trainable_variables]
+    for i, variable in enumerate(model.trainable_variables):
+        if variable.name.endswith("_a"):
+            variable.assign(values(variable.shape, 630 + i))
+    x, y = labels(24 * 5, 11, 621).reshape(24, 5), values((24, 2), 622)
+    model.compile(optimizer=keras.optimizers.Adam(0.01), loss="mse")
+    result = model.fit(x, y, batch_size=8, epochs=3, shuffle=False, verbose=0)
+    predictions = model.predict(x[:4], verbose=0)
+
+    # Files contain the sums, for models with and without LoRA.
+    model.save_weights(folder.name + "/tuned.weights.h5")
+    merged = keras.saving.load_model(path)
+    merged.load_weights(folder.name + "/tuned.weights.h5")
+    config = model.get_layer("attention_0").query_dense.get_config()
+    return {
+        "classes": classes,
+        "trained": trained,
+        "history": history(result),
+        "predictions": tensor(predictions),
+        "merged": tensor(merged.predict(x[:4], verbose=0)),
+        "kernel": tensor(merged.get_layer("attention_1").query_dense.kernel),
+        "rank": config["lora_rank"],
+    }
+
+
+CASES = [transfer_trainable, transfer_workflow, transfer_lora]

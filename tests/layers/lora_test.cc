@@ -6,6 +6,7 @@
 #include "framework/core/strings.h"
 #include "framework/ops/ops.h"
 #include "framework/train/model.h"
+#include "framework/train/register_serializable.h"
 #include "layers/layers.h"
 #include "optimizers/optimizers.h"
 #include "tests/support/layer_conformance.h"
@@ -75,6 +76,57 @@ TEST_CASE("training moves the small kernels alone, and files have the sum") {
   CHECK(distance(plain.predict(examples(), {.verbose = 0}), expected) < 1e-6);
 }
 
+// Layers within a layer, one of which is a member.
+class Block : public Layer {
+ public:
+  explicit Block(const LayerOptions& options = {}) : Layer(options) {}
+  Tensor call(const Tensor& x, const CallArgs& args) override {
+    return second_(first_(x, args), args);
+  }
+  std::string class_name() const override { return "lora_test>Block"; }
+
+ private:
+  layers::Dense first_ = track("first", layers::Dense({.units = 3, .name = "query"}));
+  layers::Dense second_ = track("second", layers::Dense({.units = 2, .name = "out"}));
+};
+
+TEST_CASE("LoRA on layers within a loaded model: of any class, by their handles") {
+  register_serializable("lora_test>Block", [](const Json& config) {
+    return make_layer<Block>(LayerOptions::from_config(config));
+  });
+  const test::Scratch scratch;
+  const std::string path = scratch.path("model.keras");
+  Sequential made(Input({.shape = {4}}), {make_layer<Block>(), layers::Dense({.units = 1})});
+  made.save(path);
+
+  Model model = load_model(path);
+  int adapted = 0;
+  for (const LayerHandle& layer : model.layers()) layer.set_trainable(false);
+  for (const LayerHandle& layer : model.flatten_layers()) {
+    if (layer.name() != "query") continue;
+    layer.set_trainable(true);
+    layer.enable_lora({.rank = 2});
+    ++adapted;
+  }
+  CHECK(adapted == 1);
+  CHECK(names_of(model.trainable_weights()) ==
+        std::vector<std::string>{"bias", "lora_kernel_a", "lora_kernel_b"});
+  const Tensor before = model.predict(examples(), {.verbose = 0});
+  CHECK(distance(before, made.predict(examples(), {.verbose = 0})) == 0);
+  model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.1}), .loss = "mse"});
+  model.fit(examples(), ops::ones({3, 1}), {.epochs = 3, .verbose = 0});
+  const Tensor expected = model.predict(examples(), {.verbose = 0});
+  CHECK(distance(expected, before) > 0);
+
+  // Files have the sums; a model without LoRA takes them.
+  model.save_weights(scratch.path("tuned.weights.h5"));
+  Model merged = load_model(path);
+  merged.load_weights(scratch.path("tuned.weights.h5"));
+  CHECK(distance(merged.predict(examples(), {.verbose = 0}), expected) < 1e-6);
+  model.save(path);
+  CHECK(distance(load_model(path).predict(examples(), {.verbose = 0}), expected) < 1e-6);
+}
+
 TEST_CASE("a table that is read both ways is adapted in both, where one way is tied to the other") {
   const Tensor indices = Tensor::from<int32_t>({0, 4, 2}, {1, 3});
   const Tensor rows = ops::reshape(ops::arange(6, DType::Float32), {2, 3}) / 10;
@@ -96,6 +148,24 @@ TEST_CASE("a table that is read both ways is adapted in both, where one way is t
     CHECK(embedding.get_config().at("lora_rank") == Json(2));
     CHECK(embedding.get_config().at("lora_alpha").as_double() == 4);
   }
+}
+
+TEST_CASE("layers without a weight that LoRA adapts") {
+  const char* const why =
+      ": it has no weight that LoRA could adapt. Dense, EinsumDense, Embedding, "
+      "ReversibleEmbedding, Conv1D, Conv2D and Conv3D have: call enable_lora of such layers within "
+      "it, which flatten_layers() finds.";
+  const LayerHandle norm = layers::BatchNormalization({.name = "norm"});
+  norm.build({1, 4});
+  CHECK(error_of([&] { norm.enable_lora({.rank = 2}); }) ==
+        "InvalidArgument: BatchNormalization 'norm'" + std::string(why));
+  Sequential model({layers::Dense({.units = 1})}, {.name = "model"});
+  CHECK(error_of([&] { model.enable_lora({.rank = 2}); }) ==
+        "InvalidArgument: Sequential 'model'" + std::string(why));
+  CHECK(error_of([&] { make_layer<Block>(LayerOptions{.name = "b"})->enable_lora({.rank = 2}); }) ==
+        "InvalidArgument: lora_test>Block 'b'" + std::string(why));
+  CHECK(error_of([] { LayerHandle().enable_lora({.rank = 2}); }) ==
+        "FailedPrecondition: LayerHandle: expected a layer, got none.");
 }
 
 TEST_CASE("what LoRA can't do") {

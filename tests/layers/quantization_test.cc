@@ -307,7 +307,13 @@ TEST_CASE("quantized models in files") {
 
   Sequential later = dense_model();
   CHECK(contains(error_of([&] { later.load_weights(scratch.path("model.weights.h5")); }),
-                 "expected 2 weights at 'layers/dense/vars', got 3"));
+                 "expected 2 weights at 'layers/dense/vars', got 3. The file's layer is quantized: "
+                 "it has integers for weights. Quantize the model in the same way, as by "
+                 "quantize(\"int8\"), before it loads them."));
+  later.save_weights(scratch.path("plain.weights.h5"));
+  CHECK(contains(error_of([&] { model.load_weights(scratch.path("plain.weights.h5")); }),
+                 "expected 3 weights at 'layers/dense/vars', got 2. The model's layer is "
+                 "quantized, the file's isn't. Load the weights before the model is quantized."));
   later.quantize("int8");
   later.load_weights(scratch.path("model.weights.h5"));
   CHECK(distance(later.predict(x, {.verbose = 0}), expected) == 0);

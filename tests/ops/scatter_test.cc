@@ -136,6 +136,56 @@ TEST_CASE("slice and slice_update: by numbers and by tensors") {
         "(2, 2).");
 }
 
+TEST_CASE("slice and slice_update: numbers and tensors in one list") {
+  const Tensor x = random_tensor({3, 4, 2});
+  const Tensor block = random_tensor({3, 2, 2}, -2, 2, 5);
+  const Tensor index = ints({1}, {});
+  check_smooth(
+      [&](const Inputs& in) {
+        return ops::slice_update(in[0], {0, index, 0}, in[1]);
+      },
+      {x, block});
+  check_smooth([&](const Inputs& in) { return ops::slice(in[0], {1, index, 0}, {1, 2, -1}); }, {x});
+  check_same(ops::slice_update(x, {0, index, 0}, block), ops::slice_update(x, {0, 1, 0}, block));
+  check_same(ops::slice(x, {1, index, 0}, {2, 2, -1}), ops::slice(x, {1, 1, 0}, {2, 2, 2}));
+  check_same(ops::slice(x, {index, index, index}, {2, 2, 1}), ops::slice(x, {1, 1, 1}, {2, 2, 1}));
+  const Variable position(Tensor::scalar<int64_t>(2));
+  const size_t row = 1;
+  check_same(ops::slice(x, {row, position, row}, {-1, 1, 1}), ops::slice(x, {1, 2, 1}, {2, 1, 1}));
+  // Of a part of an axis that begins at a number.
+  const Tensor part = random_tensor({1, 2, 1}, -2, 2, 7);
+  check_same(ops::slice_update(x, {2, index, 1}, part), ops::slice_update(x, {2, 1, 1}, part));
+  // A tensor is clamped so that the block fits.
+  const Tensor far = ints({9}, {});
+  check_same(ops::slice_update(x, {0, far, 0}, block), ops::slice_update(x, {0, 2, 0}, block));
+  check_same(ops::slice(x, {0, far, 0}, {3, 2, 2}), ops::slice(x, {0, 2, 0}, {3, 2, 2}));
+  // A list of numbers alone is what it was.
+  check_same(ops::slice(x, {0, 1, 0}, {2, 2, -1}), x(Slice(2), Slice(1, 3)));
+}
+
+TEST_CASE("a list of starts that isn't of numbers and scalars, one for each axis") {
+  const Tensor x = random_tensor({3, 4});
+  const Tensor block = random_tensor({2, 2}, -2, 2, 5);
+  const Tensor index = ints({1}, {});
+  const auto text_of = [&](std::initializer_list<ops::SliceStart> starts) {
+    return message_of<InvalidArgument>([&] { ops::slice_update(x, starts, block); });
+  };
+  const std::string head =
+      "slice_update: expected a block that lies within shape (3, 4), and starts that are numbers "
+      "or integer tensors of shape (), got starts ";
+  CHECK(text_of({2, index}) == head + "(2, int32 ()) of a block of (2, 2).");
+  CHECK(text_of({-1, index}) == head + "(-1, int32 ()) of a block of (2, 2).");
+  CHECK(text_of({index}) == head + "(int32 ()) of a block of (2, 2).");
+  CHECK(text_of({0, ints({1}, {1})}) == head + "(0, int32 (1,)) of a block of (2, 2).");
+  CHECK(text_of({0, Tensor::scalar(1.0f)}) == head + "(0, float32 ()) of a block of (2, 2).");
+  CHECK(text_of({0, Tensor()}) == head + "(0, undefined) of a block of (2, 2).");
+  CHECK(message_of<InvalidArgument>([&] {
+          ops::slice(x, {4, index}, {-1, 5});
+        }) ==
+        "slice: expected a block that lies within shape (3, 4), and starts that are numbers or "
+        "integer tensors of shape (), got starts (4, int32 ()) of a block of (None, 5).");
+}
+
 TEST_CASE("what depends on values says so under a trace") {
   auto text_of = [](const OpFunction& f) {
     const Function traced([&](const Inputs& x) { return Inputs{f(x)}; }, {});

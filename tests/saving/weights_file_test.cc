@@ -95,7 +95,9 @@ TEST_CASE("a file of another model changes nothing and says where it differs") {
   Sequential longer = dense_model(7);
   longer.add(layers::Dense({.units = 1, .name = "last"}));
   CHECK(contains(message_of<InvalidArgument>([&] { longer.load_weights(path); }),
-                 "Dense 'last' expected 2 weights at 'layers/dense_2/vars', got 0"));
+                 "Dense 'last' expected 2 weights at 'layers/dense_2/vars', got 0. The file has no "
+                 "group 'layers/dense_2'. Load it into a model with the layers of the one that was "
+                 "saved, in the same order."));
 }
 
 TEST_CASE("missing and damaged files") {
@@ -209,6 +211,44 @@ TEST_CASE("the name of the class of a layer that Keras finds in a model's list")
   CHECK(contains(message_of<InvalidArgument>([&] { model.load_weights(path); }),
                  "Its 'layers' holds old_parts: there, a layer of a subclassed model has the name "
                  "of its class, which has to be called as it was."));
+}
+
+class Swin : public Layer {
+ public:
+  Tensor call(const Tensor& x, const CallArgs&) override { return inner_(x); }
+
+ private:
+  layers::Dense inner_ = track("inner", layers::Dense({.units = 4, .name = "inner"}));
+};
+
+TEST_CASE("the name of a layer's class that isn't the file's") {
+  const Scratch scratch;
+  const std::string path = scratch.path("a.weights.h5");
+  Hdf5Writer writer;
+  writer.write("layers/swin_block/inner/vars/0", ops::ones({4, 4}));
+  writer.write("layers/swin_block/inner/vars/1", ops::ones({4}));
+  write_file_atomically(path, writer.take_bytes());
+  Sequential model(Input({.shape = {4}}), {make_layer<Swin>()});
+  CHECK(
+      contains(message_of<InvalidArgument>([&] { model.load_weights(path); }),
+               "Dense 'inner' expected 2 weights at 'layers/swin/inner/vars', got 0. The file has "
+               "no group 'layers/swin'; it has 'layers/swin_block', which the model hasn't. This "
+               "one has the name of the class Swin: class_name() must return the name of the "
+               "class that was saved."));
+}
+
+TEST_CASE("the name of a layer's attribute that isn't the file's") {
+  const Scratch scratch;
+  const std::string path = scratch.path("a.weights.h5");
+  Hdf5Writer writer;
+  writer.write("layers/swin/dense/vars/0", ops::ones({4, 4}));
+  writer.write("layers/swin/dense/vars/1", ops::ones({4}));
+  write_file_atomically(path, writer.take_bytes());
+  Sequential model(Input({.shape = {4}}), {make_layer<Swin>()});
+  CHECK(contains(message_of<InvalidArgument>([&] { model.load_weights(path); }),
+                 "The file has no group 'layers/swin/inner'; it has 'layers/swin/dense', which the "
+                 "model hasn't. Give the layer the name that it had there, as track(\"name\", …) "
+                 "does."));
 }
 
 class OwnStep : public Model {

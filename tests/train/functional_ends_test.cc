@@ -279,3 +279,11 @@ TEST_CASE("a layer with a tape of its own may be called on placeholders") {
   Model model(x, make_layer<Slope>()(x));
   CHECK(predicted(model, rows()) == std::vector<std::vector<float>>{{2, 4, 6, 8, 10, 12}});
 }
+
+TEST_CASE("blocks that begin at a place which is computed go through files") {
+  const Tensor x = Input({.batch_shape = {2, 3}, .name = "x"});
+  const Tensor place = ops::cast(ops::max(x), "int32") - 5;  // 1
+  const Tensor read = ops::slice(x, {0, place}, {2, 2});
+  const Tensor written = ops::slice_update(x, {0, place}, read * 2.0F);
+  check_predictions(Model(x, {read, written}), rows(), {{2, 3, 5, 6}, {1, 4, 6, 4, 10, 12}});
+}

@@ -241,6 +241,31 @@ TEST_CASE("a model that only a loss calls is no part of the model in training") 
   CHECK(judged.weights().size() == 2);
 }
 
+TEST_CASE("all layers within a layer, in Keras's order") {
+  const auto names = [](const std::vector<LayerHandle>& layers) {
+    std::vector<std::string> result;
+    for (const LayerHandle& layer : layers) result.push_back(layer.name());
+    return result;
+  };
+  using Names = std::vector<std::string>;
+  const auto dense = [](const char* name) { return layers::Dense({.units = 4, .name = name}); };
+  const layers::Dense shared = dense("shared");
+  const Sequential inner({dense("a"), dense("b"), shared}, {.name = "inner"});
+  const Tensor in = Input({.shape = {4}, .name = "in"});
+  const Model model(in, dense("out")(shared(LayerHandle(inner)(in) * 2.0)), {.name = "model"});
+  const std::vector<LayerHandle> all = model.flatten_layers();
+  CHECK(names(all) == Names{"model", "in", "inner", "shared", "b", "a", "out"});
+  CHECK(&all[3].get() == &shared.get());
+  CHECK(names(model.get_layer("inner").flatten_layers()) == Names{"inner", "a", "b", "shared"});
+  CHECK(names(shared.flatten_layers()) == Names{"shared"});
+  // A plain object and its members aren't owned by anybody: handles only refer to them.
+  Mlp mlp;
+  mlp(some({2, 4}));
+  const std::vector<LayerHandle> own = mlp.flatten_layers();
+  CHECK(&own[0].get() == &mlp);
+  CHECK(own.size() > 4);
+}
+
 TEST_CASE("layers that have an owner stay theirs") {
   class Inner : public Layer {
    public:
