@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "framework/core/logging.h"
+#include "framework/model/dictionary_paths.h"
 #include "framework/model/functional.h"
 #include "framework/model/layer_sharing.h"
+#include "framework/model/own_classes.h"
 #include "framework/saving/functional_config.h"
 #include "framework/saving/keras_op.h"
 #include "framework/saving/op_layers.h"
@@ -71,8 +73,7 @@ Json build_config(const Model& model) {
   }
   Json of_inputs = Json(Json::Array(shapes.begin(), shapes.end()));
   if (const auto& names = model.built_names(); !names.empty()) {
-    of_inputs = Json::object();
-    for (size_t i = 0; i < shapes.size(); ++i) of_inputs.set(names.at(i), shapes[i]);
+    of_inputs = nested_object(names, {shapes.begin(), shapes.end()});
   }
   return Json::object({{"input_shape", std::move(of_inputs)}});
 }
@@ -104,12 +105,13 @@ Json serialize_part(const Layer& layer) {
 namespace {
 
 Json serialized_architecture(const Model& model) {
-  const Json module = model.module();
+  const Json keras = model.module();
+  const Json module = keras.is_null() ? module_of_own(model.class_name()) : keras;
   // Keras finds its own classes by module; "Functional" is also registered.
-  const bool by_module = !module.is_null() && model.class_name() != "Functional";
+  const bool by_module = !keras.is_null() && model.class_name() != "Functional";
   Json json =
       Json::object({{"module", module},
-                    {"class_name", model.class_name()},
+                    {"class_name", class_name_in_module(model.class_name())},
                     {"config", model.get_config()},
                     {"registered_name", by_module ? Json(nullptr) : Json(model.class_name())}});
   if (Json build = build_config(model); !build.is_null()) json.set("build_config", build);
