@@ -69,6 +69,18 @@ std::vector<Json::Member> values_by_path(const Json& nested) {
   return result;
 }
 
+Json::Array values_at(const Json& nested, const std::vector<std::string>& paths) {
+  Json::Array result;
+  for (const std::string& path : paths) {
+    const Json* value = &nested;
+    for (const std::string& key : keys_of(path)) {
+      value = value && value->is_object() ? value->find(key) : nullptr;
+    }
+    result.push_back(value ? *value : Json());
+  }
+  return result;
+}
+
 size_t number_of_entry(const std::vector<std::string>& paths, size_t place) {
   if (paths.empty()) return place;
   const std::vector<size_t> places = sorted_places(paths);

@@ -47,15 +47,11 @@ Json named_shapes(const Layer& layer) {
 namespace {
 
 Json serialized(const Layer& layer) {
-  const Json keras = layer.module();
-  const Json module = keras.is_null() ? module_of_own(layer.class_name()) : keras;
-  // Classes that Keras exports need no registered name.
-  const bool exported = !keras.is_null() && !keras.as_string().starts_with("keras.src.");
-  Json json =
-      Json::object({{"module", module},
-                    {"class_name", class_name_in_module(layer.class_name())},
-                    {"config", layer.get_config()},
-                    {"registered_name", exported ? Json(nullptr) : Json(layer.class_name())}});
+  const ClassMembers of = class_members(layer.module(), layer.class_name());
+  Json json = Json::object({{"module", of.module},
+                            {"class_name", of.class_name},
+                            {"config", layer.get_config()},
+                            {"registered_name", of.registered_name}});
   const auto& shapes = layer.built_shapes();
   if (Json named = named_shapes(layer); named.size() > 1) {
     json.set("build_config", Json::object({{"shapes_dict", std::move(named)}}));

@@ -52,9 +52,15 @@ Json module_of_own(const std::string& class_name) {
   return is_path ? Json(package) : Json();
 }
 
-std::string class_name_in_module(const std::string& class_name) {
-  return module_of_own(class_name).is_null() ? class_name
-                                             : class_name.substr(class_name.find('>') + 1);
+ClassMembers class_members(const Json& module, const std::string& class_name) {
+  const size_t separator = class_name.find('>');
+  if (separator != std::string::npos) {
+    const Json own = module.is_null() ? module_of_own(class_name) : module;
+    return {own, own.is_null() ? class_name : class_name.substr(separator + 1), class_name};
+  }
+  const bool exported = !module.is_null() && is_within(module.as_string(), "keras") &&
+                        !is_within(module.as_string(), "keras.src");
+  return {module, class_name, exported ? Json(nullptr) : Json(class_name)};
 }
 
 OwnClass read_own_class(const Json& json, const std::string& kind) {

@@ -17,9 +17,17 @@ bool is_of_keras(const Json& json);
 
 // The "module" of a user's class in a serialized form: where the package of its registered name is
 // the path of a Python module ("package.module>Name"), that module, so that Keras finds the class
-// there; otherwise null. And the "class_name" beside it.
+// there; otherwise null.
 Json module_of_own(const std::string& class_name);
-std::string class_name_in_module(const std::string& class_name);
+
+// The members of a layer's serialized form that say of what class it is.
+struct ClassMembers {
+  Json module;
+  std::string class_name;
+  Json registered_name;  // null for classes that Keras exports
+};
+// `module` is the layer's own word, null for a user's class.
+ClassMembers class_members(const Json& module, const std::string& class_name);
 
 // A user's class or function in a file.
 struct OwnClass {

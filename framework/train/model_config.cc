@@ -105,15 +105,11 @@ Json serialize_part(const Layer& layer) {
 namespace {
 
 Json serialized_architecture(const Model& model) {
-  const Json keras = model.module();
-  const Json module = keras.is_null() ? module_of_own(model.class_name()) : keras;
-  // Keras finds its own classes by module; "Functional" is also registered.
-  const bool by_module = !keras.is_null() && model.class_name() != "Functional";
-  Json json =
-      Json::object({{"module", module},
-                    {"class_name", class_name_in_module(model.class_name())},
-                    {"config", model.get_config()},
-                    {"registered_name", by_module ? Json(nullptr) : Json(model.class_name())}});
+  const ClassMembers of = class_members(model.module(), model.class_name());
+  Json json = Json::object({{"module", of.module},
+                            {"class_name", of.class_name},
+                            {"config", model.get_config()},
+                            {"registered_name", of.registered_name}});
   if (Json build = build_config(model); !build.is_null()) json.set("build_config", build);
   return json;
 }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Classes of a program's own in files of Keras, in the folder given.
 
-Writes named.keras, with a layer and a loss that have the names of Keras's and aren't registered.
-Reads pyramid.keras, which Cornu wrote, and writes back_pyramid.keras. Values are in NAME.values.h5.
+Writes named.keras, with a layer and a loss that have the names of Keras's and aren't registered,
+and nested_false.keras and nested_true.keras, with a model that is called with dictionaries. Reads pyramid.keras, which Cornu wrote, and writes back_pyramid.keras. Values are in NAME.values.h5.
 """
 import os
 import pathlib
@@ -73,9 +73,26 @@ def check_pyramid(folder):
     model.save(folder / "back_pyramid.keras")
 
 
+def write_nested(folder):
+    """A model called with nested dictionaries, one of whose tensors has a mask."""
+    ends = {"a": keras.Input((5, 4)), "z": {"b": keras.Input((5, 4))}}
+    total = keras.layers.Add()([ends["a"], ends["z"]["b"]])
+    inner = keras.Model(ends, keras.layers.LSTM(2)(total), name="inner")
+    p, q = keras.Input((5,), name="p"), keras.Input((5, 4), name="q")
+    for masked in False, True:
+        e = keras.layers.Embedding(7, 4, mask_zero=masked)(p)
+        model = keras.Model([p, q], inner({"a": e, "z": {"b": q}}))
+        x = [np.array([[1, 2, 0, 0, 0]], "float32"), np.ones((1, 5, 4), "float32")]
+        name = f"nested_{masked}".lower()
+        model.save(folder / f"{name}.keras")
+        with h5py.File(folder / f"{name}.values.h5", "w") as file:
+            file["x/0"], file["x/1"], file["y/0"] = *x, model.predict(x, verbose=0)
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     write_named(folder)
+    write_nested(folder)
     check_pyramid(folder)
 
 

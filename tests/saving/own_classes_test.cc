@@ -77,6 +77,13 @@ Model pyramid() {
   return Model(Tensors::named({{"P3", p3}, {"P4", p4}}), y[0]);
 }
 
+// Read from its own config.
+Model model_from_json_with_weights(Model& model) {
+  Model result = model_from_json(model.to_json());
+  result.set_weights(model.get_weights());
+  return result;
+}
+
 // Before the classes are registered.
 void check_unknown(const std::string& path) {
   const std::string message = message_of([&] { load_model(path); });
@@ -108,6 +115,16 @@ TEST_CASE("classes of a program's own: those named like Keras's, and dictionarie
   REQUIRE(test::run_python(CORNU_KERAS_OWN_SCRIPT, fmt::format("'{}'", scratch.path())) == 0);
   Model back = load_model(scratch.path("back_pyramid.keras"));
   CHECK(test::distance(Tensors(back.predict(x)), Tensors(y)) < 1e-5);
+
+  for (const char* file : {"nested_false", "nested_true"}) {
+    CAPTURE(file);
+    Model nested = load_model(scratch.path(fmt::format("{}.keras", file)));
+    const std::string values = scratch.path(fmt::format("{}.values.h5", file));
+    const Tensors given = {value_in(values, "x/0"), value_in(values, "x/1")};
+    const Tensors wanted = value_in(values, "y/0");
+    CHECK(test::distance(nested.predict(given), wanted) < 1e-5);
+    CHECK(test::distance(model_from_json_with_weights(nested).predict(given), wanted) < 1e-5);
+  }
 
   const std::string named = scratch.path("named.keras");
   check_unknown(named);

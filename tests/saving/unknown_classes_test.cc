@@ -195,6 +195,34 @@ TEST_CASE("a class of another module is found by its module, and by a name that 
   CHECK(serialize(initializers::Constant({.value = 1})).at("module") == Json("keras.initializers"));
 }
 
+class OfModule : public Layer {
+ public:
+  OfModule(Json module, std::string class_name)
+      : module_(std::move(module)), class_name_(std::move(class_name)) {}
+  Tensor call(const Tensor& x, const CallArgs&) override { return x; }
+  std::string class_name() const override { return class_name_; }
+  Json module() const override { return module_; }
+
+ private:
+  Json module_;
+  std::string class_name_;
+};
+
+TEST_CASE("how files name classes: as Keras finds them") {
+  const auto named = [](Json module, const char* class_name) {
+    const Json form =
+        serialize_layer(*make_layer<OfModule>(std::move(module), class_name).shared());
+    return Json::array({form.at("module"), form.at("class_name"), form.at("registered_name")});
+  };
+  CHECK(named("keras.layers", "Dense") == Json::array({"keras.layers", "Dense", nullptr}));
+  CHECK(named("keras.src.x", "Other") == Json::array({"keras.src.x", "Other", "Other"}));
+  CHECK(named(nullptr, "Mine") == Json::array({nullptr, "Mine", "Mine"}));
+  CHECK(named(nullptr, "shop>Mine") == Json::array({nullptr, "shop>Mine", "shop>Mine"}));
+  CHECK(named(nullptr, "shop.x>Mine") == Json::array({"shop.x", "Mine", "shop.x>Mine"}));
+  CHECK(named("shop.x", "shop>Mine") == Json::array({"shop.x", "Mine", "shop>Mine"}));
+  CHECK(named("shop.x", "Mine") == Json::array({"shop.x", "Mine", "Mine"}));
+}
+
 TEST_CASE("a penalty that a layer can't have isn't dropped") {
   const Json dropout = Json::parse(
       R"({"module": "keras.layers", "class_name": "Dropout", "registered_name": null, "config": )"
