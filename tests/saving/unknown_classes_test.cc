@@ -175,7 +175,7 @@ TEST_CASE("the modules that Keras's own classes have, in this and in older versi
 
 TEST_CASE("a class of another module is found by its module, and by a name that isn't Keras's") {
   const auto factory = [](double scale) {
-    return [scale](const Json&) { return initializers::Constant({.value = scale}); };
+    return [scale](const Json&) { return initializers::Constant(scale); };
   };
   register_serializable("unknown_test.parts>Zeros", factory(1));
   register_serializable("unknown_test>Zeros", factory(2));
@@ -192,7 +192,7 @@ TEST_CASE("a class of another module is found by its module, and by a name that 
   CHECK(value(of_module("keras.initializers", "Zeros")) == 0);
   const auto activation = activation_from_json(of_module("unknown_test.parts", "tanh", true));
   CHECK(activation(Tensor::scalar(1.0F)).item<float>() == 4);
-  CHECK(serialize(initializers::Constant({.value = 1})).at("module") == Json("keras.initializers"));
+  CHECK(serialize(initializers::Constant(1)).at("module") == Json("keras.initializers"));
 }
 
 class OfModule : public Layer {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "framework/core/logging.h"
@@ -191,9 +192,7 @@ std::vector<TensorType> OpenAxes::types(const std::vector<ExportedInput>& inputs
 }
 
 AxisGroups finest_groups(AxisGroups groups, const std::function<bool(const AxisGroups&)>& accepts) {
-  AxisGroups all = groups;
-  std::ranges::sort(all);
-  all.erase(std::ranges::unique(all).begin(), all.end());
+  const std::set<size_t> all(groups.begin(), groups.end());
   int asked = 0;
   for (const size_t group : all) {
     if (Splitting(groups, group, accepts).run(asked)) continue;
