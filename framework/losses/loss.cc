@@ -218,7 +218,7 @@ Tensor Loss::operator()(const Tensor& y_true, const Tensor& y_pred,
 }
 
 Registry<LossFactory>& loss_registry() {
-  static auto& registry = make_registry<LossFactory>("loss", register_builtins);
+  static auto& registry = with_builtins(make_registry<LossFactory>("loss", register_builtins));
   return registry;
 }
 
@@ -237,8 +237,8 @@ Json serialize(const Loss& loss) {
 Loss loss_from_json(const Json& json) {
   if (json.is_null()) return {};
   if (const Json* name = json.is_string() ? &json : name_of_function(json)) {
-    return with_registration_advice(loss_registry(), name->as_string(),
-                                    [&] { return Loss(name->as_string()); });
+    const std::string known = function_in_file(loss_registry(), json, name->as_string());
+    return with_registration_advice(loss_registry(), known, [&] { return Loss(known); });
   }
   return make_from_file(loss_registry(), json);
 }

@@ -214,7 +214,7 @@ GlobalMetricState::GlobalMetricState(const std::vector<Metric>& metrics) {
 GlobalMetricState::~GlobalMetricState() = default;
 
 Registry<MetricFactory>& metric_registry() {
-  static auto& registry = make_registry<MetricFactory>("metric", register_builtins);
+  static auto& registry = with_builtins(make_registry<MetricFactory>("metric", register_builtins));
   return registry;
 }
 
@@ -240,8 +240,8 @@ Metric metric_from_json(const Json& json) {
                          "The function keras.losses.cosine_similarity isn't here as a metric. "
                          "Compile the model with keras.metrics.CosineSimilarity, which has the "
                          "other sign.");
-    return with_registration_advice(metric_registry(), name->as_string(),
-                                    [&] { return Metric(name->as_string()); });
+    const std::string known = function_in_file(metric_registry(), json, name->as_string());
+    return with_registration_advice(metric_registry(), known, [&] { return Metric(known); });
   }
   return make_from_file(metric_registry(), json);
 }

@@ -214,7 +214,7 @@ class Layer : public std::enable_shared_from_this<Layer> {
   // then the others.
   std::vector<Variable> own_weights_in_order() const;
   const std::vector<Variable>& own_state() const;  // seed generators
-  // Returns the layer's own weight that was added under this name ("kernel"). Throws
+  // Returns the layer's own weight that was added or tracked under this name ("kernel"). Throws
   // FailedPrecondition before the layer is built, and NotFound, suggesting the nearest known name,
   // for an unknown name.
   Variable weight(const std::string& name) const;
@@ -296,10 +296,10 @@ class Layer : public std::enable_shared_from_this<Layer> {
   // Makes `thing` a part of this layer and returns it. `thing` may be a layer (built-in, made by
   // make_layer, or a member), a container of layers (vector, array or map, of layers or of pointers
   // to them), a metric, a random::SeedGenerator (whose state is among variables() but not
-  // weights(), as in Keras) or, with a name, a variable. Weights are saved under the attribute's
-  // name, those of containers under "attribute/dense", "attribute/dense_1"; without a name, under
-  // the numbered snake_case name of the class. Throws AlreadyExists for a name that is taken. Call
-  // it in a constructor or in build.
+  // weights(), as in Keras) or, with a name, a variable (one of add_weight only gets that name).
+  // Weights are saved under the attribute's name, those of containers under "attribute/dense",
+  // "attribute/dense_1"; without a name, under the numbered snake_case name of the class. Throws
+  // AlreadyExists for a name that is taken. Call it in a constructor or in build.
   //   Mlp() : dense_(track(layers::Dense({.units = 8}))) { track("blocks", blocks_); }
   template <class T>
   T track(T&& thing) {

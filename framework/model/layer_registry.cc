@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "framework/core/strings.h"
+#include "framework/model/dictionary_paths.h"
 #include "framework/model/layer_sharing.h"
 #include "framework/model/registration_advice.h"
 
@@ -16,6 +17,12 @@ std::string default_name(const std::string& class_name) {
 }
 
 namespace {
+
+// Shapes as Keras's build takes them: one, a list, or a dictionary with the names of the inputs.
+Json shapes_of_inputs(const std::vector<Shape>& shapes, const std::vector<std::string>& names) {
+  if (!names.empty()) return nested_object(names, {shapes.begin(), shapes.end()});
+  return shapes.size() == 1 ? Json(shapes[0]) : Json(Json::Array(shapes.begin(), shapes.end()));
+}
 
 // Input shapes keyed by the names of the arguments that Keras's build takes: a shape, or a list of
 // shapes. Empty when the call has no named arguments.
@@ -40,40 +47,32 @@ Json named_shapes(const Layer& layer) {
 namespace {
 
 Json serialized(const Layer& layer) {
-  const Json module = layer.module();
-  // Classes that Keras exports need no registered name.
-  const bool exported = !module.is_null() && !module.as_string().starts_with("keras.src.");
-  Json json =
-      Json::object({{"module", module},
-                    {"class_name", layer.class_name()},
-                    {"config", layer.get_config()},
-                    {"registered_name", exported ? Json(nullptr) : Json(layer.class_name())}});
+  const ClassMembers of = class_members(layer.module(), layer.class_name());
+  Json json = Json::object({{"module", of.module},
+                            {"class_name", of.class_name},
+                            {"config", layer.get_config()},
+                            {"registered_name", of.registered_name}});
   const auto& shapes = layer.built_shapes();
   if (Json named = named_shapes(layer); named.size() > 1) {
     json.set("build_config", Json::object({{"shapes_dict", std::move(named)}}));
   } else if (named.size() == 1) {
     json.set("build_config", Json::object({{"input_shape", shapes[0]}}));
-  } else if (shapes.size() == 1) {
-    json.set("build_config", Json::object({{"input_shape", shapes[0]}}));
-  } else if (shapes.size() > 1) {
-    Json::Array list(shapes.begin(), shapes.end());
-    json.set("build_config", Json::object({{"input_shape", std::move(list)}}));
+  } else if (!shapes.empty()) {
+    json.set("build_config",
+             Json::object({{"input_shape", shapes_of_inputs(shapes, layer.built_names())}}));
   }
   return json;
 }
 
 LayerHandle made_from(const Json& json) {
-  const Json* registered = json.find("registered_name");
-  const std::string& class_name = json.at("class_name").as_string();
-  // "package>Name" of a user-defined class, whose class name may coincide with one of Keras's.
-  const bool is_own = registered && registered->is_string() &&
-                      registered->as_string().find('>') != std::string::npos;
-  const std::string& name = is_own ? registered->as_string() : class_name;
-  const LayerFactory* make = layer_registry().find(name);
+  const Registry<LayerFactory>& registry = layer_registry();
+  const std::string name =
+      is_of_keras(json) ? json.at("class_name").as_string() : own_class(registry, json);
+  const LayerFactory* make = registry.find(name);
   check<InvalidArgument>(make != nullptr,
                          "Unknown layer '{}'.{} Register a class of your own by "
                          "register_serializable before loading.",
-                         printable(name), did_you_mean(name, layer_registry().names()));
+                         printable(name), did_you_mean(name, registry.names()));
   return naming_class(name, [&] { return (*make)(json.at("config")); });
 }
 

@@ -234,7 +234,9 @@ const std::vector<Variable>& Layer::own_state() const { return state_->own_state
 Variable Layer::weight(const std::string& weight_name) const {
   std::vector<std::string> known;
   for (const Variable& variable : own_weights()) {
-    if (variable.name() == weight_name) return variable;
+    if (variable.name() == weight_name || variable.path().ends_with("/" + weight_name)) {
+      return variable;
+    }
     known.push_back(variable.name());
   }
   check<FailedPrecondition>(built(),

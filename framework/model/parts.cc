@@ -98,8 +98,8 @@ Activation activation_from_json(const Json& json) {
                          "Config of an activation: expected a name or a registered function, got "
                          "{}.",
                          json.excerpt());
-  return with_registration_advice(activation_registry(), name->as_string(),
-                                  [&] { return Activation(name->as_string()); });
+  const std::string known = function_in_file(activation_registry(), json, name->as_string());
+  return with_registration_advice(activation_registry(), known, [&] { return Activation(known); });
 }
 
 }  // namespace cornu

@@ -7,6 +7,7 @@
 #include "framework/core/error.h"
 #include "framework/core/registry.h"
 #include "framework/core/strings.h"
+#include "framework/model/own_classes.h"
 #include "framework/model/serialized.h"
 
 namespace cornu {
@@ -50,12 +51,24 @@ auto with_registration_advice(const Registry<Factory>& registry, const std::stri
   }
 }
 
+// The name by which a function of a file is registered: `name`, for one of Keras's. Throws
+// InvalidArgument for a user's function that isn't registered.
+template <class T>
+std::string function_in_file(const Registry<T>& registry, const Json& json,
+                             const std::string& name) {
+  return json.is_string() || is_of_keras(json) ? name : own_class(registry, json);
+}
+
 // Like make_from_serialized, for objects described by a file.
 template <class Factory>
 auto make_from_file(const Registry<Factory>& registry, const Json& json) {
-  const std::string name = read_serialized(json, registry.kind()).name;
-  return naming_class(name, [&] {
-    return with_registration_advice(registry, name,
+  const SerializedObject object = read_serialized(json, registry.kind());
+  if (!json.is_string() && !is_of_keras(json)) {
+    const std::string own = own_class(registry, json);
+    return naming_class(own, [&] { return registry.at(own)(object.config); });
+  }
+  return naming_class(object.name, [&] {
+    return with_registration_advice(registry, object.name,
                                     [&] { return make_from_serialized(registry, json); });
   });
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/model/serialized.h"
 
+#include "framework/model/own_classes.h"
+
 namespace cornu {
 
 Json serialized_form(const char* module, const std::string& class_name, Json config) {
@@ -11,7 +13,7 @@ Json serialized_form(const char* module, const std::string& class_name, Json con
                          {"config", std::move(config)},
                          {"registered_name", nullptr}});
   }
-  return Json::object({{"module", nullptr},
+  return Json::object({{"module", module_of_own(class_name)},
                        {"class_name", class_name.substr(separator + 1)},
                        {"config", std::move(config)},
                        {"registered_name", class_name}});

@@ -366,8 +366,16 @@ void Layer::track_variable(const std::string& attribute, const Variable& variabl
                          "track(\"scale\", scale_).",
                          class_name(), name());
   internal::require_unbuilt(*this, "track", attribute);
-  variable.set_path(name() + "/" + attribute);
-  state_->add_own(variable);
+  const auto is_it = [&](const Variable& own) { return own.id() == variable.id(); };
+  const bool is_own = std::ranges::any_of(own_weights(), is_it);  // made by add_weight
+  std::string path = variable.path();
+  if (is_own && path.ends_with("/" + variable.name())) {
+    path.replace(path.size() - variable.name().size(), std::string::npos, attribute);
+  } else {
+    path = name() + "/" + attribute;
+  }
+  variable.set_path(std::move(path));
+  if (!is_own) state_->add_own(variable);
 }
 
 void Layer::track_metric(std::shared_ptr<MetricImpl> metric) {

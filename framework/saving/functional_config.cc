@@ -11,10 +11,10 @@
 #include "framework/core/allocation_limit.h"
 #include "framework/core/strings.h"
 #include "framework/model/constants.h"
+#include "framework/model/dictionary_paths.h"
 #include "framework/model/input.h"
 #include "framework/model/layer_registry.h"
 #include "framework/ops/ops.h"
-#include "framework/saving/dictionary_paths.h"
 #include "framework/saving/keras_calls.h"
 #include "framework/saving/keras_op.h"
 #include "framework/saving/op_layers.h"
@@ -421,9 +421,11 @@ class GraphReader {
     }
   }
 
-  // A single mask, or a list with null for inputs without one.
-  Tensors masks(const Json& json) const {
-    const Json::Array list = json.is_array() ? json.as_array() : Json::Array{json};
+  // A single mask; or a list, or a dictionary like the inputs', with null for those without one.
+  Tensors masks(const Json& json, const std::vector<std::string>& names) const {
+    Json::Array list = json.is_array() ? json.as_array() : Json::Array{json};
+    const bool named = json.is_object() && !history_of(json) && !is_constant(json);
+    if (named && !names.empty()) list = values_at(json, names);
     const bool none =
         std::all_of(list.begin(), list.end(), [](const Json& mask) { return mask.is_null(); });
     if (none) return {};
@@ -473,7 +475,7 @@ class GraphReader {
           options.training = value.as_bool();
         }
       } else if (key == "mask") {
-        options.mask = masks(value);
+        options.mask = masks(value, operands.names);
       } else if (among(signature.inputs, key) && !value.is_null()) {
         collect_named(key, value, operands);
       } else if (among(signature.settings, key)) {

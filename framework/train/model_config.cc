@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "framework/core/logging.h"
+#include "framework/model/dictionary_paths.h"
 #include "framework/model/functional.h"
 #include "framework/model/layer_sharing.h"
+#include "framework/model/own_classes.h"
 #include "framework/saving/functional_config.h"
 #include "framework/saving/keras_op.h"
 #include "framework/saving/op_layers.h"
@@ -71,8 +73,7 @@ Json build_config(const Model& model) {
   }
   Json of_inputs = Json(Json::Array(shapes.begin(), shapes.end()));
   if (const auto& names = model.built_names(); !names.empty()) {
-    of_inputs = Json::object();
-    for (size_t i = 0; i < shapes.size(); ++i) of_inputs.set(names.at(i), shapes[i]);
+    of_inputs = nested_object(names, {shapes.begin(), shapes.end()});
   }
   return Json::object({{"input_shape", std::move(of_inputs)}});
 }
@@ -104,14 +105,11 @@ Json serialize_part(const Layer& layer) {
 namespace {
 
 Json serialized_architecture(const Model& model) {
-  const Json module = model.module();
-  // Keras finds its own classes by module; "Functional" is also registered.
-  const bool by_module = !module.is_null() && model.class_name() != "Functional";
-  Json json =
-      Json::object({{"module", module},
-                    {"class_name", model.class_name()},
-                    {"config", model.get_config()},
-                    {"registered_name", by_module ? Json(nullptr) : Json(model.class_name())}});
+  const ClassMembers of = class_members(model.module(), model.class_name());
+  Json json = Json::object({{"module", of.module},
+                            {"class_name", of.class_name},
+                            {"config", model.get_config()},
+                            {"registered_name", of.registered_name}});
   if (Json build = build_config(model); !build.is_null()) json.set("build_config", build);
   return json;
 }

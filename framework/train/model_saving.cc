@@ -108,12 +108,12 @@ void report(OptimizerRestore restored, const Model& model, const std::string& pa
                   title_of(model), path));
 }
 
-// For the shape of a single input, a list of shapes, or an object with shapes by input name.
+// For the shape of a single input, a list of shapes, or objects with shapes by input name.
 void build_for(Model& model, const Json& input_shape) {
   std::vector<Shape> shapes;
   std::vector<std::string> names;
   if (input_shape.is_object()) {
-    for (const auto& [name, shape] : input_shape.as_object()) {
+    for (const auto& [name, shape] : values_by_path(input_shape)) {
       names.push_back(name);
       shapes.push_back(shape.as_shape());
     }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/core/lambda.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "framework/core/strings.h"
 #include "framework/model/constants.h"
 #include "framework/model/copied_by_itself.h"
+#include "framework/model/own_classes.h"
 #include "layers/keras_layer.h"
 
 namespace cornu::layers {
@@ -86,6 +88,12 @@ std::string name_of_function(const Json& config, const char* key) {
   check<InvalidArgument>(!is_bytecode,
                          "Lambda '{}': its {} is Python bytecode, which is never executed. {}",
                          printable(name ? name->as_string() : ""), key, kHowToRegister);
+  if (is_object && !is_of_keras(function)) {
+    const auto is_known = [](const std::string& own) { return is_own(activation_registry(), own); };
+    const auto names = read_own_class(function, "function").registered;
+    const auto found = std::ranges::find_if(names, is_known);
+    return found != names.end() ? *found : own_class(lambda_registry(), function);
+  }
   return (is_object ? function.at("config") : function).as_string();
 }
 

@@ -3,9 +3,9 @@
 #include <doctest/doctest.h>
 
 #include "framework/core/json.h"
+#include "framework/model/dictionary_paths.h"
 #include "framework/model/input.h"
 #include "framework/ops/ops.h"
-#include "framework/saving/dictionary_paths.h"
 #include "framework/train/model.h"
 #include "layers/layers.h"
 

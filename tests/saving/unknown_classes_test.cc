@@ -96,6 +96,133 @@ TEST_CASE("a class of a program's own isn't one of Keras's that is called like i
   CHECK(contains(message_of([&] { layer_from_json(own); }), "Unknown layer 'shop>Dense'."));
 }
 
+// The form of a class or function of a Python module, as Keras writes it.
+Json of_module(const std::string& module, const std::string& name, bool is_function = false) {
+  return Json::object({{"module", module},
+                       {"class_name", is_function ? "function" : name},
+                       {"config", is_function ? Json(name) : Json::object()},
+                       {"registered_name", name}});
+}
+
+// Checks the error about one with the name of one of Keras's.
+void check_other_module(const std::string& message, const std::string& kind,
+                        const std::string& name) {
+  CAPTURE(message);
+  CHECK(contains(message, fmt::format("Unknown {} '{}' of the module 'shop.parts', which isn't "
+                                      "Keras's. Register a class or function of your own as "
+                                      "\"shop.parts>{}\" by register_serializable before loading.",
+                                      kind, name, name)));
+}
+
+TEST_CASE("a class of another module isn't Keras's: none is taken for it") {
+  const auto form = [](const char* name) { return of_module("shop.parts", name); };
+  check_other_module(message_of([&] { layer_from_json(form("RMSNormalization")); }), "layer",
+                     "RMSNormalization");
+  check_other_module(message_of([&] { layer_from_json(form("Functional")); }), "layer",
+                     "Functional");
+  check_other_module(message_of([&] { initializer_from_json(form("Zeros")); }), "initializer",
+                     "Zeros");
+  check_other_module(message_of([&] { regularizer_from_json(form("L2")); }), "regularizer", "L2");
+  check_other_module(message_of([&] { constraint_from_json(form("NonNeg")); }), "constraint",
+                     "NonNeg");
+  check_other_module(message_of([&] { loss_from_json(form("Huber")); }), "loss", "Huber");
+  check_other_module(message_of([&] { metric_from_json(form("Mean")); }), "metric", "Mean");
+  check_other_module(message_of([&] { optimizer_from_json(form("SGD")); }), "optimizer", "SGD");
+  check_other_module(message_of([&] {
+                       LearningRate rate = 0.1;
+                       set_from_config(form("CosineDecay"), rate);
+                     }),
+                     "schedule", "CosineDecay");
+  const auto function = [](const char* name) { return of_module("shop.parts", name, true); };
+  check_other_module(message_of([&] { activation_from_json(function("relu")); }), "activation",
+                     "relu");
+  check_other_module(message_of([&] { loss_from_json(function("hinge")); }), "loss", "hinge");
+  check_other_module(message_of([&] { metric_from_json(function("hinge")); }), "metric", "hinge");
+  CHECK(contains(
+      message_of([&] {
+        layers::Lambda::from_config(Json::object({{"name", "l"}, {"function", function("relu")}}));
+      }),
+      "'relu' of the module 'shop.parts', which isn't Keras's."));
+  // Written by a program whose class has no package.
+  Json none = form("RMSNormalization");
+  none.set("module", nullptr);
+  CHECK(contains(message_of([&] { layer_from_json(none); }),
+                 "Unknown layer 'RMSNormalization', which isn't Keras's. Give a class or function "
+                 "of your own a name with a package, \"package>RMSNormalization\", and register "
+                 "that by register_serializable before loading."));
+}
+
+TEST_CASE("the modules that Keras's own classes have, in this and in older versions") {
+  for (const char* module : {"keras", "keras.layers", "keras.src.layers.core.dense",
+                             "keras.src.engine.functional", "tf_keras.src.layers", "builtins"}) {
+    CAPTURE(module);
+    Json json = of_module(module, "Flatten");
+    CHECK(layer_from_json(json).class_name() == "Flatten");
+    json.set("registered_name", nullptr);
+    CHECK(layer_from_json(json).class_name() == "Flatten");
+  }
+  Json json = of_module("keras.layers", "Flatten");
+  json.set("registered_name", nullptr);
+  json.set("module", nullptr);
+  CHECK(layer_from_json(json).class_name() == "Flatten");
+  // HDF5 files have neither.
+  CHECK(layer_from_json(Json::parse(R"({"class_name": "Flatten", "config": {}})")).class_name() ==
+        "Flatten");
+  for (const char* module : {"keras_hub.layers", "kerastuner", "my.keras.layers"}) {
+    CHECK(contains(message_of([&] { layer_from_json(of_module(module, "Flatten")); }), module));
+  }
+}
+
+TEST_CASE("a class of another module is found by its module, and by a name that isn't Keras's") {
+  const auto factory = [](double scale) {
+    return [scale](const Json&) { return initializers::Constant(scale); };
+  };
+  register_serializable("unknown_test.parts>Zeros", factory(1));
+  register_serializable("unknown_test>Zeros", factory(2));
+  register_serializable("UnknownTestOnes", factory(3));
+  register_serializable("unknown_test.parts>tanh", [](const Tensor& x) { return x * 4; });
+  const auto value = [](const Json& json) {
+    return (*initializer_from_json(json))({1}, DType::Float32).item<float>();
+  };
+  CHECK(value(of_module("unknown_test.parts", "Zeros")) == 1);
+  Json registered = of_module("unknown_test.parts", "Zeros");
+  registered.set("registered_name", "unknown_test>Zeros");
+  CHECK(value(registered) == 2);
+  CHECK(value(of_module("unknown_test.parts", "UnknownTestOnes")) == 3);
+  CHECK(value(of_module("keras.initializers", "Zeros")) == 0);
+  const auto activation = activation_from_json(of_module("unknown_test.parts", "tanh", true));
+  CHECK(activation(Tensor::scalar(1.0F)).item<float>() == 4);
+  CHECK(serialize(initializers::Constant(1)).at("module") == Json("keras.initializers"));
+}
+
+class OfModule : public Layer {
+ public:
+  OfModule(Json module, std::string class_name)
+      : module_(std::move(module)), class_name_(std::move(class_name)) {}
+  Tensor call(const Tensor& x, const CallArgs&) override { return x; }
+  std::string class_name() const override { return class_name_; }
+  Json module() const override { return module_; }
+
+ private:
+  Json module_;
+  std::string class_name_;
+};
+
+TEST_CASE("how files name classes: as Keras finds them") {
+  const auto named = [](Json module, const char* class_name) {
+    const Json form =
+        serialize_layer(*make_layer<OfModule>(std::move(module), class_name).shared());
+    return Json::array({form.at("module"), form.at("class_name"), form.at("registered_name")});
+  };
+  CHECK(named("keras.layers", "Dense") == Json::array({"keras.layers", "Dense", nullptr}));
+  CHECK(named("keras.src.x", "Other") == Json::array({"keras.src.x", "Other", "Other"}));
+  CHECK(named(nullptr, "Mine") == Json::array({nullptr, "Mine", "Mine"}));
+  CHECK(named(nullptr, "shop>Mine") == Json::array({nullptr, "shop>Mine", "shop>Mine"}));
+  CHECK(named(nullptr, "shop.x>Mine") == Json::array({"shop.x", "Mine", "shop.x>Mine"}));
+  CHECK(named("shop.x", "shop>Mine") == Json::array({"shop.x", "Mine", "shop>Mine"}));
+  CHECK(named("shop.x", "Mine") == Json::array({"shop.x", "Mine", "Mine"}));
+}
+
 TEST_CASE("a penalty that a layer can't have isn't dropped") {
   const Json dropout = Json::parse(
       R"({"module": "keras.layers", "class_name": "Dropout", "registered_name": null, "config": )"

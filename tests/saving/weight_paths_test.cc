@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/saving/models.h"
+#include "tests/support/scratch.h"
 
 namespace cornu {
 namespace {
@@ -15,6 +16,7 @@ std::vector<std::string> paths_of(const Layer& model) {
 }
 
 using Paths = std::vector<std::string>;
+using test::Scratch;
 
 TEST_CASE("Sequential models: by class, numbered, without the input") {
   const Sequential model(Input({.shape = {4}}),
@@ -111,6 +113,35 @@ TEST_CASE("subclassed layers: all by attribute, private ones last") {
   const Sequential model({make_layer<Block>()});
   CHECK(paths_of(model) ==
         Paths{"", "layers/block", "layers/block/dense", "layers/block/zed", "layers/block/_a"});
+}
+
+// self.scale = self.add_weight(name="scale"), literally; and one without a name.
+class Tracked : public Layer {
+ public:
+  void build(const Shape& shape) override {
+    scale_ = track("scale", add_weight({.shape = {shape.back()}, .name = "scale"}));
+    shift_ = track("shift", add_weight({.shape = {shape.back()}}));
+    track("shift", shift_);
+  }
+  Tensor call(const Tensor& x, const CallArgs&) override { return x * scale_ + shift_; }
+
+ private:
+  Variable scale_, shift_;
+};
+
+TEST_CASE("a weight of add_weight that is tracked as well is one weight, of the attribute's name") {
+  const Scratch scratch;
+  const auto layer = make_layer<Tracked>(), other = make_layer<Tracked>();
+  const Tensor x = Input({.shape = {4}});
+  Model model(x, layer(x)), same(x, other(x));
+  CHECK(model.count_params() == 8);
+  CHECK(weight_paths(model)[2].weights.size() == 2);
+  CHECK(layer.weight("scale").path() == layer.name() + "/scale");
+  CHECK(layer.weight("shift").path() == layer.name() + "/shift");
+  model.save_weights(scratch.path("m.weights.h5"));
+  same.load_weights(scratch.path("m.weights.h5"));
+  const Tensor in = test::numbers({2, 4});
+  CHECK(test::distance(model.predict(in), same.predict(in)) == 0);
 }
 
 }  // namespace

@@ -3,69 +3,20 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "framework/saving/onnx/graph_writer.h"
+#include "framework/saving/onnx/open_axes.h"
 
 namespace cornu::onnx {
 namespace {
 
-// The sizes for which the n-th open axis is traced. The second is one more than the first, which is
-// a multiple of 2, 3, and 4, so that strides leave a different remainder at the end of the axis;
-// padding that depends on it is thereby detected. The third differs from it by another step for
-// each axis, so that no size differs from another by a constant.
-Size traced_size(size_t number) {
-  const auto n = static_cast<int64_t>(number);
-  const int64_t first = n == 0 ? 24 : 120 * (n + 1);
-  Size size;
-  size.by_trace = {first, first + 1, first + 7 + 6 * n};
-  return size;
-}
-
-// Which axes are considered the same: only the batch axes, or all axes at the same position.
-enum class Alike { Batch, Places };
-
-class OpenAxes {
- public:
-  OpenAxes(const std::vector<ExportedInput>& inputs, Alike alike) {
-    for (size_t input = 0; input < inputs.size(); ++input) {
-      Sizes sizes;
-      for (int64_t axis = 0; axis < inputs[input].shape.rank(); ++axis) {
-        const int64_t given = inputs[input].shape[axis];
-        sizes.push_back(given == kUnknown ? open(inputs[input], input, axis, alike) : Size(given));
-      }
-      shapes_.push_back(std::move(sizes));
-    }
-  }
-
-  const std::vector<OpenAxis>& list() const { return list_; }
-  const Sizes& shape(size_t input) const { return shapes_[input]; }
-
- private:
-  Size open(const ExportedInput& given, size_t input, int64_t axis, Alike alike) {
-    if (axis == 0 || alike == Alike::Places) {
-      const auto same = std::ranges::find(list_, axis, &OpenAxis::axis);
-      if (same != list_.end()) return same->size;
-    }
-    const Size size = traced_size(axis == 0 ? 0 : ++others_);
-    std::string name = axis == 0                ? "batch"
-                       : alike == Alike::Places ? fmt::format("axis_{}", axis)
-                                                : fmt::format("{}_axis_{}", given.name, axis);
-    while (std::ranges::find(list_, name, &OpenAxis::name) != list_.end()) name += "_";
-    list_.push_back({std::move(name), input, axis, size});
-    return size;
-  }
-
-  std::vector<OpenAxis> list_;
-  std::vector<Sizes> shapes_;
-  size_t others_ = 0;  // other than the batch
-};
-
 class Exporter {
  public:
   // Traces the function.
-  Exporter(const ExportedFunction& function, Alike alike)
-      : function_(function), axes_(function.inputs, alike) {
+  Exporter(const ExportedFunction& function, OpenAxes axes)
+      : function_(function), axes_(std::move(axes)) {
     const bool open = !axes_.list().empty();
     for (size_t i = 0; i < (open ? kTraces : 1); ++i) graphs_[i] = traced(i);
   }
@@ -95,13 +46,7 @@ class Exporter {
   }
 
   Graph traced(size_t trace) {
-    std::vector<TensorType> types;
-    for (size_t i = 0; i < function_.inputs.size(); ++i) {
-      Shape shape;
-      for (const Size& size : axes_.shape(i)) shape.push_back(size.by_trace[trace]);
-      types.push_back({function_.inputs[i].dtype, shape});
-    }
-    const ExportedFunction::Trace made = function_.trace(types);
+    const ExportedFunction::Trace made = function_.trace(axes_.types(function_.inputs, trace));
     output_names_ = made.output_names;
     Graph graph = lowered(made.traced.graph, constants_);
     refuse_other_inputs(graph);
@@ -126,25 +71,93 @@ class Exporter {
   Names output_names_;
 };
 
-Exporter traced(const ExportedFunction& function) {
-  try {
-    return Exporter(function, Alike::Batch);
-  } catch (const InvalidArgument& error) {
-    const bool open = std::ranges::any_of(function.inputs, [](const ExportedInput& input) {
-      return !input.shape.slice(1).is_static();
-    });
-    if (!open) throw;
-    // Axes that were distinct may have to be the same.
+// Finds open axes that the function accepts: all of them distinct if possible, and otherwise only
+// those the same that must be; of the largest sizes.
+class Search {
+ public:
+  Search(const ExportedFunction& function, int64_t opset, const TensorStorage& storage)
+      : function_(function),
+        opset_(opset),
+        storage_(storage),
+        places_(open_places(function.inputs)) {}
+
+  // Throws the function's own error if it accepts none.
+  EncodedModel run() {
+    if (places_.empty()) {
+      return Exporter(function_, OpenAxes::make(function_.inputs, {}, 0).value())
+          .write(opset_, storage_);
+    }
+    const AxisGroups distinct = numbered([](size_t i) { return i; });
+    if (auto found = of_groups(distinct, false)) return std::move(*found);
+    const AxisGroups by_position =
+        numbered([this](size_t i) { return static_cast<size_t>(places_[i].axis); });
+    if (auto found = of_groups(by_position, true)) return std::move(*found);
+    if (auto found = of_groups(AxisGroups(places_.size(), 0), true)) return std::move(*found);
+    if (!refusal_.empty()) throw FailedPrecondition(refusal_);
+    raise<InvalidArgument>(
+        "{} (It was exported for axes of any size. With .input_signature = {{{{.shape = "
+        "{{…}}}}}} it is exported for those that you give.)",
+        error_);
+  }
+
+ private:
+  template <class F>
+  AxisGroups numbered(F number) const {
+    AxisGroups groups;
+    for (size_t i = 0; i < places_.size(); ++i) groups.push_back(number(i));
+    return groups;
+  }
+
+  std::optional<EncodedModel> of_groups(const AxisGroups& groups, bool splits) {
+    for (size_t range = 0; range < kSizeRanges; ++range) {
+      if (!accepts(groups, range)) continue;
+      const auto accepted = [&](const AxisGroups& finer) { return accepts(finer, range); };
+      const AxisGroups finest = splits ? finest_groups(groups, accepted) : groups;
+      if (auto model = written(finest, range)) return model;
+    }
+    return std::nullopt;
+  }
+
+  // Whether the function accepts the sizes of the last trace, which are distinct.
+  bool accepts(const AxisGroups& groups, size_t range) {
+    const auto axes = OpenAxes::make(function_.inputs, groups, range);
+    const auto trace = [&] { function_.trace(axes->types(function_.inputs, kTraces - 1)); };
+    return axes && tried(range, trace);
+  }
+
+  // nullopt if the function doesn't accept the sizes; also if its graphs differ for some of a later
+  // range: small sizes may coincide with those of a table.
+  std::optional<EncodedModel> written(const AxisGroups& groups, size_t range) {
+    OpenAxes axes = OpenAxes::make(function_.inputs, groups, range).value();
+    std::optional<Exporter> exporter;
+    if (!tried(range, [&] { exporter.emplace(function_, std::move(axes)); })) return std::nullopt;
     try {
-      return Exporter(function, Alike::Places);
-    } catch (const InvalidArgument&) {
-      raise<InvalidArgument>(
-          "{} (It was exported for axes of any size. With .input_signature = {{{{.shape = "
-          "{{…}}}}}} it is exported for those that you give.)",
-          error.what());
+      return exporter->write(opset_, storage_);
+    } catch (const FailedPrecondition& error) {
+      if (range == 0) throw;
+      refusal_ = error.what();
+      return std::nullopt;
     }
   }
-}
+
+  template <class F>
+  bool tried(size_t range, F f) {
+    try {
+      f();
+      return true;
+    } catch (const InvalidArgument& error) {
+      if (range == 0) error_ = error.what();
+      return false;
+    }
+  }
+
+  const ExportedFunction& function_;
+  int64_t opset_;
+  const TensorStorage& storage_;
+  std::vector<OpenPlace> places_;
+  std::string error_;    // for the largest sizes
+  std::string refusal_;  // for others
+};
 
 }  // namespace
 
@@ -153,7 +166,7 @@ EncodedModel exported(const ExportedFunction& function, int64_t opset,
   check<InvalidArgument>(opset >= kFirstOpset && opset <= kLastOpset,
                          "{}: export_ expected an opset_version from {} to {}, got {}.",
                          function.title, kFirstOpset, kLastOpset, opset);
-  return traced(function).write(opset, storage);
+  return Search(function, opset, storage).run();
 }
 
 }  // namespace cornu::onnx

@@ -32,10 +32,10 @@ struct ExportedFunction {
 // Returns a ModelProto for this operator set (kFirstOpset to kLastOpset). A function with open axes
 // is traced for several sizes of them; values that depend on a size are computed from it at
 // inference time. Axis 0 of all inputs is the same axis, the batch; other axes are identified with
-// each other if the function requires it. Throws Unimplemented, naming layer and op, for an op that
-// ONNX doesn't have; FailedPrecondition when the computation depends on an open axis in a way that
-// can't be expressed; InvalidArgument for a name that isn't UTF-8; the errors of encode_model; and
-// errors from tracing.
+// each other only if the function requires it. Throws Unimplemented, naming layer and op, for an op
+// that ONNX doesn't have; FailedPrecondition when the computation depends on an open axis in a way
+// that can't be expressed; InvalidArgument for a name that isn't UTF-8; the errors of encode_model;
+// and errors from tracing.
 EncodedModel exported(const ExportedFunction& function, int64_t opset,
                       const TensorStorage& storage);
 

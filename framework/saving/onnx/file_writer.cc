@@ -122,6 +122,11 @@ std::string FileWriter::size(const Size& size, const std::string& where) {
   return sizes_[size] = name;
 }
 
+bool FileWriter::can_write(const Size& size) const {
+  return size.fixed() || sizes_.contains(size) || formula_of(size) || known_.contains(size) ||
+         factors_of(size);
+}
+
 // For a size that is the product of a known size and another that can be written.
 std::optional<std::pair<Size, Size>> FileWriter::factors_of(const Size& size) const {
   for (const auto& [factor, value] : known_) {

@@ -38,15 +38,34 @@ std::optional<Tensor> filled_with(const Tensor& x) {
   return scalar;
 }
 
+using NumberInTraces = std::array<double, kTraces>;
+
 // The numbers as a size, if they are integers.
-std::optional<Size> size_of_numbers(const std::array<double, kTraces>& numbers) {
+std::optional<Size> size_of_numbers(const NumberInTraces& numbers) {
   Size size;
   for (size_t i = 0; i < kTraces; ++i) {
     const double whole = std::round(numbers[i]);
-    if (!(std::abs(numbers[i] - whole) <= 1e-6 * whole) || whole > 1e15) return std::nullopt;
+    const bool is_whole = std::abs(numbers[i] - whole) <= 1e-6 * std::abs(whole);
+    if (!is_whole || std::abs(whole) > 1e15) return std::nullopt;
     size.by_trace[i] = static_cast<int64_t>(whole);
   }
   return size;
+}
+
+// A function of sizes that programs compute before they compute with tensors.
+struct OfSize {
+  double (*size)(double number);       // what it is a function of
+  std::vector<const char*> operators;  // that compute it
+};
+
+const std::vector<OfSize>& functions_of_sizes() {
+  static const std::vector<OfSize> functions = {
+      {[](double x) { return x; }, {}},
+      {[](double x) { return 1 / x; }, {"Reciprocal"}},
+      {[](double x) { return x > 0 ? x * x : 0.5; }, {"Sqrt"}},
+      {[](double x) { return x > 0 ? 1 / (x * x) : 0.5; }, {"Sqrt", "Reciprocal"}},
+  };
+  return functions;
 }
 
 }  // namespace
@@ -102,35 +121,81 @@ std::string GraphWriter::write_constant(size_t index) {
   return of_open_axes(index);
 }
 
-// A constant that depends on sizes: a size, the reciprocal of a size, or a tensor with equal
-// elements.
+// A constant that depends on sizes.
 std::string GraphWriter::of_open_axes(size_t index) {
+  if (std::string name = of_sizes(index); !name.empty()) return name;
+  if (std::string name = of_origin(index); !name.empty()) return name;
+  const auto values = traces_.constant(index);
+  const std::string where = NodeWriter(*this, index).where();
+  if (!filled_with(values[0])) refuse_open_axes(where, "a constant has other elements");
+  refuse_open_axes(where, fmt::format("a number of {} becomes {}", first_element(values[0]),
+                                      first_element(values[1])));
+}
+
+// For a tensor of equal elements that are a size, the reciprocal of a size, or the root of either.
+// Otherwise returns "".
+std::string GraphWriter::of_sizes(size_t index) {
   NodeWriter writer(*this, index);
   const auto values = traces_.constant(index);
   const DType dtype = values[0].dtype();
   const Sizes shape = writer.out_shape();
-  std::array<double, kTraces> numbers = {};
-  std::array<double, kTraces> inverse = {};
+  NumberInTraces numbers = {};
   for (size_t i = 0; i < kTraces; ++i) {
     const auto fill = filled_with(values[i]);
-    if (!fill) refuse_open_axes(writer.where(), "a constant has other elements");
+    if (!fill) return "";
     numbers[i] = first_element(*fill);
-    inverse[i] = 1 / numbers[i];
   }
   std::string scalar;
-  const bool same = numbers[0] == numbers[1] && numbers[0] == numbers[2];
-  if (same) {
+  if (numbers[0] == numbers[1] && numbers[0] == numbers[2]) {
     scalar = file_.constant(*filled_with(values[0]));
-  } else if (const auto size = size_of_numbers(numbers)) {
-    scalar = writer.cast(writer.sizes({*size}), DType::Int64, dtype);
-  } else if (const auto divisor = size_of_numbers(inverse)) {
-    scalar = writer.add("Reciprocal", {writer.cast(writer.sizes({*divisor}), DType::Int64, dtype)});
-  } else {
-    refuse_open_axes(writer.where(),
-                     fmt::format("a number of {} becomes {}", numbers[0], numbers[1]));
   }
+  for (const OfSize& function : functions_of_sizes()) {
+    if (!scalar.empty() || (!is_floating(dtype) && !function.operators.empty())) break;
+    NumberInTraces sizes = {};
+    std::ranges::transform(numbers, sizes.begin(), function.size);
+    const auto size = size_of_numbers(sizes);
+    if (!size || !file_.can_write(*size)) continue;
+    scalar = writer.cast(writer.sizes({*size}), DType::Int64, dtype);
+    for (const char* op : function.operators) scalar = writer.add(op, {scalar});
+  }
+  if (scalar.empty()) return "";
   if (all_fixed(shape)) return writer.add("Reshape", {scalar, file_.integers(values_of(shape))});
   return writer.add("Expand", {scalar, writer.sizes(shape)});
+}
+
+// For a constant that one op has computed from others, a part of a weight for one: writes the op.
+// Otherwise returns "".
+std::string GraphWriter::of_origin(size_t index) {
+  const auto values = traces_.constant(index);
+  std::array<Graph, kTraces> graphs;
+  std::array<const Graph*, kTraces> all = {};
+  for (size_t i = 0; i < kTraces; ++i) {
+    const NamedConstants::Origin* origin = file_.constants().origin_of(values[i]);
+    if (!origin || !mapping_of(origin->op->name)) return "";
+    static const OpDef& constant = OpRegistry::global().at("constant");
+    const std::string& scope = traces_.node(index).scope;
+    Node made = {.op = origin->op,
+                 .inputs = {},
+                 .outputs = {},
+                 .attributes = origin->attributes,
+                 .scope = scope};
+    for (const Tensor& input : origin->inputs) {
+      const ValueId id = graphs[i].add_value(type_of(input));
+      graphs[i].nodes.push_back({.op = &constant,
+                                 .inputs = {},
+                                 .outputs = {id},
+                                 .attributes = {{"value", input}},
+                                 .scope = scope});
+      made.inputs.push_back(id);
+    }
+    made.outputs = {graphs[i].add_value(type_of(values[i]))};
+    graphs[i].outputs = made.outputs;
+    graphs[i].nodes.push_back(std::move(made));
+    all[i] = &graphs[i];
+  }
+  GraphWriter writer(file_, Traces(all), graph_);
+  writer.write_nodes();
+  return writer.name_of(graphs[0].outputs[0]);
 }
 
 void GraphWriter::write_node(size_t index) {

@@ -41,6 +41,8 @@ class FileWriter {
   // Returns an int64 vector. `where` is for the error when a size doesn't follow an open axis in a
   // known way.
   std::string sizes(const Sizes& sizes, const std::string& where);
+  // Whether sizes() can write it.
+  bool can_write(const Size& size) const;
   // Declares an input or output of a graph.
   ProtoValue declared(const std::string& name, DType dtype, const Sizes& shape) const;
   // Registers a value of the main graph whose axes provide sizes from now on.
@@ -102,6 +104,8 @@ class GraphWriter {
   friend class NodeWriter;
   std::string write_constant(size_t index);
   std::string of_open_axes(size_t index);
+  std::string of_sizes(size_t index);
+  std::string of_origin(size_t index);
   void write_node(size_t index);
   void add_output(ValueId id, const std::string& wanted);
 

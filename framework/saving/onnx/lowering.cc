@@ -171,7 +171,7 @@ Graph improved(const Graph& graph, NamedConstants& constants) {
     if (keeps_name(op) && !constants.name_of(inputs[0]).empty()) {
       return std::vector<Tensor>{constants.derived(op, {inputs[0]}, attributes)};
     }
-    return computed(op, {inputs.begin(), inputs.end()}, attributes);
+    return constants.computed(op, {inputs.begin(), inputs.end()}, attributes);
   };
   return passes::simplify(passes::layout(passes::simplify(graph, evaluate)), evaluate);
 }
@@ -238,6 +238,21 @@ Tensor NamedConstants::derived(const OpDef& op, const std::vector<Tensor>& input
   if (named != inputs.end()) name(made, std::string(name_of(*named)));
   if (!known.empty()) derived_[known] = made;
   return made;
+}
+
+std::vector<Tensor> NamedConstants::computed(const OpDef& op, const std::vector<Tensor>& inputs,
+                                             const Attributes& attributes) {
+  std::vector<Tensor> results = onnx::computed(op, inputs, attributes);
+  const auto is_result = [&](const Tensor& input) { return input.id() == results[0].id(); };
+  if (results.size() == 1 && std::ranges::none_of(inputs, is_result)) {
+    origins_.insert_or_assign(results[0].id(), Origin{&op, inputs, attributes, results[0]});
+  }
+  return results;
+}
+
+const NamedConstants::Origin* NamedConstants::origin_of(const Tensor& value) const {
+  const auto found = origins_.find(value.id());
+  return found == origins_.end() ? nullptr : &found->second;
 }
 
 Graph lowered(const Graph& graph, NamedConstants& constants) {

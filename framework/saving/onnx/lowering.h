@@ -23,6 +23,19 @@ class NamedConstants {
   // Computes the single output of `op` for these inputs on the host. The result takes the name of
   // the first input that has one, and is cached if all inputs have names.
   Tensor derived(const OpDef& op, const std::vector<Tensor>& inputs, const Attributes& attributes);
+  // Computes the outputs of `op` on the host, and remembers what they were computed from.
+  std::vector<Tensor> computed(const OpDef& op, const std::vector<Tensor>& inputs,
+                               const Attributes& attributes);
+
+  // The op and the constants that a constant was computed from, as its only output.
+  struct Origin {
+    const OpDef* op = nullptr;
+    std::vector<Tensor> inputs;
+    Attributes attributes;
+    Tensor value;
+  };
+  // Null for a constant that wasn't computed.
+  const Origin* origin_of(const Tensor& value) const;
 
  private:
   struct Named {
@@ -36,6 +49,7 @@ class NamedConstants {
   std::map<const void*, Tensor> values_;  // of variables, by id
   std::map<const void*, Named> names_;
   std::map<std::string, Tensor> derived_;
+  std::map<const void*, Origin> origins_;
 };
 
 // Returns `graph` without states. Throws Unimplemented, naming the variable, if running it would

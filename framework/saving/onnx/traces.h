@@ -22,6 +22,7 @@ struct Size {
 
   Size() = default;
   Size(int64_t number) { by_trace.fill(number); }  // NOLINT: implicit on purpose
+  constexpr Size(int64_t first, int64_t second, int64_t third) : by_trace{first, second, third} {}
   bool fixed() const { return by_trace[0] == by_trace[1] && by_trace[0] == by_trace[2]; }
   int64_t value() const { return by_trace[0]; }  // requires fixed()
   friend auto operator<=>(const Size&, const Size&) = default;

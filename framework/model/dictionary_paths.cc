@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/saving/dictionary_paths.h"
+#include "framework/model/dictionary_paths.h"
 
 #include <algorithm>
 #include <numeric>
@@ -51,6 +51,32 @@ Json nested_object(const std::vector<std::string>& paths, const std::vector<Json
   Json result = Json::object();
   for (size_t i = 0; i < paths.size(); ++i) {
     result = with_value(std::move(result), keys_of(paths[i]), 0, values[i]);
+  }
+  return result;
+}
+
+std::vector<Json::Member> values_by_path(const Json& nested) {
+  std::vector<Json::Member> result;
+  for (const auto& [key, value] : nested.as_object()) {
+    if (!value.is_object()) {
+      result.emplace_back(key, value);
+      continue;
+    }
+    for (auto& [path, inner] : values_by_path(value)) {
+      result.emplace_back(path_in(key, path), std::move(inner));
+    }
+  }
+  return result;
+}
+
+Json::Array values_at(const Json& nested, const std::vector<std::string>& paths) {
+  Json::Array result;
+  for (const std::string& path : paths) {
+    const Json* value = &nested;
+    for (const std::string& key : keys_of(path)) {
+      value = value && value->is_object() ? value->find(key) : nullptr;
+    }
+    result.push_back(value ? *value : Json());
   }
   return result;
 }
