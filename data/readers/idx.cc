@@ -57,8 +57,8 @@ const ElementType& element_type(std::byte code, const std::string& name) {
 Header read_header(Read read, const std::string& name) {
   std::array<std::byte, 4> magic;
   const size_t got = read(magic);
-  check<DataLoss>(got == magic.size(), "{}: cut off at byte {}: an IDX file has at least 4 bytes.",
-                  name, got);
+  check<DataLoss>(got == magic.size(),
+                  "{}: truncated at byte {}: an IDX file has at least 4 bytes.", name, got);
   check<DataLoss>(magic[0] == std::byte{0} && magic[1] == std::byte{0},
                   "{}: not an IDX file: at byte 0, expected 00 00, got {:02x} {:02x}.", name,
                   std::to_integer<int>(magic[0]), std::to_integer<int>(magic[1]));
@@ -69,8 +69,9 @@ Header read_header(Read read, const std::string& name) {
   const Bytes used = Bytes(sizes).first(4 * rank);
   const size_t size_bytes = read(used);
   header.bytes = magic.size() + used.size();
-  check<DataLoss>(size_bytes == used.size(), "{}: cut off at byte {}, in the sizes of its {} axes.",
-                  name, magic.size() + size_bytes, rank);
+  check<DataLoss>(size_bytes == used.size(),
+                  "{}: truncated at byte {}, in the sizes of its {} axes.", name,
+                  magic.size() + size_bytes, rank);
   header.data_bytes = header.type.size;
   for (size_t axis = 0; axis < rank; ++axis) {
     const uint32_t size = big_endian_32(sizes.data() + 4 * axis);

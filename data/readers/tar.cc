@@ -106,7 +106,7 @@ struct TarReader::State {
 
   [[noreturn]] void cut_off(const char* where) const {
     raise<DataLoss>(
-        "{}: the tar archive is cut off at byte {}, {}. Download or create the file again.", name,
+        "{}: the tar archive is truncated at byte {}, {}. Download or create the file again.", name,
         at, where);
   }
 
@@ -156,8 +156,8 @@ struct TarReader::State {
     const bool possible =
         packed ? size / kMaxInflation <= archive.size() : size <= archive.size() - at;
     if (!possible) {
-      raise<DataLoss>("{}: the tar archive is damaged or cut off: '{}' can't have {} bytes.", name,
-                      printable(entry.name), size);
+      raise<DataLoss>("{}: the tar archive is damaged or truncated: '{}' can't have {} bytes.",
+                      name, printable(entry.name), size);
     }
     // Grows as data arrives, since the size promised by a small archive can't be trusted.
     constexpr size_t kLikelyInflation = 8;

@@ -108,8 +108,8 @@ Audio decode_wav(std::span<const std::byte> file, const std::string& name,
     const size_t begin = at + kChunkHeader;
     const size_t size = number_at<uint32_t>(file, at + 4);
     check<DataLoss>(size <= file.size() - begin,
-                    "{}: cut off at byte {}: its part at byte {} has {} bytes.", name, file.size(),
-                    at, size);
+                    "{}: truncated at byte {}: its part at byte {} has {} bytes.", name,
+                    file.size(), at, size);
     const Bytes chunk = file.subspan(begin, size);
     if (std::memcmp(file.data() + at, "fmt ", 4) == 0) format = read_format(chunk, begin, name);
     if (std::memcmp(file.data() + at, "data", 4) == 0) {
@@ -119,7 +119,7 @@ Audio decode_wav(std::span<const std::byte> file, const std::string& name,
     }
     at = begin + size + size % 2;
   }
-  raise<DataLoss>("{}: cut off at byte {}: expected samples.", name, file.size());
+  raise<DataLoss>("{}: truncated at byte {}: expected samples.", name, file.size());
 }
 
 Audio load_wav(const std::filesystem::path& path, const DecodeWavOptions& options) {

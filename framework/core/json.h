@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -25,9 +26,10 @@ class Json {
   Json(std::nullptr_t) {}                // NOLINT: implicit on purpose
   Json(bool value) : value_(value) {}    // NOLINT
   Json(double value) : value_(value) {}  // NOLINT
-  // Throws InvalidArgument for numbers beyond int64.
-  template <std::integral T>
-  Json(T value) : value_(checked(value)) {}                   // NOLINT
+  // Integers and unscoped enumerators. Throws InvalidArgument for numbers beyond int64.
+  template <class T>
+  requires(std::integral<T> || (std::is_enum_v<T> && std::is_convertible_v<T, int>)) Json(T value)
+      : value_(checked(value)) {}                             // NOLINT
   Json(const char* value);                                    // NOLINT: null throws InvalidArgument
   Json(std::string value) : value_(std::move(value)) {}       // NOLINT
   Json(std::string_view value) : Json(std::string(value)) {}  // NOLINT
@@ -104,10 +106,13 @@ class Json {
   friend bool operator==(const Json&, const Json&) = default;
 
  private:
-  template <std::integral T>
+  template <class T>
   static int64_t checked(T value) {
-    if (!std::in_range<int64_t>(value)) refuse(static_cast<uint64_t>(value));
-    return static_cast<int64_t>(value);
+    const auto number = static_cast<int64_t>(value);
+    if constexpr (std::unsigned_integral<T>) {
+      if (number < 0) refuse(static_cast<uint64_t>(value));
+    }
+    return number;
   }
   [[noreturn]] static void refuse(uint64_t value);
 

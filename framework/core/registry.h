@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -68,6 +69,12 @@ class Registry {
     raise<InvalidArgument>("Unknown {} '{}'.{}", kind_, printable(text),
                            did_you_mean(text, known, alias_names()));
   }
+  // Whether a registered name is the library's own, as opposed to the program's.
+  bool is_builtin(std::string_view name) const { return builtins_.contains(name); }
+  // Makes all names so far the library's own.
+  void mark_builtins() {
+    for (const auto& [name, value] : entries_) builtins_.insert(name);
+  }
   std::vector<std::string> names() const {
     std::vector<std::string> result;
     for (const auto& [name, value] : entries_) result.push_back(name);
@@ -84,6 +91,7 @@ class Registry {
   std::string kind_;
   std::map<std::string, T, std::less<>> entries_;
   std::map<std::string, std::string, std::less<>> aliases_;
+  std::set<std::string, std::less<>> builtins_;
 };
 
 // Creates a registry, filled by `fill` and never destroyed. For the functions that return a
@@ -98,6 +106,7 @@ template <class T>
 Registry<T>& make_registry(const char* kind, void (*fill)(Registry<T>&)) {
   auto* registry = new Registry<T>(kind);
   fill(*registry);
+  registry->mark_builtins();
   return *registry;
 }
 

@@ -69,6 +69,7 @@ void run_region(void* data) {
   Region& region = *static_cast<Region*>(data);
   // The team's threads never handle signals.
   if (omp_get_thread_num() > 0) block_signals_for_good();
+  const unsigned own_control = float_control();
   set_float_control(region.control);
   // A team may be smaller than requested: its members then run several parts each.
   for (int part = omp_get_thread_num(); part < region.parts; part += omp_get_num_threads()) {
@@ -79,6 +80,7 @@ void run_region(void* data) {
       if (!region.error) region.error = std::current_exception();
     }
   }
+  set_float_control(own_control);  // for the program's own parallel regions
 }
 
 // An upper bound, whatever the environment says: libgomp ends the process when it can't start a

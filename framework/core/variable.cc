@@ -50,8 +50,8 @@ Tensor Variable::own_handle(const Tensor& value) const {
   const bool is_there = value.is_bound() && value.device().shares_memory_with(impl().device);
   Tensor own = (is_there ? value : value.to(impl().device)).with_shape(impl().shape);
   auto& state = const_cast<Tensor::Impl&>(*own.impl_);  // no other handle has it yet
-  // Rows of another tensor get memory of their own: kernels expect aligned states, and the rest of
-  // that tensor isn't needed. So do a caller's arrays, which must not be trained.
+  // Rows within another tensor get memory of their own, since kernels expect aligned states, and so
+  // do a caller's arrays, which must not be trained.
   if (state.offset != 0 || state.buffer->is_borrowed()) state.own_memory(own.bytes());
   state.variable = impl_;
   return own;

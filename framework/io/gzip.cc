@@ -108,7 +108,7 @@ size_t GzipReader::read(std::span<std::byte> out) {
     if (result == Z_STREAM_END) {
       start_next_member();
     } else if (result == Z_BUF_ERROR) {  // no progress is possible: the input is exhausted
-      damaged("gzip data is cut off");
+      damaged("gzip data is truncated");
     } else if (result == Z_MEM_ERROR) {
       raise<ResourceExhausted>("{}: no memory for unpacking.", state.name);
     } else if (result != Z_OK) {

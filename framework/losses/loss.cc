@@ -218,7 +218,7 @@ Tensor Loss::operator()(const Tensor& y_true, const Tensor& y_pred,
 }
 
 Registry<LossFactory>& loss_registry() {
-  static auto& registry = with_builtins(make_registry<LossFactory>("loss", register_builtins));
+  static auto& registry = make_registry<LossFactory>("loss", register_builtins);
   return registry;
 }
 

@@ -214,7 +214,7 @@ GlobalMetricState::GlobalMetricState(const std::vector<Metric>& metrics) {
 GlobalMetricState::~GlobalMetricState() = default;
 
 Registry<MetricFactory>& metric_registry() {
-  static auto& registry = with_builtins(make_registry<MetricFactory>("metric", register_builtins));
+  static auto& registry = make_registry<MetricFactory>("metric", register_builtins);
   return registry;
 }
 

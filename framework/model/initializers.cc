@@ -292,20 +292,20 @@ Tensor RandomUniform::operator()(const Shape& shape, DType dtype) const {
 Json RandomUniform::get_config() const { return config_of(options_); }
 
 VarianceScaling::VarianceScaling(const VarianceScalingOptions& options) : options_(options) {
-  static const std::vector<std::string> kModes = {"fan_in", "fan_out", "fan_avg"};
-  static const std::vector<std::string> kDistributions = {"truncated_normal", "untruncated_normal",
-                                                          "uniform"};
+  const std::vector<std::string> modes = {"fan_in", "fan_out", "fan_avg"};
+  const std::vector<std::string> distributions = {"truncated_normal", "untruncated_normal",
+                                                  "uniform"};
   if (options_.distribution == "normal") options_.distribution = "truncated_normal";
   auto one_of = [](const std::vector<std::string>& known, const std::string& name) {
     return std::find(known.begin(), known.end(), name) != known.end();
   };
   check<InvalidArgument>(options.scale > 0, "VarianceScaling: expected scale > 0, got {}.",
                          options.scale);
-  check<InvalidArgument>(one_of(kModes, options_.mode), "VarianceScaling: unknown mode '{}'.{}",
-                         options_.mode, did_you_mean(options_.mode, kModes));
-  check<InvalidArgument>(one_of(kDistributions, options_.distribution),
+  check<InvalidArgument>(one_of(modes, options_.mode), "VarianceScaling: unknown mode '{}'.{}",
+                         options_.mode, did_you_mean(options_.mode, modes));
+  check<InvalidArgument>(one_of(distributions, options_.distribution),
                          "VarianceScaling: unknown distribution '{}'.{}", options_.distribution,
-                         did_you_mean(options_.distribution, kDistributions));
+                         did_you_mean(options_.distribution, distributions));
 }
 
 Tensor VarianceScaling::operator()(const Shape& shape, DType dtype) const {

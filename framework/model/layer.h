@@ -177,8 +177,9 @@ class Layer : public std::enable_shared_from_this<Layer> {
   virtual NamedLayers sublayers() const;
   // This layer and all layers within it, at any depth, each once and without ops, in the order of
   // Keras's _flatten_layers: a layer precedes those within it; the sub-layers of this layer are in
-  // order, those of each other layer in reverse order. Handles to plain objects (members, and this
-  // layer unless a handle owns it) are valid for as long as the object lives.
+  // order, those of each other layer in reverse order. Sequential models have no InputLayer here.
+  // Handles to plain objects (members, and this layer unless a handle owns it) are valid for as
+  // long as the object lives.
   std::vector<LayerHandle> flatten_layers() const;
   // The list saved under "layers" in files: all layers of a model. nullopt for other layers, whose
   // sub-layers are saved by attribute only.

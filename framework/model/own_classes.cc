@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/model/own_classes.h"
 
-#include <map>
-#include <mutex>
-#include <set>
 #include <string_view>
 
 #include "framework/core/strings.h"
@@ -25,16 +22,6 @@ const std::string* registered_in_package(const Json& json) {
 
 bool is_within(std::string_view module, std::string_view package) {
   return module == package || (module.starts_with(package) && module[package.size()] == '.');
-}
-
-struct Builtins {
-  std::mutex mutex;
-  std::map<const void*, std::set<std::string>> names;
-};
-
-Builtins& builtins() {
-  static auto* const all = new Builtins();
-  return *all;
 }
 
 }  // namespace
@@ -75,16 +62,6 @@ OwnClass read_own_class(const Json& json, const std::string& kind) {
   }
   own.registered.push_back(own.name);
   return own;
-}
-
-void internal::note_builtins(const void* registry, const std::vector<std::string>& names) {
-  const std::lock_guard lock(builtins().mutex);
-  builtins().names[registry].insert(names.begin(), names.end());
-}
-
-bool internal::is_noted_builtin(const void* registry, const std::string& name) {
-  const std::lock_guard lock(builtins().mutex);
-  return builtins().names[registry].contains(name);
 }
 
 void internal::raise_unregistered(const OwnClass& own, const std::string& kind,

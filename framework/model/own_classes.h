@@ -40,24 +40,15 @@ OwnClass read_own_class(const Json& json, const std::string& kind);
 
 namespace internal {
 
-void note_builtins(const void* registry, const std::vector<std::string>& names);
-bool is_noted_builtin(const void* registry, const std::string& name);
 [[noreturn]] void raise_unregistered(const OwnClass& own, const std::string& kind,
                                      const std::vector<std::string>& known);
 
 }  // namespace internal
 
-// Remembers which names of a registry are the library's own: all that it has now.
-template <class T>
-Registry<T>& with_builtins(Registry<T>& registry) {
-  internal::note_builtins(&registry, registry.names());
-  return registry;
-}
-
 // Whether the program has registered this name.
 template <class T>
 bool is_own(const Registry<T>& registry, const std::string& name) {
-  return registry.find(name) && !internal::is_noted_builtin(&registry, registry.resolve(name));
+  return registry.find(name) && !registry.is_builtin(registry.resolve(name));
 }
 
 // The name by which the program has registered a user's class, which is never one of Keras's.

@@ -217,7 +217,7 @@ Tensor sliced_open(const Tensor& x, const Slice& slice, int64_t axis) {
   check<InvalidArgument>(
       *slice.stop < 0,
       "get_item: the slice from {} to {} depends on the size of axis {}, which is unknown for a "
-      "placeholder of shape {}. Slice within a layer's call(), where the size is known.",
+      "placeholder of shape {}. Slice within a layer (in its call method), where it is known.",
       start, *slice.stop, axis, x.shape());
   return from_end(-Checked(*slice.stop, "get_item"),
                   std::max<int64_t>(Checked(*slice.stop, "get_item") - start, 0));

@@ -164,7 +164,8 @@ StrategyScope::StrategyScope(std::shared_ptr<StrategyImpl> strategy)
   scopes().push_back(std::move(strategy));
 }
 StrategyScope::~StrategyScope() {
-  if (opened_) scopes().pop_back();
+  // At the end of the process, a static scope ends after the list that it was in.
+  if (opened_ && !scopes().empty()) scopes().pop_back();
 }
 
 RunsAlone::RunsAlone() : previous_(std::exchange(alone, true)) {}

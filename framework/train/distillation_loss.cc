@@ -163,8 +163,7 @@ FeatureDistillation::FeatureDistillation(const FeatureDistillationOptions& optio
     : DistillationLoss(std::make_shared<const Features>(options)) {}
 
 Registry<DistillationLossFactory>& distillation_loss_registry() {
-  static auto& registry =
-      with_builtins(make_registry<DistillationLossFactory>("distillation loss", register_all));
+  static auto& registry = make_registry<DistillationLossFactory>("distillation loss", register_all);
   return registry;
 }
 

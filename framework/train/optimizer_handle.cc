@@ -73,13 +73,11 @@ void Optimizer::apply(const std::vector<Tensor>& gradients) const {
 }
 
 Registry<OptimizerFactory>& optimizer_registry() {
-  static auto& registry =
-      with_builtins(make_registry<OptimizerFactory>("optimizer", register_builtins));
+  static auto& registry = make_registry<OptimizerFactory>("optimizer", register_builtins);
   return registry;
 }
 Registry<ScheduleFactory>& schedule_registry() {
-  static auto& registry =
-      with_builtins(make_registry<ScheduleFactory>("schedule", register_builtins));
+  static auto& registry = make_registry<ScheduleFactory>("schedule", register_builtins);
   return registry;
 }
 

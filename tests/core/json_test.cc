@@ -183,6 +183,9 @@ TEST_CASE("integers of any type and views are values, other pointers aren't") {
   CHECK(Json(-3LL).as_int() == -3);
   CHECK(Json(uint8_t{200}).as_int() == 200);
   CHECK(Json(true).is_bool());
+  CHECK(Json('a').as_int() == 97);
+  enum Unscoped { kThree = 3 };
+  CHECK(Json(kThree).as_int() == 3);
   CHECK(Json(0).is_int());
   CHECK(Json(nullptr).is_null());
   CHECK(Json(1.5f) == Json(1.5));

@@ -126,10 +126,10 @@ TEST_CASE("sizes that no memory holds are refused before any is asked for") {
   CHECK(error_of([] {
           Tensor::empty({int64_t{1} << 32, int64_t{1} << 32}, DType::Float32);
         }) ==
-        "InvalidArgument: Shape (4294967296, 4294967296): it has more elements than can be "
+        "InvalidArgument: Shape (4294967296, 4294967296) has more elements than can be "
         "counted.");
   CHECK(error_of([] { Tensor::empty({int64_t{1} << 62}, DType::Float64); }) ==
-        "InvalidArgument: Shape (4611686018427387904,): it has more bytes than can be "
+        "InvalidArgument: Shape (4611686018427387904,) has more bytes than can be "
         "counted.");
   CHECK_THROWS_AS(Tensor::empty({int64_t{1} << 60}, DType::Float32), ResourceExhausted);
   CHECK(error_of([] { Tensor::empty({-5}, DType::Float32); }) ==

@@ -90,8 +90,8 @@ TEST_CASE("WAV files that are none") {
   };
   CHECK(error_of("") == "a.wav: not a WAV file: expected it to begin with RIFF and WAVE.");
   CHECK(error_of(whole.substr(0, whole.size() - 10)) ==
-        "a.wav: cut off at byte 58: its part at byte 48 has 4 bytes.");
-  CHECK(error_of(whole.substr(0, 48)) == "a.wav: cut off at byte 48: expected samples.");
+        "a.wav: truncated at byte 58: its part at byte 48 has 4 bytes.");
+  CHECK(error_of(whole.substr(0, 48)) == "a.wav: truncated at byte 48: expected samples.");
   CHECK(error_of(chunk("RIFF", "WAVE" + chunk("data", "ab"))) ==
         "a.wav: at byte 12, expected a format before the samples.");
   CHECK(error_of(chunk("RIFF", "WAVE" + chunk("fmt ", "ab"))) ==

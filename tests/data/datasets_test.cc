@@ -200,7 +200,7 @@ TEST_CASE("CIFAR: what is wrong with an archive is said") {
         path.string() + ": the member 'cifar-100-python/train' is missing.");
   CHECK(contains(loss(tar_member(train, "K") + tar_end()),
                  "member 'cifar-100-python/train': the pickle is cut off"));
-  CHECK(contains(loss(gzipped(cifar10_archive()).substr(0, 100)), "gzip data is cut off"));
+  CHECK(contains(loss(gzipped(cifar10_archive()).substr(0, 100)), "gzip data is truncated"));
   const std::string wrong = "}(" + pickled_bytes("data") +
                             pickled_array("u1", '|', {1, 4}, pickled_bytes("1234")) +
                             pickled_bytes("coarse_labels") + pickled_ints({1}) + "u.";

@@ -75,10 +75,11 @@ TEST_CASE("files: read whole, and named in errors") {
   write_file(folder / "packed.gz", gzipped(small_file()));
   write_file(folder / "short", small_file().substr(0, 15));
   CHECK(numbers(data::read_idx(folder / "plain")) == numbers(data::read_idx(folder / "packed.gz")));
-  CHECK(message_of<DataLoss>([&] { data::read_idx(folder / "short"); }) ==
-        (folder / "short").string() +
-            ": cut off at byte 15: an array of shape (2, 3) needs 18 bytes. Download or create the "
-            "file again.");
+  CHECK(
+      message_of<DataLoss>([&] { data::read_idx(folder / "short"); }) ==
+      (folder / "short").string() +
+          ": truncated at byte 15: an array of shape (2, 3) needs 18 bytes. Download or create the "
+          "file again.");
   CHECK_THROWS_AS(data::read_idx(folder / "none"), NotFound);
   // Truncating the file while its array is in use is safe.
   const Tensor array = data::read_idx(folder / "plain");
@@ -91,15 +92,15 @@ TEST_CASE("every beginning of a file is cut off") {
   for (size_t length = 0; length < plain.size(); ++length) {
     CAPTURE(length);
     CHECK(contains(loss(plain.substr(0, length)),
-                   "digits: cut off at byte " + std::to_string(length)));
+                   "digits: truncated at byte " + std::to_string(length)));
     // Complete gzip data around a truncated file.
     CHECK(contains(loss(gzipped(plain.substr(0, length))),
-                   "digits: cut off at byte " + std::to_string(length)));
+                   "digits: truncated at byte " + std::to_string(length)));
   }
   const std::string packed = gzipped(plain);
   for (size_t length = 2; length < packed.size(); ++length) {
     CAPTURE(length);
-    CHECK(contains(loss(packed.substr(0, length)), "gzip data is cut off"));
+    CHECK(contains(loss(packed.substr(0, length)), "gzip data is truncated"));
   }
   CHECK_FALSE(loss(packed.substr(0, 1)).empty());
 }
@@ -130,7 +131,7 @@ TEST_CASE("absurd sizes are refused before memory is taken for them") {
   CHECK(contains(loss(gzipped(header(0x08, {kMax, 1000}))), "compressed bytes can't hold more"));
   // Within what that many compressed bytes can hold, but the data isn't there.
   const std::string bomb = gzipped(header(0x08, {20'000}) + std::string(15'000, 'a'));
-  CHECK(contains(loss(bomb), "cut off at byte 15008"));
+  CHECK(contains(loss(bomb), "truncated at byte 15008"));
 }
 
 TEST_CASE("arrays that shrink well are read whole") {

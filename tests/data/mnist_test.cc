@@ -138,7 +138,7 @@ TEST_CASE("a damaged MNIST is not passed over") {
   CHECK(
       contains(loss(), "expected images of shape (n, height, width) in uint8, got uint8 (3, 28)"));
   write_file(folder / kNames[0], idx({3, 28, 28}, 1).substr(0, 1000));
-  CHECK(contains(loss(), "train-images-idx3-ubyte: cut off at byte 1000"));
+  CHECK(contains(loss(), "train-images-idx3-ubyte: truncated at byte 1000"));
 }
 
 TEST_CASE("a download of something else is DataLoss") {

@@ -133,9 +133,10 @@ TEST_CASE("npy: a file is read whole, and may change while its array is in use")
   const Tensor array = data::load_npy(folder / "x.npy");
   std::filesystem::resize_file(folder / "x.npy", 0);
   CHECK(numbers(array) == std::vector<int64_t>{1, 2, 3, 4, 5, 6});
-  CHECK(message_of<DataLoss>([&] { data::load_npy(folder / "x.npy"); }) ==
-        (folder / "x.npy").string() +
-            ": cut off at byte 0: the .npy header has 8 bytes. Download or create the file again.");
+  CHECK(
+      message_of<DataLoss>([&] { data::load_npy(folder / "x.npy"); }) ==
+      (folder / "x.npy").string() +
+          ": truncated at byte 0: the .npy header has 8 bytes. Download or create the file again.");
   CHECK_THROWS_AS(data::load_npy(folder / "none"), NotFound);
   CHECK_THROWS_AS(data::save_npy(folder / "none/x.npy", array), NotFound);
 }
@@ -145,7 +146,7 @@ TEST_CASE("npy: every beginning of a file is cut off") {
   for (size_t length = 0; length < file.size(); ++length) {
     CAPTURE(length);
     CHECK(contains(error_of(file.substr(0, length)),
-                   "file: cut off at byte " + std::to_string(length)));
+                   "file: truncated at byte " + std::to_string(length)));
   }
   CHECK(
       error_of(file + "x") ==
@@ -268,7 +269,7 @@ TEST_CASE("npz: what is wrong is said, with the array's name") {
   CHECK(reader.names() == std::vector<std::string>{"good", "short"});
   CHECK(numbers(reader.read("good")).size() == 6);
   CHECK(contains(message_of<DataLoss>([&] { reader.read("short"); }),
-                 "'" + path + "': array 'short': cut off at byte 90"));
+                 "'" + path + "': array 'short': truncated at byte 90"));
   CHECK(contains(message_of<NotFound>([&] { reader.read("goods"); }),
                  "array 'goods' isn't there. Did you mean 'good'?"));
   CHECK_THROWS_AS(data::load_npz(path), DataLoss);

@@ -132,7 +132,7 @@ TEST_CASE("tar: every beginning is cut off") {
   for (size_t length = 0; length < without_end + 512; ++length) {
     CAPTURE(length);
     const std::string text = error_of(archive.substr(0, length));
-    const bool said = contains(text, "cut off");
+    const bool said = contains(text, "truncated");
     CHECK(said);
   }
   const std::string packed = gzipped(archive);
@@ -149,7 +149,7 @@ TEST_CASE("tar: what is damaged is said, with its place") {
     CHECK(error_of(archive) ==
           "archive: the tar archive is damaged: at byte 0, a header has another checksum.");
   }
-  CHECK(contains(error_of("not an archive"), "cut off at byte 14"));
+  CHECK(contains(error_of("not an archive"), "truncated at byte 14"));
   CHECK(contains(error_of(tar_header("a", 0, '0', "x")), "a size that is no number"));
   CHECK(contains(error_of(tar_header("a", 0, '0', std::string(12, '\xff'))), "no number"));
   CHECK(contains(error_of(tar_member("p", "5 a=b\n", 'x')), "a pax header isn't one"));
@@ -160,11 +160,11 @@ TEST_CASE("tar: what is damaged is said, with its place") {
 TEST_CASE("tar: absurd sizes are refused before memory is taken for them") {
   const std::string much = tar_header("a", 0, '0', "77777777777") + std::string(512, 'x');
   CHECK(error_of(much) ==
-        "archive: the tar archive is damaged or cut off: 'a' can't have 8589934591 bytes.");
+        "archive: the tar archive is damaged or truncated: 'a' can't have 8589934591 bytes.");
   CHECK(contains(error_of(gzipped(much)), "'a' can't have 8589934591 bytes"));
   // Possible for compressed data of this size, but the data isn't there.
   CHECK(contains(error_of(gzipped(tar_header("a", 20'000) + std::string(512, 'x'))),
-                 "cut off at byte 1024, within a member"));
+                 "truncated at byte 1024, within a member"));
   CHECK(contains(error_of(tar_header("long", 2 << 20, 'L')), "a record of more than 1 MiB"));
   const std::string binary =
       tar_header("a", 0, '0', std::string("\x80\0\0\0\x3f\xff\xff\xff\xff\xff\xff\xff", 12));

@@ -80,7 +80,7 @@ TOLD = {"argument": ("fit: expected epochs and initial_epoch >= 0, got -1 and 0.
 # Failures of worker 1 alone: its message, and the text after which the other repeats that message.
 FAILING = {"trace": ("InvalidArgument: matmul: ", "can't run the step 'loop': "),
             "values": ("InvalidArgument: Strategy '[^']+': reduce along axis 0 expected tensors with "
-                       "axes, got a scalar of replica 0. Omit the axis out.",
+                       "axes, got a scalar of replica 0. Omit the axis.",
                        "can't reduce its values: "),
             "read": ("OutOfRange: ", "can't read its next batch: "),
             "trace of fit": ("InvalidArgument: Metric 'odd': reshape: ",

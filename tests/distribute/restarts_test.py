@@ -88,8 +88,8 @@ def check_own(program, folder):
 def check_kept(program, folder):
     """A restarted worker takes the results that each call had; if no worker has them, all end."""
     lacking = {"keeps": "the model that it trained has been changed since",
-               "folds": "the model that it trained has gone, or was compiled anew",
-               "defers": "the model that it trained has gone, or was compiled anew"}
+               "folds": "the model that it trained has gone, or was compiled again",
+               "defers": "the model that it trained has gone, or was compiled again"}
     for kind, why in lacking.items():
         output = os.path.join(folder, kind)
         codes, said = run(program, kind, 2, output + ".whole", 0, output)

@@ -96,7 +96,7 @@ TEST_CASE("damaged gzip data is told from whole data" * doctest::skip(!kChecksum
   for (size_t length = 0; length < packed.size(); length += length < 40 ? 1 : 501) {
     CAPTURE(length);
     CHECK(contains(message_of<DataLoss>([&] { unpacked(packed.substr(0, length), 1000); }),
-                   "data.gz: gzip data is cut off at byte " + std::to_string(length)));
+                   "data.gz: gzip data is truncated at byte " + std::to_string(length)));
   }
   for (size_t at = 10; at < packed.size(); at += 97) {  // after the header, whose name may vary
     std::string flipped = packed;

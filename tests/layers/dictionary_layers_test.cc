@@ -106,7 +106,7 @@ TEST_CASE("what a feature space is given") {
   CHECK(error_of([&] {
           space(Tensors({{"age", Tensor(2.0f)}, {"size", Tensor(2.0f)}, {"sizes", Tensor(1.0f)}}));
         }) ==
-        "InvalidArgument: FeatureSpace 's' has no feature 'sizes'. Did you mean 'size'? Known: "
+        "InvalidArgument: FeatureSpace 's': it has no feature 'sizes'. Did you mean 'size'? Known: "
         "age, size.");
   CHECK(error_of([&] { space.preprocessor("aged"); }) ==
         "NotFound: FeatureSpace 's' has no feature 'aged'. Did you mean 'age'? Known: age, size.");

@@ -181,7 +181,7 @@ TEST_CASE("models within others, called by name") {
   Model sum({a, b}, a + b, {.name = "sum"});
   const Tensor x = some_values({2, 3});
   CHECK(distance(sum(Tensors{{"a", x}, {"b", x}, {"c", kNone}}), x + x) == 0);
-  const char* const why = "there is no data for its input 'b': expected a, b, got a.";
+  const char* const why = "no data was passed for input 'b': expected a, b, got a.";
   CHECK(error_of([&] {
           sum(Tensors{{"a", x}, {"b", kNone}});
         }) == std::string("NotFound: Functional 'sum': ") + why);

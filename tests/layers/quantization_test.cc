@@ -427,7 +427,7 @@ TEST_CASE("what can't be quantized, and how, is said") {
   const layers::Flatten flatten;
   flatten(numbers({2, 3}));
   CHECK(contains(error_of([&] { flatten.quantize("int8"); }),
-                 "it has no weights that can be quantized. Dense, EinsumDense, Embedding and "
+                 "has no weights that can be quantized. Dense, EinsumDense, Embedding and "
                  "ReversibleEmbedding have some."));
   const layers::Dense half({.units = 2, .dtype = "mixed_float16"});
   half.build({3, 4});

@@ -156,7 +156,7 @@ TEST_CASE("whole models in HDF5 files that aren't") {
     return refusal(path);
   };
   CHECK(contains(refusal_of(nullptr),
-                 "it has no model, which would be the attribute 'model_config'. Weights alone are "
+                 "has no model, which would be the attribute 'model_config'. Weights alone are "
                  "loaded into a model with load_weights."));
   for (const char* config :
        {"[", "[]", "3", "{}", R"({"class_name": 3, "config": {}})",

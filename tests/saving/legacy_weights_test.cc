@@ -131,7 +131,7 @@ TEST_CASE("weights of Keras 2: a file of another model changes nothing and says 
         "InvalidArgument: FILE: Dense 'head': weight 'kernel' expected shape (3, 4), got (3, 2) at "
         "'dense_7/dense_7/kernel:0'.");
   CHECK(refused(Sequential({Input({.shape = {3}}), layers::Dense({.units = 2})})) ==
-        "InvalidArgument: FILE: it has more weights than the model's 2. Load it into a model with "
+        "InvalidArgument: FILE has more weights than the model's 2. Load it into a model with "
         "the layers of the one that was saved.");
   write_file(path, "", {.layers = {"input", "dense_7"}});
   CHECK(refused(make_model()).starts_with("InvalidArgument: FILE: expected 2 layers with weights"));

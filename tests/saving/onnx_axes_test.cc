@@ -151,6 +151,27 @@ TEST_CASE("numbers that are computed from sizes") {
   CHECK(cases.check());
 }
 
+TEST_CASE("quotients and sums of sizes aren't taken for other sizes, or for constants") {
+  OnnxCases cases;
+  const auto input = [](const char* name) { return Input({.shape = {kUnknown, 6}, .name = name}); };
+  for (const auto& [window, stride] : {std::pair{3, 2}, {4, 4}, {16, 16}, {5, 3}}) {
+    const Tensor x = input("x");
+    Tensor y = layers::AveragePooling1D({.pool_size = window, .strides = stride})(x);
+    Model model(x, layers::GlobalAveragePooling1D()(y));
+    cases.add({.name = fmt::format("pooled by {}", window)}, model,
+              {numbers({2, 64, 6}), numbers({2, 17, 6}), numbers({1, 800, 6})});
+  }
+  const std::vector<Tensor> x = {input("a"), input("b"), input("c"), input("d")};
+  for (size_t left = 0; left < x.size(); ++left) {
+    for (size_t right = 0; right < left; ++right) {
+      Model model(x, ops::mean(ops::concatenate({x[left], x[right]}, 1), 1));
+      cases.add({.name = "a mean of two"}, model,
+                {{numbers({2, 3, 6}), numbers({2, 9, 6}), numbers({2, 4, 6}), numbers({2, 5, 6})}});
+    }
+  }
+  CHECK(cases.check());
+}
+
 TEST_CASE("a model that accepts no sizes says why") {
   Model model = adding(
       [](const Tensor& x, const Variable& table) {

@@ -37,7 +37,7 @@ class BmpDecoder {
   // Reads a little-endian number.
   uint64_t number(uint64_t at, size_t count) const {
     if (at + count > bytes_.size()) {
-      broken(fmt::format("cut off at byte {}, in its header", bytes_.size()));
+      broken(fmt::format("truncated at byte {}, in its header", bytes_.size()));
     }
     uint64_t value = 0;
     for (size_t i = count; i-- > 0;) value = value << 8 | std::to_integer<uint64_t>(bytes_[at + i]);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/cuda_runtime/driver.h"
+#include "framework/core/per_thread.h"
 
 #include <algorithm>
 
@@ -220,7 +221,7 @@ void RuntimeFunction::launch(RuntimeStream& stream, Dim3 grid, Dim3 block, uint3
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
   check<Internal>(words.size() == words_, "Kernel {} takes {} words of arguments, got {}.", name_,
                   words_, words.size());
-  thread_local std::vector<void*> arguments;
+  auto& arguments = per_thread([] { return std::vector<void*>(); });
   arguments.clear();
   for (const size_t place : places_) arguments.push_back(const_cast<uint64_t*>(&words[place]));
   gpu_.use();

@@ -13,61 +13,56 @@ namespace cornu::onnx {
 namespace {
 
 // The sizes of a group: the second is one more than the first, so that strides leave a different
-// remainder at the end of the axis; padding that depends on it is thereby detected. (In the first
-// range, the first is a multiple of 2, 3 and 4.) The third, by which groups are told apart, is such
-// that no size, and no product of two, is another one times a number plus a number. Sizes that
-// tables often have aren't among them.
-constexpr Size kBatch = {24, 25, 31};
+// remainder at the end of the axis; padding that depends on it is thereby detected. The third
+// verifies what the first two suggest: it was searched for such that no quotient of a multiple by a
+// number up to 16 (above the first size, that size), no sum of up to three sizes, and no product of
+// two is a constant, or another size times a number plus a number. Groups have different third
+// sizes. Sizes that tables often have aren't among them.
+constexpr Size kBatch = {24, 25, 425};
 
-Size of_first_range(size_t group) {
-  const auto n = static_cast<int64_t>(group);
-  const int64_t first = 240 + 120 * n;
-  return {first, first + 1, first + 13 + 6 * n};
-}
-
-constexpr size_t kGroups = 8;
-constexpr std::array<std::array<Size, kGroups>, kSizeRanges - 1> kRanges = {{
+constexpr size_t kGroups = 12;
+constexpr std::array<std::array<Size, kGroups>, kSizeRanges> kRanges = {{
+    {{{240, 241, 1250},
+      {252, 253, 1249},
+      {264, 265, 1247},
+      {276, 277, 1248},
+      {288, 289, 1246},
+      {300, 301, 1245},
+      {312, 313, 1243},
+      {324, 325, 1244},
+      {336, 337, 1236},
+      {348, 349, 1237},
+      {360, 361, 1233},
+      {372, 373, 1234}}},
     // at most 127
-    {{{108, 109, 127},
-      {84, 85, 126},
-      {72, 73, 125},
-      {60, 61, 124},
-      {60, 61, 123},
-      {60, 61, 122},
-      {60, 61, 121},
-      {60, 61, 120}}},
+    {{{36, 37, 127},
+      {36, 37, 124},
+      {24, 25, 126},
+      {24, 25, 123},
+      {30, 31, 122},
+      {30, 31, 95},
+      {48, 49, 112},
+      {12, 13, 66}}},
     // at most 63
-    {{{60, 61, 63},
-      {56, 57, 62},
-      {52, 53, 61},
-      {44, 45, 60},
-      {40, 41, 59},
-      {36, 37, 58},
-      {36, 37, 57},
-      {36, 37, 56}}},
+    {{{24, 25, 63}, {12, 13, 62}, {12, 13, 59}, {18, 19, 60}, {6, 7, 33}}},
     // at most 30
-    {{{28, 29, 30},
-      {20, 21, 29},
-      {12, 13, 28},
-      {12, 13, 27},
-      {12, 13, 25},
-      {12, 13, 23},
-      {12, 13, 22},
-      {12, 13, 20}}},
+    {{{12, 13, 30}, {6, 7, 27}, {4, 5, 29}, {4, 5, 26}}},
     // at most 15
-    {{{12, 13, 15}, {10, 11, 14}, {6, 7, 12}, {4, 5, 13}, {4, 5, 9}, {4, 5, 6}}},
+    {{{6, 7, 15}, {4, 5, 14}, {2, 3, 6}}},
     // at most 7
-    {{{4, 5, 6}, {2, 3, 5}, {3, 4, 7}}},
+    {{{3, 4, 7}}},
 }};
 
+// In the first range, there are sizes for any number of groups, told apart less surely.
 std::optional<Size> size_of_group(size_t group, size_t range) {
-  if (range == 0) return of_first_range(group);
-  if (group >= kGroups || kRanges[range - 1][group] == Size()) return std::nullopt;
-  return kRanges[range - 1][group];
+  if (group < kGroups && kRanges[range][group] != Size()) return kRanges[range][group];
+  if (range > 0) return std::nullopt;
+  const auto first = static_cast<int64_t>(240 + 12 * group);
+  return Size(first, first + 1, 3 * first + 130);
 }
 
 // How many times finest_groups asks about sets of several axes.
-constexpr int kMostSets = 200;
+constexpr int kMaxSets = 200;
 
 // A group being split: its members, and what is asked about them.
 class Splitting {
@@ -84,7 +79,7 @@ class Splitting {
   bool run(int& asked) {
     for (size_t size = 1; 2 * size <= members_.size();) {
       const auto found = separable(size, asked);
-      if (asked > kMostSets) return false;
+      if (asked > kMaxSets) return false;
       if (!found) ++size;
     }
     return true;
@@ -96,7 +91,7 @@ class Splitting {
     std::vector<char> taken(members_.size(), 0);
     std::fill_n(taken.begin(), size, 1);
     do {
-      if (size > 1 && ++asked > kMostSets) return false;
+      if (size > 1 && ++asked > kMaxSets) return false;
       AxisGroups apart = groups_;
       const size_t next = 1 + *std::ranges::max_element(groups_);
       for (size_t i = 0; i < taken.size(); ++i) {

@@ -205,9 +205,9 @@ const dnnl::engine& engine() {
     return new dnnl::engine(dnnl::engine::kind::cpu, 0);
   }();
   check<FailedPrecondition>(!exits,
-                            "oneDNN: kernels can't be made while the process exits. What the "
-                            "destructors of static objects compute must have been computed for the "
-                            "same shapes before main returns.");
+                            "oneDNN: kernels can't be made while the process exits. Destructors of "
+                            "static objects can only run steps and functions that were compiled, "
+                            "for the same shapes, before main returned.");
   return *engine;
 }
 
