@@ -10,6 +10,7 @@
 #include "framework/core/logging.h"
 #include "framework/core/strings.h"
 #include "framework/io/atomic_file.h"
+#include "framework/model/dictionary_paths.h"
 #include "framework/model/weight_limit.h"
 #include "framework/saving/keras_archive.h"
 #include "framework/saving/onnx/reading/importer.h"

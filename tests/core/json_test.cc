@@ -192,7 +192,7 @@ TEST_CASE("integers of any type and views are values, other pointers aren't") {
   CHECK(Json(std::string_view("text")) == Json("text"));
   static_assert(!std::is_constructible_v<Json, const int*>);
   static_assert(!std::is_constructible_v<Json, void*>);
-  CHECK(error_of([] { Json(std::numeric_limits<uint64_t>::max()); }) ==
+  CHECK(error_of([] { const Json value(std::numeric_limits<uint64_t>::max()); }) ==
         "InvalidArgument: Json: expected an integer of at most 9223372036854775807, got "
         "18446744073709551615.");
   const char* const none = nullptr;

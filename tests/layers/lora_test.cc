@@ -3,6 +3,7 @@
 // Keras's.
 #include <doctest/doctest.h>
 
+#include "framework/core/random.h"
 #include "framework/core/strings.h"
 #include "framework/ops/ops.h"
 #include "framework/train/model.h"
