@@ -21,15 +21,6 @@ namespace {
 constexpr std::string_view kEnding = ".weights.h5";
 constexpr char kVars[] = "vars";
 
-std::string joined(const std::string& path, const std::string& name) {
-  return path.empty() ? name : path + "/" + name;
-}
-
-std::string parent_of(const std::string& path) {
-  const size_t end = path.rfind('/');
-  return end == std::string::npos ? "" : path.substr(0, end);
-}
-
 std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 bool is_within(const std::string& path, const std::string& object) {
@@ -71,7 +62,7 @@ class KerasFileEditor::Reading {
     check<DataLoss>(depth <= kDeepest && ++visited_ <= kMaxObjects,
                     "{}: its groups are more than {} deep, or too many.", source_.name(), kDeepest);
     for (const std::string& name : source_.children(path)) {
-      const std::string inner = joined(path, name);
+      const std::string inner = group_in(path, name);
       if (!path.empty() && source_.file_of(path, name)) {
         add(path, path, name);
       } else if (name == kVars) {
@@ -86,7 +77,7 @@ class KerasFileEditor::Reading {
   void add(const std::string& object, const std::string& group, const std::string& item) {
     const Hdf5Reader* file = source_.file_of(group, item);
     if (!file) return;  // a group among the weights, which Keras skips, too
-    const std::string path = joined(group, item);
+    const std::string path = group_in(group, item);
     const auto [shape, dtype] = file->describe(path);
     // A dataset may be linked several times.
     bytes_ += shape.num_bytes(size_of(dtype));
@@ -135,7 +126,7 @@ std::string KerasFileEditor::path_of(const std::string& object_name) const {
   std::set<std::string> found, known;
   if (is_there(object_name)) found.insert(object_name);
   for (const auto& [path, object] : objects_) {
-    for (std::string part = path; !part.empty(); part = parent_of(part)) {
+    for (std::string part = path; !part.empty(); part = parent_group(part)) {
       known.insert(last_part(part));
       if (last_part(part) == object_name) found.insert(part);
     }
@@ -190,7 +181,7 @@ KerasFileEditor::Comparison KerasFileEditor::compare(const Layer& reference_mode
     }
     const Weights& weights = found->second.weights;
     for (size_t i = 0; i < saved.weights.size(); ++i) {
-      const std::string place = joined(saved.path, std::to_string(i));
+      const std::string place = group_in(saved.path, std::to_string(i));
       const auto weight = weights.find(std::to_string(i));
       if (weight == weights.end()) {
         result.errors.push_back(
@@ -224,7 +215,7 @@ void KerasFileEditor::rename_object(const std::string& object_name, const std::s
   check_name(filepath_, new_name);
   const std::string before = path_of(object_name);
   check<InvalidArgument>(!before.empty(), "{}: the model itself has no name in it.", filepath_);
-  const std::string after = joined(parent_of(before), new_name);
+  const std::string after = group_in(parent_group(before), new_name);
   check<AlreadyExists>(!is_there(after), "{}: there is an object '{}' already.", filepath_, after);
   std::map<std::string, Object> renamed;
   for (auto& [path, object] : objects_) {
@@ -240,7 +231,7 @@ void KerasFileEditor::delete_object(const std::string& object_name) {
 }
 
 void KerasFileEditor::add_object(const std::string& object_path, const Weights& weights) {
-  const std::string parent = parent_of(object_path);
+  const std::string parent = parent_group(object_path);
   check<NotFound>(is_there(parent), "{} has no object '{}', in which '{}' is to be.", filepath_,
                   parent, object_path);
   check<AlreadyExists>(!is_there(object_path), "{}: there is an object '{}' already.", filepath_,
@@ -271,10 +262,10 @@ void KerasFileEditor::save(const std::string& filepath) const {
                          kEnding, filepath);
   Hdf5Writer writer;
   for (const auto& [path, object] : objects_) {
-    const std::string group = joined(path, kVars);
+    const std::string group = group_in(path, kVars);
     writer.make_group(group);
     if (!object.name.empty()) writer.set_attribute(group, "name", object.name);
-    for (const auto& [name, weight] : object.weights) writer.write(joined(group, name), weight);
+    for (const auto& [name, weight] : object.weights) writer.write(group_in(group, name), weight);
   }
   const Hdf5Image image = writer.take();
   write_file_atomically(filepath, image.pieces);

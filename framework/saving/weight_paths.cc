@@ -93,6 +93,15 @@ class Walk {
 
 }  // namespace
 
+std::string group_in(const std::string& group, const std::string& name) {
+  return group.empty() ? name : group + "/" + name;
+}
+
+std::string parent_group(const std::string& group) {
+  const size_t end = group.rfind('/');
+  return end == std::string::npos ? "" : group.substr(0, end);
+}
+
 std::vector<SavedLayer> weight_paths(const Layer& model, std::set<const Layer*> skipped) {
   Walk walk(std::move(skipped));
   walk.visit(model, "");

@@ -11,6 +11,11 @@
 
 namespace cornu {
 
+// The group `name` within `group`, which is "" for the file.
+std::string group_in(const std::string& group, const std::string& name);
+// The group around `group`; "" if that is the file.
+std::string parent_group(const std::string& group);
+
 // A layer, and the group that contains its own weights: "<path>/vars/0", "<path>/vars/1", ….
 struct SavedLayer {
   std::string path;  // "layers/dense_1"; "" for the model itself
@@ -19,7 +24,7 @@ struct SavedLayer {
   // Groups that are in a file only if the saved layer had more sub-layers that are numbered in
   // creation order; in that case the numbers would refer to other sub-layers.
   std::vector<std::string> beyond = {};
-  std::string vars() const { return path.empty() ? "vars" : path + "/vars"; }
+  std::string vars() const { return group_in(path, "vars"); }
 };
 
 // Returns the model and all layers in it, each once, in the order of Keras's files (saving_lib of

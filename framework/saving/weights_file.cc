@@ -360,11 +360,10 @@ class Loading {
   // Names what the file has, and the model hasn't, beside a group that the file doesn't have.
   std::string advice_for(const std::string& absent) const {
     if (absent.empty()) return kMend;
-    const size_t slash = absent.rfind('/');
-    const std::string parent = slash == std::string::npos ? "" : absent.substr(0, slash);
+    const std::string parent = parent_group(absent);
     std::vector<std::string> others;
     for (const std::string& name : source_.children(parent)) {
-      const std::string path = parent.empty() ? name : parent + "/" + name;
+      const std::string path = group_in(parent, name);
       if (name != "vars" && name != kOptimizer && !here_.contains(path)) {
         others.push_back(fmt::format("'{}'", printable(path)));
       }
@@ -373,8 +372,8 @@ class Loading {
     if (others.empty() || layer == here_.end()) {
       return fmt::format("The file has no group '{}'. {}", absent, kMend);
     }
-    if (others.size() > kMostNamed) {
-      others.resize(kMostNamed);
+    if (others.size() > kMaxNamed) {
+      others.resize(kMaxNamed);
       others.push_back("…");
     }
     const bool by_class = is_found_by_number(*layer->second, absent + "/vars");
@@ -404,7 +403,7 @@ class Loading {
     return source_.has(found) ? found : path;
   }
 
-  static constexpr size_t kMostNamed = 5;
+  static constexpr size_t kMaxNamed = 5;
 
   const WeightsSource& source_;
   bool skip_mismatch_;

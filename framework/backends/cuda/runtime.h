@@ -57,6 +57,11 @@ struct MatmulSpec {
   bool bias = false;
   bool relu = false;  // requires bias
   bool tf32 = false;  // float32 operands may be rounded to TensorFloat-32
+  // Tensor cores multiply int8 if a isn't transposed, b is, and sizes are multiples of 4.
+  bool has_int8_form() const {
+    return int8 && dtype == DType::Int32 && !transpose_a && transpose_b && !bias && k % 4 == 0 &&
+           n % 4 == 0;
+  }
   friend bool operator==(const MatmulSpec&, const MatmulSpec&) = default;
 };
 

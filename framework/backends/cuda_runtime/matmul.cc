@@ -33,16 +33,9 @@ struct Types {
   cudaDataType_t scale;
 };
 
-// Products of int8 by tensor cores require op(a) = a, op(b) = b', and sizes that are multiples
-// of 4.
-bool has_int8_kernel(const MatmulSpec& spec) {
-  return spec.dtype == DType::Int32 && !spec.transpose_a && spec.transpose_b && !spec.bias &&
-         spec.k % 4 == 0 && spec.n % 4 == 0;
-}
-
 std::optional<Types> types_of(const MatmulSpec& spec) {
   if (spec.int8) {
-    if (!has_int8_kernel(spec)) return std::nullopt;
+    if (!spec.has_int8_form()) return std::nullopt;
     return Types{CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I, CUDA_R_32I};
   }
   switch (spec.dtype) {

@@ -110,9 +110,12 @@ class Search {
 
   std::optional<EncodedModel> of_groups(const AxisGroups& groups, bool splits) {
     for (size_t range = 0; range < kSizeRanges; ++range) {
-      if (!accepts(groups, range)) continue;
-      const auto accepted = [&](const AxisGroups& finer) { return accepts(finer, range); };
-      const AxisGroups finest = splits ? finest_groups(groups, accepted) : groups;
+      AxisGroups finest = groups;
+      if (splits) {
+        if (!accepts(groups, range)) continue;
+        finest =
+            finest_groups(groups, [&](const AxisGroups& finer) { return accepts(finer, range); });
+      }
       if (auto model = written(finest, range)) return model;
     }
     return std::nullopt;
@@ -125,12 +128,13 @@ class Search {
     return axes && tried(range, trace);
   }
 
-  // nullopt if the function doesn't accept the sizes; also if its graphs differ for some of a later
-  // range: small sizes may coincide with those of a table.
+  // nullopt if the range hasn't enough sizes, or the function doesn't accept them; also if its
+  // graphs differ for some of a later range: small sizes may coincide with those of a table.
   std::optional<EncodedModel> written(const AxisGroups& groups, size_t range) {
-    OpenAxes axes = OpenAxes::make(function_.inputs, groups, range).value();
+    auto axes = OpenAxes::make(function_.inputs, groups, range);
     std::optional<Exporter> exporter;
-    if (!tried(range, [&] { exporter.emplace(function_, std::move(axes)); })) return std::nullopt;
+    const auto trace = [&] { exporter.emplace(function_, std::move(*axes)); };
+    if (!axes || !tried(range, trace)) return std::nullopt;
     try {
       return exporter->write(opset_, storage_);
     } catch (const FailedPrecondition& error) {

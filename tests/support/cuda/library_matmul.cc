@@ -16,9 +16,7 @@ DType type_of_operands(const MatmulSpec& spec) { return spec.int8 ? DType::Int8 
 
 // The products that cuBLASLt has kernels for.
 bool is_known(const MatmulSpec& spec) {
-  if (!spec.int8) return is_floating(spec.dtype);
-  return spec.dtype == DType::Int32 && !spec.transpose_a && spec.transpose_b && !spec.bias &&
-         spec.k % 4 == 0 && spec.n % 4 == 0;
+  return spec.int8 ? spec.has_int8_form() : is_floating(spec.dtype);
 }
 
 void multiply(const MatmulSpec& spec, std::span<void* const> operands) {
