@@ -5,6 +5,7 @@
 
 #include <string>
 #include <thread>
+#include <utility>
 
 using namespace cornu;
 
@@ -39,6 +40,16 @@ struct UsesItLater {
   std::string* again = nullptr;
 };
 
+// Ends with its thread, after or before the object that it uses.
+struct UsesItAtTheEnd {
+  explicit UsesItAtTheEnd(std::string* where) : seen(where) {}
+  UsesItAtTheEnd(UsesItAtTheEnd&& other) noexcept : seen(std::exchange(other.seen, nullptr)) {}
+  ~UsesItAtTheEnd() {
+    if (seen) *seen += mine().text;
+  }
+  std::string* seen;
+};
+
 }  // namespace
 
 TEST_CASE("each thread has an object of its own, while the thread ends, too") {
@@ -53,9 +64,24 @@ TEST_CASE("each thread has an object of its own, while the thread ends, too") {
     CHECK(&mine() == &mine());
     CHECK(Counted::alive() == 2);
   }).join();
-  CHECK(seen == "made");  // another object
+  CHECK(seen == "the thread's");
   CHECK(again == "made by a destructor");
   CHECK(mine().text == "the test's");
-  CHECK(Counted::made == 3);
-  CHECK(Counted::alive() == 2);  // the thread's is destroyed, the one made by the destructor isn't
+  CHECK(Counted::made == 2);
+  CHECK(Counted::alive() == 1);  // the thread's is destroyed
+}
+
+TEST_CASE("destructors of objects of a thread can use one another") {
+  const int alive = Counted::alive();
+  const int made = Counted::made;
+  std::string first, second;
+  std::thread([&] {
+    per_thread([&] { return UsesItAtTheEnd(&first); });
+    mine();
+    per_thread([&] { return UsesItAtTheEnd(&second); });  // ends after it, and makes another one
+  }).join();
+  CHECK(first == "made");
+  CHECK(second == "made");
+  CHECK(Counted::made == made + 2);
+  CHECK(Counted::alive() == alive);
 }
