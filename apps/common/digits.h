@@ -98,13 +98,11 @@ inline int train_digits(int argc, char** argv, const std::string& about, DigitsO
                .epochs = options.epochs,
                .verbose = options.verbose,
                .callbacks = callbacks});
+    if (!options.save.empty()) model.save(options.save);
     const cornu::Logs results = model.evaluate(test.x, test.y, {.batch_size = 256, .verbose = 0});
     fmt::print("test loss {:.4f}, test accuracy {:.4f}\n", results.at("loss"),
                results.at("accuracy"));
-    if (!options.save.empty()) {
-      model.save(options.save);
-      fmt::print("saved {}\n", options.save);
-    }
+    if (!options.save.empty()) fmt::print("saved {}\n", options.save);
   });
 }
 

@@ -6,9 +6,11 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <exception>
 #include <string>
 #include <vector>
 
+#include "apps/common/complain.h"
 #include "apps/common/run_options.h"
 
 namespace apps {
@@ -44,10 +46,10 @@ int run_program(const F& body) {
     body();
     return 0;
   } catch (const cornu::Interrupted& interrupted) {
-    fmt::print(stderr, "{}\n", interrupted.what());
+    complain(interrupted.what());
     return 128 + interrupted.signal();
-  } catch (const cornu::Error& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
+  } catch (const std::exception& error) {
+    complain(fmt::format("error: {}", error.what()));
     return 1;
   }
 }

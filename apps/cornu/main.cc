@@ -9,10 +9,12 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <string>
 #include <system_error>
 
+#include "apps/common/complain.h"
 #include "apps/cornu/launch/error.h"
 #include "apps/cornu/tool/command_line.h"
 #include "apps/cornu/tool/documents.h"
@@ -35,7 +37,7 @@ void open_standard_files() {
 int print(const std::string& text) {
   const bool good =
       std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  if (!good) fmt::print(stderr, "cornu: standard output can't be written\n");
+  if (!good) apps::complain("cornu: standard output can't be written");
   return good ? 0 : 1;
 }
 
@@ -46,8 +48,8 @@ int become_models_program(char** argv) {
   const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::string program = (here.parent_path() / CORNU_MODELS_PROGRAM).lexically_normal();
   execv(program.c_str(), argv);
-  fmt::print(stderr, "cornu: its part '{}' can't be run: {}. Install Cornu again, whole\n", program,
-             std::generic_category().message(errno));
+  apps::complain(fmt::format("cornu: its part '{}' can't be run: {}. Install Cornu again, whole",
+                             program, std::generic_category().message(errno)));
   return 1;
 }
 
@@ -66,7 +68,10 @@ int main(int argc, char** argv) {
   try {
     return apps::launch(arguments.launch);
   } catch (const apps::LaunchError& error) {
-    fmt::print(stderr, "cornu launch: {}\n", error.what());
+    apps::complain(fmt::format("cornu launch: {}", error.what()));
     return error.code;
+  } catch (const std::exception& error) {
+    apps::complain(fmt::format("cornu launch: {}", error.what()));
+    return 1;
   }
 }

@@ -174,14 +174,11 @@ void run(const Options& options) {
     train(model, dataset, split.validation, options, "fine_tuning", options.fine_tune_epochs,
           options.learning_rate / 10);
   }
+  if (!options.save.empty()) model.save(options.save);
+  if (!options.save_base.empty()) network.base.save_weights(options.save_base);
   report(model, split.validation, options);
-  if (!options.save.empty()) {
-    model.save(options.save);
-    fmt::print("saved {}\n", options.save);
-  }
-  if (!options.save_base.empty()) {
-    network.base.save_weights(options.save_base);
-    fmt::print("saved {}\n", options.save_base);
+  for (const std::string& saved : {options.save, options.save_base}) {
+    if (!saved.empty()) fmt::print("saved {}\n", saved);
   }
   // All is done: the next run starts from scratch.
   for (const char* name : {"training", "fine_tuning"}) {

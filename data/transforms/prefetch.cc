@@ -15,7 +15,6 @@
 
 #include "data/iteration.h"
 #include "data/serialization/links.h"
-#include "data/transforms/prefetch_stream.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/logging.h"
 #include "framework/core/threads.h"
@@ -319,11 +318,6 @@ class Prefetched : public ItemTransform<Prefetched> {
 };
 
 }  // namespace
-
-StreamPtr<Element> make_prefetch_stream(StreamPtr<Element> input, int64_t buffer_size,
-                                        const Pass& pass) {
-  return std::make_unique<PrefetchStream>(std::move(input), buffer_size, pass);
-}
 
 NodePtr below_prefetch(NodePtr input, const std::function<NodePtr(NodePtr)>& make) {
   const auto* prefetched = dynamic_cast<const Prefetched*>(input.get());

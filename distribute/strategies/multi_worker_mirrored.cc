@@ -323,21 +323,21 @@ MultiWorkerMirrored::~MultiWorkerMirrored() {
   end_process(kUnfinishedExitCode);
 }
 
-// During a call, or a step on any thread, the others still need this worker. (The logger may have
-// been destroyed already.)
+// During a call or a step, on any thread, others still need this worker. The logger may be gone.
 void MultiWorkerMirrored::leave_at_exit() {
   if (::getpid() != process_ || has_left_) return;
   const std::unique_lock lock(steps_, std::try_to_lock);
   if (!lock || in_step_ || JobEnd::get().is_in_call()) {
-    fmt::print(stderr,
-               "{}: this worker's program ends by exit(0) before its strategy has gone, while the "
-               "others compute with it. It ends with code {}, to be started again.\n",
-               kName, kUnfinishedExitCode);
+    const std::string text = fmt::format(
+        "{}: this worker's program ends by exit(0) before its strategy has gone, while the others "
+        "compute with it. It ends with code {}, to be restarted.\n",
+        kName, kUnfinishedExitCode);
+    std::fputs(text.c_str(), stderr);
     end_process(kUnfinishedExitCode);
   }
   const std::string why = leave();
   if (why.empty()) return;
-  fmt::print(stderr, "{}\n", text_of_unfinished(why));
+  std::fputs((text_of_unfinished(why) + "\n").c_str(), stderr);
   end_process(kUnfinishedExitCode);
 }
 

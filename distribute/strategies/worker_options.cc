@@ -80,11 +80,11 @@ void require_valid(const CommunicationOptions& options) {
                          "CommunicationOptions: expected bytes_per_pack of 0 (chosen) or more, got "
                          "{}.",
                          options.bytes_per_pack);
-  check<InvalidArgument>(!options.compression || *options.compression == DType::Float16 ||
-                             *options.compression == DType::BFloat16,
+  const DType compression = options.compression.value_or(DType::Float16);
+  check<InvalidArgument>(compression == DType::Float16 || compression == DType::BFloat16,
                          "CommunicationOptions: expected compression to float16 or bfloat16, got "
                          "{}.",
-                         *options.compression);
+                         compression);
 }
 
 Json facts_of(const CommunicationOptions& options, int replicas, int place) {

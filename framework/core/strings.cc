@@ -75,11 +75,6 @@ std::vector<std::string> all_nearest(std::string_view name, std::span<const std:
   return best;
 }
 
-std::string nearest(std::string_view name, std::span<const std::string> known) {
-  const std::vector<std::string> names = all_nearest(name, known);
-  return names.empty() ? std::string() : names.front();
-}
-
 std::string did_you_mean(std::string_view name, std::span<const std::string> known,
                          std::span<const std::string> others) {
   constexpr size_t kListed = 12;

@@ -14,8 +14,6 @@ namespace cornu {
 // with `name`, if `name` has at least three characters; otherwise returns nothing. Names longer
 // than 64 bytes match nothing.
 std::vector<std::string> all_nearest(std::string_view name, std::span<const std::string> known);
-// Returns the first of all_nearest(), or "".
-std::string nearest(std::string_view name, std::span<const std::string> known);
 
 // " Did you mean 'x' or 'y'? Known: a, b, c." — the end of an error message about an unknown name;
 // starts with a space. Lists at most a dozen known names, each passed through printable(). Names in

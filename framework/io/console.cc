@@ -33,6 +33,8 @@ void write(std::string_view text) {
   static_cast<void>(watched);
 }
 
+void write_error(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
 bool is_terminal() { return isatty(STDOUT_FILENO) == 1; }
 
 int64_t columns() {

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "framework/core/error.h"
+#include "framework/io/console.h"
 #include "framework/io/curl_library.h"
 
 namespace cornu {
@@ -33,7 +34,7 @@ class Progress {
  public:
   explicit Progress(bool shown) : shown_(shown && isatty(STDERR_FILENO) != 0) {}
   ~Progress() {
-    if (drawn_ >= 0) fmt::print(stderr, "\n");
+    if (drawn_ >= 0) console::write_error("\n");
   }
 
   void update(int64_t done, int64_t total) {
@@ -44,9 +45,9 @@ class Progress {
     drawn_ = tenths;
     std::string bar(static_cast<size_t>(filled), '=');
     if (filled < kWidth) bar += '>';
-    fmt::print(stderr, "\r[{:<{}}] {:.1f} of {:.1f} MB", bar, kWidth,
-               static_cast<double>(done) / 1e6, static_cast<double>(total) / 1e6);
-    std::fflush(stderr);
+    console::write_error(fmt::format("\r[{:<{}}] {:.1f} of {:.1f} MB", bar, kWidth,
+                                     static_cast<double>(done) / 1e6,
+                                     static_cast<double>(total) / 1e6));
   }
 
  private:

@@ -16,6 +16,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/strings.h"
+#include "framework/io/console.h"
 #include "framework/io/download.h"
 #include "framework/io/file_descriptor.h"
 #include "framework/io/file_lock.h"
@@ -118,7 +119,9 @@ void fetch(const std::string& url, const fs::path& target, const GetFileOptions&
     std::error_code ignored;
     const bool continues = fs::file_size(part, ignored) > 0 && !ignored;
     try {
-      if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "Downloading data from {}\n", url);
+      if (isatty(STDERR_FILENO) != 0) {
+        console::write_error(fmt::format("Downloading data from {}\n", url));
+      }
       download(url, part,
                {.show_progress = true,
                 .checked_afterwards = expected.has_value(),

@@ -9,6 +9,7 @@
 
 #include "framework/core/strings.h"
 #include "framework/io/atomic_file.h"
+#include "framework/io/console.h"
 #include "framework/model/input.h"
 #include "framework/saving/hdf5_file.h"
 #include "framework/saving/keras_archive.h"
@@ -154,7 +155,7 @@ void KerasFileEditor::summary(const std::function<void(const std::string&)>& pri
     if (print_fn) {
       print_fn(line);
     } else {
-      fmt::print("{}\n", line);
+      console::write(line + "\n");
     }
   };
   for (const auto& [path, object] : objects_) {

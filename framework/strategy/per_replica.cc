@@ -60,9 +60,11 @@ PerReplica PerReplica::at(std::string_view name) const {
         if (known.back() == name) found = &argument[i];
       }
     }
-    check<NotFound>(found != nullptr, "PerReplica: replica {} has no tensor '{}'.{}", replica, name,
-                    known.empty() ? " Its tensors have no names: take them by their places."
-                                  : did_you_mean(std::string(name), known));
+    if (!found) {
+      raise<NotFound>("PerReplica: replica {} has no tensor '{}'.{}", replica, name,
+                      known.empty() ? " Its tensors have no names: take them by their places."
+                                    : did_you_mean(name, known));
+    }
     result.emplace_back(*found);
   }
   return PerReplica(std::move(result));

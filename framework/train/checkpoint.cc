@@ -29,10 +29,10 @@ void check_names(const std::vector<NamedCheckpointItem>& items) {
 void make_folder_of(const std::string& path) {
   const auto folder = std::filesystem::path(path).parent_path();
   if (folder.empty()) return;
-  std::error_code error;
+  std::error_code error, unknown;
   std::filesystem::create_directories(folder, error);
   check<FailedPrecondition>(
-      std::filesystem::is_directory(folder),
+      std::filesystem::is_directory(folder, unknown),
       "Checkpoint: '{}' isn't a directory, and none can be created there{}{}. Choose another path.",
       folder.string(), error ? ": " : "", error ? error.message() : "");
 }

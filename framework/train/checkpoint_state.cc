@@ -34,11 +34,12 @@ std::optional<int64_t> number_of(const std::string& file, const std::string& nam
 CheckpointState found_in(const std::string& directory, const std::string& name) {
   std::vector<std::pair<int64_t, CheckpointState::Entry>> found;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    const std::string file = entry.path().filename().string();
+  std::filesystem::directory_iterator entry(directory, error);
+  for (; entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const std::string file = entry->path().filename().string();
     const std::optional<int64_t> number = number_of(file, name);
     struct stat status {};
-    if (!number || stat(entry.path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    if (!number || stat(entry->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
     found.push_back({*number, {file, static_cast<double>(status.st_mtime)}});
   }
   std::sort(found.begin(), found.end(),

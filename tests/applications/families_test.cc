@@ -251,7 +251,11 @@ TEST_CASE("pixels as models want them") {
       Tensor::from<float>({{(10 / 255.F - 0.485F) / 0.229F, (20 / 255.F - 0.456F) / 0.224F,
                             (30 / 255.F - 0.406F) / 0.225F}});
   CHECK(test::distance(torch, expected) < 1e-5);
-  CHECK(xception::preprocess_input(pixels).to_vector<float>()[0] == 10 / 127.5F - 1);
+  for (const auto preprocess : {xception::preprocess_input, inception_v3::preprocess_input,
+                                mobilenet::preprocess_input, inception_resnet_v2::preprocess_input,
+                                nasnet::preprocess_input, resnet_v2::preprocess_input}) {
+    CHECK(preprocess(pixels).to_vector<float>()[0] == 10 / 127.5F - 1);
+  }
   CHECK(is_placeholder(resnet::preprocess_input(Input({.shape = {4, 4, 3}}))));
   CHECK(error_of([] {
           resnet::preprocess_input(ops::zeros({2, 2, 1}));

@@ -61,10 +61,11 @@ TEST_CASE("a name that is taken as an alias can't be registered") {
 
 TEST_CASE("the nearest name") {
   const std::vector<std::string> known = {"float16", "float32", "int32"};
-  CHECK(nearest("flaot32", known) == "float32");  // a swap is one mistake
-  CHECK(nearest("FLOAT16", known) == "float16");
-  CHECK(nearest("complex", known).empty());
-  CHECK(nearest("x", {}).empty());
+  using Names = std::vector<std::string>;
+  CHECK(all_nearest("flaot32", known) == Names{"float32"});  // a swap is one mistake
+  CHECK(all_nearest("FLOAT16", known) == Names{"float16"});
+  CHECK(all_nearest("complex", known).empty());
+  CHECK(all_nearest("x", {}).empty());
   CHECK(did_you_mean("zzzzzz", known) == " Known: float16, float32, int32.");
   CHECK(did_you_mean("int8", {}).empty());
   const std::vector<std::string> alike = {"mae", "mape", "mse", "msle"};

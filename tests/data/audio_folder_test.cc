@@ -125,6 +125,10 @@ TEST_CASE("audio_dataset_from_directory gives sounds with the labels of their fo
   CHECK(cut.element_spec().to_string() == "float32 (None, 3, None)");
   const auto sent = data::deserialize(data::serialize(cut));
   for (const auto& batch : sent) CHECK(batch.tensor(0).shape() == Shape{3, 3, 1});
+  const auto both = data::audio_dataset_split_from_directory(
+      folder.path(), {.seed = 4, .validation_split = 0.4, .verbose = false});
+  CHECK(both.training.file_paths().size() == 2);
+  CHECK(both.validation.file_paths().size() == 1);
   CHECK(message_of<InvalidArgument>(
             [&] { audio_dataset_from_directory(folder.path(), {.output_sequence_length = 0}); }) ==
         "audio_dataset_from_directory: expected an output_sequence_length of at least 1, got 0.");

@@ -134,13 +134,19 @@ def check_quits(program, folder):
 
 
 def check_exits(program, folder):
-    """A worker that calls exit(0) too early must be restarted."""
-    output = os.path.join(folder, "exits")
+    """A worker that calls exit(0) too early must be restarted, even if it can't say so."""
+    end_too_early(program, os.path.join(folder, "exits"), subprocess.STDOUT,
+                  "ends by exit(0) before its strategy has gone")
+    with open("/dev/full", "w") as full:
+        end_too_early(program, os.path.join(folder, "exits_unheard"), full, "")
+
+
+def end_too_early(program, output, stderr, words):
     job = Workers(program, "exits", 2, output + ".state", output)
     first = job.start(0, 0)
-    exits = job.start(1, 4)
+    exits = job.start(1, 4, stderr=stderr)
     said = [exits.communicate(timeout=120)[0]]
-    assert exits.returncode == 75 and "ends by exit(0) before its strategy has gone" in said[0], said
+    assert exits.returncode == 75 and words in said[0], (exits.returncode, said)
     back = job.start(1, 0)
     said += [process.communicate(timeout=120)[0] for process in (first, back)]
     job.close()

@@ -36,6 +36,11 @@ TEST_CASE("steps are told apart by names and structure of their arguments") {
         21);
   CHECK(coordinator.schedule(count, Tensors(five), Tensors({five, three})).fetch().item<float>() ==
         12);
+  const std::vector<Tensors> both =
+      coordinator.fetch({coordinator.schedule(count, Tensors(five), Tensors(three)),
+                         coordinator.schedule(count, Tensors({five, five}), Tensors(three))});
+  CHECK(both.at(0).item<float>() == 11);
+  CHECK(both.at(1).item<float>() == 21);
 }
 
 TEST_CASE("what isn't a sum of its last value replaces a variable") {

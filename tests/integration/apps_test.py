@@ -51,6 +51,12 @@ class AppsTest(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout
 
+    def test_standard_error_is_gone(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([MNIST, "--synthetic", "--resume-from", "none.keras"],
+                                  cwd=self.folder, stdout=subprocess.DEVNULL, stderr=full)
+        self.assertEqual(done.returncode, 1)
+
     def test_learn_save_and_go_on(self):
         for program in MNIST, CNN:
             model = os.path.join(self.folder, "model.keras")

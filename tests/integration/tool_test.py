@@ -399,6 +399,14 @@ class WrongCalls(InFolder):
             done = subprocess.run([CORNU, "man"], stdout=full, stderr=subprocess.PIPE, text=True)
         self.assertEqual((done.returncode, done.stderr), (1, "cornu: standard output can't be written\n"))
 
+    def test_standard_error_is_gone(self):
+        for arguments, code in [(["nonsense"], 2), (["summary", "none.keras"], 1), (["man"], 1),
+                                (["summary", "--nonsense"], 2), (["--help"], 1), (["devices"], 1),
+                                (["launch", "--hosts", "?", "--", "true"], 2)]:
+            with self.subTest(arguments=arguments), open("/dev/full", "w") as full:
+                done = subprocess.run([CORNU, *arguments], cwd=self.folder, stdout=full, stderr=full)
+                self.assertEqual(done.returncode, code)
+
     def test_results_that_standard_output_does_not_take(self):
         self.data()
         self.call("convert", "net.json", "net.keras")

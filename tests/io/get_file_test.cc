@@ -3,10 +3,14 @@
 #include "framework/io/get_file.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <pty.h>
+#include <unistd.h>
 
 #include <array>
 #include <thread>
 
+#include "framework/io/file_descriptor.h"
 #include "framework/io/file_reader.h"
 #include "framework/io/fuzzing.h"
 #include "framework/io/gzip.h"
@@ -157,6 +161,29 @@ TEST_CASE("a download that breaks off goes on where it stopped") {
     if (!ranges) requests.push_back("/a");  // from the beginning
     CHECK(server.requests() == requests);
   }
+}
+
+TEST_CASE("a download doesn't depend on a terminal that shows its progress") {
+  int ends[2];
+  std::array<char, 64> name;
+  REQUIRE(openpty(&ends[0], &ends[1], name.data(), nullptr, nullptr) == 0);
+  const FileDescriptor screen(ends[0]), keyboard(ends[1]);
+  const FileDescriptor unwritable(open(name.data(), O_RDONLY | O_NOCTTY));
+  const FileDescriptor standard_error(dup(STDERR_FILENO));
+  REQUIRE(unwritable.is_open());
+  const std::string text(300'000, 'x');
+  const HttpServer server({{"/a", text}});
+  const TempFolder cache;
+  dup2(unwritable.get(), STDERR_FILENO);
+  CHECK(isatty(STDERR_FILENO) == 1);
+  std::string got;
+  try {
+    got = read_file(get_file("a", {.origin = {server.url() + "a"}, .cache_dir = cache.path()}));
+  } catch (const std::exception& error) {
+    got = error.what();
+  }
+  dup2(standard_error.get(), STDERR_FILENO);
+  CHECK_MESSAGE((got == text), got.substr(0, 200));
 }
 
 TEST_CASE("a call goes on with the part that an earlier one left, if it fits") {

@@ -233,6 +233,12 @@ TEST_CASE("vocabularies that are refused") {
   CHECK(refused({"", "[UNK]", "b", "c"}) == "");
 }
 
+TEST_CASE("a vocabulary given later") {
+  const layers::IntegerLookup lookup;
+  lookup.set_vocabulary({7, 5});
+  CHECK(ints(Tensor(lookup(Tensor::from<int64_t>({5, 7, 9})))) == std::vector<int64_t>{2, 1, 0});
+}
+
 TEST_CASE("lookups at the wrong time") {
   const layers::StringLookup lookup({.name = "l"});
   CHECK(error_of([&] { lookup(kWords); }) ==

@@ -64,6 +64,26 @@ TEST_CASE("a stateful layer goes on where the last call ended, eagerly and compi
   }
 }
 
+TEST_CASE("recurrent layers of all kinds have states that can be reset") {
+  const auto check = [](const auto& layer) {
+    const Tensor fresh = layer(kX);
+    CHECK(distance(layer(kX), fresh) > 1e-3);
+    layer.reset_state();
+    CHECK(distance(layer(kX), fresh) == 0);
+  };
+  const layers::SimpleRNN simple({.units = 4, .stateful = true});
+  const layers::LSTM lstm({.units = 4, .stateful = true});
+  const layers::RNN rnn(layers::LSTMCell({.units = 4}), {.stateful = true});
+  check(simple);
+  check(layers::GRU({.units = 4, .stateful = true}));
+  check(lstm);
+  check(rnn);
+  check(layers::Bidirectional(lstm));
+  CHECK(simple.states().size() == 1);
+  CHECK(lstm.states().size() == 2);
+  CHECK(rnn.states().size() == 2);
+}
+
 TEST_CASE("a model resets the states of all layers within, also one from a file") {
   const test::Scratch scratch;
   const Tensor inputs = Input({.batch_shape = {2, 3, 3}});

@@ -25,6 +25,13 @@ std::vector<int64_t> ints(const Tensor& x) { return x.to_vector<int64_t>(); }
 
 }  // namespace
 
+TEST_CASE("a vocabulary given later") {
+  const layers::TextVectorization vectorize;
+  vectorize.set_vocabulary({"cat", "dog"});
+  CHECK(ints(Tensor(vectorize(kTexts))) ==
+        std::vector<int64_t>{1, 2, 0, 0, 0, 1, 2, 1, 1, 3, 3, 0, 0, 0, 0});
+}
+
 TEST_CASE("texts in a model and in a dataset") {
   const layers::TextVectorization vectorize;
   vectorize.adapt(kTexts);

@@ -316,4 +316,8 @@ TEST_CASE("a manager's options are checked") {
   testing::write_file(scratch / "file", "");
   CHECK(contains(message_of<FailedPrecondition>([&] { checkpoint.write(scratch / "file/ckpt"); }),
                  "isn't a directory, and none can be created there"));
+  const std::string long_name(300, 'x');
+  CHECK(contains(
+      message_of<FailedPrecondition>([&] { checkpoint.write(scratch / (long_name + "/ckpt")); }),
+      "isn't a directory, and none can be created there: File name too long"));
 }

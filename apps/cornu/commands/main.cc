@@ -8,6 +8,7 @@
 #include <new>
 #include <string>
 
+#include "apps/common/complain.h"
 #include "apps/cornu/commands/commands.h"
 #include "apps/cornu/tool/command_line.h"
 
@@ -16,7 +17,7 @@ namespace {
 // Prints the message in one line.
 int fail(const std::string& command, std::string text, int code) {
   std::replace(text.begin(), text.end(), '\n', ' ');
-  fmt::print(stderr, "cornu {}: {}\n", command, text);
+  apps::complain(fmt::format("cornu {}: {}", command, text));
   return code;
 }
 

@@ -36,9 +36,10 @@ void adopt_orphans() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
 std::vector<pid_t> children_in_session() {
   std::vector<pid_t> children;
   std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", none)) {
-    const pid_t process = std::atoi(entry.path().filename().c_str());
-    if (process > 0 && is_left(entry.path())) children.push_back(process);
+  std::filesystem::directory_iterator entry("/proc", none);
+  for (; entry != std::filesystem::directory_iterator(); entry.increment(none)) {
+    const pid_t process = std::atoi(entry->path().filename().c_str());
+    if (process > 0 && is_left(entry->path())) children.push_back(process);
   }
   return children;
 }

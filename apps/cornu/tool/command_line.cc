@@ -7,6 +7,7 @@
 #include <iostream>
 #include <string_view>
 
+#include "apps/common/complain.h"
 #include "apps/cornu/tool/model_commands.h"
 #include "apps/cornu/usage.h"
 
@@ -64,8 +65,8 @@ int parse(CLI::App& tool, Arguments& arguments, int argc, char** argv) {
   if (divider != end) arguments.launch.command.assign(divider + 1, end);
   const auto has_name = [&](const CLI::App* command) { return command->get_name() == name; };
   if (!name.starts_with('-') && tool.get_subcommands(has_name).empty()) {
-    fmt::print(stderr, "cornu: there is no command '{}'; cornu --help names those that are\n",
-               name);
+    complain(
+        fmt::format("cornu: there is no command '{}'; cornu --help names those that are", name));
     return 2;
   }
   try {
@@ -73,7 +74,7 @@ int parse(CLI::App& tool, Arguments& arguments, int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (tool.exit(error) != 0) return 2;
     if (std::cout.flush()) return 0;
-    fmt::print(stderr, "cornu: standard output can't be written\n");
+    complain("cornu: standard output can't be written");
     return 1;
   }
   return -1;

@@ -46,7 +46,7 @@ std::string key_of(const AttentionSpec& s) {
 // With CORNU_CUDA_LOG, prints to stderr why a library has no kernel.
 void tell(const std::string& key, const std::string& why) {
   static const bool wanted = std::getenv("CORNU_CUDA_LOG") != nullptr;
-  if (wanted) fmt::print(stderr, "no kernel for {}: {}\n", key, why);
+  if (wanted) std::fputs(fmt::format("no kernel for {}: {}\n", key, why).c_str(), stderr);
 }
 
 // State created once per GPU.

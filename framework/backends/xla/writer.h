@@ -85,7 +85,6 @@ class Writer {
 
  private:
   std::string next_name();
-  void begin_line(size_t results);
 
   std::string text_ = {};
   std::string indent_ = "    ";

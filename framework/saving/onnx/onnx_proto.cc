@@ -14,7 +14,7 @@ using wire::put_bytes;
 using wire::put_int;
 
 // AttributeProto.AttributeType
-enum AttributeType { kFloat = 1, kInt = 2, kString = 3, kGraph = 5, kInts = 7, kStrings = 8 };
+enum AttributeType { kInt = 2, kString = 3, kGraph = 5, kInts = 7, kStrings = 8 };
 
 std::string attribute(std::string_view name, AttributeType type, std::string_view fields) {
   std::string message;
@@ -208,13 +208,6 @@ std::string integer(std::string_view name, int64_t value) {
   std::string fields;
   put_int(fields, 3, value);
   return attribute(name, kInt, fields);
-}
-
-std::string number(std::string_view name, float value) {
-  std::string fields;
-  wire::put_tag(fields, 2, wire::Type::Fixed32);
-  fields.append(reinterpret_cast<const char*>(&value), sizeof(value));
-  return attribute(name, kFloat, fields);
 }
 
 std::string text(std::string_view name, std::string_view value) {

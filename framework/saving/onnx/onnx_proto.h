@@ -31,7 +31,6 @@ int64_t data_type(DType dtype);
 // Encode AttributeProtos of a node, to be concatenated: integer("axis", 1) + integers("pads",
 // pads).
 std::string integer(std::string_view name, int64_t value);
-std::string number(std::string_view name, float value);
 std::string text(std::string_view name, std::string_view value);
 std::string integers(std::string_view name, const std::vector<int64_t>& values);
 std::string texts(std::string_view name, const std::vector<std::string>& values);

@@ -498,8 +498,6 @@ class Importer : public ModelReader {
   bool named_whole_ = false;
 };
 
-}  // namespace
-
 // Whether the file can be read for other sizes; if so, the result must be the same.
 bool is_same_for(const OnnxFile& file, const Importer& made, ChoiceOfSizes choice) {
   WeightLimit weights(file.bytes);
@@ -515,7 +513,7 @@ bool is_same_for(const OnnxFile& file, const Importer& made, ChoiceOfSizes choic
       !differs.has_value(),
       "'{}': what layer '{}' does depends on the size of an axis that isn't known, in a way that "
       "can't be read. Export the model for fixed sizes of all axes but the first.",
-      file.path, *differs);
+      file.path, differs.value_or(""));
   return true;
 }
 
@@ -551,6 +549,7 @@ ImportedGraph read_for(const OnnxFile& file, Device device, ChoiceOfSizes choice
   return graph;
 }
 
+}  // namespace
 }  // namespace reading
 
 ImportedGraph read_onnx(const std::string& path) {

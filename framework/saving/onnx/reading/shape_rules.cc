@@ -94,8 +94,8 @@ Tensor open_range(NodeReader& n) {
     count.by_trace[k] = checked_subtract(limit.by_trace[k], start.by_trace[k], "a range");
   }
   check<InvalidArgument>(!count.fixed() || count.value() >= 0,
-                         "expected a limit from the start on, got one {} before it.",
-                         -count.value());
+                         "expected a limit from the start on, got a range of {} numbers.",
+                         count.value());
   const Tensor places = count.fixed() ? ops::arange(count.value(), dtype) : n.places(count, dtype);
   return start == Size(0) ? places : ops::add(places, n.in(0));
 }
