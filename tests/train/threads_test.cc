@@ -5,13 +5,16 @@
 
 #include <atomic>
 #include <barrier>
+#include <mutex>
 #include <thread>
 
 #include "framework/backends/cpu/workspace.h"
 #include "framework/core/threads.h"
 #include "framework/core/variable_access.h"
+#include "framework/graph/trace.h"
 #include "framework/train/trainer.h"
 #include "tests/support/errors.h"
+#include "tests/support/scratch.h"
 
 using namespace cornu;
 
@@ -193,67 +196,53 @@ TEST_CASE("predict, predict_on_batch and evaluate of one model by several thread
 
 namespace {
 
-// Tells what is done to it. Makes its variable in its first update, as metrics do that need a
-// shape.
+// Whether another thread could be tracing now.
+bool others_may_trace() {
+  std::recursive_mutex* const mutex = tracing_lock().mutex();
+  bool may = false;
+  std::thread([&] {
+    may = mutex->try_lock();
+    if (may) mutex->unlock();
+  }).join();
+  return may;
+}
+
+// Makes its variable in its first update, as metrics do that need a shape.
 struct LateMean : MetricImpl {
-  explicit LateMean(const std::string& name) : MetricImpl(name) {}
-  std::function<void()> before_reset = [] {};
-  std::function<void()> in_first_update = [] {};
+  LateMean() : MetricImpl("late_mean") {}
+  mutable std::atomic<bool> raced = false;  // whether it was used while a trace could change it
   Variable total;
 
   void update_state(const Tensor&, const Tensor& y_pred, const Tensor&) override {
-    if (!total.defined()) {
-      in_first_update();
-      total = add_variable({}, "total");
-    }
+    if (!total.defined()) total = add_variable({}, "total");
     total.assign(total + ops::mean(y_pred));
   }
   Tensor result() const override { return total; }
   void reset_state() override {
-    before_reset();
+    raced = raced || others_may_trace();
     MetricImpl::reset_state();
+  }
+  const std::vector<Variable>& variables() const override {
+    raced = raced || others_may_trace();
+    return MetricImpl::variables();
   }
 };
 
-void yield_until(const std::function<bool()>& ready) {
-  for (int i = 0; i < 10000 && !ready(); ++i) std::this_thread::yield();
-}
-
 }  // namespace
 
-TEST_CASE("metrics aren't reset while another evaluation makes their variables") {
-  const auto first = make_metric<LateMean>("first");
-  const auto second = make_metric<LateMean>("second");
+TEST_CASE("no thread uses metrics while another's trace may be making their variables") {
+  const auto metric = make_metric<LateMean>();
   Sequential model(Input({.shape = {2}}), {layers::Dense({.units = 1})});
-  model.compile({.optimizer = "sgd", .loss = "mse", .metrics = {first, second}});
-  static thread_local bool resets_slowly = false;
-  std::atomic<bool> resetting = false;
-  std::atomic<bool> updating = false;
-  std::atomic<bool> overlap = false;
-  first->before_reset = [&] {
-    if (!std::exchange(resets_slowly, false)) return;
-    resetting = true;
-    yield_until([&] { return updating.load(); });
-  };
-  second->before_reset = [&] { overlap = overlap || updating; };
-  second->in_first_update = [&] {
-    updating = true;
-    yield_until([&] { return overlap.load(); });
-    updating = false;
-  };
-  const auto waits = callbacks::LambdaCallback({.on_test_batch_begin = [&](int64_t, const Logs&) {
-    while (!resetting) std::this_thread::yield();
+  model.compile({.optimizer = "sgd", .loss = "mse", .metrics = {metric}});
+  const Tensor x = ops::ones({4, 2});
+  const Tensor y = ops::ones({4, 1});
+  const auto evaluates = callbacks::LambdaCallback({.on_epoch_begin = [&](int64_t, const Logs&) {
+    std::thread([&] { model.evaluate(x, y, {.verbose = 0}); }).join();
   }});
-  std::vector<double> results(2);
-  on_threads(2, [&](int thread) {
-    resets_slowly = thread == 1;
-    std::vector<CallbackHandle> callbacks;
-    if (thread == 0) callbacks.push_back(waits);
-    results[static_cast<size_t>(thread)] = model.evaluate(
-        ops::ones({4, 2}), ops::ones({4, 1}), {.verbose = 0, .callbacks = callbacks})["second"];
-  });
-  CHECK(!overlap);
-  CHECK(results[0] == results[1]);
+  const test::Scratch scratch;
+  const auto keeps = callbacks::BackupAndRestore({.backup_dir = scratch.path("backup")});
+  model.fit(x, y, {.batch_size = 2, .epochs = 2, .verbose = 0, .callbacks = {evaluates, keeps}});
+  CHECK(!metric->raced);
 }
 
 TEST_CASE("training one model by two threads is an error that names it") {
