@@ -2,6 +2,7 @@
 #include "applications/imagenet_utils.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <numeric>
 
@@ -76,8 +77,9 @@ std::vector<std::vector<Prediction>> decode_predictions(const Tensor& preds, int
     const double* row = scores.data() + sample * kImagenetClasses;
     std::vector<int64_t> order(kImagenetClasses);
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [row](int64_t a, int64_t b) { return row[a] > row[b]; });
+    std::stable_sort(order.begin(), order.end(), [row](int64_t a, int64_t b) {
+      return std::isnan(row[a]) ? !std::isnan(row[b]) : row[a] > row[b];  // NaN first, as in Keras
+    });
     order.resize(static_cast<size_t>(std::min(top, kImagenetClasses)));
     std::vector<Prediction>& result = results.emplace_back();
     for (const int64_t i : order) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "framework/core/logging.h"
+#include "framework/graph/trace.h"
 #include "framework/model/serialized.h"
 #include "framework/saving/run_conditions.h"
 #include "framework/saving/saved_variables.h"
@@ -68,6 +69,7 @@ void Trainer::FitRun::undo_touches() {
 }
 
 VariableGroups Trainer::FitRun::variables() const {
+  const auto lock = tracing_lock();  // another thread's trace may be making some
   VariableGroups groups = {{"model", model_.variables()},
                            {"optimizer", trainer_.optimizer(model_).variables()},
                            {"metrics", {}}};

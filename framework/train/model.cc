@@ -10,6 +10,7 @@
 #include "framework/autodiff/gradient_tape.h"
 #include "framework/core/compute_team.h"
 #include "framework/core/strings.h"
+#include "framework/graph/trace.h"
 #include "framework/model/call_frame.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/replica_context.h"
@@ -327,6 +328,7 @@ std::vector<Metric> Model::metrics() const {
 
 void Model::reset_metrics() {
   if (object_) return object_->reset_metrics();
+  const auto lock = tracing_lock();  // a trace may be making their variables
   for (const Metric& metric : metrics()) metric.reset_state();
 }
 

@@ -87,6 +87,7 @@ MetricScope Trainer::metric_scope(Model& model) {
   return MetricScope(
       metric_state_,
       [&model](const Variable& variable) {
+        const auto lock = tracing_lock();  // a trace may be making their variables
         for (const Metric& metric : model.metrics()) {
           for (const Variable& state : metric.impl().variables()) {
             if (state.id() == variable.id()) return true;

@@ -2,6 +2,7 @@
 // The families of keras.applications, and the behavior that they share.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -295,6 +296,12 @@ TEST_CASE("predictions have names") {
   CHECK(decoded[0][0].class_id == "n999");
   CHECK(decoded[0][0].score == 0.5);
   CHECK(decoded[0][1].name == "class 7");
+  scores[500] = NAN;
+  const Tensor with_nan = ops::reshape(Tensor::from(scores), {1, 1000});
+  const auto after_nan = mobilenet_v2::decode_predictions(with_nan, 3);
+  CHECK(after_nan[0][0].name == "class 500");
+  CHECK(after_nan[0][1].name == "class 999");
+  CHECK(after_nan[0][2].name == "class 7");
   CHECK(error_of([&] { vgg16::decode_predictions(preds, 0); }) ==
         "InvalidArgument: decode_predictions: expected top >= 1, got 0.");
   CHECK(

@@ -5,13 +5,16 @@
 
 #include <atomic>
 #include <barrier>
+#include <mutex>
 #include <thread>
 
 #include "framework/backends/cpu/workspace.h"
 #include "framework/core/threads.h"
 #include "framework/core/variable_access.h"
+#include "framework/graph/trace.h"
 #include "framework/train/trainer.h"
 #include "tests/support/errors.h"
+#include "tests/support/scratch.h"
 
 using namespace cornu;
 
@@ -189,6 +192,57 @@ TEST_CASE("predict, predict_on_batch and evaluate of one model by several thread
     CHECK(same_bits(predictions[at], expected[at]));
     CHECK(evaluated[at] == losses[at]);
   }
+}
+
+namespace {
+
+// Whether another thread could be tracing now.
+bool others_may_trace() {
+  std::recursive_mutex* const mutex = tracing_lock().mutex();
+  bool may = false;
+  std::thread([&] {
+    may = mutex->try_lock();
+    if (may) mutex->unlock();
+  }).join();
+  return may;
+}
+
+// Makes its variable in its first update, as metrics do that need a shape.
+struct LateMean : MetricImpl {
+  LateMean() : MetricImpl("late_mean") {}
+  mutable std::atomic<bool> raced = false;  // whether it was used while a trace could change it
+  Variable total;
+
+  void update_state(const Tensor&, const Tensor& y_pred, const Tensor&) override {
+    if (!total.defined()) total = add_variable({}, "total");
+    total.assign(total + ops::mean(y_pred));
+  }
+  Tensor result() const override { return total; }
+  void reset_state() override {
+    raced = raced || others_may_trace();
+    MetricImpl::reset_state();
+  }
+  const std::vector<Variable>& variables() const override {
+    raced = raced || others_may_trace();
+    return MetricImpl::variables();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("no thread uses metrics while another's trace may be making their variables") {
+  const auto metric = make_metric<LateMean>();
+  Sequential model(Input({.shape = {2}}), {layers::Dense({.units = 1})});
+  model.compile({.optimizer = "sgd", .loss = "mse", .metrics = {metric}});
+  const Tensor x = ops::ones({4, 2});
+  const Tensor y = ops::ones({4, 1});
+  const auto evaluates = callbacks::LambdaCallback({.on_epoch_begin = [&](int64_t, const Logs&) {
+    std::thread([&] { model.evaluate(x, y, {.verbose = 0}); }).join();
+  }});
+  const test::Scratch scratch;
+  const auto keeps = callbacks::BackupAndRestore({.backup_dir = scratch.path("backup")});
+  model.fit(x, y, {.batch_size = 2, .epochs = 2, .verbose = 0, .callbacks = {evaluates, keeps}});
+  CHECK(!metric->raced);
 }
 
 TEST_CASE("training one model by two threads is an error that names it") {
