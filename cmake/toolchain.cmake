@@ -28,6 +28,11 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
 endif()
 
+# Multiply-adds are fused only where the code says so explicitly: GCC and clang would fuse them
+# wherever the processor can (any 64-bit ARM, or with -march=native), and the bits of a result would
+# depend on the processor, the compiler, and, for the CPU backend's ops, on what they are fused with.
+add_compile_options(-ffp-contract=off)
+
 if(CORNU_SANITIZE)
   # Sanitizers make the library ten times as large: programs share it instead of each having a copy.
   option(BUILD_SHARED_LIBS "Build a shared library" ON)

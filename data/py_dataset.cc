@@ -6,7 +6,7 @@
 #include "data/dataset.h"
 #include "data/dataset_source.h"
 #include "framework/core/at_end.h"
-#include "framework/core/placed_errors.h"
+#include "framework/core/user_code.h"
 #include "framework/strategy/source_over.h"
 
 namespace cornu::data {

@@ -8,7 +8,7 @@
 #include "data/sources/file_records.h"
 #include "data/sources/sources.h"
 #include "data/transforms/transforms.h"
-#include "data/transforms/user_code.h"
+#include "framework/core/user_code.h"
 #include "framework/io/atomic_file.h"
 
 namespace cornu::data {

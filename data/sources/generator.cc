@@ -2,7 +2,7 @@
 #include "data/serialization/links.h"
 #include "data/sources/host.h"
 #include "data/sources/sources.h"
-#include "data/transforms/user_code.h"
+#include "framework/core/user_code.h"
 
 namespace cornu::data {
 namespace {

@@ -4,7 +4,7 @@
 #include "data/transforms/inner_datasets.h"
 #include "data/transforms/said.h"
 #include "data/transforms/transforms.h"
-#include "data/transforms/user_code.h"
+#include "framework/core/user_code.h"
 
 namespace cornu::data {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "data/sharding.h"
 #include "data/transforms/transforms.h"
-#include "data/transforms/user_code.h"
 #include "framework/core/random.h"
+#include "framework/core/user_code.h"
 
 namespace cornu::data {
 namespace {

@@ -9,8 +9,8 @@
 #include "data/transforms/mapper.h"
 #include "data/transforms/parallel_map.h"
 #include "data/transforms/transforms.h"
-#include "data/transforms/user_code.h"
 #include "framework/core/random.h"
+#include "framework/core/user_code.h"
 
 namespace cornu::data {
 namespace {

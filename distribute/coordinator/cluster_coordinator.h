@@ -92,7 +92,7 @@ class ClusterCoordinator {
       }
     });
   }
-  // Sends the same dataset to each worker.
+  // Sends the same dataset to each worker; one that shuffles has the same order on all of them.
   PerWorkerDataset create_per_worker_dataset(const std::shared_ptr<BatchSource>& dataset) const {
     return per_worker_dataset([&](const InputContext&) { return dataset; });
   }

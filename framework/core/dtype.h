@@ -186,7 +186,8 @@ auto stored_type() {
   } else if constexpr (std::is_floating_point_v<T>) {
     return double{};
   } else {
-    return typename StoredInteger<sizeof(T), std::is_signed_v<T>>::Type{};
+    constexpr bool kSigned = std::is_signed_v<T> || std::is_same_v<T, char>;  // ARM: unsigned
+    return typename StoredInteger<sizeof(T), kSigned>::Type{};
   }
 }
 

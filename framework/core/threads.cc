@@ -37,29 +37,40 @@ int omp_pause_resource_all(int kind);
 namespace cornu {
 namespace {
 
-// Bits of MXCSR: flush to zero, rounding, denormals are zero.
-constexpr unsigned kFloatControl = 0xe040;
+// The processor's register of floating-point settings, and the bits in it that results depend on.
+#if defined(__SSE2__)
+// MXCSR: flush to zero, rounding, denormals are zero.
+constexpr uint64_t kFloatControl = 0xe040;
+uint64_t float_register() { return _mm_getcsr(); }
+void set_float_register(uint64_t value) { _mm_setcsr(static_cast<unsigned>(value)); }
+#elif defined(__aarch64__)
+// FPCR: alternative half precision, default NaN, flush to zero (single and double), rounding, flush
+// to zero (half), alternative handling, flush inputs to zero.
+constexpr uint64_t kFloatControl = 0x7c80003;
+uint64_t float_register() {
+  uint64_t value;
+  asm volatile("mrs %0, fpcr" : "=r"(value));
+  return value;
+}
+void set_float_register(uint64_t value) { asm volatile("msr fpcr, %0" : : "r"(value) : "memory"); }
+#else
+constexpr uint64_t kFloatControl = 0;
+uint64_t float_register() { return 0; }
+void set_float_register(uint64_t) {}
+#endif
 
 // How this thread's floating-point numbers are rounded, and whether tiny ones become zero.
-unsigned float_control() {
-#ifdef __SSE2__
-  return _mm_getcsr() & kFloatControl;
-#else
-  return 0;
-#endif
-}
+uint64_t float_control() { return float_register() & kFloatControl; }
 
-void set_float_control([[maybe_unused]] unsigned control) {
-#ifdef __SSE2__
-  const unsigned all = _mm_getcsr();
-  if ((all & kFloatControl) != control) _mm_setcsr((all & ~kFloatControl) | control);
-#endif
+void set_float_control(uint64_t control) {
+  const uint64_t all = float_register();
+  if ((all & kFloatControl) != control) set_float_register((all & ~kFloatControl) | control);
 }
 
 struct Region {
   FunctionRef<void(int)> body;
   int parts;
-  unsigned control = float_control();  // one result, however it is divided
+  uint64_t control = float_control();  // one result, however it is divided
   std::mutex mutex = {};
   std::exception_ptr error = {};  // the first one
 };
@@ -69,7 +80,7 @@ void run_region(void* data) {
   Region& region = *static_cast<Region*>(data);
   // The team's threads never handle signals.
   if (omp_get_thread_num() > 0) block_signals_for_good();
-  const unsigned own_control = float_control();
+  const uint64_t own_control = float_control();
   set_float_control(region.control);
   // A team may be smaller than requested: its members then run several parts each.
   for (int part = omp_get_thread_num(); part < region.parts; part += omp_get_num_threads()) {

@@ -120,6 +120,26 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     return outer_ && outer_->may_differ(variable);
   }
 
+  std::vector<bool> may_differ(const std::vector<Tensor>& symbols) const {
+    std::vector<bool> differs(graph_.types.size(), false);
+    const auto at = [&](int64_t id) { return differs[static_cast<size_t>(id)]; };
+    for (int64_t i = 0; i < own_inputs_; ++i) at(graph_.inputs[static_cast<size_t>(i)]) = true;
+    for (const auto& [value, id] : replica_values_) at(id) = true;
+    for (const Followed& known : followed_) {
+      const bool is_own = known.variable.synchronization() == VariableSynchronization::OnRead;
+      if (known.in != kNoValue) at(known.in) = is_own;
+    }
+    for (const Node& node : graph_.nodes) {
+      const bool any = !node.op->traits.collective && std::ranges::any_of(node.inputs, at);
+      for (const ValueId id : node.outputs) at(id) = any;
+    }
+    std::vector<bool> result;
+    for (const Tensor& symbol : symbols) {
+      result.push_back(symbol.is_symbolic() && at(symbol.symbol_id()));
+    }
+    return result;
+  }
+
   TracedGraph finish(const std::vector<Tensor>& outputs) {
     for (size_t i = 0; i < outputs.size(); ++i) {
       check<InvalidArgument>(outputs[i].defined(),
@@ -458,6 +478,10 @@ Tensor read_part(const Variable& variable, VariablePart part) {
 bool may_differ(const Variable& variable) {
   const auto* tracer = current_trace();
   return tracer && tracer->may_differ(variable);
+}
+
+std::vector<bool> may_differ(const std::vector<Tensor>& symbols) {
+  return current_trace()->may_differ(symbols);
 }
 
 void assign_part(const Variable& variable, VariablePart part, const Tensor& value, bool differs) {

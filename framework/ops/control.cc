@@ -134,6 +134,7 @@ class Branches {
     return std::make_shared<const Graph>(std::move(graph));
   }
 
+  const TracedGraph& traced(size_t branch) const { return branches_[branch]; }
   const std::vector<Tensor>& captures() const { return captures_; }
   bool draw() const { return draw_; }
 
@@ -237,21 +238,90 @@ std::vector<Tensor> checked_body(const LoopBody& body, const std::vector<Tensor>
   return next;
 }
 
+// A part of a variable that a loop's body assigns, which is one more of the loop's values.
+struct LoopPart {
+  Variable variable;
+  VariablePart part;
+  bool differs;
+};
+
+// Adds the parts that the body's trace has assigned. Returns whether there were new ones.
+bool add_assigned(std::vector<LoopPart>& parts, const TracedGraph& body) {
+  const size_t before = parts.size();
+  for (const TracedGraph::Followed& followed : body.followed) {
+    const auto found = std::ranges::find_if(parts, [&](const LoopPart& known) {
+      return known.variable.id() == followed.variable.id() && known.part == followed.part;
+    });
+    const bool differs = followed.differs.value_or(false) || may_differ(followed.variable);
+    if (found == parts.end()) {
+      parts.push_back({followed.variable, followed.part, differs});
+    } else {
+      found->differs |= differs;
+    }
+  }
+  return parts.size() > before;
+}
+
+// A loop's condition and body, traced for its own values followed by those of `parts`.
+class LoopBranches {
+ public:
+  LoopBranches(const LoopCondition& condition, const LoopBody& body,
+               const std::vector<Tensor>& values, const std::vector<LoopPart>& parts)
+      : own_(values.size()), parts_(parts), branches_(types_of(values, parts)) {
+    // Without parts, a condition that assigns a variable is an error.
+    branches_.trace_branch(
+        "while_loop",
+        [&](const std::vector<Tensor>& inputs) {
+          return std::vector<Tensor>{cast(condition(own_values(inputs)), DType::Bool)};
+        },
+        true, !parts.empty());
+    branches_.trace_branch(
+        "while_loop",
+        [&](const std::vector<Tensor>& inputs) {
+          std::vector<Tensor> next = checked_body(body, own_values(inputs));
+          for (const LoopPart& part : parts_) next.push_back(read_part(part.variable, part.part));
+          return next;
+        },
+        true, true);
+  }
+
+  Branches& branches() { return branches_; }
+  const TracedGraph& body() const { return branches_.traced(1); }
+
+ private:
+  static std::vector<TensorType> types_of(const std::vector<Tensor>& values,
+                                          const std::vector<LoopPart>& parts) {
+    std::vector<TensorType> types;
+    for (const Tensor& value : values) types.push_back(type_of(value));
+    for (const LoopPart& part : parts)
+      types.push_back(type_of(read_part(part.variable, part.part)));
+    return types;
+  }
+
+  // In a trace: gives the variables the values of this iteration.
+  std::vector<Tensor> own_values(const std::vector<Tensor>& inputs) const {
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      assign_part(parts_[i].variable, parts_[i].part, inputs[own_ + i], parts_[i].differs);
+    }
+    return {inputs.begin(), inputs.begin() + static_cast<int64_t>(own_)};
+  }
+
+  size_t own_;
+  const std::vector<LoopPart>& parts_;
+  Branches branches_;
+};
+
+// The body is traced again if it turns out to assign variables, whose values are the loop's then.
 std::vector<Tensor> traced_loop(const LoopCondition& condition, const LoopBody& body,
                                 std::vector<Tensor> values, std::optional<int64_t> most) {
-  std::vector<TensorType> types;
-  for (const Tensor& value : values) types.push_back(type_of(value));
-  Branches branches(types);
-  branches.trace_branch(
-      "while_loop",
-      [&](const std::vector<Tensor>& inputs) {
-        return std::vector<Tensor>{cast(condition(inputs), DType::Bool)};
-      },
-      true, false);
-  branches.trace_branch(
-      "while_loop", [&](const std::vector<Tensor>& inputs) { return checked_body(body, inputs); },
-      true, false);
+  std::vector<LoopPart> parts;
+  std::optional<LoopBranches> traced;
+  do {
+    traced.emplace(condition, body, values, parts);
+  } while (add_assigned(parts, traced->body()));
+  Branches& branches = traced->branches();
   const size_t count = values.size();
+  for (const LoopPart& part : parts) values.push_back(read_part(part.variable, part.part));
   if (branches.draw()) values.push_back(random_bits(Seed().key(), Shape{2}));
   const auto carries = static_cast<int64_t>(values.size());
   values.insert(values.end(), branches.captures().begin(), branches.captures().end());
@@ -262,6 +332,9 @@ std::vector<Tensor> traced_loop(const LoopCondition& condition, const LoopBody& 
                   {"condition", branches.graph(0, false)},
                   {"maximum", most ? std::max(*most, int64_t{0}) : int64_t{-1}},
                   {"saves", false}});
+  for (size_t i = 0; i < parts.size(); ++i) {
+    assign_part(parts[i].variable, parts[i].part, outputs[count + i], parts[i].differs);
+  }
   outputs.resize(count);
   return outputs;
 }

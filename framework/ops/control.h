@@ -33,7 +33,9 @@ using LoopBody = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 // Repeats loop_vars = body(loop_vars) while cond(loop_vars) (a bool scalar) is true, at most
 // `maximum_iterations` times; the shapes and dtypes of loop_vars must not change. Under a trace it
 // has a gradient only if maximum_iterations is given (otherwise the gradient throws Unimplemented):
-// the memory that the gradient needs per iteration is reserved for that many iterations.
+// the memory that the gradient needs per iteration is reserved for that many iterations. `body` may
+// assign variables, whose values both then read; no gradient flows through those. A `cond` that
+// assigns one throws FailedPrecondition when traced.
 std::vector<Tensor> while_loop(const LoopCondition& cond, const LoopBody& body,
                                const std::vector<Tensor>& loop_vars,
                                std::optional<int64_t> maximum_iterations = {});

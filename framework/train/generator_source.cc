@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/train/generator_source.h"
 
-#include "framework/core/placed_errors.h"
+#include "framework/core/user_code.h"
 #include "framework/strategy/pass_counter.h"
 #include "framework/strategy/source_position.h"
 #include "framework/strategy/streams.h"

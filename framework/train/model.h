@@ -282,6 +282,8 @@ class Model : public Layer {
 
   // ---- to override: one step, traced into one compiled graph ----
 
+  // What train_step and test_step return are numbers for the logs, by name. Metrics' results refer
+  // to all replicas; other numbers are averaged over the replicas that have examples, as in Keras.
   virtual NamedValues<Tensor> train_step(const Batch& data);
   virtual NamedValues<Tensor> test_step(const Batch& data);
   virtual Tensors predict_step(const Batch& data);

@@ -19,6 +19,7 @@
 #include "framework/train/model_in_training.h"
 #include "framework/train/noted_variables.h"
 #include "framework/train/same_on_workers.h"
+#include "framework/train/step_results.h"
 #include "framework/train/string_inputs.h"
 #include "framework/train/worker_parts.h"
 
@@ -204,23 +205,7 @@ Tensors Trainer::traced_body(Model& model, Kind kind, const std::vector<Tensors>
   const NamedValues<Tensor> results =
       kind == Kind::Train ? model.train_step(batch) : model.test_step(batch);
   frame.finish();
-  std::vector<Tensors::Named> figures;
-  for (const auto& [name, value] : results) {
-    check<InvalidArgument>(value.num_elements() == 1,
-                           "{}: expected one number for '{}', as logs and the history hold, got "
-                           "shape {}. Reduce it (ops::mean, ops::sum), or give the metric the "
-                           "option that makes one of them: average of F1Score, class_aggregation "
-                           "of R2Score, a single threshold.",
-                           title_of(model), name, value.shape());
-    figures.emplace_back(name, ops::reshape(ops::cast(value, DType::Float32), Shape{}));
-  }
-  std::stable_sort(figures.begin(), figures.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  check<InvalidArgument>(!figures.empty(),
-                         "{}: its step returned no metrics. Return at least the "
-                         "loss.",
-                         title_of(model));
-  return Tensors::named(std::move(figures));
+  return internal::step_results(results, title_of(model));
 }
 
 std::vector<std::vector<Tensors>> Trainer::divided(const Batch& batch) {

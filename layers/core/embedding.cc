@@ -23,10 +23,20 @@ class EmbeddingLayer : public EmbeddingBase<EmbeddingOptions> {
   }
 };
 
+// The layer doesn't keep the values beside its variable.
+EmbeddingOptions without_weights(EmbeddingOptions options) {
+  options.weights = {};
+  return options;
+}
+
 }  // namespace
 
 Embedding::Embedding(const EmbeddingOptions& options)
-    : LayerHandle(std::make_shared<EmbeddingLayer>(options)) {}
+    : LayerHandle(std::make_shared<EmbeddingLayer>(without_weights(options))) {
+  if (!options.weights.defined()) return;
+  build(Shape());
+  set_weights({options.weights});
+}
 
 Embedding Embedding::from_config(const Json& config) {
   return Embedding(read_layer_options<EmbeddingOptions>(config));

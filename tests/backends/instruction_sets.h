@@ -3,9 +3,12 @@
 #pragma once
 
 #include <doctest/doctest.h>
-#include <hwy/targets.h>
 
 #include <string>
+
+#include "framework/backends/cpu/kernels/elementwise/targets.h"
+
+#include <hwy/targets.h>
 
 namespace cornu::cpu::testing {
 
@@ -13,9 +16,9 @@ namespace cornu::cpu::testing {
 // this machine supports.
 template <class F>
 void for_each_instruction_set(F body) {
-  const int64_t all = hwy::SupportedTargets();
-  for (const int64_t target : {HWY_SSE4, HWY_AVX2, HWY_AVX3}) {
-    if ((all & target) == 0) continue;
+  int64_t left = (hwy::SupportedTargets() & HWY_TARGETS) | HWY_STATIC_TARGET;
+  for (; left != 0; left &= left - 1) {
+    const int64_t target = left & -left;
     CAPTURE(std::string(hwy::TargetName(target)));
     hwy::SetSupportedTargetsForTest(target);
     hwy::GetChosenTarget().DeInit();

@@ -7,6 +7,7 @@
 #endif
 
 #include <atomic>
+#include <cfenv>
 #include <thread>
 #include <vector>
 
@@ -79,25 +80,48 @@ TEST_CASE("parallel_parts runs every part once, also more parts than threads") {
   for (const auto& count : seen) CHECK(count == 1);
 }
 
-#ifdef __SSE2__
-TEST_CASE("all threads treat tiny numbers and round as their caller does") {
+// The product as computed by each of two threads.
+std::vector<float> products(float a, float b) {
+  const volatile float first = a, second = b;
+  std::vector<float> result(2);
+  parallel_parts(2, [&](int part) { result[static_cast<size_t>(part)] = first * second; });
+  return result;
+}
+
+TEST_CASE("all threads round as their caller does") {
   const ComputeThreadsScope two(2);
-  const auto products = [] {
-    std::vector<float> result(2);
-    parallel_parts(2, [&](int part) {
-      const volatile float tiny = 1e-30f, factor = 1e-10f;
-      result[static_cast<size_t>(part)] = tiny * factor;
-    });
-    return result;
-  };
-  const float denormal = products()[0];
+  const float third = products(1.0f / 3, 1.1f)[0];
+  std::fesetround(FE_UPWARD);
+  const std::vector<float> upward = products(1.0f / 3, 1.1f);
+  std::fesetround(FE_DOWNWARD);
+  const std::vector<float> downward = products(1.0f / 3, 1.1f);
+  std::fesetround(FE_TONEAREST);
+  CHECK(upward[0] > downward[0]);
+  CHECK(upward[1] == upward[0]);
+  CHECK(downward[1] == downward[0]);
+  CHECK(products(1.0f / 3, 1.1f) == std::vector<float>{third, third});
+}
+
+#if defined(__SSE2__) || defined(__aarch64__)
+// Makes this thread replace tiny results by zero, or not.
+void flush_to_zero(bool on) {
+#ifdef __SSE2__
+  _MM_SET_FLUSH_ZERO_MODE(on ? _MM_FLUSH_ZERO_ON : _MM_FLUSH_ZERO_OFF);
+#else
+  const uint64_t control = on ? uint64_t{1} << 24 : 0;
+  asm volatile("msr fpcr, %0" : : "r"(control));
+#endif
+}
+
+TEST_CASE("all threads treat tiny numbers as their caller does") {
+  const ComputeThreadsScope two(2);
+  const float denormal = products(1e-30f, 1e-10f)[0];
   CHECK(denormal > 0);
-  const unsigned usual = _mm_getcsr();
-  _mm_setcsr(usual | _MM_FLUSH_ZERO_ON);
-  const std::vector<float> flushed = products();
-  _mm_setcsr(usual);
+  flush_to_zero(true);
+  const std::vector<float> flushed = products(1e-30f, 1e-10f);
+  flush_to_zero(false);
   CHECK(flushed == std::vector<float>{0, 0});
-  CHECK(products() == std::vector<float>{denormal, denormal});
+  CHECK(products(1e-30f, 1e-10f) == std::vector<float>{denormal, denormal});
 }
 #endif
 

@@ -92,7 +92,7 @@ say("done")
         self.assertEqual(job.wait(SECONDS), 0)
 
     def test_a_chief_with_parameter_servers_decides(self):
-        done = self.launched("-n 1 --chief --ps 1", f"""
+        done = self.launched("-n 1 --chief --ps 1 --grace 0.1", f"""
 paths = [{self.fifo("worker")!r}, {self.fifo("ps")!r}]
 if me == "chief 0":
     for path in paths:
@@ -103,9 +103,32 @@ signal.pause()
 """)
         self.assertEqual(done.stderr, "")
 
+    def test_what_serves_a_chief_ends_by_itself(self):
+        gone = {name: self.fifo(name) for name in ("worker 0", "ps 0")}
+        done = self.launched("-n 1 --chief --ps 1 --evaluator", f"""
+gone = {gone}
+ready = {self.fifo("ready")!r}
+if me == "chief 0":
+    awaited(ready)
+elif me == "evaluator 0":
+    def end(*_):  # the chief is over
+        for path in gone.values():
+            opened(path)
+        os._exit(0)
+    signal.signal(signal.SIGTERM, end)
+    opened(ready)
+    while True:
+        signal.pause()
+else:
+    awaited(gone[me])
+    say("done")
+""")
+        self.assertEqual(lines_by_task(done.stdout), {"worker 0": ["done"], "ps 0": ["done"]})
+        self.assertEqual(done.stderr, "")
+
     def test_a_chief_ends_well_while_a_worker_waits_for_its_restart(self):
         path = self.fifo("go")
-        job = self.started("-n 1 --chief --ps 1 --max-restarts 100 --backoff 30", f"""
+        job = self.started("-n 1 --chief --ps 1 --max-restarts 100 --backoff 30 --grace 0.1", f"""
 if me == "worker 0":
     os.kill(os.getpid(), signal.SIGKILL)
 if me == "chief 0":
@@ -261,6 +284,34 @@ while True:
     def test_all_tasks_get_it(self):
         self.assertEqual(self.signalled("-n 2", signal.SIGINT, 0), 0)
         self.assertEqual(self.signalled("-n 2", signal.SIGTERM, 143), 143)
+
+    def test_a_chief_before_what_serves_it(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(signal=number.name):
+                save, saved = self.fifo(f"save{number}"), self.fifo(f"saved{number}")
+                job = self.started("-n 1 --chief --ps 1", f"""
+def end(*_):
+    if me == "chief 0":
+        opened({save!r})
+        awaited({saved!r})
+    say("ended")
+    os._exit(0)
+signal.signal({number.value}, end)
+say("ready")
+if me == "ps 0":
+    awaited({save!r})
+    say("serves")
+    opened({saved!r})
+while True:
+    signal.pause()
+""")
+                for _ in range(3):
+                    self.wait_for(job.stdout, "ready")
+                job.send_signal(number)
+                output, _ = job.communicate(timeout=SECONDS)
+                self.assertEqual(lines_by_task(output), {
+                    "chief 0": ["ended"], "ps 0": ["serves", "ended"], "worker 0": ["ended"]})
+                self.assertEqual(job.returncode, 0)
 
     def test_none_starts_again(self):
         self.assertEqual(self.signalled("-n 2 --max-restarts 5", signal.SIGTERM, 143), 143)

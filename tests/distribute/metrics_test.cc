@@ -114,6 +114,26 @@ class Tracked : public Model {
   metrics::Mean tracker_{{.name = "tracked"}};
 };
 
+// A model whose steps report numbers of their own besides metrics.
+class Reporting : public Model {
+ public:
+  Tensor call(const Tensor& x, const CallArgs& args) override { return dense_(x, args); }
+  NamedValues<Tensor> train_step(const Batch& data) override {
+    NamedValues<Tensor> results = Model::train_step(data);
+    for (const auto& [name, value] : numbers(data)) results.set(name, value);
+    return results;
+  }
+  NamedValues<Tensor> test_step(const Batch& data) override { return numbers(data); }
+
+ private:
+  NamedValues<Tensor> numbers(const Batch& data) {
+    const Tensor id = distribute::get_replica_context().replica_id_in_sync_group();
+    return {{"id", id}, {"shared", ops::sum(dense_.weights()[0])}, {"mean", ops::mean(data.x)}};
+  }
+
+  layers::Dense dense_{{.units = 1, .kernel_initializer = "ones"}};
+};
+
 // A model with a custom loss in Model's steps, of loss objects alone or in addition to the compiled
 // loss.
 class OwnLoss : public Model {
@@ -191,6 +211,47 @@ TEST_CASE("a loss tracked in a train_step of one's own is the whole batch's") {
     const Logs logs = model.evaluate(x, y, {.batch_size = 8, .verbose = 0});
     return std::vector<double>{history["tracked"][0], history["tracked"][1], logs["tracked"]};
   });
+}
+
+TEST_CASE("other numbers of a step are averaged over the replicas with examples") {
+  constexpr int64_t kRows = 9;
+  const Tensor x = random::normal({kRows, 3}, {.seed = 1});
+  const Tensor y = random::normal({kRows, 1}, {.seed = 2});
+  for (const StrategyKind& kind : strategy_kinds()) {
+    for (const int replicas : test::replica_counts()) {
+      for (const int64_t batch_size : {kRows, kRows - 1}) {  // the last batch has 9 rows, or one
+        CAPTURE(kind.name);
+        CAPTURE(replicas);
+        CAPTURE(batch_size);
+        const Strategy strategy = kind.make(replicas);
+        const auto scope = strategy.scope();
+        clear_session();
+        Reporting model;
+        model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.0}), .loss = "mse"});
+        const int64_t rows = batch_size == kRows ? kRows : 1;
+        const int64_t parts = std::min<int64_t>(rows, strategy.num_replicas_in_sync());
+        double mean = 0;
+        for (int64_t i = 0, begin = kRows - rows; i < parts; ++i) {
+          const int64_t size = rows / parts + (i < rows % parts ? 1 : 0);
+          mean += ops::mean(Tensor(x[Slice(begin, begin + size)])).item<float>() /
+                  static_cast<double>(parts);
+          begin += size;
+        }
+        const auto check = [&](Logs logs) {
+          CHECK(logs["mean"] == doctest::Approx(mean).epsilon(1e-5));
+          CHECK(logs["id"] == doctest::Approx(static_cast<double>(parts - 1) / 2));
+          CHECK(logs["shared"] == 3);
+        };
+        const FitOptions options = {.batch_size = batch_size, .verbose = 0, .shuffle = false};
+        const History history = model.fit(x, y, options);
+        check({{"mean", history["mean"][0]},
+               {"id", history["id"][0]},
+               {"shared", history["shared"][0]}});
+        CHECK(std::isfinite(history["loss"][0]));
+        check(model.evaluate(x, y, {.batch_size = batch_size, .verbose = 0}));
+      }
+    }
+  }
 }
 
 TEST_CASE("metrics in fit have one device's values under replicas") {

@@ -258,3 +258,21 @@ TEST_CASE("every registered layer is of the class that it is registered as") {
     CHECK(layer_from_json(serialize_layer(layer.get())).get_config() == layer.get_config());
   }
 }
+
+TEST_CASE("an embedding's first weights") {
+  const Tensor vectors = test::some_values({5, 2});
+  const layers::Embedding embedding(
+      {.input_dim = 5, .output_dim = 2, .weights = vectors, .name = "words", .trainable = false});
+  const Tensor row = embedding(Tensor::from<int32_t>({3}));
+  CHECK(ops::all(ops::equal(row, ops::take(vectors, Tensor::from<int32_t>({3}), 0))).item<bool>());
+  CHECK(embedding.embeddings().name() == "embeddings");
+  CHECK(embedding.trainable_weights().empty());
+  CHECK_FALSE(embedding.get_config().contains("weights"));  // as in Keras
+  embedding.set_weights({ops::zeros({5, 2})});
+  CHECK(ops::any(ops::not_equal(vectors, 0)).item<bool>());  // the caller's own are left alone
+  CHECK(test::error_of([&] {
+          layers::Embedding({.input_dim = 4, .output_dim = 2, .weights = vectors, .name = "e"});
+        }) ==
+        "InvalidArgument: Embedding 'e': set_weights expected shape (4, 2) for "
+        "'e/embeddings', got (5, 2).");
+}

@@ -109,15 +109,64 @@ TEST_CASE("mistakes") {
   const Variable v(x);
   CHECK(message_of<FailedPrecondition>([&] {
           traced([&](const Inputs& in) {
-            return ops::while_loop([](const Inputs& vars) { return ops::any(vars[0] > 0); },
-                                   [&](const Inputs& vars) {
-                                     v.assign(vars[0]);
-                                     return Inputs{vars[0] - 1};
-                                   },
-                                   {in[0]})
+            return ops::while_loop(
+                       [&](const Inputs& vars) {
+                         v.assign(vars[0]);
+                         return ops::any(vars[0] > 0);
+                       },
+                       [](const Inputs& vars) { return Inputs{vars[0] - 1}; }, {in[0]})
                 .front();
           });
         }).find("Variable 'variable': it can't be assigned within 'while_loop'") == 0);
+}
+
+TEST_CASE("while_loop: variables that its body assigns") {
+  struct Counters {
+    Variable total{Tensor::scalar(int64_t{0}), {.name = "total", .trainable = false}};
+    Variable last{Tensor::scalar(int64_t{-1}), {.name = "last", .trainable = false}};
+    Variable untouched{Tensor::scalar(int64_t{7}), {.name = "untouched", .trainable = false}};
+  };
+  const auto run = [](const Counters& counters, const Tensor& limit, int64_t most) {
+    counters.total.assign_add(1);
+    const Inputs result = ops::while_loop(
+        [&](const Inputs& vars) { return ops::logical_and(counters.total < limit, vars[0] < 9); },
+        [&](const Inputs& vars) {
+          counters.total.assign_add(vars[0] + counters.untouched);
+          const Tensor chosen = ops::cond(
+              counters.total > 20,
+              [&] {
+                counters.last.assign(counters.total);
+                return vars[0] + 2;
+              },
+              [&] { return vars[0] + 1; });
+          const Inputs inner = ops::while_loop(  // assigns `last` within an assigned `total`
+              [&](const Inputs& in) { return in[0] < 2; },
+              [&](const Inputs& in) {
+                counters.last.assign_sub(1);
+                return Inputs{in[0] + 1};
+              },
+              {Tensor::scalar(int64_t{0})});
+          return Inputs{chosen + 0 * inner[0]};
+        },
+        {Tensor::scalar(int64_t{0})}, most);
+    return result[0] + 1000 * counters.last;
+  };
+  const Counters eager, compiled;
+  for (const int64_t most : {100, 3, 0}) {
+    CAPTURE(most);
+    const Function f = function([&](const Tensor& limit) { return run(compiled, limit, most); });
+    for (const int64_t limit : {0, 5, 60, 200, 90}) {
+      CAPTURE(limit);
+      const Tensor given = Tensor::scalar(limit);
+      CHECK(f(given).single().item<int64_t>() == run(eager, given, most).item<int64_t>());
+      CHECK(compiled.total.item<int64_t>() == eager.total.item<int64_t>());
+      CHECK(compiled.last.item<int64_t>() == eager.last.item<int64_t>());
+    }
+    CHECK(f.trace_count() == 1);
+  }
+  CHECK(eager.total.item<int64_t>() > 60);
+  CHECK(eager.last.item<int64_t>() > 20);
+  CHECK(compiled.untouched.item<int64_t>() == 7);
 }
 
 TEST_CASE("all_reduce with one replica") {

@@ -10,10 +10,11 @@ also compiles the kernels that the tests launch, so that nobody waits for them t
 
     tar xf FILE.tar.xz && cornu-tests/run
 
-The other machine needs x86-64 Linux with a C library at least as new as this one's, xz, and
-Python 3."""
+The other machine needs a processor of this one's kind (x86-64, or 64-bit ARM), Linux with a C
+library at least as new as this one's, xz, and Python 3."""
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -27,7 +28,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 NAME = "cornu-tests"
 # Parts of the C library, which the machine provides.
 OF_THE_MACHINE = re.compile(r"^(ld-linux|lib(c|m|dl|rt|pthread|resolv|util|anl)\.so)")
-TAR = ["tar", "--create", "--owner=0", "--group=0", "-I", "xz -T1 --x86 --lzma2=preset=9,dict=256MiB"]
+# What makes a processor's instructions compress better.
+FILTER = {"x86_64": "--x86", "aarch64": "--arm64"}.get(platform.machine(), "")
+TAR = ["tar", "--create", "--owner=0", "--group=0", "-I",
+       f"xz -T1 {FILTER} --lzma2=preset=9,dict=256MiB"]
 
 
 def libraries_of(programs):

@@ -21,8 +21,10 @@ saved; an evaluator stays as it is. A chief or a parameter server that has faile
 job: no other task has its part.
 
 Ctrl-C goes to all tasks; the second one kills them. What a task has started ends with it, or, where
-that has a group of its own, with the job; a session of its own is left alone. When the workers (of a
-chief with parameter servers: the chief) are done, evaluators and parameter servers are ended.
+that has a group of its own, with the job; a session of its own is left alone. When the workers are
+done, evaluators are ended. In a job with a chief and parameter servers, the chief is who has to be
+done: signals reach its workers and parameter servers after it has ended. They end by themselves
+(Server::join returns), and get SIGTERM if they haven't done so after --grace seconds.
 
 Exit code: 0 when the workers succeeded, else that of the first task that failed for good (128 + the
 signal that killed it). A worker that fails after all have come to their ends has failed for good,

@@ -220,6 +220,7 @@ void Supervisor::start(Run& run) {
 
 std::optional<Supervisor::Clock::time_point> Supervisor::next_deadline() const {
   std::optional<Clock::time_point> next = kills_;
+  if (asks_ && (!next || *asks_ < *next)) next = asks_;
   for (const Run& run : runs_) {
     if (run.starts && (!next || *run.starts < *next)) next = run.starts;
   }
@@ -260,6 +261,11 @@ void Supervisor::wait_for_events() {
   find_ended();
   find_left_early();
   const Clock::time_point now = Clock::now();
+  if (asks_ && now >= *asks_) {
+    asks_.reset();
+    signal_all(SIGTERM);
+    kills_ = now + seconds(options_.grace);
+  }
   if (kills_ && now >= *kills_) {
     kills_.reset();
     say("tasks that didn't end in time are killed");
@@ -280,10 +286,24 @@ void Supervisor::on_signal(int signal) {
   cancel_restarts();
 }
 
+// Tasks that serve a chief learn of it after the chief has ended, which may need them to save.
 void Supervisor::signal_all(int signal) {
+  const bool holds_back = signal != SIGKILL && (held_back_ || !deciding_are_over());
   for (const Run& run : runs_) {
     const bool stays = shrinks_ && signals_seen_ == 0 && !stops_ && !computes(run);
-    if (run.process > 0 && !stays) kill(-run.process, signal);
+    if (holds_back && serves(run)) {
+      held_back_ = held_back_.value_or(signal);
+    } else if (run.process > 0 && !stays) {
+      kill(-run.process, signal);
+    }
+  }
+}
+
+void Supervisor::signal_held_back() {
+  if (!held_back_ || !deciding_are_over()) return;
+  const int signal = *std::exchange(held_back_, std::nullopt);
+  for (const Run& run : runs_) {
+    if (serves(run) && run.process > 0) kill(-run.process, signal);
   }
 }
 
@@ -305,6 +325,7 @@ void Supervisor::find_ended() {
     forwarded(run->errors.finish());
     on_end(*run, info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status);
   }
+  signal_held_back();
 }
 
 // When all tasks have ended: ends what they have started in other groups, as shells with job
@@ -458,15 +479,27 @@ void Supervisor::stop() {
   for (Run& run : runs_) {
     if (run.process < 0) run.is_over = true;  // it hasn't been started, or has ended
   }
+  const Clock::time_point later = Clock::now() + seconds(options_.grace);
+  const bool have_servers =
+      std::ranges::any_of(runs_, [&](const Run& run) { return serves(run) && run.process > 0; });
+  if (have_servers && deciding_are_over() && !code_ && signals_seen_ == 0) {
+    asks_ = later;  // they end by themselves
+    for (const Run& run : runs_) {
+      if (!serves(run) && run.process > 0) kill(-run.process, SIGTERM);
+    }
+    return;
+  }
   signal_all(SIGTERM);
-  kills_ = Clock::now() + seconds(options_.grace);
+  kills_ = later;
 }
 
-// With parameter servers and a chief, workers serve the chief until they are ended.
+// With parameter servers and a chief, workers serve the chief.
 bool Supervisor::decides(const Run& run) const {
   if (run.task.type == "chief") return true;
   return run.task.type == "worker" && !(options_.chief && options_.parameter_servers > 0);
 }
+
+bool Supervisor::serves(const Run& run) const { return computes(run) && !decides(run); }
 
 bool Supervisor::deciding_are_over() const {
   return std::all_of(runs_.begin(), runs_.end(),

@@ -87,9 +87,11 @@ class Supervisor {
   // Asks all running tasks to end, and starts none again.
   void stop();
   void signal_all(int signal);
+  void signal_held_back();
   void cancel_restarts();
   bool is_over() const;
   bool decides(const Run& run) const;
+  bool serves(const Run& run) const;  // parameter servers, and workers of a chief with such
   bool deciding_are_over() const;
   std::optional<Clock::time_point> next_deadline() const;
   void forwarded(bool well);
@@ -113,7 +115,9 @@ class Supervisor {
   bool stops_ = false;
   std::optional<int> shrinks_ = {};  // the exit code of the worker that is left out
   std::optional<Clock::time_point> kills_ = {};
-  std::optional<int> code_ = {};  // of the first task that failed permanently
+  std::optional<Clock::time_point> asks_ = {};  // when servers that still run get SIGTERM
+  std::optional<int> held_back_ = {};           // a signal for servers, until the others have ended
+  std::optional<int> code_ = {};                // of the first task that failed permanently
   std::optional<int> late_code_ =
       {};  // of the first worker that failed after all had reached their ends
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <dnnl.h>
 #include <fmt/core.h>
 
 #include <string>
 
 #include "framework/backends/cpu/kernels/elementwise/targets.h"
+#include "framework/backends/cpu/kernels/onednn.h"
 #include "framework/graph/cpu_instructions.h"
 
 #include <hwy/highway.h>
@@ -12,9 +12,15 @@
 namespace cornu {
 namespace {
 
+// The lowest bit is the best.
+std::string best_of(int64_t targets) { return hwy::TargetName(targets & -targets); }
+
 std::string onednn_set() {
-  const dnnl_cpu_isa_t set = dnnl_get_effective_cpu_isa();
+  const dnnl_cpu_isa_t set = cpu::onednn::x86_instruction_set();
   switch (set) {
+    case dnnl_cpu_isa_t{}:  // not x86-64: it doesn't tell, but the machine's best is what it looks
+                            // for
+      return best_of(hwy::SupportedTargets() | HWY_STATIC_TARGET);
     case dnnl_cpu_isa_sse41:
       return "SSE4.1";
     case dnnl_cpu_isa_avx:
@@ -39,9 +45,9 @@ std::string onednn_set() {
 }  // namespace
 
 std::string cpu_instruction_sets() {
-  // The lowest bit is the best of those that kernels are compiled for: what they choose.
-  const int64_t targets = hwy::SupportedTargets() & HWY_TARGETS;
-  return fmt::format("{} (oneDNN: {})", hwy::TargetName(targets & -targets), onednn_set());
+  // What kernels choose: the best that they are compiled for, or what they were compiled to need.
+  const int64_t targets = (hwy::SupportedTargets() & HWY_TARGETS) | HWY_STATIC_TARGET;
+  return fmt::format("{} (oneDNN: {})", best_of(targets), onednn_set());
 }
 
 }  // namespace cornu

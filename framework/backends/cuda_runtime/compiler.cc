@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/cuda_runtime/compiler.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <span>
 #include <string_view>
-#include <system_error>
 #include <thread>
 
+#include "framework/backends/cuda_runtime/kernel_cache.h"
 #include "framework/backends/cuda_runtime/toolkit.h"
 #include "framework/core/error.h"
 #include "framework/core/fnv.h"
@@ -28,8 +24,9 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrelude =
 #include <cuda_prelude.inc>
     ;
-constexpr std::string_view kMagic = "CORNUCU1";
 constexpr const char* kOptions[] = {"--std=c++17", "-default-device"};
+
+constexpr uint64_t kWritesPerTrim = 256;  // of a process; the first is followed by one, too
 
 std::atomic<size_t> compilations = 0;
 
@@ -38,11 +35,11 @@ void check_nvrtc(nvrtcResult result, const char* doing) {
                   nvrtcGetErrorString(result));
 }
 
-// Hash of all parts, including their boundaries.
-Word128 hash_of(std::span<const std::string_view> parts) {
+// Digits that stand for all parts, including their boundaries.
+std::string digest_of(std::span<const std::string_view> parts) {
   Fnv<Word128> hash;
   for (const std::string_view part : parts) hash.add(part).add(uint64_t{part.size()});
-  return hash.value();
+  return fmt::format("{:016x}{:016x}", high_word(hash.value()), low_word(hash.value()));
 }
 
 std::pair<int, int> nvrtc_version() {
@@ -85,58 +82,6 @@ std::optional<fs::path> cache_folder() {
     return fs::path(home) / ".cache" / "cornu" / "cuda";
   }
   return std::nullopt;
-}
-
-struct Header {
-  char magic[8];
-  uint64_t bytes;
-  uint64_t checksum;
-};
-
-uint64_t checksum_of(const std::vector<char>& image) {
-  const std::string_view bytes(image.data(), image.size());
-  return low_word(hash_of({&bytes, 1}));
-}
-
-// Returns nullopt when the file doesn't exist or is damaged.
-std::optional<std::vector<char>> read_image(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return std::nullopt;
-  const std::streamoff size = file.tellg();
-  Header header;
-  if (size <= static_cast<std::streamoff>(sizeof(header))) return std::nullopt;
-  file.seekg(0);
-  if (!file.read(reinterpret_cast<char*>(&header), sizeof(header))) return std::nullopt;
-  const auto bytes = static_cast<uint64_t>(size) - sizeof(header);
-  if (kMagic != std::string_view(header.magic, sizeof(header.magic)) || header.bytes != bytes) {
-    return std::nullopt;
-  }
-  std::vector<char> image(bytes);
-  if (!file.read(image.data(), static_cast<std::streamsize>(bytes))) return std::nullopt;
-  if (checksum_of(image) != header.checksum) return std::nullopt;
-  return image;
-}
-
-// Other processes see either the complete file or none. A read-only folder isn't an error: the next
-// process will compile again.
-void write_image(const fs::path& path, const std::vector<char>& image) {
-  static std::atomic<uint64_t> number = 0;
-  std::error_code error;
-  fs::create_directories(path.parent_path(), error);
-  fs::path scratch = path;
-  scratch += fmt::format(".{}.{}.tmp", getpid(), number++);
-  Header header = {{}, image.size(), checksum_of(image)};
-  std::memcpy(header.magic, kMagic.data(), sizeof(header.magic));
-  bool written = false;
-  {
-    std::ofstream file(scratch, std::ios::binary | std::ios::trunc);
-    file.write(reinterpret_cast<const char*>(&header), sizeof(header));
-    file.write(image.data(), static_cast<std::streamsize>(image.size()));
-    file.close();
-    written = file.good();
-  }
-  if (written) fs::rename(scratch, path, error);
-  if (!written || error) fs::remove(scratch, error);
 }
 
 // ---- NVRTC ----
@@ -198,12 +143,13 @@ std::vector<char> compile_to_cubin(const KernelCode& code, int major, int minor)
   const std::string version = compiler_version();
   std::vector<std::string_view> parts = {code.name, code.text, kPrelude, architecture, version};
   parts.insert(parts.end(), std::begin(kOptions), std::end(kOptions));
-  const Word128 hash = hash_of(parts);
-  const fs::path path =
-      *folder / fmt::format("{:016x}{:016x}.bin", high_word(hash), low_word(hash));
-  if (auto image = read_image(path)) return std::move(*image);
+  const std::string name = digest_of(parts);
+  const KernelCache cache(*folder);
+  if (auto image = cache.read(name)) return std::move(*image);
   std::vector<char> image = compile(code, architecture);
-  write_image(path, image);
+  cache.write(name, image);
+  static std::atomic<uint64_t> written = 0;
+  if (written++ % kWritesPerTrim == 0) cache.trim();
   return image;
 }
 

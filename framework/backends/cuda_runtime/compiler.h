@@ -13,7 +13,8 @@ namespace cornu::cuda {
 // Returns the machine code of a kernel for GPUs of this compute capability, on top of prelude.cu;
 // or zero-terminated PTX for GPUs that NVRTC doesn't know yet. The result is cached on disk: in the
 // folder $CORNU_CUDA_CACHE (not at all when that is empty), else in $XDG_CACHE_HOME/cornu/cuda or
-// ~/.cache/cornu/cuda. Throws Internal, with the compiler's messages, for invalid CUDA.
+// ~/.cache/cornu/cuda; at most 1 GiB (KernelCache). Throws Internal, with the compiler's messages,
+// for invalid CUDA.
 std::vector<char> compile_to_cubin(const KernelCode& code, int major, int minor);
 
 // Compiles several kernels in parallel.

@@ -6,9 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
+#include <string>
 #include <thread>
+#include <vector>
 
+#include "framework/backends/cuda_runtime/kernel_cache.h"
 #include "framework/core/error.h"
 #include "tests/support/files.h"
 
@@ -138,6 +142,31 @@ TEST_CASE("two processes and several threads share a folder") {
   CHECK(WEXITSTATUS(status) == 0);
   CHECK(names_in(folder.path()).size() == codes.size());  // and no half-written files
   for (const KernelCode& code : codes) CHECK(compilations_of(code) == 0);
+}
+
+TEST_CASE("a full cache loses what was used least recently, and nothing else") {
+  const TempFolder folder;
+  const KernelCache cache(folder.path(), 4000);
+  const auto name_of = [](char digit) { return std::string(32, digit); };
+  const auto made = fs::file_time_type::clock::now() - std::chrono::hours(24 * 30);
+  for (const char digit : {'1', '2', '3', '4', 'a'}) {
+    cache.write(name_of(digit), std::vector<char>(900, digit));
+    fs::last_write_time(folder / (name_of(digit) + ".bin"), made + std::chrono::hours(digit));
+  }
+  write_file(folder / (name_of('5') + ".bin.77.0.tmp"), std::string(900, 'x'));  // left behind
+  fs::last_write_time(folder / (name_of('5') + ".bin.77.0.tmp"), made);
+  write_file(folder / "somebody's.bin", std::string(9000, 'x'));
+  fs::last_write_time(folder / "somebody's.bin", made - std::chrono::hours(1));
+  CHECK(cache.read(name_of('1')).has_value());  // in use again
+  cache.trim();
+  CHECK(names_in(folder.path()) ==
+        std::vector<std::string>{name_of('1') + ".bin", name_of('4') + ".bin",
+                                 name_of('a') + ".bin", "somebody's.bin"});
+  CHECK(cache.read(name_of('a')) == std::vector<char>(900, 'a'));
+  cache.trim();
+  CHECK(names_in(folder.path()).size() == 4);
+  KernelCache(folder / "missing", 0).trim();
+  CHECK_FALSE(fs::exists(folder / "missing"));
 }
 
 TEST_CASE("text that isn't CUDA is an error that names kernel, line and fault") {

@@ -211,10 +211,18 @@ const dnnl::engine& engine() {
   return *engine;
 }
 
+dnnl_cpu_isa_t x86_instruction_set() {
+#ifdef __x86_64__
+  return dnnl_get_effective_cpu_isa();
+#else
+  return dnnl_cpu_isa_t{};
+#endif
+}
+
 std::optional<Type> compute_type(DType dtype) {
   if (dtype == DType::Float32) return Type::f32;
   constexpr int kBf16 = dnnl_cpu_isa_avx512_core_bf16;
-  if (dtype == DType::BFloat16 && (dnnl_get_effective_cpu_isa() & kBf16) == kBf16) {
+  if (dtype == DType::BFloat16 && (x86_instruction_set() & kBf16) == kBf16) {
     return Type::bf16;
   }
   return std::nullopt;

@@ -23,6 +23,10 @@ using Tag = dnnl::memory::format_tag;
 // The one CPU engine. Throws FailedPrecondition while the process exits.
 const dnnl::engine& engine();
 
+// The instruction set of x86-64 that oneDNN uses; 0 on other processors. (There oneDNN returns
+// numbers that its header doesn't name, and that mean others in it.)
+dnnl_cpu_isa_t x86_instruction_set();
+
 // oneDNN's type for `dtype`; nullopt if this CPU doesn't compute well with it.
 std::optional<Type> compute_type(DType dtype);
 

@@ -230,11 +230,12 @@ std::unique_ptr<Kernel> make_batched(const MatmulProblem& p, OperandTypes types)
   return rectified(std::move(kernel), p.dtype, p.activation, p.batch_size() * p.m * p.n);
 }
 
-// Without VNNI, pairs of products of int8 are added up in 16 bits, which saturate.
+// Without VNNI, pairs of products of int8 are added up in 16 bits, which saturate. On processors
+// other than x86-64 oneDNN has no vectorized loops for them.
 bool multiplies_int8() {
   constexpr unsigned kVnni = (dnnl_cpu_isa_avx2_vnni & ~dnnl_cpu_isa_avx2) |
                              (dnnl_cpu_isa_avx512_core_vnni & ~dnnl_cpu_isa_avx512_core);
-  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kVnni) != 0;
+  return (static_cast<unsigned>(x86_instruction_set()) & kVnni) != 0;
 }
 
 }  // namespace

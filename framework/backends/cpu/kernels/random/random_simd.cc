@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compile with -ffp-contract=off: a multiply-add fused on one instruction set and not on another
-// would produce different bits.
+// Needs -ffp-contract=off (cmake/toolchain.cmake): a multiply-add fused on one instruction set and
+// not on another would produce different bits.
 #include <algorithm>
 #include <array>
 #include <numbers>

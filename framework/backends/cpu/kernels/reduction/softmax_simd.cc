@@ -127,7 +127,7 @@ class Softmax {
     const auto& [count, stride, width] = columns;
     for (size_t i = 0; i < count; ++i) {
       each(logits + i * stride, width, [&](V x, size_t at, size_t many) HWY_ATTR {
-        store(i == 0 ? x : hn::Max(load(max + at, many), x), max + at, many);
+        store(i == 0 ? x : greater(load(max + at, many), x), max + at, many);
       });
     }
     for (size_t i = 0; i < count; ++i) {
@@ -306,7 +306,7 @@ class Softmax {
 
   static HWY_INLINE V maximum(const T* row, size_t count) {
     V max = constant(D(), -std::numeric_limits<double>::infinity());
-    each(row, count, [&](V x, size_t, size_t) HWY_ATTR { max = hn::Max(max, x); });
+    each(row, count, [&](V x, size_t, size_t) HWY_ATTR { max = greater(max, x); });
     return hn::MaxOfLanes(D(), max);
   }
 
