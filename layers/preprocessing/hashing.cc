@@ -24,7 +24,8 @@ namespace {
 
 HashingOptions with_hashing_defaults(HashingOptions options) {
   if (options.dtype.empty()) options.dtype = options.output_mode == "int" ? "int64" : "float32";
-  if (options.salt.is_one()) options.salt = {options.salt.values()[0], options.salt.values()[0]};
+  const auto& salt = options.salt.values();
+  if (salt.size() == 1) options.salt = {salt[0], salt[0]};
   return options;
 }
 

@@ -99,7 +99,7 @@ class LookupLayer : public KerasLayer,
     if (options.output_mode == "tf-idf") options.output_mode = "tf_idf";
     const auto& salt = options.salt.values();
     require(salt.size() <= 2, "expected a salt of one or two numbers, got {}.", salt.size());
-    if (options.salt.is_one()) options.salt = {salt[0], salt[0]};
+    if (salt.size() == 1) options.salt = {salt[0], salt[0]};
     LookupSettings<Token> settings = {.label = owner.empty() ? label() : owner,
                                       .max_tokens = options.max_tokens,
                                       .num_oov_indices = options.num_oov_indices,
@@ -120,9 +120,8 @@ class LookupLayer : public KerasLayer,
     } else {
       check_one_of(owner.empty() ? label() : owner, "encoding", options.encoding, {"utf-8"});
     }
-    if (options.salt.given()) {
-      settings.salt = HashKey{static_cast<uint64_t>(options.salt.values().at(0)),
-                              static_cast<uint64_t>(options.salt.values().at(1))};
+    if (!salt.empty()) {
+      settings.salt = HashKey{static_cast<uint64_t>(salt[0]), static_cast<uint64_t>(salt[1])};
     }
     lookup_ = std::make_shared<IndexLookup<Token>>(std::move(settings));
   }

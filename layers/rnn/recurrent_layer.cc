@@ -50,6 +50,7 @@ void RecurrentLayer::build_list(const std::vector<Shape>& shapes) {
   check_input(shape);
   const Shape step = shape_of_step(shape);
   cell_.get().ensure_built({step});
+  require_states(cell_, label());
   if (!loop_.stateful) return;
   require(step.is_static(),
           "a stateful layer keeps a state for each row: expected a known batch size, got {}. Give "

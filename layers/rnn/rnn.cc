@@ -43,6 +43,7 @@ class StackedRNNCellsLayer : public KerasLayer, public SteppedCell {
     Shape shape = shapes.at(0);
     for (const LayerHandle& cell : cells_) {
       cell.get().ensure_built({shape});
+      require_states(cell, label());
       shape = {shape[0], as_cell(cell, label()).output_size()};
     }
   }

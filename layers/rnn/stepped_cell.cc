@@ -73,4 +73,11 @@ const RNNCell& as_cell(const LayerHandle& layer, const std::string& owner) {
   return *cell;
 }
 
+void require_states(const LayerHandle& cell, const std::string& owner) {
+  check<InvalidArgument>(!as_cell(cell, owner).state_size().empty(),
+                         "{}: expected a cell with a state, but the state_size() of {} '{}' has "
+                         "no members.",
+                         owner, cell.get().class_name(), cell.name());
+}
+
 }  // namespace cornu::layers

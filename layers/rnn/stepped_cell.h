@@ -56,5 +56,7 @@ class SteppedCell : public RNNCell {
 std::shared_ptr<SteppedCell> stepped(const LayerHandle& cell, const CallArgs& args);
 // Throws InvalidArgument, naming `owner`, for a layer that isn't an RNNCell.
 const RNNCell& as_cell(const LayerHandle& layer, const std::string& owner);
+// Throws InvalidArgument, naming `owner`, for a cell without states.
+void require_states(const LayerHandle& cell, const std::string& owner);
 
 }  // namespace cornu::layers

@@ -239,6 +239,20 @@ TEST_CASE("a vocabulary given later") {
   CHECK(ints(Tensor(lookup(Tensor::from<int64_t>({5, 7, 9})))) == std::vector<int64_t>{2, 1, 0});
 }
 
+TEST_CASE("a list of one number is a salt like that number") {
+  const auto places = [](const layers::OneOrMany<int64_t>& salt) {
+    return ints(Tensor(
+        layers::StringLookup({.num_oov_indices = 50, .vocabulary = {"z"}, .salt = salt})(kWords)));
+  };
+  CHECK(places({5}) == places(5));
+  CHECK(places({5}) != places(6));
+  CHECK(places(std::vector<int64_t>()) == places({}));
+  const auto bins = [](const layers::OneOrMany<int64_t>& salt) {
+    return ints(Tensor(layers::Hashing({.num_bins = 50, .salt = salt})(kWords)));
+  };
+  CHECK(bins({5}) == bins(5));
+}
+
 TEST_CASE("lookups at the wrong time") {
   const layers::StringLookup lookup({.name = "l"});
   CHECK(error_of([&] { lookup(kWords); }) ==

@@ -37,6 +37,12 @@ class SumCell : public Layer, public layers::RNNCell {
   int64_t given_states_;
 };
 
+class StatelessCell : public Layer, public layers::RNNCell {
+ public:
+  std::vector<int64_t> state_size() const override { return {}; }
+  Tensors call_list(const Tensors& inputs, const CallArgs&) override { return inputs[0]; }
+};
+
 LayerHandle stateful_lstm() {
   return layers::LSTM({.units = 4, .return_sequences = true, .stateful = true});
 }
@@ -145,6 +151,11 @@ TEST_CASE("a cell of the user's") {
           layers::RNN(make_layer<SumCell>(2))(kX);
         }).find("expected a cell that gives an output and 1 states, got 3 tensors") !=
         std::string::npos);
+  const auto stateless = make_layer<StatelessCell>();
+  for (const layers::RNN& none :
+       {layers::RNN(stateless), layers::RNN({stateless, layers::LSTMCell({.units = 1})})}) {
+    CHECK(error_of([&] { none(kX); }).find("expected a cell with a state") != std::string::npos);
+  }
 }
 
 TEST_CASE("a cell computes in its own dtype, and the layer around it gives its own") {
