@@ -42,6 +42,7 @@ if(CORNU_SANITIZE)
   # -g1: so that reports name lines.
   add_compile_options(-O1 -g1 -fsanitize=${sanitizers} -fno-sanitize-recover=all
     -fno-omit-frame-pointer)
+  add_compile_definitions(_GLIBCXX_ASSERTIONS)  # empty optionals, indices within the capacity
   add_link_options(-fsanitize=${sanitizers})
   find_program(CORNU_LLD ld.lld)  # programs are large: lld takes a quarter of the time of ld
   if(CORNU_LLD)

@@ -176,7 +176,7 @@ std::vector<Tensor> Variable::replica_values() const {
 }
 
 void Variable::store_replicas(const std::vector<Tensor>& values) const {
-  if (!is_on_read() || values.size() == 1) return store(combined(values));
+  if (!is_on_read() || values.size() == 1 || home()) return store(combined(values));
   store(values[0]);
   std::vector<Device> devices;
   for (const Variable& copy : this->copies()) devices.push_back(copy.device());

@@ -396,16 +396,30 @@ Tensors Trainer::run_steps(Model& model, Kind kind, EpochIterator& iterator, Bat
   return figures;
 }
 
-// The metrics after all steps; the last step to finish may not have seen all of them.
-Tensors Trainer::finish_steps(const Model& model, const Tensors& figures) {
+std::set<std::string> Trainer::names_of_updated(const Model& model) const {
+  std::set<const void*> written;
+  const Function& step = steps_[static_cast<size_t>(Kind::Train)];
+  for (const Variable& variable : step.written_variables()) written.insert(variable.id());
+  std::set<std::string> names;
+  for (const Metric& metric : model.metrics()) {
+    for (const Variable& variable : metric.impl().variables()) {
+      if (written.contains(variable.id())) names.insert(log_name(metric));
+    }
+  }
+  return names;
+}
+
+// The last step to finish may not have seen what all steps have added to the metrics.
+Tensors Trainer::finish_steps(const Model& model, const Tensors& figures) const {
   const std::vector<Tensors> last = get_strategy().impl().finish_steps();
   if (last.empty()) return figures;
   const NamedValues<Tensor> results = model.get_metrics_result();
+  const std::set<std::string> updated = names_of_updated(model);
   std::vector<Tensor> values = last.front().list();
   for (size_t i = 0; i < values.size(); ++i) {
     const std::string& name = last.front().names()[i];
-    for (const auto& [known, value] : results) {
-      if (known == name) values[i] = value;
+    if (const Tensor* value = results.find(name); value && updated.contains(name)) {
+      values[i] = *value;
     }
   }
   return last.front().with(std::move(values));

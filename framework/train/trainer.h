@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -101,7 +102,9 @@ class Trainer {
   static Tensors traced_body(Model& model, Kind kind, const std::vector<Tensors>& arguments);
   // Waits for steps that were only begun and returns the final figures; `figures` if there are
   // none.
-  static Tensors finish_steps(const Model& model, const Tensors& figures);
+  Tensors finish_steps(const Model& model, const Tensors& figures) const;
+  // The names in the logs of the metrics that a training step updates.
+  std::set<std::string> names_of_updated(const Model& model) const;
   static Logs read_logs(const Tensors& figures);
   void require_compiled(const Model& model, const char* what) const;
   // Guards held during a run for what it must have to itself.

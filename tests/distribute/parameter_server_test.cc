@@ -419,6 +419,47 @@ TEST_CASE("models fit, evaluate and predict under parameter servers") {
   CHECK(scores["accuracy"] == doctest::Approx(right / 24));
 }
 
+TEST_CASE("numbers of a step of one's own under parameter servers") {
+  // Reports a number under the name of a tracker that it doesn't update.
+  struct Own : Model {
+    layers::Dense dense{{.units = 3}};
+    Tensor call(const Tensor& x, const CallArgs& args) override { return dense(x, args); }
+    NamedValues<Tensor> train_step(const Batch& data) override {
+      GradientTape tape;
+      const Tensor scores = dense(data.x, {.training = true});
+      const Tensor loss = compute_loss(data.x, data.y, scores, data.sample_weight);
+      optimizer().apply(tape.gradient(loss, trainable_variables()), trainable_variables());
+      const auto results = compute_metrics(data.x, data.y, scores, data.sample_weight);
+      return {{"loss", Tensor(2.5f)}, {"accuracy", results.at("accuracy")}};
+    }
+  };
+  Job job(1, 1);
+  ParameterServerStrategy strategy({.cluster = job.resolver()});
+  const auto scope = strategy.scope();
+  Own model;
+  model.compile({.optimizer = "sgd",
+                 .loss = losses::SparseCategoricalCrossentropy({.from_logits = true}),
+                 .metrics = {"accuracy"}});
+  const auto history = model.fit(pictures(), labels(), {.batch_size = 8, .verbose = 0});
+  const auto scores = model.evaluate(pictures(), labels(), {.verbose = 0});
+  CHECK(history["accuracy"][0] > 0);
+  CHECK(scores["accuracy"] > 0);
+  CHECK(history["loss"][0] == 2.5);
+}
+
+TEST_CASE("what replicas have kept apart becomes one value on a server") {
+  Job job(1, 1);
+  ParameterServerStrategy strategy({.cluster = job.resolver()});
+  const auto scope = strategy.scope();
+  for (const auto aggregation : {VariableAggregation::Sum, VariableAggregation::Mean}) {
+    const Variable variable(Tensor(0.0f), {.trainable = false,
+                                           .synchronization = VariableSynchronization::OnRead,
+                                           .aggregation = aggregation});
+    variable.store_replicas({Tensor(1.0f), Tensor(2.0f), Tensor(6.0f)});
+    CHECK(variable.item<float>() == (aggregation == VariableAggregation::Sum ? 9 : 3));
+  }
+}
+
 TEST_CASE("a fit under parameter servers that fails says so once") {
   Job job(2, 1);
   ParameterServerStrategy strategy({.cluster = job.resolver()});
