@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/core/error.h"
 #include "framework/core/json.h"
 #include "framework/core/shape.h"
 
@@ -27,7 +28,11 @@ class Size {
 
   bool given() const { return !values_.empty(); }
   const std::vector<int64_t>& values() const { return values_; }
-  int64_t operator[](int axis) const { return values_[static_cast<size_t>(axis)]; }
+  // Throws InvalidArgument for None.
+  int64_t operator[](int axis) const {
+    check<InvalidArgument>(given(), "expected a size of {} integers, got none.", kAxes);
+    return values_[static_cast<size_t>(axis)];
+  }
   // Returns this size, or `otherwise` for None.
   Size value_or(const Size& otherwise) const { return given() ? *this : otherwise; }
 

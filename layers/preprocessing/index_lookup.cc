@@ -96,8 +96,9 @@ void IndexLookup<Token>::check_settings() const {
                {"int", "one_hot", "multi_hot", "count", "tf_idf"});
   require(!settings_.max_tokens || *settings_.max_tokens > 1, "expected max_tokens > 1, got {}.",
           settings_.max_tokens.value_or(0));
-  require(settings_.num_oov_indices >= 0, "expected num_oov_indices >= 0, got {}.",
-          settings_.num_oov_indices);
+  constexpr int64_t kMaxOov = 1 << 24;
+  require(settings_.num_oov_indices >= 0 && settings_.num_oov_indices <= kMaxOov,
+          "expected num_oov_indices from 0 to {}, got {}.", kMaxOov, settings_.num_oov_indices);
   require(!settings_.pad_to_max_tokens || settings_.max_tokens,
           "pad_to_max_tokens needs max_tokens, the size to pad to.");
   require(!settings_.invert || is_int(), "invert goes with output_mode \"int\", not \"{}\".",

@@ -71,8 +71,10 @@ class TextVectorizationLayer : public KerasLayer,
             options.output_mode);
     require(!length || *length > 0, "expected output_sequence_length > 0, got {}.",
             length.value_or(0));
+    constexpr int64_t kMaxWidth = 1 << 16;
     for (const int64_t width : options.ngrams.values()) {
-      require(width > 0, "expected ngrams of 1 token or more, got {}.", width);
+      require(width > 0 && width <= kMaxWidth, "expected ngrams of 1 to {} tokens, got {}.",
+              kMaxWidth, width);
     }
     widths_ = options.ngrams.values();
     if (options.ngrams.is_one()) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/core/checked.h"
 #include "layers/convolutional/conv_base.h"
 #include "layers/rnn/recurrent_cell.h"
 #include "layers/rnn/recurrent_layer.h"
@@ -56,20 +57,20 @@ class ConvLSTMCell : public ConvBase<ConvLSTMOptions<kAxes>, kAxes>, public Step
     const Shape& shape = shapes[0];
     for (int64_t axis = 1; axis <= kAxes; ++axis) this->known_axis(shape, axis);
     const int64_t channels = this->set_channels(shape);
-    kernel_ = this->add_weight({.shape = this->kernel_shape(channels, kGates * options_.filters),
+    const int64_t columns = checked_multiply(kGates, options_.filters, this->label());
+    kernel_ = this->add_weight({.shape = this->kernel_shape(channels, columns),
                                 .initializer = options_.kernel_initializer,
                                 .regularizer = options_.kernel_regularizer,
                                 .constraint = options_.kernel_constraint,
                                 .name = "kernel"});
-    recurrent_kernel_ =
-        this->add_weight({.shape = this->kernel_shape(options_.filters, kGates * options_.filters),
-                          .initializer = options_.recurrent_initializer,
-                          .regularizer = options_.recurrent_regularizer,
-                          .constraint = options_.recurrent_constraint,
-                          .name = "recurrent_kernel"});
+    recurrent_kernel_ = this->add_weight({.shape = this->kernel_shape(options_.filters, columns),
+                                          .initializer = options_.recurrent_initializer,
+                                          .regularizer = options_.recurrent_regularizer,
+                                          .constraint = options_.recurrent_constraint,
+                                          .name = "recurrent_kernel"});
     if (!options_.use_bias) return;
     bias_ = this->add_weight(
-        {.shape = {kGates * options_.filters},
+        {.shape = {columns},
          .initializer = options_.unit_forget_bias
                             ? with_forget_bias(options_.bias_initializer, options_.filters)
                             : options_.bias_initializer,

@@ -62,8 +62,7 @@ class GRUCellLayer : public RecurrentCell<GRUCellOptions> {
 
  protected:
   Shape bias_shape() const override {
-    const int64_t columns = 3 * options_.units;
-    return options_.reset_after ? Shape({2, columns}) : Shape({columns});
+    return options_.reset_after ? Shape({2, columns()}) : Shape({columns()});
   }
   Tensor input_bias(const Tensor& bias) const override {
     return options_.reset_after ? bias(0) : bias;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/core/checked.h"
 #include "framework/ops/ops.h"
 #include "layers/keras_layer.h"
 #include "layers/rnn/stepped_cell.h"
@@ -154,7 +155,7 @@ class RecurrentCell : public KerasLayerOf<Options>, public SteppedCell {
 
   void build(const Shape& shape) override {
     features_ = this->known_axis(shape, -1);
-    const int64_t columns = gates_ * options_.units;
+    const int64_t columns = this->columns();
     kernel_ = this->add_weight({.shape = {features_, columns},
                                 .initializer = options_.kernel_initializer,
                                 .regularizer = options_.kernel_regularizer,
@@ -173,7 +174,9 @@ class RecurrentCell : public KerasLayerOf<Options>, public SteppedCell {
                               .name = "bias"});
   }
 
-  virtual Shape bias_shape() const { return {gates_ * options_.units}; }
+  // The number of units of all gates.
+  int64_t columns() const { return checked_multiply(gates_, options_.units, this->label()); }
+  virtual Shape bias_shape() const { return {columns()}; }
   virtual Initializer bias_initializer() const { return options_.bias_initializer; }
   // The part of the bias that is added to the product of the input.
   virtual Tensor input_bias(const Tensor& bias) const { return bias; }

@@ -174,7 +174,9 @@ TEST_CASE("what lookups refuse to be") {
   CHECK(refused({.max_tokens = 1, .name = "l"}) ==
         "InvalidArgument: StringLookup 'l': expected max_tokens > 1, got 1.");
   CHECK(refused({.num_oov_indices = -1, .name = "l"}) ==
-        "InvalidArgument: StringLookup 'l': expected num_oov_indices >= 0, got -1.");
+        "InvalidArgument: StringLookup 'l': expected num_oov_indices from 0 to 16777216, got -1.");
+  CHECK(refused({.num_oov_indices = int64_t{1} << 62}).find("from 0 to 16777216, got 4611") !=
+        std::string::npos);
   CHECK(
       refused({.pad_to_max_tokens = true, .name = "l"}) ==
       "InvalidArgument: StringLookup 'l': pad_to_max_tokens needs max_tokens, the size to pad to.");

@@ -276,3 +276,16 @@ TEST_CASE("an embedding's first weights") {
         "InvalidArgument: Embedding 'e': set_weights expected shape (4, 2) for "
         "'e/embeddings', got (5, 2).");
 }
+
+TEST_CASE("a file without a size that there must be") {
+  const std::pair<LayerHandle, const char*> cases[] = {
+      {layers::Cropping1D(), "cropping"}, {layers::RandomGaussianBlur(), "kernel_size"}};
+  for (const auto& [layer, key] : cases) {
+    Json config = layer.get().get_config();
+    config.set(key, nullptr);
+    Json whole = serialize_layer(layer.get());
+    whole.set("config", config);
+    CHECK(test::error_of([&] { layer_from_json(whole); }).find("expected a size of") !=
+          std::string::npos);
+  }
+}

@@ -158,6 +158,18 @@ TEST_CASE("a cell of the user's") {
   }
 }
 
+TEST_CASE("units whose gates would be too many") {
+  constexpr int64_t kMany = int64_t{1} << 62;  // the product with four gates is 2^64
+  const Tensor pictures = ops::ones({1, 2, 3, 3, 1});
+  const auto refuses = [](const LayerHandle& layer, const Tensor& x) {
+    return error_of([&] {
+             layer(x);
+           }).find("whose product fits 64 bits, got 4 * 4611686018427387904") != std::string::npos;
+  };
+  CHECK(refuses(layers::LSTM({.units = kMany}), kX));
+  CHECK(refuses(layers::ConvLSTM2D({.filters = kMany, .kernel_size = 1}), pictures));
+}
+
 TEST_CASE("a cell computes in its own dtype, and the layer around it gives its own") {
   const layers::SimpleRNNCell cell({.units = 4, .dtype = "float32"});
   const layers::RNN plain(cell, {.return_sequences = true, .return_state = true});

@@ -138,7 +138,9 @@ TEST_CASE("what TextVectorization refuses") {
         "InvalidArgument: TextVectorization 't': unknown split 'words'. Known: whitespace, "
         "character.");
   CHECK(refused({.ngrams = 0, .name = "t"}) ==
-        "InvalidArgument: TextVectorization 't': expected ngrams of 1 token or more, got 0.");
+        "InvalidArgument: TextVectorization 't': expected ngrams of 1 to 65536 tokens, got 0.");
+  CHECK(refused({.ngrams = int64_t{1} << 62}).find("1 to 65536 tokens, got 4611") !=
+        std::string::npos);
   CHECK(refused({.output_mode = "count", .output_sequence_length = 3, .name = "t"}) ==
         "InvalidArgument: TextVectorization 't': output_sequence_length goes with output_mode "
         "\"int\", not \"count\".");

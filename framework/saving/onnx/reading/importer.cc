@@ -373,6 +373,7 @@ class Importer : public ModelReader {
       joined.emplace_back(std::move(known));
       joined.back().never_negative = is_never_negative(node, operands);
     }
+    current_ = &reader;
     finish(reader, joined);
   }
 
