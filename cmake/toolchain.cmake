@@ -69,6 +69,8 @@ function(cornu_warnings target)
     # GCC 12 reports false overlaps in "literal" + std::string (GCC bug 105329) and false
     # uninitialized members in moved std::variants. Clang and the sanitizers find the real ones.
     target_compile_options(${target} PRIVATE -Wno-restrict -Wno-maybe-uninitialized)
+    # On ARM, GCC notes that versions before 10 passed std::pair<double, double> otherwise.
+    target_compile_options(${target} PRIVATE -Wno-psabi)
     # GCC 13 and later mistake a reference to what a handle shares for one to the handle itself.
     if(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
       target_compile_options(${target} PRIVATE -Wno-dangling-reference)
