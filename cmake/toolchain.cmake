@@ -70,7 +70,9 @@ function(cornu_warnings target)
     # uninitialized members in moved std::variants. Clang and the sanitizers find the real ones.
     target_compile_options(${target} PRIVATE -Wno-restrict -Wno-maybe-uninitialized)
     # On ARM, GCC notes that versions before 10 passed std::pair<double, double> otherwise.
-    target_compile_options(${target} PRIVATE -Wno-psabi)
+    if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+      target_compile_options(${target} PRIVATE -Wno-psabi)
+    endif()
     # GCC 13 and later mistake a reference to what a handle shares for one to the handle itself.
     if(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
       target_compile_options(${target} PRIVATE -Wno-dangling-reference)
