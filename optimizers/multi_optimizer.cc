@@ -3,22 +3,13 @@
 
 #include <algorithm>
 #include <map>
-#include <regex>
 
 #include "framework/core/strings.h"
 #include "framework/model/layer_registry.h"
+#include "optimizers/path_pattern.h"
 
 namespace cornu::optimizers {
 namespace {
-
-bool matches_all(const std::string& path, const std::string& expression) {
-  try {
-    return std::regex_match(path, std::regex(expression));
-  } catch (const std::regex_error&) {
-    raise<InvalidArgument>("OptimizerMap: expected paths or regular expressions, got '{}'.",
-                           expression);
-  }
-}
 
 Json map_config(const OptimizerMap& map) {
   Json entries = Json::object();
@@ -151,7 +142,7 @@ OptimizerMap::OptimizerMap(Optimizer default_optimizer, Entries optimizer_map)
   for (const auto& [expression, optimizer] : entries_) {
     check<InvalidArgument>(static_cast<bool>(optimizer),
                            "OptimizerMap: expected an optimizer for '{}', got none.", expression);
-    matches_all("", expression);
+    PathPattern(expression, "OptimizerMap");
   }
 }
 
@@ -160,7 +151,7 @@ Optimizer OptimizerMap::operator()(const Variable& variable) const {
   std::vector<const Entries::value_type*> found;
   for (const auto& entry : entries_) {
     if (entry.first == path) return entry.second;
-    if (matches_all(path, entry.first)) found.push_back(&entry);
+    if (PathPattern(entry.first, "OptimizerMap").matches_all(path)) found.push_back(&entry);
   }
   check<InvalidArgument>(found.size() <= 1,
                          "OptimizerMap: expected one optimizer for variable '{}', but '{}' and "

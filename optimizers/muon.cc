@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <regex>
 
 #include "framework/core/strings.h"
 #include "framework/ops/ops.h"
+#include "optimizers/path_pattern.h"
 
 namespace cornu::optimizers {
 namespace {
@@ -14,16 +14,12 @@ namespace {
 class MuonImpl : public OptimizerWith<MuonOptions> {
  public:
   explicit MuonImpl(const MuonOptions& options) : OptimizerWith("Muon", options) {
-    check<InvalidArgument>(options.ns_steps >= 0, "Muon '{}': expected ns_steps >= 0, got {}.",
-                           name(), options.ns_steps);
+    check<InvalidArgument>(0 <= options.ns_steps && options.ns_steps <= kMaxSteps,
+                           "Muon '{}': expected ns_steps in [0, {}], got {}.", name(), kMaxSteps,
+                           options.ns_steps);
+    const std::string who = fmt::format("Muon '{}': exclude_layers", name());
     for (const std::string& expression : options.exclude_layers) {
-      try {
-        excluded_.emplace_back(expression);
-      } catch (const std::regex_error&) {
-        raise<InvalidArgument>(
-            "Muon '{}': expected regular expressions in exclude_layers, got '{}'.", name(),
-            expression);
-      }
+      excluded_.emplace_back(expression, who);
     }
   }
 
@@ -73,9 +69,8 @@ class MuonImpl : public OptimizerWith<MuonOptions> {
     if (own_.exclude_embeddings && lower_case(path).find("embedding") != std::string::npos) {
       return true;
     }
-    return std::ranges::any_of(excluded_, [&](const std::regex& expression) {
-      return std::regex_search(path, expression);
-    });
+    return std::ranges::any_of(
+        excluded_, [&](const PathPattern& pattern) { return pattern.matches_part(path); });
   }
 
   double size_of_update(const Shape& shape) const {
@@ -97,7 +92,9 @@ class MuonImpl : public OptimizerWith<MuonOptions> {
     return is_high ? ops::transpose(x) : x;
   }
 
-  std::vector<std::regex> excluded_;
+  static constexpr int64_t kMaxSteps = 100;  // each is a few nodes of the graph
+
+  std::vector<PathPattern> excluded_;
   std::vector<Variable> momentums_;
   std::vector<Variable> velocities_;  // undefined for variables updated by Muon
 };

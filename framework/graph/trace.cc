@@ -120,22 +120,26 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
     return outer_ && outer_->may_differ(variable);
   }
 
-  std::vector<bool> may_differ(const std::vector<Tensor>& symbols) const {
-    std::vector<bool> differs(graph_.types.size(), false);
-    const auto at = [&](int64_t id) { return differs[static_cast<size_t>(id)]; };
-    for (int64_t i = 0; i < own_inputs_; ++i) at(graph_.inputs[static_cast<size_t>(i)]) = true;
-    for (const auto& [value, id] : replica_values_) at(id) = true;
+  std::vector<bool> may_differ(const std::vector<Tensor>& values) const {
+    enum class Of { Constants, Shared, Replica };  // what a value depends on
+    std::vector<Of> origins(graph_.types.size(), Of::Shared);
+    const auto at = [&](int64_t id) -> Of& { return origins[static_cast<size_t>(id)]; };
+    for (int64_t i = 0; i < own_inputs_; ++i)
+      at(graph_.inputs[static_cast<size_t>(i)]) = Of::Replica;
+    for (const auto& [value, id] : replica_values_) at(id) = Of::Replica;
     for (const Followed& known : followed_) {
       const bool is_own = known.variable.synchronization() == VariableSynchronization::OnRead;
-      if (known.in != kNoValue) at(known.in) = is_own;
+      if (known.in != kNoValue && is_own) at(known.in) = Of::Replica;
     }
     for (const Node& node : graph_.nodes) {
-      const bool any = !node.op->traits.collective && std::ranges::any_of(node.inputs, at);
-      for (const ValueId id : node.outputs) at(id) = any;
+      Of origin = Of::Constants;
+      for (const ValueId id : node.inputs) origin = std::max(origin, at(id));
+      if (node.op->traits.collective) origin = Of::Shared;
+      for (const ValueId id : node.outputs) at(id) = origin;
     }
     std::vector<bool> result;
-    for (const Tensor& symbol : symbols) {
-      result.push_back(symbol.is_symbolic() && at(symbol.symbol_id()));
+    for (const Tensor& value : values) {
+      result.push_back(!value.is_symbolic() || at(value.symbol_id()) != Of::Shared);
     }
     return result;
   }
@@ -471,7 +475,10 @@ std::unique_lock<std::recursive_mutex> tracing_lock() {
 }
 
 Tensor read_part(const Variable& variable, VariablePart part) {
-  if (part == VariablePart::Value) return variable.value();
+  if (part == VariablePart::Value) {
+    const AutocastScope own_dtype(std::nullopt);  // as it is assigned
+    return variable.value();
+  }
   return dynamic_cast<Trace&>(*current_tracer()).read(variable, part);
 }
 
@@ -480,8 +487,8 @@ bool may_differ(const Variable& variable) {
   return tracer && tracer->may_differ(variable);
 }
 
-std::vector<bool> may_differ(const std::vector<Tensor>& symbols) {
-  return current_trace()->may_differ(symbols);
+std::vector<bool> may_differ(const std::vector<Tensor>& values) {
+  return current_trace()->may_differ(values);
 }
 
 void assign_part(const Variable& variable, VariablePart part, const Tensor& value, bool differs) {

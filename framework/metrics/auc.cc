@@ -5,6 +5,7 @@
 
 #include "framework/core/strings.h"
 #include "framework/metrics/confusion.h"
+#include "framework/metrics/limits.h"
 #include "framework/metrics/register.h"
 #include "framework/model/constants.h"
 #include "framework/model/layer.h"
@@ -37,8 +38,10 @@ std::vector<double> all_thresholds(const AUCOptions& options) {
 }
 
 void check_options(const AUCOptions& options) {
-  check<InvalidArgument>(!options.thresholds.empty() || options.num_thresholds > 1,
-                         "AUC: expected num_thresholds > 1, got {}.", options.num_thresholds);
+  check<InvalidArgument>(
+      !options.thresholds.empty() ||
+          (options.num_thresholds > 1 && options.num_thresholds <= kMaxThresholds),
+      "AUC: expected num_thresholds in [2, {}], got {}.", kMaxThresholds, options.num_thresholds);
   for (double threshold : options.thresholds) {
     check<InvalidArgument>(threshold >= 0 && threshold <= 1,
                            "AUC: expected thresholds in [0, 1], got {}.", threshold);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "framework/metrics/confusion.h"
+#include "framework/metrics/limits.h"
 #include "framework/metrics/register.h"
 #include "framework/model/layer.h"
 #include "framework/ops/ops.h"
@@ -64,8 +65,9 @@ class OperatingPointImpl : public MetricImpl {
                            point.bound, point.bound);
     check<InvalidArgument>(*bound >= 0 && *bound <= 1, "{}: expected {} in [0, 1], got {}.",
                            point.class_name, point.bound, *bound);
-    check<InvalidArgument>(options.num_thresholds > 0, "{}: expected num_thresholds > 0, got {}.",
-                           point.class_name, options.num_thresholds);
+    check<InvalidArgument>(options.num_thresholds > 0 && options.num_thresholds <= kMaxThresholds,
+                           "{}: expected num_thresholds in [1, {}], got {}.", point.class_name,
+                           kMaxThresholds, options.num_thresholds);
     bound_ = *bound;
     const Shape shape = {options.num_thresholds};
     true_positives_ = add_variable(shape, "true_positives");

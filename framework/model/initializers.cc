@@ -338,6 +338,7 @@ Tensor Orthogonal::operator()(const Shape& shape, DType dtype) const {
   check<InvalidArgument>(shape.rank() >= 2,
                          "Orthogonal: expected a shape of at least two axes, got {}.", shape);
   require_floating("Orthogonal", dtype);
+  if (shape.num_elements() == 0) return ops::zeros(shape, dtype);
   const int64_t columns = shape.back();
   const int64_t rows = shape.slice(0, shape.rank() - 1).num_elements();
   const int64_t longer = std::max(rows, columns);

@@ -18,7 +18,11 @@ std::string name_of_part(const std::string& group, size_t variable, size_t repli
 
 // A group's tensors, with the paths of their variables.
 Saved saved_group(const RunState& state, const std::string& group) {
-  const auto count = static_cast<size_t>(count_of_saved_variables(state, group));
+  const int64_t noted = count_of_saved_variables(state, group);
+  check<DataLoss>(0 <= noted && noted <= std::ssize(state.tensors),
+                  "Saved variables: expected a count of '{}' among {} tensors, got {}.", group,
+                  state.tensors.size(), noted);
+  const auto count = static_cast<size_t>(noted);
   Saved result(count);
   size_t found = 0;
   for (const auto& [name, tensor] : state.tensors) {

@@ -168,6 +168,7 @@ void Trainer::FitRun::take_up_state() {
       then, now);
   const Json& batch = info.at("batch");
   epoch_ = info.at("epoch").as_int();
+  check<DataLoss>(epoch_ >= 0, "fit: the saved run is damaged: its epoch is {}.", epoch_);
   const Json* stopped = info.find("stopped");
   stopped_ = stopped && stopped->as_bool();
   model_.stop_training = stopped_;

@@ -401,6 +401,7 @@ std::set<std::string> Trainer::names_of_updated(const Model& model) const {
   const Function& step = steps_[static_cast<size_t>(Kind::Train)];
   for (const Variable& variable : step.written_variables()) written.insert(variable.id());
   std::set<std::string> names;
+  const auto lock = tracing_lock();  // a trace may be making their variables
   for (const Metric& metric : model.metrics()) {
     for (const Variable& variable : metric.impl().variables()) {
       if (written.contains(variable.id())) names.insert(log_name(metric));

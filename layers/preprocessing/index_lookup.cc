@@ -94,7 +94,11 @@ template <class Token>
 void IndexLookup<Token>::check_settings() const {
   check_one_of(settings_.label, "output_mode", settings_.output_mode,
                {"int", "one_hot", "multi_hot", "count", "tf_idf"});
+  constexpr int64_t kMaxPadded = 1 << 27;
   require(!settings_.max_tokens || *settings_.max_tokens > 1, "expected max_tokens > 1, got {}.",
+          settings_.max_tokens.value_or(0));
+  require(!settings_.pad_to_max_tokens || settings_.max_tokens.value_or(0) <= kMaxPadded,
+          "expected max_tokens of at most {} to pad to, got {}.", kMaxPadded,
           settings_.max_tokens.value_or(0));
   constexpr int64_t kMaxOov = 1 << 24;
   require(settings_.num_oov_indices >= 0 && settings_.num_oov_indices <= kMaxOov,

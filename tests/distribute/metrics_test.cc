@@ -128,7 +128,12 @@ class Reporting : public Model {
  private:
   NamedValues<Tensor> numbers(const Batch& data) {
     const Tensor id = distribute::get_replica_context().replica_id_in_sync_group();
-    return {{"id", id}, {"shared", ops::sum(dense_.weights()[0])}, {"mean", ops::mean(data.x)}};
+    const int64_t rows = data.x.shape()[0];  // which a trace has as a constant
+    return {{"id", id},
+            {"shared", ops::sum(dense_.weights()[0])},
+            {"mean", ops::mean(data.x)},
+            {"rows", Tensor::scalar(static_cast<float>(rows))},
+            {"if_several", rows > 1 ? ops::sum(data.x) * 0 + 1 : Tensor::scalar(0.0f)}};
   }
 
   layers::Dense dense_{{.units = 1, .kernel_initializer = "ones"}};
@@ -230,23 +235,27 @@ TEST_CASE("other numbers of a step are averaged over the replicas with examples"
         model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.0}), .loss = "mse"});
         const int64_t rows = batch_size == kRows ? kRows : 1;
         const int64_t parts = std::min<int64_t>(rows, strategy.num_replicas_in_sync());
-        double mean = 0;
+        double mean = 0, several = 0;
         for (int64_t i = 0, begin = kRows - rows; i < parts; ++i) {
           const int64_t size = rows / parts + (i < rows % parts ? 1 : 0);
           mean += ops::mean(Tensor(x[Slice(begin, begin + size)])).item<float>() /
                   static_cast<double>(parts);
+          if (size > 1) several += 1 / static_cast<double>(parts);
           begin += size;
         }
         const auto check = [&](Logs logs) {
           CHECK(logs["mean"] == doctest::Approx(mean).epsilon(1e-5));
           CHECK(logs["id"] == doctest::Approx(static_cast<double>(parts - 1) / 2));
           CHECK(logs["shared"] == 3);
+          CHECK(logs["rows"] ==
+                doctest::Approx(static_cast<double>(rows) / static_cast<double>(parts)));
+          CHECK(logs["if_several"] == doctest::Approx(several));
         };
         const FitOptions options = {.batch_size = batch_size, .verbose = 0, .shuffle = false};
         const History history = model.fit(x, y, options);
-        check({{"mean", history["mean"][0]},
-               {"id", history["id"][0]},
-               {"shared", history["shared"][0]}});
+        Logs fitted;
+        for (const auto& [name, values] : history) fitted.set(name, values[0]);
+        check(fitted);
         CHECK(std::isfinite(history["loss"][0]));
         check(model.evaluate(x, y, {.batch_size = batch_size, .verbose = 0}));
       }

@@ -173,6 +173,14 @@ TEST_CASE("what lookups refuse to be") {
   };
   CHECK(refused({.max_tokens = 1, .name = "l"}) ==
         "InvalidArgument: StringLookup 'l': expected max_tokens > 1, got 1.");
+  CHECK(error_of([] {
+          layers::StringLookup({.max_tokens = int64_t{1} << 62,
+                                .output_mode = "tf_idf",
+                                .pad_to_max_tokens = true,
+                                .name = "l"});
+        }) ==
+        "InvalidArgument: StringLookup 'l': expected max_tokens of at most 134217728 to pad to, "
+        "got 4611686018427387904.");
   CHECK(refused({.num_oov_indices = -1, .name = "l"}) ==
         "InvalidArgument: StringLookup 'l': expected num_oov_indices from 0 to 16777216, got -1.");
   CHECK(refused({.num_oov_indices = int64_t{1} << 62}).find("from 0 to 16777216, got 4611") !=

@@ -46,7 +46,7 @@ TEST_CASE("metrics of classes say what their options must be") {
   CHECK(message_of([] { SpecificityAtSensitivity({.sensitivity = 1.5}); }) ==
         "SpecificityAtSensitivity: expected sensitivity in [0, 1], got 1.5.");
   CHECK(message_of([] { RecallAtPrecision({.precision = 0.5, .num_thresholds = 0}); }) ==
-        "RecallAtPrecision: expected num_thresholds > 0, got 0.");
+        "RecallAtPrecision: expected num_thresholds in [1, 1048576], got 0.");
 }
 
 TEST_CASE("metrics of classes say what labels and predictions must be") {

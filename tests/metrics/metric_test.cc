@@ -96,7 +96,7 @@ TEST_CASE("errors name the metric") {
   CHECK(message_of([] { metrics::AUC({.curve = "RCO"}); }) ==
         "AUC: unknown curve 'RCO'. Did you mean 'ROC'? Known: ROC, PR, PRGAIN.");
   CHECK(message_of([] { metrics::AUC({.num_thresholds = 1}); }) ==
-        "AUC: expected num_thresholds > 1, got 1.");
+        "AUC: expected num_thresholds in [2, 1048576], got 1.");
   CHECK(message_of([] { metrics::Precision({.thresholds = {1.5}}); }) ==
         "Precision: expected thresholds in [0, 1], got 1.5.");
 }

@@ -232,6 +232,7 @@ TEST_CASE("initializers make the dtype asked for") {
         }) == "Identity: expected the shape of a matrix, got (2, 2, 2).");
   CHECK(message_of([] { initializers::Orthogonal()({4}, DType::Float32); }) ==
         "Orthogonal: expected a shape of at least two axes, got (4,).");
+  CHECK(initializers::Orthogonal()({0, int64_t{1} << 40}, DType::Float32).num_elements() == 0);
 }
 
 TEST_CASE("VarianceScaling checks its arguments and takes axes") {

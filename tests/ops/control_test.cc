@@ -169,6 +169,47 @@ TEST_CASE("while_loop: variables that its body assigns") {
   CHECK(compiled.untouched.item<int64_t>() == 7);
 }
 
+TEST_CASE("loops and branches carry variables in their own dtype") {
+  const auto run = [](const char* how, const Variable& w, const Tensor& turns) {
+    const AutocastScope half(DType::Float16);
+    if (how == std::string("while_loop")) {
+      return ops::while_loop([&](const Inputs& vars) { return vars[0] < turns; },
+                             [&](const Inputs& vars) {
+                               w.assign_add(ops::ones({5}));
+                               return Inputs{vars[0] + 1};
+                             },
+                             {Tensor::scalar(int64_t{0})})[0];
+    }
+    if (how == std::string("fori_loop")) {
+      return ops::fori_loop(
+          0, turns,
+          [&](const Tensor&, const Tensor& done) {
+            w.assign_add(ops::ones({5}));
+            return done + 1;
+          },
+          Tensor::scalar(int64_t{0}));
+    }
+    return ops::cond(
+        turns > 0,
+        [&] {
+          w.assign_add(ops::ones({5}));
+          return turns * 1;
+        },
+        [&] { return turns * 1; });
+  };
+  for (const char* how : {"while_loop", "fori_loop", "cond"}) {
+    CAPTURE(how);
+    const Variable w(ops::full({5}, 0.1f));
+    const Function f = function([&](const Tensor& turns) { return run(how, w, turns); });
+    float expected = 0.1f;
+    for (const int64_t turns : {0, 1, 0, how == std::string("cond") ? 1 : 3}) {
+      CHECK(f(Tensor::scalar(turns)).single().item<int64_t>() == turns);
+      for (int64_t i = 0; i < turns; ++i) expected += 1;
+      CHECK(w.value().to_vector<float>() == std::vector<float>(5, expected));
+    }
+  }
+}
+
 TEST_CASE("all_reduce with one replica") {
   const Tensor x = random_tensor({3});
   for (const char* reduce : {"sum", "mean", "min", "max"}) {

@@ -528,3 +528,16 @@ TEST_CASE("the parts of more workers may have more variables than this program")
   restore_own_variables(state, {sum});
   CHECK(sum.value().item<double>() == 4);
 }
+
+TEST_CASE("saved variables of a damaged count are refused") {
+  RunState state;
+  save_variables(state, "model", {Variable(Tensor::scalar(2.0))});
+  const Variable variable(Tensor::scalar(0.0));
+  for (const int64_t count : {int64_t{-1}, int64_t{2}, int64_t{1} << 62}) {
+    state.info.set("variables", Json::object({{"model", count}}));
+    CHECK(message_of<DataLoss>([&] { restore_variables(state, "model", {variable}); }) ==
+          fmt::format("Saved variables: expected a count of 'model' among 1 tensors, got {}.",
+                      count));
+  }
+  CHECK(variable.value().item<double>() == 0);
+}

@@ -302,6 +302,7 @@ void Supervisor::signal_all(int signal) {
 void Supervisor::signal_held_back() {
   if (!held_back_ || !deciding_are_over()) return;
   const int signal = *std::exchange(held_back_, std::nullopt);
+  if (kills_) kills_ = Clock::now() + seconds(options_.grace);
   for (const Run& run : runs_) {
     if (serves(run) && run.process > 0) kill(-run.process, signal);
   }
