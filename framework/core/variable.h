@@ -17,8 +17,8 @@ namespace cornu {
 
 // How the per-replica copies of a variable are kept in sync (tf.VariableSynchronization). OnRead:
 // each replica writes its own copy, and a read outside of steps combines those of this process (of
-// several workers: Strategy::reduce what each of them reads). All others: every replica has the same
-// value.
+// several workers: Strategy::reduce what each of them reads). All others: every replica has the
+// same value.
 enum class VariableSynchronization { Auto, None, OnWrite, OnRead };
 // How the replicas' values are combined (tf.VariableAggregation).
 // For variables that aren't OnRead, at the end of a step: Mean averages the values assigned by the
