@@ -73,8 +73,8 @@ Tensor read_part(const Variable& variable, VariablePart part);
 // Whether replicas' values of a variable may currently differ, according to what the trace has
 // recorded.
 bool may_differ(const Variable& variable);
-// Whether values of the outermost trace on this thread may differ between replicas: if they depend on
-// more than shared variables, results of collectives and constants, or on constants alone.
+// Whether values of the outermost trace on this thread may differ between replicas: if they depend
+// on more than shared variables, results of collectives and constants, or on constants alone.
 std::vector<bool> may_differ(const std::vector<Tensor>& symbols);
 // Sets a part to the result of a traced body; `differs` applies to values.
 void assign_part(const Variable& variable, VariablePart part, const Tensor& value, bool differs);

@@ -248,6 +248,7 @@ Tensor adaptive_pool(const char* who, Tensor x, const Sizes& output_size, bool a
     check<InvalidArgument>(size > 0, "{}: expected known spatial axes with elements, got {}.", who,
                            x.shape());
     const int64_t count = counts[static_cast<size_t>(axis) - 1];
+    require_few(count, "windows along an axis", who);
     (Checked(count, who) + 1) * size;  // checks that the window positions don't overflow
     require_table(2 * Checked(count, who) + size);
     const AdaptiveWindows windows(size, count);

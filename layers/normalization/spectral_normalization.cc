@@ -21,8 +21,9 @@ class SpectralNormalizationLayer : public WrapperOf<KerasLayer> {
  public:
   SpectralNormalizationLayer(const LayerHandle& layer, const SpectralNormalizationOptions& options)
       : WrapperOf(layer, "SpectralNormalization", base_options(options)), options_(options) {
-    require(options.power_iterations > 0, "expected power_iterations > 0, got {}.",
-            options.power_iterations);
+    constexpr int64_t kMax = 1000;  // each is a few nodes of the graph
+    require(options.power_iterations > 0 && options.power_iterations <= kMax,
+            "expected power_iterations from 1 to {}, got {}.", kMax, options.power_iterations);
   }
 
   void build(const Shape& input_shape) override {

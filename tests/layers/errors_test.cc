@@ -489,9 +489,10 @@ TEST_CASE("wrappers, and embeddings that go both ways") {
   CHECK(error_of([] { layers::TimeDistributed{LayerHandle()}; }) ==
         "InvalidArgument: TimeDistributed: expected a layer, got none.");
   const layers::Dense dense({.units = 2, .name = "d"});
-  CHECK(error_of([&] {
-          layers::SpectralNormalization(dense, {.power_iterations = 0, .name = "s"});
-        }) == "InvalidArgument: SpectralNormalization 's': expected power_iterations > 0, got 0.");
+  CHECK(error_of(
+            [&] { layers::SpectralNormalization(dense, {.power_iterations = 0, .name = "s"}); }) ==
+        "InvalidArgument: SpectralNormalization 's': expected power_iterations from 1 to 1000, got "
+        "0.");
   const layers::SpectralNormalization relu(layers::ReLU({.name = "r"}), {.name = "s"});
   CHECK(call_error(relu, {{2, 3}}) ==
         "NotFound: SpectralNormalization 's': expected a layer with a weight \"kernel\" or "
@@ -523,6 +524,10 @@ TEST_CASE("sizes of adaptive pooling, lengths of RMSNormalization") {
   CHECK(error_of([] {
           layers::AdaptiveMaxPooling2D({.name = "p"});
         }).find("InvalidArgument: AdaptiveMaxPooling2D 'p': ") == 0);
+  CHECK(error_of([] {
+          layers::AdaptiveAveragePooling1D({.output_size = int64_t{1} << 31})(ops::ones({1, 4, 1}));
+        }).find("adaptive_average_pool: expected at most 1048576 windows along an axis") !=
+        std::string::npos);
   CHECK(error_of([] {
           layers::AdaptiveAveragePooling1D({.output_size = 0, .name = "p"});
         }).find("InvalidArgument: AdaptiveAveragePooling1D 'p': ") == 0);
