@@ -109,6 +109,7 @@ class Trace : public Tracer, public VariableHooks, public std::enable_shared_fro
   // `differs` applies to values.
   void set(const Variable& variable, VariablePart part, const Tensor& value, bool differs) {
     Followed& known = follow(variable, part);
+    if (part != VariablePart::Replaced) CORNU_ASSERT(value.dtype(), ==, variable.dtype());
     // A flag that is known while tracing stays known: the end of the step then needs no selection.
     known.value = part == VariablePart::Replaced ? value : symbol(assigned_id(value, known.in));
     if (part == VariablePart::Value) known.differs = differs;

@@ -519,6 +519,7 @@ void Supervisor::say(const std::string& text) {
 // for it.
 void Supervisor::write_what_is_kept() {
   kills_.reset();
+  asks_.reset();
   const int seen = signals_seen_;
   while ((output_.is_full() || errors_.is_full()) && signals_seen_ < 2 && signals_seen_ == seen) {
     wait_for_events();
