@@ -2,40 +2,23 @@
 #include "optimizers/path_pattern.h"
 
 #include "framework/core/error.h"
+#include "framework/core/strings.h"
 
 namespace cornu::optimizers {
-namespace {
 
-constexpr size_t kMaxSize = 1000;  // of patterns and paths, in bytes
-
-const std::string& short_enough(const std::string& path) {
-  check<InvalidArgument>(path.size() <= kMaxSize,
-                         "Optimizer: expected a path of at most {} characters to compare with a "
-                         "regular expression, got one of {}, '{}…'.",
-                         kMaxSize, path.size(), path.substr(0, 50));
-  return path;
-}
-
-}  // namespace
-
-PathPattern::PathPattern(const std::string& text, const std::string& who) {
-  check<InvalidArgument>(text.size() <= kMaxSize,
-                         "{}: expected regular expressions of at most {} characters, got one of "
-                         "{}, '{}…'.",
-                         who, kMaxSize, text.size(), text.substr(0, 50));
-  try {
-    expression_.assign(text);
-  } catch (const std::regex_error&) {
-    raise<InvalidArgument>("{}: expected regular expressions, got '{}'.", who, text);
-  }
+PathPattern::PathPattern(const std::string& text, const std::string& who)
+    : expression_(std::make_shared<const re2::RE2>(text, re2::RE2::Quiet)) {
+  if (expression_->ok()) return;
+  raise<InvalidArgument>("{}: expected regular expressions, got '{}': {}.", who, printable(text),
+                         printable(expression_->error()));
 }
 
 bool PathPattern::matches_part(const std::string& path) const {
-  return std::regex_search(short_enough(path), expression_);
+  return re2::RE2::PartialMatch(path, *expression_);
 }
 
 bool PathPattern::matches_all(const std::string& path) const {
-  return std::regex_match(short_enough(path), expression_);
+  return re2::RE2::FullMatch(path, *expression_);
 }
 
 }  // namespace cornu::optimizers

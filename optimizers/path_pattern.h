@@ -2,25 +2,25 @@
 // Regular expressions that choose variables by their paths. Internal to optimizers.
 #pragma once
 
-#include <regex>
+#include <re2/re2.h>
+
+#include <memory>
 #include <string>
 
 namespace cornu::optimizers {
 
-// An ECMAScript regular expression, as in Keras's Python but for rare forms.
+// A regular expression in RE2's syntax: Python's, as in Keras, without look-around and back
+// references, so that matching takes time proportional to the path.
 class PathPattern {
  public:
-  // Throws InvalidArgument, whose text begins with `who`, for a text that is no regular expression,
-  // or has more than 1,000 characters: the standard library recurses into them.
+  // Throws InvalidArgument, whose text begins with `who`, for a text that is no such expression.
   PathPattern(const std::string& text, const std::string& who);
 
-  // Whether it matches a part of the path, or all of it. Throws InvalidArgument for a path of more
-  // than 1,000 characters.
   bool matches_part(const std::string& path) const;
   bool matches_all(const std::string& path) const;
 
  private:
-  std::regex expression_;
+  std::shared_ptr<const re2::RE2> expression_;
 };
 
 }  // namespace cornu::optimizers

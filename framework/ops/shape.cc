@@ -452,6 +452,7 @@ Tensor repeat(const Tensor& x, int64_t repeats, std::optional<int64_t> axis) {
                     [=](const Tensor& in) { return repeat(in, repeats, normalized); });
   }
   if (!x.shape().is_static()) {
+    require_table(x.shape()[normalized]);
     return repeated(x, std::vector<int64_t>(to_index(x.shape()[normalized]), repeats), normalized);
   }
   const Shape before = x.shape().slice(0, normalized + 1);

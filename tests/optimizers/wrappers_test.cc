@@ -264,21 +264,27 @@ TEST_CASE("optimizers of these kinds say what they need") {
         }) == "LossScaleOptimizer 'l': expected dynamic_growth_steps > 0, got 0.");
   CHECK(message_of([] {
           Muon({.name = "m", .exclude_layers = {"a", "(b"}});
-        }) == "Muon 'm': exclude_layers: expected regular expressions, got '(b'.");
+        }) == "Muon 'm': exclude_layers: expected regular expressions, got '(b': missing ): (b.");
   CHECK(message_of([] { Muon({.name = "m", .ns_steps = -1}); }) ==
         "Muon 'm': expected ns_steps in [0, 100], got -1.");
-  CHECK(message_of([] { Muon({.name = "m", .exclude_layers = {std::string(100'000, 'q')}}); }) ==
-        "Muon 'm': exclude_layers: expected regular expressions of at most 1000 characters, "
-        "got one of 100000, '" +
-            std::string(50, 'q') + "…'.");
-  CHECK(message_of([] {
-          OptimizerMap(
-              SGD(), {{"a.*", SGD()}})(Variable(Tensor(0.0f), {.name = std::string(100'000, 'a')}));
-        }).find("Optimizer: expected a path of at most 1000 characters") == 0);
   CHECK(message_of([] { ScheduleFreeAdamW({.beta_1 = 0, .name = "s"}); }) ==
         "ScheduleFreeAdamW 's': expected beta_1 in (0, 1], got 0.");
   CHECK(message_of([] { ScheduleFreeAdamW({.warmup_steps = -1, .name = "s"}); }) ==
         "ScheduleFreeAdamW 's': expected warmup_steps >= 0, got -1.");
+}
+
+TEST_CASE("patterns and paths may be long") {
+  const std::string path(100'000, 'a');
+  const Variable variable(ops::ones({2, 2}), {.name = path});
+  for (const char* pattern : {"(a|b)*c", "(variable|a*)*$x"}) {
+    const OptimizerMap map(SGD(), {{pattern, Adam()}});
+    CHECK(map(variable).impl().class_name() == "SGD");
+  }
+  CHECK(OptimizerMap(SGD(), {{"(a|b)*", Adam()}})(variable).impl().class_name() == "Adam");
+  const Muon muon({.exclude_layers = {path}}), other({.exclude_layers = {path + "b"}});
+  muon.build({variable});
+  other.build({variable});
+  CHECK(muon.variables().size() == other.variables().size() + 1);  // Adam's velocity, too
 }
 
 TEST_CASE("a MultiOptimizer says what it needs") {
@@ -291,7 +297,7 @@ TEST_CASE("a MultiOptimizer says what it needs") {
         }) == "OptimizerMap: expected an optimizer for 'a', got none.");
   CHECK(message_of([] {
           OptimizerMap(SGD(), {{"(a", SGD()}});
-        }) == "OptimizerMap: expected regular expressions, got '(a'.");
+        }) == "OptimizerMap: expected regular expressions, got '(a': missing ): (a.");
   auto multi = [](const OptimizerMap& map) {
     return MultiOptimizer({.optimizer_map = map, .name = "m"});
   };
