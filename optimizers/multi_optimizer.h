@@ -14,7 +14,7 @@
 namespace cornu::optimizers {
 
 // Maps a variable to its optimizer: the one listed under its path ("encoder/dense/kernel"), or
-// under the only regular expression (ECMAScript) that matches the whole path ("encoder/.*");
+// under the only regular expression (RE2) that matches the whole path ("encoder/.*");
 // otherwise the default. Throws InvalidArgument when several match.
 class OptimizerMap {
  public:
