@@ -26,6 +26,7 @@
 #include "distribute/strategies/worker_options.h"
 #include "framework/core/logging.h"
 #include "framework/core/random.h"
+#include "framework/io/console.h"
 #include "framework/ops/ops.h"
 #include "framework/strategy/exchange_tensors.h"
 #include "framework/strategy/job_end.h"
@@ -328,16 +329,15 @@ void MultiWorkerMirrored::leave_at_exit() {
   if (::getpid() != process_ || has_left_) return;
   const std::unique_lock lock(steps_, std::try_to_lock);
   if (!lock || in_step_ || JobEnd::get().is_in_call()) {
-    const std::string text = fmt::format(
+    console::write_error(fmt::format(
         "{}: this worker's program ends by exit(0) before its strategy has gone, while the others "
         "compute with it. It ends with code {}, to be restarted.\n",
-        kName, kUnfinishedExitCode);
-    std::fputs(text.c_str(), stderr);
+        kName, kUnfinishedExitCode));
     end_process(kUnfinishedExitCode);
   }
   const std::string why = leave();
   if (why.empty()) return;
-  std::fputs((text_of_unfinished(why) + "\n").c_str(), stderr);
+  console::write_error(text_of_unfinished(why) + "\n");
   end_process(kUnfinishedExitCode);
 }
 
