@@ -13,38 +13,12 @@
 namespace cornu {
 namespace {
 
-// The gradients of a branch with respect to the operands that need one.
-std::vector<Tensor> branch_gradients(const Graph& branch, const std::vector<Tensor>& operands,
-                                     const std::vector<Tensor>& of_outputs,
-                                     const std::vector<bool>& needed) {
-  GradientTape tape({.watch_accessed_variables = false});
-  std::vector<Tensor> own;  // fresh identities: an operand may be passed twice
-  std::vector<Tensor> sources;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    own.push_back(needed[i] ? operands[i] + 0 : operands[i]);
-    if (!needed[i]) continue;
-    tape.watch(own.back());
-    sources.push_back(own.back());
-  }
-  const std::vector<Tensor> outputs = replay(branch, own);
-  std::vector<Tensor> targets;
-  std::vector<Tensor> seeds;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!of_outputs[i].defined()) continue;
-    targets.push_back(outputs[i]);
-    seeds.push_back(of_outputs[i]);
-  }
-  return tape.gradient(
-      Tensors(targets), sources,
-      {.output_gradients = Tensors(seeds), .unconnected_gradients = UnconnectedGradients::Zero});
-}
-
 std::vector<Tensor> cond_vjp(const VjpContext& c) {
   const std::vector<Tensor> operands(c.inputs.begin() + 1, c.inputs.end());
   const std::vector<bool> needed(c.needed.begin() + 1, c.needed.end());
   auto branch = [&](const char* name) {
     return [&, name] {
-      return branch_gradients(c.attributes.get_graph(name), operands, c.output_gradients, needed);
+      return replayed_gradients(c.attributes.get_graph(name), operands, c.output_gradients, needed);
     };
   };
   const std::function<std::vector<Tensor>()> then = branch("then");

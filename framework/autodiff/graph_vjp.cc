@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "framework/autodiff/gradient_tape.h"
+#include "framework/graph/trace.h"
 #include "framework/ops/ops.h"
 
 namespace cornu {
@@ -60,6 +62,31 @@ std::vector<Tensor> graph_vjp(const Graph& graph, const std::vector<Tensor>& val
     for (size_t i = 0; i < of_inputs.size(); ++i) add(node.inputs[i], of_inputs[i]);
   }
   return gradients;
+}
+
+std::vector<Tensor> replayed_gradients(const Graph& graph, const std::vector<Tensor>& operands,
+                                       const std::vector<Tensor>& of_outputs,
+                                       const std::vector<bool>& needed) {
+  GradientTape tape({.watch_accessed_variables = false});
+  std::vector<Tensor> own;  // fresh identities: an operand may be passed twice
+  std::vector<Tensor> sources;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    own.push_back(needed[i] ? operands[i] + 0 : operands[i]);
+    if (!needed[i]) continue;
+    tape.watch(own.back());
+    sources.push_back(own.back());
+  }
+  const std::vector<Tensor> outputs = replay(graph, own);
+  std::vector<Tensor> targets;
+  std::vector<Tensor> seeds;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!of_outputs[i].defined()) continue;
+    targets.push_back(outputs[i]);
+    seeds.push_back(of_outputs[i]);
+  }
+  return tape.gradient(
+      Tensors(targets), sources,
+      {.output_gradients = Tensors(seeds), .unconnected_gradients = UnconnectedGradients::Zero});
 }
 
 }  // namespace cornu

@@ -20,4 +20,10 @@ std::vector<Tensor> graph_vjp(const Graph& graph, const std::vector<Tensor>& val
                               const std::vector<Tensor>& of_outputs,
                               const std::vector<bool>& dependent);
 
+// Replays a graph on `operands`, and returns the gradients of those that need one, in order, given
+// the gradients `of_outputs` of its outputs (undefined: zero).
+std::vector<Tensor> replayed_gradients(const Graph& graph, const std::vector<Tensor>& operands,
+                                       const std::vector<Tensor>& of_outputs,
+                                       const std::vector<bool>& needed);
+
 }  // namespace cornu

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/core/error.h"
 
+#include <cctype>
+
+#include "framework/core/error_place.h"
+
 namespace cornu {
 
 const char* to_string(StatusCode code) {
@@ -44,16 +48,37 @@ void cut(std::string& message) {
   if (message.size() > kMax) message.replace(kMax - kTail, message.size() - kMax, " … ");
 }
 
+// The name that the outermost guard of this thread gave; empty: there is none.
+thread_local std::string_view place_name;
+
+bool continues_a_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// Makes `where` the beginning of a message that doesn't begin with it already.
+void put_before(std::string& message, std::string_view where) {
+  const bool is_there = message.starts_with(where) && (where.size() == message.size() ||
+                                                       !continues_a_name(message[where.size()]));
+  if (!where.empty() && !is_there) message.insert(0, std::string(where) + ": ");
+}
+
 }  // namespace
 
+ErrorPlace::ErrorPlace(std::string_view name) : outermost_(place_name.empty()) {
+  if (outermost_) place_name = name;
+}
+
+ErrorPlace::~ErrorPlace() {
+  if (outermost_) place_name = {};
+}
+
 Error::Error(StatusCode code, std::string message) : code_(code), message_(std::move(message)) {
+  if (!place_name.empty()) put_before(message_, place_name);
   cut(message_);
 }
 
 void Error::add_place(const std::string& where) {
   if (placed_) return;
   placed_ = true;
-  if (message_.rfind(where, 0) != 0) message_ = where + ": " + message_;
+  put_before(message_, where);
   cut(message_);
 }
 

@@ -10,8 +10,8 @@
 namespace cornu {
 
 // Whether ops on these tensors are computed eagerly on the host and nothing needs to see the
-// individual ops: there is no trace, no functional model, and no tape that follows one of the
-// tensors. False for half-precision floats, which fused ops would round less often.
+// individual ops: there is no trace and no functional model. False for half-precision floats, which
+// fused ops would round less often.
 bool goes_at_once(const std::vector<Tensor>& inputs);
 
 // Computes `body(inputs)`, where `body` consists of ops only. If goes_at_once(inputs), the body is
@@ -20,8 +20,15 @@ bool goes_at_once(const std::vector<Tensor>& inputs);
 // `composite` isn't elementwise, since its bits may then depend on it; never if intermediate values
 // take much memory. Otherwise its ops are applied one by one. `composite` (its name) and
 // `attributes` identify the body.
-Tensor compute_at_once(const OpDef& composite, const std::vector<Tensor>& inputs,
-                       const Attributes& attributes,
-                       FunctionRef<Tensor(const std::vector<Tensor>&)> body);
+//
+// A gradient tape sees a compiled body as one op, and keeps its inputs and outputs alone. Its
+// gradient computes the intermediate values again, and is compiled in the same way.
+std::vector<Tensor> compute_at_once(
+    const OpDef& composite, const std::vector<Tensor>& inputs, const Attributes& attributes,
+    FunctionRef<std::vector<Tensor>(const std::vector<Tensor>&)> body);
+
+// Sets the gradient of compiled bodies, for tapes. Its context has the attribute "body", a graph.
+// Called by register_composite_vjp, before the first tape is used.
+void set_composite_vjp(VjpFunction vjp);
 
 }  // namespace cornu

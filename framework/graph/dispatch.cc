@@ -7,6 +7,7 @@
 #include "framework/core/per_thread.h"
 #include "framework/graph/backend.h"
 #include "framework/graph/devices.h"
+#include "framework/graph/observers.h"
 #include "framework/graph/string_ops.h"
 #include "framework/graph/trace.h"
 
@@ -138,14 +139,14 @@ const OpDef& copy_op() {
   return *op;
 }
 
+}  // namespace
+
 void observe(const OpDef& op, const std::vector<Tensor>& inputs, const Attributes& attributes,
              const std::vector<Tensor>& outputs) {
   for (const Context::Observer& one : context().observers) {
     if (context().sees(one)) one.observer->on_apply(op, inputs, attributes, outputs);
   }
 }
-
-}  // namespace
 
 std::vector<Tensor> apply(const OpDef& op, const std::vector<Tensor>& inputs,
                           const Attributes& attributes) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "framework/core/error_place.h"
 #include "framework/graph/trace.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/limits.h"
@@ -97,6 +98,7 @@ Tensor roll(const Tensor& x, const Axes& shift, const Axes& axis) {
 }
 
 Tensor rot90(const Tensor& x, int64_t k, std::pair<int64_t, int64_t> axes) {
+  const ErrorPlace scope("rot90");
   require_axes(x, 2, "rot90");
   const int64_t first = x.shape().normalize_axis(axes.first, "rot90");
   const int64_t second = x.shape().normalize_axis(axes.second, "rot90");
@@ -115,10 +117,12 @@ Tensor rot90(const Tensor& x, int64_t k, std::pair<int64_t, int64_t> axes) {
 }
 
 Tensor fliplr(const Tensor& x) {
+  const ErrorPlace scope("fliplr");
   require_axes(x, 2, "fliplr");
   return flip(x, 1);
 }
 Tensor flipud(const Tensor& x) {
+  const ErrorPlace scope("flipud");
   require_axes(x, 1, "flipud");
   return flip(x, 0);
 }
@@ -144,18 +148,27 @@ Tensor moveaxis(const Tensor& x, const Ints& source, const Ints& destination) {
 }
 
 Tensor append(const Tensor& x1, const Tensor& x2, std::optional<int64_t> axis) {
+  const ErrorPlace scope("append");
   const auto [a, b] = unify(x1, x2, "append");
   return axis ? concatenate({a, b}, *axis) : concatenate({ravel(a), ravel(b)}, 0);
 }
 
 Tensor hstack(const std::vector<Tensor>& xs) {
+  const ErrorPlace scope("hstack");
   const std::vector<Tensor> parts = all_at_least(xs, 1);
   return concatenate(parts, !parts.empty() && parts[0].rank() == 1 ? 0 : 1);
 }
-Tensor vstack(const std::vector<Tensor>& xs) { return concatenate(all_at_least(xs, 2), 0); }
-Tensor dstack(const std::vector<Tensor>& xs) { return concatenate(all_at_least(xs, 3), 2); }
+Tensor vstack(const std::vector<Tensor>& xs) {
+  const ErrorPlace scope("vstack");
+  return concatenate(all_at_least(xs, 2), 0);
+}
+Tensor dstack(const std::vector<Tensor>& xs) {
+  const ErrorPlace scope("dstack");
+  return concatenate(all_at_least(xs, 3), 2);
+}
 
 std::vector<Tensor> array_split(const Tensor& x, int64_t sections, int64_t axis) {
+  const ErrorPlace scope("array_split");
   check<InvalidArgument>(sections >= 1, "array_split: expected at least 1 part, got {}.", sections);
   require_few(sections, "parts", "array_split");
   if (is_open(x, axis)) {
@@ -173,28 +186,35 @@ std::vector<Tensor> array_split(const Tensor& x, int64_t sections, int64_t axis)
 }
 
 std::vector<Tensor> array_split(const Tensor& x, const Ints& indices, int64_t axis) {
+  const ErrorPlace scope("array_split");
   return split(x, indices, axis);
 }
 
 std::vector<Tensor> hsplit(const Tensor& x, int64_t sections) {
+  const ErrorPlace scope("hsplit");
   return split(x, sections, horizontal_axis(x, "hsplit"));
 }
 std::vector<Tensor> hsplit(const Tensor& x, const Ints& indices) {
+  const ErrorPlace scope("hsplit");
   return split(x, indices, horizontal_axis(x, "hsplit"));
 }
 std::vector<Tensor> vsplit(const Tensor& x, int64_t sections) {
+  const ErrorPlace scope("vsplit");
   require_axes(x, 2, "vsplit");
   return split(x, sections, 0);
 }
 std::vector<Tensor> vsplit(const Tensor& x, const Ints& indices) {
+  const ErrorPlace scope("vsplit");
   require_axes(x, 2, "vsplit");
   return split(x, indices, 0);
 }
 std::vector<Tensor> dsplit(const Tensor& x, int64_t sections) {
+  const ErrorPlace scope("dsplit");
   require_axes(x, 3, "dsplit");
   return split(x, sections, 2);
 }
 std::vector<Tensor> dsplit(const Tensor& x, const Ints& indices) {
+  const ErrorPlace scope("dsplit");
   require_axes(x, 3, "dsplit");
   return split(x, indices, 2);
 }

@@ -3,6 +3,7 @@
 #include <numbers>
 #include <vector>
 
+#include "framework/core/error_place.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/math.h"
 #include "framework/ops/numeric.h"
@@ -55,6 +56,7 @@ Tensor asymptotic_series(const Tensor& x, const Terms& terms) {
 }  // namespace
 
 Tensor i0(const Tensor& x) {
+  const ErrorPlace scope("i0");
   require_defined(x, "i0");
   const DType dtype = x.dtype() == DType::Int64 ? DType::Float64 : to_floating(x).dtype();
   const Tensor real = cast(x, promote(dtype, DType::Float32));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "framework/core/error_place.h"
 #include "framework/ops/control.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/math.h"
@@ -91,6 +92,7 @@ Tensor view(const Tensor& x, std::optional<DTypeLike> dtype) {
 }
 
 Tensor nextafter(const Tensor& x1, const Tensor& x2) {
+  const ErrorPlace scope("nextafter");
   const auto [a, b] = unify(x1, x2, "nextafter");
   return next_of(to_floating(a), stop_gradient(to_floating(b)));
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "framework/core/error_place.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/math.h"
 #include "framework/ops/shape.h"
@@ -181,6 +182,7 @@ void require_channels(const Tensor& x, std::string_view who) {
 }  // namespace
 
 Tensor conv(const Tensor& inputs, const Tensor& kernel, const ConvOptions& options) {
+  const ErrorPlace scope("conv");
   const DType dtype = promote(inputs.dtype(), kernel.dtype());
   const Tensor x = cast(inputs, dtype);
   const Tensor filter = cast(kernel, dtype);
@@ -215,6 +217,7 @@ Tensor conv(const Tensor& inputs, const Tensor& kernel, const ConvOptions& optio
 }
 
 Tensor depthwise_conv(const Tensor& inputs, const Tensor& kernel, const ConvOptions& options) {
+  const ErrorPlace scope("depthwise_conv");
   const Shape& shape = kernel.shape();
   require_channels(inputs, "depthwise_conv");
   check<InvalidArgument>(shape.rank() >= 3 && shape[shape.rank() - 2] == inputs.shape().back(),
@@ -229,6 +232,7 @@ Tensor depthwise_conv(const Tensor& inputs, const Tensor& kernel, const ConvOpti
 
 Tensor separable_conv(const Tensor& inputs, const Tensor& depthwise_kernel,
                       const Tensor& pointwise_kernel, const ConvOptions& options) {
+  const ErrorPlace scope("separable_conv");
   return conv(depthwise_conv(inputs, depthwise_kernel, options), pointwise_kernel);
 }
 

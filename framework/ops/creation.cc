@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "framework/core/error_place.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/limits.h"
 #include "framework/ops/math.h"
@@ -49,6 +50,7 @@ Tensor convert_to_tensor(const Tensor& x, std::optional<DTypeLike> dtype) {
 Tensor convert_to_numpy(const Tensor& x) { return x.host().strong(); }
 
 Tensor linspace(const Tensor& start, const Tensor& stop, int64_t num, const SpaceOptions& options) {
+  const ErrorPlace scope("linspace");
   require_count(num, "linspace");
   const auto [first, last] = unify(start, stop, "linspace");
   const DType dtype =
@@ -69,6 +71,7 @@ Tensor linspace(const Tensor& start, const Tensor& stop, int64_t num, const Spac
 
 Tensor logspace(const Tensor& start, const Tensor& stop, int64_t num,
                 const LogspaceOptions& options) {
+  const ErrorPlace scope("logspace");
   const Tensor exponents =
       linspace(start, stop, num, {.endpoint = options.endpoint, .axis = options.axis});
   const Tensor values = power(constant_like(exponents, options.base), exponents);
@@ -77,6 +80,7 @@ Tensor logspace(const Tensor& start, const Tensor& stop, int64_t num,
 
 Tensor geomspace(const Tensor& start, const Tensor& stop, int64_t num,
                  const SpaceOptions& options) {
+  const ErrorPlace scope("geomspace");
   const auto [first, last] = unify(start, stop, "geomspace");
   const Tensor from = to_floating(first);
   const Tensor exponents = linspace(log(abs(from)), log(abs(to_floating(last))), num,
@@ -88,7 +92,10 @@ Tensor geomspace(const Tensor& start, const Tensor& stop, int64_t num,
 
 Tensor empty(const Shape& shape, DTypeLike dtype) { return zeros(shape, dtype); }
 Tensor empty_like(const Tensor& x, std::optional<DTypeLike> dtype) { return zeros_like(x, dtype); }
-Tensor identity(int64_t n, DTypeLike dtype) { return eye(n, dtype); }
+Tensor identity(int64_t n, DTypeLike dtype) {
+  const ErrorPlace scope("identity");
+  return eye(n, dtype);
+}
 
 Tensor tri(int64_t n, const TriOptions& options) {
   const int64_t m = options.m.value_or(n);
@@ -124,6 +131,7 @@ std::vector<Tensor> meshgrid(const std::vector<Tensor>& xs, const std::string& i
 }
 
 Tensor vander(const Tensor& x, std::optional<int64_t> n, bool increasing) {
+  const ErrorPlace scope("vander");
   check<InvalidArgument>(x.rank() == 1, "vander: expected a vector, got shape {}.", x.shape());
   if (is_open(x)) {
     const Json config = Json::object({{"N", n ? Json(*n) : Json()}, {"increasing", increasing}});

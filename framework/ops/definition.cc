@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "framework/core/convert_number.h"
+#include "framework/core/error_place.h"
 #include "framework/ops/math.h"
 
 namespace cornu::ops::internal {
@@ -78,6 +79,7 @@ void require_defined(const Tensor& x, std::string_view who) {
 }
 
 std::pair<Tensor, Tensor> unify(const Tensor& x1, const Tensor& x2, std::string_view who) {
+  const ErrorPlace scope(who);
   require_defined(x1, who);
   require_defined(x2, who);
   if (x1.is_weak() && !x2.is_weak()) {
@@ -94,7 +96,9 @@ std::pair<Tensor, Tensor> unify(const Tensor& x1, const Tensor& x2, std::string_
 }
 
 Tensor to_floating(const Tensor& x) {
-  return is_floating(x.dtype()) ? x.strong() : cast(x, DType::Float32);
+  // Strings are refused by the op that this is for, under its own name.
+  if (is_floating(x.dtype()) || x.dtype() == DType::String) return x.strong();
+  return cast(x, DType::Float32);
 }
 
 std::pair<Tensor, Tensor> unified_reals(const Tensor& x1, const Tensor& x2, std::string_view who) {

@@ -43,14 +43,23 @@ Tensor call(const std::vector<Tensor>& inputs, const Attributes& attributes = {}
   return apply(op<kName>(), inputs, attributes).front();
 }
 
-// A composite of several ops (compute_at_once): computes `body(inputs)`. `attributes` are the
-// numbers that the body also depends on. kHasSums: whether it consists of more than elementwise ops
-// and rearrangements.
+// A composite of several ops (compute_at_once): computes `body(inputs)`, several tensors.
+// `attributes` are the numbers that the body also depends on. kHasSums: whether it or its gradient
+// consists of more than elementwise ops and rearrangements.
 template <OpName kName, bool kHasSums = false, class Body>
-Tensor at_once(const std::vector<Tensor>& inputs, const Attributes& attributes, Body body) {
+std::vector<Tensor> all_at_once(const std::vector<Tensor>& inputs, const Attributes& attributes,
+                                Body body) {
   static const auto* composite =
       new OpDef{.name = kName.text, .infer = {}, .vjp = {}, .traits = {.elementwise = !kHasSums}};
   return compute_at_once(*composite, inputs, attributes, body);
+}
+// Overload for a body that returns one tensor.
+template <OpName kName, bool kHasSums = false, class Body>
+Tensor at_once(const std::vector<Tensor>& inputs, const Attributes& attributes, Body body) {
+  return all_at_once<kName, kHasSums>(
+             inputs, attributes,
+             [&](const std::vector<Tensor>& in) { return std::vector<Tensor>{body(in)}; })
+      .front();
 }
 // Overload for one operand and no numbers.
 template <OpName kName, class Body>

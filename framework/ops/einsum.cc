@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "framework/core/error_place.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/math.h"
 #include "framework/ops/matmul.h"
@@ -239,6 +240,7 @@ void require_sizes_agree(const std::vector<Operand>& operands, std::string_view 
 }  // namespace
 
 Tensor einsum(std::string_view subscripts, const std::vector<Tensor>& tensors) {
+  const ErrorPlace scope("einsum");
   const Notation notation = parse(subscripts);
   expect(notation.inputs.size() == tensors.size(), subscripts,
          "expected {} operands, one for each term, got {}.", notation.inputs.size(),

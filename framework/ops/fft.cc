@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "framework/core/error_place.h"
 #include "framework/ops/creation.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/index.h"
@@ -226,6 +227,7 @@ RealAndImaginary rfft(const Tensor& x, std::optional<int64_t> fft_length) {
 }
 
 Tensor irfft(const RealAndImaginary& x, std::optional<int64_t> fft_length) {
+  const ErrorPlace scope("irfft");
   auto [real, imaginary] = checked(x, "irfft");
   const int64_t length = fft_length.value_or(2 * (Checked(real.dim(-1), "irfft") - 1));
   check<InvalidArgument>(length >= 1, "irfft: expected fft_length >= 1, got {}.", length);
@@ -276,6 +278,7 @@ RealAndImaginary stft(const Tensor& x, int64_t sequence_length, int64_t sequence
 
 Tensor istft(const RealAndImaginary& x, int64_t sequence_length, int64_t sequence_stride,
              int64_t fft_length, std::optional<int64_t> length, const StftOptions& options) {
+  const ErrorPlace scope("istft");
   const Frames frames(sequence_length, sequence_stride, fft_length, "istft");
   const auto parts = checked(x, "istft");
   if (is_open(parts.first)) {

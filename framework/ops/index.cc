@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/ops/index.h"
 
+#include "framework/core/error_place.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/math.h"
 #include "framework/ops/reduce.h"
@@ -167,6 +168,7 @@ Tensor one_hot(const Tensor& x, int64_t num_classes, int64_t axis, DTypeLike dty
 }
 
 Tensor segment_sum(const Tensor& data, const Tensor& segment_ids, int64_t num_segments) {
+  const ErrorPlace scope("segment_sum");
   if (data.dtype() == DType::Bool) {
     return segment_sum(cast(data, DType::Int32), segment_ids, num_segments);
   }
@@ -189,6 +191,7 @@ Tensor segment_sum(const Tensor& data, const Tensor& segment_ids, int64_t num_se
 }
 
 Tensor in_top_k(const Tensor& targets, const Tensor& predictions, int64_t k) {
+  const ErrorPlace scope("in_top_k");
   check<InvalidArgument>(targets.rank() == 1 && predictions.rank() == 2,
                          "in_top_k: expected targets (batch) and predictions (batch, classes), got "
                          "{} and {}.",

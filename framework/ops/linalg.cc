@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "framework/core/error_place.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/index.h"
 #include "framework/ops/math.h"
@@ -146,6 +147,7 @@ Tensor matrix_norm(const Tensor& x, double ord) {
 }  // namespace
 
 Tensor norm(const Tensor& x, const NormOptions& options) {
+  const ErrorPlace scope("norm");
   const std::string& name = options.name;
   check<InvalidArgument>(name.empty() || name == "fro" || name == "nuc",
                          "norm: expected \"fro\" or \"nuc\", got \"{}\".", name);
@@ -182,12 +184,14 @@ std::pair<Tensor, Tensor> lu_factor(const Tensor& x) {
 }
 
 Tensor det(const Tensor& x) {
+  const ErrorPlace scope("det");
   if (is_open(x)) return whole_of("det", x, form("Det"), det);
   const Lu lu = factored(x);
   return prod(diagonal_of(lu.packed), -1) * parity(lu.rows, lu.packed.dtype());
 }
 
 std::pair<Tensor, Tensor> slogdet(const Tensor& x) {
+  const ErrorPlace scope("slogdet");
   if (is_open(x)) return whole_pair("slogdet", x, {"numpy", "Slogdet"}, slogdet);
   const Lu lu = factored(x);
   const Tensor diagonal = diagonal_of(lu.packed);
@@ -196,6 +200,7 @@ std::pair<Tensor, Tensor> slogdet(const Tensor& x) {
 }
 
 Tensor logdet(const Tensor& x) {
+  const ErrorPlace scope("logdet");
   if (is_open(x)) return whole_of("logdet", x, {"math", "Logdet"}, logdet);
   return sum(log(diagonal_of(cholesky(x))), -1) * 2;
 }
@@ -301,6 +306,7 @@ Svd svd(const Tensor& x, bool full_matrices, bool compute_uv) {
 }
 
 Tensor matrix_rank(const Tensor& x, std::optional<double> tol) {
+  const ErrorPlace scope("matrix_rank");
   if (is_open(x)) {
     return whole_of("matrix_rank", x, form("MatrixRank", Json::object({{"tol", or_none(tol)}})),
                     [tol](const Tensor& in) { return matrix_rank(in, tol); });
@@ -312,6 +318,7 @@ Tensor matrix_rank(const Tensor& x, std::optional<double> tol) {
 }
 
 Tensor pinv(const Tensor& x, std::optional<double> rcond) {
+  const ErrorPlace scope("pinv");
   if (is_open(x)) {
     return whole_of("pinv", x, form("Pinv", Json::object({{"rcond", or_none(rcond)}})),
                     [rcond](const Tensor& in) { return pinv(in, rcond); });

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "framework/core/error_place.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/numeric.h"
 #include "framework/ops/shape.h"
@@ -82,8 +83,14 @@ Tensor exp(const Tensor& x) { return real<"exp">(x); }
 Tensor expm1(const Tensor& x) { return real<"expm1">(x); }
 Tensor log(const Tensor& x) { return real<"log">(x); }
 Tensor log1p(const Tensor& x) { return real<"log1p">(x); }
-Tensor log2(const Tensor& x) { return log(x) / std::numbers::ln2; }
-Tensor log10(const Tensor& x) { return log(x) / std::numbers::ln10; }
+Tensor log2(const Tensor& x) {
+  const ErrorPlace scope("log2");
+  return log(x) / std::numbers::ln2;
+}
+Tensor log10(const Tensor& x) {
+  const ErrorPlace scope("log10");
+  return log(x) / std::numbers::ln10;
+}
 Tensor sqrt(const Tensor& x) { return real<"sqrt">(x); }
 Tensor rsqrt(const Tensor& x) { return real<"rsqrt">(x); }
 Tensor sin(const Tensor& x) { return real<"sin">(x); }
@@ -102,7 +109,10 @@ Tensor ceil(const Tensor& x) { return real<"ceil">(x); }
 Tensor isnan(const Tensor& x) { return real<"is_nan">(x); }
 Tensor isinf(const Tensor& x) { return real<"is_inf">(x); }
 Tensor isfinite(const Tensor& x) { return real<"is_finite">(x); }
-Tensor logical_not(const Tensor& x) { return call<"logical_not">({cast(x, DType::Bool)}); }
+Tensor logical_not(const Tensor& x) {
+  const ErrorPlace scope("logical_not");
+  return call<"logical_not">({cast(x, DType::Bool)});
+}
 
 Tensor add(const Tensor& x1, const Tensor& x2) { return arithmetic<"add">(x1, x2); }
 Tensor subtract(const Tensor& x1, const Tensor& x2) { return arithmetic<"subtract">(x1, x2); }
@@ -119,15 +129,20 @@ Tensor maximum(const Tensor& x1, const Tensor& x2) { return arithmetic<"maximum"
 Tensor minimum(const Tensor& x1, const Tensor& x2) { return arithmetic<"minimum">(x1, x2); }
 
 Tensor divide_no_nan(const Tensor& x1, const Tensor& x2) {
+  const ErrorPlace scope("divide_no_nan");
   // The divisor is made safe first, so that the gradient has no NaN either.
   const auto [dividend, divisor] = unified_reals(x1, x2, "divide_no_nan");
   const Tensor zero = equal(divisor, 0);
   return where(zero, 0, divide(dividend, where(zero, 1, divisor)));
 }
 
-Tensor squared_difference(const Tensor& x1, const Tensor& x2) { return square(subtract(x1, x2)); }
+Tensor squared_difference(const Tensor& x1, const Tensor& x2) {
+  const ErrorPlace scope("squared_difference");
+  return square(subtract(x1, x2));
+}
 
 Tensor logaddexp(const Tensor& x1, const Tensor& x2) {
+  const ErrorPlace scope("logaddexp");
   const auto [a, b] = unified_reals(x1, x2, "logaddexp");
   // The larger one is a constant for the gradient, which is then exact to any order; if it is
   // infinite, so is the result.
@@ -144,16 +159,27 @@ Tensor greater(const Tensor& x1, const Tensor& x2) { return comparison<"greater"
 Tensor greater_equal(const Tensor& x1, const Tensor& x2) {
   return comparison<"greater_equal">(x1, x2);
 }
-Tensor logical_and(const Tensor& x1, const Tensor& x2) { return logical<"logical_and">(x1, x2); }
-Tensor logical_or(const Tensor& x1, const Tensor& x2) { return logical<"logical_or">(x1, x2); }
-Tensor logical_xor(const Tensor& x1, const Tensor& x2) { return logical<"logical_xor">(x1, x2); }
+Tensor logical_and(const Tensor& x1, const Tensor& x2) {
+  const ErrorPlace scope("logical_and");
+  return logical<"logical_and">(x1, x2);
+}
+Tensor logical_or(const Tensor& x1, const Tensor& x2) {
+  const ErrorPlace scope("logical_or");
+  return logical<"logical_or">(x1, x2);
+}
+Tensor logical_xor(const Tensor& x1, const Tensor& x2) {
+  const ErrorPlace scope("logical_xor");
+  return logical<"logical_xor">(x1, x2);
+}
 
 Tensor where(const Tensor& condition, const Tensor& x1, const Tensor& x2) {
+  const ErrorPlace scope("where");
   const auto [a, b] = unify(x1, x2, "where");
   return call<"select">({cast(condition, DType::Bool), a, b});
 }
 
 Tensor clip(const Tensor& x, const Tensor& x_min, const Tensor& x_max) {
+  const ErrorPlace scope("clip");
   return minimum(maximum(x, x_min), x_max);
 }
 

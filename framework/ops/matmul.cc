@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "framework/core/checked.h"
+#include "framework/core/error_place.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/math.h"
 #include "framework/ops/reduce.h"
@@ -82,6 +83,7 @@ void register_matmul(OpRegistry& registry) {
 }
 
 Tensor matmul(const Tensor& left, const Tensor& right, const MatmulOptions& options) {
+  const ErrorPlace scope("matmul");
   const DType dtype = promote(left.dtype(), right.dtype());
   if (dtype == DType::Bool) {  // whether there is a pair of trues
     return cast(matmul(cast(left, DType::Int32), right, options), DType::Bool);
@@ -104,6 +106,7 @@ Tensor matmul(const Tensor& left, const Tensor& right, const MatmulOptions& opti
 }
 
 Tensor dot(const Tensor& a, const Tensor& b) {
+  const ErrorPlace scope("dot");
   if (a.rank() == 0 || b.rank() == 0) return multiply(a, b);
   if (b.rank() <= 2) return narrow_product(a, b);
   if (is_open(a) || is_open(b)) {
@@ -121,6 +124,7 @@ Tensor dot(const Tensor& a, const Tensor& b) {
 }
 
 Tensor tensordot(const Tensor& a, const Tensor& b, int64_t axes) {
+  const ErrorPlace scope("tensordot");
   check<InvalidArgument>(
       axes <= std::min(a.rank(), b.rank()),
       "tensordot: expected at most as many axes as both tensors have, got {} for "
@@ -137,6 +141,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, int64_t axes) {
 
 Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int64_t>& axes1,
                  const std::vector<int64_t>& axes2) {
+  const ErrorPlace scope("tensordot");
   if (is_open(a) || is_open(b)) {
     const Json config = Json::object({{"axes", Json::array({axes1, axes2})}});
     return whole_of(
@@ -178,6 +183,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int64_t>& a
 }
 
 Tensor outer(const Tensor& a, const Tensor& b) {
+  const ErrorPlace scope("outer");
   return multiply(expand_dims(ravel(a), 1), expand_dims(ravel(b), 0));
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "framework/core/error_place.h"
 #include "framework/ops/creation.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/index.h"
@@ -50,6 +51,7 @@ Tensor component(const Tensor& x, int64_t i) { return squeeze(slice_axis(x, -1, 
 }  // namespace
 
 Tensor diag(const Tensor& x, int64_t k) {
+  const ErrorPlace scope("diag");
   check<InvalidArgument>(x.rank() == 1 || x.rank() == 2,
                          "diag: expected a vector or a matrix, got shape {}.", x.shape());
   if (x.rank() == 2) return diagonal(x, {.offset = k});
@@ -63,7 +65,10 @@ Tensor diag(const Tensor& x, int64_t k) {
   return where(equal(place, arange(size, DType::Int64)), rows, zeros({}, x.dtype()));
 }
 
-Tensor diagflat(const Tensor& x, int64_t k) { return diag(ravel(x), k); }
+Tensor diagflat(const Tensor& x, int64_t k) {
+  const ErrorPlace scope("diagflat");
+  return diag(ravel(x), k);
+}
 
 Tensor diagonal(const Tensor& x, const DiagonalOptions& options) {
   check<InvalidArgument>(x.rank() >= 2, "diagonal: expected at least 2 axes, got shape {}.",
@@ -103,17 +108,21 @@ Tensor diagonal(const Tensor& x, const DiagonalOptions& options) {
 }
 
 Tensor trace(const Tensor& x, const DiagonalOptions& options) {
+  const ErrorPlace scope("trace");
   return sum(diagonal(x, options), -1);
 }
 
 Tensor tril(const Tensor& x, int64_t k) {
+  const ErrorPlace scope("tril");
   return has_open_matrices(x) ? open_band("tril", "Tril", x, k, tril) : band(x, {}, k, "tril");
 }
 Tensor triu(const Tensor& x, int64_t k) {
+  const ErrorPlace scope("triu");
   return has_open_matrices(x) ? open_band("triu", "Triu", x, k, triu) : band(x, k, {}, "triu");
 }
 
 Tensor cross(const Tensor& x1, const Tensor& x2, const CrossOptions& options) {
+  const ErrorPlace scope("cross");
   const auto [first, second] = unify(x1, x2, "cross");
   const Tensor a = moveaxis(first, options.axis.value_or(options.axisa), -1);
   const Tensor b = moveaxis(second, options.axis.value_or(options.axisb), -1);
@@ -135,16 +144,19 @@ Tensor cross(const Tensor& x1, const Tensor& x2, const CrossOptions& options) {
 }
 
 Tensor inner(const Tensor& x1, const Tensor& x2) {
+  const ErrorPlace scope("inner");
   if (x1.rank() == 0 || x2.rank() == 0) return x1 * x2;
   return tensordot(x1, x2, {-1}, {-1});
 }
 
 Tensor vdot(const Tensor& x1, const Tensor& x2) {
+  const ErrorPlace scope("vdot");
   const auto [a, b] = unify(x1, x2, "vdot");
   return dot(ravel(a), ravel(b));
 }
 
 Tensor kron(const Tensor& x1, const Tensor& x2) {
+  const ErrorPlace scope("kron");
   if (is_open(x1) || is_open(x2)) {
     return whole_of("kron", std::vector<Tensor>{x1, x2}, {"numpy", "Kron"},
                     [](const std::vector<Tensor>& in) { return kron(in[0], in[1]); });

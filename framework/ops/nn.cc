@@ -5,6 +5,7 @@
 #include <limits>
 #include <numbers>
 
+#include "framework/core/error_place.h"
 #include "framework/core/logging.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/index.h"
@@ -173,6 +174,7 @@ void register_nn(OpRegistry& registry) {
 }
 
 Tensor softmax(const Tensor& x, const Axes& axis) {
+  const ErrorPlace scope("softmax");
   const Tensor value = to_floating(x);
   if (axis.count() != 1) {  // a 16-bit logarithm would be too inexact
     const Tensor wide = cast(value, promote(value.dtype(), DType::Float32));
@@ -184,6 +186,7 @@ Tensor softmax(const Tensor& x, const Axes& axis) {
 }
 
 Tensor log_softmax(const Tensor& x, const Axes& axis) {
+  const ErrorPlace scope("log_softmax");
   const Tensor value = to_floating(x);
   const std::vector<int64_t> axes = axis.normalized(value.shape(), "log_softmax");
   if (axes.size() != 1) return value - logsumexp(value, axes, true);
@@ -227,16 +230,19 @@ Tensor relu6(const Tensor& x) {
       "Relu6", x, [](const Tensor& v) { return where(v >= 6, constant_like(v, 6), relu(v)); });
 }
 Tensor leaky_relu(const Tensor& x, double negative_slope) {
+  const ErrorPlace scope("leaky_relu");
   return activation<"leaky_relu">(
       "LeakyRelu", x, "negative_slope", negative_slope,
       [=](const Tensor& v) { return where(v > 0, v, v * negative_slope); });
 }
 Tensor elu(const Tensor& x, double alpha) {
+  const ErrorPlace scope("elu");
   return activation<"elu">("Elu", x, "alpha", alpha, [=](const Tensor& v) {
     return where(v > 0, v, expm1(minimum(v, 0)) * alpha);
   });
 }
 Tensor selu(const Tensor& x) {
+  const ErrorPlace scope("selu");
   constexpr double kAlpha = 1.6732632423543772848170429916717;
   constexpr double kScale = 1.0507009873554804934193349852946;
   return activation<"selu">("Selu", x, [](const Tensor& v) {
@@ -244,11 +250,13 @@ Tensor selu(const Tensor& x) {
   });
 }
 Tensor celu(const Tensor& x, double alpha) {
+  const ErrorPlace scope("celu");
   return activation<"celu">("Celu", x, "alpha", alpha, [=](const Tensor& v) {
     return maximum(v, 0) + expm1(minimum(v, 0) / alpha) * alpha;
   });
 }
 Tensor gelu(const Tensor& x, bool approximate) {
+  const ErrorPlace scope("gelu");
   if (is_model_placeholder(x)) {
     return whole_of("gelu", x, {"nn", "Gelu", Json::object({{"approximate", approximate}})},
                     [=](const Tensor& v) { return gelu(v, approximate); });
@@ -265,52 +273,68 @@ Tensor gelu(const Tensor& x, bool approximate) {
 Tensor swish(const Tensor& x) { return silu(x); }
 Tensor hard_swish(const Tensor& x) { return hard_silu(x); }
 Tensor silu(const Tensor& x) {
+  const ErrorPlace scope("silu");
   return activation<"silu">("Silu", x, [](const Tensor& v) { return v * sigmoid(v); });
 }
 Tensor mish(const Tensor& x) {
+  const ErrorPlace scope("mish");
   return at_once<"mish">(x, [](const Tensor& v) { return v * tanh(softplus(v)); });
 }
 Tensor softplus(const Tensor& x) {
+  const ErrorPlace scope("softplus");
   return activation<"softplus">("Softplus", x,
                                 [](const Tensor& v) { return relu(v) + log1p_exp_minus_abs(v); });
 }
 Tensor softsign(const Tensor& x) {
+  const ErrorPlace scope("softsign");
   return activation<"softsign">("Softsign", x, [](const Tensor& v) { return v / (abs(v) + 1); });
 }
 Tensor log_sigmoid(const Tensor& x) {
+  const ErrorPlace scope("log_sigmoid");
   return activation<"log_sigmoid">("LogSigmoid", x, [](const Tensor& v) { return -softplus(-v); });
 }
 Tensor hard_sigmoid(const Tensor& x) {
+  const ErrorPlace scope("hard_sigmoid");
   return activation<"hard_sigmoid">("HardSigmoid", x,
                                     [](const Tensor& v) { return relu6(v + 3) / 6; });
 }
 Tensor hard_silu(const Tensor& x) {
+  const ErrorPlace scope("hard_silu");
   return activation<"hard_silu">("HardSilu", x,
                                  [](const Tensor& v) { return v * hard_sigmoid(v); });
 }
-Tensor hard_tanh(const Tensor& x) { return clip(x, -1, 1); }
+Tensor hard_tanh(const Tensor& x) {
+  const ErrorPlace scope("hard_tanh");
+  return clip(x, -1, 1);
+}
 Tensor hard_shrink(const Tensor& x, double threshold) {
+  const ErrorPlace scope("hard_shrink");
   return where(abs(x) > threshold, x, constant_like(x, 0));
 }
 Tensor soft_shrink(const Tensor& x, double threshold) {
+  const ErrorPlace scope("soft_shrink");
   return activation<"soft_shrink">("SoftShrink", x, "threshold", threshold, [=](const Tensor& v) {
     const Tensor zero = constant_like(v, 0);
     return where(v > threshold, v - threshold, where(v < -threshold, v + threshold, zero));
   });
 }
 Tensor tanh_shrink(const Tensor& x) {
+  const ErrorPlace scope("tanh_shrink");
   return activation<"tanh_shrink">("TanhShrink", x, [](const Tensor& v) { return v - tanh(v); });
 }
 Tensor squareplus(const Tensor& x, double b) {
+  const ErrorPlace scope("squareplus");
   return activation<"squareplus">("Squareplus", x, "b", b,
                                   [=](const Tensor& v) { return (v + sqrt(square(v) + b)) * 0.5; });
 }
 Tensor sparse_plus(const Tensor& x) {
+  const ErrorPlace scope("sparse_plus");
   return activation<"sparse_plus">("SparsePlus", x, [](const Tensor& v) {
     return where(v <= -1, constant_like(v, 0), where(v < 1, square(v + 1) * 0.25, v));
   });
 }
 Tensor sparse_sigmoid(const Tensor& x) {
+  const ErrorPlace scope("sparse_sigmoid");
   return activation<"sparse_sigmoid">("SparseSigmoid", x, [](const Tensor& v) {
     return where(v <= -1, constant_like(v, 0), where(v >= 1, constant_like(v, 1), (v + 1) * 0.5));
   });
@@ -319,6 +343,7 @@ Tensor threshold(const Tensor& x, double threshold, double default_value) {
   return where(x > threshold, x, constant_like(x, default_value));
 }
 Tensor glu(const Tensor& x, int64_t axis) {
+  const ErrorPlace scope("glu");
   const auto halves = split(x, 2, axis);
   return halves[0] * sigmoid(halves[1]);
 }
@@ -361,6 +386,7 @@ Tensor sparse_categorical_crossentropy(const Tensor& target, const Tensor& outpu
 }
 
 Tensor sparsemax(const Tensor& x, int64_t axis) {
+  const ErrorPlace scope("sparsemax");
   const int64_t at = x.shape().normalize_axis(axis, "sparsemax");
   if (is_open(x, at)) {
     return whole_of("sparsemax", x, {"nn", "Sparsemax", Json::object({{"axis", axis}})},
@@ -377,6 +403,7 @@ Tensor sparsemax(const Tensor& x, int64_t axis) {
 }
 
 std::pair<Tensor, Tensor> softmax_cross_entropy(const Tensor& logits, const Tensor& targets) {
+  const ErrorPlace scope("softmax_cross_entropy");
   const auto outputs =
       cornu::apply(op<"softmax_cross_entropy">(), {logits, cast(targets, logits.dtype())});
   return {outputs[0], outputs[1]};

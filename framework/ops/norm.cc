@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "framework/core/error_place.h"
 #include "framework/ops/control.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/math.h"
@@ -50,24 +51,32 @@ Tensor with_weights(const Tensor& x, const Tensor& scale, const Tensor& shift,
 }  // namespace
 
 std::pair<Tensor, Tensor> moments(const Tensor& x, const Axes& axes, bool keepdims) {
-  const Tensor wide = to_accumulator(x);
-  const Tensor center = mean(wide, axes, true);
-  // For any constant c, var(x) = mean((x - c)^2) - (mean(x) - c)^2. With c the mean itself, the
-  // last term is 0, but it contributes the part of the gradient that comes from the mean, to any
-  // order, without another pass over x.
-  const Tensor constant = stop_gradient(center);
-  const Tensor variance = mean(square(wide - constant), axes, true) - square(center - constant);
-  const DType dtype = is_floating(x.dtype()) ? x.dtype() : wide.dtype();
-  auto shaped = [&](const Tensor& kept) {
-    const Tensor result = keepdims ? kept : squeeze(kept, axes.normalized(x.shape(), "moments"));
-    // A variance easily exceeds the range of float16.
-    return dtype == DType::Float16 ? saturate_cast(result, dtype) : cast(result, dtype);
-  };
-  return {shaped(center), shaped(variance)};
+  const ErrorPlace scope("moments");
+  const auto reduced = axes.normalized(x.shape(), "moments");
+  const DType dtype = is_floating(x.dtype()) ? x.dtype() : DType::Float32;
+  const auto results = all_at_once<"moments", true>(
+      {x}, {{"axes", reduced}, {"keepdims", keepdims}}, [&](const std::vector<Tensor>& in) {
+        const Tensor wide = to_accumulator(in[0]);
+        const Tensor center = mean(wide, reduced, true);
+        // For any constant c, var(x) = mean((x - c)^2) - (mean(x) - c)^2. With c the mean itself,
+        // the last term is 0, but it contributes the part of the gradient that comes from the mean,
+        // to any order, without another pass over x.
+        const Tensor constant = stop_gradient(center);
+        const Tensor variance =
+            mean(square(wide - constant), reduced, true) - square(center - constant);
+        const auto shaped = [&](const Tensor& kept) {
+          const Tensor result = keepdims ? kept : squeeze(kept, reduced);
+          // A variance easily exceeds the range of float16.
+          return dtype == DType::Float16 ? saturate_cast(result, dtype) : cast(result, dtype);
+        };
+        return std::vector<Tensor>{shaped(center), shaped(variance)};
+      });
+  return {results[0], results[1]};
 }
 
 Tensor batch_normalization(const Tensor& x, const Tensor& mean, const Tensor& variance,
                            int64_t axis, const BatchNormalizationOptions& options) {
+  const ErrorPlace scope("batch_normalization");
   const int64_t at = x.shape().normalize_axis(axis, "batch_normalization");
   for (const Tensor& vector : {mean, variance, options.scale, options.offset}) {
     if (!vector.defined()) continue;
@@ -75,16 +84,31 @@ Tensor batch_normalization(const Tensor& x, const Tensor& mean, const Tensor& va
                            "batch_normalization: expected vectors of {} elements, got shape {}.",
                            x.shape()[at], vector.shape());
   }
-  auto aligned = [&](const Tensor& vector) { return over_axes(vector, x, {at}); };
-  Tensor factor = rsqrt(variance + options.epsilon);
-  if (options.scale.defined()) factor = factor * options.scale;
-  // Expanded to x * factor + shift, where factor and shift are small vectors.
-  Tensor shift = -mean * factor;
-  if (options.offset.defined()) shift = shift + options.offset;
-  return in_float32(x, [&](const Tensor& v) { return v * aligned(factor) + aligned(shift); });
+  std::vector<Tensor> inputs = {x, mean, variance};
+  for (const Tensor& vector : {options.scale, options.offset}) {
+    if (vector.defined()) inputs.push_back(vector);
+  }
+  const Attributes attributes = {{"axis", at},
+                                 {"epsilon", options.epsilon},
+                                 {"has_scale", options.scale.defined()},
+                                 {"has_offset", options.offset.defined()}};
+  return in_float32(x, [&](const Tensor& v) {
+    inputs[0] = v;
+    return at_once<"batch_normalization", true>(
+        inputs, attributes, [&](const std::vector<Tensor>& in) {
+          const auto aligned = [&](const Tensor& vector) { return over_axes(vector, in[0], {at}); };
+          Tensor factor = rsqrt(in[2] + options.epsilon);
+          if (options.scale.defined()) factor = factor * in[3];
+          // Expanded to x * factor + shift, where factor and shift are small vectors.
+          Tensor shift = -in[1] * factor;
+          if (options.offset.defined()) shift = shift + in.back();
+          return in[0] * aligned(factor) + aligned(shift);
+        });
+  });
 }
 
 Tensor layer_normalization(const Tensor& x, const LayerNormalizationOptions& options) {
+  const ErrorPlace scope("layer_normalization");
   const auto axes = options.axis.normalized(x.shape(), "layer_normalization");
   return with_weights<"layer_normalization">(
       x, options.gamma, options.beta, {{"axes", axes}, {"epsilon", options.epsilon}},
@@ -98,6 +122,7 @@ Tensor layer_normalization(const Tensor& x, const LayerNormalizationOptions& opt
 }
 
 Tensor rms_normalization(const Tensor& x, const RmsNormalizationOptions& options) {
+  const ErrorPlace scope("rms_normalization");
   const auto axes = options.axis.normalized(x.shape(), "rms_normalization");
   return with_weights<"rms_normalization">(
       x, options.scale, {}, {{"axes", axes}, {"epsilon", options.epsilon}},
@@ -108,6 +133,7 @@ Tensor rms_normalization(const Tensor& x, const RmsNormalizationOptions& options
 }
 
 Tensor normalize(const Tensor& x, const NormalizeOptions& options) {
+  const ErrorPlace scope("normalize");
   check<InvalidArgument>(options.order >= 1, "normalize: expected an order from 1, got {}.",
                          options.order);
   const auto axes = options.axis.normalized(x.shape(), "normalize");

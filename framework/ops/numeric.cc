@@ -6,6 +6,7 @@
 #include <numbers>
 #include <utility>
 
+#include "framework/core/error_place.h"
 #include "framework/ops/control.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/math.h"
@@ -77,14 +78,22 @@ Tensor fabs(const Tensor& x) { return abs(to_floating(x)); }
 Tensor exp2(const Tensor& x) { return call<"exp2">({to_floating(x)}); }
 
 Tensor cbrt(const Tensor& x) {
+  const ErrorPlace scope("cbrt");
   const Tensor real = to_floating(x);
   return sign(real) * power(abs(real), 1.0 / 3);
 }
 
-Tensor deg2rad(const Tensor& x) { return to_floating(x) * (std::numbers::pi / 180); }
-Tensor rad2deg(const Tensor& x) { return to_floating(x) * (180 / std::numbers::pi); }
+Tensor deg2rad(const Tensor& x) {
+  const ErrorPlace scope("deg2rad");
+  return to_floating(x) * (std::numbers::pi / 180);
+}
+Tensor rad2deg(const Tensor& x) {
+  const ErrorPlace scope("rad2deg");
+  return to_floating(x) * (180 / std::numbers::pi);
+}
 
 Tensor arcsinh(const Tensor& x) {
+  const ErrorPlace scope("arcsinh");
   const Tensor real = to_accumulator(x);
   const Tensor negative = real < 0;
   const Tensor result = area(where(negative, -real, real), [](const Tensor& a) {
@@ -95,6 +104,7 @@ Tensor arcsinh(const Tensor& x) {
 }
 
 Tensor arccosh(const Tensor& x) {
+  const ErrorPlace scope("arccosh");
   const Tensor result = area(to_accumulator(x), [](const Tensor& a) {
     const Tensor over = a - 1;
     return log1p(over + sqrt(over) * sqrt(over + 2));  // NaN below 1
@@ -103,6 +113,7 @@ Tensor arccosh(const Tensor& x) {
 }
 
 Tensor arctanh(const Tensor& x) {
+  const ErrorPlace scope("arctanh");
   const Tensor real = to_floating(x);
   return (log1p(real) - log1p(-real)) * 0.5;
 }
@@ -110,6 +121,7 @@ Tensor arctanh(const Tensor& x) {
 Tensor erfc(const Tensor& x) { return call<"erfc">({to_floating(x)}); }
 
 Tensor sinc(const Tensor& x) {
+  const ErrorPlace scope("sinc");
   const Tensor angle = to_floating(x) * std::numbers::pi;
   const Tensor zero = equal(angle, 0);
   const Tensor divisor = where(zero, 1, angle);
@@ -117,12 +129,19 @@ Tensor sinc(const Tensor& x) {
 }
 
 Tensor signbit(const Tensor& x) {
+  const ErrorPlace scope("signbit");
   if (!is_floating(x.dtype())) return less(x, 0);
   return logical_or(less(x, 0), logical_and(equal(x, 0), less(reciprocal(x), 0)));
 }
 
-Tensor isposinf(const Tensor& x) { return logical_and(isinf(x), greater(x, 0)); }
-Tensor isneginf(const Tensor& x) { return logical_and(isinf(x), less(x, 0)); }
+Tensor isposinf(const Tensor& x) {
+  const ErrorPlace scope("isposinf");
+  return logical_and(isinf(x), greater(x, 0));
+}
+Tensor isneginf(const Tensor& x) {
+  const ErrorPlace scope("isneginf");
+  return logical_and(isinf(x), less(x, 0));
+}
 
 Tensor nan_to_num(const Tensor& x, const NanToNumOptions& options) {
   if (!is_floating(x.dtype())) return x.strong();
@@ -158,6 +177,7 @@ Tensor saturate_cast(const Tensor& x, DTypeLike dtype) {
 }
 
 Tensor hypot(const Tensor& x1, const Tensor& x2) {
+  const ErrorPlace scope("hypot");
   const auto [a, b] = unified_reals(x1, x2, "hypot");
   // The scale cancels out, so it may be a constant for the gradient.
   const Tensor larger = call<"stop_gradient">({maximum(abs(a), abs(b))});
@@ -170,11 +190,13 @@ Tensor hypot(const Tensor& x1, const Tensor& x2) {
 }
 
 Tensor logaddexp2(const Tensor& x1, const Tensor& x2) {
+  const ErrorPlace scope("logaddexp2");
   const auto [a, b] = unified_reals(x1, x2, "logaddexp2");
   return logaddexp(a * std::numbers::ln2, b * std::numbers::ln2) / std::numbers::ln2;
 }
 
 Tensor ldexp(const Tensor& x1, const Tensor& x2) {
+  const ErrorPlace scope("ldexp");
   const Tensor real = to_accumulator(x1);
   // In three steps, none of which leaves the range of the dtype if the result is within it.
   const double most = real.dtype() == DType::Float64 ? 3000 : 360;
@@ -197,17 +219,20 @@ Tensor fmod(const Tensor& x1, const Tensor& x2) {
 }
 
 Tensor heaviside(const Tensor& x1, const Tensor& x2) {
+  const ErrorPlace scope("heaviside");
   const auto [a, b] = unified_reals(x1, x2, "heaviside");
   return where(equal(a, 0), b, where(isnan(a), a, cast(a > 0, a.dtype())));
 }
 
 Tensor fmax(const Tensor& x1, const Tensor& x2) {
+  const ErrorPlace scope("fmax");
   const auto [a, b] = unify(x1, x2, "fmax");
   if (!is_floating(a.dtype())) return maximum(a, b);
   return where(isnan(a), b, where(isnan(b), a, maximum(a, b)));
 }
 
 Tensor fmin(const Tensor& x1, const Tensor& x2) {
+  const ErrorPlace scope("fmin");
   const auto [a, b] = unify(x1, x2, "fmin");
   if (!is_floating(a.dtype())) return minimum(a, b);
   return where(isnan(a), b, where(isnan(b), a, minimum(a, b)));
@@ -233,6 +258,7 @@ Tensor lcm(const Tensor& x1, const Tensor& x2) {
 
 Tensor select(const std::vector<Tensor>& condlist, const std::vector<Tensor>& choicelist,
               const Tensor& otherwise) {
+  const ErrorPlace scope("select");
   check<InvalidArgument>(!condlist.empty() && condlist.size() == choicelist.size(),
                          "select: expected as many choices as conditions, one at least, got {} and "
                          "{}.",
@@ -243,6 +269,7 @@ Tensor select(const std::vector<Tensor>& condlist, const std::vector<Tensor>& ch
 }
 
 Tensor isclose(const Tensor& x1, const Tensor& x2, const CloseOptions& options) {
+  const ErrorPlace scope("isclose");
   auto [a, b] = unify(x1, x2, "isclose");
   if (!is_floating(a.dtype())) {
     a = cast(a, DType::Float64);  // which can represent all digits of an int32
@@ -255,6 +282,7 @@ Tensor isclose(const Tensor& x1, const Tensor& x2, const CloseOptions& options) 
 }
 
 Tensor allclose(const Tensor& x1, const Tensor& x2, const CloseOptions& options) {
+  const ErrorPlace scope("allclose");
   return all(isclose(x1, x2, options));
 }
 

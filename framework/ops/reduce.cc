@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 
+#include "framework/core/error_place.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/index.h"
 #include "framework/ops/math.h"
@@ -104,10 +105,12 @@ Tensor amax(const Tensor& x, const Axes& axis, bool keepdims) { return max(x, ax
 Tensor amin(const Tensor& x, const Axes& axis, bool keepdims) { return min(x, axis, keepdims); }
 
 Tensor any(const Tensor& x, const Axes& axis, bool keepdims) {
+  const ErrorPlace scope("any");
   return reduce<"reduce_max">(cast(x, DType::Bool), axis.normalized(x.shape(), "any"), keepdims);
 }
 
 Tensor all(const Tensor& x, const Axes& axis, bool keepdims) {
+  const ErrorPlace scope("all");
   return reduce<"reduce_min">(cast(x, DType::Bool), axis.normalized(x.shape(), "all"), keepdims);
 }
 
@@ -127,6 +130,7 @@ std::optional<Tensor> as_one_op(const char* name, const char* module, const char
 }  // namespace
 
 Tensor mean(const Tensor& x, const Axes& axis, bool keepdims) {
+  const ErrorPlace scope("mean");
   if (const auto one = as_one_op("mean", "numpy", "Mean", x, axis, keepdims, mean)) return *one;
   const std::vector<int64_t> axes = axis.normalized(x.shape(), "mean");
   const Tensor wide = to_accumulator(x);
@@ -136,16 +140,19 @@ Tensor mean(const Tensor& x, const Axes& axis, bool keepdims) {
 }
 
 Tensor var(const Tensor& x, const Axes& axis, bool keepdims) {
+  const ErrorPlace scope("var");
   if (const auto one = as_one_op("var", "numpy", "Var", x, axis, keepdims, var)) return *one;
   return moments(x, axis, keepdims).second;
 }
 
 Tensor std(const Tensor& x, const Axes& axis, bool keepdims) {
+  const ErrorPlace scope("std");
   if (const auto one = as_one_op("std", "numpy", "Std", x, axis, keepdims, std)) return *one;
   return sqrt(var(x, axis, keepdims));
 }
 
 Tensor logsumexp(const Tensor& x, const Axes& axis, bool keepdims) {
+  const ErrorPlace scope("logsumexp");
   if (const auto one = as_one_op("logsumexp", "math", "Logsumexp", x, axis, keepdims, logsumexp)) {
     return *one;
   }
@@ -158,6 +165,7 @@ Tensor logsumexp(const Tensor& x, const Axes& axis, bool keepdims) {
 }
 
 Tensor count_nonzero(const Tensor& x, const Axes& axis) {
+  const ErrorPlace scope("count_nonzero");
   return sum(cast(not_equal(x, 0), DType::Int32), axis);
 }
 
@@ -196,6 +204,7 @@ Tensor argpartition(const Tensor& x, int64_t kth, std::optional<int64_t> axis) {
 }
 
 Tensor sort(const Tensor& x, int64_t axis, bool descending) {
+  const ErrorPlace scope("sort");
   return take_along_axis(x, argsort(x, axis, descending), axis);
 }
 

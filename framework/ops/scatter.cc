@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "framework/core/error_place.h"
 #include "framework/core/strings.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/index.h"
@@ -240,12 +241,15 @@ void register_scatter(OpRegistry& registry) {
 }
 
 Tensor segment_max(const Tensor& data, const Tensor& segment_ids, int64_t num_segments) {
+  const ErrorPlace scope("segment_max");
   return segment_reduce(data, segment_ids, num_segments, "max");
 }
 Tensor segment_min(const Tensor& data, const Tensor& segment_ids, int64_t num_segments) {
+  const ErrorPlace scope("segment_min");
   return segment_reduce(data, segment_ids, num_segments, "min");
 }
 Tensor segment_prod(const Tensor& data, const Tensor& segment_ids, int64_t num_segments) {
+  const ErrorPlace scope("segment_prod");
   return segment_reduce(data, segment_ids, num_segments, "prod");
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "framework/core/error_place.h"
 #include "framework/graph/trace.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/index.h"
@@ -111,6 +112,7 @@ Tensor transpose(const Tensor& x, const std::vector<int64_t>& axes) {
 }
 
 Tensor swapaxes(const Tensor& x, int64_t axis1, int64_t axis2) {
+  const ErrorPlace scope("swapaxes");
   Ints permutation(to_index(x.rank()));
   std::iota(permutation.begin(), permutation.end(), 0);
   std::swap(permutation[to_index(x.shape().normalize_axis(axis1, "swapaxes"))],
@@ -492,11 +494,16 @@ Tensor full(const Shape& shape, const Tensor& fill_value, std::optional<DTypeLik
 }
 
 Tensor zeros_like(const Tensor& x, std::optional<DTypeLike> dtype) {
+  const ErrorPlace scope("zeros_like");
   return full_like(x, 0, dtype);
 }
-Tensor ones_like(const Tensor& x, std::optional<DTypeLike> dtype) { return full_like(x, 1, dtype); }
+Tensor ones_like(const Tensor& x, std::optional<DTypeLike> dtype) {
+  const ErrorPlace scope("ones_like");
+  return full_like(x, 1, dtype);
+}
 
 Tensor full_like(const Tensor& x, const Tensor& fill_value, std::optional<DTypeLike> dtype) {
+  const ErrorPlace scope("full_like");
   const Tensor value = cast(fill_value, dtype.value_or(x.dtype()));
   const bool placeholder =
       x.is_symbolic() && !current_tracer();  // then the result must be one, too
@@ -538,8 +545,12 @@ Tensor arange(double start, double stop, double step, DTypeLike dtype) {
   return cast(values, dtype);
 }
 
-Tensor eye(int64_t n, DTypeLike dtype) { return one_hot(arange(n), n, -1, dtype); }
+Tensor eye(int64_t n, DTypeLike dtype) {
+  const ErrorPlace scope("eye");
+  return one_hot(arange(n), n, -1, dtype);
+}
 Tensor eye(int64_t n, const EyeOptions& options) {
+  const ErrorPlace scope("eye");
   const int64_t columns = options.m.value_or(n);
   check<InvalidArgument>(n >= 0 && columns >= 0, "eye: expected sizes from 0, got {} and {}.", n,
                          columns);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "framework/core/error_place.h"
 #include "framework/core/strings.h"
 #include "framework/graph/trace.h"
 #include "framework/ops/conv.h"
@@ -192,7 +193,7 @@ Tensor squared_distances_in_parts(const Tensor& a, const Tensor& b) {
     const int64_t end = std::min(first + kFewFeatures, a.dim(-1));
     std::vector<Tensor> operands = {slice_axis(a, -1, first, end), slice_axis(b, -1, first, end)};
     if (total.defined()) operands.push_back(total);
-    total = at_once<"squared_distances">(operands, {}, [](const std::vector<Tensor>& in) {
+    total = at_once<"squared_distances", true>(operands, {}, [](const std::vector<Tensor>& in) {
       const Tensor part = squared_distances(in[0], in[1]);
       return in.size() == 3 ? in[2] + part : part;
     });
@@ -227,6 +228,7 @@ Tensor where_any_counts(const Tensor& x, const Axes& axis, bool keepdims, const 
 }  // namespace
 
 Tensor average(const Tensor& x, const Axes& axis, const Tensor& weights) {
+  const ErrorPlace scope("average");
   if (!weights.defined()) return mean(x, axis);
   const auto [a, b] = unify(x, weights, "average");
   const Tensor values = to_floating(a);
@@ -247,30 +249,38 @@ Tensor average(const Tensor& x, const Axes& axis, const Tensor& weights) {
 }
 
 Tensor median(const Tensor& x, const Axes& axis, bool keepdims) {
+  const ErrorPlace scope("median");
   return median_of_kind({"median", "Median", Nan::Propagates}, x, axis, keepdims);
 }
 Tensor quantile(const Tensor& x, const Tensor& q, const QuantileOptions& options) {
+  const ErrorPlace scope("quantile");
   return quantile_of_kind({"quantile", "Quantile", Nan::Propagates}, x, q, options);
 }
 Tensor percentile(const Tensor& x, const Tensor& q, const QuantileOptions& options) {
+  const ErrorPlace scope("percentile");
   return quantile_of_kind({"percentile", "Percentile", Nan::Propagates, 100}, x, q, options);
 }
 Tensor nanmedian(const Tensor& x, const Axes& axis, bool keepdims) {
+  const ErrorPlace scope("nanmedian");
   return median_of_kind({"nanmedian", "Nanmedian", Nan::Missing}, x, axis, keepdims);
 }
 Tensor nanquantile(const Tensor& x, const Tensor& q, const QuantileOptions& options) {
+  const ErrorPlace scope("nanquantile");
   return quantile_of_kind({"nanquantile", "Nanquantile", Nan::Missing}, x, q, options);
 }
 Tensor nanpercentile(const Tensor& x, const Tensor& q, const QuantileOptions& options) {
+  const ErrorPlace scope("nanpercentile");
   return quantile_of_kind({"nanpercentile", "Nanpercentile", Nan::Missing, 100}, x, q, options);
 }
 
 Tensor ptp(const Tensor& x, const Axes& axis, bool keepdims) {
+  const ErrorPlace scope("ptp");
   const Tensor numbers = to_numbers(x);
   return max(numbers, axis, keepdims) - min(numbers, axis, keepdims);
 }
 
 Tensor corrcoef(const Tensor& x) {
+  const ErrorPlace scope("corrcoef");
   check<InvalidArgument>(x.rank() == 1 || x.rank() == 2,
                          "corrcoef: expected (variables, observations), got shape {}.", x.shape());
   const Tensor rows = x.rank() == 1 ? expand_dims(to_floating(x), 0) : to_floating(x);
@@ -290,6 +300,7 @@ Tensor psnr(const Tensor& x1, const Tensor& x2, double max_val) {
 }
 
 Tensor correlate(const Tensor& x1, const Tensor& x2, const std::string& mode) {
+  const ErrorPlace scope("correlate");
   check<InvalidArgument>(mode == "valid" || mode == "same" || mode == "full",
                          "correlate: unknown mode '{}'. Known: valid, same, full.", mode);
   if (is_open(x1) || is_open(x2)) {
@@ -328,6 +339,7 @@ Tensor cdist(const Tensor& x, const Tensor& y) {
 }
 
 std::pair<Tensor, Tensor> histogram(const Tensor& x, const HistogramOptions& options) {
+  const ErrorPlace scope("histogram");
   check<InvalidArgument>(options.bins >= 1, "histogram: expected bins >= 1, got {}.", options.bins);
   const Tensor flat = ravel(to_numbers(x));
   const Tensor real = to_floating(flat);
@@ -406,9 +418,13 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& values, const s
   return count;
 }
 
-Tensor digitize(const Tensor& x, const Tensor& bins) { return searchsorted(bins, x, "right"); }
+Tensor digitize(const Tensor& x, const Tensor& bins) {
+  const ErrorPlace scope("digitize");
+  return searchsorted(bins, x, "right");
+}
 
 Tensor cumprod(const Tensor& x, std::optional<int64_t> axis, std::optional<DTypeLike> dtype) {
+  const ErrorPlace scope("cumprod");
   if (is_open(x)) {
     const Json config = Json::object({{"axis", axis ? Json(*axis) : Json()},
                                       {"dtype", dtype ? Json(to_string(*dtype)) : Json()}});
@@ -421,6 +437,7 @@ Tensor cumprod(const Tensor& x, std::optional<int64_t> axis, std::optional<DType
 }
 
 Tensor diff(const Tensor& x, int64_t n, int64_t axis) {
+  const ErrorPlace scope("diff");
   check<InvalidArgument>(n >= 0, "diff: expected n >= 0, got {}.", n);
   const int64_t along = x.shape().normalize_axis(axis, "diff");
   if (n > 0 && is_open(x, along)) {
@@ -439,6 +456,7 @@ Tensor diff(const Tensor& x, int64_t n, int64_t axis) {
 }
 
 Tensor trapezoid(const Tensor& y, const TrapezoidOptions& options) {
+  const ErrorPlace scope("trapezoid");
   if (is_open(y, options.axis)) {
     TrapezoidOptions rest = options;
     rest.x = {};
@@ -480,22 +498,27 @@ Tensor trapezoid(const Tensor& y, const TrapezoidOptions& options) {
 }
 
 Tensor nansum(const Tensor& x, const Axes& axis, bool keepdims) {
+  const ErrorPlace scope("nansum");
   return sum(without_nan(x, 0), axis, keepdims);
 }
 Tensor nanprod(const Tensor& x, const Axes& axis, bool keepdims) {
+  const ErrorPlace scope("nanprod");
   return prod(without_nan(x, 1), axis, keepdims);
 }
 
 Tensor nanmax(const Tensor& x, const Axes& axis, bool keepdims) {
+  const ErrorPlace scope("nanmax");
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   return extreme_without_nan(x, axis, keepdims, -kInfinity, max);
 }
 Tensor nanmin(const Tensor& x, const Axes& axis, bool keepdims) {
+  const ErrorPlace scope("nanmin");
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   return extreme_without_nan(x, axis, keepdims, kInfinity, min);
 }
 
 Tensor nanmean(const Tensor& x, const Axes& axis, bool keepdims) {
+  const ErrorPlace scope("nanmean");
   if (!is_floating(x.dtype())) return mean(x, axis, keepdims);
   const Tensor wide = to_accumulator(x);
   const Tensor count = sum(cast(logical_not(isnan(wide)), wide.dtype()), axis, keepdims);
@@ -503,6 +526,7 @@ Tensor nanmean(const Tensor& x, const Axes& axis, bool keepdims) {
 }
 
 Tensor nanvar(const Tensor& x, const Axes& axis, bool keepdims) {
+  const ErrorPlace scope("nanvar");
   if (!is_floating(x.dtype())) return var(x, axis, keepdims);
   // No NaN enters the arithmetic, so that the gradient has none either.
   const Tensor wide = to_accumulator(x);
@@ -512,21 +536,25 @@ Tensor nanvar(const Tensor& x, const Axes& axis, bool keepdims) {
   return cast(sum(square(centered), axis, keepdims) / count, x.dtype());
 }
 Tensor nanstd(const Tensor& x, const Axes& axis, bool keepdims) {
+  const ErrorPlace scope("nanstd");
   return sqrt(nanvar(x, axis, keepdims));
 }
 
 Tensor nanargmax(const Tensor& x, std::optional<int64_t> axis, bool keepdims) {
+  const ErrorPlace scope("nanargmax");
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   return where_any_counts(x, axis ? Axes(*axis) : Axes(), keepdims,
                           argmax(without_nan(x, -kInfinity), axis, keepdims), -1);
 }
 Tensor nanargmin(const Tensor& x, std::optional<int64_t> axis, bool keepdims) {
+  const ErrorPlace scope("nanargmin");
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   return where_any_counts(x, axis ? Axes(*axis) : Axes(), keepdims,
                           argmin(without_nan(x, kInfinity), axis, keepdims), -1);
 }
 
 Tensor nancumsum(const Tensor& x, std::optional<int64_t> axis, std::optional<DTypeLike> dtype) {
+  const ErrorPlace scope("nancumsum");
   return cumsum(without_nan(cast(x, dtype.value_or(x.dtype())), 0), axis);
 }
 Tensor nancumprod(const Tensor& x, std::optional<int64_t> axis, std::optional<DTypeLike> dtype) {

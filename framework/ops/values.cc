@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "framework/core/error_place.h"
 #include "framework/ops/arrange.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/index.h"
@@ -77,8 +78,12 @@ Tensor sized(const Tensor& x, int64_t size, const Tensor& count, const Tensor& f
 
 }  // namespace
 
-std::vector<Tensor> nonzero(const Tensor& x) { return indices_of_true(x, "nonzero"); }
+std::vector<Tensor> nonzero(const Tensor& x) {
+  const ErrorPlace scope("nonzero");
+  return indices_of_true(x, "nonzero");
+}
 std::vector<Tensor> where(const Tensor& condition) {
+  const ErrorPlace scope("where");
   return indices_of_true(condition, "where(condition)");
 }
 
@@ -95,9 +100,13 @@ Tensor boolean_mask(const Tensor& x, const Tensor& mask) {
   return take(rows, places_of(mask), 0);
 }
 
-Tensor unique(const Tensor& x) { return unique(x, UniqueOptions{}).values; }
+Tensor unique(const Tensor& x) {
+  const ErrorPlace scope("unique");
+  return unique(x, UniqueOptions{}).values;
+}
 
 UniqueResult unique(const Tensor& x, const UniqueOptions& options) {
+  const ErrorPlace scope("unique");
   if (!options.size) {
     require_value(x, "unique", "Give it a size, which is then its result's.");
   }

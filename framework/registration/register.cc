@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one place that knows every folder with classes, functions or ops to register.
 #include "framework/losses/register.h"
+#include "framework/autodiff/composite_vjp.h"
 #include "framework/autodiff/control_vjps.h"
 #include "framework/autodiff/recurrent_vjps.h"
 #include "framework/metrics/register.h"
@@ -16,6 +17,7 @@ namespace cornu {
 
 void register_builtins(OpRegistry& registry) {
   ops::register_all(registry);
+  register_composite_vjp();
   register_control_vjps(registry);
   register_recurrent_vjps(registry);
 }

@@ -22,9 +22,53 @@ TEST_CASE("elementwise") {
         }) ==
         "add: expected shapes that can be broadcast together, got (2, 3) and (4,). Axes must be "
         "equal or 1, counted from the last.");
-  CHECK(invalid([] {
-          ops::where(ops::ones({2}), ops::ones({3}), 0);
-        }).find("select: expected shapes that can be broadcast together, got (2,) and (3,)") == 0);
+  CHECK(invalid([] { ops::where(ops::ones({2}), ops::ones({3}), 0); }) ==
+        "where: select: expected shapes that can be broadcast together, got (2,) and (3,). Axes "
+        "must be equal or 1, counted from the last.");
+}
+
+// The error of f begins with the op's name, which stands there once.
+template <class Kind = InvalidArgument, class F>
+void check_named(const std::string& name, F f) {
+  const std::string text = message_of<Kind>(f);
+  CHECK_MESSAGE(text.starts_with(name + ": "), text);
+  CHECK_MESSAGE(text.find(": " + name + ":") == std::string::npos, text);
+}
+
+// Ops that are made of others, with operands that one of those refuses.
+TEST_CASE("an error begins with the op that was called") {
+  const Tensor table = ops::ones({2, 3});
+  const Tensor four = ops::ones({4});
+  const Tensor words = Tensor::from(std::vector<std::string>{"a", "b"}, {2});
+  check_named("vdot", [&] { ops::vdot(table, four); });
+  check_named("dot", [&] { ops::dot(table, four); });
+  check_named("inner", [&] { ops::inner(table, four); });
+  check_named<OutOfRange>("std", [&] { ops::std(table, 5); });
+  check_named<OutOfRange>("average", [&] { ops::average(table, 5); });
+  check_named<OutOfRange>("moments", [&] { ops::moments(table, {5}); });
+  check_named("digitize", [&] { ops::digitize(table, table); });
+  check_named("isclose", [&] { ops::isclose(table, four); });
+  check_named("logaddexp", [&] { ops::logaddexp(table, four); });
+  check_named("heaviside", [&] { ops::heaviside(table, four); });
+  check_named("ldexp", [&] { ops::ldexp(table, four); });
+  check_named("hstack", [&] { ops::hstack({table, four}); });
+  check_named("dstack", [&] { ops::dstack({table, four}); });
+  check_named("hsplit", [&] { ops::hsplit(four, 3); });
+  check_named<OutOfRange>("array_split", [&] { ops::array_split(table, 2, 5); });
+  check_named<OutOfRange>("sort", [&] { ops::sort(table, 5); });
+  check_named("in_top_k", [&] { ops::in_top_k(ops::ones({3}, DType::Int32), table, 1); });
+  check_named("trace", [&] { ops::trace(four); });
+  check_named("det", [&] { ops::det(table); });
+  check_named("pinv", [&] { ops::pinv(four); });
+  check_named("glu", [&] { ops::glu(table); });
+  check_named<OutOfRange>("nanvar", [&] { ops::nanvar(table, 5); });
+  check_named<OutOfRange>("count_nonzero", [&] { ops::count_nonzero(table, 5); });
+  check_named("segment_sum", [&] { ops::segment_sum(four, four, 2); });
+  check_named("sqrt", [&] { ops::sqrt(words); });
+  check_named("gelu", [&] { ops::gelu(words); });
+  check_named("clip", [&] { ops::clip(words, 0, 1); });
+  check_named("outer", [&] { ops::outer(table, words); });
+  check_named("subtract", [&] { table - words; });
 }
 
 TEST_CASE("undefined tensors") {

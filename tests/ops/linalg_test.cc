@@ -331,7 +331,7 @@ TEST_CASE("linear algebra of nothing, of integers, and of what has no inverse") 
         "cholesky: expected symmetric positive definite matrices, but number 0 isn't one.");
   CHECK(message_of<InvalidArgument>([] {
           ops::det(ops::ones({2, 3}));
-        }) == "lu_factor: expected square matrices, got shape (2, 3).");
+        }) == "det: lu_factor: expected square matrices, got shape (2, 3).");
   CHECK(message_of<InvalidArgument>([] {
           ops::solve(ops::eye(3), ops::ones({2, 1}));
         }) ==

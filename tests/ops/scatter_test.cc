@@ -48,8 +48,9 @@ TEST_CASE("segments: gradients, any integers as ids, and places that don't exist
   CHECK(std::isinf(ops::segment_max(data, ids, 3).data<double>()[2]));  // an empty segment
   check_values(ops::segment_max(ints({3, -2}, {2}), ints({1, 1}, {2}), 2), {2}, {-2147483648.0, 3});
   CHECK(ops::segment_prod(ops::cast(data, DType::BFloat16), ids, 3).dtype() == DType::BFloat16);
-  CHECK(message_of<OutOfRange>([&] { ops::segment_max(data, ids, 2); }) ==
-        "segment_reduce: index 2 is outside of [0, 2), the segments.");
+  CHECK(message_of<OutOfRange>([&] {
+          ops::segment_max(data, ids, 2);
+        }).ends_with("segment_reduce: index 2 is outside of [0, 2), the segments."));
   CHECK(message_of<InvalidArgument>([&] { ops::segment_max(data, ints({0}, {1}), 2); }) ==
         "segment_max: expected one segment id for each slice of data of shape (5, 2), got shape "
         "(1,).");
