@@ -102,6 +102,7 @@ std::map<std::string, Names> names_here() {
   here["keras.applications"] = declared_in("applications").functions("cornu::applications");
   here["keras.random"] = ops.functions("cornu::random");
   here["keras.ops"] = ops.functions("cornu::ops");
+  here["keras.ops"].merge(Names(declared_in("framework/autodiff").functions("cornu::ops")));
   here["keras.ops.image"] = ops.functions("cornu::ops::image");
   return here;
 }
@@ -135,7 +136,6 @@ const Reasons& reasons() {
       {"view_as_complex", complex},
       {"view_as_real", complex},
       {"vectorize", python},
-      {"jvp", python},
       {"keras.ops.copy", "no op modifies its operands, so copying the handle is enough"},
       {"keras.ops.dtype", "`x.dtype()`"},
       {"keras.ops.size", "`x.size()`"},
@@ -393,8 +393,9 @@ separate tests. `docs/ops.md` is the same document for `keras.ops`.
 std::string ops_document(const std::vector<Module>& all) {
   std::string text = "# keras.ops, function by function\n\n" + std::string(kMade) + R"(
 These functions are available in `cornu::ops` under Keras's names; a name that is a C++ keyword ends
-in an underscore: `switch_`. `framework/ops/ops.h` includes the headers that declare them. Images
-are channels-last; the functions of `ops::image` take `data_format`.
+in an underscore: `switch_`. `framework/ops/ops.h` includes the headers that declare them, except
+for `jvp` (`framework/autodiff/jvp.h`). Images are channels-last; the functions of `ops::image` take
+`data_format`.
 
 )";
   text += summary(all, true);

@@ -58,6 +58,7 @@
 #include "distribute/strategies/parameter_server.h"
 #include "distribute/strategies/tpu.h"
 #include "framework/autodiff/gradient_tape.h"
+#include "framework/autodiff/jvp.h"
 #include "framework/callbacks/callbacks.h"
 #include "framework/core/logging.h"
 #include "framework/core/print.h"
