@@ -39,16 +39,17 @@ std::vector<Tensor> composite_vjp(const VjpContext& c) {
   Attributes attributes = c.attributes;
   attributes.set("given", given);
   attributes.set("needed", std::vector<int64_t>(c.needed.begin(), c.needed.end()));
-  const std::vector<Tensor> gradients = compute_at_once(
-      has_elementwise_gradient(body) ? *kElementwise : *kWithSums, operands, attributes,
-      [&](const std::vector<Tensor>& all) {
-        std::vector<Tensor> of_outputs(c.outputs.size());
-        for (size_t i = 0; i < given.size(); ++i) {
-          of_outputs[static_cast<size_t>(given[i])] = all[inputs + i];
-        }
-        const auto first_gradient = all.begin() + static_cast<int64_t>(inputs);
-        return replayed_gradients(body, {all.begin(), first_gradient}, of_outputs, c.needed);
-      });
+  const std::vector<Tensor> gradients =
+      compute_at_once(has_elementwise_gradient(body) ? *kElementwise : *kWithSums, operands,
+                      attributes, [&](const std::vector<Tensor>& all) {
+                        std::vector<Tensor> of_outputs(c.outputs.size());
+                        for (size_t i = 0; i < given.size(); ++i) {
+                          of_outputs[static_cast<size_t>(given[i])] = all[inputs + i];
+                        }
+                        const auto first_gradient = all.begin() + static_cast<int64_t>(inputs);
+                        return replayed_gradients(body, {all.begin(), first_gradient}, of_outputs,
+                                                  c.needed, UnconnectedGradients::None);
+                      });
   std::vector<Tensor> result(inputs);
   size_t next = 0;
   for (size_t i = 0; i < inputs; ++i) {

@@ -18,7 +18,8 @@ std::vector<Tensor> cond_vjp(const VjpContext& c) {
   const std::vector<bool> needed(c.needed.begin() + 1, c.needed.end());
   auto branch = [&](const char* name) {
     return [&, name] {
-      return replayed_gradients(c.attributes.get_graph(name), operands, c.output_gradients, needed);
+      return replayed_gradients(c.attributes.get_graph(name), operands, c.output_gradients, needed,
+                                UnconnectedGradients::Zero);
     };
   };
   const std::function<std::vector<Tensor>()> then = branch("then");

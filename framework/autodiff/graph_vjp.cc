@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "framework/autodiff/gradient_tape.h"
 #include "framework/graph/trace.h"
 #include "framework/ops/ops.h"
 
@@ -66,7 +65,8 @@ std::vector<Tensor> graph_vjp(const Graph& graph, const std::vector<Tensor>& val
 
 std::vector<Tensor> replayed_gradients(const Graph& graph, const std::vector<Tensor>& operands,
                                        const std::vector<Tensor>& of_outputs,
-                                       const std::vector<bool>& needed) {
+                                       const std::vector<bool>& needed,
+                                       UnconnectedGradients unconnected) {
   GradientTape tape({.watch_accessed_variables = false});
   std::vector<Tensor> own;  // fresh identities: an operand may be passed twice
   std::vector<Tensor> sources;
@@ -84,9 +84,8 @@ std::vector<Tensor> replayed_gradients(const Graph& graph, const std::vector<Ten
     targets.push_back(outputs[i]);
     seeds.push_back(of_outputs[i]);
   }
-  return tape.gradient(
-      Tensors(targets), sources,
-      {.output_gradients = Tensors(seeds), .unconnected_gradients = UnconnectedGradients::Zero});
+  return tape.gradient(Tensors(targets), sources,
+                       {.output_gradients = Tensors(seeds), .unconnected_gradients = unconnected});
 }
 
 }  // namespace cornu

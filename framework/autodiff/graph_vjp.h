@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "framework/autodiff/gradient_tape.h"
 #include "framework/graph/graph.h"
 
 namespace cornu {
@@ -21,9 +22,11 @@ std::vector<Tensor> graph_vjp(const Graph& graph, const std::vector<Tensor>& val
                               const std::vector<bool>& dependent);
 
 // Replays a graph on `operands`, and returns the gradients of those that need one, in order, given
-// the gradients `of_outputs` of its outputs (undefined: zero).
+// the gradients `of_outputs` of its outputs (undefined: zero). `unconnected` applies to operands
+// that no such output depends on.
 std::vector<Tensor> replayed_gradients(const Graph& graph, const std::vector<Tensor>& operands,
                                        const std::vector<Tensor>& of_outputs,
-                                       const std::vector<bool>& needed);
+                                       const std::vector<bool>& needed,
+                                       UnconnectedGradients unconnected);
 
 }  // namespace cornu

@@ -2,7 +2,9 @@
 #include "framework/graph/at_once.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "framework/core/per_thread.h"
@@ -22,8 +24,9 @@ constexpr size_t kMaxMemory = size_t{32} << 20;  // for intermediate values, whi
 using Body = FunctionRef<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
 struct Program {
+  std::shared_ptr<const Graph> body;  // once traced
+  std::vector<bool> is_defined;       // by result of the body; the graph has the defined ones
   int64_t calls = 0;
-  std::shared_ptr<const Graph> body;  // as traced
   bool is_large = false;  // needs more memory than kMaxMemory: its ops are applied one by one
   std::unique_ptr<Executable> executable;
 };
@@ -33,18 +36,52 @@ bool is_plain(const Tensor& x) {
          x.dtype() != DType::String && !is_half(x.dtype());
 }
 
-void compile(Program& program, const OpDef& composite, const std::vector<TensorType>& types,
-             Body body) {
+std::vector<Tensor> defined_of(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> defined;
+  std::ranges::copy_if(tensors, std::back_inserter(defined), &Tensor::defined);
+  return defined;
+}
+
+void trace_body(Program& program, const OpDef& composite, const std::vector<TensorType>& types,
+                Body body) {
   const StopRecordingScope quiet;
-  TracedGraph traced = trace(types, body, {.name = composite.name});
-  auto graph = std::make_shared<const Graph>(traced.graph);
-  auto executable =
-      backend_for(default_device())
-          .compile(std::move(traced.graph), {.name = composite.name, .device = default_device()});
+  TracedGraph traced = trace(types,
+                             [&](const std::vector<Tensor>& symbols) {
+                               const std::vector<Tensor> results = body(symbols);
+                               program.is_defined.clear();
+                               for (const Tensor& result : results)
+                                 program.is_defined.push_back(result.defined());
+                               return defined_of(results);
+                             },
+                             {.name = composite.name});
+  program.body = std::make_shared<const Graph>(std::move(traced.graph));
+}
+
+void compile(Program& program, const std::string& name) {
+  auto executable = backend_for(default_device())
+                        .compile(*program.body, {.name = name, .device = default_device()});
   program.is_large = executable->workspace_bytes() > kMaxMemory;
-  if (program.is_large) return;
-  program.body = std::move(graph);
-  program.executable = std::move(executable);
+  if (!program.is_large) program.executable = std::move(executable);
+}
+
+// The defined results.
+std::vector<Tensor> run(Executable& executable, const std::vector<Tensor>& inputs) {
+  Launch launch{.executable = &executable,
+                .device = default_device(),
+                .inputs = inputs,
+                .variables = {},
+                .outputs = {}};
+  backend_for(launch.device).run({&launch, 1});
+  std::vector<Tensor> results = std::move(launch.outputs);
+  if (std::ranges::any_of(inputs, &Tensor::is_bound)) {
+    for (Tensor& result : results) result.bind();
+  }
+  return results;
+}
+
+std::vector<Tensor> one_by_one(Body body, const std::vector<Tensor>& inputs) {
+  const StopRecordingScope quiet;
+  return defined_of(body(inputs));
 }
 
 // What tapes see in place of a body's ops; never part of a graph.
@@ -72,25 +109,21 @@ std::vector<Tensor> compute_at_once(const OpDef& composite, const std::vector<Te
   const std::shared_ptr<Program> program = cache.get(
       {composite, attributes, types, {}}, compute_threads(),
       [] { return std::make_unique<std::shared_ptr<Program>>(std::make_shared<Program>()); });
+  const bool is_followed_now = has_op_observers() && is_followed(inputs, {});
   // Compiled sums are added in a different order than by single ops, so the first call must already
   // be compiled.
   const bool is_due = !composite.traits.elementwise || program->calls++ >= kCallsOneByOne;
-  if (!program->executable && !program->is_large && is_due) {
-    compile(*program, composite, types, body);
-  }
-  if (!program->executable) return body(inputs);
-  Launch launch{.executable = program->executable.get(),
-                .device = default_device(),
-                .inputs = inputs,
-                .variables = {},
-                .outputs = {}};
-  backend_for(launch.device).run({&launch, 1});
-  std::vector<Tensor> results = std::move(launch.outputs);
-  if (std::ranges::any_of(inputs, [](const Tensor& input) { return input.is_bound(); })) {
-    for (Tensor& result : results) result.bind();
-  }
-  if (has_op_observers()) {
-    observe(observed_composite(), inputs, {{"body", program->body}}, results);
+  if (!program->body && (is_due || is_followed_now)) trace_body(*program, composite, types, body);
+  if (is_due && !program->executable && !program->is_large) compile(*program, composite.name);
+  if (!program->executable && !is_followed_now) return body(inputs);
+  const std::vector<Tensor> found =
+      program->executable ? run(*program->executable, inputs) : one_by_one(body, inputs);
+  // One op from the first call on: the order in which a tape adds gradients up depends on it.
+  if (is_followed_now) observe(observed_composite(), inputs, {{"body", program->body}}, found);
+  std::vector<Tensor> results;
+  size_t next = 0;
+  for (const bool is_defined : program->is_defined) {
+    results.push_back(is_defined ? found[next++] : Tensor());
   }
   return results;
 }

@@ -140,6 +140,40 @@ TEST_CASE("gradients of composites are those of their ops, on the first and on l
   }
 }
 
+// Gradients are added up in the order of the tape's records.
+TEST_CASE("a sum of a composite's gradient and others has the same bits on all calls") {
+  const Tensor x = ops::cast(numbers({1000}, 0.3), DType::Float32);
+  for (const auto& f : {ops::silu, ops::mish, ops::softsign, ops::hard_silu}) {
+    std::vector<float> first;
+    for (int call = 0; call < 5; ++call) {
+      GradientTape tape;
+      tape.watch(x);
+      const Tensor y = x + f(x) + ops::sin(x);
+      const auto gradient = tape.gradient(ops::sum(y * y), x).to_vector<float>();
+      if (first.empty()) first = gradient;
+      CHECK(gradient == first);
+    }
+  }
+}
+
+TEST_CASE("what a composite doesn't depend on has no gradient, on any call") {
+  const Tensor x = numbers({3, 4}, 1);
+  const auto second_is_defined = [&](const std::function<Tensor(const Tensor&)>& f) {
+    GradientTape outer;
+    outer.watch(x);
+    GradientTape inner;
+    inner.watch(x);
+    const Tensor y = ops::sum(f(x));
+    return outer.gradient(inner.gradient(y, x), x).defined();
+  };
+  for (int call = 0; call < 5; ++call) {
+    CHECK_FALSE(second_is_defined([](const Tensor& v) { return ops::leaky_relu(v, 0.1); }));
+    CHECK_FALSE(second_is_defined([](const Tensor& v) { return ops::moments(v, {0}).first; }));
+    CHECK(second_is_defined([](const Tensor& v) { return ops::moments(v, {0}).second; }));
+    CHECK(second_is_defined([](const Tensor& v) { return ops::silu(v); }));
+  }
+}
+
 TEST_CASE("composites are differentiated twice") {
   for (const Case& one : cases()) {
     CAPTURE(one.name);
