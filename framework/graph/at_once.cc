@@ -20,6 +20,9 @@ namespace {
 constexpr size_t kPrograms = 128;  // kept per thread
 constexpr int kCallsOneByOne = 2;  // with the same types: compiling takes as long as dozens of ops
 constexpr size_t kMaxMemory = size_t{32} << 20;  // for intermediate values, which stay allocated
+// Operands of fewer bytes are differentiated op by op: compiling takes as long as dozens of passes
+// over them, and their shapes may be others in each call.
+constexpr size_t kFewBytes = size_t{128} << 10;
 
 using Body = FunctionRef<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
@@ -34,6 +37,12 @@ struct Program {
 bool is_plain(const Tensor& x) {
   return x.defined() && !x.is_symbolic() && !x.is_weak() && x.on_host() &&
          x.dtype() != DType::String && !is_half(x.dtype());
+}
+
+size_t bytes_of(const std::vector<Tensor>& inputs) {
+  size_t bytes = 0;
+  for (const Tensor& input : inputs) bytes += input.bytes();
+  return bytes;
 }
 
 std::vector<Tensor> defined_of(const std::vector<Tensor>& tensors) {
@@ -100,6 +109,8 @@ bool goes_at_once(const std::vector<Tensor>& inputs) {
 std::vector<Tensor> compute_at_once(const OpDef& composite, const std::vector<Tensor>& inputs,
                                     const Attributes& attributes, Body body) {
   if (!goes_at_once(inputs)) return body(inputs);
+  const bool is_followed_now = has_op_observers() && is_followed(inputs, {});
+  if (is_followed_now && bytes_of(inputs) < kFewBytes) return body(inputs);
   std::vector<TensorType> types;
   for (const Tensor& input : inputs) types.push_back(type_of(input));
   // One cache per thread, as for kernels: nothing here waits for another thread's trace.
@@ -109,7 +120,6 @@ std::vector<Tensor> compute_at_once(const OpDef& composite, const std::vector<Te
   const std::shared_ptr<Program> program = cache.get(
       {composite, attributes, types, {}}, compute_threads(),
       [] { return std::make_unique<std::shared_ptr<Program>>(std::make_shared<Program>()); });
-  const bool is_followed_now = has_op_observers() && is_followed(inputs, {});
   // Compiled sums are added in a different order than by single ops, so the first call must already
   // be compiled.
   const bool is_due = !composite.traits.elementwise || program->calls++ >= kCallsOneByOne;

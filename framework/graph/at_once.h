@@ -22,9 +22,9 @@ bool goes_at_once(const std::vector<Tensor>& inputs);
 // Otherwise its ops are applied one by one. `composite` (its name) and `attributes` identify the
 // body.
 //
-// If goes_at_once(inputs), a gradient tape that follows one of them sees the body as one op, and
-// keeps its inputs and outputs alone. Its gradient computes the intermediate values again, and is
-// computed in the same way.
+// If goes_at_once(inputs), and they aren't small, a gradient tape that follows one of them sees the
+// body as one op, and keeps its inputs and outputs alone. Its gradient computes the intermediate
+// values again, and is computed in the same way.
 std::vector<Tensor> compute_at_once(
     const OpDef& composite, const std::vector<Tensor>& inputs, const Attributes& attributes,
     FunctionRef<std::vector<Tensor>(const std::vector<Tensor>&)> body);

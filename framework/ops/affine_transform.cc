@@ -136,13 +136,13 @@ Tensor affine_transform(const Tensor& images, const Tensor& transform,
     if (x.num_elements() == 0) return in[0].strong();
     const Tensor numbers = reshape(in[1], {in[1].num_elements() / 8, 8});
     return batch.restored(
-        at_once<"affine_transform", true>({x, numbers},
-                                          {{"interpolation", options.interpolation},
-                                           {"fill_mode", options.fill_mode},
-                                           {"fill_value", static_cast<double>(options.fill_value)}},
-                                          [&](const std::vector<Tensor>& now) {
-                                            return transformed_pixels(now[0], now[1], options);
-                                          }));
+        at_once<"affine_transform">({x, numbers},
+                                    {{"interpolation", options.interpolation},
+                                     {"fill_mode", options.fill_mode},
+                                     {"fill_value", static_cast<double>(options.fill_value)}},
+                                    [&](const std::vector<Tensor>& now) {
+                                      return transformed_pixels(now[0], now[1], options);
+                                    }));
   });
 }
 

@@ -44,8 +44,8 @@ Tensor call(const std::vector<Tensor>& inputs, const Attributes& attributes = {}
 }
 
 // A composite of several ops (compute_at_once): computes `body(inputs)`, several tensors.
-// `attributes` are the numbers that the body also depends on. kHasSums: whether it or its gradient
-// consists of more than elementwise ops and rearrangements.
+// `attributes` are the numbers that the body also depends on. kHasSums: whether it consists of more
+// than elementwise ops and rearrangements.
 template <OpName kName, bool kHasSums = false, class Body>
 std::vector<Tensor> all_at_once(const std::vector<Tensor>& inputs, const Attributes& attributes,
                                 Body body) {

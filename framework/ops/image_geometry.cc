@@ -318,7 +318,7 @@ Tensor map_coordinates(const Tensor& inputs, const Tensor& coordinates, int64_t 
                          inputs.shape());
   return as_whole(
       "map_coordinates", {inputs, coordinates}, [order, options](const std::vector<Tensor>& in) {
-        return at_once<"map_coordinates", true>(
+        return at_once<"map_coordinates">(
             in,
             {{"order", order},
              {"fill_mode", options.fill_mode},

@@ -94,16 +94,15 @@ Tensor batch_normalization(const Tensor& x, const Tensor& mean, const Tensor& va
                                  {"has_offset", options.offset.defined()}};
   return in_float32(x, [&](const Tensor& v) {
     inputs[0] = v;
-    return at_once<"batch_normalization", true>(
-        inputs, attributes, [&](const std::vector<Tensor>& in) {
-          const auto aligned = [&](const Tensor& vector) { return over_axes(vector, in[0], {at}); };
-          Tensor factor = rsqrt(in[2] + options.epsilon);
-          if (options.scale.defined()) factor = factor * in[3];
-          // Expanded to x * factor + shift, where factor and shift are small vectors.
-          Tensor shift = -in[1] * factor;
-          if (options.offset.defined()) shift = shift + in.back();
-          return in[0] * aligned(factor) + aligned(shift);
-        });
+    return at_once<"batch_normalization">(inputs, attributes, [&](const std::vector<Tensor>& in) {
+      const auto aligned = [&](const Tensor& vector) { return over_axes(vector, in[0], {at}); };
+      Tensor factor = rsqrt(in[2] + options.epsilon);
+      if (options.scale.defined()) factor = factor * in[3];
+      // Expanded to x * factor + shift, where factor and shift are small vectors.
+      Tensor shift = -in[1] * factor;
+      if (options.offset.defined()) shift = shift + in.back();
+      return in[0] * aligned(factor) + aligned(shift);
+    });
   });
 }
 

@@ -193,7 +193,7 @@ Tensor squared_distances_in_parts(const Tensor& a, const Tensor& b) {
     const int64_t end = std::min(first + kFewFeatures, a.dim(-1));
     std::vector<Tensor> operands = {slice_axis(a, -1, first, end), slice_axis(b, -1, first, end)};
     if (total.defined()) operands.push_back(total);
-    total = at_once<"squared_distances", true>(operands, {}, [](const std::vector<Tensor>& in) {
+    total = at_once<"squared_distances">(operands, {}, [](const std::vector<Tensor>& in) {
       const Tensor part = squared_distances(in[0], in[1]);
       return in.size() == 3 ? in[2] + part : part;
     });

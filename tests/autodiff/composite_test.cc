@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of composites that are computed at once, under tapes.
+// Gradients of composites that are computed at once, under tapes: their operands aren't small.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -55,9 +55,9 @@ struct Case {
 };
 
 std::vector<Case> cases() {
-  const Tensor x = numbers({3, 4, 5}, 0.1);
-  const Tensor five = numbers({5}, 0.7);
-  const Tensor positive = ops::square(numbers({5}, 0.3)) + 0.1;
+  const Tensor x = numbers({64, 16, 20}, 0.1);
+  const Tensor vector = numbers({20}, 0.7);
+  const Tensor positive = ops::square(numbers({20}, 0.3)) + 0.1;
   std::vector<Case> all;
   const auto elementwise = [&](const std::string& name, Tensor (*f)(const Tensor&)) {
     all.push_back({name, [f](const Inputs& in) { return f(in[0]); }, {x}, true});
@@ -76,10 +76,10 @@ std::vector<Case> cases() {
                  [](const Inputs& in) {
                    return ops::layer_normalization(in[0], {.gamma = in[1], .beta = in[2]});
                  },
-                 {x, five, positive}});
+                 {x, vector, positive}});
   all.push_back({"rms_normalization",
                  [](const Inputs& in) { return ops::rms_normalization(in[0], {.scale = in[1]}); },
-                 {x, five}});
+                 {x, vector}});
   all.push_back({"the mean alone",
                  [](const Inputs& in) {
                    return ops::moments(in[0], {0, 2}).first;
@@ -99,13 +99,13 @@ std::vector<Case> cases() {
                    return ops::batch_normalization(in[0], in[1], ops::square(in[2]), -1,
                                                    {.offset = in[3], .scale = in[4]});
                  },
-                 {x, five, positive, numbers({5}, 2), numbers({5}, 3)}});
+                 {x, vector, positive, numbers({20}, 2), numbers({20}, 3)}});
   all.push_back({"one vector for mean and variance",
                  [](const Inputs& in) { return ops::batch_normalization(in[0], in[1], in[1], 2); },
                  {x, positive}});
   all.push_back({"cdist",
                  [](const Inputs& in) { return ops::cdist(in[0], in[1]); },
-                 {numbers({4, 3}, 1), numbers({2, 3}, 2)}});
+                 {numbers({200, 60}, 1), numbers({120, 60}, 2)}});
   return all;
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("gradients of composites are those of their ops, on the first and on l
 
 // Gradients are added up in the order of the tape's records.
 TEST_CASE("a sum of a composite's gradient and others has the same bits on all calls") {
-  const Tensor x = ops::cast(numbers({1000}, 0.3), DType::Float32);
+  const Tensor x = ops::cast(numbers({40000}, 0.3), DType::Float32);
   for (const auto& f : {ops::silu, ops::mish, ops::softsign, ops::hard_silu}) {
     std::vector<float> first;
     for (int call = 0; call < 5; ++call) {
@@ -157,7 +157,7 @@ TEST_CASE("a sum of a composite's gradient and others has the same bits on all c
 }
 
 TEST_CASE("what a composite doesn't depend on has no gradient, on any call") {
-  const Tensor x = numbers({3, 4}, 1);
+  const Tensor x = numbers({900, 20}, 1);
   const auto second_is_defined = [&](const std::function<Tensor(const Tensor&)>& f) {
     GradientTape outer;
     outer.watch(x);
@@ -185,8 +185,8 @@ TEST_CASE("composites are differentiated twice") {
 }
 
 TEST_CASE("a persistent tape differentiates a composite several times, by any of its operands") {
-  const Tensor x = numbers({6, 5}, 1);
-  const Tensor gamma = numbers({5}, 2);
+  const Tensor x = numbers({900, 20}, 1);
+  const Tensor gamma = numbers({20}, 2);
   GradientTape tape({.persistent = true});
   tape.watch(x);
   tape.watch(gamma);
@@ -198,7 +198,7 @@ TEST_CASE("a persistent tape differentiates a composite several times, by any of
 }
 
 TEST_CASE("the gradient of a composite is taken on another thread") {
-  const Tensor x = numbers({6, 5}, 1);
+  const Tensor x = numbers({900, 20}, 1);
   const auto f = [](const Inputs& in) { return ops::layer_normalization(in[0]); };
   const Inputs expected = gradients_of(f, {x});
   GradientTape tape;
@@ -211,7 +211,7 @@ TEST_CASE("the gradient of a composite is taken on another thread") {
 }
 
 TEST_CASE("a gradient is taken in a trace, of a composite that was computed before it") {
-  const Tensor x = numbers({6, 5}, 1);
+  const Tensor x = numbers({900, 20}, 1);
   const auto f = [](const Inputs& in) { return ops::layer_normalization(in[0]); };
   const Inputs expected = gradients_of(f, {x});
   GradientTape tape({.persistent = true});
