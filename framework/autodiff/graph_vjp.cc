@@ -68,10 +68,10 @@ std::vector<Tensor> replayed_gradients(const Graph& graph, const std::vector<Ten
                                        const std::vector<bool>& needed,
                                        UnconnectedGradients unconnected) {
   GradientTape tape({.watch_accessed_variables = false});
-  std::vector<Tensor> own;  // fresh identities: an operand may be passed twice
+  std::vector<Tensor> own;  // fresh identities (-0 - 0 is -0): an operand may be passed twice
   std::vector<Tensor> sources;
   for (size_t i = 0; i < operands.size(); ++i) {
-    own.push_back(needed[i] ? operands[i] + 0 : operands[i]);
+    own.push_back(needed[i] ? operands[i] - 0 : operands[i]);
     if (!needed[i]) continue;
     tape.watch(own.back());
     sources.push_back(own.back());

@@ -34,9 +34,10 @@ std::pair<std::vector<Tensor>, std::vector<Tensor>> jvp(const FunctionOfTensors&
   check_directions(primals, tangents);
   constexpr GradientTapeOptions kGivenOnly = {.watch_accessed_variables = false};
   GradientTape backward(kGivenOnly);
-  std::vector<Tensor> own;  // fresh identities: f may capture a primal, or get one twice
+  std::vector<Tensor>
+      own;  // fresh identities (-0 - 0 is -0): f may capture a primal, or get one twice
   for (const Tensor& primal : primals) {
-    own.push_back(primal + 0);
+    own.push_back(primal - 0);
     backward.watch(own.back());
   }
   std::vector<Tensor> outputs = f(own);

@@ -31,9 +31,9 @@ std::pair<std::vector<Tensor>, std::vector<Tensor>> jvp(const FunctionOfTensors&
 // InvalidArgument when a tangent doesn't have its primal's shape and dtype, or that isn't a
 // floating-point dtype; Unimplemented, naming the op, when f has an op that can't be differentiated
 // twice.
-template <class F>
-requires(std::is_invocable_r_v<Tensor, const F&, const Tensor&>) std::pair<Tensor, Tensor> jvp(
-    const F& f, const Tensor& primal, const Tensor& tangent) {
+template <class F, class Primal>
+requires(std::convertible_to<Primal, Tensor>&& std::is_invocable_r_v<Tensor, F&, const Tensor&>)
+    std::pair<Tensor, Tensor> jvp(F f, const Primal& primal, const Tensor& tangent) {
   auto [outputs, changes] = internal::jvp(
       [&](const std::vector<Tensor>& in) { return std::vector<Tensor>{f(in.front())}; }, {primal},
       {tangent});
@@ -41,12 +41,12 @@ requires(std::is_invocable_r_v<Tensor, const F&, const Tensor&>) std::pair<Tenso
 }
 
 // Overload for functions of several tensors, with several outputs.
-template <class F>
-requires(std::is_invocable_r_v<std::vector<Tensor>, const F&, const std::vector<Tensor>&>)
-    std::pair<std::vector<Tensor>, std::vector<Tensor>> jvp(const F& f,
-                                                            const std::vector<Tensor>& primals,
+template <class F, class Primals = std::vector<Tensor>>
+requires(std::convertible_to<Primals, std::vector<Tensor>>&&
+             std::is_invocable_r_v<std::vector<Tensor>, F&, const std::vector<Tensor>&>)
+    std::pair<std::vector<Tensor>, std::vector<Tensor>> jvp(F f, const Primals& primals,
                                                             const std::vector<Tensor>& tangents) {
-  return internal::jvp(f, primals, tangents);
+  return internal::jvp([&](const std::vector<Tensor>& in) { return f(in); }, primals, tangents);
 }
 
 }  // namespace cornu::ops

@@ -10,7 +10,7 @@ namespace cornu {
 // message does already. The outermost guard's name is used. `name` must outlive the guard.
 //   Tensor std(const Tensor& x) {
 //     const ErrorPlace scope("std");
-//     return sqrt(var(x));  // "std: mean: expected …"
+//     return sqrt(var(x));  // "std: moments: expected …"
 //   }
 class [[nodiscard]] ErrorPlace {
  public:

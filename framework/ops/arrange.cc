@@ -71,6 +71,7 @@ KerasForm form_of_blocks(const char* class_name, int64_t block_size) {
 }  // namespace
 
 Tensor roll(const Tensor& x, const Axes& shift, const Axes& axis) {
+  const ErrorPlace scope("roll");
   if (is_open(x)) {
     const Json config = Json::object({{"shift", one_or_list(shift.values())},
                                       {"axis", axis.all() ? Json() : one_or_list(axis.values())}});

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "framework/core/error_place.h"
 #include "framework/graph/attention_dropout.h"
 #include "framework/graph/hidden_score.h"
 #include "framework/graph/trace.h"
@@ -306,12 +307,14 @@ void register_attention(OpRegistry& registry) {
 
 Tensor dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                              const DotProductAttentionOptions& options) {
+  const ErrorPlace scope("dot_product_attention");
   return dot_product_attention(query, key, value, options, {});
 }
 
 Tensor dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                              const DotProductAttentionOptions& options,
                              const AttentionDropout& dropout) {
+  const ErrorPlace scope("dot_product_attention");
   for (const Tensor* x : {&query, &key, &value}) require_defined(*x, kWho);
   const DType dtype = promote(promote(to_floating(query).dtype(), to_floating(key).dtype()),
                               to_floating(value).dtype());

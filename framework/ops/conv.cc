@@ -258,6 +258,7 @@ TransposedAxis transposed_axis(int64_t size, int64_t extent, int64_t stride, boo
 // The gradient of a convolution with respect to its input, as a function in its own right.
 Tensor conv_transpose(const Tensor& inputs, const Tensor& kernel,
                       const ConvTransposeOptions& options) {
+  const ErrorPlace scope("conv_transpose");
   const DType dtype = promote(inputs.dtype(), kernel.dtype());
   const int64_t axes = inputs.rank() - 2;
   check<InvalidArgument>(

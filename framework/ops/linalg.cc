@@ -206,6 +206,7 @@ Tensor logdet(const Tensor& x) {
 }
 
 Tensor inv(const Tensor& x) {
+  const ErrorPlace scope("inv");
   if (is_open(x)) return whole_of("inv", x, form("Inv"), inv);
   check<InvalidArgument>(x.rank() >= 2 && x.dim(-1) == x.dim(-2),
                          "inv: expected square matrices, got shape {}.", x.shape());
@@ -228,6 +229,7 @@ Tensor internal::solve_for(const std::string& who, const Tensor& a, const Tensor
 }
 
 Tensor solve(const Tensor& a, const Tensor& b) {
+  const ErrorPlace scope("solve");
   if (is_open(a) || is_open(b)) {
     return whole_of("solve", Tensors{a, b}, form("Solve"),
                     [](const Tensors& in) { return solve(in[0], in[1]); });
@@ -246,6 +248,7 @@ Tensor solve_triangular(const Tensor& a, const Tensor& b, bool lower) {
 }
 
 Tensor cholesky(const Tensor& x, bool upper) {
+  const ErrorPlace scope("cholesky");
   if (is_open(x)) {
     return whole_of("cholesky", x, form("Cholesky", Json::object({{"upper", upper}})),
                     [upper](const Tensor& in) { return cholesky(in, upper); });
@@ -270,12 +273,14 @@ Tensor cholesky_inverse(const Tensor& x, bool upper) {
 }
 
 std::pair<Tensor, Tensor> eigh(const Tensor& x) {
+  const ErrorPlace scope("eigh");
   if (is_open(x)) return whole_pair("eigh", x, form("Eigh"), eigh);
   const std::vector<Tensor> outputs = apply(op<"eigh">(), {to_floating(x)}, {});
   return {outputs[0], outputs[1]};
 }
 
 std::pair<Tensor, Tensor> qr(const Tensor& x, const std::string& mode) {
+  const ErrorPlace scope("qr");
   check<InvalidArgument>(mode == "reduced" || mode == "complete",
                          "qr: expected mode \"reduced\" or \"complete\", got \"{}\".", mode);
   if (is_open(x)) {
@@ -332,6 +337,7 @@ Tensor pinv(const Tensor& x, std::optional<double> rcond) {
 }
 
 Tensor lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond) {
+  const ErrorPlace scope("lstsq");
   if (is_open(a) || is_open(b)) {
     return whole_of("lstsq", Tensors{a, b},
                     form("Lstsq", Json::object({{"rcond", or_none(rcond)}})),

@@ -124,7 +124,10 @@ Tensor floor_divide(const Tensor& x1, const Tensor& x2) {
 }
 Tensor mod(const Tensor& x1, const Tensor& x2) { return arithmetic<"mod">(x1, x2); }
 Tensor power(const Tensor& x1, const Tensor& x2) { return arithmetic<"power">(x1, x2); }
-Tensor arctan2(const Tensor& x1, const Tensor& x2) { return real_arithmetic<"atan2">(x1, x2); }
+Tensor arctan2(const Tensor& x1, const Tensor& x2) {
+  const ErrorPlace scope("arctan2");
+  return real_arithmetic<"atan2">(x1, x2);
+}
 Tensor maximum(const Tensor& x1, const Tensor& x2) { return arithmetic<"maximum">(x1, x2); }
 Tensor minimum(const Tensor& x1, const Tensor& x2) { return arithmetic<"minimum">(x1, x2); }
 

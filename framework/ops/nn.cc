@@ -195,6 +195,7 @@ Tensor log_softmax(const Tensor& x, const Axes& axis) {
 
 Tensor relu(const Tensor& x) { return call<"relu">({x}); }
 Tensor sigmoid(const Tensor& x) {
+  const ErrorPlace scope("sigmoid");
   const Tensor value = to_floating(x);
   return call<"sigmoid">({value}).with_logits("sigmoid", value);
 }
@@ -340,6 +341,7 @@ Tensor sparse_sigmoid(const Tensor& x) {
   });
 }
 Tensor threshold(const Tensor& x, double threshold, double default_value) {
+  const ErrorPlace scope("threshold");
   return where(x > threshold, x, constant_like(x, default_value));
 }
 Tensor glu(const Tensor& x, int64_t axis) {
@@ -349,6 +351,7 @@ Tensor glu(const Tensor& x, int64_t axis) {
 }
 
 Tensor binary_crossentropy(const Tensor& target, const Tensor& output, bool is_logits) {
+  const ErrorPlace scope("binary_crossentropy");
   require_same_shape(target, output, "binary_crossentropy",
                      "Reshape one, for example with ops::expand_dims(target, -1).");
   const auto [x, from_logits] = logits_or(output, is_logits, "sigmoid");
@@ -360,6 +363,7 @@ Tensor binary_crossentropy(const Tensor& target, const Tensor& output, bool is_l
 
 Tensor categorical_crossentropy(const Tensor& target, const Tensor& output,
                                 const CategoricalCrossentropyOptions& options) {
+  const ErrorPlace scope("categorical_crossentropy");
   require_same_shape(target, output, "categorical_crossentropy",
                      "Use sparse_categorical_crossentropy for targets that are class numbers.");
   const int64_t axis = output.shape().normalize_axis(options.axis, "categorical_crossentropy");

@@ -28,6 +28,7 @@ Tensor reduce(const Tensor& x, const std::vector<int64_t>& axes, bool keepdims) 
 // An empty set has no extreme, as in Keras and NumPy.
 template <OpName kName>
 Tensor extreme(const Tensor& x, const Axes& axis, bool keepdims, std::string_view who) {
+  require_defined(x, who);
   const std::vector<int64_t> axes = axis.normalized(x.shape(), who);
   const bool empty = x.shape().is_static() && x.num_elements() == 0 &&
                      reduced_shape(x.shape(), axes, false).num_elements() > 0;
@@ -57,6 +58,7 @@ Tensor count_of(const Tensor& x, const std::vector<int64_t>& axes, bool keepdims
 
 template <OpName kName>
 Tensor arg_reduce(const Tensor& x, std::optional<int64_t> axis, bool keepdims) {
+  require_defined(x, kName.text);
   if (!axis) {
     const Tensor place = call<kName>({ravel(x)}, {{"axis", int64_t{0}}});
     if (!keepdims) return place;
@@ -82,27 +84,37 @@ Tensor prod(const Tensor& x, const Axes& axis, bool keepdims, DTypeLike dtype) {
 }
 
 Tensor max(const Tensor& x, const Axes& axis, bool keepdims) {
+  const ErrorPlace scope("max");
   return extreme<"reduce_max">(x, axis, keepdims, "max");
 }
 
 Tensor min(const Tensor& x, const Axes& axis, bool keepdims) {
+  const ErrorPlace scope("min");
   return extreme<"reduce_min">(x, axis, keepdims, "min");
 }
 
 Tensor max(const Tensor& x, const Axes& axis, bool keepdims, const Tensor& initial) {
+  const ErrorPlace scope("max");
   const std::vector<int64_t> axes = axis.normalized(x.shape(), "max");
   return cast(maximum(reduce<"reduce_max">(x, axes, keepdims), cast(initial, x.dtype())),
               x.dtype());
 }
 
 Tensor min(const Tensor& x, const Axes& axis, bool keepdims, const Tensor& initial) {
+  const ErrorPlace scope("min");
   const std::vector<int64_t> axes = axis.normalized(x.shape(), "min");
   return cast(minimum(reduce<"reduce_min">(x, axes, keepdims), cast(initial, x.dtype())),
               x.dtype());
 }
 
-Tensor amax(const Tensor& x, const Axes& axis, bool keepdims) { return max(x, axis, keepdims); }
-Tensor amin(const Tensor& x, const Axes& axis, bool keepdims) { return min(x, axis, keepdims); }
+Tensor amax(const Tensor& x, const Axes& axis, bool keepdims) {
+  const ErrorPlace scope("amax");
+  return max(x, axis, keepdims);
+}
+Tensor amin(const Tensor& x, const Axes& axis, bool keepdims) {
+  const ErrorPlace scope("amin");
+  return min(x, axis, keepdims);
+}
 
 Tensor any(const Tensor& x, const Axes& axis, bool keepdims) {
   const ErrorPlace scope("any");
@@ -170,10 +182,12 @@ Tensor count_nonzero(const Tensor& x, const Axes& axis) {
 }
 
 Tensor argmax(const Tensor& x, std::optional<int64_t> axis, bool keepdims) {
+  const ErrorPlace scope("argmax");
   return arg_reduce<"argmax">(x, axis, keepdims);
 }
 
 Tensor argmin(const Tensor& x, std::optional<int64_t> axis, bool keepdims) {
+  const ErrorPlace scope("argmin");
   return arg_reduce<"argmin">(x, axis, keepdims);
 }
 

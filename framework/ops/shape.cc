@@ -181,6 +181,7 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape) {
 }
 
 Tensor concatenate(const std::vector<Tensor>& xs, int64_t axis) {
+  const ErrorPlace scope("concatenate");
   check<InvalidArgument>(!xs.empty(), "concatenate: expected at least one tensor, got none.");
   DType dtype = xs[0].dtype();
   for (const Tensor& x : xs) dtype = promote(dtype, x.dtype());

@@ -558,6 +558,7 @@ Tensor nancumsum(const Tensor& x, std::optional<int64_t> axis, std::optional<DTy
   return cumsum(without_nan(cast(x, dtype.value_or(x.dtype())), 0), axis);
 }
 Tensor nancumprod(const Tensor& x, std::optional<int64_t> axis, std::optional<DTypeLike> dtype) {
+  const ErrorPlace scope("nancumprod");
   return cumprod(without_nan(cast(x, dtype.value_or(x.dtype())), 1), axis);
 }
 

@@ -158,6 +158,7 @@ UniqueResult unique(const Tensor& x, const UniqueOptions& options) {
 }
 
 Tensor isin(const Tensor& x1, const Tensor& x2, bool assume_unique, bool invert) {
+  const ErrorPlace scope("isin");
   if (is_open(x2)) {
     const Json config = Json::object({{"assume_unique", assume_unique}, {"invert", invert}});
     return whole_of(

@@ -61,6 +61,22 @@ TEST_CASE("jvp of one function is its derivative times the tangent") {
   CHECK(change.item<double>() == doctest::Approx(0.2 * std::cos(0.1)));
 }
 
+TEST_CASE("jvp of generic and mutable functions, at -0") {
+  const Tensor zero = Tensor::scalar(-0.0);
+  const Tensor one = Tensor::scalar(1.0);
+  const auto inverse = [](const auto& x) { return 1 / x; };
+  CHECK(ops::jvp(inverse, zero, one).first.item<double>() < 0);
+  const auto swapped = [](const auto& in) { return Inputs{in[1], in[0]}; };
+  CHECK(ops::jvp(swapped, {zero, one}, {one, zero}).first[0].item<double>() == 1);
+  const Inputs primals = {zero, one};
+  CHECK(ops::jvp(swapped, primals, primals).second[0].item<double>() == 1);
+  int calls = 0;
+  const auto counted = [calls](const Tensor& x) mutable {
+    return x * static_cast<double>(++calls);
+  };
+  CHECK(ops::jvp(counted, one, one).second.item<double>() == 1);
+}
+
 TEST_CASE("jvp agrees with differences") {
   const Tensor x = numbers({3, 4}, 0.2);
   check_direction("products",

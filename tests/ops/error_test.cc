@@ -79,6 +79,8 @@ TEST_CASE("undefined tensors") {
   CHECK(text([&] { none + 1; }) == std::string("add") + rest);
   CHECK(text([&] { ops::reshape(none, {1}); }) == std::string("reshape") + rest);
   CHECK(text([&] { ops::sum(none); }).ends_with(rest));
+  CHECK(text([&] { ops::max(none); }) == std::string("max") + rest);
+  CHECK(text([&] { ops::argmin(none, 0); }) == std::string("argmin") + rest);
   CHECK(text([&] { ops::matmul(none, none); }) == std::string("matmul") + rest);
   CHECK(text([&] { ops::concatenate({none}); }) == std::string("concatenate") + rest);
   CHECK(text([&] { ops::relu(none); }).ends_with(rest));
