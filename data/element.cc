@@ -95,8 +95,10 @@ Element Element::component(std::string_view name) const {
   const std::vector<std::string> none;
   const auto& names = structure_ ? structure_->names() : none;
   const auto at = std::find(names.begin(), names.end(), name);
-  check<NotFound>(at != names.end(), "Element: there is no member '{}'; the names are: {}.", name,
-                  names.empty() ? "none, as it is no dictionary" : join(names, ", "));
+  if (at == names.end()) {
+    raise<NotFound>("Element: there is no member '{}'; the names are: {}.", name,
+                    names.empty() ? "none, as it is no dictionary" : join(names, ", "));
+  }
   size_t first = 0;
   auto child = structure_->children().begin();
   for (auto other = names.begin(); other != at; ++other) first += (child++)->num_tensors();

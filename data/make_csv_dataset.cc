@@ -236,8 +236,10 @@ class CsvBatches : public Node {
 
 size_t number_of(const std::string& name, const std::vector<std::string>& names, const char* what) {
   const auto at = std::find(names.begin(), names.end(), name);
-  check<InvalidArgument>(at != names.end(), "{}: unknown {} '{}'.{}", kMakeCsv, what, name,
-                         did_you_mean(name, names));
+  if (at == names.end()) {
+    raise<InvalidArgument>("{}: unknown {} '{}'.{}", kMakeCsv, what, name,
+                           did_you_mean(name, names));
+  }
   return static_cast<size_t>(at - names.begin());
 }
 

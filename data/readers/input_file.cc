@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "framework/core/error.h"
@@ -58,6 +59,7 @@ class InputFile::Unpacker {
 
   // May return fewer bytes than requested, 0 only at the end.
   size_t read(FileReader& file, const std::string& path, char* to, size_t room) {
+    room = std::min<size_t>(room, std::numeric_limits<uInt>::max());
     stream_.next_out = reinterpret_cast<Bytef*>(to);
     stream_.avail_out = static_cast<uInt>(room);
     while (stream_.avail_out == room) {

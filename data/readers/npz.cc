@@ -17,20 +17,24 @@ constexpr std::string_view kEnding = ".npy";
 // The archive member for one tensor.
 struct NpyMember {
   std::string name;
-  std::string bytes;  // the whole .npy file
+  std::string header;
+  Tensor value;
+  std::vector<std::span<const std::byte>> pieces;  // of the .npy file
 };
 
 void write_npz(const std::filesystem::path& path, const Tensors& tensors, bool compress) {
   std::vector<NpyMember> files(tensors.size());
   std::vector<ArchiveMember> members;
   for (size_t i = 0; i < files.size(); ++i) {
-    const Tensor value = tensors[i].host();
+    NpyMember& file = files[i];
     const std::string name = tensors.has_names() ? tensors.names()[i] : fmt::format("arr_{}", i);
     check<InvalidArgument>(!name.empty(), "'{}': tensor {} needs a name.", path.string(), i);
-    files[i].name = name + std::string(kEnding);
-    files[i].bytes = npy_header(value.dtype(), value.shape());
-    files[i].bytes.append(reinterpret_cast<const char*>(value.raw()), value.bytes());
-    members.push_back({files[i].name, std::as_bytes(std::span(files[i].bytes)), compress});
+    file.name = name + std::string(kEnding);
+    file.value = tensors[i].host();
+    file.header = npy_header(file.value.dtype(), file.value.shape());
+    file.pieces = {std::as_bytes(std::span(file.header)), {file.value.raw(), file.value.bytes()}};
+    members.push_back(
+        {.name = file.name, .bytes = {}, .compress = compress, .pieces = file.pieces});
   }
   write_archive(path.string(), members);
 }
@@ -63,9 +67,11 @@ std::string NpzReader::place_of(std::string_view name) const {
 }
 
 std::shared_ptr<Buffer> NpzReader::member(std::string_view name) const {
-  check<NotFound>(std::find(names_.begin(), names_.end(), name) != names_.end(),
-                  "{} isn't there.{}", place_of(name), did_you_mean(name, names_));
-  return archive_->read_buffer(std::string(name) + std::string(kEnding));
+  const std::string file = std::string(name) + std::string(kEnding);
+  if (!archive_->contains(file)) {
+    raise<NotFound>("{} isn't there.{}", place_of(name), did_you_mean(name, names_));
+  }
+  return archive_->read_buffer(file);
 }
 
 Tensor NpzReader::read(std::string_view name) const {

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <set>
+#include <unordered_map>
 
 #include "framework/core/error.h"
 #include "framework/core/strings.h"
@@ -168,6 +169,7 @@ struct ArchiveReader::State {
   FileSource source;  // must outlive the archive
   Archive archive;
   std::vector<std::string> names;
+  std::unordered_map<std::string_view, zip_uint64_t> numbers;  // of `names`
 };
 
 ArchiveReader::ArchiveReader(const std::string& path) : state_(std::make_unique<State>(path)) {
@@ -191,11 +193,10 @@ ArchiveReader::ArchiveReader(const std::string& path) : state_(std::make_unique<
                     zip_strerror(state_->archive.get()));
     state_->names.push_back(name);
   }
-  std::vector<std::string> sorted = state_->names;
-  std::sort(sorted.begin(), sorted.end());
-  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-  check<DataLoss>(twice == sorted.end(), "'{}': expected one member named '{}', found two.", path,
-                  twice == sorted.end() ? "" : *twice);
+  for (const std::string& name : state_->names) {
+    check<DataLoss>(state_->numbers.emplace(name, state_->numbers.size()).second,
+                    "'{}': expected one member named '{}', found two.", path, name);
+  }
 }
 
 ArchiveReader::~ArchiveReader() = default;
@@ -204,9 +205,7 @@ ArchiveReader& ArchiveReader::operator=(ArchiveReader&&) noexcept = default;
 
 const std::vector<std::string>& ArchiveReader::names() const { return state_->names; }
 
-bool ArchiveReader::contains(std::string_view name) const {
-  return std::find(state_->names.begin(), state_->names.end(), name) != state_->names.end();
-}
+bool ArchiveReader::contains(std::string_view name) const { return state_->numbers.contains(name); }
 
 // A member that was looked up, and whose size is plausible.
 class ArchiveReader::Member {
@@ -214,10 +213,11 @@ class ArchiveReader::Member {
   Member(const State& state, std::string_view name, size_t limit)
       : where_(fmt::format("'{}': member '{}'", state.path, name)) {
     zip_t* archive = state.archive.get();
-    const auto found = std::find(state.names.begin(), state.names.end(), name);
-    check<NotFound>(found != state.names.end(), "{} isn't there.{}", where_,
-                    did_you_mean(name, state.names));
-    const auto index = static_cast<zip_uint64_t>(found - state.names.begin());
+    const auto found = state.numbers.find(name);
+    if (found == state.numbers.end()) {
+      raise<NotFound>("{} isn't there.{}", where_, did_you_mean(name, state.names));
+    }
+    const zip_uint64_t index = found->second;
 
     zip_stat_t status;
     constexpr zip_uint64_t kNeeded = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD |

@@ -16,7 +16,7 @@ Tensor label_column(const Tensor& labels, const Tensor& embeddings, const char* 
                          "expected {} of shape (batch) or (batch, 1), a label for each embedding, "
                          "and embeddings of shape (batch, size), got {} and {}.",
                          which, labels.shape(), embeddings.shape());
-  return ops::reshape(ops::cast(labels, DType::Int32), {-1, 1});
+  return ops::reshape(ops::cast(labels, DType::Int64), {-1, 1});
 }
 
 // log(sum(exp(x))) of each row, over the elements in `which`; minus infinity if there are none.

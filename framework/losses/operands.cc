@@ -50,11 +50,15 @@ Tensor class_indices(const Tensor& y_true, const Tensor& y_pred) {
       one_hot ? "For one-hot labels use the class without 'Sparse' in its name."
               : "Give one class index for each row of predictions.");
   if (is_integer(labels.dtype()) && is_signed(labels.dtype())) return labels;
-  if (!is_floating(labels.dtype())) return ops::cast(labels, DType::Int32);
+  if (!is_floating(labels.dtype())) {
+    return ops::cast(labels, size_of(labels.dtype()) == 1 ? DType::Int32 : DType::Int64);
+  }
   // Non-finite labels aren't classes: they become -2^31, which is rejected, whereas a plain cast
   // would make them 0.
-  const Tensor wide = ops::cast(labels, DType::Float32);
-  return ops::cast(ops::where(ops::isfinite(wide), wide, -2147483648.0), DType::Int32);
+  const bool is_double = labels.dtype() == DType::Float64;
+  const Tensor wide = is_double ? labels : ops::cast(labels, DType::Float32);
+  return ops::cast(ops::where(ops::isfinite(wide), wide, -2147483648.0),
+                   is_double ? DType::Int64 : DType::Int32);
 }
 
 Tensor masked_weights(const Tensor& mask, const Tensor& sample_weight, DType dtype) {

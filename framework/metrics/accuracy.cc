@@ -45,8 +45,8 @@ Tensor categorical_accuracy(const Tensor& y_true, const Tensor& y_pred) {
 }
 
 Tensor sparse_categorical_accuracy(const Tensor& y_true, const Tensor& y_pred) {
-  const Tensor matches = as_float(
-      ops::equal(ops::cast(class_indices(y_true, y_pred), DType::Int32), ops::argmax(y_pred, -1)));
+  const Tensor matches =
+      as_float(ops::equal(class_indices(y_true, y_pred), ops::argmax(y_pred, -1)));
   if (matches.rank() < 2 || matches.shape().back() != 1) return matches;
   return ops::reshape(matches, matches.shape().slice(0, matches.rank() - 1));
 }
@@ -62,8 +62,7 @@ Tensor sparse_top_k_categorical_accuracy(const Tensor& y_true, const Tensor& y_p
   if (!from_sorted_ids) return in_top_k(labels, y_pred, k);
   const int64_t count = std::min(k, y_pred.shape().back());
   const Tensor ids = ops::cast(ops::slice_axis(y_pred, -1, 0, count), DType::Int32);
-  return as_float(
-      ops::any(ops::equal(ops::expand_dims(ops::cast(labels, DType::Int32), -1), ids), -1));
+  return as_float(ops::any(ops::equal(ops::expand_dims(labels, -1), ids), -1));
 }
 
 template <class Fields>

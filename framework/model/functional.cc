@@ -475,9 +475,10 @@ std::vector<Tensor> FunctionalGraph::in_order(const Tensors& given) const {
   const std::vector<std::string>& known = given.names();
   std::vector<Tensor> result;
   for (const std::string& key : wanted) {
-    check<NotFound>(std::find(known.begin(), known.end(), key) != known.end(),
-                    "no data was passed for input '{}': expected {}, got {}.", key,
-                    join(wanted, ", "), join(known, ", "));
+    if (std::find(known.begin(), known.end(), key) == known.end()) {
+      raise<NotFound>("no data was passed for input '{}': expected {}, got {}.", key,
+                      join(wanted, ", "), join(known, ", "));
+    }
     result.push_back(given.at(key));
   }
   return result;

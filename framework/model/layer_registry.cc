@@ -69,10 +69,12 @@ LayerHandle made_from(const Json& json) {
   const std::string name =
       is_of_keras(json) ? json.at("class_name").as_string() : own_class(registry, json);
   const LayerFactory* make = registry.find(name);
-  check<InvalidArgument>(make != nullptr,
-                         "Unknown layer '{}'.{} Register a class of your own by "
-                         "register_serializable before loading.",
-                         printable(name), did_you_mean(name, registry.names()));
+  if (!make) {
+    raise<InvalidArgument>(
+        "Unknown layer '{}'.{} Register a class of your own by register_serializable before "
+        "loading.",
+        printable(name), did_you_mean(name, registry.names()));
+  }
   return naming_class(name, [&] { return (*make)(json.at("config")); });
 }
 

@@ -2,6 +2,7 @@
 #include "framework/ops/definition.h"
 
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "framework/core/convert_number.h"
@@ -175,6 +176,10 @@ int64_t checked_axis(const Attributes& attributes, const Shape& shape, std::stri
                          "{}: expected an axis in [0, {}) for shape {}, got {}.", op, shape.rank(),
                          shape, axis);
   return axis;
+}
+
+DType index_dtype(int64_t elements) {
+  return elements <= std::numeric_limits<int32_t>::max() ? DType::Int32 : DType::Int64;
 }
 
 void require_sizes(const Shape& shape, std::string_view op) {

@@ -114,6 +114,9 @@ void require_shape(const TensorType& type, const Shape& shape, std::string_view 
 void require_rank(const TensorType& type, int64_t least, std::string_view op);
 // Returns an axis attribute, which may have any value if it comes from a file, after checking it.
 int64_t checked_axis(const Attributes& attributes, const Shape& shape, std::string_view op);
+// The dtype for places among this many elements, and for counts of them: int32 where it holds them
+// all, else int64.
+DType index_dtype(int64_t elements);
 // Requires that every size is known, and that their product is below 2^48, so that sizes from a
 // file can't overflow.
 void require_sizes(const Shape& shape, std::string_view op);

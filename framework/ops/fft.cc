@@ -169,7 +169,8 @@ Tensor reflected(const Tensor& x, int64_t margin, std::string_view who) {
 
 // The positions of the points of each frame: (frames, length).
 Tensor places(int64_t frames, int64_t length, int64_t stride) {
-  return expand_dims(arange(frames) * stride, -1) + arange(length);
+  const DType dtype = index_dtype((Checked(frames, "stft") - 1) * stride + length);
+  return expand_dims(arange(frames, dtype) * stride, -1) + arange(length, dtype);
 }
 
 // The sum of frames (..., frames, length) that start `stride` apart.

@@ -47,8 +47,9 @@ struct Blocks {
 
   // Along one axis: (elements of a block, blocks).
   Tensor along(size_t axis) const {
-    return expand_dims(arange(kernel[axis]) * dilation[axis], -1) +
-           arange(counts[axis]) * stride[axis];
+    const DType dtype = index_dtype(pixels);
+    return expand_dims(arange(kernel[axis], dtype) * dilation[axis], -1) +
+           arange(counts[axis], dtype) * stride[axis];
   }
   // (rows * columns of a block * blocks).
   Tensor places() const {

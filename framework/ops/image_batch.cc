@@ -2,7 +2,6 @@
 #include "framework/ops/image_batch.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "framework/core/strings.h"
 #include "framework/ops/conv.h"
@@ -26,10 +25,6 @@ void require_floating_images(const Tensor& images, std::string_view who) {
                          "{}: expected images of a floating-point dtype, got {} of shape {}. Cast "
                          "them first, for example with ops::cast(x, DType::Float32).",
                          who, images.dtype(), images.shape());
-}
-
-DType index_dtype(int64_t elements) {
-  return elements <= std::numeric_limits<int32_t>::max() ? DType::Int32 : DType::Int64;
 }
 
 ImageBatch::ImageBatch(const Tensor& images, const std::string& data_format, std::string_view who,

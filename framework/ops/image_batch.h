@@ -37,9 +37,6 @@ class ImageBatch {
 // Throws InvalidArgument, naming `who`, unless the tensor has a floating-point dtype.
 void require_floating_images(const Tensor& images, std::string_view who);
 
-// The dtype for indices into this many elements.
-DType index_dtype(int64_t elements);
-
 // Weighted sums of x along an axis, with weights from the rows of a matrix (new size, size of the
 // axis). The weights that count are contiguous in each row: a backend may skip the others, which
 // are 0.

@@ -178,7 +178,11 @@ Tensor logsumexp(const Tensor& x, const Axes& axis, bool keepdims) {
 
 Tensor count_nonzero(const Tensor& x, const Axes& axis) {
   const ErrorPlace scope("count_nonzero");
-  return sum(cast(not_equal(x, 0), DType::Int32), axis);
+  Checked most(1, "count_nonzero");
+  for (int64_t i : axis.normalized(x.shape(), "count_nonzero")) {
+    if (x.shape()[i] != kUnknown) most = most * x.shape()[i];
+  }
+  return sum(cast(not_equal(x, 0), index_dtype(most)), axis);
 }
 
 Tensor argmax(const Tensor& x, std::optional<int64_t> axis, bool keepdims) {

@@ -99,6 +99,14 @@ Tensor vjp_prod(const Context& context) {
   return as_kept(context.gradient(), context) * transpose(others, back);
 }
 
+// Places along an axis are int32.
+void require_places(const Shape& shape, int64_t axis, std::string_view op) {
+  check<InvalidArgument>(index_dtype(shape[axis]) == DType::Int32,
+                         "{}: expected less than 2^31 elements along axis {}, as their places are "
+                         "int32, got shape {}. Divide the axis by ops::reshape.",
+                         op, axis, shape);
+}
+
 InferFunction infer_arg(std::string op) {
   return [=](TypeSpan inputs, const Attributes& attributes) -> Types {
     require_inputs(inputs, 1, op);
@@ -106,6 +114,7 @@ InferFunction infer_arg(std::string op) {
     const int64_t axis = checked_axis(attributes, shape, op);
     check<InvalidArgument>(shape[axis] > 0, "{}: expected elements along axis {}, got shape {}.",
                            op, axis, shape);
+    require_places(shape, axis, op);
     return {{DType::Int32, reduced_shape(shape, std::vector<int64_t>{axis}, false)}};
   };
 }
@@ -133,6 +142,7 @@ Types infer_argsort(TypeSpan inputs, const Attributes& attributes) {
   Shape shape = inputs[0].shape;
   const int64_t axis = checked_axis(attributes, shape, "argsort");
   attributes.get_bool("descending");
+  require_places(shape, axis, "argsort");
   if (attributes.find("first")) {
     const int64_t first = attributes.get_int("first");
     check<InvalidArgument>(first >= 0 && (shape[axis] == kUnknown || first <= shape[axis]),

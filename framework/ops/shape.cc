@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "framework/core/error_place.h"
 #include "framework/graph/trace.h"
@@ -512,6 +513,28 @@ Tensor full_like(const Tensor& x, const Tensor& fill_value, std::optional<DTypeL
   return constant ? broadcast_to(value, x.shape()) : where(true_like(x), value, value);
 }
 
+namespace {
+
+// start + n * step, which an int64 holds although the product may not be held.
+int64_t nth_after(int64_t start, int64_t step, uint64_t n) {
+  return static_cast<int64_t>(static_cast<uint64_t>(start) + n * static_cast<uint64_t>(step));
+}
+
+void require_held(DType dtype, int64_t first, int64_t last) {
+  const bool held = dispatch_dtype(dtype, [&]<class T>(T) {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      return std::in_range<T>(first) && std::in_range<T>(last);
+    }
+    return true;
+  });
+  check<InvalidArgument>(held,
+                         "arange: expected a dtype that holds the numbers from {} to {}, got {}. "
+                         "Give it another, for example DType::Int64.",
+                         first, last, dtype);
+}
+
+}  // namespace
+
 Tensor arange(int64_t start, int64_t stop, int64_t step, DTypeLike dtype) {
   check<InvalidArgument>(step != 0, "arange: expected a step other than 0.");
   // Unsigned, so that the distance of any two numbers fits.
@@ -523,14 +546,17 @@ Tensor arange(int64_t start, int64_t stop, int64_t step, DTypeLike dtype) {
   check<InvalidArgument>(count <= uint64_t{1} << 48,
                          "arange: expected a number of elements that memory can hold, got {}.",
                          count);
+  if (count > 0) require_held(dtype, start, nth_after(start, step, count - 1));
   // In 16 bits, neither the step nor the index need be exact.
   const DType wide = promote(dtype, size_of(dtype) == 2 ? DType::Float32 : DType(dtype));
   Tensor result = call<"iota">(
       {}, {{"shape", Ints{static_cast<int64_t>(count)}}, {"axis", int64_t{0}}, {"dtype", wide}});
   // Unsigned numbers count down by wrapping around.
   const bool wraps = step < 0 && is_integer(wide) && !is_signed(wide);
-  if (step != 1) result = result * (wraps ? cast(Tensor(step), wide) : Tensor(step));
-  return cast(start == 0 ? result : result + start, dtype);
+  if (step != 1 && count > 1) {
+    result = result * (wraps ? cast(Tensor(step), wide) : Tensor(step));
+  }
+  return cast(start == 0 || count == 0 ? result : result + start, dtype);
 }
 
 Tensor arange(double start, double stop, double step, DTypeLike dtype) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "framework/core/error_place.h"
 #include "framework/ops/arrange.h"
@@ -30,19 +31,25 @@ void require_value(const Tensor& x, std::string_view who, std::string_view inste
 
 namespace {
 
-// The positions of true elements in the flattened mask, int32.
-Tensor places_of(const Tensor& mask) {
-  std::vector<int32_t> places;
-  const auto flags = mask.data<bool>();
+template <class T>
+Tensor true_places(std::span<const bool> flags) {
+  std::vector<T> places;
   for (size_t i = 0; i < flags.size(); ++i) {
-    if (flags[i]) places.push_back(static_cast<int32_t>(i));
+    if (flags[i]) places.push_back(static_cast<T>(i));
   }
   return Tensor::from(places);
 }
 
+// The positions of true elements in the flattened mask, of index_dtype().
+Tensor places_of(const Tensor& mask) {
+  const auto flags = mask.data<bool>();
+  return index_dtype(mask.num_elements()) == DType::Int32 ? true_places<int32_t>(flags)
+                                                          : true_places<int64_t>(flags);
+}
+
 std::vector<Tensor> indices_of_true(const Tensor& x, std::string_view who) {
   require_value(x, who, "Use ops::where(condition, x1, x2), which keeps the shape, instead.");
-  const Tensor places = places_of(not_equal(x, 0));
+  const Tensor places = places_of(x.dtype() == DType::Bool ? x : not_equal(x, 0));
   return unravel_index(places, x.shape());
 }
 

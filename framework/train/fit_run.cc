@@ -176,12 +176,12 @@ void Trainer::FitRun::tell(bool keepers, void (Callback::*what)(const Logs&), co
 // Facts that should be the same in a program that resumes from the state; with `of_worker`, facts
 // that all workers must share.
 Json Trainer::FitRun::facts(bool of_worker) const {
-  Json weights = Json::object();
+  Json::Object weights;
   for (const auto& [label, weight] : options_.class_weight) {
-    weights.set(std::to_string(label), weight);
+    weights.emplace_back(std::to_string(label), weight);
   }
   Json facts = of_worker ? facts_of_schedule() : Json::object();
-  facts.set("class_weight", std::move(weights));
+  facts.set("class_weight", Json::of_members(std::move(weights)));
   add_facts(facts, "", facts_of_model(model_, of_worker));
   add_facts(facts, "", data_facts_);
   return facts;

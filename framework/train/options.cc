@@ -30,7 +30,7 @@ bool ValidationFrequency::includes(int64_t epoch) const {
                            *every_);
     return (epoch + 1) % *every_ == 0;
   }
-  return std::find(epochs_.begin(), epochs_.end(), static_cast<int>(epoch + 1)) != epochs_.end();
+  return std::find(epochs_.begin(), epochs_.end(), epoch + 1) != epochs_.end();
 }
 
 }  // namespace cornu

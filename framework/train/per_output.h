@@ -17,10 +17,10 @@ namespace cornu {
 inline size_t output_index(const std::string& who, const char* what, const std::string& name,
                            const std::vector<std::string>& output_names) {
   const auto it = std::find(output_names.begin(), output_names.end(), name);
-  check<InvalidArgument>(it != output_names.end(),
-                         "{}: {} is given for an output '{}', which it "
-                         "doesn't have.{}",
-                         who, what, name, did_you_mean(name, output_names));
+  if (it == output_names.end()) {
+    raise<InvalidArgument>("{}: {} is given for an output '{}', which it doesn't have.{}", who,
+                           what, name, did_you_mean(name, output_names));
+  }
   return static_cast<size_t>(it - output_names.begin());
 }
 

@@ -45,8 +45,9 @@ class ConcatenateLayer : public MergeBase<ConcatenateOptions> {
         fits = axis == joined || shape[axis] == shapes[0][axis] || shape[axis] == kUnknown ||
                shapes[0][axis] == kUnknown;
       }
-      require(fits, "expected inputs of the same sizes on all axes but {}, got shapes {}.", joined,
-              shapes_text(shapes));
+      if (!fits) {
+        refuse(fmt::format("expected inputs of the same sizes on all axes but {}", joined), shapes);
+      }
     }
   }
 

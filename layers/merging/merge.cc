@@ -110,14 +110,14 @@ class MergeLayer : public MergeBase<MergeOptions> {
     Shape merged(std::vector<int64_t>(static_cast<size_t>(rank), 1));
     merged[0] = kUnknown;
     for (const Shape& shape : shapes) {
-      require(shape.rank() > 0, "expected inputs (batch, …), got shapes {}.", shapes_text(shapes));
+      if (shape.rank() == 0) refuse("expected inputs (batch, …)", shapes);
       const Shape next = widened(shape, rank);
       for (int64_t axis = 0; axis < rank; ++axis) {
         const bool flexible = axis >= first && (merged[axis] == 1 || next[axis] == 1);
-        require(merged[axis] == next[axis] || flexible || merged[axis] == kUnknown ||
-                    next[axis] == kUnknown,
-                "expected inputs {}, got shapes {}.",
-                axis == 0 ? "of one batch size" : "that broadcast together", shapes_text(shapes));
+        const bool fits = merged[axis] == next[axis] || flexible || merged[axis] == kUnknown ||
+                          next[axis] == kUnknown;
+        if (!fits && axis == 0) refuse("expected inputs of one batch size", shapes);
+        if (!fits) refuse("expected inputs that broadcast together", shapes);
         if (merged[axis] == kUnknown || (axis >= first && merged[axis] == 1)) {
           merged[axis] = next[axis];
         }

@@ -37,6 +37,12 @@ class MergeBase : public KerasLayerOf<Options> {
   // merged.
   virtual void check_inputs(const std::vector<Shape>& shapes) const = 0;
   virtual Tensor merge(const std::vector<Tensor>& inputs) const = 0;
+
+  // For inputs of other shapes than `expected` describes. There may be many inputs: what they are
+  // is only put together for an error.
+  [[noreturn]] void refuse(const std::string& expected, const std::vector<Shape>& shapes) const {
+    raise<InvalidArgument>("{}: {}, got shapes {}.", this->label(), expected, shapes_text(shapes));
+  }
 };
 
 }  // namespace cornu::layers

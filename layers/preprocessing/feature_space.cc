@@ -268,9 +268,10 @@ class FeatureSpaceLayer : public KerasLayer {
     require(cross.feature_names().size() >= 2, "expected a cross of two features or more, got {}.",
             cross.feature_names().size());
     for (const std::string& name : cross.feature_names()) {
-      require(features.contains(name), "the cross '{}' is of a feature '{}', which isn't there.{}",
-              cross.name(), name,
-              did_you_mean(name, std::vector<std::string>(features.begin(), features.end())));
+      if (features.contains(name)) continue;
+      raise<InvalidArgument>(
+          "{}: the cross '{}' is of a feature '{}', which isn't there.{}", label(), cross.name(),
+          name, did_you_mean(name, std::vector<std::string>(features.begin(), features.end())));
     }
     const std::string name = cross.name();
     const bool taken =
@@ -285,13 +286,16 @@ class FeatureSpaceLayer : public KerasLayer {
     require(data.has_names(),
             "expected a dictionary of the features {}, got {} inputs without names.",
             join(known, ", "), data.size());
-    for (const std::string& name : known) {
-      require(std::count(data.names().begin(), data.names().end(), name) > 0,
-              "expected the features {}, got {}.", join(known, ", "), join(data.names(), ", "));
-    }
-    for (const std::string& name : data.names()) {
-      require(std::count(known.begin(), known.end(), name) > 0, "it has no feature '{}'.{}", name,
-              did_you_mean(name, known));
+    const auto find_missing = [](const auto& names, const auto& among) {
+      const std::set<std::string> there(among.begin(), among.end());
+      return std::ranges::find_if(names, [&](const auto& name) { return !there.contains(name); });
+    };
+    require(find_missing(known, data.names()) == known.end(), "expected the features {}, got {}.",
+            join(known, ", "), join(data.names(), ", "));
+    const auto other = find_missing(data.names(), known);
+    if (other != data.names().end()) {
+      raise<InvalidArgument>("{}: it has no feature '{}'.{}", label(), *other,
+                             did_you_mean(*other, known));
     }
   }
 

@@ -271,6 +271,25 @@ TEST_CASE("columns are inferred to be what tf.data infers") {
   for (const char* text : {" 1", "+1", "-0", ""}) CHECK(inferred(text) == "int32");
 }
 
+TEST_CASE("thousands of columns are selected by name") {
+  constexpr int kColumns = 6000;
+  std::string names, values;
+  std::vector<data::CsvColumn> selected;
+  for (int i = 0; i < kColumns; ++i) {
+    const std::string name = fmt::format("column_{}", i);
+    names += (i > 0 ? "," : "") + name;
+    values += fmt::format("{}{}", i > 0 ? "," : "", i);
+    selected.insert(selected.begin(), name);
+  }
+  const CsvFile file(names + "\n" + values + "\n");
+  const Dataset dataset =
+      make_csv_dataset(file.path().string(), 1, {.select_columns = selected, .num_epochs = 1});
+  for (const auto& element : dataset) {
+    CHECK(element.tensors().size() == size_t{kColumns});
+    CHECK(element["column_5999"].to_vector<int32_t>() == std::vector<int32_t>{5999});
+  }
+}
+
 TEST_CASE("make_csv_dataset shuffles, repeats and leaves out what it is asked to") {
   const TempFolder folder;
   std::string bytes;

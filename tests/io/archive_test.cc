@@ -115,6 +115,24 @@ TEST_CASE("members are compressed where they say so") {
   CHECK_THROWS_AS(reader.read_buffer("packed", 10), ResourceExhausted);
 }
 
+TEST_CASE("more members than a directory's 16 bits can count") {
+  const Scratch scratch;
+  const std::string path = scratch.path("many.zip");
+  constexpr size_t kCount = 70'000;
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < kCount; ++i) texts.push_back(std::to_string(i));
+  std::vector<ArchiveMember> members;
+  for (const std::string& text : texts) {
+    members.push_back({"member_" + text, std::as_bytes(std::span(text))});
+  }
+  write_archive(path, members);
+  const ArchiveReader reader(path);
+  CHECK(reader.names().size() == kCount);
+  size_t same = 0;
+  for (const std::string& text : texts) same += reader.read_text("member_" + text, 8) == text;
+  CHECK(same == kCount);
+}
+
 TEST_CASE("names must be there, once") {
   const Scratch scratch;
   const auto write = [&](const std::vector<ArchiveMember>& members) {

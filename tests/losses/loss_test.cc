@@ -97,6 +97,17 @@ TEST_CASE("a class index that is no number is an error") {
   }
 }
 
+TEST_CASE("a class index beyond int32 is an error, too, not another class") {
+  const losses::SparseCategoricalCrossentropy loss;
+  const Tensor y_pred = Tensor::from<float>({0.2f, 0.8f, 0.5f, 0.5f}, {2, 2});
+  constexpr uint64_t kFar = (uint64_t{1} << 32) + 1;
+  for (const DType dtype : {DType::Int64, DType::UInt64, DType::Float64}) {
+    const Tensor labels = ops::cast(Tensor::from<uint64_t>({1, kFar}), dtype);
+    CHECK(message_of([&] { loss(labels, y_pred); }).find(" of row 1 is outside of [0, 2)") !=
+          std::string::npos);
+  }
+}
+
 TEST_CASE("'crossentropy' becomes a family's member when shapes are known") {
   const Loss loss = "crossentropy";
   REQUIRE(loss.needs_resolving());

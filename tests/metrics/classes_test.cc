@@ -151,6 +151,15 @@ TEST_CASE("predictions that aren't numbers are no class, and break nothing") {
   CHECK(precision.result().item<float>() == 1.0f);
 }
 
+TEST_CASE("a class index beyond int32 is no class") {
+  const Tensor labels = Tensor::from<int64_t>({1, (int64_t{1} << 32) + 1});
+  const Tensor y_pred = Tensor::from<float>({0.2f, 0.8f, 0.2f, 0.8f}, {2, 2});
+  const std::vector<float> expected = {1, 0};
+  CHECK(sparse_categorical_accuracy(labels, y_pred).to_vector<float>() == expected);
+  const Tensor ids = Tensor::from<float>({1, 0, 1, 0}, {2, 2});
+  CHECK(sparse_top_k_categorical_accuracy(labels, ids, 2, true).to_vector<float>() == expected);
+}
+
 TEST_CASE("metrics of classes are reset, and named as Keras names them") {
   clear_session();
   CHECK(MeanIoU({.num_classes = 1}).name() == "mean_io_u");

@@ -85,6 +85,22 @@ TEST_CASE("dtypes are taken by name and by enumerator") {
         }).starts_with("Unknown dtype 'flaot32'. Did you mean 'float32'?"));
 }
 
+TEST_CASE("arange refuses integers that its dtype doesn't hold") {
+  CHECK(message_of<InvalidArgument>([] { ops::arange(0, 6000000000, 2000000000); }) ==
+        "arange: expected a dtype that holds the numbers from 0 to 4000000000, got int32. Give it "
+        "another, for example DType::Int64.");
+  CHECK_THROWS_AS(ops::arange(250, 260, 1, DType::UInt8), InvalidArgument);
+  CHECK_THROWS_AS(ops::arange(2, -2, -1, DType::UInt32), InvalidArgument);
+  CHECK_THROWS_AS(ops::arange(-129, 0, 1, DType::Int8), InvalidArgument);
+  check_same(ops::arange(int64_t{6000000000}, int64_t{0}, int64_t{-6000000000}, DType::Int64),
+             Tensor::from<int64_t>({6000000000}));
+  check_same(ops::arange(254, 256, 1, DType::UInt8), Tensor::from<uint8_t>({254, 255}));
+  check_same(ops::arange(INT64_MIN, INT64_MAX, INT64_MAX, DType::Int64),
+             Tensor::from<int64_t>({INT64_MIN, -1, INT64_MAX - 1}));
+  check_same(ops::arange(0, 5, 6000000000), Tensor::from<int32_t>({0}));
+  CHECK(ops::arange(6000000000, 0).num_elements() == 0);
+}
+
 TEST_CASE("arange of narrow dtypes: down in unsigned ones, exact in 16 bits") {
   check_same(ops::arange(10, 0, -3, DType::UInt8), Tensor::from<uint8_t>({10, 7, 4, 1}));
   check_same(ops::arange(3, 0, -1, DType::UInt64), Tensor::from<uint64_t>({3, 2, 1}));

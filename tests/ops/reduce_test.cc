@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "framework/autodiff/gradient_tape.h"
+#include "framework/graph/trace.h"
+#include "framework/ops/definition.h"
 #include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
 
@@ -198,6 +201,30 @@ TEST_CASE("cumsum: directions, value, gradient") {
                {1, 3, 6, 10});
   check_values(ops::cumsum(Tensor::from(std::vector<int32_t>{1, 2, 3, 4}, {2, 2}), 0), {2, 2},
                {1, 2, 4, 6});
+}
+
+TEST_CASE("places and counts among 2^31 elements: refused, or int64") {
+  const Shape shape = {2, int64_t{1} << 31};
+  const auto dtype_of = [&](const std::function<Tensor(const Tensor&)>& f) {
+    const auto body = [&](const std::vector<Tensor>& in) { return std::vector<Tensor>{f(in[0])}; };
+    return infer_types({{DType::Int8, shape}}, body).front().dtype;
+  };
+  CHECK(message_of<InvalidArgument>(
+            [&] { dtype_of([](const Tensor& x) { return ops::argmax(x, 1); }); }) ==
+        "argmax: expected less than 2^31 elements along axis 1, as their places are int32, got "
+        "shape (2, 2147483648). Divide the axis by ops::reshape.");
+  const auto refused = [&](const std::function<Tensor(const Tensor&)>& f) {
+    CHECK_THROWS_AS(dtype_of(f), InvalidArgument);
+  };
+  refused([](const Tensor& x) { return ops::argmin(x); });
+  refused([](const Tensor& x) { return ops::argsort(x); });
+  refused([](const Tensor& x) { return ops::top_k(x, 1).second; });
+  CHECK(dtype_of([](const Tensor& x) { return ops::argmax(x, 0); }) == DType::Int32);
+  CHECK(dtype_of([](const Tensor& x) { return ops::count_nonzero(x, 1); }) == DType::Int64);
+  CHECK(dtype_of([](const Tensor& x) { return ops::count_nonzero(x, 0); }) == DType::Int32);
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  CHECK(ops::internal::index_dtype(kMost) == DType::Int32);
+  CHECK(ops::internal::index_dtype(kMost + 1) == DType::Int64);
 }
 
 TEST_CASE("argsort is stable; sort and top_k carry gradients") {

@@ -238,6 +238,7 @@ TEST_CASE("validation_freq validates every so often, or after the epochs it list
   CHECK(validated({1, 5}) == std::vector<int64_t>{0, 4});
   CHECK(validated(std::vector<int>{2, 3}) == std::vector<int64_t>{1, 2});
   CHECK(validated(std::vector<int>()).empty());
+  CHECK_FALSE(ValidationFrequency({1}).includes(int64_t{1} << 32));
 }
 
 TEST_CASE("train_on_batch takes one step; its metrics are those of the batch alone") {
