@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/core/json.h"
 
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "framework/core/ascii.h"
 #include "framework/core/error.h"
 #include "framework/core/strings.h"
 
@@ -37,7 +37,7 @@ std::string without_python_words(std::string_view text) {
   std::string result;
   bool quoted = false;
   auto is_part_of_number = [&](size_t i) {
-    return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '.');
+    return i < text.size() && (ascii::is_alnum(text[i]) || text[i] == '.');
   };
   for (size_t i = 0; i < text.size(); ++i) {
     auto word = [&](std::string_view name) {

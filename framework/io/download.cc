@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -13,6 +12,7 @@
 #include <memory>
 #include <string_view>
 
+#include "framework/core/ascii.h"
 #include "framework/core/error.h"
 #include "framework/io/console.h"
 #include "framework/io/curl_library.h"
@@ -96,9 +96,8 @@ size_t on_header(char* data, size_t size, size_t count, void* user) {
   const std::string_view line(data, size * count);
   const auto value_of = [&](std::string_view name, std::string& value) {
     const bool same = line.size() > name.size() &&
-                      std::equal(name.begin(), name.end(), line.begin(), [](char a, char b) {
-                        return a == std::tolower(static_cast<unsigned char>(b));
-                      });
+                      std::equal(name.begin(), name.end(), line.begin(),
+                                 [](char a, char b) { return a == ascii::to_lower(b); });
     if (!same) return;
     const std::string_view rest = line.substr(name.size());
     const size_t begin = std::min(rest.find_first_not_of(" \t"), rest.size());
