@@ -16,6 +16,7 @@
 #include "framework/core/error.h"
 #include "framework/io/console.h"
 #include "framework/io/curl_library.h"
+#include "framework/io/standard_files.h"
 
 namespace cornu {
 namespace {
@@ -159,6 +160,7 @@ void set_options(CurlTransfer& curl, const std::string& url, Transfer& transfer)
 // still matches the tag.
 Outcome transfer_once(const std::string& url, const std::filesystem::path& path, int64_t begin,
                       const std::string& tag, int64_t most, Progress& progress) {
+  occupy_standard_files();
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
       std::fopen(path.c_str(), begin > 0 ? "ab" : "wb"), std::fclose);
   if (!file) raise_unwritable(path, errno);

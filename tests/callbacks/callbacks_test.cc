@@ -317,6 +317,20 @@ TEST_CASE("CSVLogger writes what Keras writes") {
   }
 }
 
+TEST_CASE("CSVLogger's file isn't one that the program prints to") {
+  Scratch scratch;
+  const std::string path = scratch.path("a.csv");
+  const int kept = dup(STDOUT_FILENO);
+  close(STDOUT_FILENO);
+  Fit fit({callbacks::CSVLogger({.filename = path})});
+  fit.epoch({{"loss", 0.5}});
+  const ssize_t printed = write(STDOUT_FILENO, "progress", 8);
+  dup2(kept, STDOUT_FILENO);
+  close(kept);
+  CHECK(printed < 0);
+  CHECK(test::contents(path) == "epoch,loss,val_loss\r\n0,0.5,NA\r\n");
+}
+
 TEST_CASE("CSVLogger's errors") {
   CHECK(message_of<InvalidArgument>([] { callbacks::CSVLogger({.separator = ", "}); }) ==
         "CSVLogger: expected a separator of one character, got \", \".");
