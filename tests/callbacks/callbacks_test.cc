@@ -2,6 +2,7 @@
 #include "framework/callbacks/callbacks.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>

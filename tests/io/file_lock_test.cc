@@ -2,7 +2,6 @@
 #include "framework/io/file_lock.h"
 
 #include <doctest/doctest.h>
-
 #include <sys/file.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,7 +22,7 @@ using testing::TempFolder;
 
 // The system's function, except that there are no locks while a test says so.
 static int no_locks = 0;
-extern "C" int flock(int file, int how) {
+extern "C" int flock(int file, int how) noexcept {
   if (no_locks == 0) return static_cast<int>(syscall(SYS_flock, file, how));
   errno = no_locks;
   return -1;
