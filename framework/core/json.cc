@@ -24,6 +24,16 @@ void Json::refuse(uint64_t value) {
 }
 namespace {
 
+// libstdc++ 12 can't copy a variant of texts and lists when memory runs out: its destructor takes
+// the alternative that wasn't made for one that was. An alternative that is made in place is safe.
+template <class... T>
+std::variant<T...> copy_of(const std::variant<T...>& from) {
+  const auto copy = []<class V>(const V& value) {
+    return std::variant<T...>(std::in_place_type<V>, value);
+  };
+  return std::visit(copy, from);
+}
+
 using Parsed = nlohmann::ordered_json;
 
 constexpr size_t kDeepest = 200;
@@ -215,6 +225,8 @@ class Writer {
 };
 
 }  // namespace
+
+Json::Json(const Json& other) : value_(copy_of(other.value_)) {}
 
 Json::Json(const Shape& shape) {
   Array elements;

@@ -3,13 +3,34 @@
 #include <doctest/doctest.h>
 
 #include <new>
-#include <vector>
+#include <optional>
 
 #include "framework/core/buffer.h"
+#include "framework/core/json.h"
 #include "tests/support/limited_memory.h"
 
 using namespace cornu;
 using test::LimitedMemory;
+
+TEST_CASE("a JSON value is copied as a whole, or memory has run out") {
+  const std::string text(100, 'x');
+  const Json value = Json::object(
+      {{"list", Json::array({text, Json::array({text, 1}), Json::object({{"key", text}})})},
+       {text, nullptr}});
+  std::optional<Json> copy;
+  int refused = 0;
+  for (int pieces = 0; !copy; ++pieces) {
+    CAPTURE(pieces);
+    try {
+      const LimitedMemory limit(pieces);
+      copy.emplace(value);
+    } catch (const std::bad_alloc&) {
+      ++refused;
+    }
+  }
+  CHECK(*copy == value);
+  CHECK(refused > 8);
+}
 
 TEST_CASE("host memory is given back where there is no memory") {
   release_cached_host_memory();
