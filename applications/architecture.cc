@@ -2,10 +2,10 @@
 #include "applications/architecture.h"
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 
 #include "applications/imagenet.h"
+#include "framework/core/ascii.h"
 #include "framework/core/error.h"
 #include "framework/model/functional.h"
 #include "layers/layers.h"
@@ -89,8 +89,7 @@ Tensor pooled(const Architecture& architecture, const ApplicationOptions& option
 Architecture named_architecture(const std::string& who, const std::string& folder,
                                 bool include_top) {
   std::string name = who;
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(name.begin(), name.end(), name.begin(), ascii::to_lower);
   const std::string file =
       fmt::format("tensorflow/keras-applications/{}/{}_weights_tf_dim_ordering_tf_kernels{}.h5",
                   folder, name, include_top ? "" : "_notop");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <new>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -174,11 +175,15 @@ Pass Pass::of_use(int64_t number) const {
 Node::Node(std::vector<NodePtr> inputs) : inputs_(std::move(inputs)) { look_at_inputs(); }
 
 // Links are destroyed one after another rather than recursively: the destructors' stack frames
-// would overflow the stack for long chains.
+// would overflow the stack for long chains. Only where there is no memory for a list of them are
+// they members that are destroyed with this one.
 Node::~Node() {
   thread_local std::vector<NodePtr>* released = nullptr;  // set while a chain is being destroyed
   if (released) {
-    for (NodePtr& input : inputs_) released->push_back(std::move(input));
+    try {
+      for (NodePtr& input : inputs_) released->push_back(std::move(input));
+    } catch (const std::bad_alloc&) {
+    }
     return;
   }
   std::vector<NodePtr> inputs = std::move(inputs_);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <new>
 #include <system_error>
 #include <thread>
 
@@ -48,6 +49,7 @@ void Pool::start_thread() {
     ++started_;
   } catch (const std::system_error&) {  // fewer threads, or none, work as well
     can_start_ = false;
+  } catch (const std::bad_alloc&) {  // there may be memory for one later
   }
 }
 

@@ -11,6 +11,7 @@
 #include "framework/core/error.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/file_descriptor.h"
+#include "framework/io/standard_files.h"
 
 namespace cornu::data {
 namespace {
@@ -32,6 +33,7 @@ struct OutputFile::State {
   }
 
   int opened(const std::string& where, int how) const {
+    occupy_standard_files();
     const int descriptor = open(where.c_str(), O_WRONLY | O_CLOEXEC | how, 0666);
     if (descriptor < 0) raise_file_error(path, "be written", errno);
     return descriptor;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 
 #include "framework/core/threads.h"
 
@@ -91,13 +92,18 @@ void OrderedTasks::drop() {
 }
 
 void OrderedTasks::stop() {
-  std::deque<std::unique_ptr<Task>> dropped;
   NumberedFunction f;
   std::unique_lock lock(mutex_);
   stopped_ = true;
   done_.wait(lock, [this] { return running_ == 0; });
-  dropped.swap(tasks_);
   f.swap(f_);
+  while (!tasks_.empty()) {
+    auto dropped = std::move(tasks_.front());
+    tasks_.pop_front();
+    lock.unlock();  // before the element is destroyed
+    dropped.reset();
+    lock.lock();
+  }
   lock.unlock();
 }
 
@@ -126,8 +132,11 @@ bool OrderedTasks::may_begin() const {
 
 void OrderedTasks::ask_for_thread() {
   if (waits_for_thread_ || !may_begin()) return;
-  waits_for_thread_ = true;
-  Pool::shared().add(shared_from_this());
+  try {
+    Pool::shared().add(shared_from_this());
+    waits_for_thread_ = true;
+  } catch (const std::bad_alloc&) {  // whoever waits for the task runs it
+  }
 }
 
 void OrderedTasks::wait_for_oldest(std::unique_lock<std::mutex>& lock) {

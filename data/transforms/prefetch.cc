@@ -108,6 +108,7 @@ class Producer {
       std::unique_lock lock(mutex_);
       room_.asked(std::ssize(ready_), last_bytes_);
       if (ready_.empty() && !ended_) wait_for_some(lock);
+      if (ready_.empty() && failed_) std::rethrow_exception(failed_);
       if (ready_.empty()) return false;
       made = std::move(ready_.front());
       position_ = std::move(made.position);
@@ -160,13 +161,19 @@ class Producer {
   void produce() {
     // OpenMP is disabled on data threads: starting a team for one costs milliseconds.
     const ComputeThreadsScope one(1);
-    while (wait_for_room()) {
-      Made made;
-      if (!make(made)) break;
-      give(std::move(made));
+    std::exception_ptr failed;
+    try {
+      while (wait_for_room()) {
+        Made made;
+        if (!make(made)) break;
+        give(std::move(made));
+      }
+    } catch (...) {  // no memory for what goes with an element
+      failed = std::current_exception();
     }
     {
       std::lock_guard lock(mutex_);
+      failed_ = failed;
       ended_ = true;
       ++changes_;
     }
@@ -220,7 +227,8 @@ class Producer {
   std::condition_variable has_some_;
   Room room_;  // guarded by mutex_, like all below
   std::deque<Made> ready_;
-  int64_t last_bytes_ = 0;  // size of the element computed last
+  int64_t last_bytes_ = 0;     // size of the element computed last
+  std::exception_ptr failed_;  // why the thread ended early
   bool ended_ = false;
   bool stopped_ = false;
   bool full_ = false;                 // the thread waits for room

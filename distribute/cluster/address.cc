@@ -20,6 +20,7 @@
 #include "distribute/cluster/port_owner.h"
 #include "framework/core/error.h"
 #include "framework/core/logging.h"
+#include "framework/io/standard_files.h"
 
 namespace cornu::distribute {
 namespace {
@@ -142,6 +143,7 @@ bool is_loopback_host(const std::string& host) {
 bool Address::is_loopback() const { return is_loopback_host(host); }
 
 FileDescriptor listen_on(const Address& address) {
+  occupy_standard_files();
   FileDescriptor socket = inherited(address.port);
   if (!socket.is_open()) {
     socket = address.is_loopback() ? bound_to(*resolve(address)) : bound_to_all(address.port);
@@ -185,6 +187,7 @@ std::string why_unresolved(const Address& address) {
 }
 
 FileDescriptor connect_to(const Address& address, const Patience& patience) {
+  occupy_standard_files();
   const Infos infos = resolve_in_time(address, patience);
   for (const addrinfo* info = infos.get(); info; info = info->ai_next) {
     FileDescriptor socket(::socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

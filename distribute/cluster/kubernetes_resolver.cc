@@ -2,12 +2,12 @@
 #include "distribute/cluster/kubernetes_resolver.h"
 
 #include <algorithm>
-#include <cctype>
 #include <string_view>
 #include <utility>
 
 #include "distribute/cluster/fixed_resolver.h"
 #include "distribute/cluster/ranked_tasks.h"
+#include "framework/core/ascii.h"
 #include "framework/core/error.h"
 #include "framework/core/logging.h"
 #include "framework/core/strings.h"
@@ -27,10 +27,9 @@ struct Pod {
 
 // Compares names, with runs of digits compared as numbers.
 bool is_before(std::string_view a, std::string_view b) {
-  const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
   const auto take_number = [&](std::string_view& text) {
     size_t end = 0;
-    while (end < text.size() && is_digit(text[end])) ++end;
+    while (end < text.size() && ascii::is_digit(text[end])) ++end;
     const size_t zeros = std::min(text.find_first_not_of('0'), end);
     const std::string_view digits = text.substr(zeros, end - zeros);
     text.remove_prefix(end);
@@ -39,7 +38,7 @@ bool is_before(std::string_view a, std::string_view b) {
   const std::string_view whole_a = a;
   const std::string_view whole_b = b;
   while (!a.empty() && !b.empty()) {
-    if (is_digit(a.front()) && is_digit(b.front())) {
+    if (ascii::is_digit(a.front()) && ascii::is_digit(b.front())) {
       const auto left = take_number(a);
       const auto right = take_number(b);
       if (left != right) return left < right;
@@ -56,8 +55,8 @@ bool is_before(std::string_view a, std::string_view b) {
 std::string percent_encoded(std::string_view text) {
   std::string encoded;
   for (const char c : text) {
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) ||
-                       std::string_view("-._~").find(c) != std::string_view::npos;
+    const bool plain =
+        ascii::is_alnum(c) || std::string_view("-._~").find(c) != std::string_view::npos;
     encoded += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
   return encoded;

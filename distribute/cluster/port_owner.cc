@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "framework/core/ascii.h"
 #include "framework/core/strings.h"
 
 namespace cornu::distribute {
@@ -65,8 +65,7 @@ std::string port_owner(int port, const fs::path& proc) {
   fs::directory_iterator entry(proc, error);
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    const bool is_process =
-        std::ranges::all_of(name, [](unsigned char c) { return std::isdigit(c) != 0; });
+    const bool is_process = std::ranges::all_of(name, ascii::is_digit);
     if (is_process && holds(entry->path(), sockets)) {
       return fmt::format("process {} ({})", name, command_of(entry->path()));
     }

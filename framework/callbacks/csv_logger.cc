@@ -10,6 +10,7 @@
 #include "framework/callbacks/text.h"
 #include "framework/core/error.h"
 #include "framework/core/logging.h"
+#include "framework/io/standard_files.h"
 #include "framework/strategy/strategy.h"
 
 namespace cornu::callbacks {
@@ -39,6 +40,7 @@ class CsvLoggerImpl : public Callback {
     text_ = options_.append ? text_of(options_.filename) : "";
     needs_header_ = text_.empty();
     empties_ = !options_.append;
+    occupy_standard_files();
     file_.open(options_.filename, std::ios::binary | std::ios::app);
     require_good("opened");
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/callbacks/remote_monitor.h"
 
-#include <cctype>
 #include <string_view>
 
+#include "framework/core/ascii.h"
 #include "framework/core/logging.h"
 #include "framework/io/http.h"
 #include "framework/strategy/strategy.h"
@@ -15,11 +15,10 @@ namespace {
 std::string form_text(std::string_view text) {
   std::string result;
   for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (std::isalnum(byte) || std::string_view("-._~").find(c) != std::string_view::npos) {
+    if (ascii::is_alnum(c) || std::string_view("-._~").find(c) != std::string_view::npos) {
       result += c;
     } else {
-      result += fmt::format("%{:02X}", byte);
+      result += fmt::format("%{:02X}", static_cast<unsigned char>(c));
     }
   }
   return result;

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -11,8 +12,7 @@
 #include <mutex>
 #include <new>
 #include <string>
-#include <unordered_map>
-#include <vector>
+#include <utility>
 
 #include "framework/core/allocation_limit.h"
 #include "framework/core/error.h"
@@ -46,16 +46,18 @@ std::byte* new_block(size_t bytes) {
   return static_cast<std::byte*>(block);
 }
 
+// Free blocks by size class, in lists within the blocks themselves: giving one back, which
+// destructors do, needs no memory.
 class HostCache {
  public:
+  // `bytes` is the size of a class.
   std::byte* take(size_t bytes) {
-    {
+    if (bytes <= kMaxCached) {
       std::lock_guard lock(mutex_);
-      if (auto it = free_.find(bytes); it != free_.end() && !it->second.empty()) {
-        std::byte* block = it->second.back();
-        it->second.pop_back();
+      if (Free*& first = list_of(bytes)) {
+        Free* const block = std::exchange(first, first->next);
         cached_ -= bytes;
-        return block;
+        return reinterpret_cast<std::byte*>(block);
       }
     }
     return new_block(bytes);
@@ -65,7 +67,8 @@ class HostCache {
     if (bytes <= kMaxCached) {
       std::lock_guard lock(mutex_);
       if (cached_ + bytes <= kCachedBytes) {
-        free_[bytes].push_back(block);
+        Free*& first = list_of(bytes);
+        first = new (block) Free{first};
         cached_ += bytes;
         return;
       }
@@ -75,16 +78,25 @@ class HostCache {
 
   void clear() {
     std::lock_guard lock(mutex_);
-    for (auto& [bytes, blocks] : free_) {
-      for (std::byte* block : blocks) std::free(block);
+    for (Free*& first : free_) {
+      while (first) std::free(std::exchange(first, first->next));
     }
-    free_.clear();
     cached_ = 0;
   }
 
  private:
+  struct Free {
+    Free* next;
+  };
+
+  // Eight lists for each power of two, as size_class() has.
+  Free*& list_of(size_t bytes) {
+    const auto power = static_cast<size_t>(std::bit_width(bytes)) - 1;
+    return free_[power * 8 + (bytes >> (power - 3)) % 8];
+  }
+
   std::mutex mutex_;
-  std::unordered_map<size_t, std::vector<std::byte*>> free_;
+  std::array<Free*, std::bit_width(kMaxCached) * 8> free_{};
   size_t cached_ = 0;
 };
 
@@ -94,14 +106,19 @@ HostCache& host_cache() {
   return *cache;
 }
 
+struct GiveBack {
+  size_t capacity = 0;
+  void operator()(std::byte* block) const { host_cache().give(block, capacity); }
+};
+using HostBlock = std::unique_ptr<std::byte, GiveBack>;
+
 class HostBuffer : public Buffer {
  public:
-  HostBuffer(std::byte* data, size_t bytes, size_t capacity)
-      : Buffer(data, bytes, Device{}), capacity_(capacity) {}
-  ~HostBuffer() override { host_cache().give(data(), capacity_); }
+  HostBuffer(HostBlock block, size_t bytes)
+      : Buffer(block.get(), bytes, Device{}), block_(std::move(block)) {}
 
  private:
-  size_t capacity_;
+  HostBlock block_;
 };
 
 class WrappedBuffer : public Buffer {
@@ -173,15 +190,14 @@ void AllocationLimit::check_bytes(size_t bytes) {
 std::shared_ptr<Buffer> allocate_host(size_t bytes) {
   AllocationLimit::check_bytes(bytes);
   constexpr size_t kMax = size_t{1} << 62;
-  std::byte* data = nullptr;
-  size_t capacity = 0;
+  HostBlock block;
   if (bytes < kMax) {
-    capacity = size_class(bytes);
-    data = host_cache().take(capacity);
+    const size_t capacity = size_class(bytes);
+    block = HostBlock(host_cache().take(capacity), {capacity});
   }
-  check<ResourceExhausted>(data != nullptr,
+  check<ResourceExhausted>(block != nullptr,
                            "Out of memory: {} bytes of host memory were asked for.", bytes);
-  return std::make_shared<HostBuffer>(data, bytes, capacity);
+  return std::make_shared<HostBuffer>(std::move(block), bytes);
 }
 
 std::shared_ptr<Buffer> allocate_strings(size_t count) {

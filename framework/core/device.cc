@@ -2,9 +2,9 @@
 #include "framework/core/device.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 
+#include "framework/core/ascii.h"
 #include "framework/core/error.h"
 
 namespace cornu {
@@ -19,8 +19,7 @@ bool read_number(std::string_view text, int& number) {
 
 bool read_type(std::string_view text, DeviceType& type) {
   std::string name(text);
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return std::toupper(c); });
+  std::transform(name.begin(), name.end(), name.begin(), ascii::to_upper);
   if (name == "CPU") {
     type = DeviceType::Cpu;
   } else if (name == "GPU" || name == "CUDA") {

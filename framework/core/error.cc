@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/core/error.h"
 
-#include <cctype>
-
+#include "framework/core/ascii.h"
 #include "framework/core/error_place.h"
 
 namespace cornu {
@@ -51,7 +50,7 @@ void cut(std::string& message) {
 // The name that the outermost guard of this thread gave; empty: there is none.
 thread_local std::string_view place_name;
 
-bool continues_a_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+bool continues_a_name(char c) { return ascii::is_alnum(c) || c == '_'; }
 
 // Makes `where` the beginning of a message that doesn't begin with it already.
 void put_before(std::string& message, std::string_view where) {

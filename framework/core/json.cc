@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/core/json.h"
 
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "framework/core/ascii.h"
 #include "framework/core/error.h"
 #include "framework/core/strings.h"
 
@@ -24,6 +24,16 @@ void Json::refuse(uint64_t value) {
 }
 namespace {
 
+// libstdc++ 12 can't copy a variant of texts and lists when memory runs out: its destructor takes
+// the alternative that wasn't made for one that was. An alternative that is made in place is safe.
+template <class... T>
+std::variant<T...> copy_of(const std::variant<T...>& from) {
+  const auto copy = []<class V>(const V& value) {
+    return std::variant<T...>(std::in_place_type<V>, value);
+  };
+  return std::visit(copy, from);
+}
+
 using Parsed = nlohmann::ordered_json;
 
 constexpr size_t kDeepest = 200;
@@ -37,7 +47,7 @@ std::string without_python_words(std::string_view text) {
   std::string result;
   bool quoted = false;
   auto is_part_of_number = [&](size_t i) {
-    return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '.');
+    return i < text.size() && (ascii::is_alnum(text[i]) || text[i] == '.');
   };
   for (size_t i = 0; i < text.size(); ++i) {
     auto word = [&](std::string_view name) {
@@ -215,6 +225,8 @@ class Writer {
 };
 
 }  // namespace
+
+Json::Json(const Json& other) : value_(copy_of(other.value_)) {}
 
 Json::Json(const Shape& shape) {
   Array elements;

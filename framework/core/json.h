@@ -39,7 +39,7 @@ class Json {
   Json(const std::vector<int64_t>& values);      // NOLINT
   Json(const std::vector<std::string>& values);  // NOLINT
 
-  Json(const Json&) = default;
+  Json(const Json& other);
   Json(Json&&) noexcept = default;
   // By value, so that a value can be replaced by a part of itself: config = config["layers"].
   Json& operator=(Json other) noexcept {

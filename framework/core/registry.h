@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
 #include <string>
@@ -12,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/core/ascii.h"
 #include "framework/core/error.h"
 #include "framework/core/strings.h"
 
@@ -55,9 +55,7 @@ class Registry {
   const std::string& resolve(std::string_view text) const {
     if (const auto alias = aliases_.find(text); alias != aliases_.end()) return alias->second;
     if (const auto it = entries_.find(text); it != entries_.end()) return it->first;
-    const bool lower = std::none_of(text.begin(), text.end(), [](char c) {
-      return std::isupper(static_cast<unsigned char>(c)) != 0;
-    });
+    const bool lower = std::none_of(text.begin(), text.end(), ascii::is_upper);
     std::vector<std::string> known;
     for (const auto& [name, value] : entries_) {
       known.push_back(lower ? to_snake_case(name) : name);

@@ -4,10 +4,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <iterator>
 #include <numeric>
 
+#include "framework/core/ascii.h"
 #include "framework/core/error.h"
 
 namespace cornu {
@@ -15,10 +15,7 @@ namespace {
 
 // Counts characters to insert, delete, replace or swap with their neighbor, ignoring case.
 size_t edit_distance(std::string_view a, std::string_view b) {
-  auto same = [&](size_t i, size_t j) {
-    return std::tolower(static_cast<unsigned char>(a[i])) ==
-           std::tolower(static_cast<unsigned char>(b[j]));
-  };
+  auto same = [&](size_t i, size_t j) { return ascii::to_lower(a[i]) == ascii::to_lower(b[j]); };
   std::vector<size_t> before(b.size() + 1);  // rows i - 2, i - 1 and i of the table
   std::vector<size_t> last(b.size() + 1);
   std::vector<size_t> row(b.size() + 1);
@@ -37,9 +34,9 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-bool is_upper(char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; }
-bool has_upper(std::string_view text) { return std::any_of(text.begin(), text.end(), is_upper); }
-bool is_lower(char c) { return std::islower(static_cast<unsigned char>(c)) != 0; }
+bool has_upper(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), ascii::is_upper);
+}
 
 }  // namespace
 
@@ -99,21 +96,22 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> kno
 std::string to_snake_case(std::string_view name) {
   std::string letters;
   std::copy_if(name.begin(), name.end(), std::back_inserter(letters),
-               [](unsigned char c) { return std::isalnum(c) || c == '_' || c >= 0x80; });
+               [](char c) { return ascii::is_alnum(c) || c == '_' || (c & 0x80) != 0; });
   std::string result;
   for (size_t i = 0; i < letters.size(); ++i) {
-    if (i > 0 && is_upper(letters[i]) &&
-        (is_lower(letters[i - 1]) || (i + 1 < letters.size() && is_lower(letters[i + 1])))) {
+    if (i > 0 && ascii::is_upper(letters[i]) &&
+        (ascii::is_lower(letters[i - 1]) ||
+         (i + 1 < letters.size() && ascii::is_lower(letters[i + 1])))) {
       result += '_';
     }
-    result += static_cast<char>(std::tolower(static_cast<unsigned char>(letters[i])));
+    result += ascii::to_lower(letters[i]);
   }
   return result;
 }
 
 std::string lower_case(std::string_view text) {
   std::string result(text);
-  for (char& c : result) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  std::transform(result.begin(), result.end(), result.begin(), ascii::to_lower);
   return result;
 }
 

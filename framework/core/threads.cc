@@ -9,12 +9,12 @@
 #endif
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <string>
 
+#include "framework/core/ascii.h"
 #include "framework/core/blocked_signals.h"
 #include "framework/core/compute_team.h"
 #include "framework/core/cpu_quota.h"
@@ -140,9 +140,9 @@ void check_stack_size(const char* text) {
   char* end = nullptr;
   double bytes = static_cast<double>(std::strtoull(text, &end, 10));
   if (end == text) return;  // libgomp ignores it as well
-  while (std::isspace(static_cast<unsigned char>(*end))) ++end;
+  while (ascii::is_space(*end)) ++end;
   const std::string units = "bkmgt";
-  const size_t unit = *end ? units.find(static_cast<char>(std::tolower(*end))) : 1;
+  const size_t unit = *end ? units.find(ascii::to_lower(*end)) : 1;
   if (unit == std::string::npos) return;
   for (size_t i = 0; i < unit; ++i) bytes *= 1024;
   check<FailedPrecondition>(bytes >= kMin,

@@ -5,16 +5,20 @@
 #include <utility>
 #include <vector>
 
+#include "framework/core/per_thread.h"
 #include "framework/core/variable_access.h"
 
 namespace cornu {
 namespace {
 
 thread_local VariableHooks* current_hooks = nullptr;
-thread_local std::vector<VariableReadObserver*> read_observers;
 thread_local std::optional<DType> read_dtype;
 thread_local uint64_t current_number = 0;
 thread_local VariableOwner* current_owner = nullptr;
+
+std::vector<VariableReadObserver*>& read_observers() {
+  return per_thread([] { return std::vector<VariableReadObserver*>(); });
+}
 
 }  // namespace
 
@@ -72,7 +76,7 @@ Tensor Variable::value() const {
 Tensor Variable::read() const {
   impl();
   const Tensor value = current_hooks ? current_hooks->read(*this) : stored();
-  for (VariableReadObserver* observer : read_observers) observer->on_read(*this, value);
+  for (VariableReadObserver* observer : read_observers()) observer->on_read(*this, value);
   return value;
 }
 
@@ -100,7 +104,7 @@ void Variable::update(const std::function<Tensor(const Tensor&)>& f, bool adds) 
   access.require_healthy(0);
   Impl& state = impl();
   const Tensor before = state.value;
-  for (VariableReadObserver* observer : read_observers) observer->on_read(*this, before);
+  for (VariableReadObserver* observer : read_observers()) observer->on_read(*this, before);
   const Tensor after = fitted(f(before));
   require_storable(after);
   state.value = own_handle(after);
@@ -147,8 +151,10 @@ VariableOwnerScope::~VariableOwnerScope() {
   current_owner = previous_;
 }
 
-void add_read_observer(VariableReadObserver* observer) { read_observers.push_back(observer); }
+void add_read_observer(VariableReadObserver* observer) { read_observers().push_back(observer); }
 
-void remove_read_observer(VariableReadObserver* observer) { std::erase(read_observers, observer); }
+void remove_read_observer(VariableReadObserver* observer) {
+  std::erase(read_observers(), observer);
+}
 
 }  // namespace cornu

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text form of graphs: writing and reading.
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 
+#include "framework/core/ascii.h"
 #include "framework/core/hex.h"
 #include "framework/graph/graph.h"
 
@@ -189,7 +189,7 @@ class Parser {
   }
 
   void skip_space() {
-    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
+    while (at_ < text_.size() && ascii::is_space(text_[at_])) ++at_;
   }
   bool accept(char c) {
     skip_space();
@@ -211,8 +211,7 @@ class Parser {
   std::string_view name() {
     skip_space();
     const size_t begin = at_;
-    while (at_ < text_.size() &&
-           (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_')) {
+    while (at_ < text_.size() && (ascii::is_alnum(text_[at_]) || text_[at_] == '_')) {
       ++at_;
     }
     if (at_ == begin) fail("a name");
@@ -323,7 +322,7 @@ class Parser {
     if (c == '[') return ints();
     if (c == '<') return tensor();
     if (peek_word("graph(")) return std::make_shared<const Graph>(graph());
-    if (std::isalpha(static_cast<unsigned char>(c))) {
+    if (ascii::is_alpha(c)) {
       const std::string_view word = name();
       if (word == "true") return true;
       if (word == "false") return false;

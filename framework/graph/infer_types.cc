@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <bit>
-#include <cctype>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -10,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "framework/core/ascii.h"
 #include "framework/graph/open_axes.h"
 #include "framework/graph/trace.h"
 
@@ -39,8 +39,7 @@ std::string with_unknowns(const std::string& text, const std::string& other) {
       continue;
     }
     const bool in_name =
-        !result.empty() &&
-        (result.back() == '_' || std::isalnum(static_cast<unsigned char>(result.back())));
+        !result.empty() && (result.back() == '_' || ascii::is_alnum(result.back()));
     result += in_name || number == number_of_other ? number : "None";
     i += number.size();
     j += number_of_other.size();

@@ -6,12 +6,12 @@
 #include <zip.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstdint>
 #include <set>
 #include <unordered_map>
 
+#include "framework/core/ascii.h"
 #include "framework/core/error.h"
 #include "framework/core/strings.h"
 #include "framework/io/atomic_file.h"
@@ -142,8 +142,7 @@ void write_archive(const std::string& path, std::span<const ArchiveMember> membe
 
 bool leads_outside(std::string_view name) {
   constexpr std::string_view separators = "/\\";
-  const bool has_drive =
-      name.size() > 1 && name[1] == ':' && std::isalpha(static_cast<unsigned char>(name[0]));
+  const bool has_drive = name.size() > 1 && name[1] == ':' && ascii::is_alpha(name[0]);
   if (has_drive || name.find_first_of(separators) == 0) return true;
   for (size_t begin = 0; begin <= name.size();) {
     const size_t end = std::min(name.find_first_of(separators, begin), name.size());

@@ -16,6 +16,7 @@
 
 #include "framework/core/error.h"
 #include "framework/io/file_descriptor.h"
+#include "framework/io/standard_files.h"
 
 namespace cornu {
 namespace {
@@ -213,6 +214,14 @@ void raise_file_error(const std::string& path, const char* doing, int error) {
     case EDQUOT:
       raise<ResourceExhausted>("'{}' can't {}: {}. Free some space, or choose another place.", path,
                                doing, reason(error));
+    case EMFILE:
+    case ENFILE:
+      raise<ResourceExhausted>("'{}' can't {}: {}. Close some, or allow more (ulimit -n).", path,
+                               doing, reason(error));
+    case EFBIG:
+      raise<ResourceExhausted>(
+          "'{}' can't {}: {}. The process's limit (ulimit -f) or the file system allows no more.",
+          path, doing, reason(error));
     case EIO:
       raise<DataLoss>("'{}' can't {}: {}. The disk may be failing.", path, doing, reason(error));
     case ENAMETOOLONG:
@@ -231,6 +240,7 @@ struct AtomicFile::State {
 };
 
 AtomicFile::AtomicFile(const std::string& path) : state_(new State{look_at(path), {}}) {
+  occupy_standard_files();
   remove_leftovers(state_->target.directory.string());
   do {
     state_->temporary.emplace(state_->target);
@@ -255,7 +265,7 @@ void AtomicFile::commit() {
   TemporaryFile& temporary = *state_->temporary;
   const mode_t mode = target.old ? target.old->st_mode & 0777 : temporary.mode();
   if (target.old) keep_owner(temporary.path(), *target.old);
-  if (chmod(temporary.path().c_str(), mode) != 0) {
+  if (mode != temporary.mode() && chmod(temporary.path().c_str(), mode) != 0) {
     raise_file_error(target.path, "be written", errno);
   }
   sync_file(target.path, temporary.path());

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -13,9 +12,11 @@
 #include <memory>
 #include <string_view>
 
+#include "framework/core/ascii.h"
 #include "framework/core/error.h"
 #include "framework/io/console.h"
 #include "framework/io/curl_library.h"
+#include "framework/io/standard_files.h"
 
 namespace cornu {
 namespace {
@@ -96,9 +97,8 @@ size_t on_header(char* data, size_t size, size_t count, void* user) {
   const std::string_view line(data, size * count);
   const auto value_of = [&](std::string_view name, std::string& value) {
     const bool same = line.size() > name.size() &&
-                      std::equal(name.begin(), name.end(), line.begin(), [](char a, char b) {
-                        return a == std::tolower(static_cast<unsigned char>(b));
-                      });
+                      std::equal(name.begin(), name.end(), line.begin(),
+                                 [](char a, char b) { return a == ascii::to_lower(b); });
     if (!same) return;
     const std::string_view rest = line.substr(name.size());
     const size_t begin = std::min(rest.find_first_not_of(" \t"), rest.size());
@@ -160,6 +160,7 @@ void set_options(CurlTransfer& curl, const std::string& url, Transfer& transfer)
 // still matches the tag.
 Outcome transfer_once(const std::string& url, const std::filesystem::path& path, int64_t begin,
                       const std::string& tag, int64_t most, Progress& progress) {
+  occupy_standard_files();
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
       std::fopen(path.c_str(), begin > 0 ? "ab" : "wb"), std::fclose);
   if (!file) raise_unwritable(path, errno);

@@ -13,6 +13,7 @@
 #include "framework/core/error.h"
 #include "framework/core/proto_wire.h"
 #include "framework/io/atomic_file.h"
+#include "framework/io/standard_files.h"
 #include "framework/io/tf_record.h"
 
 namespace cornu {
@@ -43,6 +44,7 @@ double seconds_now() {
 // order. Another process on this host may have had the same process ID in the same second.
 std::pair<std::string, int> make_file(const std::string& folder) {
   static std::atomic<int64_t> made = 0;
+  occupy_standard_files();
   const auto seconds = static_cast<int64_t>(seconds_now());
   while (true) {
     std::string path = fmt::format("{}/events.out.tfevents.{:010}.{}.{}.{:06}.v2", folder, seconds,

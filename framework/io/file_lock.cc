@@ -5,16 +5,34 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
 #include "framework/core/error.h"
+#include "framework/core/logging.h"
+#include "framework/io/standard_files.h"
 
 namespace cornu {
+namespace {
+
+// Lustre and file systems of user programs may have no locks.
+bool has_no_locks(int error) { return error == ENOSYS || error == EOPNOTSUPP || error == ENOLCK; }
+
+void warn_of_no_locks(const std::filesystem::path& path) {
+  static std::atomic_flag warned;
+  if (warned.test_and_set()) return;
+  logging::warn(fmt::format(
+      "{}: the file system has no locks ({}). Don't let two programs write there at a time.",
+      path.string(), std::strerror(errno)));
+}
+
+}  // namespace
 
 FileLock::FileLock(const std::filesystem::path& path) : FileLock(path, Wait::Yes) {}
 
 FileLock::FileLock(const std::filesystem::path& path, Wait wait) : path_(path) {
+  occupy_standard_files();
   do {
     file_ =
         std::make_unique<FileDescriptor>(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
@@ -22,6 +40,10 @@ FileLock::FileLock(const std::filesystem::path& path, Wait wait) : path_(path) {
                        std::strerror(errno));
     while (flock(file_->get(), wait == Wait::Yes ? LOCK_EX : LOCK_EX | LOCK_NB) != 0) {
       if (errno == EINTR) continue;
+      if (has_no_locks(errno)) {
+        warn_of_no_locks(path);
+        return;
+      }
       check<Unavailable>(errno == EWOULDBLOCK, "{}: can't be locked: {}.", path.string(),
                          std::strerror(errno));
       file_.reset();

@@ -9,8 +9,8 @@
 
 namespace cornu {
 
-// Holds a lock on the file `path` (flock), which it creates and removes. Also excludes other
-// threads of the same process that lock the same path.
+// Holds a lock on the file `path` (flock), which it creates and removes, against other processes
+// and threads. On a file system without locks it excludes nobody, which is warned of once.
 class FileLock {
  public:
   // Blocks until the lock is acquired. Throws Unavailable when the file can't be created or locked.

@@ -23,6 +23,7 @@
 #include "framework/io/file_reader.h"
 #include "framework/io/gzip.h"
 #include "framework/io/hash.h"
+#include "framework/io/standard_files.h"
 
 namespace cornu {
 namespace {
@@ -66,6 +67,7 @@ void check_name(const std::string& fname) {
 void unpack(const fs::path& from, const fs::path& to, int64_t most_bytes) {
   const auto packed = read_whole_file(from);
   GzipReader reader(std::span(packed->data(), packed->bytes()), from.string());
+  occupy_standard_files();
   const FileDescriptor file(open(to.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   check<Unavailable>(file.is_open(), "{}: can't be written: {}.", to.string(),
                      std::strerror(errno));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <new>
 #include <numeric>
 #include <set>
 #include <unordered_map>
@@ -83,14 +84,21 @@ std::vector<Tensor> KerasNode::operands() const {
 }
 
 KerasNode::~KerasNode() {
-  thread_local std::vector<std::pair<Tensors, Tensors>>* ending = nullptr;
+  using List = std::vector<std::pair<Tensors, Tensors>>;
+  thread_local List* ending = nullptr;
+  const auto add_to = [this](List& list) {
+    try {
+      list.emplace_back(std::move(inputs_), std::move(options_.mask));
+    } catch (const std::bad_alloc&) {  // they are destroyed as members, recursively
+    }
+  };
   if (ending) {
-    ending->emplace_back(std::move(inputs_), std::move(options_.mask));
+    add_to(*ending);
     return;
   }
-  std::vector<std::pair<Tensors, Tensors>> list;
+  List list;
   ending = &list;
-  list.emplace_back(std::move(inputs_), std::move(options_.mask));
+  add_to(list);
   while (!list.empty()) {
     const auto last = std::move(list.back());
     list.pop_back();  // tensors that only `last` owned are added when it is destroyed

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops in functional graphs.
-#include <cctype>
 #include <utility>
 
+#include "framework/core/ascii.h"
 #include "framework/model/functional.h"
 #include "framework/ops/whole_op.h"
 
@@ -67,7 +67,7 @@ std::string OpLayer::class_name() const {
     if (c == '_') {
       upper = true;
     } else {
-      name += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+      name += upper ? ascii::to_upper(c) : c;
       upper = false;
     }
   }

@@ -2,11 +2,11 @@
 #include "framework/ops/einsum.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <string>
 
+#include "framework/core/ascii.h"
 #include "framework/core/error_place.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/math.h"
@@ -47,7 +47,7 @@ struct Notation {
 Notation parse(std::string_view subscripts) {
   std::string text;
   for (char c : subscripts) {
-    if (std::isspace(static_cast<unsigned char>(c)) == 0) text += c;
+    if (!ascii::is_space(c)) text += c;
   }
   Notation notation;
   if (const size_t arrow = text.find("->"); arrow != std::string::npos) {
@@ -74,7 +74,7 @@ Labels expand(const std::string& term, int64_t axes, int64_t most, std::string_v
       i += 2;
       continue;
     }
-    expect(std::isalpha(static_cast<unsigned char>(term[i])) != 0, subscripts,
+    expect(ascii::is_alpha(term[i]), subscripts,
            "expected letters and one \"...\" in each term, got '{}'.", term);
     labels += term[i];
   }
@@ -218,7 +218,7 @@ Labels implied_output(const std::vector<Operand>& operands, int64_t most) {
   Labels output;
   for (int64_t axis = 0; axis < most; ++axis) output += static_cast<char>('0' + axis);
   for (const auto& [label, count] : times) {
-    if (count == 1 && std::isalpha(static_cast<unsigned char>(label)) != 0) output += label;
+    if (count == 1 && ascii::is_alpha(label)) output += label;
   }
   return output;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cctype>
 
+#include "framework/core/ascii.h"
 #include "framework/ops/arrange.h"
 #include "framework/ops/definition.h"
 #include "framework/ops/shape.h"
@@ -30,10 +30,9 @@ std::vector<Group> groups_of(std::string_view side, std::string_view pattern) {
   bool within = false;
   for (size_t at = 0; at < side.size();) {
     const char c = side[at];
-    if (std::isalnum(static_cast<unsigned char>(c)) || c == '_') {
+    if (ascii::is_alnum(c) || c == '_') {
       size_t end = at;
-      while (end < side.size() &&
-             (std::isalnum(static_cast<unsigned char>(side[end])) || side[end] == '_')) {
+      while (end < side.size() && (ascii::is_alnum(side[end]) || side[end] == '_')) {
         ++end;
       }
       if (!within) groups.emplace_back();

@@ -2,7 +2,6 @@
 // Configs of whole models in HDF5 files written by Keras 3 and Keras 2. Reference:
 // keras/src/legacy/saving/legacy_h5_format.py.
 #include <algorithm>
-#include <cctype>
 #include <functional>
 #include <map>
 #include <set>
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "framework/core/ascii.h"
 #include "framework/core/logging.h"
 #include "framework/core/strings.h"
 #include "framework/saving/hdf5_file.h"
@@ -166,7 +166,7 @@ std::string class_of_function(const std::string& name) {
   std::string result;
   bool begins = true;
   for (const char c : name) {
-    if (c != '_') result += begins ? static_cast<char>(std::toupper(c)) : c;
+    if (c != '_') result += begins ? ascii::to_upper(c) : c;
     begins = c == '_';
   }
   return result;

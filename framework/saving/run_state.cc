@@ -6,13 +6,13 @@
 #include <limits>
 
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <functional>
 #include <set>
 
+#include "framework/core/ascii.h"
 #include "framework/core/logging.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/crc.h"
@@ -190,7 +190,7 @@ RunState read_named(Reader reader, std::string_view what, const std::string& whe
   } catch (const Error& error) {
     const std::string_view text = error.what();
     std::string title(what);
-    title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
+    title[0] = ascii::to_upper(title[0]);
     raise<DataLoss>("{}{}: {}{}", title, where, text, text.ends_with('.') ? "" : ".");
   }
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +17,7 @@ namespace cornu {
 // Methods must be called from a single thread.
 class RunStateWriter {
  public:
+  // Throws ResourceExhausted when its thread can't be started.
   explicit RunStateWriter(const std::shared_ptr<RunStateFolder>& folder);
   ~RunStateWriter();  // writes any pending state
   RunStateWriter(const RunStateWriter&) = delete;
@@ -34,13 +36,14 @@ class RunStateWriter {
   bool has_written();
 
  private:
+  void warn(const char* reason) const;
   void work();
 
   std::shared_ptr<RunStateFolder> folder_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<RunState> waiting_;
-  std::string error_;
+  std::exception_ptr error_;
   bool has_written_ = false;
   bool ends_ = false;
   std::thread thread_;

@@ -2,6 +2,7 @@
 #include "framework/callbacks/callbacks.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -315,6 +316,20 @@ TEST_CASE("CSVLogger writes what Keras writes") {
     fit.epoch({{"val_a,\"b\"", 1}});
     CHECK(test::contents(path) == "epoch,\"val_a,\"\"b\"\"\"\r\n0,1.0\r\n");
   }
+}
+
+TEST_CASE("CSVLogger's file isn't one that the program prints to") {
+  Scratch scratch;
+  const std::string path = scratch.path("a.csv");
+  const int kept = dup(STDOUT_FILENO);
+  close(STDOUT_FILENO);
+  Fit fit({callbacks::CSVLogger({.filename = path})});
+  fit.epoch({{"loss", 0.5}});
+  const ssize_t printed = write(STDOUT_FILENO, "progress", 8);
+  dup2(kept, STDOUT_FILENO);
+  close(kept);
+  CHECK(printed < 0);
+  CHECK(test::contents(path) == "epoch,loss,val_loss\r\n0,0.5,NA\r\n");
 }
 
 TEST_CASE("CSVLogger's errors") {

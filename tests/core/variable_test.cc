@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <map>
+#include <memory>
 #include <span>
 #include <thread>
 #include <vector>
@@ -24,6 +25,45 @@ TEST_CASE("a variable has the value of the moment it is read") {
   CHECK(before.to_vector<float>() == std::vector<float>{1, 2});
   CHECK(same.value().to_vector<float>() == std::vector<float>{2, 3});
   CHECK(same.id() == w.id());
+}
+
+namespace {
+
+class CountedReads : public VariableReadObserver {
+ public:
+  void on_read(const Variable&, const Tensor&) override { ++count; }
+  int count = 0;
+};
+
+// Made before the thread's list of observers, and destroyed after all thread_local objects that the
+// thread makes later.
+struct ReadsAtTheEnd {
+  ~ReadsAtTheEnd() {
+    const auto other = std::make_unique<uint64_t>(0);  // has the memory of what was freed
+    CountedReads reads;
+    add_read_observer(&reads);
+    static_cast<void>(variable->value());
+    remove_read_observer(&reads);
+    *seen = *other == 0 ? reads.count : -1;
+  }
+  const Variable* variable = nullptr;
+  int* seen = nullptr;
+};
+
+}  // namespace
+
+TEST_CASE("reads are observed while the thread ends, too") {
+  const Variable w(Tensor::from<float>({1, 2}), {.name = "w"});
+  int seen = 0;
+  std::thread([&] {
+    static thread_local ReadsAtTheEnd last;
+    last.variable = &w;
+    last.seen = &seen;
+    CountedReads reads;
+    add_read_observer(&reads);
+    remove_read_observer(&reads);
+  }).join();
+  CHECK(seen == 1);
 }
 
 TEST_CASE("a variable that gets rows of a tensor has aligned memory of its own") {

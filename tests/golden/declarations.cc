@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/golden/declarations.h"
 
-#include <cctype>
 #include <fstream>
 #include <iterator>
 #include <regex>
+
+#include "framework/core/ascii.h"
 
 namespace cornu::test {
 namespace {
@@ -16,7 +17,7 @@ std::string plain(const std::string& text) {
   return std::regex_replace(text, skipped, "$1");
 }
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+bool is_word(char c) { return ascii::is_alnum(c) || c == '_'; }
 
 // Returns the position after the bracket that closes the one at `from`.
 size_t behind_group(const std::string& code, size_t from) {
@@ -30,7 +31,7 @@ size_t behind_group(const std::string& code, size_t from) {
 
 // Returns the word that ends before `end`.
 std::string word_before(const std::string& code, size_t end) {
-  while (end > 0 && std::isspace(static_cast<unsigned char>(code[end - 1]))) --end;
+  while (end > 0 && ascii::is_space(code[end - 1])) --end;
   size_t begin = end;
   while (begin > 0 && is_word(code[begin - 1])) --begin;
   return code.substr(begin, end - begin);

@@ -2,6 +2,7 @@
 #include "framework/io/atomic_file.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <stdexcept>
 
@@ -16,6 +18,13 @@
 
 // The system's function, except that directories can't be synced while a test says so.
 static bool directories_fail = false;
+// The same of modes, as on file systems of other operating systems.
+static bool modes_fail = false;
+extern "C" int chmod(const char* path, mode_t mode) noexcept {
+  if (!modes_fail) return static_cast<int>(syscall(SYS_fchmodat, AT_FDCWD, path, mode));
+  errno = EPERM;
+  return -1;
+}
 extern "C" int fsync(int file) {
   struct stat status {};
   if (directories_fail && fstat(file, &status) == 0 && S_ISDIR(status.st_mode)) {
@@ -72,6 +81,61 @@ TEST_CASE("a file is written and replaced") {
   write_file_atomically(path, bytes);
   CHECK(read_file(path, 2) == bytes);
   CHECK(scratch.names() == one("model.keras"));
+}
+
+TEST_CASE("modes aren't changed where they are right") {
+  const Scratch scratch;
+  const std::string path = scratch.path("model.keras");
+  modes_fail = true;
+  write_file_atomically(path, std::string_view("first"));
+  write_file_atomically(path, std::string_view("second"));
+  modes_fail = false;
+  CHECK(contents(path) == "second");
+}
+
+// Closes a standard file for its lifetime.
+class ClosedFile {
+ public:
+  explicit ClosedFile(int file) : file_(file), kept_(fcntl(file, F_DUPFD_CLOEXEC, 10)) {
+    close(file);
+  }
+  ~ClosedFile() {
+    dup2(kept_, file_);
+    close(kept_);
+  }
+  ClosedFile(const ClosedFile&) = delete;
+  ClosedFile& operator=(const ClosedFile&) = delete;
+
+ private:
+  int file_;
+  int kept_;
+};
+
+TEST_CASE("a file doesn't become one that the program prints to") {
+  const Scratch scratch;
+  const std::string path = scratch.path("model.keras");
+  std::array<ssize_t, 3> printed{};
+  {
+    const ClosedFile in(STDIN_FILENO), out(STDOUT_FILENO), errors(STDERR_FILENO);
+    AtomicFile file(path);
+    const int opened = open(file.temporary_path().c_str(), O_WRONLY | O_CLOEXEC);
+    char byte = 0;
+    printed = {read(STDIN_FILENO, &byte, 1), write(STDOUT_FILENO, "x", 1),
+               write(STDERR_FILENO, "x", 1)};
+    static_cast<void>(!write(opened, "right", 5));
+    close(opened);
+    file.commit();
+  }
+  CHECK(printed == std::array<ssize_t, 3>{-1, -1, -1});  // as it would have
+  CHECK(contents(path) == "right");
+}
+
+TEST_CASE("limits of the process are named as such") {
+  CHECK(message_of<ResourceExhausted>([] { raise_file_error("a", "be opened", EMFILE); }) ==
+        "'a' can't be opened: Too many open files. Close some, or allow more (ulimit -n).");
+  CHECK(message_of<ResourceExhausted>([] { raise_file_error("a", "be written", EFBIG); }) ==
+        "'a' can't be written: File too large. The process's limit (ulimit -f) or the file system "
+        "allows no more.");
 }
 
 TEST_CASE("an error leaves the old file, and no other") {

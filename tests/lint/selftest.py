@@ -171,7 +171,8 @@ class Snippets(LintTest):
 class Text(LintTest):
     def test_good(self):
         self.expect(text.check, {"layers/a.h": header() + "// TODO: needs oneDNN 3 for int8\n",
-                                 "layers/a.cc": SPDX, "tests/a.py": "x = 1\n",
+                                 "layers/a.cc": SPDX + "int a = ascii::to_lower(b);  // tolower(b)\n",
+                                 "tests/a.py": "x = 1\n",
                                  "tests/golden/data/a.cc": "\t"})
 
     def test_bad(self):
@@ -182,6 +183,7 @@ class Text(LintTest):
                 ("layers/a.cc", SPDX + "int a;", "no newline"),
                 ("layers/a.cc", SPDX + "int a;  // TODO\n", "TODO"),
                 ("layers/a.cc", SPDX + "int a;  // TODO: fix\n", "TODO"),
+                ("layers/a.cc", SPDX + "int a = std::tolower(b);\n", ":2: this depends"),
                 ("docs/a.py", "# TODO(me)\n", "TODO")]:
             with self.subTest(content=content):
                 self.expect(text.check, {name: content}, part)

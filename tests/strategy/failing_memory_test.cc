@@ -3,50 +3,16 @@
 // fails.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <new>
 
 #include "framework/core/error.h"
 #include "tests/strategy/ranks.h"
 #include "tests/support/layer_conformance.h"
+#include "tests/support/limited_memory.h"
 
 using namespace cornu;
 using test::error_of;
 using test::on_ranks;
-
-namespace {
-
-constexpr int kNever = -1;
-
-thread_local int left = kNever;  // allocations left for this thread
-
-bool is_refused() {
-  if (left == kNever) return false;
-  return left == 0 || left-- == 0;
-}
-
-// While an object of this class exists, this thread can make at most this many allocations.
-class LimitedMemory {
- public:
-  explicit LimitedMemory(int pieces) { left = pieces; }
-  ~LimitedMemory() { left = kNever; }
-  LimitedMemory(const LimitedMemory&) = delete;
-  LimitedMemory& operator=(const LimitedMemory&) = delete;
-};
-
-}  // namespace
-
-// Not inlined: g++ would warn that memory from new is passed to free.
-[[gnu::noinline]] void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
-  return is_refused() ? nullptr : std::malloc(bytes ? bytes : 1);
-}
-[[gnu::noinline]] void* operator new(size_t bytes) {
-  void* memory = operator new(bytes, std::nothrow);
-  if (!memory) throw std::bad_alloc();
-  return memory;
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -60,7 +26,7 @@ std::vector<std::string> texts(int poor, int pieces,
     std::string& text = result[static_cast<size_t>(end.rank())];
     text = error_of([&] {
       try {
-        const LimitedMemory limit(end.rank() == poor ? pieces : kNever);
+        const test::LimitedMemory limit(end.rank() == poor ? pieces : test::kUnlimited);
         call(end);
       } catch (const std::bad_alloc&) {
         throw ResourceExhausted("no memory");

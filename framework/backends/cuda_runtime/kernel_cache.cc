@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cctype>
 #include <chrono>
 #include <cstring>
 #include <fstream>
 #include <string_view>
 #include <system_error>
 
+#include "framework/core/ascii.h"
 #include "framework/core/fnv.h"
 
 namespace cornu::cuda {
@@ -46,8 +46,8 @@ void mark_used(const fs::path& path) {
 // "<32 digits>.bin.<process>.<number>.tmp".
 bool is_own(const std::string& file) {
   if (file.size() < kDigits) return false;
-  const bool is_named = std::all_of(file.begin(), file.begin() + kDigits, [](unsigned char c) {
-    return std::isdigit(c) || ('a' <= c && c <= 'f');
+  const bool is_named = std::all_of(file.begin(), file.begin() + kDigits, [](char c) {
+    return ascii::is_digit(c) || ('a' <= c && c <= 'f');
   });
   const std::string_view end = std::string_view(file).substr(kDigits);
   return is_named && (end == ".bin" || (end.starts_with(".bin.") && end.ends_with(".tmp")));
