@@ -24,6 +24,7 @@ struct OptimizerState {
   std::vector<Variable> variables;
   std::vector<std::pair<std::string, OptimizerState>> parts = {};  // "inner_optimizer", …
   bool built = true;                                               // whether its slots exist
+  std::vector<Variable> trained = {};                              // what it updates
   // Additional optimizers that the model applies itself, by attribute: "d_optimizer/vars/0".
   // load_weights warns if one doesn't match.
   std::vector<std::pair<std::string, OptimizerState>> others = {};

@@ -49,9 +49,12 @@ OptimizerState state_of(const OptimizerImpl& optimizer) {
   OptimizerState state = {name.empty() ? to_snake_case(optimizer.class_name()) : name,
                           saved(optimizer.variables(), optimizer)};
   state.built = optimizer.built();
+  state.trained = optimizer.trainable_variables();
   for (const auto& [group, part] : optimizer.parts()) {
-    state.parts.emplace_back(
-        group, OptimizerState{part.impl().name(), saved(part.variables(), optimizer)});
+    OptimizerState inner = {part.impl().name(), saved(part.variables(), optimizer)};
+    inner.built = part.impl().built();
+    inner.trained = part.impl().trainable_variables();
+    state.parts.emplace_back(group, std::move(inner));
   }
   return state;
 }
