@@ -5,7 +5,6 @@
 #include <cctype>
 #include <functional>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -60,8 +59,9 @@ Json modern_call(const Json& call) {
 }
 
 // Nested models with inputs of their own: Keras 2 counts their construction as their first call.
-std::set<std::string> models_in(const Json& layers) {
-  std::set<std::string> names;
+// Returns whether they are sequential, by their names.
+std::map<std::string, bool> models_in(const Json& layers) {
+  std::map<std::string, bool> names;
   for (const Json& entry : layers.as_array()) {
     const Json* name = entry.find("name");
     const Json* config = entry.find("config");
@@ -69,14 +69,15 @@ std::set<std::string> models_in(const Json& layers) {
     if (!name || !name->is_string() || !inner || !inner->is_array()) continue;
     const Json* first = inner->size() > 0 ? (*inner)[0].find("class_name") : nullptr;
     if (inner->size() == 0 || (first && *first == Json("InputLayer"))) {
-      names.insert(name->as_string());
+      const Json* class_name = entry.find("class_name");
+      names[name->as_string()] = class_name && *class_name == Json("Sequential");
     }
   }
   return names;
 }
 
 // Converts references to outputs, in lists and objects, so that calls of `models` count from 0.
-Json with_calls_from_0(const Json& json, const std::set<std::string>& models) {
+Json with_calls_from_0(const Json& json, const std::map<std::string, bool>& models) {
   if (json.is_object()) {
     Json::Object members;
     for (const auto& [key, value] : json.as_object()) {
@@ -101,11 +102,12 @@ bool has_legacy_calls(const Json& layers) {
   });
 }
 
-// In Keras 3, references to the model's own inputs and outputs count calls in this way, too.
+// In Keras 3, references to the model's own inputs and outputs still count a functional model's
+// calls in this way, and a sequential one's from 0.
 void count_calls_from_0(Json& config) {
   const Json* layers = config.find("layers");
   if (!layers || !layers->is_array() || !has_legacy_calls(*layers)) return;
-  const std::set<std::string> models = models_in(*layers);
+  std::map<std::string, bool> models = models_in(*layers);
   if (models.empty()) return;
   Json::Array counted;
   for (Json entry : layers->as_array()) {
@@ -115,6 +117,12 @@ void count_calls_from_0(Json& config) {
     counted.push_back(std::move(entry));
   }
   config.set("layers", std::move(counted));
+  std::erase_if(models, [](const auto& model) { return !model.second; });
+  for (const char* ends : {"input_layers", "output_layers"}) {
+    if (const Json* found = config.find(ends)) {
+      config.set(ends, with_calls_from_0(Json(*found), models));
+    }
+  }
 }
 
 // Converts a layer's options, some of which have another name or form in Keras 2.

@@ -105,7 +105,8 @@ class LegacyLoading {
 
   // Considers layers with weights. Stops reading a file with more weights than the model has.
   void find_by_order() {
-    const size_t most = model_.weights().size();
+    size_t most = 0;  // a weight counts in each layer that has it
+    for (const auto& layer : layers_) most += layer->weights().size();
     std::vector<StoredLayer> stored;
     size_t count = 0;
     for (size_t i = 0; i < names_.size(); ++i) {
@@ -271,6 +272,11 @@ OptimizerRestore load_optimizer(const Hdf5Reader& reader, const OptimizerState& 
 }
 
 }  // namespace
+
+bool is_legacy_weights_file(const std::string& path) {
+  const Hdf5Reader reader = Hdf5Reader::open(path);
+  return reader.is_group(legacy::kWholeModel) || !names_in(reader, "", legacy::kLayerNames).empty();
+}
 
 void load_legacy_weights_from_bytes(std::vector<std::byte> bytes, const std::string& name,
                                     const Layer& model, const LegacyOptions& options) {

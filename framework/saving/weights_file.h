@@ -58,6 +58,9 @@ OptimizerRestore load_weights(const WeightsSource& source, const Layer& model,
 OptimizerRestore load_weights_from_bytes(std::vector<std::byte> bytes, const std::string& name,
                                          const Layer& model, const OptimizerState& optimizer = {});
 
+// Whether an HDF5 file is one of Keras 2, of weights or a whole model.
+bool is_legacy_weights_file(const std::string& path);
+
 // How weights in a Keras 2 file are assigned to a model's layers.
 struct LegacyOptions {
   bool by_name = false;        // match layers by name rather than by order

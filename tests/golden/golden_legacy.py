@@ -114,7 +114,17 @@ def decaying_rate(k):
     return square(k, k.optimizers.legacy.SGD(0.1, momentum=0.9, decay=0.5))
 
 
-OF_KERAS_2 = {"h5": (rate_of_schedule, scaled_loss, old_adam, old_adadelta, decaying_rate),
+def sequential_end(k):
+    """The output is that of a nested sequential model, whose layer is used outside of it as well."""
+    x = k.Input((3,))
+    dense = k.layers.Dense(3, use_bias=False)
+    head = k.Sequential([k.layers.Input((3,)), dense])
+    model = k.Model(x, head(head(dense(x))))
+    model.compile("sgd", "mse")
+    return model, [(8, 3)], [np.ones((8, 3), "float32")]
+
+
+OF_KERAS_2 = {"h5": (sequential_end, rate_of_schedule, scaled_loss, old_adam, old_adadelta, decaying_rate),
               "keras": (rate_of_schedule, scaled_loss)}
 MORE = {"models": models, "attention": attention}
 CASES = {"pictures": pictures, "shared": shared, "nested": nested, "words": words}

@@ -3,6 +3,7 @@
 // written by Keras itself; keras_models_test.cc passes those of Cornu to Keras.
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <map>
 #include <span>
 #include <string_view>
@@ -321,6 +322,21 @@ TEST_CASE(".keras files of Keras 2 load") {
   const Json alpha = Json::parse(R"({"alpha": 0.25})");
   CHECK(layers::LeakyReLU::from_config(alpha)(Tensor::from({-4.0F})).to_vector<float>() ==
         std::vector<float>{-1});
+}
+
+TEST_CASE("HDF5 files in Keras 2's form load under the names of Keras 3, which Keras 2.12 gave") {
+  const Scratch scratch;
+  Trained trained = cnn();
+  const Tensors expected = predictions(trained.model, trained.x);
+  trained.model.save(scratch.path("a.h5"));
+  for (const char* name : {"a.keras", "a.weights.h5"}) {
+    std::filesystem::copy_file(scratch.path("a.h5"), scratch.path(name));
+    Model other = test::small_cnn();
+    other.load_weights(scratch.path(name));
+    CHECK(distance(predictions(other, trained.x), expected) == 0);
+  }
+  Model loaded = load_model(scratch.path("a.keras"));
+  CHECK(distance(predictions(loaded, trained.x), expected) == 0);
 }
 
 TEST_CASE("losses of files of Keras 2 have Keras 3's reduction") {
