@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -60,8 +59,9 @@ Json modern_call(const Json& call) {
 }
 
 // Nested models with inputs of their own: Keras 2 counts their construction as their first call.
-std::set<std::string> models_in(const Json& layers) {
-  std::set<std::string> names;
+// Returns whether they are sequential, by their names.
+std::map<std::string, bool> models_in(const Json& layers) {
+  std::map<std::string, bool> names;
   for (const Json& entry : layers.as_array()) {
     const Json* name = entry.find("name");
     const Json* config = entry.find("config");
@@ -69,14 +69,15 @@ std::set<std::string> models_in(const Json& layers) {
     if (!name || !name->is_string() || !inner || !inner->is_array()) continue;
     const Json* first = inner->size() > 0 ? (*inner)[0].find("class_name") : nullptr;
     if (inner->size() == 0 || (first && *first == Json("InputLayer"))) {
-      names.insert(name->as_string());
+      const Json* class_name = entry.find("class_name");
+      names[name->as_string()] = class_name && *class_name == Json("Sequential");
     }
   }
   return names;
 }
 
 // Converts references to outputs, in lists and objects, so that calls of `models` count from 0.
-Json with_calls_from_0(const Json& json, const std::set<std::string>& models) {
+Json with_calls_from_0(const Json& json, const std::map<std::string, bool>& models) {
   if (json.is_object()) {
     Json::Object members;
     for (const auto& [key, value] : json.as_object()) {
@@ -101,11 +102,12 @@ bool has_legacy_calls(const Json& layers) {
   });
 }
 
-// In Keras 3, references to the model's own inputs and outputs count calls in this way, too.
+// In Keras 3, references to the model's own inputs and outputs still count a functional model's
+// calls in this way, and a sequential one's from 0.
 void count_calls_from_0(Json& config) {
   const Json* layers = config.find("layers");
   if (!layers || !layers->is_array() || !has_legacy_calls(*layers)) return;
-  const std::set<std::string> models = models_in(*layers);
+  std::map<std::string, bool> models = models_in(*layers);
   if (models.empty()) return;
   Json::Array counted;
   for (Json entry : layers->as_array()) {
@@ -115,6 +117,12 @@ void count_calls_from_0(Json& config) {
     counted.push_back(std::move(entry));
   }
   config.set("layers", std::move(counted));
+  std::erase_if(models, [](const auto& model) { return !model.second; });
+  for (const char* ends : {"input_layers", "output_layers"}) {
+    if (const Json* found = config.find(ends)) {
+      config.set(ends, with_calls_from_0(Json(*found), models));
+    }
+  }
 }
 
 // Converts a layer's options, some of which have another name or form in Keras 2.
@@ -135,8 +143,27 @@ Json modern_options(const std::string& class_name, const Json& config) {
   return result;
 }
 
+// Keras 2 makes a layer of an op of TensorFlow that is applied to an input of a model.
+void reject_ops(const Json& entry) {
+  const Json* class_name = entry.find("class_name");
+  const Json* config = entry.find("config");
+  if (!class_name || !class_name->is_string() || !config || !config->is_object()) return;
+  const std::string& name = class_name->as_string();
+  if (name != "TFOpLambda" && name != "SlicingOpLambda" && name != "TensorFlowOpLayer") return;
+  const Json* function = config->find("function");
+  raise<Unimplemented>(
+      "The model applies an op of TensorFlow to its tensors outside of layers, {} (class {}), "
+      "which "
+      "neither Keras 3 nor Cornu reads. In Python, replace it by a layer (Add, Rescaling, "
+      "Activation, …) and save the model again; or make the model here, and load its weights.",
+      function && function->is_string() ? fmt::format("tf.{}", printable(function->as_string()))
+                                        : std::string("unnamed"),
+      name);
+}
+
 // Converts a layer and the layers within it.
 Json modern_layer(const Json& entry) {
+  reject_ops(entry);
   Json result = entry;
   const Json* found = entry.find("config");
   if (found && found->is_object()) {
@@ -161,6 +188,16 @@ Json modern_layer(const Json& entry) {
   return result;
 }
 
+// The name in Keras 3 of a loss function.
+Json modern_function(const Json& name) {
+  static const std::map<std::string, const char*, std::less<>> names = {
+      {"huber_loss", "huber"},
+      {"kullback_leibler_divergence", "kl_divergence"},
+      {"logcosh", "log_cosh"}};
+  const auto found = names.find(name.as_string());
+  return found == names.end() ? name : Json(found->second);
+}
+
 // "mean_squared_error" -> "MeanSquaredError".
 std::string class_of_function(const std::string& name) {
   std::string result;
@@ -179,13 +216,14 @@ Json modern_metrics(const Json& json) {
     for (const Json& element : json.as_array()) list.push_back(modern_metrics(element));
     return list.size() == 1 && list[0].is_array() ? list[0] : Json(std::move(list));
   }
+  if (json.is_string()) return modern_function(json);
   const Json* config = json.is_object() ? json.find("config") : nullptr;
   const Json* function = config && config->is_object() ? config->find("fn") : nullptr;
   if (!function || !function->is_string()) return json;
   Json named = Json::object();
   if (const Json* name = config->find("name")) named.set("name", *name);
-  return Json::object(
-      {{"class_name", class_of_function(function->as_string())}, {"config", std::move(named)}});
+  return Json::object({{"class_name", class_of_function(modern_function(*function).as_string())},
+                       {"config", std::move(named)}});
 }
 
 // Losses of Keras 2, by name or in lists, have a reduction that corresponds to Keras 3's default.
@@ -195,6 +233,7 @@ Json modern_losses(const Json& json) {
     for (const Json& element : json.as_array()) list.push_back(modern_losses(element));
     return list;
   }
+  if (json.is_string()) return modern_function(json);
   if (!json.is_object()) return json;
   Json::Object members;
   for (const auto& [key, value] : json.as_object()) {
@@ -204,13 +243,56 @@ Json modern_losses(const Json& json) {
   return Json::of_members(std::move(members));
 }
 
+// The learning rate of an optimizer that divides it by 1 + decay * iterations, as those before
+// Keras 2.11 do: as a schedule.
+Json decaying_rate(const Json& rate, double decay) {
+  return Json::object({{"module", "keras.optimizers.schedules"},
+                       {"class_name", "InverseTimeDecay"},
+                       {"config", Json::object({{"initial_learning_rate", rate},
+                                                {"decay_steps", 1},
+                                                {"decay_rate", decay},
+                                                {"staircase", false},
+                                                {"name", "InverseTimeDecay"}})},
+                       {"registered_name", nullptr}});
+}
+
+Json modern_optimizer(const Json& json);
+
+// Converts the config of an optimizer that scales losses by a factor, of Keras 2.
+Json modern_loss_scale(const Json& config) {
+  // A scale that isn't dynamic never grows.
+  constexpr int64_t kNever = int64_t{1} << 53;
+  const Json* dynamic = config.find("dynamic");
+  const Json* steps = config.find("dynamic_growth_steps");
+  const bool grows = dynamic && dynamic->is_bool() && dynamic->as_bool() && steps;
+  return Json::object({{"inner_optimizer", modern_optimizer(config.at("inner_optimizer"))},
+                       {"initial_scale", config.at("initial_scale")},
+                       {"dynamic_growth_steps", grows ? *steps : Json(kNever)}});
+}
+
 // Converts an optimizer to the common form: "Custom>Adam" is Keras 2's own Adam.
 Json modern_optimizer(const Json& json) {
   constexpr std::string_view kOwn = "Custom>";
-  const Json* name = json.is_object() ? json.find("class_name") : nullptr;
-  if (!name || !name->is_string() || !name->as_string().starts_with(kOwn)) return json;
+  const Json* class_name = json.is_object() ? json.find("class_name") : nullptr;
+  const Json* config = json.is_object() ? json.find("config") : nullptr;
+  if (!class_name || !class_name->is_string() || !config || !config->is_object()) return json;
+  std::string name = class_name->as_string();
+  if (name.starts_with(kOwn)) name.erase(0, kOwn.size());
+  Json options = *config;
+  if (name.starts_with("LossScaleOptimizer") && options.contains("dynamic")) {
+    return Json::object(
+        {{"class_name", "LossScaleOptimizer"}, {"config", modern_loss_scale(options)}});
+  }
+  const Json* decay = options.find("decay");
+  const Json* rate = options.find("learning_rate");
+  // Nadam's is that of its momentum.
+  if (decay && decay->is_number() && decay->as_double() != 0 && rate && rate->is_number() &&
+      name != "Nadam") {
+    options.set("learning_rate", decaying_rate(Json(*rate), decay->as_double()));
+  }
   Json result = json;
-  result.set("class_name", name->as_string().substr(kOwn.size()));
+  result.set("class_name", name);
+  result.set("config", std::move(options));
   return result;
 }
 
@@ -218,7 +300,7 @@ Json modern_optimizer(const Json& json) {
 Json compile_arguments(const Json& training) {
   Json result = Json::object();
   for (const auto& [key, value] : training.as_object()) {
-    if (key == "optimizer_config") {
+    if (key == "optimizer_config" || key == "optimizer") {
       result.set("optimizer", modern_optimizer(value));
     } else if (key == "metrics" || key == "weighted_metrics") {
       result.set(key, modern_metrics(value));

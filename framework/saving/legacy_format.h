@@ -4,6 +4,7 @@
 // group has weight_names. Internal: saving. Reference: keras/src/legacy/saving/legacy_h5_format.py.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "framework/core/json.h"
 #include "framework/core/variable.h"
 #include "framework/model/layer.h"
+#include "framework/saving/weights_file.h"
 
 namespace cornu::legacy {
 
@@ -28,6 +30,15 @@ std::string part_of_names(const char* name, size_t part);
 std::vector<Variable> weights_of(const Layer& layer);
 // The model's own weights, excluding those of its layers, in the same order.
 std::vector<Variable> own_weights_of(const Layer& model);
+
+// Whether an optimizer's `stored` values, of which `shape_of` tells the shapes, are its iterations
+// and a momentum for each variable, although it uses none: Keras 2's SGD has them in any case.
+bool has_unused_momenta(size_t stored, const std::function<Shape(size_t)>& shape_of,
+                        const OptimizerState& optimizer);
+
+// Keras 2's LossScaleOptimizer stores the state of its inner optimizer, and none of its own.
+// Returns the inner optimizer; nullptr if there is none.
+const OptimizerState* inner_optimizer(const OptimizerState& optimizer);
 
 // Converts the config of a model or layer written by Keras 2 (also in .keras files) to the form of
 // Keras 3.

@@ -28,6 +28,22 @@ std::vector<Variable> legacy::own_weights_of(const Layer& model) {
   return model.own_weights_in_order();
 }
 
+bool legacy::has_unused_momenta(size_t stored, const std::function<Shape(size_t)>& shape_of,
+                                const OptimizerState& optimizer) {
+  const std::vector<Variable>& trained = optimizer.trained;
+  if (trained.empty() || stored != trained.size() + 1) return false;
+  if (optimizer.variables.size() > kBeforeSlots) return false;
+  for (size_t i = 0; i < trained.size(); ++i) {
+    if (shape_of(i + 1) != trained[i].shape()) return false;
+  }
+  return true;
+}
+
+const OptimizerState* legacy::inner_optimizer(const OptimizerState& optimizer) {
+  const auto& parts = optimizer.parts;
+  return parts.size() == 1 && parts[0].first == "inner_optimizer" ? &parts[0].second : nullptr;
+}
+
 namespace {
 
 constexpr char kLoadOther[] = "Load it into a model with the layers of the one that was saved.";
@@ -89,7 +105,8 @@ class LegacyLoading {
 
   // Considers layers with weights. Stops reading a file with more weights than the model has.
   void find_by_order() {
-    const size_t most = model_.weights().size();
+    size_t most = 0;  // a weight counts in each layer that has it
+    for (const auto& layer : layers_) most += layer->weights().size();
     std::vector<StoredLayer> stored;
     size_t count = 0;
     for (size_t i = 0; i < names_.size(); ++i) {
@@ -185,10 +202,32 @@ class LegacyLoading {
   ReadPlan plan_;
 };
 
-OptimizerRestore load_optimizer(const Hdf5Reader& reader, const OptimizerState& optimizer) {
+// The optimizers of Keras 2 before 2.11 (tf.keras.optimizers.legacy) store one slot of all
+// variables after another slot of all; Keras 3 alternates these two.
+std::vector<std::string> in_keras_3_order(const std::vector<std::string>& names) {
+  if (names.empty() || !names[0].ends_with("/iter:0")) return names;
+  for (const auto& [before, after] :
+       {std::pair("/m:0", "/v:0"), std::pair("/accum_grad:0", "/accum_var:0")}) {
+    std::vector<std::string> later;
+    for (const std::string& name : names) {
+      if (name.ends_with(after)) later.push_back(name);
+    }
+    std::vector<std::string> result;
+    size_t next = 0;
+    for (const std::string& name : names) {
+      if (name.ends_with(after)) continue;
+      result.push_back(name);
+      if (name.ends_with(before) && next < later.size()) result.push_back(later[next++]);
+    }
+    if (next > 0 && result.size() == names.size()) return result;
+  }
+  return names;
+}
+
+OptimizerRestore load_state(const Hdf5Reader& reader, const OptimizerState& optimizer) {
   const std::string group = legacy::kOptimizer;
   if (!reader.is_group(group)) return OptimizerRestore::NotInFile;
-  const std::vector<std::string> names = names_in(reader, group, legacy::kWeightNames);
+  std::vector<std::string> names = in_keras_3_order(names_in(reader, group, legacy::kWeightNames));
   const bool is_trained = std::ranges::any_of(names, [&](const std::string& name) {
     const bool counts = name.substr(name.rfind('/') + 1).starts_with("iter");
     return counts && has_made_steps(reader, group + "/" + name);
@@ -210,18 +249,34 @@ OptimizerRestore load_optimizer(const Hdf5Reader& reader, const OptimizerState& 
   if (!has_rate && names.size() + 1 == variables.size() && variables[1].name() == "learning_rate") {
     variables.erase(variables.begin() + 1);
   }
+  const auto shape_of = [&](size_t i) { return reader.describe(group + "/" + names[i]).shape; };
+  if (names.size() != variables.size() &&
+      legacy::has_unused_momenta(names.size(), shape_of, optimizer)) {
+    names.resize(1);
+    variables.resize(1);
+  }
   if (names.size() != variables.size()) return OptimizerRestore::Misfit;
   ReadPlan plan;
   for (size_t i = 0; i < names.size(); ++i) {
-    const std::string path = group + "/" + names[i];
-    if (reader.describe(path).shape != variables[i].shape()) return OptimizerRestore::Misfit;
-    plan.add(variables[i], reader, path);
+    if (shape_of(i) != variables[i].shape()) return OptimizerRestore::Misfit;
+    plan.add(variables[i], reader, group + "/" + names[i]);
   }
   plan.run();
   return OptimizerRestore::Done;
 }
 
+OptimizerRestore load_optimizer(const Hdf5Reader& reader, const OptimizerState& optimizer) {
+  const OptimizerRestore restored = load_state(reader, optimizer);
+  const OptimizerState* inner = legacy::inner_optimizer(optimizer);
+  return inner && restored == OptimizerRestore::Misfit ? load_state(reader, *inner) : restored;
+}
+
 }  // namespace
+
+bool is_legacy_weights_file(const std::string& path) {
+  const Hdf5Reader reader = Hdf5Reader::open(path);
+  return reader.is_group(legacy::kWholeModel) || !names_in(reader, "", legacy::kLayerNames).empty();
+}
 
 void load_legacy_weights_from_bytes(std::vector<std::byte> bytes, const std::string& name,
                                     const Layer& model, const LegacyOptions& options) {

@@ -16,6 +16,7 @@
 #include "framework/io/atomic_file.h"
 #include "framework/model/saved_parts.h"
 #include "framework/saving/hdf5_file.h"
+#include "framework/saving/legacy_format.h"
 #include "framework/saving/weight_paths.h"
 
 namespace cornu {
@@ -103,36 +104,9 @@ class Loading {
   }
 
   OptimizerRestore add_optimizer(const std::string& attribute, const OptimizerState& optimizer) {
-    const std::string vars = attribute + "/vars";
-    if (optimizer.empty()) return OptimizerRestore::NotAsked;
-    if (!source_.has(vars)) return OptimizerRestore::NotInFile;
-    std::vector<Variable> variables = optimizer.variables;
-    // Before any step, there are iterations and the learning rate, or only iterations if the rate
-    // follows a schedule.
-    const size_t stored = source_.count(vars);
-    bool is_trained = has_made_steps_in(vars);
-    for (const auto& [group, part] : optimizer.parts) {
-      is_trained = is_trained || has_made_steps_in(fmt::format("{}/{}/vars", attribute, group));
-    }
-    if (is_trained && !optimizer.built) return OptimizerRestore::Unbuilt;
-    // An optimizer with parts then stores theirs after its own; nothing has been learned.
-    if (!is_trained && !optimizer.parts.empty() &&
-        stored <= kBeforeSlots * (1 + optimizer.parts.size())) {
-      return OptimizerRestore::Done;
-    }
-    // Keras 2 stores the learning rate only in the config.
-    if (stored > 1 && stored + 1 == variables.size() && variables[1].name() == "learning_rate") {
-      variables.erase(variables.begin() + 1);
-    }
-    const bool unused = stored > 0 && stored <= kBeforeSlots && stored < variables.size();
-    if (stored != variables.size() && (!unused || is_trained)) return OptimizerRestore::Misfit;
-    std::vector<Found> found;
-    for (size_t i = 0; i < stored; ++i) {
-      found.push_back(at(vars, std::to_string(i)));
-      if (found[i].shape() != variables[i].shape()) return OptimizerRestore::Misfit;
-    }
-    for (size_t i = 0; i < stored; ++i) plan_.add(variables[i], *found[i].file, found[i].path);
-    return OptimizerRestore::Done;
+    const OptimizerRestore restored = add_state(attribute, optimizer);
+    const OptimizerState* inner = legacy::inner_optimizer(optimizer);
+    return inner && restored == OptimizerRestore::Misfit ? add_state(attribute, *inner) : restored;
   }
 
   void run() const {
@@ -166,6 +140,44 @@ class Loading {
     check<NotFound>(file != nullptr, "{}: '{}/{}': there is no '{}'.", source_.name(), group, item,
                     item);
     return {file, group + "/" + item};
+  }
+
+  OptimizerRestore add_state(const std::string& attribute, const OptimizerState& optimizer) {
+    const std::string vars = attribute + "/vars";
+    if (optimizer.empty()) return OptimizerRestore::NotAsked;
+    if (!source_.has(vars)) return OptimizerRestore::NotInFile;
+    std::vector<Variable> variables = optimizer.variables;
+    // Before any step, there are iterations and the learning rate, or only iterations if the rate
+    // follows a schedule.
+    size_t stored = source_.count(vars);
+    bool is_trained = has_made_steps_in(vars);
+    for (const auto& [group, part] : optimizer.parts) {
+      is_trained = is_trained || has_made_steps_in(fmt::format("{}/{}/vars", attribute, group));
+    }
+    if (is_trained && !optimizer.built) return OptimizerRestore::Unbuilt;
+    // An optimizer with parts then stores theirs after its own; nothing has been learned.
+    if (!is_trained && !optimizer.parts.empty() &&
+        stored <= kBeforeSlots * (1 + optimizer.parts.size())) {
+      return OptimizerRestore::Done;
+    }
+    // Keras 2 stores the learning rate only in the config.
+    if (stored > 1 && stored + 1 == variables.size() && variables[1].name() == "learning_rate") {
+      variables.erase(variables.begin() + 1);
+    }
+    const auto shape_of = [&](size_t i) { return at(vars, std::to_string(i)).shape(); };
+    if (stored != variables.size() && legacy::has_unused_momenta(stored, shape_of, optimizer)) {
+      stored = 1;
+      variables.resize(1);
+    }
+    const bool unused = stored > 0 && stored <= kBeforeSlots && stored < variables.size();
+    if (stored != variables.size() && (!unused || is_trained)) return OptimizerRestore::Misfit;
+    std::vector<Found> found;
+    for (size_t i = 0; i < stored; ++i) {
+      found.push_back(at(vars, std::to_string(i)));
+      if (found[i].shape() != variables[i].shape()) return OptimizerRestore::Misfit;
+    }
+    for (size_t i = 0; i < stored; ++i) plan_.add(variables[i], *found[i].file, found[i].path);
+    return OptimizerRestore::Done;
   }
 
   // For an optimizer, whose first variable is its counter.

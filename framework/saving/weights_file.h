@@ -24,6 +24,7 @@ struct OptimizerState {
   std::vector<Variable> variables;
   std::vector<std::pair<std::string, OptimizerState>> parts = {};  // "inner_optimizer", …
   bool built = true;                                               // whether its slots exist
+  std::vector<Variable> trained = {};                              // what it updates
   // Additional optimizers that the model applies itself, by attribute: "d_optimizer/vars/0".
   // load_weights warns if one doesn't match.
   std::vector<std::pair<std::string, OptimizerState>> others = {};
@@ -56,6 +57,9 @@ OptimizerRestore load_weights(const WeightsSource& source, const Layer& model,
 // As above for a file's bytes; `name` is the file's name in errors.
 OptimizerRestore load_weights_from_bytes(std::vector<std::byte> bytes, const std::string& name,
                                          const Layer& model, const OptimizerState& optimizer = {});
+
+// Whether an HDF5 file is one of Keras 2, of weights or a whole model.
+bool is_legacy_weights_file(const std::string& path);
 
 // How weights in a Keras 2 file are assigned to a model's layers.
 struct LegacyOptions {

@@ -2,6 +2,7 @@
 // Saving and loading models: .keras archives, .weights.h5, .weights.json, .h5 in the Keras 2
 // format, and loading .onnx.
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -27,6 +28,14 @@ bool is_legacy_name(const std::string& path) {
   return !path.ends_with(".weights.h5") && (path.ends_with(".h5") || path.ends_with(".hdf5"));
 }
 
+// Until version 2.12, Keras wrote HDF5 files under every name, "x.keras" as well.
+bool is_hdf5(const std::string& path) {
+  constexpr std::string_view kSignature = "\x89HDF\r\n\x1a\n";
+  std::string begin(kSignature.size(), '\0');
+  std::ifstream file(path, std::ios::binary);
+  return file.read(begin.data(), std::ssize(begin)) && begin == kSignature;
+}
+
 // For the worker that writes: other workers may get here after it has written.
 void check_overwrite(const Model& model, const std::string& path, bool overwrite) {
   std::error_code ignored;
@@ -49,9 +58,12 @@ OptimizerState state_of(const OptimizerImpl& optimizer) {
   OptimizerState state = {name.empty() ? to_snake_case(optimizer.class_name()) : name,
                           saved(optimizer.variables(), optimizer)};
   state.built = optimizer.built();
+  state.trained = optimizer.trainable_variables();
   for (const auto& [group, part] : optimizer.parts()) {
-    state.parts.emplace_back(
-        group, OptimizerState{part.impl().name(), saved(part.variables(), optimizer)});
+    OptimizerState inner = {part.impl().name(), saved(part.variables(), optimizer)};
+    inner.built = part.impl().built();
+    inner.trained = part.impl().trainable_variables();
+    state.parts.emplace_back(group, std::move(inner));
   }
   return state;
 }
@@ -231,9 +243,11 @@ void Model::save_weights(const std::string& path, const SaveWeightsOptions& opti
 void Model::load_weights(const std::string& path, const LoadWeightsOptions& options) {
   const StrategyScope scope(trainer_->strategy());
   build_if_known(*this);
-  const bool archived = path.ends_with(".keras");
-  const bool modern = archived || path.ends_with(".weights.h5") || path.ends_with(".weights.json");
-  check<InvalidArgument>(modern || path.ends_with(".h5") || path.ends_with(".hdf5"),
+  const bool older = is_hdf5(path) && is_legacy_weights_file(path);  // whatever its name
+  const bool archived = !older && path.ends_with(".keras");
+  const bool modern = archived || (!older && (path.ends_with(".weights.h5") ||
+                                              path.ends_with(".weights.json")));
+  check<InvalidArgument>(older || modern || path.ends_with(".h5") || path.ends_with(".hdf5"),
                          "{}: load_weights expected a path that ends in '.weights.h5', "
                          "'.weights.json', '.keras' or '.h5', got '{}'.",
                          title_of(*this), path);
@@ -295,7 +309,7 @@ Model load_model(const std::string& path, const LoadOptions& options) {
                          "load_weights.",
                          path);
   if (foreign) return load_onnx_model(path);
-  if (legacy) return load_legacy_model(path, options);
+  if (legacy || is_hdf5(path)) return load_legacy_model(path, options);
   const KerasArchive archive(path);
   const Json config = archive.config();
   const WeightsSource weights = archive.weights();

@@ -83,6 +83,49 @@ def attention(k):
     return model, [(8, 5, 4)], [np.ones((8, 1), "float32")]
 
 
+def square(k, optimizer, loss="mse"):
+    """Weights of the same shape, and an optimizer."""
+    model = k.Sequential([k.layers.Input((3,)), k.layers.Dense(3, "tanh", use_bias=False),
+                          k.layers.Dense(3, use_bias=False)])
+    model.compile(optimizer, loss)
+    return model, [(8, 3)], [np.ones((8, 3), "float32")]
+
+
+def rate_of_schedule(k):
+    """Keras 2's SGD has momenta that it doesn't use."""
+    return square(k, k.optimizers.SGD(k.optimizers.schedules.ExponentialDecay(0.1, 1, 0.5)),
+                  "logcosh")
+
+
+def scaled_loss(k):
+    return square(k, k.mixed_precision.LossScaleOptimizer(k.optimizers.Adam(0.01), initial_scale=8.0,
+                                                          dynamic_growth_steps=2))
+
+
+def old_adam(k):
+    return square(k, k.optimizers.legacy.Adam(0.01, amsgrad=True))
+
+
+def old_adadelta(k):
+    return square(k, k.optimizers.legacy.Adadelta(0.5))
+
+
+def decaying_rate(k):
+    return square(k, k.optimizers.legacy.SGD(0.1, momentum=0.9, decay=0.5))
+
+
+def sequential_end(k):
+    """The output is that of a nested sequential model, whose layer is used outside of it as well."""
+    x = k.Input((3,))
+    dense = k.layers.Dense(3, use_bias=False)
+    head = k.Sequential([k.layers.Input((3,)), dense])
+    model = k.Model(x, head(head(dense(x))))
+    model.compile("sgd", "mse")
+    return model, [(8, 3)], [np.ones((8, 3), "float32")]
+
+
+OF_KERAS_2 = {"h5": (sequential_end, rate_of_schedule, scaled_loss, old_adam, old_adadelta, decaying_rate),
+              "keras": (rate_of_schedule, scaled_loss)}
 MORE = {"models": models, "attention": attention}
 CASES = {"pictures": pictures, "shared": shared, "nested": nested, "words": words}
 
@@ -141,4 +184,7 @@ def make():
         cases += [run(name, make_model, k, version) for k, version in both]
     for name, make_model in (CASES | MORE).items():
         cases.append(run(name, make_model, tf_keras, "keras2", "keras"))
+    for ending, makers in OF_KERAS_2.items():
+        cases += [run(make_model.__name__, make_model, tf_keras, "keras2", ending)
+                  for make_model in makers]
     return cases

@@ -3,6 +3,7 @@
 // written by Keras itself; keras_models_test.cc passes those of Cornu to Keras.
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <map>
 #include <span>
 #include <string_view>
@@ -323,6 +324,21 @@ TEST_CASE(".keras files of Keras 2 load") {
         std::vector<float>{-1});
 }
 
+TEST_CASE("HDF5 files in Keras 2's form load under the names of Keras 3, which Keras 2.12 gave") {
+  const Scratch scratch;
+  Trained trained = cnn();
+  const Tensors expected = predictions(trained.model, trained.x);
+  trained.model.save(scratch.path("a.h5"));
+  for (const char* name : {"a.keras", "a.weights.h5"}) {
+    std::filesystem::copy_file(scratch.path("a.h5"), scratch.path(name));
+    Model other = test::small_cnn();
+    other.load_weights(scratch.path(name));
+    CHECK(distance(predictions(other, trained.x), expected) == 0);
+  }
+  Model loaded = load_model(scratch.path("a.keras"));
+  CHECK(distance(predictions(loaded, trained.x), expected) == 0);
+}
+
 TEST_CASE("losses of files of Keras 2 have Keras 3's reduction") {
   const Json huber = Json::parse(R"({"class_name": "Huber", "config": {"reduction": "auto"}})");
   const Json config = Json::object({{"class_name", "Sequential"},
@@ -343,6 +359,47 @@ TEST_CASE("hard_sigmoid of files of Keras 2 is said to be another") {
   CHECK(contains(log.text(),
                  "Layer 'a' of a file of Keras 2: its recurrent_activation, \"hard_sigmoid\", is "
                  "taken as Keras 3 takes it, relu6(x + 3) / 6, where Keras 2 computes"));
+}
+
+// What a Keras 2 optimizer is converted to.
+Json modern_optimizer(const char* optimizer) {
+  const Json config =
+      Json::object({{"class_name", "Sequential"},
+                    {"config", Json::object({{"layers", Json::Array()}})},
+                    {"compile_config", Json::object({{"optimizer", Json::parse(optimizer)}})}});
+  return legacy::modern_config(config).at("compile_config").at("optimizer");
+}
+
+TEST_CASE("optimizers of files of Keras 2 that Keras 3 hasn't") {
+  const Json slower =
+      modern_optimizer(R"({"class_name": "SGD", "config": {"learning_rate": 0.5, "decay": 0.25}})");
+  const Optimizer sgd = optimizer_from_json(slower);
+  CHECK(sgd.learning_rate().item<float>() == 0.5F);
+  sgd.impl().iterations().assign(Tensor(int64_t{4}));
+  CHECK(sgd.learning_rate().item<float>() == 0.25F);
+  const Json nadam = modern_optimizer(
+      R"({"class_name": "Nadam", "config": {"learning_rate": 0.5, "decay": 0.004}})");
+  CHECK(nadam.at("config").at("learning_rate") == Json(0.5));
+
+  // Without "dynamic", the scale never grows.
+  const Json fixed = modern_optimizer(R"({"class_name": "LossScaleOptimizerV3", "config": {
+      "inner_optimizer": {"class_name": "Custom>Adam", "config": {"learning_rate": 0.5}},
+      "dynamic": false, "initial_scale": 8.0, "dynamic_growth_steps": null}})");
+  const Json read = optimizer_from_json(fixed).impl().get_config();
+  CHECK(read.at("inner_optimizer").at("class_name") == Json("Adam"));
+  CHECK(read.at("initial_scale") == Json(8.0));
+  CHECK(read.at("dynamic_growth_steps").as_int() > int64_t{1} << 40);
+}
+
+TEST_CASE("an op of TensorFlow in a file of Keras 2 is named") {
+  const Json layer = Json::parse(R"({"class_name": "TFOpLambda",
+      "config": {"name": "tf.math.multiply", "function": "math.multiply"},
+      "inbound_nodes": [["_CONSTANT_VALUE", -1, 2, {"y": ["input_1", 0, 0]}]]})");
+  const Json config = Json::object(
+      {{"class_name", "Functional"}, {"config", Json::object({{"layers", Json::array({layer})}})}});
+  CHECK(contains(message_of<Unimplemented>([&] { legacy::modern_config(config); }),
+                 "The model applies an op of TensorFlow to its tensors outside of layers, "
+                 "tf.math.multiply (class TFOpLambda), which"));
 }
 
 TEST_CASE("what HDF5 files of models don't hold is refused by name, and nothing is written") {
