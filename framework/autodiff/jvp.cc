@@ -37,7 +37,7 @@ std::pair<std::vector<Tensor>, std::vector<Tensor>> jvp(const FunctionOfTensors&
   std::vector<Tensor>
       own;  // fresh identities (-0 - 0 is -0): f may capture a primal, or get one twice
   for (const Tensor& primal : primals) {
-    own.push_back(primal - 0);
+    own.push_back((primal - 0).with_mask(primal.mask()));
     backward.watch(own.back());
   }
   std::vector<Tensor> outputs = f(own);

@@ -52,11 +52,19 @@ thread_local std::string_view place_name;
 
 bool continues_a_name(char c) { return ascii::is_alnum(c) || c == '_'; }
 
-// Makes `where` the beginning of a message that doesn't begin with it already.
+bool begins_with_name(std::string_view message, std::string_view name) {
+  return message.starts_with(name) &&
+         (name.size() == message.size() || !continues_a_name(message[name.size()]));
+}
+
+// Whether it names the op: at its beginning, or after a layer that the op became.
+bool names_op(std::string_view message, std::string_view name) {
+  return begins_with_name(message, name) ||
+         message.find(fmt::format(": {}: ", name)) != std::string_view::npos;
+}
+
 void put_before(std::string& message, std::string_view where) {
-  const bool is_there = message.starts_with(where) && (where.size() == message.size() ||
-                                                       !continues_a_name(message[where.size()]));
-  if (!where.empty() && !is_there) message.insert(0, std::string(where) + ": ");
+  message.insert(0, std::string(where) + ": ");
 }
 
 }  // namespace
@@ -70,14 +78,14 @@ ErrorPlace::~ErrorPlace() {
 }
 
 Error::Error(StatusCode code, std::string message) : code_(code), message_(std::move(message)) {
-  if (!place_name.empty()) put_before(message_, place_name);
+  if (!place_name.empty() && !names_op(message_, place_name)) put_before(message_, place_name);
   cut(message_);
 }
 
 void Error::add_place(const std::string& where) {
   if (placed_) return;
   placed_ = true;
-  put_before(message_, where);
+  if (!where.empty() && !begins_with_name(message_, where)) put_before(message_, where);
   cut(message_);
 }
 

@@ -77,6 +77,14 @@ TEST_CASE("jvp of generic and mutable functions, at -0") {
   CHECK(ops::jvp(counted, one, one).second.item<double>() == 1);
 }
 
+TEST_CASE("jvp: f gets a primal's mask") {
+  const Tensor values = Tensor::from(std::vector<double>{2, -2});
+  const Tensor x = values.with_mask(values > 0);
+  const auto kept = [](const Tensor& v) { return ops::where(v.mask(), v, 0.0); };
+  const auto [y, change] = ops::jvp(kept, x, ops::ones_like(x));
+  CHECK(change.to_vector<double>() == std::vector<double>{1, 0});
+}
+
 TEST_CASE("jvp agrees with differences") {
   const Tensor x = numbers({3, 4}, 0.2);
   check_direction("products",

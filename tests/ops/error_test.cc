@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "framework/graph/graph.h"
+#include "framework/model/input.h"
 #include "framework/ops/ops.h"
 #include "tests/ops/op_harness.h"
 
@@ -69,6 +70,11 @@ TEST_CASE("an error begins with the op that was called") {
   check_named("clip", [&] { ops::clip(words, 0, 1); });
   check_named("outer", [&] { ops::outer(table, words); });
   check_named("subtract", [&] { table - words; });
+}
+
+TEST_CASE("an op that becomes a layer of a functional model is named once") {
+  const std::string text = message_of<OutOfRange>([] { ops::median(Input({.shape = {3}}), 9); });
+  CHECK(text.starts_with("Median 'median': median: expected an axis in"));
 }
 
 TEST_CASE("undefined tensors") {
