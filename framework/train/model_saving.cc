@@ -245,8 +245,8 @@ void Model::load_weights(const std::string& path, const LoadWeightsOptions& opti
   build_if_known(*this);
   const bool older = is_hdf5(path) && is_legacy_weights_file(path);  // whatever its name
   const bool archived = !older && path.ends_with(".keras");
-  const bool modern = archived || (!older && (path.ends_with(".weights.h5") ||
-                                              path.ends_with(".weights.json")));
+  const bool modern =
+      archived || (!older && (path.ends_with(".weights.h5") || path.ends_with(".weights.json")));
   check<InvalidArgument>(older || modern || path.ends_with(".h5") || path.ends_with(".hdf5"),
                          "{}: load_weights expected a path that ends in '.weights.h5', "
                          "'.weights.json', '.keras' or '.h5', got '{}'.",
