@@ -331,7 +331,7 @@ TEST_CASE("HDF5 files in Keras 2's form load under the names of Keras 3, which K
   trained.model.save(scratch.path("a.h5"));
   for (const char* name : {"a.keras", "a.weights.h5"}) {
     std::filesystem::copy_file(scratch.path("a.h5"), scratch.path(name));
-    Model other = test::small_cnn();
+    Model other = cnn().model;
     other.load_weights(scratch.path(name));
     CHECK(distance(predictions(other, trained.x), expected) == 0);
   }
