@@ -2,6 +2,7 @@
 #include "framework/autodiff/gradient_tape.h"
 
 #include <algorithm>
+#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -101,6 +102,9 @@ class GradientTape::Recorder : public OpObserver, public VariableReadObserver {
 
   // These enclose an operation that uses the tape up, unless it is persistent.
   void begin_gradient() {
+    check<FailedPrecondition>(owner == std::this_thread::get_id(),
+                              "GradientTape: expected its gradient to be taken on the thread that "
+                              "made it, got another thread. Make a tape on each thread.");
     check<FailedPrecondition>(!used_up,
                               "GradientTape: its gradient was taken already. Make it persistent to "
                               "take several.");
@@ -113,6 +117,7 @@ class GradientTape::Recorder : public OpObserver, public VariableReadObserver {
   }
 
   GradientTapeOptions options;
+  const std::thread::id owner = std::this_thread::get_id();
   bool recording = false;
   bool used_up = false;
   std::vector<Record> records;

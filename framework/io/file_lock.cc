@@ -16,8 +16,9 @@
 namespace cornu {
 namespace {
 
-// Lustre and file systems of user programs may have no locks.
-bool has_no_locks(int error) { return error == ENOSYS || error == EOPNOTSUPP || error == ENOLCK; }
+// Lustre and file systems of user programs may have no locks. (ENOLCK is another matter: there are
+// locks, but the service that grants them can't be reached, or has no more.)
+bool has_no_locks(int error) { return error == ENOSYS || error == EOPNOTSUPP; }
 
 void warn_of_no_locks(const std::filesystem::path& path) {
   static std::atomic_flag warned;

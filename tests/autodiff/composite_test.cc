@@ -5,7 +5,6 @@
 #include <cmath>
 #include <functional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -195,19 +194,6 @@ TEST_CASE("a persistent tape differentiates a composite several times, by any of
   const Tensor of_gamma = tape.gradient(y, gamma);
   const Tensor of_x = tape.gradient(y, x);
   check_close({of_x, of_gamma}, both);
-}
-
-TEST_CASE("the gradient of a composite is taken on another thread") {
-  const Tensor x = numbers({900, 20}, 1);
-  const auto f = [](const Inputs& in) { return ops::layer_normalization(in[0]); };
-  const Inputs expected = gradients_of(f, {x});
-  GradientTape tape;
-  tape.watch(x);
-  const Tensor y = f({x});
-  const Tensor target = ops::sum(y * numbers(y.shape(), 0.5));
-  Inputs gradients;
-  std::thread([&] { gradients = {tape.gradient(target, x)}; }).join();
-  check_close(gradients, expected);
 }
 
 TEST_CASE("a gradient is taken in a trace, of a composite that was computed before it") {

@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <string>
+#include <thread>
 
 #include "framework/autodiff/gradient_tape.h"
 #include "framework/core/strings.h"
@@ -469,6 +471,18 @@ TEST_CASE("no gradient flows through what was assigned, in branches and loops ne
               },
               w.value());
         }) == 1);
+}
+
+TEST_CASE("a tape refuses another thread") {
+  const Variable w = make_variable(2);
+  GradientTape tape;
+  const Tensor y = ops::sum(w * w);
+  std::string text;
+  std::thread([&] { text = message_of<FailedPrecondition>([&] { tape.gradient(y, w); }); }).join();
+  CHECK(text ==
+        "GradientTape: expected its gradient to be taken on the thread that made it, got another "
+        "thread. Make a tape on each thread.");
+  check_values(tape.gradient(y, w), {2}, {4, 6});
 }
 
 }  // namespace

@@ -325,7 +325,7 @@ TEST_CASE("linear algebra of nothing, of integers, and of what has no inverse") 
   CHECK(message_of<InvalidArgument>([] {
           ops::inv(ops::ones({3, 2, 2}));
         }) ==
-        "solve: expected matrices that have an inverse, but number 0 has none "
+        "inv: solve: expected matrices that have an inverse, but number 0 has none "
         "(its triangular factor has a 0 on the diagonal).");
   CHECK(message_of<InvalidArgument>([] { ops::cholesky(-ops::eye(2)); }) ==
         "cholesky: expected symmetric positive definite matrices, but number 0 isn't one.");
