@@ -31,19 +31,21 @@ Tensor over_axes(const Tensor& weight, const Tensor& x, const std::vector<int64_
   return reshape(weight, shape);
 }
 
-// Computes f(x, scale, shift) in float32 as a single composite; undefined weights stay undefined.
-template <OpName kName, class F>
-Tensor with_weights(const Tensor& x, const Tensor& scale, const Tensor& shift,
+// Computes f(operands, scale, shift) as a single composite, with the first operand in float32;
+// undefined weights stay undefined.
+template <OpName kName, bool kHasSums, class F>
+Tensor with_weights(const std::vector<Tensor>& operands, const Tensor& scale, const Tensor& shift,
                     Attributes attributes, F f) {
-  std::vector<Tensor> inputs = {x};
+  std::vector<Tensor> inputs = operands;
   attributes.set("has_scale", scale.defined());
   attributes.set("has_shift", shift.defined());
   if (scale.defined()) inputs.push_back(scale);
   if (shift.defined()) inputs.push_back(shift);
-  return in_float32(x, [&](const Tensor& v) {
+  return in_float32(operands[0], [&](const Tensor& v) {
     inputs[0] = v;
-    return at_once<kName, true>(inputs, attributes, [&](const std::vector<Tensor>& in) {
-      return f(in[0], scale.defined() ? in[1] : scale, shift.defined() ? in.back() : shift);
+    return at_once<kName, kHasSums>(inputs, attributes, [&](const std::vector<Tensor>& in) {
+      return f(in, scale.defined() ? in[operands.size()] : scale,
+               shift.defined() ? in.back() : shift);
     });
   });
 }
@@ -84,34 +86,27 @@ Tensor batch_normalization(const Tensor& x, const Tensor& mean, const Tensor& va
                            "batch_normalization: expected vectors of {} elements, got shape {}.",
                            x.shape()[at], vector.shape());
   }
-  std::vector<Tensor> inputs = {x, mean, variance};
-  for (const Tensor& vector : {options.scale, options.offset}) {
-    if (vector.defined()) inputs.push_back(vector);
-  }
-  const Attributes attributes = {{"axis", at},
-                                 {"epsilon", options.epsilon},
-                                 {"has_scale", options.scale.defined()},
-                                 {"has_offset", options.offset.defined()}};
-  return in_float32(x, [&](const Tensor& v) {
-    inputs[0] = v;
-    return at_once<"batch_normalization">(inputs, attributes, [&](const std::vector<Tensor>& in) {
-      const auto aligned = [&](const Tensor& vector) { return over_axes(vector, in[0], {at}); };
-      Tensor factor = rsqrt(in[2] + options.epsilon);
-      if (options.scale.defined()) factor = factor * in[3];
-      // Expanded to x * factor + shift, where factor and shift are small vectors.
-      Tensor shift = -in[1] * factor;
-      if (options.offset.defined()) shift = shift + in.back();
-      return in[0] * aligned(factor) + aligned(shift);
-    });
-  });
+  return with_weights<"batch_normalization", false>(
+      {x, mean, variance}, options.scale, options.offset,
+      {{"axis", at}, {"epsilon", options.epsilon}},
+      [&](const std::vector<Tensor>& in, const Tensor& scale, const Tensor& offset) {
+        const auto aligned = [&](const Tensor& vector) { return over_axes(vector, in[0], {at}); };
+        Tensor factor = rsqrt(in[2] + options.epsilon);
+        if (scale.defined()) factor = factor * scale;
+        // Expanded to x * factor + shift, where factor and shift are small vectors.
+        Tensor shift = -in[1] * factor;
+        if (offset.defined()) shift = shift + offset;
+        return in[0] * aligned(factor) + aligned(shift);
+      });
 }
 
 Tensor layer_normalization(const Tensor& x, const LayerNormalizationOptions& options) {
   const ErrorPlace scope("layer_normalization");
   const auto axes = options.axis.normalized(x.shape(), "layer_normalization");
-  return with_weights<"layer_normalization">(
-      x, options.gamma, options.beta, {{"axes", axes}, {"epsilon", options.epsilon}},
-      [&](const Tensor& v, const Tensor& scale, const Tensor& shift) {
+  return with_weights<"layer_normalization", true>(
+      {x}, options.gamma, options.beta, {{"axes", axes}, {"epsilon", options.epsilon}},
+      [&](const std::vector<Tensor>& in, const Tensor& scale, const Tensor& shift) {
+        const Tensor& v = in[0];
         const auto [mean, variance] = moments(v, axes, true);
         Tensor result = (v - mean) * rsqrt(variance + options.epsilon);
         if (scale.defined()) result = result * over_axes(scale, v, axes);
@@ -123,9 +118,10 @@ Tensor layer_normalization(const Tensor& x, const LayerNormalizationOptions& opt
 Tensor rms_normalization(const Tensor& x, const RmsNormalizationOptions& options) {
   const ErrorPlace scope("rms_normalization");
   const auto axes = options.axis.normalized(x.shape(), "rms_normalization");
-  return with_weights<"rms_normalization">(
-      x, options.scale, {}, {{"axes", axes}, {"epsilon", options.epsilon}},
-      [&](const Tensor& v, const Tensor& scale, const Tensor&) {
+  return with_weights<"rms_normalization", true>(
+      {x}, options.scale, {}, {{"axes", axes}, {"epsilon", options.epsilon}},
+      [&](const std::vector<Tensor>& in, const Tensor& scale, const Tensor&) {
+        const Tensor& v = in[0];
         const Tensor result = v * rsqrt(mean(square(v), axes, true) + options.epsilon);
         return scale.defined() ? result * over_axes(scale, v, axes) : result;
       });

@@ -153,8 +153,7 @@ void reject_ops(const Json& entry) {
   const Json* function = config->find("function");
   raise<Unimplemented>(
       "The model applies an op of TensorFlow to its tensors outside of layers, {} (class {}), "
-      "which "
-      "neither Keras 3 nor Cornu reads. In Python, replace it by a layer (Add, Rescaling, "
+      "which neither Keras 3 nor Cornu reads. In Python, replace it by a layer (Add, Rescaling, "
       "Activation, …) and save the model again; or make the model here, and load its weights.",
       function && function->is_string() ? fmt::format("tf.{}", printable(function->as_string()))
                                         : std::string("unnamed"),
