@@ -52,16 +52,6 @@ bool is_before(std::string_view a, std::string_view b) {
   return whole_a < whole_b;
 }
 
-std::string percent_encoded(std::string_view text) {
-  std::string encoded;
-  for (const char c : text) {
-    const bool plain =
-        ascii::is_alnum(c) || std::string_view("-._~").find(c) != std::string_view::npos;
-    encoded += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return encoded;
-}
-
 // Reads a file of the service account, without surrounding whitespace; "" if there is none.
 std::string account_file(const KubernetesClusterResolverOptions& options, const char* name) {
   const std::filesystem::path path = options.service_account / name;

@@ -1,28 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/callbacks/remote_monitor.h"
 
-#include <string_view>
-
-#include "framework/core/ascii.h"
 #include "framework/core/logging.h"
 #include "framework/io/http.h"
 #include "framework/strategy/strategy.h"
 
 namespace cornu::callbacks {
 namespace {
-
-// Encodes text as application/x-www-form-urlencoded.
-std::string form_text(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (ascii::is_alnum(c) || std::string_view("-._~").find(c) != std::string_view::npos) {
-      result += c;
-    } else {
-      result += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return result;
-}
 
 class RemoteMonitorImpl : public Callback {
  public:
@@ -42,7 +26,7 @@ class RemoteMonitorImpl : public Callback {
     HttpPost post = {.content_type = "application/json", .body = sent.dump()};
     if (!options_.send_as_json) {
       post = {.content_type = "application/x-www-form-urlencoded",
-              .body = form_text(options_.field) + "=" + form_text(post.body)};
+              .body = percent_encoded(options_.field) + "=" + percent_encoded(post.body)};
     }
     try {
       http_post(options_.root + options_.path, post, http_);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/io/http.h"
 
+#include <fmt/core.h>
+
+#include "framework/core/ascii.h"
 #include "framework/core/error.h"
 #include "framework/io/curl_library.h"
 
@@ -55,6 +58,16 @@ HttpAnswer http_get(const std::string& url, const HttpOptions& options) {
 
 HttpAnswer http_post(const std::string& url, const HttpPost& post, const HttpOptions& options) {
   return ask(url, &post, options);
+}
+
+std::string percent_encoded(std::string_view text) {
+  std::string encoded;
+  for (const char c : text) {
+    const bool plain =
+        ascii::is_alnum(c) || std::string_view("-._~").find(c) != std::string_view::npos;
+    encoded += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return encoded;
 }
 
 }  // namespace cornu

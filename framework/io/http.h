@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cornu {
@@ -33,5 +34,8 @@ struct HttpPost {
 
 // The same for a POST request.
 HttpAnswer http_post(const std::string& url, const HttpPost& post, const HttpOptions& options = {});
+
+// Text as a part of a URL or of a form: bytes other than letters, digits and -._~ become %XX.
+std::string percent_encoded(std::string_view text);
 
 }  // namespace cornu
