@@ -147,11 +147,13 @@ Tensor squared_difference(const Tensor& x1, const Tensor& x2) {
 Tensor logaddexp(const Tensor& x1, const Tensor& x2) {
   const ErrorPlace scope("logaddexp");
   const auto [a, b] = unified_reals(x1, x2, "logaddexp");
-  // The larger one is a constant for the gradient, which is then exact to any order; if it is
-  // infinite, so is the result.
-  const Tensor larger = call<"stop_gradient">({maximum(a, b)});
-  const Tensor shift = where(isfinite(larger), larger, 0);
-  return shift + log(exp(a - shift) + exp(b - shift));
+  return at_once<"logaddexp">({a, b}, {}, [](const std::vector<Tensor>& in) {
+    // The larger one is a constant for the gradient, which is then exact to any order; if it is
+    // infinite, so is the result.
+    const Tensor larger = call<"stop_gradient">({maximum(in[0], in[1])});
+    const Tensor shift = where(isfinite(larger), larger, 0);
+    return shift + log(exp(in[0] - shift) + exp(in[1] - shift));
+  });
 }
 
 Tensor equal(const Tensor& x1, const Tensor& x2) { return comparison<"equal">(x1, x2); }
@@ -183,7 +185,15 @@ Tensor where(const Tensor& condition, const Tensor& x1, const Tensor& x2) {
 
 Tensor clip(const Tensor& x, const Tensor& x_min, const Tensor& x_max) {
   const ErrorPlace scope("clip");
-  return minimum(maximum(x, x_min), x_max);
+  const auto clipped = [](const Tensor& v, const Tensor& low, const Tensor& high) {
+    return minimum(maximum(v, low), high);
+  };
+  if (!goes_at_once({x})) return clipped(x, x_min, x_max);
+  const auto [raised, low] = unify(x, x_min, "maximum");
+  const auto [v, high] = unify(raised, x_max, "minimum");
+  return at_once<"clip">({v, cast(low, v.dtype()), high}, {}, [&](const std::vector<Tensor>& in) {
+    return clipped(in[0], in[1], in[2]);
+  });
 }
 
 }  // namespace cornu::ops

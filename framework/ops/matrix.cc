@@ -57,12 +57,17 @@ Tensor diag(const Tensor& x, int64_t k) {
   if (x.rank() == 2) return diagonal(x, {.offset = k});
   if (is_open(x)) return open_band("diag", "Diag", x, k, diag);
   const int64_t above = std::max<int64_t>(-Checked(k, "diag"), 0);
-  const int64_t below = std::max<int64_t>(k, 0);
-  const int64_t size = Checked(x.dim(0), "diag") + above + below;
-  // Element i is at (i, i + k), or (i - k, i).
-  const Tensor rows = pad(expand_dims(x.strong(), 1), {{above, below}, {0, 0}});
-  const Tensor place = expand_dims(arange(size, DType::Int64), 1) + k;
-  return where(equal(place, arange(size, DType::Int64)), rows, zeros({}, x.dtype()));
+  const int64_t size = Checked(x.dim(0), "diag") + above + std::max<int64_t>(k, 0);
+  const int64_t elements = Checked(size, "diag") * size;
+  if (x.dim(0) == 0) return zeros({size, size}, x.dtype());
+  // In the flattened matrix, they are size + 1 apart, from (0, k) or (-k, 0) on.
+  const int64_t first = Checked(above, "diag") * size + std::max<int64_t>(k, 0);
+  const int64_t end = (Checked(size, "diag") + 1) * (x.dim(0) - 1) + first + 1;
+  const Tensor flat =
+      call<"pad">({x.strong(), zeros({}, x.dtype())}, {{"low", Shape{first}.dims()},
+                                                       {"high", Shape{elements - end}.dims()},
+                                                       {"interior", Shape{size}.dims()}});
+  return reshape(flat, {size, size});
 }
 
 Tensor diagflat(const Tensor& x, int64_t k) {

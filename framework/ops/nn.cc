@@ -310,7 +310,9 @@ Tensor hard_tanh(const Tensor& x) {
 }
 Tensor hard_shrink(const Tensor& x, double threshold) {
   const ErrorPlace scope("hard_shrink");
-  return where(abs(x) > threshold, x, constant_like(x, 0));
+  return activation<"hard_shrink">("HardShrink", x, "threshold", threshold, [=](const Tensor& v) {
+    return where(abs(v) > threshold, v, constant_like(v, 0));
+  });
 }
 Tensor soft_shrink(const Tensor& x, double threshold) {
   const ErrorPlace scope("soft_shrink");

@@ -114,8 +114,8 @@ Tensor arccosh(const Tensor& x) {
 
 Tensor arctanh(const Tensor& x) {
   const ErrorPlace scope("arctanh");
-  const Tensor real = to_floating(x);
-  return (log1p(real) - log1p(-real)) * 0.5;
+  return at_once<"arctanh">(to_floating(x),
+                            [](const Tensor& v) { return (log1p(v) - log1p(-v)) * 0.5; });
 }
 
 Tensor erfc(const Tensor& x) { return call<"erfc">({to_floating(x)}); }
@@ -179,14 +179,16 @@ Tensor saturate_cast(const Tensor& x, DTypeLike dtype) {
 Tensor hypot(const Tensor& x1, const Tensor& x2) {
   const ErrorPlace scope("hypot");
   const auto [a, b] = unified_reals(x1, x2, "hypot");
-  // The scale cancels out, so it may be a constant for the gradient.
-  const Tensor larger = call<"stop_gradient">({maximum(abs(a), abs(b))});
-  const Tensor scale = where(logical_and(isfinite(larger), larger > 0), larger, 1);
-  const Tensor sum = square(a / scale) + square(b / scale);
-  const Tensor zero = equal(sum, 0);  // where a root has no gradient
-  const Tensor root = where(zero, 0, scale * sqrt(where(zero, 1, sum)));
-  const Tensor infinite = logical_or(isinf(a), isinf(b));  // even if the other one is NaN
-  return where(infinite, std::numeric_limits<double>::infinity(), root);
+  return at_once<"hypot">({a, b}, {}, [](const std::vector<Tensor>& in) {
+    // The scale cancels out, so it may be a constant for the gradient.
+    const Tensor larger = call<"stop_gradient">({maximum(abs(in[0]), abs(in[1]))});
+    const Tensor scale = where(logical_and(isfinite(larger), larger > 0), larger, 1);
+    const Tensor sum = square(in[0] / scale) + square(in[1] / scale);
+    const Tensor zero = equal(sum, 0);  // where a root has no gradient
+    const Tensor root = where(zero, 0, scale * sqrt(where(zero, 1, sum)));
+    const Tensor infinite = logical_or(isinf(in[0]), isinf(in[1]));  // even if the other is NaN
+    return where(infinite, std::numeric_limits<double>::infinity(), root);
+  });
 }
 
 Tensor logaddexp2(const Tensor& x1, const Tensor& x2) {

@@ -283,11 +283,17 @@ Tensor randint(const Shape& shape, int64_t minval, int64_t maxval, const Randint
   check<InvalidArgument>(
       minval < maxval && Checked(maxval, "randint") - minval <= (int64_t{1} << 32),
       "randint: expected minval < maxval, at most 2^32 apart, got {} and {}.", minval, maxval);
-  // The high word of bits * range (Lemire's multiplication, without the rejection).
-  const Tensor bits = ops::cast(ops::random_bits(options.seed.key(), shape), DType::UInt64);
-  const Tensor range = Tensor::scalar(static_cast<uint64_t>(maxval - minval));
-  const Tensor high = ops::floor_divide(bits * range, Tensor::scalar(uint64_t{1} << 32));
-  return ops::cast(ops::cast(high, DType::Int64) + Tensor::scalar(minval), options.dtype);
+  const int64_t range = maxval - minval;
+  return ops::internal::at_once<"randint">(
+      {ops::random_bits(options.seed.key(), shape)},
+      {{"minval", minval}, {"range", range}, {"dtype", options.dtype}},
+      [&](const std::vector<Tensor>& in) {
+        // The high word of bits * range (Lemire's multiplication, without the rejection).
+        const Tensor product =
+            ops::cast(in[0], DType::UInt64) * Tensor::scalar(static_cast<uint64_t>(range));
+        const Tensor high = ops::right_shift(product, Tensor::scalar(uint64_t{32}));
+        return ops::cast(ops::cast(high, DType::Int64) + Tensor::scalar(minval), options.dtype);
+      });
 }
 
 Tensor permutation(int64_t count, const SeedOptions& options) {

@@ -71,6 +71,19 @@ std::vector<Case> cases() {
   elementwise("gelu by tanh", [](const Tensor& v) { return ops::gelu(v, true); });
   elementwise("gelu", [](const Tensor& v) { return ops::gelu(v, false); });
   elementwise("leaky_relu", [](const Tensor& v) { return ops::leaky_relu(v, 0.3); });
+  elementwise("hard_shrink", [](const Tensor& v) { return ops::hard_shrink(v, 0.3); });
+  elementwise("arctanh", [](const Tensor& v) { return ops::arctanh(v * 0.9); });
+  elementwise("clip", [](const Tensor& v) { return ops::clip(v, -0.4, 0.7); });
+  all.push_back({"clip between tensors",
+                 [](const Inputs& in) { return ops::clip(in[0], -in[1], in[1]); },
+                 {x, positive},
+                 true});
+  all.push_back(
+      {"hypot", [](const Inputs& in) { return ops::hypot(in[0], in[1]); }, {x, vector}, true});
+  all.push_back({"logaddexp",
+                 [](const Inputs& in) { return ops::logaddexp(in[0], in[1]); },
+                 {x, vector},
+                 true});
   all.push_back({"layer_normalization",
                  [](const Inputs& in) {
                    return ops::layer_normalization(in[0], {.gamma = in[1], .beta = in[2]});

@@ -343,44 +343,48 @@ TEST_CASE("arithmetic of every dtype") {
 }
 
 TEST_CASE("bits of integers: shifts too far leave nothing but the sign") {
-  const Tensor a = Tensor::from(std::vector<int8_t>{12, -12, 1, -1, 127, -128, 5});
-  const Tensor b = Tensor::from(std::vector<int8_t>{10, 3, 7, 8, -1, 100, 0});
-  const TensorType type = type_of(a);
-  CHECK(run1("bitwise_and", {a, b}, type).to_vector<int8_t>() ==
-        std::vector<int8_t>{8, 0, 1, 8, 127, 0, 0});
-  CHECK(run1("bitwise_or", {a, b}, type).to_vector<int8_t>() ==
-        std::vector<int8_t>{14, -9, 7, -1, -1, -28, 5});
-  CHECK(run1("bitwise_xor", {a, b}, type).to_vector<int8_t>() ==
-        std::vector<int8_t>{6, -9, 6, -9, -128, -28, 5});
-  CHECK(run1("left_shift", {a, b}, type).to_vector<int8_t>() ==
-        std::vector<int8_t>{0, -96, -128, 0, 0, 0, 5});
-  CHECK(run1("right_shift", {a, b}, type).to_vector<int8_t>() ==
-        std::vector<int8_t>{0, -2, 0, -1, 0, -1, 5});
-  const Tensor wide = Tensor::from(std::vector<uint64_t>{1, ~uint64_t{0}, 3});
-  const Tensor by = Tensor::from(std::vector<uint64_t>{63, 64, 1});
-  CHECK(run1("left_shift", {wide, by}, type_of(wide)).to_vector<uint64_t>() ==
-        std::vector<uint64_t>{uint64_t{1} << 63, 0, 6});
-  CHECK(run1("right_shift", {wide, by}, type_of(wide)).to_vector<uint64_t>() ==
-        std::vector<uint64_t>{0, 0, 1});
+  for_each_instruction_set([&] {
+    const Tensor a = Tensor::from(std::vector<int8_t>{12, -12, 1, -1, 127, -128, 5});
+    const Tensor b = Tensor::from(std::vector<int8_t>{10, 3, 7, 8, -1, 100, 0});
+    const TensorType type = type_of(a);
+    CHECK(run1("bitwise_and", {a, b}, type).to_vector<int8_t>() ==
+          std::vector<int8_t>{8, 0, 1, 8, 127, 0, 0});
+    CHECK(run1("bitwise_or", {a, b}, type).to_vector<int8_t>() ==
+          std::vector<int8_t>{14, -9, 7, -1, -1, -28, 5});
+    CHECK(run1("bitwise_xor", {a, b}, type).to_vector<int8_t>() ==
+          std::vector<int8_t>{6, -9, 6, -9, -128, -28, 5});
+    CHECK(run1("left_shift", {a, b}, type).to_vector<int8_t>() ==
+          std::vector<int8_t>{0, -96, -128, 0, 0, 0, 5});
+    CHECK(run1("right_shift", {a, b}, type).to_vector<int8_t>() ==
+          std::vector<int8_t>{0, -2, 0, -1, 0, -1, 5});
+    const Tensor wide = Tensor::from(std::vector<uint64_t>{1, ~uint64_t{0}, 3});
+    const Tensor by = Tensor::from(std::vector<uint64_t>{63, 64, 1});
+    CHECK(run1("left_shift", {wide, by}, type_of(wide)).to_vector<uint64_t>() ==
+          std::vector<uint64_t>{uint64_t{1} << 63, 0, 6});
+    CHECK(run1("right_shift", {wide, by}, type_of(wide)).to_vector<uint64_t>() ==
+          std::vector<uint64_t>{0, 0, 1});
+  });
 }
 
 TEST_CASE("integers wrap around, and division by zero gives zero") {
-  const int32_t lowest = std::numeric_limits<int32_t>::lowest();
-  const Tensor a = Tensor::from(std::vector<int32_t>{lowest, lowest, 7, -7, 7, -7, 2, -2, 3});
-  const Tensor b = Tensor::from(std::vector<int32_t>{-1, 0, 0, 2, -2, -2, 31, -1, 5});
-  const TensorType type = type_of(a);
-  CHECK(run1("floor_divide", {a, b}, type).to_vector<int32_t>() ==
-        std::vector<int32_t>{lowest, 0, 0, -4, -4, 3, 0, 2, 0});
-  CHECK(run1("mod", {a, b}, type).to_vector<int32_t>() ==
-        std::vector<int32_t>{0, 0, 0, 1, -1, -1, 2, 0, 3});
-  CHECK(run1("power", {a, b}, type).to_vector<int32_t>() ==
-        std::vector<int32_t>{0, 1, 1, 49, 0, 0, lowest, 0, 243});
-  CHECK(run1("negate", {a}, type).data<int32_t>()[0] == lowest);
-  CHECK(run1("abs", {a}, type).data<int32_t>()[3] == 7);
-  CHECK(run1("sign", {a}, type).to_vector<int32_t>() ==
-        std::vector<int32_t>{-1, -1, 1, -1, 1, -1, 1, -1, 1});
-  CHECK(run1("square", {a}, type).data<int32_t>()[2] == 49);
-  CHECK(kernels().make("sqrt", {a}, {}, {type}) == nullptr);
+  for_each_instruction_set([&] {
+    const int32_t lowest = std::numeric_limits<int32_t>::lowest();
+    const Tensor a = Tensor::from(std::vector<int32_t>{lowest, lowest, 7, -7, 7, -7, 2, -2, 3});
+    const Tensor b = Tensor::from(std::vector<int32_t>{-1, 0, 0, 2, -2, -2, 31, -1, 5});
+    const TensorType type = type_of(a);
+    CHECK(run1("floor_divide", {a, b}, type).to_vector<int32_t>() ==
+          std::vector<int32_t>{lowest, 0, 0, -4, -4, 3, 0, 2, 0});
+    CHECK(run1("mod", {a, b}, type).to_vector<int32_t>() ==
+          std::vector<int32_t>{0, 0, 0, 1, -1, -1, 2, 0, 3});
+    CHECK(run1("power", {a, b}, type).to_vector<int32_t>() ==
+          std::vector<int32_t>{0, 1, 1, 49, 0, 0, lowest, 0, 243});
+    CHECK(run1("negate", {a}, type).data<int32_t>()[0] == lowest);
+    CHECK(run1("abs", {a}, type).data<int32_t>()[3] == 7);
+    CHECK(run1("sign", {a}, type).to_vector<int32_t>() ==
+          std::vector<int32_t>{-1, -1, 1, -1, 1, -1, 1, -1, 1});
+    CHECK(run1("square", {a}, type).data<int32_t>()[2] == 49);
+    CHECK(kernels().make("sqrt", {a}, {}, {type}) == nullptr);
+  });
 }
 
 TEST_CASE("floating-point division with the sign of Python") {
@@ -539,6 +543,29 @@ TEST_CASE("logic and classification") {
   });
   const Tensor integers = Tensor::from(std::vector<int32_t>{1, 2, 3, 4});
   check_close(run1("is_finite", {integers}, type), {1, 1, 1, 1}, 0);
+}
+
+TEST_CASE("logic of many bools, and of one with many") {
+  const Tensor a = random_tensor({301}, DType::Bool, 1);
+  const Tensor b = random_tensor({301}, DType::Bool, 2);
+  const Tensor one = Tensor::scalar(true);
+  const TensorType type = type_of(a);
+  const auto expect = [&](const std::string& op, const std::vector<Tensor>& in, auto expected) {
+    CAPTURE(op);
+    const Tensor out = run1(op, in, type);
+    for (size_t i = 0; i < 301; ++i) {
+      REQUIRE(out.data<bool>()[i] == expected(a.data<bool>()[i], b.data<bool>()[i]));
+    }
+  };
+  for_each_instruction_set([&] {
+    expect("logical_not", {a}, [](bool x, bool) { return !x; });
+    expect("logical_and", {a, b}, [](bool x, bool y) { return x && y; });
+    expect("logical_or", {a, b}, [](bool x, bool y) { return x || y; });
+    expect("logical_xor", {a, b}, [](bool x, bool y) { return x != y; });
+    expect("logical_xor", {a, one}, [](bool x, bool) { return !x; });
+    expect("logical_xor", {one, b}, [](bool, bool y) { return !y; });
+    expect("greater", {one, b}, [](bool, bool y) { return !y; });
+  });
 }
 
 TEST_CASE("select of every dtype") {

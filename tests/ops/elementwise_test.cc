@@ -232,6 +232,28 @@ TEST_CASE("where and clip: value and gradient") {
   check_values(tape.gradient(ops::clip(edges, -1, 1), edges), {5}, {0, 1, 1, 1, 0});
 }
 
+TEST_CASE("clip: dtypes of values and bounds, on the first and on later calls") {
+  const Tensor bytes = Tensor::from<uint8_t>({0, 1, 2, 250}, {4});
+  const Tensor integers = Tensor::from<int>({-3, 0, 2, 9}, {4});
+  const Tensor reals = Tensor::from<float>({-3, 0.25, 2, 9}, {4});
+  const auto expect = [](const Tensor& clipped, DType dtype, const std::vector<double>& values) {
+    CHECK(clipped.dtype() == dtype);
+    check_values(clipped, {4}, values);
+  };
+  for (int call = 0; call < 4; ++call) {
+    expect(ops::clip(bytes, 1, 200), DType::UInt8, {1, 1, 2, 200});
+    expect(ops::clip(integers, -1, 3), DType::Int32, {-1, 0, 2, 3});
+    expect(ops::clip(integers, -0.5, 3), DType::Float32, {-0.5, 0, 2, 3});
+    expect(ops::clip(integers, 0, 2.5), DType::Float32, {0, 0, 2, 2.5});
+    expect(ops::clip(integers, Tensor::scalar(int64_t{1}), Tensor::scalar(2.5f)), DType::Float32,
+           {1, 1, 2, 2.5});
+    expect(ops::clip(reals, Tensor::scalar(0.5), 3), DType::Float64, {0.5, 0.5, 2, 3});
+    expect(ops::clip(reals, reals, 1), DType::Float32, {-3, 0.25, 1, 1});
+    CHECK_THROWS_WITH_AS(ops::clip(bytes, -1, 200), doctest::Contains("clip: maximum: "),
+                         InvalidArgument);
+  }
+}
+
 TEST_CASE("cast: every pair of dtypes") {
   const std::vector<double> values = {0, 1, 2, 3};
   for (int from = 0; from < kNumDTypes; ++from) {

@@ -219,6 +219,10 @@ TEST_CASE("empty and odd sizes") {
   check_values(ops::linspace(2.0, 9.0, 1), {1}, {2});
   check_values(ops::diagonal(ops::ones({2, 2}), {.offset = -7}), {0}, {});
   check_values(ops::diag(ops::zeros({0}), 1), {1, 1}, {0});
+  check_values(ops::diag(ops::zeros({0}), -2), {2, 2}, {0, 0, 0, 0});
+  check_values(ops::diag(Tensor::from<int>({1, 2}, {2}), 1), {3, 3}, {0, 1, 0, 0, 0, 2, 0, 0, 0});
+  check_values(ops::diag(Tensor::from<int>({1, 2}, {2}), -1), {3, 3}, {0, 0, 0, 1, 0, 0, 0, 2, 0});
+  check_values(ops::diag(ops::ones({1}, DType::Bool)), {1, 1}, {1});
   check_values(ops::roll(none, 2), {0, 3}, {});
   check_values(ops::roll(Tensor({1, 2, 3, 4}), {1, -3}, {0}), {4}, {3, 4, 1, 2});
   check_values(ops::roll(Tensor({1, 2}), 1, std::vector<int64_t>()), {2}, {1, 2});

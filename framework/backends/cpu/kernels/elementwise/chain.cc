@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
@@ -43,7 +44,6 @@ class Machine {
   struct Place {
     T* data;
     size_t offset_mask;  // all bits set for arrays, which advance with the block; else 0
-    size_t stride;       // elements from one vector of a block to the next; 0 for scalars
 
     HWY_INLINE T* at(size_t offset) const { return data + (offset & offset_mask); }
   };
@@ -53,7 +53,7 @@ class Machine {
   };
 
   static Operation find(const ChainStep& step) {
-    const Kind kind = step.kind;
+    const Kind kind = step.kinds[0];
     switch (step.op) {
       case ChainOp::Load:
         return by_kind<Load>(kind);
@@ -108,19 +108,19 @@ class Machine {
       case ChainOp::Reciprocal:
         return each<Unary<TileOp::Reciprocal>>;
       case ChainOp::SelectEqual:
-        return each<Select<TileOp::Equal>>;
+        return select<TileOp::Equal>(step);
       case ChainOp::SelectNotEqual:
-        return each<Select<TileOp::NotEqual>>;
+        return select<TileOp::NotEqual>(step);
       case ChainOp::SelectLess:
-        return each<Select<TileOp::Less>>;
+        return select<TileOp::Less>(step);
       case ChainOp::SelectLessEqual:
-        return each<Select<TileOp::LessEqual>>;
+        return select<TileOp::LessEqual>(step);
       case ChainOp::SelectGreater:
-        return each<Select<TileOp::Greater>>;
+        return select<TileOp::Greater>(step);
       case ChainOp::SelectGreaterEqual:
-        return each<Select<TileOp::GreaterEqual>>;
+        return select<TileOp::GreaterEqual>(step);
       case ChainOp::SelectWithin:
-        return each<Within>;
+        return within(step);
     }
     return stop;
   }
@@ -133,10 +133,10 @@ class Machine {
     for (size_t i = 0; i < operands; ++i) {
       const bool is_array = args.operand[i].step != 0;
       places[i] = {static_cast<T*>(const_cast<void*>(args.operand[i].data)),
-                   is_array ? ~size_t{0} : 0, is_array ? lanes() : 0};
+                   is_array ? ~size_t{0} : 0};
     }
     for (size_t i = 0; i < static_cast<size_t>(chain.locals); ++i) {
-      places[operands + i] = {locals + i * kBlock, 0, lanes()};
+      places[operands + i] = {locals + i * kBlock, 0};
     }
 
     uintptr_t streams[kMaxChainOperands];
@@ -149,6 +149,13 @@ class Machine {
     const size_t whole = count / kBlock * kBlock;
     run_blocks(chain, places, whole, std::span(streams, streamed));
     if (whole == count) return;
+    if (whole > 0 && !writes_in_place(args, chain)) {
+      // The last whole block's worth of elements, some for a second time.
+      for (size_t i = 0; i < operands; ++i) {
+        if (places[i].offset_mask != 0) places[i].data += count - kBlock;
+      }
+      return run_blocks(chain, places, kBlock, {});
+    }
     // The rest goes through a padded block, so that no memory beyond it is accessed.
     HWY_ALIGN T padded[kMaxChainOperands * kBlock];
     const size_t rest = count - whole;
@@ -167,6 +174,14 @@ class Machine {
 
  private:
   static HWY_INLINE size_t lanes() { return hn::Lanes(D()); }
+
+  static bool writes_in_place(const TileArgs& args, const Chain& chain) {
+    const std::span operands(args.operand, static_cast<size_t>(args.count));
+    const auto inputs = operands.first(operands.size() - static_cast<size_t>(chain.outputs));
+    return std::ranges::any_of(operands.subspan(inputs.size()), [&](const TileOperand& out) {
+      return std::ranges::find(inputs, out.data, &TileOperand::data) != inputs.end();
+    });
+  }
 
   // Copies the first `count` elements of a block.
   static HWY_INLINE void unpad(const T* block, size_t count, T* to) {
@@ -193,8 +208,8 @@ class Machine {
     const size_t steps = chain.steps.size();
     for (size_t i = 0; i < steps; ++i) {
       const ChainStep& step = chain.steps[i];
-      code[i] = {reinterpret_cast<Operation>(step.run), places[step.x], places[step.y],
-                 places[step.z]};
+      code[i] = {reinterpret_cast<Operation>(step.run), places[step.in[0]], places[step.in[1]],
+                 places[step.in[2]]};
     }
     code[steps].run = stop;
     const V any = hn::Undefined(D());
@@ -296,29 +311,38 @@ class Machine {
       if constexpr (kOp == TileOp::Reciprocal) return hn::Div(one, a);
     }
   };
-  struct AnyXYZ {
-    const Code& code;
-    size_t offset;
-    HWY_INLINE AnyXYZ(const Code& c, size_t o) : code(c), offset(o) {}
-    HWY_INLINE V load(const Place& place, size_t k) const {
-      return hn::LoadU(D(), place.at(offset) + k * place.stride);
+  // An array or a local, or a scalar: the kind is known when compiling, since strides in variables
+  // would take more registers than there are.
+  template <bool kScalar>
+  struct Operand {
+    const T* data;
+    HWY_INLINE Operand(const Place& place, size_t offset)
+        : data(kScalar ? place.data : place.at(offset)) {}
+    HWY_INLINE V operator()(size_t k) const { return vector(data, kScalar ? 0 : k); }
+  };
+  template <bool kXScalar, bool kYScalar, bool kZScalar>
+  struct XYZ {
+    Operand<kXScalar> x;
+    Operand<kYScalar> y;
+    Operand<kZScalar> z;
+    HWY_INLINE XYZ(const Code& code, size_t offset)
+        : x(code.x, offset), y(code.y, offset), z(code.z, offset) {}
+  };
+  template <TileOp kCompare, class Operands>
+  struct Select : Operands {
+    HWY_INLINE Select(const Code& code, size_t offset) : Operands(code, offset) {}
+    HWY_INLINE V operator()(V a, size_t k) const {
+      return hn::IfThenElse(compare<kCompare>(a, this->x(k)), this->y(k), this->z(k));
     }
   };
-  template <TileOp kCompare>
-  struct Select : AnyXYZ {
-    HWY_INLINE Select(const Code& code, size_t offset) : AnyXYZ(code, offset) {}
+  template <class Operands>
+  struct Within : Operands {
+    HWY_INLINE Within(const Code& code, size_t offset) : Operands(code, offset) {}
     HWY_INLINE V operator()(V a, size_t k) const {
-      const auto mask = compare<kCompare>(a, this->load(this->code.x, k));
-      return hn::IfThenElse(mask, this->load(this->code.y, k), this->load(this->code.z, k));
-    }
-  };
-  struct Within : AnyXYZ {
-    HWY_INLINE Within(const Code& code, size_t offset) : AnyXYZ(code, offset) {}
-    HWY_INLINE V operator()(V a, size_t k) const {
-      const V limit = this->load(this->code.x, k);
+      const V limit = this->x(k);
       const auto above = compare<TileOp::Greater>(a, limit);
-      const auto below = compare<TileOp::LessEqual>(a, this->load(this->code.y, k));
-      return hn::IfThenElse(hn::And(above, below), this->load(this->code.z, k), limit);
+      const auto below = compare<TileOp::LessEqual>(a, this->y(k));
+      return hn::IfThenElse(hn::And(above, below), this->z(k), limit);
     }
   };
 
@@ -345,6 +369,28 @@ class Machine {
     return kind == Kind::Array   ? each<WithProduct<Kind::Array, kOp, kReversed>>
            : kind == Kind::Local ? each<WithProduct<Kind::Local, kOp, kReversed>>
                                  : each<WithProduct<Kind::Scalar, kOp, kReversed>>;
+  }
+  // `make` is called with the type of the operands.
+  template <bool... kScalars, class Make>
+  static Operation by_scalars(const ChainStep& step, Make make) {
+    constexpr size_t kKnown = sizeof...(kScalars);
+    if constexpr (kKnown == 3) {
+      return make(std::type_identity<XYZ<kScalars...>>());
+    } else {
+      return step.kinds[kKnown] == Kind::Scalar ? by_scalars<kScalars..., true>(step, make)
+                                                : by_scalars<kScalars..., false>(step, make);
+    }
+  }
+  template <TileOp kCompare>
+  static Operation select(const ChainStep& step) {
+    return by_scalars(step, []<class Operands>(std::type_identity<Operands>) -> Operation {
+      return each<Select<kCompare, Operands>>;
+    });
+  }
+  static Operation within(const ChainStep& step) {
+    return by_scalars(step, []<class Operands>(std::type_identity<Operands>) -> Operation {
+      return each<Within<Operands>>;
+    });
   }
 };
 

@@ -49,15 +49,13 @@ enum class ChainOp : uint8_t {
   Store,         // x = a
 };
 
-// The kind of operand x. Frequent operations have a form for each kind.
+// Operations have a form for each kind of their operands.
 enum class ChainOperand : uint8_t { Array, Local, Scalar };
 
 struct ChainStep {
   ChainOp op = ChainOp::Load;
-  ChainOperand kind = ChainOperand::Array;
-  uint8_t x = 0;  // operand numbers
-  uint8_t y = 0;
-  uint8_t z = 0;
+  uint8_t in[3] = {};  // operand numbers: x, y, z
+  ChainOperand kinds[3] = {};
   void (*run)() = nullptr;  // set by prepare_chain
 };
 

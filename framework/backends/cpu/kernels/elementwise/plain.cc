@@ -1,21 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tile functions as plain loops: for integers, bool, and operations of the C library.
+// Tile functions as plain loops, which the compiler vectorizes: for integers, bool, and operations
+// of the C library.
 #include <cmath>
 #include <limits>
 #include <numbers>
 #include <type_traits>
 
 #include "framework/backends/cpu/kernels/elementwise/ops.h"
+#include "framework/backends/cpu/kernels/elementwise/targets.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "framework/backends/cpu/kernels/elementwise/plain.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
 namespace cornu::cpu {
+namespace HWY_NAMESPACE {
 namespace {
 
+// Loops of their own for scalars, so that the compiler vectorizes each.
 template <class In, class Out, Out (*kFunction)(In)>
 void map_plain(const TileArgs& args, size_t count) {
   const auto* a = static_cast<const In*>(args.operand[0].data);
   auto* out = static_cast<Out*>(args.out());
-  const size_t step = args.operand[0].step;
-  for (size_t i = 0; i < count; ++i) out[i] = kFunction(a[i * step]);
+  if (args.operand[0].step != 0) {
+    for (size_t i = 0; i < count; ++i) out[i] = kFunction(a[i]);
+  } else {
+    const Out value = kFunction(*a);
+    for (size_t i = 0; i < count; ++i) out[i] = value;
+  }
 }
 
 template <class In, class Out, Out (*kFunction)(In, In)>
@@ -23,7 +37,6 @@ void map_plain(const TileArgs& args, size_t count) {
   const auto* a = static_cast<const In*>(args.operand[0].data);
   const auto* b = static_cast<const In*>(args.operand[1].data);
   auto* out = static_cast<Out*>(args.out());
-  // Separate loops, so that each can be vectorized.
   if (args.operand[0].step != 0 && args.operand[1].step != 0) {
     for (size_t i = 0; i < count; ++i) out[i] = kFunction(a[i], b[i]);
   } else if (args.operand[0].step != 0) {
@@ -31,8 +44,12 @@ void map_plain(const TileArgs& args, size_t count) {
     for (size_t i = 0; i < count; ++i) out[i] = kFunction(a[i], scalar);
   } else {
     const In scalar = *a;
-    const size_t step = args.operand[1].step;
-    for (size_t i = 0; i < count; ++i) out[i] = kFunction(scalar, b[i * step]);
+    if (args.operand[1].step != 0) {
+      for (size_t i = 0; i < count; ++i) out[i] = kFunction(scalar, b[i]);
+    } else {
+      const Out value = kFunction(scalar, *b);
+      for (size_t i = 0; i < count; ++i) out[i] = value;
+    }
   }
 }
 
@@ -105,12 +122,14 @@ constexpr Unsigned<T> kBits = static_cast<Unsigned<T>>(8 * sizeof(T));
 template <class T>
 T left_shift(T a, T b) {
   const auto by = static_cast<Unsigned<T>>(b);
-  return by < kBits<T> ? static_cast<T>(uint64_t{static_cast<Unsigned<T>>(a)} << by) : T{0};
+  const auto shifted = static_cast<Unsigned<T>>(static_cast<Unsigned<T>>(a) << (by % kBits<T>));
+  return by < kBits<T> ? static_cast<T>(shifted) : T{0};
 }
 template <class T>
 T right_shift(T a, T b) {
   const auto by = static_cast<Unsigned<T>>(b);
-  return static_cast<T>(a >> (by < kBits<T> ? by : kBits<T> - 1u) >> (by < kBits<T> ? 0 : 1));
+  const T sign = a < T{0} ? static_cast<T>(-1) : T{0};
+  return by < kBits<T> ? static_cast<T>(a >> (by % kBits<T>)) : sign;
 }
 
 template <class T, TileOp kOp>
@@ -235,7 +254,8 @@ TileFn integer_function(TileOp op) {
 
 // ---- bool: add is "or", multiply is "and" ----
 
-bool logical_not(bool a) { return !a; }
+// Of a bool's byte: GCC doesn't vectorize loops over `!a`.
+uint8_t logical_not(uint8_t a) { return a ^ 1; }
 bool logical_and(bool a, bool b) { return a & b; }
 bool logical_or(bool a, bool b) { return a | b; }
 bool logical_xor(bool a, bool b) { return a != b; }
@@ -246,7 +266,7 @@ TileFn bool_function(TileOp op) {
     case TileOp::Copy:
       return map_plain<bool, bool, same>;
     case TileOp::LogicalNot:
-      return map_plain<bool, bool, logical_not>;
+      return map_plain<uint8_t, uint8_t, logical_not>;
     case TileOp::LogicalAnd:
     case TileOp::Multiply:
     case TileOp::Minimum:
@@ -314,9 +334,7 @@ TileFn float_function(TileOp op) {
   }
 }
 
-}  // namespace
-
-TileFn plain_tile(TileOp op, DType dtype) {
+TileFn find_plain(TileOp op, DType dtype) {
   switch (dtype) {
     case DType::Bool:
       return bool_function(op);
@@ -347,8 +365,24 @@ TileFn plain_tile(TileOp op, DType dtype) {
   return nullptr;
 }
 
+TileFn find_plain_select() { return plain_select<uint8_t>; }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace cornu::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace cornu::cpu {
+
+HWY_EXPORT(find_plain);
+HWY_EXPORT(find_plain_select);
+
+TileFn plain_tile(TileOp op, DType dtype) { return HWY_DYNAMIC_DISPATCH(find_plain)(op, dtype); }
+
 TileFn plain_select_tile(DType dtype) {
-  return size_of(dtype) == 1 ? plain_select<uint8_t> : nullptr;
+  return size_of(dtype) == 1 ? HWY_DYNAMIC_DISPATCH(find_plain_select)() : nullptr;
 }
 
 }  // namespace cornu::cpu
+#endif

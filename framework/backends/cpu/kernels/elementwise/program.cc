@@ -11,8 +11,9 @@
 namespace cornu::cpu {
 namespace {
 
-void execute(const std::vector<TileStep>& steps, const TileOperand* slots, size_t count) {
-  TileArgs args;
+// `args` is overwritten: a caller with many tiles makes it once.
+void execute(const std::vector<TileStep>& steps, const TileOperand* slots, size_t count,
+             TileArgs& args) {
   for (const TileStep& step : steps) {
     args.count = 0;
     for (const int value : step.in) args.operand[args.count++] = slots[value];
@@ -20,6 +21,12 @@ void execute(const std::vector<TileStep>& steps, const TileOperand* slots, size_
     args.chain = step.chain.get();
     step.run(args, count);
   }
+}
+
+void execute(const std::vector<TileStep>& steps, const TileOperand* slots, size_t count) {
+  if (steps.empty()) return;
+  TileArgs args;
+  execute(steps, slots, count, args);
 }
 
 void advance(const std::vector<TilePlan::Operand>& operands, TileOperand* slots, int64_t count) {
@@ -186,6 +193,7 @@ void TileProgram::point_to_arrays(const KernelArgs& args, TileOperand* slots) co
 
 void TileProgram::run_tiles(const KernelArgs& args, std::byte* memory, TileOperand* slots,
                             int64_t begin, int64_t end) const {
+  TileArgs tile;
   int64_t position = begin * plan_.tile;
   const int64_t stop = std::min(end * plan_.tile, layout_.size());
   advance(plan_.in_place, slots, position);
@@ -199,7 +207,7 @@ void TileProgram::run_tiles(const KernelArgs& args, std::byte* memory, TileOpera
       layout_.expand(operand.shape, data(operand, args), operand.element_bytes,
                      position / layout_.inner(), count / layout_.inner(), memory + operand.home);
     }
-    execute(plan_.steps[size_t(TileStage::Tile)], slots, static_cast<size_t>(count));
+    execute(plan_.steps[size_t(TileStage::Tile)], slots, static_cast<size_t>(count), tile);
     advance(plan_.in_place, slots, count);
     position += count;
   }
@@ -224,6 +232,7 @@ void TileProgram::start_row(const KernelArgs& args, int64_t row, std::byte* memo
 
 void TileProgram::run_rows(const KernelArgs& args, std::byte* memory, TileOperand* slots,
                            int64_t begin, int64_t end) const {
+  TileArgs tile;
   const int64_t inner = layout_.inner();
   int64_t row = begin / plan_.segments;
   int64_t column = begin % plan_.segments * plan_.tile;
@@ -236,7 +245,7 @@ void TileProgram::run_rows(const KernelArgs& args, std::byte* memory, TileOperan
       start_row(args, ++row, memory, slots);
     }
     const int64_t count = std::min(plan_.tile, inner - column);
-    execute(plan_.steps[size_t(TileStage::Tile)], slots, static_cast<size_t>(count));
+    execute(plan_.steps[size_t(TileStage::Tile)], slots, static_cast<size_t>(count), tile);
     advance(plan_.in_place, slots, count);
     advance(plan_.row_arrays, slots, count);
     advance_sums(plan_.sums, slots, count);

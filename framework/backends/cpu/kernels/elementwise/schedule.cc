@@ -258,7 +258,7 @@ class ChainBuilder {
     chain->outputs = static_cast<int>(step.out.size());
     std::vector<int> free;
     for (size_t i = 0; i < drafts_.size(); ++i) {
-      uint8_t in[3] = {};
+      ChainStep step_of_chain{.op = drafts_[i].op};
       for (size_t k = 0; k < 3; ++k) {
         const int value = drafts_[i].in[k];
         if (value < 0) continue;
@@ -268,18 +268,17 @@ class ChainBuilder {
           place = free.back();
           free.pop_back();
         }
-        in[k] = static_cast<uint8_t>(place);
         const bool local = place >= static_cast<int>(operands);
+        step_of_chain.in[k] = static_cast<uint8_t>(place);
+        step_of_chain.kinds[k] = is_scalar(value) ? ChainOperand::Scalar
+                                 : local          ? ChainOperand::Local
+                                                  : ChainOperand::Array;
         if (local && last[size_t(value)] == static_cast<int>(i)) {
           free.push_back(place);
           last[size_t(value)] = -1;
         }
       }
-      const int x = drafts_[i].in[0];
-      const ChainOperand kind =
-          x < 0 || in[0] < operands ? ChainOperand::Array : ChainOperand::Local;
-      chain->steps.push_back({drafts_[i].op, x >= 0 && is_scalar(x) ? ChainOperand::Scalar : kind,
-                              in[0], in[1], in[2], nullptr});
+      chain->steps.push_back(step_of_chain);
     }
     return chain->locals > kMaxChainLocals ? nullptr : chain;
   }

@@ -8,6 +8,7 @@
 #include "framework/backends/cpu/kernels/reduction/reduction.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <type_traits>
@@ -44,14 +45,19 @@ struct PlainReducer {
     if constexpr (kReduction == Reduction::Product) {
       return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
     }
+    if constexpr (std::is_same_v<T, bool>) return kReduction == Reduction::Maximum ? a | b : a & b;
     return kReduction == Reduction::Maximum ? std::max(a, b) : std::min(a, b);
+  }
+  static T row(const T* from, size_t count) {
+    if constexpr (std::is_same_v<T, bool>) {  // looks for the byte that decides
+      if constexpr (kReduction == Reduction::Maximum) return std::memchr(from, 1, count) != nullptr;
+      if constexpr (kReduction == Reduction::Minimum) return std::memchr(from, 0, count) == nullptr;
+    }
+    return std::accumulate(from, from + count, identity(), join);
   }
   static void rows(const void* in, size_t rows, size_t count, void* out) {
     const auto* from = static_cast<const T*>(in);
-    for (size_t i = 0; i < rows; ++i) {
-      static_cast<T*>(out)[i] =
-          std::accumulate(from + i * count, from + (i + 1) * count, identity(), join);
-    }
+    for (size_t i = 0; i < rows; ++i) static_cast<T*>(out)[i] = row(from + i * count, count);
   }
   static void columns(const void* in, size_t rows, size_t stride, size_t width, void* out) {
     const auto* from = static_cast<const T*>(in);
