@@ -375,7 +375,8 @@ RandomBody random_body(const Shape& full, DType dtype, uint64_t seed) {
 TEST_CASE("random bodies have the bits of their ops, in place too") {
   const Shape shapes[] = {{1},          {13},      {3, 5},       {40, 10},    {7, 300},
                           {3, 700},     {2, 3, 4}, {5, 1, 6},    {4, 130, 3}, {2, 2, 520},
-                          {3, 2, 4, 5}, {1, 2000}, {1500, 1, 2}, {6, 9, 33}};
+                          {3, 2, 4, 5}, {1, 2000}, {1500, 1, 2}, {6, 9, 33},  {45, 140},
+                          {31, 256},    {0, 600}};
   uint64_t seed = 0;
   for_each_instruction_set([&] {
     for (const uint64_t last = seed + 100; seed < last; ++seed) {

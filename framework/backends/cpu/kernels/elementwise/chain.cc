@@ -127,60 +127,125 @@ class Machine {
 
   static void run(const TileArgs& args, size_t count) {
     const Chain& chain = *args.chain;
-    const auto operands = static_cast<size_t>(args.count);
     HWY_ALIGN T locals[kMaxChainLocals * kBlock];
     Place places[kMaxChainOperands + kMaxChainLocals];
-    for (size_t i = 0; i < operands; ++i) {
-      const bool is_array = args.operand[i].step != 0;
-      places[i] = {static_cast<T*>(const_cast<void*>(args.operand[i].data)),
-                   is_array ? ~size_t{0} : 0};
-    }
-    for (size_t i = 0; i < static_cast<size_t>(chain.locals); ++i) {
-      places[operands + i] = {locals + i * kBlock, 0};
-    }
+    find_places(args, locals, places);
+    Code code[kMaxChainSteps + 1];
+    bind(chain, places, code);
+    Steps steps;  // of the operands that don't continue in the next row
+    if (args.rows > 1) steps = steps_between_rows(args, count, code);
+    uintptr_t memory[kMaxChainOperands];
+    const std::span<const uintptr_t> streams = find_streams(args, memory);
 
-    uintptr_t streams[kMaxChainOperands];
-    size_t streamed = 0;
-    for (size_t i = 0; i < operands; ++i) {
-      const auto address = reinterpret_cast<uintptr_t>(places[i].data);
-      const bool known = std::find(streams, streams + streamed, address) != streams + streamed;
-      if (args.operand[i].streams && !known) streams[streamed++] = address;
-    }
     const size_t whole = count / kBlock * kBlock;
-    run_blocks(chain, places, whole, std::span(streams, streamed));
-    if (whole == count) return;
-    if (whole > 0 && !writes_in_place(args, chain)) {
-      // The last whole block's worth of elements, some for a second time.
-      for (size_t i = 0; i < operands; ++i) {
-        if (places[i].offset_mask != 0) places[i].data += count - kBlock;
+    const bool overlaps = whole > 0 && whole < count && !writes_in_place(args);
+    for (size_t row = 0; row < args.rows; ++row) {
+      const size_t begin = row * count;
+      run_blocks(code, begin, begin + whole, streams);
+      if (overlaps) {  // the last whole block's worth of elements, some for a second time
+        run_blocks(code, begin + count - kBlock, begin + count, {});
+      } else if (whole < count) {
+        run_padded(args, places, row, count, whole);
       }
-      return run_blocks(chain, places, kBlock, {});
-    }
-    // The rest goes through a padded block, so that no memory beyond it is accessed.
-    HWY_ALIGN T padded[kMaxChainOperands * kBlock];
-    const size_t rest = count - whole;
-    for (size_t i = 0; i < operands; ++i) {
-      if (places[i].offset_mask == 0) continue;
-      T* const block = padded + i * kBlock;
-      pad(places[i].data + whole, rest, block);
-      places[i].data = block;
-    }
-    run_blocks(chain, places, kBlock, {});
-    for (size_t i = operands - static_cast<size_t>(chain.outputs); i < operands; ++i) {
-      T* out = static_cast<T*>(const_cast<void*>(args.operand[i].data));
-      unpad(places[i].data, rest, out + whole);
+      for (size_t i = 0; i < steps.count; ++i) *steps.data[i] += steps.elements[i];
     }
   }
 
  private:
   static HWY_INLINE size_t lanes() { return hn::Lanes(D()); }
 
-  static bool writes_in_place(const TileArgs& args, const Chain& chain) {
-    const std::span operands(args.operand, static_cast<size_t>(args.count));
-    const auto inputs = operands.first(operands.size() - static_cast<size_t>(chain.outputs));
+  static size_t operands_of(const TileArgs& args) { return static_cast<size_t>(args.count); }
+
+  static bool writes_in_place(const TileArgs& args) {
+    const std::span operands(args.operand, operands_of(args));
+    const auto inputs = operands.first(operands.size() - static_cast<size_t>(args.chain->outputs));
     return std::ranges::any_of(operands.subspan(inputs.size()), [&](const TileOperand& out) {
       return std::ranges::find(inputs, out.data, &TileOperand::data) != inputs.end();
     });
+  }
+
+  static void find_places(const TileArgs& args, T* locals, Place* places) {
+    const size_t operands = operands_of(args);
+    for (size_t i = 0; i < operands; ++i) {
+      places[i] = {static_cast<T*>(const_cast<void*>(args.operand[i].data)),
+                   args.operand[i].step != 0 ? ~size_t{0} : 0};
+    }
+    for (size_t i = 0; i < static_cast<size_t>(args.chain->locals); ++i) {
+      places[operands + i] = {locals + i * kBlock, 0};
+    }
+  }
+
+  static void bind(const Chain& chain, const Place* places, Code* code) {
+    const size_t steps = chain.steps.size();
+    for (size_t i = 0; i < steps; ++i) {
+      const ChainStep& step = chain.steps[i];
+      code[i] = {reinterpret_cast<Operation>(step.run), places[step.in[0]], places[step.in[1]],
+                 places[step.in[2]]};
+    }
+    code[steps].run = stop;
+  }
+
+  // Pointers in the code, and by how much they change from one row to the next, in which offsets
+  // are larger by a row.
+  struct Steps {
+    T** data[3 * kMaxChainSteps];
+    ptrdiff_t elements[3 * kMaxChainSteps];
+    size_t count = 0;
+  };
+  static Steps steps_between_rows(const TileArgs& args, size_t count, Code* code) {
+    Steps result;
+    for (size_t i = 0; i < args.chain->steps.size(); ++i) {
+      Place* const places[] = {&code[i].x, &code[i].y, &code[i].z};
+      for (size_t k = 0; k < 3; ++k) {
+        const size_t number = args.chain->steps[i].in[k];
+        if (number >= operands_of(args) || args.operand[number].continues) continue;
+        result.data[result.count] = &places[k]->data;
+        result.elements[result.count++] = elements_between_rows(args.operand[number], count);
+      }
+    }
+    return result;
+  }
+  static ptrdiff_t elements_between_rows(const TileOperand& operand, size_t count) {
+    const auto elements = static_cast<ptrdiff_t>(operand.row_bytes / sizeof(T));
+    return operand.step == 0 ? elements : elements - static_cast<ptrdiff_t>(count);
+  }
+
+  // The addresses of different arrays that continue in the next tile.
+  static std::span<const uintptr_t> find_streams(const TileArgs& args, uintptr_t* streams) {
+    size_t count = 0;
+    for (size_t i = 0; i < operands_of(args); ++i) {
+      const auto address = reinterpret_cast<uintptr_t>(args.operand[i].data);
+      const bool known = std::find(streams, streams + count, address) != streams + count;
+      if (args.operand[i].streams && !known) streams[count++] = address;
+    }
+    return {streams, count};
+  }
+
+  // Computes the elements of a row from `whole` on, of `count`, fewer than a block's, in a padded
+  // one, so that no memory beyond them is accessed.
+  static void run_padded(const TileArgs& args, const Place* first_row, size_t row, size_t count,
+                         size_t whole) {
+    const Chain& chain = *args.chain;
+    const size_t operands = operands_of(args), rest = count - whole;
+    HWY_ALIGN T padded[kMaxChainOperands * kBlock];
+    Place places[kMaxChainOperands + kMaxChainLocals];
+    std::copy_n(first_row, operands + static_cast<size_t>(chain.locals), places);
+    const T* from[kMaxChainOperands];
+    for (size_t i = 0; i < operands; ++i) {
+      const TileOperand& operand = args.operand[i];
+      const auto step = operand.continues ? 0 : elements_between_rows(operand, count);
+      places[i].data += static_cast<ptrdiff_t>(row) * step;
+      if (places[i].offset_mask == 0) continue;
+      from[i] = places[i].data + row * count + whole;
+      places[i].data = padded + i * kBlock;
+      pad(from[i], rest, places[i].data);
+    }
+    Code code[kMaxChainSteps + 1];
+    bind(chain, places, code);
+    run_blocks(code, 0, kBlock, {});
+    for (size_t i = operands - static_cast<size_t>(chain.outputs); i < operands; ++i) {
+      unpad(places[i].data, rest, const_cast<T*>(from[i]));
+    }
   }
 
   // Copies the first `count` elements of a block.
@@ -201,19 +266,11 @@ class Machine {
     }
   }
 
-  static void run_blocks(const Chain& chain, const Place* places, size_t count,
+  // Runs the code on the elements from `begin` to `end`, whole blocks.
+  static void run_blocks(const Code* code, size_t begin, size_t end,
                          std::span<const uintptr_t> streams) {
-    if (count == 0) return;
-    Code code[kMaxChainSteps + 1];
-    const size_t steps = chain.steps.size();
-    for (size_t i = 0; i < steps; ++i) {
-      const ChainStep& step = chain.steps[i];
-      code[i] = {reinterpret_cast<Operation>(step.run), places[step.in[0]], places[step.in[1]],
-                 places[step.in[2]]};
-    }
-    code[steps].run = stop;
     const V any = hn::Undefined(D());
-    for (size_t offset = 0; offset < count; offset += kBlock) {
+    for (size_t offset = begin; offset < end; offset += kBlock) {
       for (const uintptr_t stream : streams) {  // numbers: they may go beyond the arrays
         const uintptr_t ahead = stream + (offset + kBlocksAhead * kBlock) * sizeof(T);
         for (size_t at = 0; at < kBlock * sizeof(T); at += kLine) {

@@ -20,6 +20,8 @@ class BroadcastLayout {
   int64_t size() const { return size_; }  // elements of the broadcast shape
   int64_t inner() const { return sizes_.empty() ? 1 : sizes_.back(); }  // the last axis
   int64_t rows() const { return inner() == 0 ? 0 : size_ / inner(); }
+  // Whether rows are along a single axis, so that an operand's elements for them are evenly spaced.
+  bool is_matrix() const { return sizes_.size() == 2; }
   // The largest number of elements, at most `limit` (>= inner()), that is a whole number of inner
   // axes.
   int64_t block(int64_t limit) const;

@@ -96,6 +96,10 @@ struct TileOperand {
   const void* data = nullptr;
   size_t step = 1;
   bool streams = false;  // the next tile's elements follow in memory
+  // In tiles of several rows: whether their elements are consecutive, or a scalar of all; the bytes
+  // from one row's elements to the next one's.
+  bool continues = true;
+  size_t row_bytes = 0;
 };
 inline constexpr size_t kScalarWidth = 64;
 
@@ -107,6 +111,7 @@ struct TileArgs {
   TileOperand operand[kMaxTileOperands];  // inputs, then outputs
   int count = 0;
   const Chain* chain = nullptr;  // the code, for the function that runs chains
+  size_t rows = 1;               // for that function, too: `count` elements each
 
   void* out() const { return const_cast<void*>(operand[count - 1].data); }
 };

@@ -19,11 +19,11 @@ constexpr int64_t kMaxTile = 4096;
 // ones.
 constexpr int64_t kChainBlock = 128;
 constexpr int64_t kMaxTogether = 2048;
-// Rows at least this long are processed one by one: where operands are the same in each row; where
+// Rows at least this long are processed as such: where operands are the same in each row; where
 // they would be copied for every tile; and where one is constant along rows.
 constexpr int64_t kLongSameRow = kMaxTogether / 2 + 1;
 constexpr int64_t kLongRow = 512;
-constexpr int64_t kLongConstantRow = 256;
+constexpr int64_t kLongConstantRow = 128;
 // The least work per thread, and the cost of moving a byte, in nanoseconds.
 constexpr double kThreadNanoseconds = 4000;
 constexpr double kByteNanoseconds = 0.01;
@@ -68,10 +68,18 @@ class Planner {
       constant = constant || !layout_.varies_inside(shape_of(value));
       same = same && layout_.is_periodic(shape_of(value), layout_.inner());
     }
-    const int64_t long_row = constant ? kLongConstantRow : same ? kLongSameRow : kLongRow;
+    // Sums are in place: the elements of each row beyond its whole blocks would have to be copied.
+    const bool is_ragged = has_sums() && layout_.inner() % kChainBlock != 0;
+    const int64_t long_row = constant && !is_ragged ? kLongConstantRow
+                             : same && !constant    ? kLongSameRow
+                                                    : kLongRow;
     plan_.by_rows = partial && layout_.inner() >= long_row;
     if (!partial || plan_.by_rows) return;
     plan_.period = layout_.block(kSmallestTile);
+  }
+
+  bool has_sums() const {
+    return std::ranges::any_of(code_.accumulators, [](int value) { return value >= 0; });
   }
 
   void set_source_stages() {
@@ -155,7 +163,6 @@ class Planner {
       operand.home = run_scalar(operand.value);
       plan_.scalars.push_back(operand);
     } else if (stage == TileStage::Row) {
-      operand.home = plan_.row_scalars.size();  // until place_results
       plan_.row_scalars.push_back(operand);
     } else if (layout_.is_full(operand.shape)) {
       plan_.in_place.push_back(operand);
@@ -256,19 +263,28 @@ class Planner {
       tile = std::clamp(eighth, kSmallestTile, tile);
     }
     if (plan_.by_rows) {
-      plan_.segments = (layout_.inner() + tile - 1) / tile;
-      const int64_t segment = (layout_.inner() + plan_.segments - 1) / plan_.segments;
-      tile = static_cast<int64_t>(round_up(size_t(segment), 64));
-      plan_.items = layout_.rows() * plan_.segments;
+      divide_rows(tile);
     } else {
       if (plan_.period > 0) tile = whole_periods(tile);
-      tile = std::max<int64_t>(1, tile);
-      plan_.items = (layout_.size() + tile - 1) / tile;
+      plan_.tile = std::max<int64_t>(1, tile);
+      plan_.items = (layout_.size() + plan_.tile - 1) / plan_.tile;
     }
-    plan_.tile = tile;
-    plan_.grain = std::max<int64_t>(1, thread_elements / tile);
+    plan_.grain = std::max<int64_t>(1, thread_elements / plan_.tile);
     place_homes(widest);
     if (!plan_.sums.empty()) choose_blocks();
+  }
+
+  // Divides rows that are longer than a tile, or puts several together.
+  void divide_rows(int64_t tile) {
+    const int64_t inner = layout_.inner();
+    plan_.segments = (inner + tile - 1) / tile;
+    if (plan_.segments == 1 && layout_.is_matrix()) {
+      plan_.together = std::clamp<int64_t>(tile / inner, 1, std::max<int64_t>(layout_.rows(), 1));
+    }
+    const int64_t segment = (inner + plan_.segments - 1) / plan_.segments;
+    plan_.tile = plan_.together > 1 ? plan_.together * inner
+                                    : static_cast<int64_t>(round_up(size_t(segment), 64));
+    plan_.items = (layout_.rows() + plan_.together - 1) / plan_.together * plan_.segments;
   }
 
   // A tile of whole periods, and of whole blocks of a chain where that isn't too long: elements
@@ -306,16 +322,30 @@ class Planner {
     return home->offset;
   }
 
-  // Lays out a thread's memory: its operand table, scalars of a row, registers.
+  // Gives a value of each row its places, from `offset` on; returns the end of them.
+  size_t place_row_value(int value, bool is_computed, size_t offset) {
+    TilePlan::RowValue row_value{value, value_bytes(value), offset, 0, is_computed, false};
+    const auto bytes = static_cast<size_t>(plan_.together) * row_value.element_bytes;
+    if (is_computed) offset += round_up(bytes, 64);
+    const auto& steps = plan_.steps[size_t(TileStage::Tile)];
+    row_value.is_widened = std::ranges::any_of(steps, [&](const TileStep& step) {
+      return std::ranges::find(step.in, value) != step.in.end();
+    });
+    row_value.wide = offset;
+    if (row_value.is_widened) offset += round_up(bytes * kScalarWidth, 64) + 64;
+    plan_.row_values.push_back(row_value);
+    return offset;
+  }
+
+  // Lays out a thread's memory: its operand table, values of rows, registers.
   void place_homes(size_t widest) {
     size_t offset = round_up(code_.values.size() * sizeof(TileOperand), 64);
-    const auto row_scalar = [&](int value) {
-      plan_.thread_homes.push_back({value, offset, 0});
-      offset += kScalarWidth * sizeof(double);
-      return plan_.thread_homes.back().offset;
-    };
-    for (Operand& operand : plan_.row_scalars) operand.home = row_scalar(operand.value);
-    for (const TileStep& step : plan_.steps[size_t(TileStage::Row)]) row_scalar(step.out[0]);
+    for (const Operand& operand : plan_.row_scalars) {
+      offset = place_row_value(operand.value, false, offset);
+    }
+    for (const TileStep& step : plan_.steps[size_t(TileStage::Row)]) {
+      offset = place_row_value(step.out[0], true, offset);
+    }
 
     // Room for writes after an expanded operand's end; it also keeps registers from being a
     // multiple of 4096 bytes apart, which would make loads wait for unrelated stores.
@@ -323,7 +353,9 @@ class Planner {
     for (size_t value = 0; value < register_of_.size(); ++value) {
       if (register_of_[value] < 0) continue;
       const size_t home = offset + static_cast<size_t>(register_of_[value]) * register_bytes;
-      plan_.thread_homes.push_back({static_cast<int>(value), home, 1});
+      const auto inner = static_cast<size_t>(layout_.inner());
+      plan_.thread_homes.push_back(
+          {static_cast<int>(value), home, 1, inner * value_bytes(static_cast<int>(value))});
       for (auto* list : {&plan_.periodic, &plan_.expanded}) {
         for (Operand& operand : *list) {
           if (operand.value == static_cast<int>(value)) operand.home = home;

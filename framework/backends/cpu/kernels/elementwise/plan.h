@@ -30,6 +30,18 @@ struct TilePlan {
     int value = 0;
     size_t offset = 0;
     size_t step = 0;
+    size_t row_bytes = 0;  // of a register, in tiles of several rows
+  };
+
+  // A value with one element per row. Those that are computed are at `home`, others are read in
+  // place; for the instructions of tiles, each element is repeated, from `wide` on.
+  struct RowValue {
+    int value = 0;
+    size_t element_bytes = 0;
+    size_t home = 0;
+    size_t wide = 0;
+    bool is_computed = false;
+    bool is_widened = false;
   };
 
   // A sum over the tiles of a block. At `home` are the running sums, which are added up after each
@@ -48,18 +60,20 @@ struct TilePlan {
   std::vector<Operand> in_place;               // of the full shape
   std::vector<Operand> scalars;                // copied once per run
   std::vector<Operand> periodic;               // copied once per thread
-  std::vector<Operand> row_scalars;            // copied once per row
+  std::vector<Operand> row_scalars;            // one element per row
   std::vector<Operand> row_arrays;             // read in place, row by row
   std::vector<Operand> expanded;               // copied for each tile that differs
   std::vector<Home> run_homes;                 // in the kernel's scratch memory
   std::vector<Home> thread_homes;              // in each thread's memory
+  std::vector<RowValue> row_values;
   size_t run_bytes = 0;
   size_t thread_bytes = 0;
 
-  // Rows longer than a tile are divided into `segments`, others are processed several at a time. An
+  // Rows longer than a tile are divided into `segments`; of shorter ones, a tile has `together`. An
   // item of work is a tile.
   bool by_rows = false;
   int64_t segments = 1;  // of a row
+  int64_t together = 1;  // rows of a tile
   int64_t tile = 0;      // elements
   int64_t period = 0;    // elements after which periodic operands repeat; divides `tile`
   int64_t items = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "framework/backends/cpu/kernels/elementwise/memory.h"
 #include "framework/backends/cpu/kernels/reduction/reduction.h"
@@ -11,15 +12,33 @@
 namespace cornu::cpu {
 namespace {
 
+// Runs a step on `rows` rows of `count` elements each.
+void execute_rows(const TileStep& step, TileArgs& args, size_t count, size_t rows) {
+  if (step.chain) {
+    args.rows = rows;
+    step.run(args, count);
+    args.rows = 1;
+    return;
+  }
+  const std::span operands(args.operand, static_cast<size_t>(args.count));
+  if (std::ranges::all_of(operands, &TileOperand::continues)) return step.run(args, rows * count);
+  for (size_t row = 0; row < rows; ++row) {
+    step.run(args, count);
+    for (TileOperand& operand : operands) {
+      operand.data = static_cast<const std::byte*>(operand.data) + operand.row_bytes;
+    }
+  }
+}
+
 // `args` is overwritten: a caller with many tiles makes it once.
 void execute(const std::vector<TileStep>& steps, const TileOperand* slots, size_t count,
-             TileArgs& args) {
+             TileArgs& args, size_t rows = 1) {
   for (const TileStep& step : steps) {
     args.count = 0;
     for (const int value : step.in) args.operand[args.count++] = slots[value];
     for (const int value : step.out) args.operand[args.count++] = slots[value];
     args.chain = step.chain.get();
-    step.run(args, count);
+    execute_rows(step, args, count, rows);
   }
 }
 
@@ -45,7 +64,9 @@ void advance_sums(const std::vector<TilePlan::Sum>& sums, TileOperand* slots, in
 }
 
 void set_homes(const std::vector<TilePlan::Home>& homes, std::byte* memory, TileOperand* slots) {
-  for (const TilePlan::Home& home : homes) slots[home.value] = {memory + home.offset, home.step};
+  for (const TilePlan::Home& home : homes) {
+    slots[home.value] = {memory + home.offset, home.step, false, true, home.row_bytes};
+  }
 }
 
 }  // namespace
@@ -186,8 +207,9 @@ void TileProgram::start_part(const KernelArgs& args, std::byte* memory, TileOper
 }
 
 void TileProgram::point_to_arrays(const KernelArgs& args, TileOperand* slots) const {
+  const auto inner = static_cast<size_t>(layout_.inner());
   for (const TilePlan::Operand& operand : plan_.in_place) {
-    slots[operand.value] = {data(operand, args), 1, true};
+    slots[operand.value] = {data(operand, args), 1, true, true, inner * operand.element_bytes};
   }
 }
 
@@ -213,40 +235,55 @@ void TileProgram::run_tiles(const KernelArgs& args, std::byte* memory, TileOpera
   }
 }
 
-void TileProgram::start_row(const KernelArgs& args, int64_t row, std::byte* memory,
-                            TileOperand* slots) const {
-  for (const TilePlan::Operand& operand : plan_.row_arrays) {
+// Prepares the operands of `rows` rows from `row` on.
+void TileProgram::start_rows(const KernelArgs& args, int64_t row, int64_t rows, std::byte* memory,
+                             TileOperand* slots) const {
+  const auto of_row = [&](const TilePlan::Operand& operand) {
     const auto offset = static_cast<size_t>(layout_.row_offset(operand.shape, row));
-    slots[operand.value] = {data(operand, args) + offset * operand.element_bytes, 1};
+    return data(operand, args) + offset * operand.element_bytes;
+  };
+  for (const TilePlan::Operand& operand : plan_.row_arrays) {
+    slots[operand.value] = {of_row(operand), 1, false, false, 0};
   }
   for (const TilePlan::Operand& operand : plan_.row_scalars) {
-    const auto offset = static_cast<size_t>(layout_.row_offset(operand.shape, row));
-    repeat_elements(data(operand, args) + offset * operand.element_bytes, 0, operand.element_bytes,
-                    1, kScalarWidth, memory + operand.home);
+    slots[operand.value] = {of_row(operand), 1};
   }
   for (const TilePlan::Sum& sum : plan_.sums) {
-    slots[sum.accumulator] = slots[sum.value] = {memory + sum.home, 1};
+    slots[sum.accumulator] = slots[sum.value] = {memory + sum.home, 1, false, false, 0};
   }
-  execute(plan_.steps[size_t(TileStage::Row)], slots, kScalarWidth);
+  for (const TilePlan::RowValue& value : plan_.row_values) {
+    if (value.is_computed) slots[value.value] = {memory + value.home, 1};
+  }
+  execute(plan_.steps[size_t(TileStage::Row)], slots, static_cast<size_t>(rows));
+  for (const TilePlan::RowValue& value : plan_.row_values) {
+    if (!value.is_widened) continue;
+    std::byte* const wide = memory + value.wide;
+    repeat_elements(slots[value.value].data, value.element_bytes, value.element_bytes,
+                    static_cast<size_t>(rows), kScalarWidth, wide);
+    slots[value.value] = {wide, 0, false, false, kScalarWidth * value.element_bytes};
+  }
 }
 
 void TileProgram::run_rows(const KernelArgs& args, std::byte* memory, TileOperand* slots,
                            int64_t begin, int64_t end) const {
   TileArgs tile;
   const int64_t inner = layout_.inner();
-  int64_t row = begin / plan_.segments;
+  int64_t row = begin / plan_.segments * plan_.together;
   int64_t column = begin % plan_.segments * plan_.tile;
-  start_row(args, row, memory, slots);
+  const auto rows = [&] { return std::min(plan_.together, layout_.rows() - row); };
+  start_rows(args, row, rows(), memory, slots);
   advance(plan_.row_arrays, slots, column);
   advance(plan_.in_place, slots, row * inner + column);
   for (int64_t item = begin; item < end; ++item) {
     if (column >= inner) {
       column = 0;
-      start_row(args, ++row, memory, slots);
+      row += plan_.together;
+      start_rows(args, row, rows(), memory, slots);
     }
     const int64_t count = std::min(plan_.tile, inner - column);
-    execute(plan_.steps[size_t(TileStage::Tile)], slots, static_cast<size_t>(count), tile);
-    advance(plan_.in_place, slots, count);
+    execute(plan_.steps[size_t(TileStage::Tile)], slots, static_cast<size_t>(count), tile,
+            static_cast<size_t>(rows()));
+    advance(plan_.in_place, slots, rows() * count);
     advance(plan_.row_arrays, slots, count);
     advance_sums(plan_.sums, slots, count);
     column += count;

@@ -42,7 +42,8 @@ class TileProgram : public Kernel {
                  int64_t block) const;
   void join_blocks(const KernelArgs& args) const;
   std::byte* partials(const KernelArgs& args, const TilePlan::Sum& sum, int64_t block) const;
-  void start_row(const KernelArgs& args, int64_t row, std::byte* memory, TileOperand* slots) const;
+  void start_rows(const KernelArgs& args, int64_t row, int64_t rows, std::byte* memory,
+                  TileOperand* slots) const;
   void run_tiles(const KernelArgs& args, std::byte* memory, TileOperand* slots, int64_t begin,
                  int64_t end) const;
   void run_rows(const KernelArgs& args, std::byte* memory, TileOperand* slots, int64_t begin,
