@@ -62,7 +62,7 @@ void register_control_kernels(KernelTable& table) {
   table.add("cond", [](const KernelSpec& spec) { return std::make_unique<CondKernel>(spec); });
   table.add("custom_gradient", make_custom_gradient);
   register_loop_kernels(table);
-  register_update_kernels(table);
+  register_row_program_kernels(table);
 }
 
 }  // namespace cornu::cpu

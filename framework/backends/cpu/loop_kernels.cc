@@ -125,10 +125,10 @@ class DividedScan : public Kernel {
     parallel_parts(static_cast<int>(parts_.size()), [&](int index) {
       const ComputeThreadsScope alone(1);
       Part& part = *parts_[static_cast<size_t>(index)];
-      part.bind(args);
+      part.pointers.bind(args, part.first_row);
       auto* scratch =
           static_cast<std::byte*>(args.scratch) + static_cast<size_t>(index) * part_scratch_;
-      run_scan(problem_, part.body, part.in.data(), part.out.data(), scratch,
+      run_scan(problem_, part.body, part.pointers.in(), part.pointers.out(), scratch,
                problem_.iterations(args));
     });
   }
@@ -139,31 +139,13 @@ class DividedScan : public Kernel {
   struct Part {
     Part(const Graph& optimized, const Graph& whole, const BatchRows& rows, int64_t first,
          const ScanProblem& problem)
-        : body(optimized, problem.carries, problem.xs, &whole) {
-      const auto offset = [&](ValueId id) {
-        const auto row = whole.type(id).bytes() / static_cast<size_t>(rows.batch());
-        return rows.is_divided(id) ? row * static_cast<size_t>(first) : 0;
-      };
-      for (const ValueId id : whole.inputs) in_offsets.push_back(offset(id));
-      for (const ValueId id : whole.outputs) out_offsets.push_back(offset(id));
-      in.resize(in_offsets.size());
-      out.resize(out_offsets.size());
-    }
-
-    void bind(const KernelArgs& args) {
-      for (size_t i = 0; i < in.size(); ++i) {
-        in[i] = static_cast<const std::byte*>(args.in[i]) + in_offsets[i];
-      }
-      for (size_t i = 0; i < out.size(); ++i) {
-        out[i] = static_cast<std::byte*>(args.out[i]) + out_offsets[i];
-      }
-    }
+        : body(optimized, problem.carries, problem.xs, &whole),
+          pointers(whole, rows),
+          first_row(first) {}
 
     LoopBody body;
-    std::vector<size_t> in_offsets;  // bytes before this part's rows
-    std::vector<size_t> out_offsets;
-    std::vector<const void*> in;  // of a run
-    std::vector<void*> out;
+    RowPointers pointers;
+    int64_t first_row;
   };
 
   ScanProblem problem_;
@@ -195,7 +177,7 @@ int64_t parts_of(const BatchRows& rows, int64_t iterations) {
 std::unique_ptr<Kernel> make_scan(const KernelSpec& spec) {
   const Graph& body = spec.attributes.get_graph("body");
   const auto carries = static_cast<size_t>(spec.attributes.get_int("carries"));
-  if (compute_threads() > 1) {
+  if (compute_threads() > 1 && carries > 0) {
     if (const auto rows = BatchRows::of(body, carries)) {
       const int64_t parts = parts_of(*rows, spec.attributes.get_int("length"));
       if (parts > 1) return std::make_unique<DividedScan>(spec, *rows, parts);
@@ -248,6 +230,25 @@ class WhileKernel : public Kernel {
 }  // namespace
 
 LoopCounts loop_counts() { return counts; }
+
+RowPointers::RowPointers(const Graph& body, const BatchRows& rows)
+    : in_(body.inputs.size()), out_(body.outputs.size()) {
+  const auto row_bytes = [&](ValueId id) {
+    return rows.is_divided(id) ? body.type(id).bytes() / static_cast<size_t>(rows.batch()) : 0;
+  };
+  for (const ValueId id : body.inputs) in_row_bytes_.push_back(row_bytes(id));
+  for (const ValueId id : body.outputs) out_row_bytes_.push_back(row_bytes(id));
+}
+
+void RowPointers::bind(const KernelArgs& args, int64_t first_row) {
+  const auto first = static_cast<size_t>(first_row);
+  for (size_t i = 0; i < in_.size(); ++i) {
+    in_[i] = static_cast<const std::byte*>(args.in[i]) + first * in_row_bytes_[i];
+  }
+  for (size_t i = 0; i < out_.size(); ++i) {
+    out_[i] = static_cast<std::byte*>(args.out[i]) + first * out_row_bytes_[i];
+  }
+}
 
 std::unique_ptr<Program> make_program(const Attributes& attributes, std::string_view name) {
   return std::make_unique<Program>(optimize(attributes.get_graph(name), std::string(name)));

@@ -35,6 +35,7 @@ class Passes {
   }
 
   void fuse() {
+    set("block_rows", block_rows(graph_));
     set("fuse_elementwise", passes::fuse_elementwise(graph_));
     set("overlap_collectives", passes::overlap_collectives(std::move(graph_)));
   }
@@ -98,6 +99,7 @@ class ProgramBuilder {
     program_.constants_ = std::move(placement.constants);
     program_.copies_ = std::move(placement.copies);
     program_.workspace_bytes_ = placement.workspace_bytes;
+    find_aliases(placement);
     for (size_t i = 0; i < placement.instructions.size(); ++i) bind(placement.instructions[i], i);
   }
 
@@ -109,6 +111,47 @@ class ProgramBuilder {
     program_.instructions_.push_back(std::move(made));
     const Kernel& kernel = *program_.instructions_.back().kernel;
     return {kernel.scratch_bytes(), kernel.may_alias()};
+  }
+
+  // By input or output: the last instruction that uses it, and its slot there; -1 for none, and for
+  // several slots.
+  struct LastUse {
+    int instruction = -1;
+    int slot = -1;
+  };
+
+  void find_aliases(const passes::Placement& placement) {
+    const Graph& graph = program_.graph_;
+    std::vector<LastUse> reads(graph.inputs.size()), writes(graph.outputs.size());
+    const auto note = [](const std::vector<passes::Location>& places, passes::Place place,
+                         int instruction, std::vector<LastUse>& uses) {
+      for (size_t slot = 0; slot < places.size(); ++slot) {
+        if (places[slot].place != place) continue;
+        LastUse& use = uses[static_cast<size_t>(places[slot].at)];
+        use = {instruction, use.instruction == instruction ? -1 : static_cast<int>(slot)};
+      }
+    };
+    for (size_t i = 0; i < placement.instructions.size(); ++i) {
+      note(placement.instructions[i].in_at, passes::Place::Input, static_cast<int>(i), reads);
+      note(placement.instructions[i].out_at, passes::Place::Output, static_cast<int>(i), writes);
+    }
+    if (!program_.copies_.empty()) return;
+    for (size_t i = 0; i < reads.size(); ++i) {
+      for (size_t o = 0; o < writes.size(); ++o) {
+        if (!(graph.type(graph.inputs[i]) == graph.type(graph.outputs[o]))) continue;
+        if (may_be_one(reads[i], writes[o])) {
+          program_.may_alias_.emplace_back(static_cast<int>(i), static_cast<int>(o));
+        }
+      }
+    }
+  }
+
+  bool may_be_one(const LastUse& read, const LastUse& write) const {
+    if (read.instruction != write.instruction) return read.instruction < write.instruction;
+    if (read.instruction < 0) return false;
+    const Aliases& own =
+        program_.instructions_[static_cast<size_t>(read.instruction)].kernel->may_alias();
+    return std::ranges::find(own, std::pair(read.slot, write.slot)) != own.end();
   }
 
   void bind(const passes::Placement::Instruction& placed, size_t index) {

@@ -54,6 +54,9 @@ class Program {
   const Graph& graph() const { return graph_; }  // as given, including views
   size_t workspace_bytes() const { return workspace_bytes_; }
   size_t copied_bytes() const;  // after the last instruction
+  // Pairs (input, output) of one type that may be one array: nothing reads the input once the
+  // output is being written.
+  const Aliases& may_alias() const { return may_alias_; }
 
  private:
   friend class ProgramBuilder;
@@ -82,6 +85,7 @@ class Program {
   std::vector<Patch> workspace_patches_;         // bound only when the workspace has changed
   std::vector<passes::Placement::Copy> copies_;  // after the last instruction
   std::vector<Tensor> constants_;
+  Aliases may_alias_;
   std::byte* workspace_ = nullptr;
   size_t workspace_bytes_ = 0;
   bool states_touched_ = false;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// update_rows: runs a program for some rows of tables at a time, in place.
+// Programs for some rows at a time: of tables, in place, by update_rows; of arrays, by row_blocks.
 #include <algorithm>
 #include <cstring>
 #include <memory>
 #include <vector>
 
+#include "framework/backends/cpu/kernels/elementwise/memory.h"
 #include "framework/backends/cpu/kernels/shape/distinct.h"
 #include "framework/backends/cpu/loop_kernels.h"
+#include "framework/backends/cpu/passes/row_division.h"
+#include "framework/core/threads.h"
 
 namespace cornu::cpu {
 namespace {
@@ -79,11 +82,94 @@ class UpdateRows : public Kernel {
   std::vector<int64_t> numbers_;  // of a last block
 };
 
+// Divides the blocks among the threads, each of which has programs of its own.
+class RowBlocks : public Kernel {
+ public:
+  explicit RowBlocks(const KernelSpec& spec)
+      : RowBlocks(*RowDivision::of(spec.attributes.get_graph("body"),
+                                   spec.attributes.get_int("block_bytes"))) {}
+
+  size_t scratch_bytes() const override { return part_scratch_ * parts_.size(); }
+
+  void run(const KernelArgs& args) override {
+    parallel_parts(static_cast<int>(parts_.size()), [&](int index) {
+      const ComputeThreadsScope alone(1);
+      Part& part = *parts_[static_cast<size_t>(index)];
+      auto* const scratch =
+          static_cast<std::byte*>(args.scratch) + static_cast<size_t>(index) * part_scratch_;
+      for (int64_t row = part.begin; row < part.end; row += block_) {
+        part.pointers.bind(args, row);
+        Program& program = part.end - row < block_ ? *part.last : part.program;
+        program.run({.inputs = {part.pointers.in(), part.pointers.inputs()},
+                     .states = {},
+                     .outputs = {part.pointers.out(), part.pointers.outputs()},
+                     .workspace = scratch,
+                     .group = args.group});
+      }
+    });
+  }
+
+ private:
+  static constexpr size_t kAlignment = 256;
+
+  struct Part {
+    Part(const Graph& graph, const RowPointers& of_arrays, int64_t first, int64_t behind)
+        : program(graph), pointers(of_arrays), begin(first), end(behind) {}
+
+    Program program;
+    std::unique_ptr<Program> last;  // for fewer rows than a block
+    RowPointers pointers;
+    int64_t begin, end;  // rows
+  };
+
+  explicit RowBlocks(const RowDivision& division) : block_(division.block) {
+    const ComputeThreadsScope alone(1);
+    const int64_t batch = division.rows.batch();
+    const int64_t blocks = (batch + block_ - 1) / block_;
+    const int64_t parts = std::min<int64_t>(threads_, blocks);
+    const Graph body = optimize(division.rows.with_rows(block_), "body");
+    const RowPointers pointers(division.body, division.rows);
+    for (int64_t i = 0; i < parts; ++i) {
+      const int64_t begin = blocks * i / parts * block_;
+      const int64_t end = std::min(blocks * (i + 1) / parts * block_, batch);
+      parts_.push_back(std::make_unique<Part>(body, pointers, begin, end));
+      Part& part = *parts_.back();
+      if (const int64_t rest = (end - begin) % block_) {
+        part.last = std::make_unique<Program>(optimize(division.rows.with_rows(rest), "body"));
+      }
+      for (const Program* program : {&part.program, part.last.get()}) {
+        if (program) part_scratch_ = std::max(part_scratch_, program->workspace_bytes());
+      }
+    }
+    set_may_alias(aliases_of(division));
+    part_scratch_ = round_up(part_scratch_, kAlignment);
+  }
+
+  // Those of all programs, for inputs with rows of their own.
+  Aliases aliases_of(const RowDivision& division) const {
+    Aliases aliases = parts_.front()->program.may_alias();
+    std::erase_if(aliases, [&](const std::pair<int, int>& alias) {
+      const ValueId input = division.body.inputs[static_cast<size_t>(alias.first)];
+      return !division.rows.is_divided(input) || std::ranges::any_of(parts_, [&](const auto& part) {
+        return part->last &&
+               std::ranges::find(part->last->may_alias(), alias) == part->last->may_alias().end();
+      });
+    });
+    return aliases;
+  }
+
+  const int64_t threads_ = compute_threads();
+  int64_t block_;  // rows
+  std::vector<std::unique_ptr<Part>> parts_;
+  size_t part_scratch_ = 0;
+};
+
 }  // namespace
 
-void register_update_kernels(KernelTable& table) {
+void register_row_program_kernels(KernelTable& table) {
   table.add("update_rows",
             [](const KernelSpec& spec) { return std::make_unique<UpdateRows>(spec); });
+  table.add("row_blocks", [](const KernelSpec& spec) { return std::make_unique<RowBlocks>(spec); });
 }
 
 }  // namespace cornu::cpu

@@ -28,8 +28,8 @@ BatchRows::BatchRows(const Graph& body, int64_t batch)
     : body_(body), batch_(batch), divided_(body.types.size(), false) {}
 
 std::optional<BatchRows> BatchRows::of(const Graph& body, size_t carries) {
-  if (carries == 0 || std::ranges::any_of(body.nodes, needs_one_thread)) return std::nullopt;
-  const Shape& shape = body.type(body.inputs[0]).shape;
+  if (std::ranges::any_of(body.nodes, needs_one_thread)) return std::nullopt;
+  const Shape& shape = body.type(carries > 0 ? body.inputs[0] : body.outputs[0]).shape;
   const int64_t axis = first_axis(shape);
   if (axis == kNone || shape[axis] < 2) return std::nullopt;
   BatchRows rows(body, shape[axis]);

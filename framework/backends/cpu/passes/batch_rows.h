@@ -19,7 +19,7 @@ class BatchRows {
  public:
   // Returns nullopt unless it follows from the ops' definitions that rows are independent. There
   // are at least two of them, and nothing in the body checks values, communicates, has an effect or
-  // runs graphs.
+  // runs graphs. The first `carries` inputs are divided; without any, the outputs decide.
   static std::optional<BatchRows> of(const Graph& body, size_t carries);
 
   int64_t batch() const { return batch_; }

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "framework/graph/graph.h"
+#include "framework/graph/passes/group_body.h"
 
 namespace cornu::cpu {
 namespace {
@@ -63,6 +64,7 @@ void register_all(OpRegistry& registry) {
   add("conv_pool", infer_conv_pool);
   add("conv_pool_filter_grad", infer_conv_pool_filter_grad);
   add("random_mask", infer_random_mask);
+  add("row_blocks", passes::infer_body);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 //       -> y, index (uint8)
 //   conv_pool_filter_grad(x, dy, index) {as conv_pool, filter_shape} -> filter's gradient, bias's
 //   random_mask(seed, [offset]) {shape, least}: random_uniform(...) of float32 >= least
+//   row_blocks(x...) {body: Graph, block_bytes}: the body's outputs, computed for blocks of rows
 //
 // `activation` is "" or "relu", applied last. `index` is the position of a window's first maximum
 // within the window, row-major. They have no vjp: passes run after differentiation.
