@@ -14,6 +14,7 @@
 #include "framework/ops/index.h"
 #include "framework/ops/math.h"
 #include "framework/ops/nn.h"
+#include "framework/ops/numeric.h"
 #include "framework/ops/reduce.h"
 #include "framework/ops/shape.h"
 
