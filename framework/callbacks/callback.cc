@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/callbacks/callback.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
 
 #include "framework/callbacks/progbar_logger.h"
+#include "framework/core/demangle.h"
 #include "framework/core/logging.h"
 
 namespace cornu {
@@ -20,13 +18,7 @@ void call_all(const std::vector<CallbackHandle>& callbacks, void (Callback::*met
 
 }  // namespace
 
-std::string Callback::class_name() const {
-  const char* mangled = typeid(*this).name();
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(mangled, nullptr, nullptr, &status), &std::free);
-  return status == 0 ? text.get() : mangled;
-}
+std::string Callback::class_name() const { return demangled(typeid(*this)); }
 
 CallbackList::CallbackList(std::vector<CallbackHandle> callbacks,
                            std::shared_ptr<TrainedModel> model, const CallbackParams& params)
