@@ -20,6 +20,7 @@
 #include "framework/model/layer_state.h"
 #include "framework/model/remat_call.h"
 #include "framework/model/serialized.h"
+#include "framework/model/title.h"
 #include "framework/ops/ops.h"
 
 namespace cornu {
@@ -339,7 +340,7 @@ Tensors Layer::operator()(const Tensors& given, const CallOptions& options) {
     return symbolic(inputs) || symbolic(call.mask) ? call_on_placeholders(inputs, call)
                                                    : call_on_values(inputs, call);
   } catch (Error& error) {
-    error.add_place(fmt::format("{} '{}'", class_name(), name()));
+    error.add_place(title_of(*this));
     throw;
   }
 }

@@ -34,7 +34,7 @@ auto placed(const Model& model, const F& body) {
   try {
     return body();
   } catch (Error& error) {
-    error.add_place(fmt::format("{} '{}'", model.class_name(), model.name()));
+    error.add_place(title_of(model));
     throw;
   }
 }
@@ -343,8 +343,8 @@ NamedValues<Tensor> Model::get_metrics_result() const {
 namespace {
 const std::shared_ptr<BatchSource>& given(const std::shared_ptr<BatchSource>& source,
                                           const Model& model) {
-  check<InvalidArgument>(source != nullptr, "{} '{}': expected batches, got a null pointer.",
-                         model.class_name(), model.name());
+  check<InvalidArgument>(source != nullptr, "{}: expected batches, got a null pointer.",
+                         title_of(model));
   return source;
 }
 }  // namespace
