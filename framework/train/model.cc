@@ -276,11 +276,12 @@ std::vector<LayerHandle> Model::operations() const {
 }
 
 LayerHandle Model::get_layer(const std::string& layer_name) const {
-  std::vector<std::string> known;
-  for (const LayerHandle& layer : operations()) {
-    if (layer.name() == layer_name) return layer;
-    known.push_back(layer.name());
+  const NamedLayers all = sublayers();
+  for (const auto& [key, layer] : all) {
+    if (layer->name() == layer_name) return layer;
   }
+  std::vector<std::string> known;
+  for (const auto& [key, layer] : all) known.push_back(layer->name());
   raise<NotFound>("{} '{}' has no layer named '{}'.{}", class_name(), name(), layer_name,
                   did_you_mean(layer_name, known));
 }
