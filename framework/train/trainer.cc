@@ -329,7 +329,7 @@ History Trainer::fit(Model& model, const Tensors& x, const Tensors& y, const Fit
       for_source.validation_data =
           ValidationData(split.validation_x, split.validation_y, split.validation_sample_weight);
     }
-    make_array_source(train_x, train_y, weight, arrays);  // only to check them: the seed comes later
+    make_array_source(train_x, train_y, weight, arrays);  // checks them; the seed comes later
     for_source.batch_size.reset();
     for_source.validation_batch_size = options.validation_batch_size.value_or(batch_size);
     for_source.sample_weight = Tensors();
