@@ -36,13 +36,7 @@ class RowElements : public Stream<Element> {
   StreamPtr<Row> rows_;
 };
 
-// For counts that may double with each link.
-int64_t saturating_sum(int64_t a, int64_t b) {
-  int64_t sum;
-  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
-// How often the chain uses each link that shuffles.
+// How often the chain uses each link that shuffles. The counts may double with each link.
 std::map<const Node*, int64_t> count_uses(const Node& last) {
   std::map<const Node*, int64_t> paths = {{&last, 1}};
   const auto links = links_of(last);
