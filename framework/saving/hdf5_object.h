@@ -15,6 +15,8 @@
 
 namespace cornu::hdf5 {
 
+inline constexpr std::string_view kSignature = "\x89HDF\r\n\x1a\n";  // a file's first bytes
+
 // Types of header messages (IV.A.2).
 enum class MessageType : uint16_t {
   Dataspace = 0x01,
