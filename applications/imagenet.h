@@ -39,7 +39,7 @@ void check_classifier(const std::string& who, const Activation& activation, cons
 // Returns the path of a file that Keras downloads: in ~/.keras/models, or $KERAS_HOME/models.
 std::string cached_file(const std::string& name);
 
-// Throws InvalidArgument unless `weights` is None, "imagenet" or an existing file.
+// Throws NotFound unless `weights` is None, "imagenet" or an existing file.
 void check_weights(const std::string& who, const Weights& weights);
 
 // Returns the Input placeholders from which `x` is computed.

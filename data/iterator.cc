@@ -6,6 +6,7 @@
 #include "data/dataset.h"
 #include "data/iteration.h"
 #include "data/node.h"
+#include "data/transforms/batching_node.h"
 #include "framework/core/logging.h"
 #include "framework/strategy/source_position.h"
 
@@ -18,17 +19,10 @@ int64_t nanoseconds(Clock::time_point time) {
   return time.time_since_epoch() / std::chrono::nanoseconds(1);
 }
 
-}  // namespace
-
-namespace {
-
-// The input of the last link that makes batches; null if there is none.
-const Node* batched_by(const Node& end) {
-  const Node* node = &end;
-  while (node->inputs().size() == 1) {
-    const std::string text = node->describe();
-    node = node->inputs().front().get();
-    if (text.substr(0, text.find('(')).ends_with("batch")) return node;
+// The dataset whose elements the last link that makes batches puts together; null if there is none.
+const Node* batched_in(const Node& end) {
+  for (const Node* link = &end; link->inputs().size() == 1; link = &link->input()) {
+    if (dynamic_cast<const BatchingNode*>(link)) return &link->input();
   }
   return nullptr;
 }
@@ -185,7 +179,7 @@ void Iterator::restore(const Json& json) {
 void Iterator::restore_examples(const Json& json) {
   const State& state = this->state();
   SourcePosition here = state.position_of_new();
-  if (const Node* batched = batched_by(state.node->whole())) {
+  if (const Node* batched = batched_in(state.node->whole())) {
     const auto examples = batched->cardinality();
     if (examples != kInfiniteCardinality) here.examples = examples;
     if (!examples) {

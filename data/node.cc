@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <map>
-#include <new>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "data/iteration.h"
+#include "framework/core/end_in_turn.h"
 #include "framework/core/random.h"
 #include "framework/core/rows.h"
 
@@ -36,13 +36,7 @@ class RowElements : public Stream<Element> {
   StreamPtr<Row> rows_;
 };
 
-// For counts that may double with each link.
-int64_t saturating_sum(int64_t a, int64_t b) {
-  int64_t sum;
-  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
-// How often the chain uses each link that shuffles.
+// How often the chain uses each link that shuffles. The counts may double with each link.
 std::map<const Node*, int64_t> count_uses(const Node& last) {
   std::map<const Node*, int64_t> paths = {{&last, 1}};
   const auto links = links_of(last);
@@ -174,26 +168,7 @@ Pass Pass::of_use(int64_t number) const {
 
 Node::Node(std::vector<NodePtr> inputs) : inputs_(std::move(inputs)) { look_at_inputs(); }
 
-// Links are destroyed one after another rather than recursively: the destructors' stack frames
-// would overflow the stack for long chains. Only where there is no memory for a list of them are
-// they members that are destroyed with this one.
-Node::~Node() {
-  thread_local std::vector<NodePtr>* released = nullptr;  // set while a chain is being destroyed
-  if (released) {
-    try {
-      for (NodePtr& input : inputs_) released->push_back(std::move(input));
-    } catch (const std::bad_alloc&) {
-    }
-    return;
-  }
-  std::vector<NodePtr> inputs = std::move(inputs_);
-  released = &inputs;
-  while (!inputs.empty()) {
-    const NodePtr last = std::move(inputs.back());
-    inputs.pop_back();
-  }
-  released = nullptr;
-}
+Node::~Node() { end_in_turn(std::move(inputs_)); }
 
 void Node::look_at_inputs() {
   // In a pass, each link takes a frame or two on the stack of the thread that requests an element.

@@ -25,6 +25,7 @@ using streams::Input;
 using streams::Passed;
 using streams::Row;
 using streams::saturating_product;
+using streams::saturating_sum;
 using streams::Stream;
 using streams::StreamPtr;
 

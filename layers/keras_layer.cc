@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <span>
 
+#include "framework/model/title.h"
 #include "framework/ops/ops.h"
 
 namespace cornu {
@@ -118,7 +119,7 @@ Tensors KerasLayer::call_list(const Tensors& inputs, const CallArgs& args) {
   return call(inputs[0], args);
 }
 
-std::string KerasLayer::label() const { return fmt::format("{} '{}'", class_name(), name()); }
+std::string KerasLayer::label() const { return title_of(*this); }
 
 int64_t KerasLayer::known_axis(const Shape& shape, int64_t axis) const {
   const int64_t size = shape[shape.normalize_axis(axis, label())];

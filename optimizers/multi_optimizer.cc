@@ -142,16 +142,16 @@ OptimizerMap::OptimizerMap(Optimizer default_optimizer, Entries optimizer_map)
   for (const auto& [expression, optimizer] : entries_) {
     check<InvalidArgument>(static_cast<bool>(optimizer),
                            "OptimizerMap: expected an optimizer for '{}', got none.", expression);
-    PathPattern(expression, "OptimizerMap");
+    patterns_.push_back(std::make_shared<const PathPattern>(expression, "OptimizerMap"));
   }
 }
 
 Optimizer OptimizerMap::operator()(const Variable& variable) const {
   const std::string& path = variable.path();
   std::vector<const Entries::value_type*> found;
-  for (const auto& entry : entries_) {
-    if (entry.first == path) return entry.second;
-    if (PathPattern(entry.first, "OptimizerMap").matches_all(path)) found.push_back(&entry);
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    if (entries_[i].first == path) return entries_[i].second;
+    if (patterns_[i]->matches_all(path)) found.push_back(&entries_[i]);
   }
   check<InvalidArgument>(found.size() <= 1,
                          "OptimizerMap: expected one optimizer for variable '{}', but '{}' and "

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +13,8 @@
 #include "framework/train/optimizer.h"
 
 namespace cornu::optimizers {
+
+class PathPattern;
 
 // Maps a variable to its optimizer: the one listed under its path ("encoder/dense/kernel"), or
 // under the only regular expression (RE2) that matches the whole path ("encoder/.*");
@@ -28,6 +31,7 @@ class OptimizerMap {
  private:
   Optimizer default_optimizer_;
   Entries entries_;
+  std::vector<std::shared_ptr<const PathPattern>> patterns_;  // of the entries
 };
 
 struct MultiOptimizerOptions {

@@ -2,6 +2,7 @@
 #include <span>
 
 #include "data/serialization/links.h"
+#include "data/transforms/batching_node.h"
 #include "data/transforms/parallel_map.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/rows.h"
@@ -129,38 +130,24 @@ class BatchesOfGroups : public Stream<Element> {
   StreamPtr<Element> batches_;
 };
 
-class Batched : public Node {
+class Batched : public BatchingNode {
  public:
   Batched(NodePtr input, int64_t batch_size, const BatchOptions& options)
-      : Node({std::move(input)}),
-        batch_size_(batch_size),
-        drop_(options.drop_remainder),
+      : BatchingNode(std::move(input), batch_size, options.drop_remainder, "batch"),
         calls_(resolve_parallel_calls(options.num_parallel_calls, "batch")),
         deterministic_(options.deterministic) {
-    check<InvalidArgument>(batch_size >= 1, "batch: expected a batch_size of at least 1, got {}.",
-                           batch_size);
-    spec_ = this->input().spec();
-    const Shape leading{drop_ ? batch_size : kUnknown};
-    for (TensorType& type : spec_.types) type.shape = leading.concat(type.shape);
+    for (TensorType& type : spec_.types) type.shape = leading().concat(type.shape);
   }
 
-  const ElementSpec& spec() const override { return spec_; }
-  std::optional<int64_t> cardinality() const override {
-    const auto items = input().cardinality();
-    if (!items || *items == kInfiniteCardinality) return items;
-    return *items / batch_size_ + (!drop_ && *items % batch_size_ != 0);
-  }
-  std::optional<int64_t> batch_size() const override { return batch_size_; }
-  bool works_on_parts() const override { return !drop_; }
-  bool takes_any_order() const override { return true; }
+  std::optional<int64_t> batch_size() const override { return size_; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   // Omits the number of calls, which may change without affecting the elements.
   std::string describe() const override {
-    return fmt::format("batch({}{}{})", batch_size_, drop_ ? ", drop" : "",
+    return fmt::format("batch({}{}{})", size_, drop_ ? ", drop" : "",
                        deterministic_.value_or(true) ? "" : ", in any order");
   }
   void write(LinkWriter& link) const override {
-    link.kind("batch")("batch_size", batch_size_)("drop_remainder", drop_);
+    link.kind("batch")("batch_size", size_)("drop_remainder", drop_);
     if (calls_ != 1) link.hint("num_parallel_calls", calls_);
     if (deterministic_) link("deterministic", *deterministic_);
   }
@@ -176,10 +163,9 @@ class Batched : public Node {
  private:
   StreamPtr<Element> batches(const Pass& pass) const {
     if (const Element* table = input().table()) {
-      return std::make_unique<RowBatches>(*table, input().row_stream(pass), batch_size_, drop_);
+      return std::make_unique<RowBatches>(*table, input().row_stream(pass), size_, drop_);
     }
-    return std::make_unique<ElementBatches>(input().stream(pass), batch_size_, drop_,
-                                            pass.failures);
+    return std::make_unique<ElementBatches>(input().stream(pass), size_, drop_, pass.failures);
   }
 
   StreamPtr<Element> made_of_groups(const Pass& pass, Order order) const {
@@ -187,24 +173,20 @@ class Batched : public Node {
       const auto make = [table = *table](const Element& rows, int64_t) {
         return gathered_rows(table, rows.tensors()[0].data<Row>());
       };
-      return make_parallel_map(
-          std::make_unique<RowGroups>(input().row_stream(pass), batch_size_, drop_), make, calls_,
-          pass, order);
+      return make_parallel_map(std::make_unique<RowGroups>(input().row_stream(pass), size_, drop_),
+                               make, calls_, pass, order);
     }
     const auto make = [structure = spec_.structure](const Element& group, int64_t) {
       return batch_of_group(group, structure);
     };
     return make_parallel_map(
-        std::make_unique<ElementGroups>(input().stream(pass_below(order, pass)), batch_size_, drop_,
+        std::make_unique<ElementGroups>(input().stream(pass_below(order, pass)), size_, drop_,
                                         pass.failures),
         make, calls_, pass, order);
   }
 
-  int64_t batch_size_;
-  bool drop_;
   int64_t calls_;
   std::optional<bool> deterministic_;
-  ElementSpec spec_;
 };
 
 }  // namespace

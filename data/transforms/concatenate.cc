@@ -107,8 +107,7 @@ class Concatenated : public Node {
       return kInfiniteCardinality;
     }
     if (!first || !second) return std::nullopt;
-    int64_t sum = 0;
-    return __builtin_add_overflow(*first, *second, &sum) ? INT64_MAX : sum;
+    return saturating_sum(*first, *second);
   }
 
   ElementSpec spec_;

@@ -81,10 +81,10 @@ class Mapped : public Node {
   std::optional<int64_t> batch_size() const override {
     return mapper_->keeps_rows() ? input().batch_size() : std::nullopt;
   }
-  // Omits the number of calls, which may change without affecting the elements.
   bool works_on_parts() const override { return true; }
   bool takes_any_order() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
+  // Omits the number of calls, which may change without affecting the elements.
   std::string describe() const override {
     return fmt::format("map(to {}{})", mapper_->out().to_string(),
                        how_.deterministic.value_or(true) ? "" : ", in any order");

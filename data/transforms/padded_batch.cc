@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "data/serialization/links.h"
+#include "data/transforms/batching_node.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/strings.h"
 #include "framework/ops/math.h"
@@ -104,13 +105,10 @@ class PaddedBatches : public streams::BatchStream<Element, Element> {
   const Padding& padding_;  // owned by the node
 };
 
-class PaddedBatched : public Node {
+class PaddedBatched : public BatchingNode {
  public:
   PaddedBatched(NodePtr input, int64_t batch_size, const PaddedBatchOptions& options)
-      : Node({std::move(input)}), batch_size_(batch_size), drop_(options.drop_remainder) {
-    check<InvalidArgument>(
-        batch_size >= 1, "padded_batch: expected a batch_size of at least 1, got {}.", batch_size);
-    spec_ = this->input().spec();
+      : BatchingNode(std::move(input), batch_size, options.drop_remainder, "padded_batch") {
     const size_t count = spec_.types.size();
     check_count(options.padded_shapes.size(), count, "padded_shapes");
     if (options.padding_values.size() != 1) {
@@ -121,19 +119,11 @@ class PaddedBatched : public Node {
       if (!options.padded_shapes.empty()) type.shape = checked_shape(options.padded_shapes[i], i);
       padding_.shapes.push_back(type.shape);
       padding_.values.push_back(value_of(options, type.dtype, i));
-      type.shape = Shape{drop_ ? batch_size : kUnknown}.concat(type.shape);
+      type.shape = leading().concat(type.shape);
     }
   }
 
-  const ElementSpec& spec() const override { return spec_; }
-  std::optional<int64_t> cardinality() const override {
-    const auto items = input().cardinality();
-    if (!items || *items == kInfiniteCardinality) return items;
-    return drop_ ? *items / batch_size_ : streams::parts_of(*items, batch_size_);
-  }
-  std::optional<int64_t> batch_size() const override { return batch_size_; }
-  bool works_on_parts() const override { return !drop_; }
-  bool takes_any_order() const override { return true; }
+  std::optional<int64_t> batch_size() const override { return size_; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
     std::vector<std::string> values;
@@ -142,15 +132,15 @@ class PaddedBatched : public Node {
                            ? fmt::format("'{}'", printable(value.item<std::string>()))
                            : fmt::format("{}", value.item<double>()));
     }
-    return fmt::format("padded_batch({}, to {}, with {}{})", batch_size_, spec_.to_string(),
+    return fmt::format("padded_batch({}, to {}, with {}{})", size_, spec_.to_string(),
                        fmt::join(values, " "), drop_ ? ", drop" : "");
   }
   void write(LinkWriter& link) const override {
-    link.kind("padded_batch")("batch_size", batch_size_)("padded_shapes", padding_.shapes)(
+    link.kind("padded_batch")("batch_size", size_)("padded_shapes", padding_.shapes)(
         "padding_values", padding_.values)("drop_remainder", drop_);
   }
   StreamPtr<Element> elements(Pass pass) const override {
-    return std::make_unique<PaddedBatches>(input().stream(pass), batch_size_, drop_, pass.failures,
+    return std::make_unique<PaddedBatches>(input().stream(pass), size_, drop_, pass.failures,
                                            padding_);
   }
 
@@ -199,10 +189,7 @@ class PaddedBatched : public Node {
     return fitted;
   }
 
-  int64_t batch_size_;
-  bool drop_;
   Padding padding_;
-  ElementSpec spec_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "data/serialization/links.h"
+#include "data/transforms/batching_node.h"
 #include "data/transforms/transforms.h"
 #include "framework/core/rows.h"
 
@@ -85,25 +86,21 @@ class RaggedBatches : public streams::BatchStream<Element, Element> {
   std::shared_ptr<const Structure> structure_;
 };
 
-class RaggedBatched : public Node {
+class RaggedBatched : public BatchingNode {
  public:
   RaggedBatched(NodePtr input, int64_t batch_size, const RaggedBatchOptions& options)
-      : Node({std::move(input)}),
-        batch_size_(batch_size),
-        drop_(options.drop_remainder),
+      : BatchingNode(std::move(input), batch_size, options.drop_remainder, "ragged_batch"),
         splits_(options.row_splits_dtype) {
-    check<InvalidArgument>(
-        batch_size >= 1, "ragged_batch: expected a batch_size of at least 1, got {}.", batch_size);
     check<InvalidArgument>(splits_ == DType::Int64 || splits_ == DType::Int32,
                            "ragged_batch: expected a row_splits_dtype of int64 or int32, got {}.",
                            splits_);
     const ElementSpec& in = this->input().spec();
     ragged_ = ragged_tensors(in);
-    const Shape leading{drop_ ? batch_size : kUnknown};
+    spec_.types.clear();
     for (size_t i = 0; i < ragged_.size(); ++i) {
       const TensorType& type = in.types[i];
       if (!ragged_[i]) {
-        spec_.types.push_back({type.dtype, leading.concat(type.shape)});
+        spec_.types.push_back({type.dtype, leading().concat(type.shape)});
         continue;
       }
       spec_.types.push_back(type);
@@ -115,34 +112,23 @@ class RaggedBatched : public Node {
     }));
   }
 
-  const ElementSpec& spec() const override { return spec_; }
-  std::optional<int64_t> cardinality() const override {
-    const auto items = input().cardinality();
-    if (!items || *items == kInfiniteCardinality) return items;
-    return drop_ ? *items / batch_size_ : streams::parts_of(*items, batch_size_);
-  }
-  bool works_on_parts() const override { return !drop_; }
-  bool takes_any_order() const override { return true; }
   std::shared_ptr<Node> clone() const override { return copy_of(*this); }
   std::string describe() const override {
-    return fmt::format("ragged_batch({}{}{})", batch_size_, drop_ ? ", drop" : "",
+    return fmt::format("ragged_batch({}{}{})", size_, drop_ ? ", drop" : "",
                        splits_ == DType::Int64 ? "" : ", splits int32");
   }
   void write(LinkWriter& link) const override {
-    link.kind("ragged_batch")("batch_size", batch_size_)("drop_remainder", drop_);
+    link.kind("ragged_batch")("batch_size", size_)("drop_remainder", drop_);
     if (splits_ != DType::Int64) link("row_splits_dtype", splits_);
   }
   StreamPtr<Element> elements(Pass pass) const override {
-    return std::make_unique<RaggedBatches>(input().stream(pass), batch_size_, drop_, pass.failures,
+    return std::make_unique<RaggedBatches>(input().stream(pass), size_, drop_, pass.failures,
                                            ragged_, splits_, spec_.structure);
   }
 
  private:
-  int64_t batch_size_;
-  bool drop_;
   DType splits_;
   std::vector<bool> ragged_;
-  ElementSpec spec_;
 };
 
 }  // namespace

@@ -152,15 +152,13 @@ class WindowStream : public Stream<Window> {
   void leave(int64_t items) {
     const int64_t gone = std::min(items, std::ssize(held_));
     held_.erase(held_.begin(), held_.begin() + gone);
-    if (__builtin_add_overflow(gap_, items - gone, &gap_)) gap_ = INT64_MAX;
+    gap_ = saturating_sum(gap_, items - gone);
     input_.release(oldest());
   }
 
   // The number of the item with which the next window begins.
   int64_t begin_of_next() const {
-    if (!held_.empty()) return held_.front().number;
-    int64_t begin = 0;
-    return __builtin_add_overflow(input_.taken(), gap_, &begin) ? INT64_MAX : begin;
+    return held_.empty() ? saturating_sum(input_.taken(), gap_) : held_.front().number;
   }
   // The number of windows in the last `items` items.
   int64_t windows_of(int64_t items) const {

@@ -49,12 +49,7 @@ std::vector<Tensor> composite_vjp(const VjpContext& c) {
                         return replayed_gradients(body, {all.begin(), first_gradient}, of_outputs,
                                                   c.needed, UnconnectedGradients::None);
                       });
-  std::vector<Tensor> result(inputs);
-  size_t next = 0;
-  for (size_t i = 0; i < inputs; ++i) {
-    if (c.needed[i]) result[i] = gradients[next++];
-  }
-  return result;
+  return by_operand(gradients, c.needed);
 }
 
 }  // namespace

@@ -24,12 +24,8 @@ std::vector<Tensor> cond_vjp(const VjpContext& c) {
   };
   const std::function<std::vector<Tensor>()> then = branch("then");
   const std::function<std::vector<Tensor>()> otherwise = branch("else");
-  const std::vector<Tensor> wanted = ops::cond(c.in(0), then, otherwise);
-  std::vector<Tensor> result(c.inputs.size());
-  size_t next = 0;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (needed[i]) result[i + 1] = wanted[next++];
-  }
+  std::vector<Tensor> result = by_operand(ops::cond(c.in(0), then, otherwise), needed);
+  result.insert(result.begin(), Tensor());  // the condition
   return result;
 }
 

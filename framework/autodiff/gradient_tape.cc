@@ -310,8 +310,7 @@ Tensor GradientTape::gradient(const Tensors& target, const Tensor& source,
 
 namespace {
 
-// A tensor of `shape` that is 1 at one index of the flattened tensor, or of each row, and 0
-// elsewhere.
+// A tensor of `shape` that is 1 at one index of the flattened tensor, and 0 elsewhere.
 Tensor unit(const Shape& shape, int64_t place, DType dtype) {
   const Tensor row = ops::one_hot(Tensor::scalar(place), shape.num_elements(), -1, dtype);
   return ops::reshape(row, shape);

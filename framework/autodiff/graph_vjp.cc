@@ -63,20 +63,24 @@ std::vector<Tensor> graph_vjp(const Graph& graph, const std::vector<Tensor>& val
   return gradients;
 }
 
-std::vector<Tensor> replayed_gradients(const Graph& graph, const std::vector<Tensor>& operands,
-                                       const std::vector<Tensor>& of_outputs,
-                                       const std::vector<bool>& needed,
-                                       UnconnectedGradients unconnected) {
+Tensor with_own_identity(const Tensor& x) {
+  return (x - 0).with_mask(x.mask());  // + 0 would make 0 of -0
+}
+
+std::vector<Tensor> gradients_through(
+    FunctionRef<std::vector<Tensor>(const std::vector<Tensor>&)> f,
+    const std::vector<Tensor>& operands, const std::vector<Tensor>& of_outputs,
+    const std::vector<bool>& needed, UnconnectedGradients unconnected) {
   GradientTape tape({.watch_accessed_variables = false});
-  std::vector<Tensor> own;  // fresh identities (-0 - 0 is -0): an operand may be passed twice
+  std::vector<Tensor> own;
   std::vector<Tensor> sources;
   for (size_t i = 0; i < operands.size(); ++i) {
-    own.push_back(needed[i] ? operands[i] - 0 : operands[i]);
+    own.push_back(needed[i] ? with_own_identity(operands[i]) : operands[i]);
     if (!needed[i]) continue;
     tape.watch(own.back());
     sources.push_back(own.back());
   }
-  const std::vector<Tensor> outputs = replay(graph, own);
+  const std::vector<Tensor> outputs = f(own);
   std::vector<Tensor> targets;
   std::vector<Tensor> seeds;
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -86,6 +90,24 @@ std::vector<Tensor> replayed_gradients(const Graph& graph, const std::vector<Ten
   }
   return tape.gradient(Tensors(targets), sources,
                        {.output_gradients = Tensors(seeds), .unconnected_gradients = unconnected});
+}
+
+std::vector<Tensor> by_operand(const std::vector<Tensor>& gradients,
+                               const std::vector<bool>& needed) {
+  std::vector<Tensor> result(needed.size());
+  size_t next = 0;
+  for (size_t i = 0; i < needed.size(); ++i) {
+    if (needed[i]) result[i] = gradients[next++];
+  }
+  return result;
+}
+
+std::vector<Tensor> replayed_gradients(const Graph& graph, const std::vector<Tensor>& operands,
+                                       const std::vector<Tensor>& of_outputs,
+                                       const std::vector<bool>& needed,
+                                       UnconnectedGradients unconnected) {
+  return gradients_through([&](const std::vector<Tensor>& own) { return replay(graph, own); },
+                           operands, of_outputs, needed, unconnected);
 }
 
 }  // namespace cornu

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "framework/autodiff/gradient_tape.h"
+#include "framework/core/threads.h"
 #include "framework/graph/graph.h"
 
 namespace cornu {
@@ -21,9 +22,23 @@ std::vector<Tensor> graph_vjp(const Graph& graph, const std::vector<Tensor>& val
                               const std::vector<Tensor>& of_outputs,
                               const std::vector<bool>& dependent);
 
-// Replays a graph on `operands`, and returns the gradients of those that need one, in order, given
-// the gradients `of_outputs` of its outputs (undefined: zero). `unconnected` applies to operands
-// that no such output depends on.
+// The same values, and mask, under an identity of their own: a tape that watches the result doesn't
+// see other uses of `x`, such as a second operand that is the same tensor.
+Tensor with_own_identity(const Tensor& x);
+
+// Calls `f`, which consists of ops, on `operands`, and returns the gradients of those that are
+// `needed`, in order, given the gradients `of_outputs` of its results (undefined: zero).
+// `unconnected` applies to operands that no such result depends on.
+std::vector<Tensor> gradients_through(
+    FunctionRef<std::vector<Tensor>(const std::vector<Tensor>&)> f,
+    const std::vector<Tensor>& operands, const std::vector<Tensor>& of_outputs,
+    const std::vector<bool>& needed, UnconnectedGradients unconnected);
+
+// By operand: the gradients of those that are `needed`, given in order; undefined for the others.
+std::vector<Tensor> by_operand(const std::vector<Tensor>& gradients,
+                               const std::vector<bool>& needed);
+
+// The gradients_through a graph.
 std::vector<Tensor> replayed_gradients(const Graph& graph, const std::vector<Tensor>& operands,
                                        const std::vector<Tensor>& of_outputs,
                                        const std::vector<bool>& needed,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/autodiff/jvp.h"
 
-#include "framework/autodiff/gradient_tape.h"
+#include "framework/autodiff/graph_vjp.h"
 #include "framework/ops/ops.h"
 
 namespace cornu::ops::internal {
@@ -34,10 +34,9 @@ std::pair<std::vector<Tensor>, std::vector<Tensor>> jvp(const FunctionOfTensors&
   check_directions(primals, tangents);
   constexpr GradientTapeOptions kGivenOnly = {.watch_accessed_variables = false};
   GradientTape backward(kGivenOnly);
-  std::vector<Tensor>
-      own;  // fresh identities (-0 - 0 is -0): f may capture a primal, or get one twice
+  std::vector<Tensor> own;  // f may capture a primal, or get one twice
   for (const Tensor& primal : primals) {
-    own.push_back((primal - 0).with_mask(primal.mask()));
+    own.push_back(with_own_identity(primal));
     backward.watch(own.back());
   }
   std::vector<Tensor> outputs = f(own);

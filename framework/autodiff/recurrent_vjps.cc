@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "framework/autodiff/gradient_tape.h"
+#include "framework/autodiff/graph_vjp.h"
 #include "framework/ops/ops.h"
 
 namespace cornu {
@@ -14,30 +14,11 @@ using Steps = std::function<Results(const std::vector<Tensor>& inputs, bool reve
 
 // The vjp of an op that computes the same as `steps`.
 Results vjp_of_steps(const VjpContext& c, const Steps& steps) {
-  GradientTape tape({.watch_accessed_variables = false});
-  std::vector<Tensor> own;  // fresh identities: an operand may be passed twice
-  std::vector<Tensor> sources;
-  for (size_t i = 0; i < c.inputs.size(); ++i) {
-    own.push_back(c.needed[i] ? c.in(i) + 0 : c.in(i));
-    if (!c.needed[i]) continue;
-    tape.watch(own.back());
-    sources.push_back(own.back());
-  }
-  const Results outputs = steps(own, c.attributes.get_bool("reverse"));
-  std::vector<Tensor> targets, seeds;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!c.gradient(i).defined()) continue;
-    targets.push_back(outputs[i]);
-    seeds.push_back(c.gradient(i));
-  }
-  const Results wanted = tape.gradient(
-      Tensors(targets), sources,
-      {.output_gradients = Tensors(seeds), .unconnected_gradients = UnconnectedGradients::Zero});
-  Results result(c.inputs.size());
-  for (size_t i = 0, next = 0; i < result.size(); ++i) {
-    if (c.needed[i]) result[i] = wanted[next++];
-  }
-  return result;
+  const bool reverse = c.attributes.get_bool("reverse");
+  const Results wanted =
+      gradients_through([&](const std::vector<Tensor>& own) { return steps(own, reverse); },
+                        c.inputs, c.output_gradients, c.needed, UnconnectedGradients::Zero);
+  return by_operand(wanted, c.needed);
 }
 
 // The states before each step, given those after it.

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/callbacks/callback.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
+#include <iterator>
 
 #include "framework/callbacks/progbar_logger.h"
+#include "framework/core/demangle.h"
 #include "framework/core/logging.h"
 
 namespace cornu {
@@ -20,13 +19,7 @@ void call_all(const std::vector<CallbackHandle>& callbacks, void (Callback::*met
 
 }  // namespace
 
-std::string Callback::class_name() const {
-  const char* mangled = typeid(*this).name();
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(mangled, nullptr, nullptr, &status), &std::free);
-  return status == 0 ? text.get() : mangled;
-}
+std::string Callback::class_name() const { return demangled(typeid(*this)); }
 
 CallbackList::CallbackList(std::vector<CallbackHandle> callbacks,
                            std::shared_ptr<TrainedModel> model, const CallbackParams& params)
@@ -62,11 +55,22 @@ void CallbackList::restore_steps(std::optional<int64_t> steps, std::optional<int
   for (const CallbackHandle& callback : callbacks_) callback->attach(model_, params_);
 }
 
-void CallbackList::on_train_begin(const Logs& logs) {
-  call_all(callbacks_, &Callback::on_train_begin, logs);
+// Those that keep the run's state, or all others.
+std::vector<CallbackHandle> CallbackList::that_keep_state(bool keep) const {
+  std::vector<CallbackHandle> found;
+  std::ranges::copy_if(callbacks_, std::back_inserter(found), [&](const CallbackHandle& callback) {
+    return callback->keeps_run_state() == keep;
+  });
+  return found;
 }
-void CallbackList::on_train_end(const Logs& logs) {
-  call_all(callbacks_, &Callback::on_train_end, logs);
+
+void CallbackList::on_train_begin() {
+  for (const bool keepers : {true, false}) {
+    call_all(that_keep_state(keepers), &Callback::on_train_begin, Logs());
+  }
+}
+void CallbackList::on_train_end(bool keepers, const Logs& logs) {
+  call_all(that_keep_state(keepers), &Callback::on_train_end, logs);
 }
 void CallbackList::on_epoch_begin(int64_t epoch, const Logs& logs) {
   call_all(callbacks_, &Callback::on_epoch_begin, epoch, logs);

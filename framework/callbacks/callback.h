@@ -234,7 +234,7 @@ CallbackRef<T> make_callback(Args&&... args) {
   return CallbackRef<T>(std::make_shared<T>(std::forward<Args>(args)...));
 }
 
-// Calls several callbacks in order.
+// Calls several callbacks, in order unless stated otherwise.
 class CallbackList {
  public:
   CallbackList(std::vector<CallbackHandle> callbacks, std::shared_ptr<TrainedModel> model,
@@ -243,8 +243,10 @@ class CallbackList {
   CallbackList(const CallbackList&) = delete;
   CallbackList& operator=(const CallbackList&) = delete;
 
-  void on_train_begin(const Logs& logs = {});
-  void on_train_end(const Logs& logs = {});
+  // Callbacks that keep the run's state are told first that training begins, and last that it ends:
+  // on_train_end tells those alone (`keepers`), or all others.
+  void on_train_begin();
+  void on_train_end(bool keepers, const Logs& logs = {});
   void on_epoch_begin(int64_t epoch, const Logs& logs = {});
   // Returns the logs, including those that callbacks add.
   Logs on_epoch_end(int64_t epoch, Logs logs);
@@ -268,6 +270,8 @@ class CallbackList {
   const CallbackParams& params() const { return params_; }
 
  private:
+  std::vector<CallbackHandle> that_keep_state(bool keep) const;
+
   std::vector<CallbackHandle> callbacks_;
   std::vector<CallbackHandle> batch_callbacks_;
   std::shared_ptr<TrainedModel> model_;

@@ -111,11 +111,12 @@ TracedGraph trace(const std::vector<TensorType>& inputs,
 // states are read and assigned as variables. Returns the graph's outputs.
 std::vector<Tensor> replay(const Graph& graph, const std::vector<Tensor>& inputs);
 
-// Output types of `body` for inputs that may have unknown axes, found by tracing it with two
-// substitutes for each unknown axis: output axes that differ are unknown. If the substituted inputs
-// don't go together, unknown axes take sizes that other inputs have at the same positions, else at
-// any position, or sizes from within the body (`shapes_within`). Nothing of this trace is run, so
-// strings are allowed among its inputs and outputs.
+// Output types of `body` for inputs that may have unknown axes, found by tracing it with two or
+// three substitutes for each unknown axis (open_axes.h): output axes that differ are unknown. If
+// the substituted inputs don't go together, unknown axes take multiples of common numbers, sizes
+// that other inputs have at the same positions, else at any position, or sizes from within the body
+// (`shapes_within`). Nothing of this trace is run, so strings are allowed among its inputs and
+// outputs.
 std::vector<TensorType> infer_types(
     const std::vector<TensorType>& inputs,
     const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& body,

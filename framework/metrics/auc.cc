@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "framework/core/strings.h"
-#include "framework/metrics/confusion.h"
+#include "framework/metrics/four_counts.h"
 #include "framework/metrics/limits.h"
 #include "framework/metrics/register.h"
 #include "framework/model/constants.h"
@@ -66,10 +66,10 @@ Tensor without_first(const Tensor& x) { return ops::slice_axis(x, 0, 1); }
 Tensor without_last(const Tensor& x) { return ops::slice_axis(x, 0, 0, -1); }
 Tensor falls(const Tensor& x) { return without_last(x) - without_first(x); }
 
-class AUCImpl : public MetricImpl {
+class AUCImpl : public FourCounts {
  public:
   explicit AUCImpl(const AUCOptions& options)
-      : MetricImpl(options.name.empty() ? unique_name("auc") : options.name, options.dtype),
+      : FourCounts(options.name.empty() ? unique_name("auc") : options.name, options.dtype),
         options_(options) {
     check_options(options);
     options_.curve = one_of("curve", options.curve, {"ROC", "PR", "PRGAIN"});
@@ -87,22 +87,18 @@ class AUCImpl : public MetricImpl {
 
   void update_state(const Tensor& y_true, const Tensor& y_pred,
                     const Tensor& sample_weight) override {
-    if (!true_positives_.defined()) {
+    if (!has_counts()) {
       check<InvalidArgument>(y_pred.rank() == 2,
                              "expected y_pred of shape (batch, labels) with multi_label, got {}.",
                              y_pred.shape());
       make_variables(y_pred.shape().back());
     }
     const Tensor predictions = options_.from_logits ? ops::sigmoid(y_pred) : y_pred;
-    const ConfusionCounts counts = confusion_counts(rule_, y_true, predictions, sample_weight);
-    add_to(true_positives_, counts.true_positives);
-    add_to(false_positives_, counts.false_positives);
-    add_to(true_negatives_, counts.true_negatives);
-    add_to(false_negatives_, counts.false_negatives);
+    add_counts(confusion_counts(rule_, y_true, predictions, sample_weight));
   }
 
   Tensor result() const override {
-    if (!true_positives_.defined()) return Tensor::scalar(0.0f);
+    if (!has_counts()) return Tensor::scalar(0.0f);
     const bool interpolated_pr =
         options_.curve == "PR" && options_.summation_method == "interpolation";
     const Tensor areas = interpolated_pr ? interpolated_pr_areas() : areas_of_curve();
@@ -132,10 +128,7 @@ class AUCImpl : public MetricImpl {
   void make_variables(const std::optional<int64_t>& labels) {
     Shape shape = {static_cast<int64_t>(rule_.thresholds.size())};
     if (labels) shape.push_back(*labels);
-    true_positives_ = add_variable(shape, "true_positives");
-    false_positives_ = add_variable(shape, "false_positives");
-    true_negatives_ = add_variable(shape, "true_negatives");
-    false_negatives_ = add_variable(shape, "false_negatives");
+    make_counts(shape);
   }
 
   // The area of each segment of the curve.
@@ -151,10 +144,7 @@ class AUCImpl : public MetricImpl {
   }
 
   std::pair<Tensor, Tensor> curve() const {
-    const Tensor tp = true_positives_.value();
-    const Tensor fp = false_positives_.value();
-    const Tensor tn = true_negatives_.value();
-    const Tensor fn = false_negatives_.value();
+    const auto [tp, fp, tn, fn] = counts();
     const Tensor recall = ops::divide_no_nan(tp, tp + fn);
     if (options_.curve == "ROC") return {ops::divide_no_nan(fp, fp + tn), recall};
     if (options_.curve == "PR") return {recall, ops::divide_no_nan(tp, tp + fp)};
@@ -172,8 +162,8 @@ class AUCImpl : public MetricImpl {
   // positives (Davis & Goadrich, "The relationship between precision-recall and ROC curves", ICML
   // 2006).
   Tensor interpolated_pr_areas() const {
-    const Tensor tp = true_positives_.value();
-    const Tensor p = tp + false_positives_.value();
+    const auto [tp, fp, tn, fn] = counts();
+    const Tensor p = tp + fp;
     const Tensor dtp = falls(tp);
     const Tensor next_tp = without_first(tp);
     const Tensor this_p = without_last(p);
@@ -184,16 +174,12 @@ class AUCImpl : public MetricImpl {
     const Tensor ratio =
         ops::where(both, ops::divide_no_nan(this_p, ops::maximum(next_p, 0.0)), 1.0);
     return ops::divide_no_nan(slope * (dtp + intercept * ops::log(ratio)),
-                              ops::maximum(next_tp + without_first(false_negatives_.value()), 0.0));
+                              ops::maximum(next_tp + without_first(fn), 0.0));
   }
 
   AUCOptions options_;
   ConfusionRule rule_;
   Tensor label_weights_;
-  Variable true_positives_;
-  Variable false_positives_;
-  Variable true_negatives_;
-  Variable false_negatives_;
 };
 
 }  // namespace

@@ -66,8 +66,7 @@ struct ConfusionRule {
   Tensor label_weights = {};  // one per column, if not multi_label
 };
 
-// One count per threshold, with a further axis for columns if multi_label; undefined if not
-// requested.
+// One count per threshold, with a further axis for columns if multi_label.
 struct ConfusionCounts {
   Tensor true_positives;
   Tensor false_positives;

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/metrics/confusion.h"
+#include "framework/metrics/four_counts.h"
 #include "framework/metrics/limits.h"
 #include "framework/metrics/register.h"
 #include "framework/model/layer.h"
@@ -51,12 +51,12 @@ ConfusionRule rule_of_point(int64_t num_thresholds, std::optional<int64_t> class
   return rule;
 }
 
-class OperatingPointImpl : public MetricImpl {
+class OperatingPointImpl : public FourCounts {
  public:
   // `Options`: those of any of the four metrics, whose first field is `bound`.
   template <class Options>
   OperatingPointImpl(const Point& point, std::optional<double> bound, const Options& options)
-      : MetricImpl(
+      : FourCounts(
             options.name.empty() ? unique_name(to_snake_case(point.class_name)) : options.name,
             options.dtype),
         point_(point),
@@ -69,30 +69,19 @@ class OperatingPointImpl : public MetricImpl {
                            "{}: expected num_thresholds in [1, {}], got {}.", point.class_name,
                            kMaxThresholds, options.num_thresholds);
     bound_ = *bound;
-    const Shape shape = {options.num_thresholds};
-    true_positives_ = add_variable(shape, "true_positives");
-    false_positives_ = add_variable(shape, "false_positives");
-    true_negatives_ = add_variable(shape, "true_negatives");
-    false_negatives_ = add_variable(shape, "false_negatives");
+    make_counts({options.num_thresholds});
     rule_ = rule_of_point(options.num_thresholds, options.class_id);
   }
 
   void update_state(const Tensor& y_true, const Tensor& y_pred,
                     const Tensor& sample_weight) override {
-    const ConfusionCounts counts = confusion_counts(rule_, y_true, y_pred, sample_weight);
-    add_to(true_positives_, counts.true_positives);
-    add_to(false_positives_, counts.false_positives);
-    add_to(true_negatives_, counts.true_negatives);
-    add_to(false_negatives_, counts.false_negatives);
+    add_counts(confusion_counts(rule_, y_true, y_pred, sample_weight));
   }
 
   Tensor result() const override {
-    const ConfusionCounts counts = {.true_positives = true_positives_.value(),
-                                    .false_positives = false_positives_.value(),
-                                    .true_negatives = true_negatives_.value(),
-                                    .false_negatives = false_negatives_.value()};
-    const Tensor reached = point_.bounded.of(counts) >= bound_;
-    return ops::max(ops::where(reached, point_.best.of(counts), 0.0));
+    const ConfusionCounts all = counts();
+    const Tensor reached = point_.bounded.of(all) >= bound_;
+    return ops::max(ops::where(reached, point_.best.of(all), 0.0));
   }
 
   std::string class_name() const override { return point_.class_name; }
@@ -108,10 +97,6 @@ class OperatingPointImpl : public MetricImpl {
   Json config_;
   double bound_ = 0;
   ConfusionRule rule_;
-  Variable true_positives_;
-  Variable false_positives_;
-  Variable true_negatives_;
-  Variable false_negatives_;
 };
 
 template <class Fields, class Options>

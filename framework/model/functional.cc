@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <map>
-#include <new>
 #include <numeric>
 #include <set>
 #include <unordered_map>
 
+#include "framework/core/end_in_turn.h"
 #include "framework/core/strings.h"
 #include "framework/model/input.h"
 #include "framework/ops/ops.h"
@@ -83,28 +83,7 @@ std::vector<Tensor> KerasNode::operands() const {
   return result;
 }
 
-KerasNode::~KerasNode() {
-  using List = std::vector<std::pair<Tensors, Tensors>>;
-  thread_local List* ending = nullptr;
-  const auto add_to = [this](List& list) {
-    try {
-      list.emplace_back(std::move(inputs_), std::move(options_.mask));
-    } catch (const std::bad_alloc&) {  // they are destroyed as members, recursively
-    }
-  };
-  if (ending) {
-    add_to(*ending);
-    return;
-  }
-  List list;
-  ending = &list;
-  add_to(list);
-  while (!list.empty()) {
-    const auto last = std::move(list.back());
-    list.pop_back();  // tensors that only `last` owned are added when it is destroyed
-  }
-  ending = nullptr;
-}
+KerasNode::~KerasNode() { end_in_turn(std::pair(std::move(inputs_), std::move(options_.mask))); }
 
 std::string KerasNode::describe(int64_t) const {
   return fmt::format("a placeholder (the output of {} '{}')", layer_->class_name(), layer_->name());

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/model/layer.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <mutex>
 #include <string_view>
 #include <typeinfo>
 
 #include "framework/core/at_end.h"
+#include "framework/core/demangle.h"
 #include "framework/core/strings.h"
 #include "framework/graph/dispatch.h"
 #include "framework/graph/trace.h"
@@ -22,21 +20,13 @@
 #include "framework/model/layer_state.h"
 #include "framework/model/remat_call.h"
 #include "framework/model/serialized.h"
+#include "framework/model/title.h"
 #include "framework/ops/ops.h"
 
 namespace cornu {
 namespace {
 
 constexpr std::string_view kFromPolicy = "_from_";  // in "int8_from_float32"
-
-std::string demangled(const std::type_info& type) {
-  int status = 0;
-  std::unique_ptr<char, void (*)(void*)> text(
-      abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), std::free);
-  std::string name = status == 0 ? text.get() : type.name();
-  if (const size_t colon = name.rfind("::"); colon != std::string::npos) name.erase(0, colon + 2);
-  return name;
-}
 
 std::vector<std::pair<DType, Shape>> types_of(const Tensors& tensors) {
   std::vector<std::pair<DType, Shape>> types;
@@ -192,7 +182,11 @@ void Layer::set_built(bool built, std::vector<Shape> input_shapes) {
   state_->built = built;
 }
 
-std::string Layer::class_name() const { return demangled(typeid(*this)); }
+std::string Layer::class_name() const {
+  const std::string name = demangled(typeid(*this));
+  const size_t colon = name.rfind("::");
+  return colon == std::string::npos ? name : name.substr(colon + 2);
+}
 
 Json Layer::module() const { return nullptr; }
 
@@ -346,7 +340,7 @@ Tensors Layer::operator()(const Tensors& given, const CallOptions& options) {
     return symbolic(inputs) || symbolic(call.mask) ? call_on_placeholders(inputs, call)
                                                    : call_on_values(inputs, call);
   } catch (Error& error) {
-    error.add_place(fmt::format("{} '{}'", class_name(), name()));
+    error.add_place(title_of(*this));
     throw;
   }
 }

@@ -232,17 +232,19 @@ std::vector<Variable> Layer::own_weights_in_order() const {
 const std::vector<Variable>& Layer::own_state() const { return state_->own_state; }
 
 Variable Layer::weight(const std::string& weight_name) const {
-  std::vector<std::string> known;
-  for (const Variable& variable : own_weights()) {
-    if (variable.name() == weight_name || variable.path().ends_with("/" + weight_name)) {
-      return variable;
-    }
-    known.push_back(variable.name());
-  }
+  const std::vector<Variable>& own = own_weights();
+  const auto is_tracked_so = [&](const Variable& variable) {
+    return variable.path().ends_with("/" + weight_name);
+  };
+  auto found = std::ranges::find_if(own, is_tracked_so);
+  if (found == own.end()) found = std::ranges::find(own, weight_name, &Variable::name);
+  if (found != own.end()) return *found;
   check<FailedPrecondition>(built(),
                             "{} '{}': its weight '{}' doesn't exist yet. Call the layer, or build "
                             "it for the shape of its input.",
                             class_name(), name(), weight_name);
+  std::vector<std::string> known;
+  for (const Variable& variable : own) known.push_back(variable.name());
   raise<NotFound>("{} '{}' has no weight named '{}'.{}", class_name(), name(), weight_name,
                   did_you_mean(weight_name, known));
 }

@@ -9,15 +9,12 @@
 #include "framework/core/strings.h"
 #include "framework/graph/dispatch.h"
 #include "framework/model/layer.h"
+#include "framework/model/title.h"
 
 namespace cornu {
 namespace {
 
 constexpr std::array<const char*, 5> kModes = {"int8", "float8", "int4", "gptq", "awq"};
-
-std::string layer_title(const Layer& layer) {
-  return fmt::format("{} '{}'", layer.class_name(), layer.name());
-}
 
 }  // namespace
 
@@ -64,32 +61,32 @@ Quantizable& internal::require_quantizable(Layer& layer, const std::string& mode
   check<FailedPrecondition>(current_tracer() == nullptr,
                             "{}: quantize replaces weights, which a function that is traced can't. "
                             "Call it outside.",
-                            layer_title(layer));
+                            title_of(layer));
   check<FailedPrecondition>(layer.built(),
                             "{}: quantize needs its weights. Call the layer first, or build it for "
                             "the shape of its input.",
-                            layer_title(layer));
+                            title_of(layer));
   check<FailedPrecondition>(
       layer.dtype_policy().quantization_mode.empty(),
-      "{} is already quantized, with dtype policy {}. That can be done only once.",
-      layer_title(layer), layer.dtype_policy().name());
+      "{} is already quantized, with dtype policy {}. That can be done only once.", title_of(layer),
+      layer.dtype_policy().name());
   auto* weights = dynamic_cast<Quantizable*>(&layer);
   check<Unimplemented>(weights != nullptr,
                        "{} has no weights that can be quantized. Dense, EinsumDense, Embedding and "
                        "ReversibleEmbedding have some.",
-                       layer_title(layer));
+                       title_of(layer));
   check<InvalidArgument>(mode != "int8" || layer.compute_dtype() != DType::Float16,
                          "{}: int8 doesn't go with layers that compute in float16. Make it with "
                          "another dtype policy, such as mixed_bfloat16.",
-                         layer_title(layer));
+                         title_of(layer));
   return *weights;
 }
 
 void Layer::quantize(const QuantizeOptions& options) {
-  const auto config = internal::resolved_config(options, layer_title(*this));
+  const auto config = internal::resolved_config(options, title_of(*this));
   check<InvalidArgument>(!options.filters.given(),
                          "{}: filters choose among a model's layers. Omit them for a layer.",
-                         layer_title(*this));
+                         title_of(*this));
   internal::require_quantizable(*this, config.mode()).quantized(config)();
 }
 

@@ -8,6 +8,7 @@
 #include "framework/model/call_frame.h"
 #include "framework/model/layer_registry.h"
 #include "framework/model/layer_state.h"
+#include "framework/model/title.h"
 
 namespace cornu {
 namespace internal {
@@ -28,10 +29,6 @@ struct CallContext {
   CallFrame* frame = nullptr;
 };
 thread_local CallContext context;
-
-std::string label(const Layer& layer) {
-  return fmt::format("{} '{}'", layer.class_name(), layer.name());
-}
 
 // Returns a numbered key, based on the layer's class, that is unique among `children`.
 std::string numbered_key(const std::string& prefix, const Layer& layer,
@@ -163,13 +160,13 @@ void CallFrame::finish() {
     name_untracked(state);
   }
   for (const auto& [key, child] : gone) {
-    if (!child->weights().empty() || !child->losses().empty()) made_within = label(*child);
+    if (!child->weights().empty() || !child->losses().empty()) made_within = title_of(*child);
   }
   check<FailedPrecondition>(
       made_within.empty(),
       "{}: {} was created during a call, so each call would have new weights that are neither "
       "trained nor saved. Make it a member, and call track(…) on it in the constructor.",
-      label(*layer_), made_within);
+      title_of(*layer_), made_within);
   state.phases_done |= static_cast<unsigned>(phase_);
 }
 
@@ -185,7 +182,7 @@ void CallFrame::require_nothing_lost(const Layer& stray) {
       fmt::format("{}: it calls {}, which its first call skipped and which isn't tracked: nothing "
                   "would train or save the weights. Make it a member, and in the constructor of {} "
                   "write track(member).",
-                  label(caller), label(stray), caller.class_name()));
+                  title_of(caller), title_of(stray), caller.class_name()));
   error.add_place("");  // the caller is already named
   throw error;
 }
@@ -227,7 +224,7 @@ CallDepth::CallDepth(const Layer& layer) {
   check<FailedPrecondition>(context.calls < kDeepestCall,
                             "{}: {} calls of layers are within each other here. A layer must not "
                             "call itself, nor a layer that calls it: the calls would never end.",
-                            label(layer), context.calls);
+                            title_of(layer), context.calls);
   ++context.calls;
 }
 
@@ -254,14 +251,14 @@ void internal::require_outside(const Layer& layer, const Layer& of, const char* 
       !CallFrame::has_within(layer, of),
       "{}: {} got {}, which is this layer or has it within, so that a call would "
       "never end. Make one of other layers.",
-      label(of), what, label(layer));
+      title_of(of), what, title_of(layer));
 }
 
 void internal::require_unbuilt(const Layer& layer, const char* what, const std::string& of) {
   check<FailedPrecondition>(!layer.built(),
                             "{}: {} '{}' was called after it was built. Make weights and layers in "
                             "its constructor or in build(), so that they're made once.",
-                            label(layer), what, of);
+                            title_of(layer), what, of);
 }
 
 internal::BuildUndo::BuildUndo(LayerState& state)
@@ -304,7 +301,7 @@ void internal::require_made_once(const Layer& layer, size_t made_before) {
         !again,
         "{}: build made the weight '{}' twice. It was called by itself before: "
         "call ensure_built({{shape}}), or the layer, which remember it.",
-        label(layer), of);
+        title_of(layer), of);
   }
 }
 

@@ -65,6 +65,9 @@ class Hdf5Writer {
   std::unique_ptr<State> state_;
 };
 
+// Whether the file exists and begins like an HDF5 file, whatever its name.
+bool is_hdf5_file(const std::string& path);
+
 // Reads untrusted HDF5 files, including damaged ones. The HDF5 library crashes or hangs on some of
 // those, so this is an independent reader for everything that Keras, h5py and Hdf5Writer write
 // (superblock versions 0 to 3, both forms of groups and attributes, all forms of datasets except

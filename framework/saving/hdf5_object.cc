@@ -125,7 +125,6 @@ class HeaderReader {
 
 uint64_t read_root_address(const Bytes& file) {
   constexpr std::string_view kWhat = "its beginning";
-  constexpr std::string_view kSignature = "\x89HDF\r\n\x1a\n";
   const auto begins_at = [&](uint64_t address) {
     if (file.size() < address + kSignature.size()) return false;
     const auto bytes = file.block(address, kSignature.size(), kWhat);

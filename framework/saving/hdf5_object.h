@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "framework/core/dtype.h"
@@ -14,6 +15,8 @@
 #include "framework/saving/hdf5_bytes.h"
 
 namespace cornu::hdf5 {
+
+inline constexpr std::string_view kSignature = "\x89HDF\r\n\x1a\n";  // a file's first bytes
 
 // Types of header messages (IV.A.2).
 enum class MessageType : uint16_t {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <fstream>
 #include <set>
 #include <utility>
 
@@ -34,6 +35,12 @@ bool is_single(const Shape& shape) {
 }
 
 }  // namespace
+
+bool is_hdf5_file(const std::string& path) {
+  std::string begin(hdf5::kSignature.size(), '\0');
+  std::ifstream file(path, std::ios::binary);
+  return file.read(begin.data(), std::ssize(begin)) && begin == hdf5::kSignature;
+}
 
 struct Hdf5Reader::State {
   using Links = std::map<std::string, hdf5::Link>;

@@ -7,6 +7,7 @@
 
 #include "framework/core/logging.h"
 #include "framework/core/strings.h"
+#include "framework/model/title.h"
 #include "framework/saving/hdf5_file.h"
 #include "framework/saving/legacy_format.h"
 #include "framework/saving/weights_file.h"
@@ -160,10 +161,6 @@ class LegacyLoading {
     const bool fits = options_.by_name ? expect_count(title, weights.size(), stored.size())
                                        : expect_count(title, weights.size(), stored.size(), false);
     if (fits) add(title, weights, stored);
-  }
-
-  static std::string title_of(const Layer& layer) {
-    return fmt::format("{} '{}'", layer.class_name(), layer.name());
   }
 
   // Whether the counts match; otherwise throws an error or, with skip_mismatch, logs a warning.

@@ -6,6 +6,7 @@
 
 #include "framework/io/atomic_file.h"
 #include "framework/model/functional.h"
+#include "framework/model/title.h"
 #include "framework/ops/math.h"
 #include "framework/saving/assets.h"
 #include "framework/saving/hdf5_file.h"
@@ -77,7 +78,7 @@ class LegacyWriter {
     try {
       write_group(group, weights);
     } catch (Error& error) {
-      error.add_place(fmt::format("{} '{}'", layer.class_name(), layer.name()));
+      error.add_place(title_of(layer));
       throw;
     }
   }

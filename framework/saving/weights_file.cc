@@ -15,6 +15,7 @@
 #include "framework/core/strings.h"
 #include "framework/io/atomic_file.h"
 #include "framework/model/saved_parts.h"
+#include "framework/model/title.h"
 #include "framework/saving/hdf5_file.h"
 #include "framework/saving/legacy_format.h"
 #include "framework/saving/weight_paths.h"
@@ -65,7 +66,7 @@ std::vector<WeightGroup> groups_of(const Layer& model, const OptimizerState& opt
       }
       for (auto& value : values_of(*saved.layer)) groups.back().items.push_back(std::move(value));
     } catch (Error& error) {
-      error.add_place(fmt::format("{} '{}'", saved.layer->class_name(), saved.layer->name()));
+      error.add_place(title_of(*saved.layer));
       throw;
     }
   }
@@ -98,8 +99,7 @@ class Loading {
       find_layer(saved);
     } catch (const Error& error) {
       if (!skip_mismatch_) throw;
-      const auto title = fmt::format("{} '{}'", saved.layer->class_name(), saved.layer->name());
-      skipped_.emplace_back(title, error.what());
+      skipped_.emplace_back(title_of(*saved.layer), error.what());
     }
   }
 

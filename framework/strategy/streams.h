@@ -14,6 +14,12 @@
 
 namespace cornu::streams {
 
+// a + b for counts >= 0, or the largest number if the sum overflows.
+inline int64_t saturating_sum(int64_t a, int64_t b) {
+  int64_t sum;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<int64_t>::max() : sum;
+}
+
 // a * b for counts >= 0, or the largest number if the product overflows.
 inline int64_t saturating_product(int64_t a, int64_t b) {
   int64_t product;

@@ -25,13 +25,14 @@ std::shared_ptr<BatchSource> make_array_source(const Tensors& x, const Tensors& 
                                                const Tensors& sample_weight,
                                                const ArraySourceOptions& options);
 
-// The same batches with sample weights multiplied by the class weights. `y` must be a single tensor
-// of class indices or one-hot rows. Classes without a weight have weight 1.
+// The same batches with the class weights as sample weights. `y` must be a single tensor of class
+// indices or one-hot rows. Classes without a weight have weight 1. The iterators throw
+// InvalidArgument for other targets, and for batches that have sample weights of their own.
 std::shared_ptr<BatchSource> with_class_weight(std::shared_ptr<BatchSource> source,
                                                std::map<int64_t, double> class_weight);
 
-// The first rows, and the remaining ones for validation (the last `fraction`, rounded down to whole
-// rows, like Keras).
+// The first rows, and the last `fraction` for validation; where they don't come out even, a row
+// more for validation, like Keras.
 struct SplitArrays {
   Tensors x, y;
   Tensors sample_weight;

@@ -10,15 +10,11 @@
 
 #include "framework/model/functional.h"
 #include "framework/model/layer.h"
+#include "framework/model/title.h"
 
 namespace cornu {
 
 class Model;
-
-// How error messages name the model: "Sequential 'm'".
-inline std::string title_of(const Layer& model) {
-  return fmt::format("{} '{}'", model.class_name(), model.name());
-}
 
 // Builds a Sequential model that starts with an Input, so that it has weights before its first
 // call.

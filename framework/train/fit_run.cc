@@ -83,8 +83,9 @@ Trainer::FitRun::FitRun(Trainer& trainer, Model& model, std::shared_ptr<BatchSou
 
 History Trainer::FitRun::run() {
   model_.stop_training = false;
-  // Callbacks that keep the state find out first whether another run has its place.
-  for (const bool keepers : {true, false}) tell(keepers, &Callback::on_train_begin);
+  // Callbacks that keep the state, the first to be told, find out whether another run has its
+  // place.
+  callbacks_->on_train_begin();
   schedules_ = trainer_.optimizer(model_).impl().schedules();
   // Facts are recorded as a restarted program will see them.
   if (keeps_state(options_)) {
@@ -158,19 +159,13 @@ void Trainer::FitRun::end() {
     }
     trainer_.optimizer(model_).impl().finalize_variable_values();
   }
-  tell(false, &Callback::on_train_end, logs_);
+  callbacks_->on_train_end(false, logs_);
   if (signals_) {
     const auto signal = stop_signal(Known::Now);
     if (signal) keep_and_end(*signal, {}, last ? &*last : nullptr);
     signals_.reset();
   }
-  if (!is_further_) tell(true, &Callback::on_train_end, logs_);
-}
-
-void Trainer::FitRun::tell(bool keepers, void (Callback::*what)(const Logs&), const Logs& logs) {
-  for (const CallbackHandle& callback : callbacks_->callbacks()) {
-    if (callback->keeps_run_state() == keepers) (callback.get().*what)(logs);
-  }
+  if (!is_further_) callbacks_->on_train_end(true, logs_);
 }
 
 // Facts that should be the same in a program that resumes from the state; with `of_worker`, facts

@@ -69,8 +69,6 @@ class Trainer::FitRun {
   void agree_on_orders();
   // Waits for another worker that was lost.
   void recover(const PeerLost& lost);
-  // Calls a method of the callbacks that save the state, or of all others.
-  void tell(bool keepers, void (Callback::*what)(const Logs&), const Logs& logs = {});
   // Waits for callbacks to write the state that they were given last, and for other workers.
   // Returns what is to be said of it, and whether it was written.
   std::pair<std::string, bool> settle_state();

@@ -77,9 +77,7 @@ VariableGroups Trainer::FitRun::variables() const {
     const std::vector<Variable> states = metric.variables();
     groups.back().second.insert(groups.back().second.end(), states.begin(), states.end());
   }
-  const auto written = [this](Kind kind) {
-    return trainer_.steps_[static_cast<size_t>(kind)].written_variables();
-  };
+  const auto written = [this](Kind kind) { return trainer_.step_of(kind).written_variables(); };
   add_others(groups, kOfStep, written(Kind::Train));
   if (validation_) add_others(groups, kOfTestStep, written(Kind::Test));
   return groups;

@@ -34,7 +34,7 @@ auto placed(const Model& model, const F& body) {
   try {
     return body();
   } catch (Error& error) {
-    error.add_place(fmt::format("{} '{}'", model.class_name(), model.name()));
+    error.add_place(title_of(model));
     throw;
   }
 }
@@ -276,11 +276,12 @@ std::vector<LayerHandle> Model::operations() const {
 }
 
 LayerHandle Model::get_layer(const std::string& layer_name) const {
-  std::vector<std::string> known;
-  for (const LayerHandle& layer : operations()) {
-    if (layer.name() == layer_name) return layer;
-    known.push_back(layer.name());
+  const NamedLayers all = sublayers();
+  for (const auto& [key, layer] : all) {
+    if (layer->name() == layer_name) return layer;
   }
+  std::vector<std::string> known;
+  for (const auto& [key, layer] : all) known.push_back(layer->name());
   raise<NotFound>("{} '{}' has no layer named '{}'.{}", class_name(), name(), layer_name,
                   did_you_mean(layer_name, known));
 }
@@ -343,8 +344,8 @@ NamedValues<Tensor> Model::get_metrics_result() const {
 namespace {
 const std::shared_ptr<BatchSource>& given(const std::shared_ptr<BatchSource>& source,
                                           const Model& model) {
-  check<InvalidArgument>(source != nullptr, "{} '{}': expected batches, got a null pointer.",
-                         model.class_name(), model.name());
+  check<InvalidArgument>(source != nullptr, "{}: expected batches, got a null pointer.",
+                         title_of(model));
   return source;
 }
 }  // namespace

@@ -28,7 +28,8 @@
 
 namespace cornu {
 
-// 0: silent, 1: a progress bar, 2: one line per epoch; "auto": 1 (2 if output isn't a terminal).
+// 0: silent, 1: a progress bar (only its last state if output isn't a terminal), 2: one line per
+// epoch; "auto": 1.
 class Verbose {
  public:
   Verbose(int level) : level_(level) {}  // NOLINT: implicit on purpose

@@ -10,7 +10,8 @@
 
 namespace cornu {
 
-// Registers "Sequential", "Functional" (also under its old name "Model") and "InputLayer".
+// Registers "Sequential", "Functional" (also under its old name "Model"), "InputLayer" and
+// "Distiller".
 void register_models(Registry<LayerFactory>& registry);
 
 // Returns a model's config.json: its serialized form with the compile arguments ({} when not
@@ -33,11 +34,11 @@ CompileOptions compile_options_from_json(const Json& json);
 // Serializes a layer within a model; the layer may itself be a model.
 Json serialize_part(const Layer& layer);
 
-// Creates a model from the config of its class.
+// Create a model from the config of its class.
 std::shared_ptr<Model> functional_from_config(const Json& config);
+std::shared_ptr<Model> sequential_from_config(const Json& config);
 // Recreates a model from its serialize_model(), with newly initialized weights; with `compile`, it
 // is compiled if the original was.
 Model model_from_config(const Json& config, bool compile);
-std::shared_ptr<Model> sequential_from_config(const Json& config);
 
 }  // namespace cornu

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "framework/core/logging.h"
+#include "framework/model/title.h"
 #include "framework/train/model.h"
 #include "framework/train/model_config.h"
 #include "framework/train/trainer.h"
@@ -52,16 +53,16 @@ void require_quantization_in_config(const Model& model, const Json& config) {
   for (const auto& leaf : leaves) {
     check<Unimplemented>(
         leaf->dtype_policy().quantization_mode.empty() || told.contains(leaf->name()),
-        "{} '{}': {} '{}' within it is quantized, which the config of the layer that has it "
+        "{}: {} within it is quantized, which the config of the layer that has it "
         "doesn't record, so that the file could not be loaded. Save the weights, by save_weights, "
         "and load them into a model that is quantized alike; or exclude that layer with filters.",
-        model.class_name(), model.name(), leaf->class_name(), leaf->name());
+        title_of(model), title_of(*leaf));
   }
 }
 
 void Model::quantize(const QuantizeOptions& options) {
   Model& model = subject();
-  const std::string who = fmt::format("{} '{}'", model.class_name(), name());
+  const std::string who = title_of(model);
   const auto config = internal::resolved_config(options, who);
   check<FailedPrecondition>(model.built(),
                             "{}: quantize needs its weights. Call the model first, fit it, or give "

@@ -2,7 +2,6 @@
 // Saving and loading models: .keras archives, .weights.h5, .weights.json, .h5 in the Keras 2
 // format, and loading .onnx.
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "framework/io/atomic_file.h"
 #include "framework/model/dictionary_paths.h"
 #include "framework/model/weight_limit.h"
+#include "framework/saving/hdf5_file.h"
 #include "framework/saving/keras_archive.h"
 #include "framework/saving/onnx/reading/importer.h"
 #include "framework/saving/weights_file.h"
@@ -26,14 +26,6 @@ namespace {
 // Whether a file name denotes a whole model in the Keras 2 format.
 bool is_legacy_name(const std::string& path) {
   return !path.ends_with(".weights.h5") && (path.ends_with(".h5") || path.ends_with(".hdf5"));
-}
-
-// Until version 2.12, Keras wrote HDF5 files under every name, "x.keras" as well.
-bool is_hdf5(const std::string& path) {
-  constexpr std::string_view kSignature = "\x89HDF\r\n\x1a\n";
-  std::string begin(kSignature.size(), '\0');
-  std::ifstream file(path, std::ios::binary);
-  return file.read(begin.data(), std::ssize(begin)) && begin == kSignature;
 }
 
 // For the worker that writes: other workers may get here after it has written.
@@ -243,7 +235,8 @@ void Model::save_weights(const std::string& path, const SaveWeightsOptions& opti
 void Model::load_weights(const std::string& path, const LoadWeightsOptions& options) {
   const StrategyScope scope(trainer_->strategy());
   build_if_known(*this);
-  const bool older = is_hdf5(path) && is_legacy_weights_file(path);  // whatever its name
+  // Until version 2.12, Keras wrote HDF5 files under every name, "x.keras" as well.
+  const bool older = is_hdf5_file(path) && is_legacy_weights_file(path);
   const bool archived = !older && path.ends_with(".keras");
   const bool modern =
       archived || (!older && (path.ends_with(".weights.h5") || path.ends_with(".weights.json")));
@@ -309,7 +302,7 @@ Model load_model(const std::string& path, const LoadOptions& options) {
                          "load_weights.",
                          path);
   if (foreign) return load_onnx_model(path);
-  if (legacy || is_hdf5(path)) return load_legacy_model(path, options);
+  if (legacy || is_hdf5_file(path)) return load_legacy_model(path, options);
   const KerasArchive archive(path);
   const Json config = archive.config();
   const WeightsSource weights = archive.weights();

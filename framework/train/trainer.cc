@@ -43,7 +43,7 @@ Trainer::Trainer()
 Trainer::~Trainer() = default;
 
 void Trainer::forget_steps() {
-  for (const Kind kind : kKinds) steps_[static_cast<size_t>(kind)] = make_step(kind);
+  for (const Kind kind : kKinds) step_of(kind) = make_step(kind);
 }
 
 void Trainer::compile(Model& model, const CompileOptions& options) {
@@ -222,7 +222,7 @@ std::vector<std::vector<Tensors>> Trainer::divided(const Batch& batch) {
 }
 
 Trainer::StepCall Trainer::call_of(Model& model, Kind kind, const Batch& batch) {
-  Function& step = steps_[static_cast<size_t>(kind)];
+  Function& step = step_of(kind);
   if (kind == Kind::Train && compiled_) {
     const int64_t version = options_.optimizer.impl().version();
     if (std::exchange(traced_version_, version) != version) step = make_step(kind);
@@ -329,7 +329,7 @@ History Trainer::fit(Model& model, const Tensors& x, const Tensors& y, const Fit
       for_source.validation_data =
           ValidationData(split.validation_x, split.validation_y, split.validation_sample_weight);
     }
-    make_array_source(train_x, train_y, weight, arrays);
+    make_array_source(train_x, train_y, weight, arrays);  // checks them; the seed comes later
     for_source.batch_size.reset();
     for_source.validation_batch_size = options.validation_batch_size.value_or(batch_size);
     for_source.sample_weight = Tensors();
@@ -398,7 +398,7 @@ Tensors Trainer::run_steps(Model& model, Kind kind, EpochIterator& iterator, Bat
 
 std::set<std::string> Trainer::names_of_updated(const Model& model) const {
   std::set<const void*> written;
-  const Function& step = steps_[static_cast<size_t>(Kind::Train)];
+  const Function& step = step_of(Kind::Train);
   for (const Variable& variable : step.written_variables()) written.insert(variable.id());
   std::set<std::string> names;
   const auto lock = tracing_lock();  // a trace may be making their variables
@@ -542,7 +542,7 @@ Logs Trainer::evaluate_together(Model& model, const std::shared_ptr<BatchSource>
     if (strategy.num_workers() == 1) return;
     prepare(model, Kind::Test, first);
     if (start.variables) return;
-    start.variables.emplace(steps_[static_cast<size_t>(Kind::Test)].written_variables());
+    start.variables.emplace(step_of(Kind::Test).written_variables());
   });
   call.finish(logs_to_json(logs));
   return logs;

@@ -85,6 +85,8 @@ class Trainer {
   class FitRun;
 
   Function make_step(Kind kind, bool eagerly = false);
+  Function& step_of(Kind kind) { return steps_[static_cast<size_t>(kind)]; }
+  const Function& step_of(Kind kind) const { return steps_[static_cast<size_t>(kind)]; }
   // The function that processes a batch, and its arguments for each local replica.
   struct StepCall {
     Function step;
@@ -139,8 +141,8 @@ class Trainer {
   std::unique_ptr<CompiledLoss> loss_;
   std::unique_ptr<CompiledMetrics> metrics_;
   Metric loss_tracker_;
-  Function steps_[3];
-  int64_t traced_version_ = 0;  // the optimizer's version in the training step
+  Function steps_[std::size(kKinds)];  // by Kind
+  int64_t traced_version_ = 0;         // the optimizer's version in the training step
   std::map<std::string, Optimizer> tracked_optimizers_;
   ThreadOwned training_;
   ThreadOwned metric_state_;

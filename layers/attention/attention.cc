@@ -50,8 +50,8 @@ class ScoredAttention : public KerasLayerOf<Options> {
     const Tensor& value = inputs[1];
     const Tensor& key = inputs.size() > 2 ? inputs[2] : value;
     const bool drops = args.training && generator_;
-    const bool causal = bool_setting(args, "use_causal_mask");
-    const bool return_scores = bool_setting(args, "return_attention_scores");
+    const bool causal = this->flag(args, "use_causal_mask");
+    const bool return_scores = this->flag(args, "return_attention_scores");
     if (!drops && !return_scores && !value.mask().defined()) {
       if (const Tensor output = fused(query, key, value, causal); output.defined()) {
         return where_queries_count(output, query.mask());

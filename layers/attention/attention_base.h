@@ -2,18 +2,10 @@
 // Code shared by attention layers. Internal: included by their .cc files.
 #pragma once
 
-#include <string_view>
-
 #include "framework/ops/ops.h"
 #include "layers/keras_layer.h"
 
 namespace cornu::layers {
-
-// Returns a boolean setting of a call; false if not given.
-inline bool bool_setting(const CallArgs& args, std::string_view key) {
-  const Json* value = args.settings.is_null() ? nullptr : args.settings.find(key);
-  return value && !value->is_null() && value->as_bool();
-}
 
 // True where a key is at or before the query's position: (1, queries, keys), bool.
 inline Tensor causal_mask(int64_t queries, int64_t keys) {

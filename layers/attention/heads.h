@@ -81,8 +81,8 @@ class HeadAttention : public KerasLayerOf<Options> {
     const Tensor q = query_(query.with_mask(Tensor()), args);
     const Tensor k = key_(key.with_mask(Tensor()), args);
     const Tensor v = value_(value.with_mask(Tensor()), args);
-    const bool return_scores = bool_setting(args, "return_attention_scores");
-    const bool causal = bool_setting(args, "use_causal_mask");
+    const bool return_scores = this->flag(args, "return_attention_scores");
+    const bool causal = this->flag(args, "use_causal_mask");
     Tensor output, scores;
     if (!return_scores && q.rank() == 4) {
       output = fused(q, k, v, mask, causal, args);

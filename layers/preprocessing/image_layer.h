@@ -24,6 +24,16 @@ void visit_box_format(Fields& fields, Options& options) {
                         std::optional<std::string>());
 }
 
+// The fields of Keras's layers that change pixels by a random factor, in its order.
+template <class Fields, class Options>
+void visit_factor_fields(Fields& fields, Options& options) {
+  fields("data_format", options.data_format);
+  visit_box_format(fields, options);
+  fields("factor", options.factor);
+  fields("value_range", options.value_range);
+  fields("seed", options.seed);
+}
+
 // A layer for a single image or a batch of images, or for a dictionary of images and what belongs
 // to them: labeled_images.h. Derived classes see (batch, height, width,
 // channels) in the layer's dtype, whatever the data_format.
@@ -178,6 +188,26 @@ class RandomImageLayer : public ImageLayerOf<RandomLayer<Options>> {
     }
     return {std::min(values[0], values[1]), std::max(values[0], values[1])};
   }
+};
+
+// A random layer that changes pixels by, or with the probability of, a random factor.
+template <class Options>
+class RandomFactorLayer : public RandomImageLayer<Options> {
+ protected:
+  // The factors that are allowed are those in [low, high].
+  RandomFactorLayer(const std::string& class_name, const Options& options, double low, double high)
+      : RandomImageLayer<Options>(class_name, options),
+        factor_(this->bounds_of("factor", options.factor, low, high)) {
+    this->options_.factor = {factor_.lower, factor_.upper};
+    range_ = this->checked_range(this->options_.value_range);
+  }
+
+  const Bounds& factor() const { return factor_; }
+  const Bounds& range() const { return range_; }  // of the values
+
+ private:
+  Bounds factor_;
+  Bounds range_;
 };
 
 // A random layer that moves pixels, and with them masks and boxes.

@@ -8,33 +8,21 @@ namespace cornu::layers {
 
 template <class Fields>
 void visit_fields(Fields& fields, RandomBrightnessOptions& options) {
-  fields("data_format", options.data_format);
-  visit_box_format(fields, options);
-  fields("factor", options.factor);
-  fields("value_range", options.value_range);
-  fields("seed", options.seed);
+  visit_factor_fields(fields, options);
 }
 
 namespace {
 
-class RandomBrightnessLayer : public RandomImageLayer<RandomBrightnessOptions> {
+class RandomBrightnessLayer : public RandomFactorLayer<RandomBrightnessOptions> {
  public:
   explicit RandomBrightnessLayer(const RandomBrightnessOptions& options)
-      : RandomImageLayer("RandomBrightness", options),
-        bounds_(bounds_of("factor", options.factor, -1, 1)) {
-    options_.factor = {bounds_.lower, bounds_.upper};
-    range_ = checked_range(options_.value_range);
-  }
+      : RandomFactorLayer("RandomBrightness", options, -1, 1) {}
 
  protected:
   Tensor augmented(const Tensor& images) override {
-    const Tensor delta = draw(images, bounds_) * (range_.upper - range_.lower);
-    return adjust_brightness(images, delta, range_.lower, range_.upper);
+    const Tensor delta = draw(images, factor()) * (range().upper - range().lower);
+    return adjust_brightness(images, delta, range().lower, range().upper);
   }
-
- private:
-  Bounds bounds_;
-  Bounds range_;
 };
 
 }  // namespace

@@ -8,37 +8,25 @@ namespace cornu::layers {
 
 template <class Fields>
 void visit_fields(Fields& fields, RandomColorDegenerationOptions& options) {
-  fields("data_format", options.data_format);
-  visit_box_format(fields, options);
-  fields("factor", options.factor);
-  fields("value_range", options.value_range);
-  fields("seed", options.seed);
+  visit_factor_fields(fields, options);
 }
 
 namespace {
 
-class RandomColorDegenerationLayer : public RandomImageLayer<RandomColorDegenerationOptions> {
+class RandomColorDegenerationLayer : public RandomFactorLayer<RandomColorDegenerationOptions> {
  public:
   explicit RandomColorDegenerationLayer(const RandomColorDegenerationOptions& options)
-      : RandomImageLayer("RandomColorDegeneration", options),
-        bounds_(bounds_of("factor", options.factor, -1, 1)) {
-    options_.factor = {bounds_.lower, bounds_.upper};
-    range_ = checked_range(options_.value_range);
-  }
+      : RandomFactorLayer("RandomColorDegeneration", options, -1, 1) {}
 
  protected:
   void check_input(const Shape& shape) const override {
-    RandomImageLayer::check_input(shape);
+    RandomFactorLayer::check_input(shape);
     require_rgb(shape, true);
   }
 
   Tensor augmented(const Tensor& images) override {
-    return degenerate_colors(images, draw(images, bounds_), range_);
+    return degenerate_colors(images, draw(images, factor()), range());
   }
-
- private:
-  Bounds bounds_;
-  Bounds range_;
 };
 
 }  // namespace

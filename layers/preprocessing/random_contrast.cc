@@ -8,33 +8,21 @@ namespace cornu::layers {
 
 template <class Fields>
 void visit_fields(Fields& fields, RandomContrastOptions& options) {
-  fields("data_format", options.data_format);
-  visit_box_format(fields, options);
-  fields("factor", options.factor);
-  fields("value_range", options.value_range);
-  fields("seed", options.seed);
+  visit_factor_fields(fields, options);
 }
 
 namespace {
 
-class RandomContrastLayer : public RandomImageLayer<RandomContrastOptions> {
+class RandomContrastLayer : public RandomFactorLayer<RandomContrastOptions> {
  public:
   explicit RandomContrastLayer(const RandomContrastOptions& options)
-      : RandomImageLayer("RandomContrast", options),
-        bounds_(bounds_of("factor", options.factor, 0, 1)) {
-    options_.factor = {bounds_.lower, bounds_.upper};
-    range_ = checked_range(options_.value_range);
-  }
+      : RandomFactorLayer("RandomContrast", options, 0, 1) {}
 
  protected:
   Tensor augmented(const Tensor& images) override {
-    const Tensor factor = draw(images, {1 - bounds_.lower, 1 + bounds_.upper});
-    return adjust_contrast(images, factor, range_.lower, range_.upper);
+    const Tensor factors = draw(images, {1 - factor().lower, 1 + factor().upper});
+    return adjust_contrast(images, factors, range().lower, range().upper);
   }
-
- private:
-  Bounds bounds_;
-  Bounds range_;
 };
 
 }  // namespace

@@ -18,36 +18,31 @@ void visit_fields(Fields& fields, RandomGaussianBlurOptions& options) {
 
 namespace {
 
-class RandomGaussianBlurLayer : public RandomImageLayer<RandomGaussianBlurOptions> {
+class RandomGaussianBlurLayer : public RandomFactorLayer<RandomGaussianBlurOptions> {
  public:
   explicit RandomGaussianBlurLayer(const RandomGaussianBlurOptions& options)
-      : RandomImageLayer("RandomGaussianBlur", options),
-        bounds_(bounds_of("factor", options.factor, 0, 1)),
+      : RandomFactorLayer("RandomGaussianBlur", options, 0, 1),
         sigma_(bounds_of("sigma", options.sigma, 0, 1)) {
     const int64_t columns = options.kernel_size[0], rows = options.kernel_size[1];
     require(rows > 0 && rows % 2 == 1 && columns > 0 && columns % 2 == 1,
             "expected kernel_size of odd numbers, got {} and {}.", columns, rows);
     options_.sigma = {sigma_.lower, sigma_.upper};
-    options_.factor = {bounds_.lower, bounds_.upper};
-    range_ = checked_range(options_.value_range);
   }
 
  protected:
   Tensor augmented(const Tensor& images) override {
-    const Tensor blurs = chance(images, bounds_);
+    const Tensor blurs = chance(images, factor());
     const Tensor key = next_key();
     const Tensor drawn = ops::internal::shared_uniform(key, {2});
     const Tensor sigma = drawn * (sigma_.upper - sigma_.lower) + (sigma_.lower + 1e-6);
     const Tensor blurred = ops::image::gaussian_blur(
         images,
         {.kernel_size = {options_.kernel_size[0], options_.kernel_size[1]}, .sigma = sigma});
-    return ops::clip(ops::where(blurs, blurred, images), range_.lower, range_.upper);
+    return ops::clip(ops::where(blurs, blurred, images), range().lower, range().upper);
   }
 
  private:
-  Bounds bounds_;
   Bounds sigma_;
-  Bounds range_;
 };
 
 }  // namespace

@@ -8,32 +8,20 @@ namespace cornu::layers {
 
 template <class Fields>
 void visit_fields(Fields& fields, RandomInvertOptions& options) {
-  fields("data_format", options.data_format);
-  visit_box_format(fields, options);
-  fields("factor", options.factor);
-  fields("value_range", options.value_range);
-  fields("seed", options.seed);
+  visit_factor_fields(fields, options);
 }
 
 namespace {
 
-class RandomInvertLayer : public RandomImageLayer<RandomInvertOptions> {
+class RandomInvertLayer : public RandomFactorLayer<RandomInvertOptions> {
  public:
   explicit RandomInvertLayer(const RandomInvertOptions& options)
-      : RandomImageLayer("RandomInvert", options),
-        bounds_(bounds_of("factor", options.factor, 0, 1)) {
-    options_.factor = {bounds_.lower, bounds_.upper};
-    range_ = checked_range(options_.value_range);
-  }
+      : RandomFactorLayer("RandomInvert", options, 0, 1) {}
 
  protected:
   Tensor augmented(const Tensor& images) override {
-    return ops::where(chance(images, bounds_), range_.upper - images, images);
+    return ops::where(chance(images, factor()), range().upper - images, images);
   }
-
- private:
-  Bounds bounds_;
-  Bounds range_;
 };
 
 }  // namespace

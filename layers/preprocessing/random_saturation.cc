@@ -8,37 +8,25 @@ namespace cornu::layers {
 
 template <class Fields>
 void visit_fields(Fields& fields, RandomSaturationOptions& options) {
-  fields("data_format", options.data_format);
-  visit_box_format(fields, options);
-  fields("factor", options.factor);
-  fields("value_range", options.value_range);
-  fields("seed", options.seed);
+  visit_factor_fields(fields, options);
 }
 
 namespace {
 
-class RandomSaturationLayer : public RandomImageLayer<RandomSaturationOptions> {
+class RandomSaturationLayer : public RandomFactorLayer<RandomSaturationOptions> {
  public:
   explicit RandomSaturationLayer(const RandomSaturationOptions& options)
-      : RandomImageLayer("RandomSaturation", options),
-        bounds_(bounds_of("factor", options.factor, -1, 1)) {
-    options_.factor = {bounds_.lower, bounds_.upper};
-    range_ = checked_range(options_.value_range);
-  }
+      : RandomFactorLayer("RandomSaturation", options, -1, 1) {}
 
  protected:
   void check_input(const Shape& shape) const override {
-    RandomImageLayer::check_input(shape);
+    RandomFactorLayer::check_input(shape);
     require_rgb(shape);
   }
 
   Tensor augmented(const Tensor& images) override {
-    return adjust_saturation(images, saturation_factors(draw(images, bounds_)), range_);
+    return adjust_saturation(images, saturation_factors(draw(images, factor())), range());
   }
-
- private:
-  Bounds bounds_;
-  Bounds range_;
 };
 
 }  // namespace

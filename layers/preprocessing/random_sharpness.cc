@@ -8,32 +8,20 @@ namespace cornu::layers {
 
 template <class Fields>
 void visit_fields(Fields& fields, RandomSharpnessOptions& options) {
-  fields("data_format", options.data_format);
-  visit_box_format(fields, options);
-  fields("factor", options.factor);
-  fields("value_range", options.value_range);
-  fields("seed", options.seed);
+  visit_factor_fields(fields, options);
 }
 
 namespace {
 
-class RandomSharpnessLayer : public RandomImageLayer<RandomSharpnessOptions> {
+class RandomSharpnessLayer : public RandomFactorLayer<RandomSharpnessOptions> {
  public:
   explicit RandomSharpnessLayer(const RandomSharpnessOptions& options)
-      : RandomImageLayer("RandomSharpness", options),
-        bounds_(bounds_of("factor", options.factor, 0, 1)) {
-    options_.factor = {bounds_.lower, bounds_.upper};
-    range_ = checked_range(options_.value_range);
-  }
+      : RandomFactorLayer("RandomSharpness", options, 0, 1) {}
 
  protected:
   Tensor augmented(const Tensor& images) override {
-    return sharpen(images, draw(images, bounds_), range_);
+    return sharpen(images, draw(images, factor()), range());
   }
-
- private:
-  Bounds bounds_;
-  Bounds range_;
 };
 
 }  // namespace

@@ -138,7 +138,7 @@ void play(const Json& item, CallbackList& callbacks) {
       if (predict) callbacks.on_predict_batch_end(batch);
     }
   }
-  if (fit) callbacks.on_train_end();
+  if (fit) callbacks.on_train_end(false);
 }
 
 CallbackParams read_params(const Json& item, bool known_steps) {

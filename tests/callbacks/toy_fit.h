@@ -50,7 +50,9 @@ class Fit {
     }
     return epochs_;
   }
-  void end() { list_.on_train_end(); }
+  void end() {
+    for (const bool keepers : {false, true}) list_.on_train_end(keepers);
+  }
   double rate() const { return model.optimizer().learning_rate().item<double>(); }
   CallbackList& list() { return list_; }
 

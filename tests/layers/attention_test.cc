@@ -102,6 +102,11 @@ TEST_CASE("what users are told of attention") {
   CHECK(error_of([&] {
           heads({kQuery, kValue}, {.settings = setting("causal")});
         }).find("its call has no argument 'causal'.") != std::string::npos);
+  CHECK(error_of([&] {
+          heads({kQuery, kValue}, {.settings = Json::object({{"use_causal_mask", 2}})});
+        }) ==
+        "InvalidArgument: MultiHeadAttention 'mha': expected use_causal_mask to be true or false, "
+        "got 2.");
   CHECK(error_of([] {
           layers::MultiHeadAttention({.num_heads = 2});
         }).find("expected heads of a size > 0, got 0.") != std::string::npos);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <numeric>
+#include <sstream>
 
 #include "framework/io/archive.h"
 #include "framework/io/atomic_file.h"

@@ -2,6 +2,7 @@
 // Models that real Keras loads and saves again. keras_models.py is the Python side.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 

@@ -2,6 +2,8 @@
 // Vocabularies in .keras files: assets, and values stored with the weights.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "framework/io/archive.h"
 #include "tests/saving/models.h"
 #include "tests/support/scratch.h"

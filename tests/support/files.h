@@ -7,8 +7,10 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
+#include "framework/core/error.h"
 #include "tests/support/errors.h"
 
 namespace cornu::testing {
@@ -20,9 +22,13 @@ class TempFolder {
  public:
   TempFolder() {
     std::string name = (std::filesystem::temp_directory_path() / "cornu_test_XXXXXX").string();
-    path_ = mkdtemp(name.data());
+    if (!mkdtemp(name.data())) raise<FailedPrecondition>("{} can't be made", name);
+    path_ = name;
   }
-  ~TempFolder() { std::filesystem::remove_all(path_); }
+  ~TempFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
   TempFolder(const TempFolder&) = delete;
   TempFolder& operator=(const TempFolder&) = delete;
   const std::filesystem::path& path() const { return path_; }

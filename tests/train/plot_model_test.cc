@@ -7,6 +7,7 @@
 
 #include <cornu/cornu.h>
 
+#include <algorithm>
 #include <map>
 #include <regex>
 #include <set>

@@ -516,3 +516,22 @@ TEST_CASE("models within models, as deep as anybody makes them") {
   for (int depth = 0; depth < 100; ++depth) model = Sequential({model});
   CHECK(model(some({3, 2})).single().shape() == Shape{3, 2});
 }
+
+TEST_CASE("a weight is found by the name it was tracked under before the one it was made with") {
+  class Renamed : public Layer {
+   public:
+    void build(const Shape&) override {
+      first = track("second", add_weight({.shape = {1}, .name = "first"}));
+      second = track("first", add_weight({.shape = {1}, .name = "second"}));
+      third = track("last", add_weight({.shape = {1}, .name = "third"}));
+    }
+    Tensor call(const Tensor& x, const CallArgs&) override { return x; }
+    Variable first, second, third;
+  };
+  const auto layer = make_layer<Renamed>();
+  layer.build({1, 1});
+  CHECK(layer.weight("second").id() == layer->first.id());
+  CHECK(layer.weight("first").id() == layer->second.id());
+  CHECK(layer.weight("last").id() == layer->third.id());
+  CHECK(layer.weight("third").id() == layer->third.id());
+}
