@@ -124,6 +124,33 @@ TEST_CASE("an error counts once, for those whose it is") {
   CHECK(good == "");
 }
 
+TEST_CASE("steps neither schedule others nor wait for them") {
+  Job job(1, 1);
+  ParameterServerStrategy strategy({.cluster = job.resolver()});
+  ClusterCoordinator coordinator(strategy);
+  const Function inner = function([](const Tensor& x) { return x + 1.0f; });
+  const RemoteValue before = coordinator.schedule(inner, Tensor(1.0f));
+  const auto within_step = [&](const std::function<void()>& call) {
+    const Function outer = function([&](const Tensor& x) {
+      call();
+      return x;
+    });
+    return error_of([&] { coordinator.schedule(outer, Tensor(1.0f)); });
+  };
+  const auto expected = [](const char* call) {
+    return fmt::format(
+        "FailedPrecondition: ClusterCoordinator: {} was called within a step that is being traced. "
+        "A step calls functions by itself; schedule steps, and wait for them, outside of steps.",
+        call);
+  };
+  CHECK(within_step([&] { coordinator.schedule(inner, Tensor(1.0f)); }) == expected("schedule"));
+  CHECK(within_step([&] { coordinator.join(); }) == expected("join"));
+  CHECK(within_step([&] { before.fetch(); }) == expected("fetch"));
+  CHECK(within_step([&] { inner(Tensor(1.0f)); }) == "");
+  coordinator.join();
+  CHECK(before.fetch().item<float>() == 2);
+}
+
 TEST_CASE("a fit that a callback ends leaves no step running") {
   Job job(2, 1);
   ParameterServerStrategy strategy({.cluster = job.resolver()});
