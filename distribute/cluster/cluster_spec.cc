@@ -232,11 +232,17 @@ void check_task(const ClusterSpec& cluster, const Task& task, std::string_view w
                     where, to_string(task), task.type, known_jobs(cluster));
     return;
   }
-  check<OutOfRange>(
-      cluster.has_task(task),
+  if (cluster.has_task(task)) return;
+  const std::vector<int64_t> indices = cluster.task_indices(task.type);
+  std::vector<std::string> known;
+  for (const int64_t index : indices) known.push_back(to_string(Task{task.type, index}));
+  check<OutOfRange>(known.empty() || indices.back() + 1 == static_cast<int64_t>(known.size()),
+                    "{}: this task is {}, but of that type, the cluster has {}.", where,
+                    to_string(task), join(known, " and "));
+  raise<OutOfRange>(
       "{}: this task is {}, but the cluster has {} of type {}. The index of the first "
       "is 0.",
-      where, to_string(task), cluster.num_tasks(task.type), task.type);
+      where, to_string(task), known.size(), task.type);
 }
 
 bool is_chief(const ClusterSpec& cluster, const Task& task) {

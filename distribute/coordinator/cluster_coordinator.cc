@@ -5,6 +5,7 @@
 #include "distribute/parameter_server/step_scheduler.h"
 #include "distribute/parameter_server/step_worker.h"
 #include "framework/core/error.h"
+#include "framework/strategy/scheduled_step.h"
 
 namespace cornu::distribute {
 namespace {
@@ -17,25 +18,42 @@ StepScheduler& scheduler_of(const Strategy& strategy) {
   return schedules->scheduler();
 }
 
+// A step that is being traced keeps others from being traced: it would wait for itself.
+void require_no_trace(const char* call) {
+  check<FailedPrecondition>(!ScheduledStepScope::is_open(),
+                            "ClusterCoordinator: {} was called within a step that is being traced. "
+                            "A step calls functions by itself; schedule steps, and wait for them, "
+                            "outside of steps.",
+                            call);
+}
+
 }  // namespace
 
-Tensors RemoteValue::fetch() const { return scheduler_of(strategy_).result(*step_); }
+Tensors RemoteValue::fetch() const {
+  require_no_trace("fetch");
+  return scheduler_of(strategy_).result(*step_);
+}
 
 ClusterCoordinator::ClusterCoordinator(Strategy strategy)
     : strategy_(std::move(strategy)), scheduler_(&scheduler_of(strategy_)) {}
 
 RemoteValue ClusterCoordinator::schedule(const Function& step,
                                          const PerWorkerDataset& dataset) const {
+  require_no_trace("schedule");
   return {strategy_,
           scheduler_->schedule({.function = step, .arguments = {}, .dataset = dataset.dataset_})};
 }
 
 RemoteValue ClusterCoordinator::schedule(const Function& step,
                                          std::vector<Tensors> arguments) const {
+  require_no_trace("schedule");
   return {strategy_, scheduler_->schedule({.function = step, .arguments = std::move(arguments)})};
 }
 
-void ClusterCoordinator::join() const { scheduler_->join(); }
+void ClusterCoordinator::join() const {
+  require_no_trace("join");
+  scheduler_->join();
+}
 
 bool ClusterCoordinator::done() const { return scheduler_->done(); }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/parameter_server/parameter_store.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -145,7 +146,10 @@ void ParameterStore::update(const CallMessage& request) {
     update = found->second;
   }
   require_types("Parameter server", update->inputs, request.tensors);
+  const int64_t step = request.json.at("step").as_int();
+  const int64_t over = request.json.at("over").as_int();
   computing_.run([&] {
+    if (!begin_step(step, over)) return;
     Launch launch{.executable = update->executable.get(),
                   .device = kHost,
                   .inputs = request.tensors,
@@ -154,6 +158,13 @@ void ParameterStore::update(const CallMessage& request) {
     const std::lock_guard no_reader(updating_);
     backend_for(kHost).run({&launch, 1});
   });
+}
+
+// Returns false if the step has updated already, or is over.
+bool ParameterStore::begin_step(int64_t step, int64_t over) {
+  over_ = std::max(over_, over);
+  updated_by_.erase(updated_by_.begin(), updated_by_.lower_bound(over_));
+  return step >= over_ && updated_by_.insert(step).second;
 }
 
 void ParameterStore::drop(const CallMessage& request) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,10 @@ class ParameterStore {
   //   write  {"keys": […]}, values
   //   define {"update": n, "graph": text, "keys": [… by state]}, constants
   //   drop   {"keys": […]} or {"updates": […]}: shards or updates that are no longer needed
-  //   update {"update": n}, the graph's inputs
+  //   update {"update": n, "step": n, "over": n}, the graph's inputs: a step that is run again,
+  //   since
+  //          its worker was lost, doesn't update a second time, nor does one that is over, as all
+  //          steps before "over" are
   CallMessage handle(const std::string& method, const CallMessage& request);
 
  private:
@@ -45,8 +49,12 @@ class ParameterStore {
   void update(const CallMessage& request);
   void drop(const CallMessage& request);
   Variable shard(const std::string& key);
+  bool begin_step(int64_t step, int64_t over);
 
   SerialThread computing_;
+  // The next two are used by the computing thread only.
+  int64_t over_ = 0;              // steps before it no longer update
+  std::set<int64_t> updated_by_;  // steps from there on that have done so
   // Rows aren't copied during an update: the update would have to copy the whole table first.
   std::mutex updating_;
   std::mutex mutex_;  // guards all members below

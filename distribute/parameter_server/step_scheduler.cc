@@ -19,6 +19,7 @@ namespace {
 constexpr size_t kMaxWaiting = 1024;  // queued steps per worker
 constexpr std::chrono::milliseconds kRetry(200);
 constexpr int kSayAfter = 25;  // attempts between log messages
+constexpr std::chrono::seconds kHalting(3);
 
 // Zero-filled arguments with the structure of those that a worker has.
 std::vector<Tensors> arguments_like(const Json& needs) {
@@ -96,7 +97,9 @@ class StepScheduler::Worker {
       answer = run_batch(step, key);
     } else {
       require(step.defined);
-      CallMessage request{Json::object({{"signature", step.defined->signature}})};
+      CallMessage request{Json::object({{"signature", step.defined->signature},
+                                        {"step", step.number},
+                                        {"over", scheduler_.first_unfinished()}})};
       for (const Tensors& each : step.arguments) internal::flatten_into(request.tensors, each);
       request.tensors.push_back(key);
       answer = call("run", std::move(request));
@@ -122,16 +125,20 @@ class StepScheduler::Worker {
  private:
   CallMessage call(const std::string& method, CallMessage message) {
     message.json.set("job", scheduler_.options_.links->job());
-    return client_.call(method, message);
+    std::future<CallMessage> answer = client_.start(method, message);
+    scheduler_.idle([&] { answer.wait(); });
+    return answer.get();
   }
 
   CallMessage run_batch(const ScheduledStep& step, const Tensor& key) {
     require_dataset(*step.dataset);
     require(step.defined);
-    CallMessage request{
-        Json::object(
-            {{"function", step.known->number}, {"dataset", step.dataset->number}, {"held", false}}),
-        {key}};
+    CallMessage request{Json::object({{"function", step.known->number},
+                                      {"dataset", step.dataset->number},
+                                      {"held", false},
+                                      {"step", step.number},
+                                      {"over", scheduler_.first_unfinished()}}),
+                        {key}};
     CallMessage answer = call("run", request);
     const Json* needs = answer.json.find("needs");
     if (!needs) return answer;
@@ -192,11 +199,13 @@ StepScheduler::StepScheduler(Options options) : options_(std::move(options)) {
     stop();
     throw;
   }
+  at_exit_.emplace([this] { halt(); });
 }
 
 StepScheduler::~StepScheduler() { stop(); }
 
 void StepScheduler::stop() {
+  at_exit_.reset();
   {
     const std::lock_guard lock(mutex_);
     stops_ = true;
@@ -206,6 +215,36 @@ void StepScheduler::stop() {
   const std::lock_guard lock(mutex_);
   abort_waiting({}, "the strategy has ended");
   changed_.notify_all();
+}
+
+void StepScheduler::halt() {
+  const size_t own = is_own_thread() ? 1 : 0;
+  std::unique_lock lock(mutex_);
+  halts_ = true;
+  changed_.notify_all();
+  changed_.wait_for(lock, kHalting, [&] { return busy_ <= own; });
+}
+
+void StepScheduler::begin_work(std::unique_lock<std::mutex>& lock) {
+  ++busy_;
+  lock.unlock();
+}
+
+void StepScheduler::end_work(std::unique_lock<std::mutex>& lock) {
+  lock.lock();
+  --busy_;
+  if (halts_) changed_.notify_all();
+}
+
+void StepScheduler::idle(FunctionRef<void()> wait) {
+  std::unique_lock lock(mutex_);
+  --busy_;
+  if (halts_) changed_.notify_all();
+  lock.unlock();
+  wait();
+  lock.lock();
+  if (halts_) throw Halted();
+  ++busy_;
 }
 
 bool StepScheduler::is_own_thread() const {
@@ -370,6 +409,8 @@ std::shared_ptr<ScheduledStep> StepScheduler::schedule(ScheduledStep step) {
   if (shared->owner == 0) throw_error();
   check<FailedPrecondition>(!stops_, "ParameterServerStrategy has ended: it runs no more steps.");
   shared->generation = generation_;
+  shared->number = ++steps_;
+  unfinished_.insert(unfinished_.end(), shared->number);
   waiting_.push_back(shared);
   changed_.notify_all();
   return shared;
@@ -406,19 +447,26 @@ void StepScheduler::throw_error() {
 }
 
 void StepScheduler::work(Worker& worker) {
+  try {
+    serve(worker);
+  } catch (const Halted&) {
+  }
+}
+
+void StepScheduler::serve(Worker& worker) {
   std::unique_lock lock(mutex_);
-  for (bool connected = false; !stops_;) {
+  for (bool connected = false; !stops_ && !halts_;) {
     if (!connected) {
       connected = connect(worker, lock);
       continue;
     }
-    changed_.wait(lock, [&] { return stops_ || !waiting_.empty(); });
-    if (stops_) return;
+    changed_.wait(lock, [&] { return stops_ || halts_ || !waiting_.empty(); });
+    if (stops_ || halts_) return;
     const std::shared_ptr<ScheduledStep> step = waiting_.front();
     waiting_.pop_front();
     ++running_;
     changed_.notify_all();
-    lock.unlock();
+    begin_work(lock);
     Tensors result;
     std::exception_ptr error;
     bool lost = false;
@@ -429,11 +477,13 @@ void StepScheduler::work(Worker& worker) {
           fmt::format("ParameterServerStrategy: {} is lost; what it ran goes to another one. {}",
                       worker.name(), gone.what()));
       lost = true;
+    } catch (const Halted&) {
+      throw;
     } catch (...) {
       error = std::current_exception();
     }
     if (!lost) step->release();
-    lock.lock();
+    end_work(lock);
     --running_;
     if (lost) {
       connected = false;
@@ -449,33 +499,44 @@ void StepScheduler::work(Worker& worker) {
 // servers are gone, too, or serve another coordinator, there is nothing to wait for, and queued
 // steps fail.
 bool StepScheduler::connect(Worker& worker, std::unique_lock<std::mutex>& lock) {
-  for (int tries = 1; !stops_; ++tries) {
-    lock.unlock();
+  for (int tries = 1; !stops_ && !halts_; ++tries) {
+    begin_work(lock);
     const std::string why = worker.connect();
     std::exception_ptr over;
     if (!why.empty() && tries % kSayAfter == 0) {
       logging::info(fmt::format("ParameterServerStrategy: waiting for {}. {}", worker.name(), why));
       over = error_of_servers();
     }
-    lock.lock();
+    end_work(lock);
     if (over) fail_waiting(over);
     if (why.empty()) return true;
-    changed_.wait_for(lock, kRetry, [&] { return stops_; });
+    changed_.wait_for(lock, kRetry, [&] { return stops_ || halts_; });
   }
   return false;
 }
 
 // An error also aborts the queued steps.
 void StepScheduler::finish(ScheduledStep& step, Tensors result, std::exception_ptr error) {
-  step.done = true;
   step.result = std::move(result);
-  step.error = error;
+  end(step, error);
   const bool counts = step.owner != 0 || step.generation == generation_;
   if (error && counts) {
     if (step.owner == 0 && !error_) error_ = error;
     abort_waiting(step.owner, "one before it has failed");
   }
   changed_.notify_all();
+}
+
+void StepScheduler::end(ScheduledStep& step, std::exception_ptr error) {
+  step.done = true;
+  step.error = std::move(error);
+  unfinished_.erase(step.number);
+}
+
+// All steps with lower numbers are over, wherever they have been run.
+int64_t StepScheduler::first_unfinished() {
+  const std::lock_guard lock(mutex_);
+  return *unfinished_.begin();
 }
 
 std::exception_ptr StepScheduler::error_of_servers() const {
@@ -494,8 +555,7 @@ std::exception_ptr StepScheduler::error_of_servers() const {
 
 void StepScheduler::fail_waiting(const std::exception_ptr& error) {
   for (const auto& step : std::exchange(waiting_, {})) {
-    step->done = true;
-    step->error = error;
+    end(*step, error);
     if (step->owner == 0 && !error_) error_ = error;
   }
   changed_.notify_all();
@@ -506,8 +566,7 @@ void StepScheduler::abort_waiting(std::optional<uint64_t> owner, const char* why
       Aborted(fmt::format("ClusterCoordinator: this step wasn't run, since {}.", why)));
   std::erase_if(waiting_, [&](const std::shared_ptr<ScheduledStep>& step) {
     if (owner && step->owner != *owner) return false;
-    step->done = true;
-    step->error = aborted;
+    end(*step, aborted);
     return true;
   });
 }

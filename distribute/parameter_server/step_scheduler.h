@@ -10,13 +10,16 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "distribute/parameter_server/at_exit.h"
 #include "distribute/parameter_server/divide_step.h"
 #include "distribute/parameter_server/remote_variables.h"
 #include "framework/core/tensors.h"
+#include "framework/core/threads.h"
 #include "framework/graph/function.h"
 #include "framework/strategy/strategy.h"
 
@@ -44,8 +47,9 @@ struct ScheduledStep {
   // Set by the scheduler.
   std::shared_ptr<const KnownFunction> known = nullptr;
   std::shared_ptr<const DefinedStep> defined =
-      nullptr;       // for its arguments, or the dataset's sample
-  uint64_t key = 0;  // for random numbers
+      nullptr;         // for its arguments, or the dataset's sample
+  uint64_t key = 0;    // for random numbers
+  int64_t number = 0;  // in the order of scheduling
   uint64_t generation = 0;
 
   // The members below are guarded by the scheduler, which notifies waiters of changes.
@@ -58,7 +62,7 @@ struct ScheduledStep {
 };
 
 // One thread per worker takes steps from a common queue. If a worker is lost, its step goes to
-// another one, although it may already have updated variables. Thread-safe.
+// another one; servers ignore its updates if the first one has made them. Thread-safe.
 class StepScheduler {
  public:
   struct Options {
@@ -92,8 +96,13 @@ class StepScheduler {
   // Mustn't be called from one of these threads (is_own_thread).
   void stop();
   bool is_own_thread() const;
+  // For when the process exits, whose handlers destroy what the threads use: those that work
+  // locally are waited for, for a few seconds at most; those that wait for a call end when it
+  // returns. No step ends any more.
+  void halt();
 
  private:
+  struct Halted {};  // thrown to end a thread
   class Worker;
 
   struct Known {
@@ -108,10 +117,17 @@ class StepScheduler {
   Json described(const Variable& variable) const;
   Json define_updates(const DividedStep& divided, DefinedStep& defined);
   void work(Worker& worker);
+  void serve(Worker& worker);
   bool connect(Worker& worker, std::unique_lock<std::mutex>& lock);
   std::exception_ptr error_of_servers() const;         // null: all of them serve this job
   void fail_waiting(const std::exception_ptr& error);  // with the lock held
   void finish(ScheduledStep& step, Tensors result, std::exception_ptr error);
+  void end(ScheduledStep& step, std::exception_ptr error);  // with the lock held
+  int64_t first_unfinished();
+  void begin_work(std::unique_lock<std::mutex>& lock);
+  void end_work(std::unique_lock<std::mutex>& lock);
+  // On one of the threads, while it works: calls `wait`. Throws Halted.
+  void idle(FunctionRef<void()> wait);
   // With the lock held; for one owner, or all.
   void abort_waiting(std::optional<uint64_t> owner, const char* why);
   void throw_error();
@@ -123,14 +139,19 @@ class StepScheduler {
   std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;
   std::deque<std::shared_ptr<ScheduledStep>> waiting_;
+  int64_t steps_ = 0;             // number of steps that have been scheduled
+  std::set<int64_t> unfinished_;  // their numbers
   size_t running_ = 0;
   std::exception_ptr error_;  // not yet reported
   uint64_t generation_ = 0;  // number of errors thrown so far; errors of steps scheduled before the
                              // last one are ignored
   bool stops_ = false;
+  bool halts_ = false;
+  size_t busy_ = 0;  // threads that work locally, with the lock released
   int64_t numbers_ = 0;
   uint64_t owners_ = 0;
   std::vector<std::unique_ptr<Worker>> workers_;
+  std::optional<AtExit> at_exit_;  // not guarded
 };
 
 }  // namespace cornu::distribute

@@ -232,7 +232,7 @@ CallMessage StepWorker::run(const CallMessage& request) {
   check<InvalidArgument>(!request.tensors.empty(), "Worker: expected a key, got no tensor.");
   if (request.json.contains("dataset")) return run_batch(request);
   return run_known(request.json.at("signature").as_string(),
-                   {request.tensors.begin(), request.tensors.end() - 1}, request.tensors.back());
+                   {request.tensors.begin(), request.tensors.end() - 1}, request);
 }
 
 CallMessage StepWorker::run_batch(const CallMessage& request) {
@@ -254,7 +254,7 @@ CallMessage StepWorker::run_batch(const CallMessage& request) {
   if (steps_.contains(signature)) {
     std::vector<Tensor> tensors;
     for (const Tensors& argument : arguments) internal::flatten_into(tensors, argument);
-    return run_known(signature, std::move(tensors), request.tensors.back());
+    return run_known(signature, std::move(tensors), request);
   }
   Json needs = Json::array();
   for (const Tensors& argument : arguments) {
@@ -270,16 +270,16 @@ CallMessage StepWorker::run_batch(const CallMessage& request) {
 }
 
 CallMessage StepWorker::run_known(const std::string& signature, std::vector<Tensor> arguments,
-                                  const Tensor& key) {
+                                  const CallMessage& request) {
   const auto found = steps_.find(signature);
   check<NotFound>(found != steps_.end(), "Worker: it knows no step '{}'.", signature);
   return {Json::object({{"signature", signature}}),
-          run_step(*found->second, std::move(arguments), key)};
+          run_step(*found->second, std::move(arguments), request)};
 }
 
 std::vector<Tensor> StepWorker::run_step(const Step& step, std::vector<Tensor> inputs,
-                                         const Tensor& key) {
-  if (step.has_key) inputs.push_back(key);
+                                         const CallMessage& request) {
+  if (step.has_key) inputs.push_back(request.tensors.back());
   inputs.insert(inputs.end(), step.values.begin(), step.values.end());
   std::vector<Tensor> values = read(step);
   if (step.ahead) {
@@ -294,7 +294,7 @@ std::vector<Tensor> StepWorker::run_step(const Step& step, std::vector<Tensor> i
   inputs.insert(inputs.end(), values.begin(), values.end());
   std::vector<Tensor> outputs =
       run_on(step.device, *step.executable, step.inputs, std::move(inputs));
-  send(step, outputs);
+  send(step, outputs, request.json);
   outputs.resize(step.results);
   return outputs;
 }
@@ -315,12 +315,13 @@ std::vector<Tensor> StepWorker::read(const Step& step) {
   return values;
 }
 
-void StepWorker::send(const Step& step, const std::vector<Tensor>& outputs) {
+void StepWorker::send(const Step& step, const std::vector<Tensor>& outputs, const Json& request) {
   std::vector<ServerCall> calls;
   for (const Step::Update& update : step.updates) {
     ServerCall& call = calls.emplace_back();
     call.server = update.server;
     call.message.json.set("update", update.number);
+    for (const char* name : {"step", "over"}) call.message.json.set(name, request.at(name));
     for (const int64_t output : update.sent) {
       call.message.tensors.push_back(outputs.at(static_cast<size_t>(output)));
     }

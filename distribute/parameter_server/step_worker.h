@@ -38,8 +38,9 @@ class StepWorker {
   //            "taken": [{"shape", "dtype", "shards", "ends", "indices"}, …], "ahead": text,
   //            "updates": [{"server", "update", "sent"}], "constants": how many of the graph},
   //           constants of both graphs
-  //   run     {"signature"}, arguments, then a key → {"signature"}, results
-  //   run     {"function": n, "dataset": n, "held": bool}, a key → the same, or
+  //   run     {"signature", "step": n, "over": n}, arguments, then a key → {"signature"}, results
+  //           (for what the last two are, see ParameterStore::handle)
+  //   run     {"function": n, "dataset": n, "held": bool, "step", "over"}, a key → the same, or
   //           {"needs": [[[name, dtype, shape], …], …]}: the step isn't defined for these
   //           arguments, which are held
   //   forget  {"signatures", "datasets"}: no longer needed
@@ -60,12 +61,13 @@ class StepWorker {
   CallMessage run(const CallMessage& request);
   CallMessage run_batch(const CallMessage& request);
   CallMessage run_known(const std::string& signature, std::vector<Tensor> arguments,
-                        const Tensor& key);
+                        const CallMessage& request);
   static void require_consistent(const Step& step, const Graph& graph, const Graph& ahead,
                                  size_t servers);
-  std::vector<Tensor> run_step(const Step& step, std::vector<Tensor> inputs, const Tensor& key);
+  std::vector<Tensor> run_step(const Step& step, std::vector<Tensor> inputs,
+                               const CallMessage& request);
   std::vector<Tensor> read(const Step& step);
-  void send(const Step& step, const std::vector<Tensor>& outputs);
+  void send(const Step& step, const std::vector<Tensor>& outputs, const Json& request);
 
   // Everything below is used by the computing thread only.
   ServerLinks servers_;

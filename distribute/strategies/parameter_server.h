@@ -35,8 +35,8 @@ struct ParameterServerStrategyOptions {
 // several shards is read shard by shard.
 //
 // The constructor waits for the servers, and logs which ones are missing; workers may come later. A
-// worker that dies is used again once it is restarted, and its step is run elsewhere: if it had
-// already updated variables, that happens twice. When a server is lost, the next call throws
+// worker that dies is used again once it is restarted, and its step is run elsewhere: what it had
+// updated already isn't updated a second time. When a server is lost, the next call throws
 // Unavailable: the values are gone, and the job has to start over from a checkpoint.
 //
 // When the strategy's last handle is destroyed, the tasks release what they keep for it and wait

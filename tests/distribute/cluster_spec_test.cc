@@ -133,6 +133,10 @@ TEST_CASE("a task that isn't of its cluster") {
         }) ==
         "Cluster: this task is worker -1, but the cluster has 2 of type worker. The index of the "
         "first is 0.");
+  CHECK(message_of<OutOfRange>([] {
+          check_task(parse(R"({"worker": {"1": "b:1", "3": "d:1"}})"), {"worker", 0});
+        }) ==
+        "Cluster: this task is worker 0, but of that type, the cluster has worker 1 and worker 3.");
   CHECK(message_of([&] {
           check_task(cluster, {"woker", 0});
         }) ==

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program with parameter servers may have several strategies; its tasks end with it when it exits
-with code 0, and wait for it to be restarted when it fails or is killed.
+with code 0, and wait for it to be restarted when it fails, exits while its steps run, or is killed.
 
 usage: coordinator_test.py COORDINATOR
 """
@@ -56,6 +56,9 @@ def main():
     for _ in range(2):  # the second one after a failure
         code, said = job.run("fails")
         assert code == FAILED, said
+    for _ in range(20):  # a thread that goes on as the process exits fails now and then
+        code, said = job.run("exits")
+        assert code == FAILED, (code, said)
     killed = job.start("chief")
     killed.send_signal(signal.SIGKILL)
     killed.communicate(timeout=SECONDS)

@@ -433,6 +433,10 @@ class CommandLine(unittest.TestCase):
                                  (("launch", "--grace", "-1", "--", "true"), "grace"),
                                  (("launch", "--elastic", "2", "--", "true"),
                                   "--elastic: expected at most as many workers as there are, 1, got 2"),
+                                 (("launch", "--backoff", "nan", "--", "true"),
+                                  "--backoff: expected 0 to 30, got nan"),
+                                 (("launch", "-n", "0", "--", "true"),
+                                  "--workers: expected 1 to 1000, got 0"),
                                  (("launch", "-n", "2", "--hosts", "a,b", "--elastic", "1", "--", "true"),
                                   "--elastic is for workers that are started on this machine"),
                                  (("launch", "--port", "70000", "--", "true"), "port")]:

@@ -124,6 +124,33 @@ TEST_CASE("an error counts once, for those whose it is") {
   CHECK(good == "");
 }
 
+TEST_CASE("steps neither schedule others nor wait for them") {
+  Job job(1, 1);
+  ParameterServerStrategy strategy({.cluster = job.resolver()});
+  ClusterCoordinator coordinator(strategy);
+  const Function inner = function([](const Tensor& x) { return x + 1.0f; });
+  const RemoteValue before = coordinator.schedule(inner, Tensor(1.0f));
+  const auto within_step = [&](const std::function<void()>& call) {
+    const Function outer = function([&](const Tensor& x) {
+      call();
+      return x;
+    });
+    return error_of([&] { coordinator.schedule(outer, Tensor(1.0f)); });
+  };
+  const auto expected = [](const char* call) {
+    return fmt::format(
+        "FailedPrecondition: ClusterCoordinator: {} was called within a step that is being traced. "
+        "A step calls functions by itself; schedule steps, and wait for them, outside of steps.",
+        call);
+  };
+  CHECK(within_step([&] { coordinator.schedule(inner, Tensor(1.0f)); }) == expected("schedule"));
+  CHECK(within_step([&] { coordinator.join(); }) == expected("join"));
+  CHECK(within_step([&] { before.fetch(); }) == expected("fetch"));
+  CHECK(within_step([&] { inner(Tensor(1.0f)); }) == "");
+  coordinator.join();
+  CHECK(before.fetch().item<float>() == 2);
+}
+
 TEST_CASE("a fit that a callback ends leaves no step running") {
   Job job(2, 1);
   ParameterServerStrategy strategy({.cluster = job.resolver()});
@@ -222,6 +249,25 @@ struct Tasks {
     server.call("create",
                 {with_job(Json::object({{"keys", std::vector<std::string>{"1/0"}}})), {value}});
   }
+  // An update that adds its argument to the variable.
+  void define_sum() {
+    server.call(
+        "define",
+        {with_job(Json::object({{"update", 1},
+                                {"graph",
+                                 "graph(%0: float32[2]) state(%1 \"w\": float32[2] -> %2) {\n"
+                                 "  %2 = add(%1, %0) : float32[2]\n  return\n}\n"},
+                                {"keys", std::vector<std::string>{"1/0"}}}))});
+  }
+  void update(int64_t step, int64_t over, const Tensor& x) {
+    server.call("update",
+                {with_job(Json::object({{"update", 1}, {"step", step}, {"over", over}})), {x}});
+  }
+  Tensor value() {
+    const Json request = Json::object(
+        {{"keys", std::vector<std::string>{"1/0"}}, {"versions", std::vector<int64_t>{-1}}});
+    return server.call("read", {with_job(request)}).tensors.at(0);
+  }
   std::string run(const Tensor& x) {
     return error_of([&] {
       worker.call("run", {with_job(Json::object({{"signature", "s"}})),
@@ -282,21 +328,30 @@ TEST_CASE("values that aren't what was said are refused") {
   CHECK(tasks.run(ops::ones({2})) == "");
   CHECK(refused(tasks.run(ops::ones({3}))));
   CHECK(refused(tasks.run(ops::ones({1 << 20}))));
-  tasks.server.call(
-      "define",
-      {with_job(Json::object({{"update", 1},
-                              {"graph",
-                               "graph(%0: float32[2]) state(%1 \"w\": float32[2] -> %2) {\n"
-                               "  %2 = add(%1, %0) : float32[2]\n  return\n}\n"},
-                              {"keys", std::vector<std::string>{"1/0"}}}))});
-  const auto send = [&](const Tensor& x) {
-    return error_of([&] {
-      tasks.server.call("update", {with_job(Json::object({{"update", 1}})), {x}});
-    });
-  };
+  tasks.define_sum();
+  const auto send = [&](const Tensor& x) { return error_of([&] { tasks.update(1, 1, x); }); };
   CHECK(send(ops::ones({2})) == "");
   CHECK(refused(send(ops::ones({3}))));
   CHECK(refused(send(ops::ones({2}, DType::Float64))));
+}
+
+TEST_CASE("a step that another worker runs again doesn't update a second time") {
+  Tasks tasks;
+  tasks.create(ops::zeros({2}));
+  tasks.define_sum();
+  const auto after = [&](int64_t step, int64_t over) {
+    tasks.update(step, over, ops::ones({2}));
+    return tasks.value().to_vector<float>()[0];
+  };
+  CHECK(after(3, 1) == 1);
+  CHECK(after(3, 1) == 1);  // of the second worker
+  CHECK(after(2, 1) == 2);
+  CHECK(after(4, 2) == 3);
+  CHECK(after(2, 1) == 3);
+  CHECK(after(5, 5) == 4);
+  CHECK(after(3, 1) == 4);  // of a worker that has hung for long
+  CHECK(after(1, 1) == 4);
+  CHECK(after(6, 5) == 5);
 }
 
 TEST_CASE("tasks serve the coordinator that came last") {

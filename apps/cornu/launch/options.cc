@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/cornu/launch/options.h"
 
+#include <fmt/core.h>
+
 #include "apps/cornu/usage.h"
 
 namespace apps {
@@ -36,11 +38,16 @@ Examples:
   cornu launch -n 4 --max-restarts 1 --elastic 2 -- ./program
   cornu launch --hosts ada,bob -- ./program      what to run on each of two machines)";
 
-// A range validator whose bounds aren't shown in the help.
+// Like CLI::Range, which also lets NaN pass, without its bounds in the help.
 template <class T>
 CLI::Validator within(T least, T most) {
-  CLI::Validator range = CLI::Range(least, most);
-  return range.description("");
+  const auto check = [=](std::string& text) {
+    T value{};
+    const bool is_within =
+        CLI::detail::lexical_cast(text, value) && value >= least && value <= most;
+    return is_within ? "" : fmt::format("expected {} to {}, got {}", least, most, text);
+  };
+  return CLI::Validator(check, "");
 }
 
 }  // namespace

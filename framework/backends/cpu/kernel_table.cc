@@ -4,6 +4,8 @@
 #include <exception>
 #include <new>
 
+#include "framework/backends/cpu/exit_gate.h"
+
 namespace cornu::cpu {
 namespace {
 
@@ -33,6 +35,7 @@ void KernelTable::add(std::string_view op, KernelFactory make, Aliases may_alias
 std::unique_ptr<Kernel> KernelTable::try_make(const KernelSpec& spec) const {
   const auto it = entries_.find(spec.op.name);
   if (it == entries_.end()) return nullptr;
+  const KernelUse use;
   for (const KernelEntry& entry : it->second) {
     auto kernel = make_or_raise(entry.make, spec);
     if (!kernel) continue;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/cpu/kernels/onednn.h"
 
-#include <atomic>
-#include <cstdlib>
 #include <mutex>
+#include <string_view>
+#include <utility>
 
+#include "framework/backends/cpu/exit_gate.h"
 #include "framework/backends/cpu/kernels/pooling/rectify.h"
 #include "framework/core/blocked_signals.h"
 #include "framework/core/per_thread.h"
@@ -84,6 +85,7 @@ class PrimitiveKernel : public Kernel {
   size_t scratch_bytes() const override { return bytes_; }
 
   void run(const KernelArgs& args) override {
+    const KernelUse use;
     auto* scratch = static_cast<std::byte*>(args.scratch);
     for (size_t i = 0; i < slots_.size(); ++i) {
       Slot& slot = slots_[i];
@@ -156,6 +158,16 @@ class Rectified : public Kernel {
   int64_t count_;
 };
 
+// The name of its implementation.
+std::string_view implementation(const dnnl::primitive& primitive) {
+  const char* name = "";
+  const_dnnl_primitive_desc_t desc{};
+  if (dnnl_primitive_get_primitive_desc(primitive.get(), &desc) == dnnl_success) {
+    dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name);
+  }
+  return name;
+}
+
 }  // namespace
 
 size_t aligned(size_t bytes) {
@@ -179,8 +191,11 @@ void Step::bind(size_t index, const void* data) {
 
 bool Step::try_run() {
   const BlockedSignals blocked;
-  return dnnl_primitive_execute(primitive_.get(), stream(), static_cast<int>(arguments_.size()),
-                                arguments_.data()) == dnnl_success;
+  const bool ok =
+      dnnl_primitive_execute(primitive_.get(), stream(), static_cast<int>(arguments_.size()),
+                             arguments_.data()) == dnnl_success;
+  if (!std::exchange(has_run_, true)) exit_before(implementation(primitive_));
+  return ok;
 }
 
 void Step::run() { check<Internal>(try_run(), "oneDNN: a primitive failed."); }
@@ -199,12 +214,12 @@ Step reorder_step(const Desc& from, const Desc& to) {
 
 const dnnl::engine& engine() {
   use_compute_threads();  // primitives are made for that number
-  static std::atomic<bool> exits = false;
   static const auto* engine = [] {
-    std::atexit([] { exits = true; });  // oneDNN's own static objects are being destroyed then
-    return new dnnl::engine(dnnl::engine::kind::cpu, 0);
+    auto* made = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+    exit_before("");  // any implementation
+    return made;
   }();
-  check<FailedPrecondition>(!exits,
+  check<FailedPrecondition>(!process_exits(),
                             "oneDNN: kernels can't be made while the process exits. Destructors of "
                             "static objects can only run steps and functions that were compiled, "
                             "for the same shapes, before main returned.");

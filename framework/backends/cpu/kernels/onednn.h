@@ -104,6 +104,7 @@ class Step {
   std::vector<dnnl::memory> memories_;
   std::vector<const void*> data_;
   std::vector<dnnl_exec_arg_t> arguments_;
+  bool has_run_ = false;
 };
 
 // Copies from its argument 0 to its argument 1.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "framework/backends/cpu/exit_gate.h"
 #include "framework/core/threads.h"
 #include "framework/graph/attention_dropout.h"
 
@@ -50,6 +51,7 @@ class Attention : public Kernel {
   size_t scratch_bytes() const override { return part_scratch_ * static_cast<size_t>(parts_); }
 
   void run(const KernelArgs& args) override {
+    const KernelUse use;
     if (p_.empty()) {
       const int64_t outputs = p_.batch * p_.rows * p_.heads;
       std::memset(args.out[0], 0, static_cast<size_t>(outputs * p_.width) * sizeof(S));

@@ -3,6 +3,7 @@
 // statistics that the forward kernel kept of each row.
 #include <cstring>
 
+#include "framework/backends/cpu/exit_gate.h"
 #include "framework/backends/cpu/kernels/attention/attention.h"
 #include "framework/core/threads.h"
 #include "framework/graph/attention_dropout.h"
@@ -33,6 +34,7 @@ class AttentionGrad : public Kernel {
   }
 
   void run(const KernelArgs& args) override {
+    const KernelUse use;
     if (p_.empty()) return clear(args);
     if (by_heads_) {
       for_items(parts_, p_.batch * p_.keys,

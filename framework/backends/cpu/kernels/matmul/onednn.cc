@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 
+#include "framework/backends/cpu/exit_gate.h"
 #include "framework/backends/cpu/kernels/matmul/matmul.h"
 #include "framework/backends/cpu/kernels/onednn.h"
 #include "framework/backends/cpu/kernels/pooling/rectify.h"
@@ -134,6 +135,7 @@ class TiledMatmul : public Kernel {
   size_t scratch_bytes() const override { return part_scratch_ * parts_.size(); }
 
   void run(const KernelArgs& args) override {
+    const KernelUse use;
     std::atomic<bool> failed = false;
     parallel_parts(static_cast<int>(parts_.size()), [&](int index) {
       auto* scratch =

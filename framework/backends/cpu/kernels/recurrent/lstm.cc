@@ -10,6 +10,7 @@
 #include <cstring>
 #include <vector>
 
+#include "framework/backends/cpu/exit_gate.h"
 #include "framework/backends/cpu/kernel.h"
 #include "framework/backends/cpu/kernels/onednn.h"
 #include "framework/core/threads.h"
@@ -111,6 +112,7 @@ class LstmKernel : public Kernel {
   // body(rows) -> whether oneDNN succeeded.
   template <class Body>
   void run_parts(const KernelArgs& args, Body body) {
+    const KernelUse use;
     std::atomic<bool> failed = false;
     parallel_parts(static_cast<int>(parts_.size()), [&](int index) {
       LstmRows& rows = parts_[static_cast<size_t>(index)];
