@@ -115,11 +115,20 @@ Tensor convolution_of_integers(NodeReader& n, const Tensor& x, const Tensor& x_z
   check<InvalidArgument>(x.dim(1) == Checked(filters.dim(1), "channels") * n.integer("group", 1),
                          "expected filters for {} channels in {} groups, got {}.", x.dim(1),
                          n.integer("group", 1), filters.shape());
+  const Tensor rows = ops::moveaxis(padded, 1, -1);
+  if (n.integer("group", 1) > 1) {  // which Keras's op doesn't have
+    const Tensor y = ops::conv(rows, kernel, {.strides = w.strides, .dilation_rate = w.dilations});
+    return ops::moveaxis(y, -1, 1);
+  }
   const Json config = Json::object({{"strides", w.strides},
                                     {"padding", "valid"},
-                                    {"data_format", "channels_first"},
+                                    {"data_format", "channels_last"},
                                     {"dilation_rate", w.dilations}});
-  return n.keras_op("nn", "Conv", config, {padded, kernel}).single();
+  // Keras on TensorFlow convolves no integers, and channels last only; these sums are exact.
+  const auto exact = [](const Tensor& x) { return ops::cast(x, DType::Float64); };
+  const Tensor y =
+      ops::moveaxis(n.keras_op("nn", "Conv", config, {exact(rows), exact(kernel)}).single(), -1, 1);
+  return ops::cast(y, DType::Int32);
 }
 
 void read_conv_integer(NodeReader& n) {

@@ -247,9 +247,17 @@ void read_tile(NodeReader& n) {
 }
 
 void read_concat(NodeReader& n) {
-  const std::vector<Tensor> all = n.all_in();
-  check<InvalidArgument>(!all.empty(), "expected at least one input, got none.");
-  n.give(ops::concatenate(all, n.axis(n.integer("axis", 1), all[0].rank())));
+  check<InvalidArgument>(n.count() > 0, "expected at least one input, got none.");
+  const auto rank = static_cast<int64_t>(n.shape().size());
+  const int64_t axis = n.axis(n.integer("axis", 1), rank);
+  std::vector<Tensor> parts;
+  for (size_t i = 0; i < n.count(); ++i) {
+    const Sizes shape = n.shape(i);
+    const bool empty =
+        std::ssize(shape) == rank && shape[static_cast<size_t>(axis)] == Size(0) && !n.folds();
+    if (!empty || (parts.empty() && i + 1 == n.count())) parts.push_back(n.in(i));
+  }
+  n.give(ops::concatenate(parts, axis));
 }
 
 // ---- parts ----
